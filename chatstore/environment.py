@@ -1,0 +1,134 @@
+"""Reads settings from the environment and refuses wrong ones by name.
+
+Only `settings.py` calls in here. Every error is Django's ImproperlyConfigured and names
+the variable, never the value of a secret.
+"""
+
+import ipaddress
+import os
+import ssl
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+env = environ.Env()
+
+
+def read_text(name: str, default: str) -> str:
+    """The variable, or `default` where it is absent or empty."""
+    return os.environ.get(name, "").strip() or default
+
+
+def read_flag(name: str, *, default: bool) -> bool:
+    text = read_text(name, str(default)).lower()
+    if text in {"1", "true", "yes", "on"}:
+        return True
+    if text in {"0", "false", "no", "off"}:
+        return False
+    raise ImproperlyConfigured(f"{name} must be true or false, not {text!r}.")
+
+
+def read_int(name: str, *, default: int, at_least: int, at_most: int = 2**31) -> int:
+    text = read_text(name, str(default))
+    try:
+        number = int(text)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a whole number, not {text!r}.") from None
+    if not at_least <= number <= at_most:
+        raise ImproperlyConfigured(f"{name} must be from {at_least} to {at_most}, not {number}.")
+    return number
+
+
+def read_float(name: str, *, default: float, above: float) -> float:
+    text = read_text(name, str(default))
+    try:
+        number = float(text)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a number, not {text!r}.") from None
+    if not above < number < float("inf"):
+        raise ImproperlyConfigured(f"{name} must be greater than {above}, not {text}.")
+    return number
+
+
+def read_names(name: str, default: list[str]) -> list[str]:
+    """A list parted by commas, blanks around its items dropped."""
+    names = [item.strip() for item in read_text(name, "").split(",") if item.strip()]
+    return names or default
+
+
+def read_secret(name: str) -> str:
+    """The variable, or the content of the file that `<name>_FILE` names; "" for neither.
+
+    Raises ImproperlyConfigured when both are set or the file can't be read.
+    """
+    value = os.environ.get(name, "")
+    file = os.environ.get(f"{name}_FILE", "")
+    if not file:
+        return value
+    if value:
+        raise ImproperlyConfigured(f"Set {name} or {name}_FILE, not both.")
+    try:
+        content = Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise ImproperlyConfigured(f"{name}_FILE can't be read: {reason}.") from None
+    if not content:
+        raise ImproperlyConfigured(f"{name}_FILE names an empty file.")
+    return content
+
+
+def check_url(name: str, url: str, *, schemes: set[str]) -> str:
+    """The URL itself when its scheme is known, it has a host and a sound port."""
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound:
+        wanted = " or ".join(sorted(f"{scheme}://" for scheme in schemes))
+        raise ImproperlyConfigured(f"{name} must be a URL that begins with {wanted} and a host.")
+    return url
+
+
+def read_replication(name: str, default: dict[str, int]) -> dict[str, int]:
+    """Copies for each datacenter, written `dc1:3,dc2:3`."""
+    replication = {}
+    for item in read_names(name, []):
+        datacenter, _, copies = item.partition(":")
+        if not datacenter or not copies.isdigit() or int(copies) < 1:
+            raise ImproperlyConfigured(f"{name} must look like dc1:3,dc2:3, not {item!r}.")
+        replication[datacenter] = int(copies)
+    return replication or default
+
+
+def read_tls(prefix: str) -> ssl.SSLContext | None:
+    """The TLS context of `<prefix>_CA`, `_CERT`, `_KEY` and `_CHECK_HOSTNAME`; None without `_CA`."""
+    ca = read_text(f"{prefix}_CA", "")
+    cert = read_text(f"{prefix}_CERT", "")
+    if not ca:
+        if cert:
+            raise ImproperlyConfigured(f"{prefix}_CERT needs {prefix}_CA.")
+        return None
+    try:
+        context = ssl.create_default_context(cafile=ca)
+    except (OSError, ssl.SSLError) as error:
+        raise ImproperlyConfigured(f"{prefix}_CA can't be used: {error}.") from None
+    context.check_hostname = read_flag(f"{prefix}_CHECK_HOSTNAME", default=True)
+    if cert:
+        try:
+            context.load_cert_chain(cert, read_text(f"{prefix}_KEY", "") or None)
+        except (OSError, ssl.SSLError) as error:
+            raise ImproperlyConfigured(f"{prefix}_CERT can't be used: {error}.") from None
+    return context
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine reaches what listens on `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

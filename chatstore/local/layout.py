@@ -1,0 +1,99 @@
+"""Where a stack of local servers keeps its files and on which ports it listens.
+
+Pure values read from the environment: the settings and the starter of the servers
+share them, so that a plain `manage.py` finds what `make run` started.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+LOCAL_ROOT = PROJECT_ROOT / ".local"
+
+CASSANDRA_HOSTS = ("127.0.0.1", "127.0.0.2")
+CASSANDRA_DATACENTER = "datacenter1"
+# The local nodes write their commit log to disk each second (Cassandra's default is
+# ten); a purge waits that long before it deletes what it has quarantined.
+COMMITLOG_SYNC_PERIOD_MS = 1000
+
+STACK_NAMES = ("run", "test")
+
+# The last four digits are the servers' well-known ports, more or less; the first says
+# which stack. None is any server's default.
+_PORT_SUFFIXES = {
+    "web": 8000,
+    "postgres": 5432,
+    "valkey": 6379,
+    "cassandra": 9042,
+    "cassandra_storage": 7000,
+    "cassandra_jmx": 7199,
+    "cassandra_jmx_2": 7198,
+}
+_PORT_BASES = {"run": 20000, "test": 30000}
+
+
+class WrongSetting(ValueError):
+    """An environment variable holds what can't be used; the text names it."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The ports of one stack. JMX always binds 127.0.0.1, hence one for each node."""
+
+    web: int
+    postgres: int
+    valkey: int
+    cassandra: int
+    cassandra_storage: int
+    cassandra_jmx: int
+    cassandra_jmx_2: int
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One set of local servers: `run` for people, `test` for the suite."""
+
+    name: str
+    ports: Ports
+
+    @property
+    def folder(self) -> Path:
+        """Everything that this stack stores, its logs and secrets included."""
+        return LOCAL_ROOT / self.name
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "logs"
+
+    @property
+    def database(self) -> str:
+        """The name of the Postgres database and of the Cassandra keyspace."""
+        return "chatstore" if self.name == "run" else f"chatstore_{self.name}"
+
+
+def name_port_setting(stack: str, server: str) -> str:
+    """The environment variable that moves a port: CHATSTORE_WEB_PORT for `run`,
+    CHATSTORE_TEST_WEB_PORT for `test`, so that one environment can hold both."""
+    infix = "" if stack == "run" else f"{stack.upper()}_"
+    return f"CHATSTORE_{infix}{server.upper()}_PORT"
+
+
+def read_port(environ: Mapping[str, str], *, stack: str, server: str) -> int:
+    setting = name_port_setting(stack, server)
+    text = environ.get(setting) or str(_PORT_BASES[stack] + _PORT_SUFFIXES[server])
+    if not text.isascii() or not text.isdigit() or not 1024 <= int(text) <= 65535:
+        raise WrongSetting(f"{setting} must be a port from 1024 to 65535, not {text!r}.")
+    return int(text)
+
+
+def read_stack(environ: Mapping[str, str], *, name: str | None = None) -> Stack:
+    """The stack that CHATSTORE_STACK names (`run` unless it says `test`), or `name`.
+
+    Raises WrongSetting, with the variable's name, for an unknown stack or a bad port.
+    """
+    chosen = name or environ.get("CHATSTORE_STACK") or "run"
+    if chosen not in STACK_NAMES:
+        raise WrongSetting(f"CHATSTORE_STACK must be run or test, not {chosen!r}.")
+    ports = {server: read_port(environ, stack=chosen, server=server) for server in _PORT_SUFFIXES}
+    return Stack(name=chosen, ports=Ports(**ports))

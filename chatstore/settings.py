@@ -1,0 +1,339 @@
+"""Every setting, from the environment; wrong ones are refused with their name.
+
+Where no external server is named, the local ones of `.local/<CHATSTORE_STACK>` are
+used, so that a plain `manage.py` works beside `make run` without exports.
+"""
+
+import os
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+from chatstore import environment
+from chatstore.environment import env
+from chatstore.local import layout
+from chatstore.local.secrets import read_or_make_secret
+
+BASE_DIR = layout.PROJECT_ROOT
+
+try:
+    STACK = layout.read_stack(os.environ)
+except layout.WrongSetting as wrong:
+    raise ImproperlyConfigured(str(wrong)) from None
+
+# --- Which servers -----------------------------------------------------------------
+
+_named_database = environment.read_secret("DATABASE_URL")
+_named_redis = environment.read_secret("REDIS_URL")
+_named_cassandra = environment.read_names("CASSANDRA_CONTACT_POINTS", [])
+
+# What was not named is the local stack's, which `python -m chatstore.local` starts.
+LOCAL_POSTGRES = not _named_database
+LOCAL_REDIS = not _named_redis
+LOCAL_CASSANDRA = not _named_cassandra
+
+
+def _local_url(scheme: str, *, user: str, secret: str, port: int, path: str) -> str:
+    password = quote(read_or_make_secret(STACK, secret), safe="")
+    return f"{scheme}://{user}:{password}@127.0.0.1:{port}/{path}"
+
+
+_database_url = environment.check_url(
+    "DATABASE_URL",
+    _named_database
+    or _local_url(
+        "postgres",
+        user="chatstore",
+        secret="postgres_password",
+        port=STACK.ports.postgres,
+        path=STACK.database,
+    ),
+    schemes={"postgres", "postgresql"},
+)
+REDIS_URL = environment.check_url(
+    "REDIS_URL",
+    _named_redis
+    or _local_url(
+        "redis", user="", secret="valkey_password", port=STACK.ports.valkey, path="0"
+    ),
+    schemes={"redis", "rediss"},
+)
+
+_datacenter = environment.read_text(
+    "CASSANDRA_DATACENTER", layout.CASSANDRA_DATACENTER if LOCAL_CASSANDRA else ""
+)
+if not _datacenter:
+    raise ImproperlyConfigured(
+        "CASSANDRA_DATACENTER must name the datacenter nearest to this machine, "
+        "since CASSANDRA_CONTACT_POINTS is set."
+    )
+
+_keyspace = environment.read_text("CASSANDRA_KEYSPACE", STACK.database)
+if not (_keyspace.isascii() and _keyspace.isidentifier() and len(_keyspace) <= 48):
+    raise ImproperlyConfigured(
+        f"CASSANDRA_KEYSPACE must be letters, digits and underscores, not {_keyspace!r}."
+    )
+
+# What `chatstore.store` connects with. `tls` is an ssl.SSLContext or None.
+# `commitlog_sync_period_ms` is how long after a write the nodes may not yet have it on
+# disk (Cassandra's default is 10 s); 0 says that they do not sync periodically.
+CASSANDRA: dict[str, Any] = {
+    "contact_points": _named_cassandra or list(layout.CASSANDRA_HOSTS),
+    "port": environment.read_int(
+        "CASSANDRA_PORT",
+        default=STACK.ports.cassandra if LOCAL_CASSANDRA else 9042,
+        at_least=1,
+        at_most=65535,
+    ),
+    "keyspace": _keyspace,
+    "user": environment.read_text("CASSANDRA_USER", ""),
+    "password": environment.read_secret("CASSANDRA_PASSWORD"),
+    "tls": environment.read_tls("CASSANDRA_TLS"),
+    "datacenter": _datacenter,
+    "replication": environment.read_replication(
+        "CASSANDRA_REPLICATION", {_datacenter: 2 if LOCAL_CASSANDRA else 3}
+    ),
+    "commitlog_sync_period_ms": environment.read_int(
+        "CASSANDRA_COMMITLOG_SYNC_PERIOD_MS",
+        default=layout.COMMITLOG_SYNC_PERIOD_MS if LOCAL_CASSANDRA else 10_000,
+        at_least=0,
+    ),
+}
+if CASSANDRA["user"] and not CASSANDRA["password"]:
+    raise ImproperlyConfigured("CASSANDRA_USER needs CASSANDRA_PASSWORD.")
+if _datacenter not in CASSANDRA["replication"]:
+    raise ImproperlyConfigured(f"CASSANDRA_REPLICATION must name {_datacenter} too.")
+
+_cassandra_connection: dict[str, Any] = {
+    # Without this, django.setup() would need a live server.
+    "lazy_connect": True,
+    "retry_connect": True,
+    "port": CASSANDRA["port"],
+}
+if CASSANDRA["tls"]:
+    _cassandra_connection["ssl_context"] = CASSANDRA["tls"]
+
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": {
+        **env.db_url_config(_database_url),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+    },
+    # The engine declares the schema; `chatstore.store` has a session of its own.
+    "cassandra": {
+        "ENGINE": "django_cassandra_engine",
+        "HOST": ",".join(CASSANDRA["contact_points"]),
+        "NAME": CASSANDRA["keyspace"],
+        "USER": CASSANDRA["user"],
+        "PASSWORD": CASSANDRA["password"],
+        "OPTIONS": {
+            "replication": {
+                "strategy_class": "NetworkTopologyStrategy",
+                **CASSANDRA["replication"],
+            },
+            "connection": _cassandra_connection,
+        },
+    },
+}
+
+# --- The web -----------------------------------------------------------------------
+
+WEB_HOST = environment.read_text("CHATSTORE_WEB_HOST", "127.0.0.1")
+BASE_URL = environment.check_url(
+    "BASE_URL",
+    environment.read_text("BASE_URL", f"http://127.0.0.1:{STACK.ports.web}").rstrip("/"),
+    schemes={"http", "https"},
+)
+_base = urlsplit(BASE_URL)
+_base_host = _base.hostname or ""
+
+# Plain http is for this machine alone: anything that others can reach wants TLS.
+PLAIN_HTTP = _base.scheme == "http"
+if PLAIN_HTTP and not (environment.is_loopback(_base_host) and environment.is_loopback(WEB_HOST)):
+    raise ImproperlyConfigured(
+        "BASE_URL must begin with https:// unless both it and CHATSTORE_WEB_HOST "
+        "are addresses of this machine only (127.0.0.1)."
+    )
+
+ALLOWED_HOSTS = environment.read_names(
+    "ALLOWED_HOSTS", [_base_host, "127.0.0.1", "localhost"] if PLAIN_HTTP else [_base_host]
+)
+CSRF_TRUSTED_ORIGINS = [f"{_base.scheme}://{_base.netloc}"]
+
+SECRET_KEY = environment.read_secret("SECRET_KEY")
+if not SECRET_KEY:
+    if not LOCAL_POSTGRES:
+        raise ImproperlyConfigured("SECRET_KEY (or SECRET_KEY_FILE) must be set with DATABASE_URL.")
+    SECRET_KEY = read_or_make_secret(STACK, "secret_key")
+DEBUG = environment.read_flag("DEBUG", default=False)
+
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not PLAIN_HTTP
+SECURE_HSTS_SECONDS = 0 if PLAIN_HTTP else 31_536_000
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not PLAIN_HTTP
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+# Two stacks on one host share the cookie jar: a port is no part of a cookie's scope.
+SESSION_COOKIE_NAME = f"{STACK.database}_session"
+CSRF_COOKIE_NAME = f"{STACK.database}_csrf"
+
+# Nothing is allowed but what a page of ours needs; `chatstore.csp` widens it for the
+# admin alone. Each widening here has its reason.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'"],
+        "font-src": ["'self'"],
+        # htmx fetches fragments.
+        "connect-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
+INSTALLED_APPS = [
+    # The engine wants to be first: it patches the loading of models.
+    "django_cassandra_engine",
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "csp",
+    "django_celery_beat",
+    "chatstore",
+    "moderation",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "chatstore.urls"
+WSGI_APPLICATION = "chatstore.wsgi.application"
+LOGIN_URL = "sign_in"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "sign_in"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+LANGUAGE_CODE = "en-gb"
+TIME_ZONE = "UTC"
+USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+STATIC_URL = "static/"
+STATIC_ROOT = layout.LOCAL_ROOT / STACK.name / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    # The driver tells of each connection; what matters of it, the store says itself.
+    "loggers": {"cassandra": {"level": "ERROR"}},
+}
+
+# --- Celery: the bell, never the queue (Postgres is) ---------------------------------
+
+BEAT_LOOK_SECONDS = environment.read_int("BEAT_LOOK_SECONDS", default=10, at_least=1)
+
+CELERY_BROKER_URL = REDIS_URL
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TIMEZONE = "UTC"
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+# A purge's task runs for minutes: fetched ahead, others would wait behind it.
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_SCHEDULE = {
+    "look for due purges": {
+        "task": "moderation.tasks.look_for_due_purges",
+        "schedule": BEAT_LOOK_SECONDS,
+        # One that nobody picked up in time is repeated by the next look anyway.
+        "options": {"expires": BEAT_LOOK_SECONDS},
+    },
+}
+
+# --- Reading and purging -------------------------------------------------------------
+
+# A page still short by then is returned as it is, with "looked back to <date>".
+PAGE_DEADLINE_SECONDS = environment.read_float("PAGE_DEADLINE_SECONDS", default=1.0, above=0)
+# False for tables that other programs write too: a bucket without a ledger row is asked.
+CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN = environment.read_flag(
+    "CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN", default=True
+)
+# A killed worker's step is taken over after this long; renewed often enough that one
+# missed renewal, or a pause of the machine, does not cost a living worker its step.
+PURGE_LEASE_SECONDS = environment.read_int("PURGE_LEASE_SECONDS", default=30, at_least=2)
+PURGE_LEASE_RENEW_SECONDS = environment.read_int(
+    "PURGE_LEASE_RENEW_SECONDS", default=5, at_least=1
+)
+if PURGE_LEASE_RENEW_SECONDS * 2 > PURGE_LEASE_SECONDS:
+    raise ImproperlyConfigured(
+        "PURGE_LEASE_RENEW_SECONDS must be at most half of PURGE_LEASE_SECONDS."
+    )
+# What one purge may ask of the store; a third of what a local node does, so that the
+# pages people read stay within twice their idle time.
+PURGE_STATEMENTS_PER_SECOND = environment.read_int(
+    "PURGE_STATEMENTS_PER_SECOND", default=20_000, at_least=1
+)
+# Half of the 1,000 tombstones in a read at which Cassandra warns.
+PURGE_TOMBSTONE_BUDGET = environment.read_int("PURGE_TOMBSTONE_BUDGET", default=500, at_least=2)
+# Ids of the last hour are deleted row by row up to here; a read fails at 100,000.
+PURGE_LATER_TOMBSTONES = environment.read_int(
+    "PURGE_LATER_TOMBSTONES", default=40_000, at_least=1, at_most=90_000
+)
+# 5 s of clock skew and 4 s of retries fit into it: less would lose what people write.
+CLOCK_SKEW_SECONDS = environment.read_int("CLOCK_SKEW_SECONDS", default=10, at_least=10)
+# How long a purge can be taken back; the quarantine's rows live a day longer.
+QUARANTINE_DAYS = environment.read_int("QUARANTINE_DAYS", default=30, at_least=1, at_most=30)
