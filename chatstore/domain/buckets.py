@@ -1,0 +1,42 @@
+"""Buckets of ten days: `(channel_id, bucket)` is one Cassandra partition."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from chatstore.domain.snowflakes import EPOCH_MS, TIME_SHIFT, time_of
+
+BUCKET_MS = 864_000_000
+"""Ten days. Discord's own choice: large enough to keep a partition under 100 MB."""
+
+SEAL_AFTER_MS = 3_600_000
+"""A bucket is sealed an hour after its window ended: later posts take the marking path."""
+
+_IDS_PER_BUCKET = BUCKET_MS << TIME_SHIFT
+
+
+def bucket_of(message_id: int) -> int:
+    """The bucket a message id belongs to; negative before 2015."""
+    return message_id // _IDS_PER_BUCKET
+
+
+def bucket_at(ms: int) -> int:
+    """The bucket that is open at a Unix millisecond."""
+    return (ms - EPOCH_MS) // BUCKET_MS
+
+
+def bucket_ids(bucket: int) -> tuple[int, int]:
+    """The first and the last id that a bucket can hold, both inclusive."""
+    first = bucket * _IDS_PER_BUCKET
+    return first, first + _IDS_PER_BUCKET - 1
+
+
+def bucket_window(bucket: int) -> tuple[dt.datetime, dt.datetime]:
+    """The UTC moments at which a bucket's window begins (inclusive) and ends (exclusive)."""
+    first, last = bucket_ids(bucket)
+    return time_of(first), time_of(last + 1)
+
+
+def is_sealed(bucket: int, *, now_ms: int) -> bool:
+    """Whether the bucket's window ended over 60 minutes before `now_ms`."""
+    return EPOCH_MS + (bucket + 1) * BUCKET_MS + SEAL_AFTER_MS < now_ms

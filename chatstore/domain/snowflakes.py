@@ -1,0 +1,116 @@
+"""Snowflakes: 64-bit ids that carry their time.
+
+`(Unix ms - 1420070400000) << 22 | worker << 12 | sequence`, as Discord makes them
+(10 bits of worker: Discord's five of worker and five of process together). Ids of
+times before 2015 are negative; nothing here assumes otherwise.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from collections.abc import Callable
+
+from chatstore.domain.errors import BadInput, WriteRefused
+
+EPOCH_MS = 1_420_070_400_000
+"""2015-01-01T00:00Z in Unix milliseconds, Discord's epoch."""
+
+TIME_SHIFT = 22
+WORKERS = 1 << 10
+SEQUENCES = 1 << 12
+MIN_ID = -(1 << 63)
+MAX_ID = (1 << 63) - 1
+
+CLOCK_BACK_LIMIT_MS = 5_000
+"""A clock that stepped back by more than this is refused instead of waited for."""
+
+_UNIX = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MILLISECOND = dt.timedelta(milliseconds=1)
+
+
+def unix_ms(moment: dt.datetime) -> int:
+    """Whole Unix milliseconds of an aware datetime, floored."""
+    return (moment - _UNIX) // _MILLISECOND
+
+
+def ms_of(snowflake: int) -> int:
+    """The Unix milliseconds that an id carries."""
+    return (snowflake >> TIME_SHIFT) + EPOCH_MS
+
+
+def time_of(snowflake: int) -> dt.datetime:
+    """The UTC moment that an id carries, to the millisecond."""
+    return _UNIX + ms_of(snowflake) * _MILLISECOND
+
+
+def first_id_at(ms: int) -> int:
+    """The lowest id of a Unix millisecond: everything before it was made earlier."""
+    return (ms - EPOCH_MS) << TIME_SHIFT
+
+
+def make_snowflake(ms: int, *, worker: int = 0, sequence: int = 0) -> int:
+    """The id of a Unix millisecond, a worker (10 bits) and a sequence number (12 bits)."""
+    if not 0 <= worker < WORKERS:
+        raise ValueError(f"worker {worker} is outside 0..{WORKERS - 1}")
+    if not 0 <= sequence < SEQUENCES:
+        raise ValueError(f"sequence {sequence} is outside 0..{SEQUENCES - 1}")
+    return first_id_at(ms) | worker << 12 | sequence
+
+
+def parse_snowflake(text: object) -> int:
+    """An id from what a person or a file gave: an int or a decimal text.
+
+    Raises `BadInput` for anything that is no 64-bit signed integer.
+    """
+    if isinstance(text, int) and not isinstance(text, bool):
+        value = text
+    elif isinstance(text, str) and text.isascii() and text.strip().lstrip("-").isdigit() and len(text) <= 24:
+        try:
+            value = int(text)
+        except ValueError:
+            raise BadInput(f"{text!r} is not an id") from None
+    else:
+        shown = text if isinstance(text, str) and len(text) <= 40 else type(text).__name__
+        raise BadInput(f"{shown!r} is not an id: ids are whole numbers")
+    if not MIN_ID <= value <= MAX_ID:
+        raise BadInput(f"{value} is not an id: it does not fit 64 bits")
+    return value
+
+
+class SnowflakeMaker:
+    """Makes ids for one leased worker number; never the same id twice, in order.
+
+    `clock` gives Unix milliseconds. A clock that steps back a little is waited for
+    (the last millisecond is held on to and its sequence used up); one that steps back
+    by more than `CLOCK_BACK_LIMIT_MS` raises `WriteRefused`. When 4,096 ids of one
+    millisecond are used up, the next one borrows the following millisecond, at most
+    that limit ahead of the clock.
+    """
+
+    def __init__(self, worker: int, *, clock: Callable[[], int]) -> None:
+        make_snowflake(EPOCH_MS, worker=worker)
+        self._worker = worker
+        self._clock = clock
+        self._last_ms: int | None = None
+        self._sequence = 0
+        self._lock = threading.Lock()
+
+    def make(self) -> int:
+        """A new id, greater than every one made before by this maker."""
+        with self._lock:
+            now = self._clock()
+            if self._last_ms is None or now > self._last_ms:
+                self._last_ms, self._sequence = now, 0
+            else:
+                self._advance(now, self._last_ms)
+            return make_snowflake(self._last_ms, worker=self._worker, sequence=self._sequence)
+
+    def _advance(self, now: int, last_ms: int) -> None:
+        if last_ms - now > CLOCK_BACK_LIMIT_MS:
+            raise WriteRefused(
+                f"this machine's clock went back by {last_ms - now} ms; ids made now could repeat"
+            )
+        self._sequence += 1
+        if self._sequence == SEQUENCES:
+            self._last_ms, self._sequence = last_ms + 1, 0

@@ -1,0 +1,32 @@
+"""Django's models of the store: Postgres rows, and the declarations of Cassandra's tables.
+
+The Cassandra models only declare the schema for `sync_cassandra`; statements are `store`'s.
+"""
+
+from chatstore.models.cassandra import (
+    AuthorBucketRow,
+    BucketFigureRow,
+    BucketLedgerRow,
+    MessageRow,
+    PinRow,
+    QuarantineRow,
+    WithdrawnRow,
+)
+from chatstore.models.chat import Channel, ChatUser, Guild
+from chatstore.models.jobs import BucketStamp, ChannelLock, WorkerLease
+
+__all__ = [
+    "AuthorBucketRow",
+    "BucketFigureRow",
+    "BucketLedgerRow",
+    "BucketStamp",
+    "Channel",
+    "ChannelLock",
+    "ChatUser",
+    "Guild",
+    "MessageRow",
+    "PinRow",
+    "QuarantineRow",
+    "WithdrawnRow",
+    "WorkerLease",
+]

@@ -1,0 +1,61 @@
+"""Guilds, channels and chat users: what Postgres knows of a chat. Ids are the chat's own snowflakes."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Guild(models.Model):
+    """A guild ("server"); direct messages have none."""
+
+    id = models.BigIntegerField(primary_key=True)
+    name = models.CharField(max_length=200)
+
+    class Meta:
+        ordering = ("name", "id")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Channel(models.Model):
+    """A channel, thread or direct conversation."""
+
+    class Kind(models.TextChoices):
+        """What a channel is, after Discord's channel types."""
+
+        TEXT = "text", "text channel"
+        VOICE = "voice", "voice channel"
+        NEWS = "news", "announcements"
+        THREAD = "thread", "thread"
+        FORUM = "forum", "forum"
+        DIRECT = "direct", "direct message"
+
+    id = models.BigIntegerField(primary_key=True)
+    guild = models.ForeignKey(Guild, null=True, blank=True, on_delete=models.PROTECT, related_name="channels")
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.TEXT)
+    name = models.CharField(max_length=200)
+    category = models.CharField(max_length=200, blank=True)
+    topic = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("name", "id")
+
+    def __str__(self) -> str:
+        return self.name if self.kind == self.Kind.DIRECT else f"#{self.name}"
+
+
+class ChatUser(models.Model):
+    """Somebody who writes messages; not a member of staff."""
+
+    id = models.BigIntegerField(primary_key=True)
+    name = models.CharField(max_length=100)
+    display_name = models.CharField(max_length=100, blank=True)
+    is_bot = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ("name", "id")
+        verbose_name = "chat user"
+
+    def __str__(self) -> str:
+        return self.display_name or self.name

@@ -1,0 +1,85 @@
+"""The states of purges and steps, and the moves between them; a move not listed does not exist."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class _Choices(StrEnum):
+    @classmethod
+    def choices(cls) -> list[tuple[str, str]]:
+        """The pairs that a Django field wants."""
+        return [(member.value, member.value.replace("_", " ")) for member in cls]
+
+
+class PurgeState(_Choices):
+    """A purge's life: chosen, scanned, confirmed, run."""
+
+    DRAFT = "draft"
+    SCANNING = "scanning"
+    READY = "ready"
+    NOTHING_MATCHED = "nothing_matched"
+    EXPIRED = "expired"
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    CANCELLING = "cancelling"
+    CANCELLED = "cancelled"
+    DONE = "done"
+    DONE_WITH_FAILURES = "done_with_failures"
+
+
+class StepKind(_Choices):
+    """rows: deleted one by one, at once. spans: older ids, by ranges. later: rows that wait for their hour."""
+
+    ROWS = "rows"
+    SPANS = "spans"
+    LATER = "later"
+
+
+class StepState(_Choices):
+    """A step's life. Before *stamped* it can go back to pending; from there it only goes forward."""
+
+    PENDING = "pending"
+    QUARANTINING = "quarantining"
+    QUARANTINED = "quarantined"
+    STAMPED = "stamped"
+    REWRITTEN = "rewritten"
+    DELETED = "deleted"
+    VERIFIED = "verified"
+    CLOSED = "closed"
+    COUNTED = "counted"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+PURGE_MOVES: dict[PurgeState, frozenset[PurgeState]] = {
+    PurgeState.DRAFT: frozenset({PurgeState.SCANNING, PurgeState.EXPIRED}),
+    PurgeState.SCANNING: frozenset({PurgeState.READY, PurgeState.NOTHING_MATCHED, PurgeState.EXPIRED}),
+    PurgeState.READY: frozenset({PurgeState.QUEUED, PurgeState.EXPIRED}),
+    PurgeState.QUEUED: frozenset({PurgeState.RUNNING, PurgeState.WAITING, PurgeState.CANCELLING}),
+    PurgeState.RUNNING: frozenset(
+        {PurgeState.WAITING, PurgeState.CANCELLING, PurgeState.DONE, PurgeState.DONE_WITH_FAILURES}
+    ),
+    PurgeState.WAITING: frozenset({PurgeState.RUNNING, PurgeState.CANCELLING}),
+    PurgeState.CANCELLING: frozenset({PurgeState.CANCELLED}),
+}
+"""Who may follow whom; the states that are missing are final."""
+
+ACTIVE_PURGES = frozenset({PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING, PurgeState.CANCELLING})
+"""Purges that the scheduler keeps an eye on."""
+
+BEFORE_STAMPED = (StepState.PENDING, StepState.QUARANTINING, StepState.QUARANTINED)
+"""States in which nothing was deleted and a step may be taken back."""
+
+BETWEEN_STAMPED_AND_COUNTED = (
+    StepState.STAMPED,
+    StepState.REWRITTEN,
+    StepState.DELETED,
+    StepState.VERIFIED,
+    StepState.CLOSED,
+)
+"""States in which the channel must not be given to another job."""
+
+FINAL_STEPS = (StepState.COUNTED, StepState.CANCELLED, StepState.FAILED)
+"""States that nothing follows."""

@@ -1,0 +1,5 @@
+"""The moderators' pages."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,1 @@
+"""The moderators' pages: parse, one operation, answer."""
