@@ -1,0 +1,99 @@
+"""`python -m chatstore.local up|down|status STACK`: the local servers by hand."""
+
+import argparse
+import os
+import sys
+
+from chatstore.local.cassandra import call_nodetool
+from chatstore.local.layout import STACK_NAMES, Stack, WrongSetting, read_stack
+from chatstore.local.problems import Problem
+from chatstore.local.processes import find_process
+from chatstore.local.servers import (
+    answers,
+    hold_stack,
+    list_servers,
+    start_node,
+    start_servers,
+    stop_node,
+    stop_servers,
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Runs one command; its exit code. What goes wrong is a line on stderr."""
+    options = parse_arguments(arguments)
+    try:
+        stack = read_stack(os.environ, name=options.stack)
+        return int(options.act(stack, options))
+    except (Problem, WrongSetting) as problem:
+        print(problem, file=sys.stderr)
+        return 1
+
+
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m chatstore.local", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, act, text in (
+        ("up", bring_up, "start the servers and leave them running"),
+        ("down", take_down, "end the servers"),
+        ("status", show_status, "which servers run"),
+        ("stop-node", end_node, "end one Cassandra node"),
+        ("start-node", begin_node, "start one Cassandra node again"),
+        ("nodetool", run_nodetool, "Cassandra's nodetool on one node"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("stack", choices=STACK_NAMES)
+        command.set_defaults(act=act)
+        if name in {"stop-node", "start-node", "nodetool"}:
+            command.add_argument("node", type=int, choices=(1, 2))
+        if name == "nodetool":
+            command.add_argument("arguments", nargs=argparse.REMAINDER)
+    return parser.parse_args(arguments)
+
+
+def bring_up(stack: Stack, options: argparse.Namespace) -> int:
+    with hold_stack(stack):
+        started = start_servers(stack)
+    print(f"{stack.name}: {', '.join(started) or 'nothing to start'}; all answer.")
+    return 0
+
+
+def take_down(stack: Stack, options: argparse.Namespace) -> int:
+    with hold_stack(stack):
+        killed = stop_servers(stack)
+    print(f"{stack.name}: all are down.")
+    if killed:
+        print(f"These had to be killed: {', '.join(killed)}.")
+    return 0
+
+
+def show_status(stack: Stack, options: argparse.Namespace) -> int:
+    missing = 0
+    for server in list_servers(stack):
+        process = find_process(stack, server.name)
+        up = process is not None and answers(server.host, server.port)
+        missing += not up
+        state = f"up, pid {process.pid}" if process and up else "down"
+        print(f"{server.name:12} {server.host}:{server.port} {state}")
+    return 1 if missing else 0
+
+
+def end_node(stack: Stack, options: argparse.Namespace) -> int:
+    stop_node(stack, options.node - 1)
+    return 0
+
+
+def begin_node(stack: Stack, options: argparse.Namespace) -> int:
+    start_node(stack, options.node - 1)
+    return 0
+
+
+def run_nodetool(stack: Stack, options: argparse.Namespace) -> int:
+    answer = call_nodetool(stack, options.node - 1, *options.arguments)
+    sys.stdout.write(answer.stdout)
+    sys.stderr.write(answer.stderr)
+    return answer.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

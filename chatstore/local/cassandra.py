@@ -1,0 +1,154 @@
+"""Two Cassandra nodes of our own, from the jars that Maven fetches.
+
+Two, because on one node neither repair nor its figures do anything. They start
+together, both as seeds, which takes half the time of one after the other.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from chatstore.local.checks import check_address, check_port, find_java, find_maven
+from chatstore.local.jvm import ACCESS_FLAGS, list_node_flags
+from chatstore.local.layout import (
+    CASSANDRA_HOSTS,
+    COMMITLOG_SYNC_PERIOD_MS,
+    LOCAL_ROOT,
+    Stack,
+)
+from chatstore.local.problems import Problem
+from chatstore.local.processes import Launch
+
+NAMES = ("cassandra-1", "cassandra-2")
+POM = Path(__file__).with_name("pom.xml")
+# Shared by both stacks: they are 67 MB, and the same.
+JARS = LOCAL_ROOT / "cassandra-jars"
+
+_YAML = """\
+cluster_name: chatstore_{stack}
+partitioner: org.apache.cassandra.dht.Murmur3Partitioner
+endpoint_snitch: SimpleSnitch
+num_tokens: 4
+auto_bootstrap: false
+seed_provider:
+  - class_name: org.apache.cassandra.locator.SimpleSeedProvider
+    parameters:
+      - seeds: "{seeds}"
+listen_address: {host}
+rpc_address: {host}
+native_transport_port: {native_port}
+storage_port: {storage_port}
+ssl_storage_port: {storage_port}
+commitlog_sync: periodic
+commitlog_sync_period: {sync_ms}ms
+commitlog_total_space: 512MiB
+data_file_directories: ["{folder}/data"]
+commitlog_directory: {folder}/commitlog
+hints_directory: {folder}/hints
+saved_caches_directory: {folder}/saved_caches
+cdc_raw_directory: {folder}/cdc_raw
+# Drops and truncates in a development store need no snapshot.
+auto_snapshot: false
+# Every partition is small here; the figures shall show them all the same.
+max_top_size_partition_count: 200
+max_top_tombstone_partition_count: 200
+min_tracked_partition_size: 0MiB
+min_tracked_partition_tombstone_count: 0
+"""
+
+_LOGBACK = """\
+<configuration>
+  <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%d{yyyy-MM-dd HH:mm:ss} %-5level %logger{0}: %msg%n</pattern></encoder>
+  </appender>
+  <root level="INFO"><appender-ref ref="out"/></root>
+</configuration>
+"""
+
+
+def fetch_jars() -> None:
+    """Has Maven fetch Cassandra unless the jars of this pom.xml are there. Raises Problem."""
+    wanted = hashlib.sha256(POM.read_bytes()).hexdigest()
+    stamp = JARS / "pom.sha256"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    java = find_java(os.environ)
+    maven = find_maven(os.environ)
+    draft = JARS.with_name(f"{JARS.name}.{os.getpid()}")
+    shutil.rmtree(draft, ignore_errors=True)
+    command = [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies"]
+    fetched = subprocess.run(
+        [*command, f"-DoutputDirectory={draft}", "-DincludeScope=runtime"],
+        env=os.environ | {"JAVA_HOME": str(java)},
+        capture_output=True,
+        text=True,
+    )
+    if fetched.returncode != 0:
+        shutil.rmtree(draft, ignore_errors=True)
+        said = (fetched.stdout + fetched.stderr).strip().splitlines() or ["it said nothing"]
+        raise Problem(f"Maven could not fetch Cassandra: {said[0]}")
+    (draft / stamp.name).write_text(wanted)
+    shutil.rmtree(JARS, ignore_errors=True)
+    draft.replace(JARS)
+
+
+def choose_jmx_port(stack: Stack, index: int) -> int:
+    """JMX always binds 127.0.0.1, so each node has a port of its own."""
+    return (stack.ports.cassandra_jmx, stack.ports.cassandra_jmx_2)[index]
+
+
+def prepare_node(stack: Stack, index: int) -> Launch:
+    """Writes the configuration of node 0 or 1; how to start it. Raises Problem."""
+    host = CASSANDRA_HOSTS[index]
+    check_address(host)
+    for port, server in (
+        (stack.ports.cassandra, "cassandra"),
+        (stack.ports.cassandra_storage, "cassandra_storage"),
+    ):
+        check_port(host, port, stack=stack.name, server=server)
+    jmx_port = choose_jmx_port(stack, index)
+    jmx_server = ("cassandra_jmx", "cassandra_jmx_2")[index]
+    check_port("127.0.0.1", jmx_port, stack=stack.name, server=jmx_server)
+    java = find_java(os.environ)
+    folder = stack.folder / NAMES[index]
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_configuration(stack, host=host, folder=folder)
+    flags = list_node_flags(
+        folder,
+        jars=JARS,
+        jmx_port=jmx_port,
+        # The suite's nodes hold less, and stand beside those of a run.
+        heap_mb=768 if stack.name == "run" else 512,
+    )
+    command = [str(java / "bin" / "java"), *flags]
+    command += ["-cp", f"{JARS}/*", "org.apache.cassandra.service.CassandraDaemon"]
+    return Launch(NAMES[index], command, dict(os.environ), folder)
+
+
+def _write_configuration(stack: Stack, *, host: str, folder: Path) -> None:
+    text = _YAML.format(
+        stack=stack.name,
+        seeds=",".join(f"{seed}:{stack.ports.cassandra_storage}" for seed in CASSANDRA_HOSTS),
+        host=host,
+        native_port=stack.ports.cassandra,
+        storage_port=stack.ports.cassandra_storage,
+        sync_ms=COMMITLOG_SYNC_PERIOD_MS,
+        folder=folder,
+    )
+    (folder / "cassandra.yaml").write_text(text)
+    (folder / "logback.xml").write_text(_LOGBACK)
+
+
+def call_nodetool(
+    stack: Stack, index: int, *arguments: str, timeout: float = 120
+) -> subprocess.CompletedProcess[str]:
+    """Runs Cassandra's nodetool against node 0 or 1; a call takes a second."""
+    java = find_java(os.environ)
+    command = [str(java / "bin" / "java"), "-Xmx64M", *ACCESS_FLAGS, "-cp", f"{JARS}/*"]
+    # nodetool keeps a history in the home folder, which is not ours to write to.
+    command += [f"-Dlogback.configurationFile={POM.with_name('nodetool-logback.xml')}"]
+    command += [f"-Duser.home={stack.folder}", "org.apache.cassandra.tools.NodeTool"]
+    command += ["-h", "127.0.0.1", "-p", str(choose_jmx_port(stack, index)), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)

@@ -1,0 +1,65 @@
+"""The flags of Cassandra's Java: what its own start script would pass."""
+
+from pathlib import Path
+
+_EXPORTS = (
+    "java.base/jdk.internal.misc",
+    "java.base/java.lang.ref",
+    "java.management.rmi/com.sun.jmx.remote.internal.rmi",
+    "java.management/com.sun.jmx.remote.security",
+    "java.rmi/sun.rmi.registry",
+    "java.rmi/sun.rmi.server",
+    "java.sql/java.sql",
+    "jdk.unsupported/sun.misc",
+    "jdk.attach/sun.tools.attach",
+    "jdk.compiler/com.sun.tools.javac.file",
+)
+_OPENS = (
+    "jdk.compiler/com.sun.tools.javac",
+    "java.base/java.lang.module",
+    "java.base/jdk.internal.loader",
+    "java.base/jdk.internal.ref",
+    "java.base/jdk.internal.reflect",
+    "java.base/jdk.internal.math",
+    "java.base/jdk.internal.module",
+    "java.base/jdk.internal.util.jar",
+    "java.base/sun.nio.ch",
+    "java.base/java.io",
+    "java.base/java.lang.reflect",
+    "java.base/java.lang",
+    "java.base/java.util",
+    "java.base/java.nio",
+    "jdk.management/com.sun.management.internal",
+)
+
+# From Cassandra 5.0's conf/jvm17-server.options; nodetool wants them as well.
+ACCESS_FLAGS = (
+    "-Djdk.attach.allowAttachSelf=true",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    *(f"--add-exports={module}=ALL-UNNAMED" for module in _EXPORTS),
+    *(f"--add-opens={module}=ALL-UNNAMED" for module in _OPENS),
+)
+
+
+def list_node_flags(folder: Path, *, jars: Path, jmx_port: int, heap_mb: int) -> list[str]:
+    """All flags of one node that keeps everything below `folder`."""
+    properties = {
+        "cassandra.config": f"file://{folder}/cassandra.yaml",
+        "cassandra.storagedir": str(folder),
+        "cassandra.logdir": str(folder),
+        "cassandra-foreground": "yes",
+        "cassandra.jmx.local.port": str(jmx_port),
+        "logback.configurationFile": str(folder / "logback.xml"),
+        # 0 makes the second node fail with "Unable to contact any seeds".
+        "cassandra.ring_delay_ms": "2000",
+        "cassandra.skip_wait_for_gossip_to_settle": "0",
+    }
+    jamm = next(iter(sorted(jars.glob("jamm-*.jar"))))
+    return [
+        f"-Xmx{heap_mb}M",
+        "-Xss256k",
+        "-XX:+ExitOnOutOfMemoryError",
+        f"-javaagent:{jamm}",
+        *ACCESS_FLAGS,
+        *(f"-D{name}={value}" for name, value in properties.items()),
+    ]

