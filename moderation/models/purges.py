@@ -45,20 +45,21 @@ class Purge(models.Model):
 
 
 class ManifestBucket(models.Model):
-    """What a purge froze in one bucket: the matched ids, and what the scan saw beside them.
+    """What the scan of one bucket saw; the frozen ids themselves are those of its steps.
 
-    ids: `moderation.domain.packing`. authors: {author id as text: how many}. plan: the
-    preview's plan as `BucketPlan.as_json()`; the steps plan again with what is there then.
+    count, first_id, last_id: of the ids that go. refused: matched ids that do not, since
+    the bucket would be left over its budget. authors: {author id as text: how many}. plan:
+    the preview's plan as `BucketPlan.as_json()`; a step plans again with what is there then.
     """
 
     pk = models.CompositePrimaryKey("purge_id", "channel_id", "bucket")
     purge = models.ForeignKey(Purge, on_delete=models.PROTECT, related_name="manifest_buckets")
     channel_id = models.BigIntegerField()
     bucket = models.IntegerField()
-    ids = models.BinaryField()
     count = models.IntegerField()
-    first_id = models.BigIntegerField()
-    last_id = models.BigIntegerField()
+    refused = models.IntegerField(default=0)
+    first_id = models.BigIntegerField(null=True)
+    last_id = models.BigIntegerField(null=True)
     survivors = models.IntegerField()
     authors = models.JSONField()
     plan = models.JSONField()

@@ -1,0 +1,68 @@
+"""Sets of message ids as bytes: sorted, delta-packed, compressed; and the digest over them.
+
+Format: `<q` count, then zstd over the first id and the differences that follow, each a
+signed 64-bit little-endian integer. A million ids take about 5 MB.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import struct
+import sys
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+import zstandard
+
+_COUNT = struct.Struct("<q")
+
+Digest = bytes
+"""sha256, 32 bytes."""
+
+
+def pack_ids(ids: Sequence[int]) -> bytes:
+    """Packs ids that are sorted ascending and unique; anything else is a `ValueError`."""
+    deltas = array("q", ids[:1])
+    deltas.extend(map(operator.sub, ids[1:], ids[:-1]))
+    if len(deltas) > 1 and min(deltas[1:]) <= 0:
+        raise ValueError("ids must be ascending and unique")
+    return _COUNT.pack(len(ids)) + zstandard.compress(_little_endian(deltas), 3)
+
+
+def unpack_ids(packed: bytes | memoryview | None) -> list[int]:
+    """The ids, ascending; an absent value is no ids."""
+    if packed is None:
+        return []
+    packed = bytes(packed)
+    (count,) = _COUNT.unpack_from(packed)
+    deltas = array("q")
+    deltas.frombytes(zstandard.decompress(packed[_COUNT.size :]))
+    if sys.byteorder == "big":
+        deltas.byteswap()
+    ids = list(accumulate(deltas))
+    if len(ids) != count:
+        raise ValueError(f"packed ids say {count} and hold {len(ids)}")
+    return ids
+
+
+def digest_of(parts: Iterable[tuple[int, Sequence[int]]]) -> Digest:
+    """sha256 over `channel_id, message_id` pairs, signed 64-bit big-endian, sorted.
+
+    parts: (channel id, ids ascending), themselves in ascending order of channel and ids.
+    """
+    running = hashlib.sha256()
+    for channel_id, ids in parts:
+        pairs = array("q", [channel_id]) * (2 * len(ids))
+        pairs[1::2] = array("q", ids)
+        if sys.byteorder == "little":
+            pairs.byteswap()
+        running.update(pairs.tobytes())
+    return running.digest()
+
+
+def _little_endian(numbers: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes()
