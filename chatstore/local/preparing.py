@@ -1,0 +1,161 @@
+"""What must be done before the pages work: schemas, static files, demo data.
+
+Each step remembers a hash of what it was made from, and is passed over while that stays
+the same; the memory counts only for the very data folders it was written beside.
+"""
+
+import fcntl
+import hashlib
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from chatstore.local import cassandra, postgres
+from chatstore.local.layout import PROJECT_ROOT, Stack
+from chatstore.local.problems import Problem
+from chatstore.local.processes import path_of_log, read_last_lines
+from chatstore.local.servers import is_named
+
+
+@dataclass(frozen=True)
+class Step:
+    """A `manage.py` command and the files whose change makes it due again."""
+
+    command: tuple[str, ...]
+    says: str
+    inputs: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.command[0]
+
+
+SCHEMA_STEPS = (
+    Step(
+        ("migrate", "--no-input", "--verbosity=0"),
+        "Postgres tables",
+        ("chatstore/migrations", "moderation/migrations", "requirements.lock"),
+    ),
+    Step(
+        ("sync_cassandra",),
+        "Cassandra tables",
+        ("chatstore/models/cassandra.py", "requirements.lock"),
+    ),
+    Step(
+        ("collectstatic", "--no-input", "--clear", "--verbosity=0"),
+        "static files",
+        ("moderation/static", "requirements.lock"),
+    ),
+)
+DEMO_STEPS = (
+    Step(("demo_accounts",), "demo accounts"),
+    Step(("seed_demo",), "demo messages"),
+)
+
+
+def prepare_schemas(stack: Stack) -> list[str]:
+    """Brings tables and static files up to date, all at once; what was done, in words."""
+    with _take_turns(stack):
+        due = [step for step in SCHEMA_STEPS if is_due(stack, step)]
+        children = [(step, _start_step(stack, step)) for step in due]
+        for step, child in children:
+            child.wait()
+            _finish_step(stack, step, child.returncode)
+    return [step.says for step in due]
+
+
+def prepare_demo(stack: Stack) -> list[str]:
+    """Makes the demo accounts and messages once, only where all servers are local ones."""
+    if any(is_named(name) for name in ("DATABASE_URL", "CASSANDRA_CONTACT_POINTS")):
+        return []
+    with _take_turns(stack):
+        due = [step for step in DEMO_STEPS if is_due(stack, step)]
+        for step in due:
+            child = _start_step(stack, step)
+            child.wait()
+            _finish_step(stack, step, child.returncode)
+    return [step.says for step in due]
+
+
+def is_due(stack: Stack, step: Step) -> bool:
+    """Whether its inputs changed since it was done; of servers elsewhere nothing is remembered."""
+    if any(is_named(name) for name in ("DATABASE_URL", "CASSANDRA_CONTACT_POINTS")):
+        return True
+    stamp = _path_of_stamp(stack, step)
+    return not stamp.exists() or stamp.read_text() != compute_stamp(stack, step)
+
+
+def compute_stamp(stack: Stack, step: Step) -> str:
+    """sha256 over the step's inputs, the servers it is for and their data folders."""
+    digest = hashlib.sha256(repr(step.command).encode())
+    for path in list_files([PROJECT_ROOT / name for name in step.inputs]):
+        digest.update(str(path.relative_to(PROJECT_ROOT)).encode())
+        digest.update(path.read_bytes())
+    digest.update(os.environ.get("CASSANDRA_KEYSPACE", "").encode())
+    for folder in (postgres.NAME, *cassandra.NAMES, "static"):
+        digest.update(_read_identity(stack.folder / folder).encode())
+    return digest.hexdigest()
+
+
+def list_files(paths: Sequence[Path]) -> Iterator[Path]:
+    """The files themselves and those in the folders, sorted, without compiled ones."""
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(
+                file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts
+            )
+        elif path.exists():
+            yield path
+
+
+def _read_identity(folder: Path) -> str:
+    """A random word that is kept in the folder, so that it goes when the data goes."""
+    if not folder.exists():
+        return "absent"
+    path = folder / ".identity"
+    if not path.exists():
+        path.write_text(secrets.token_hex(8))
+    return path.read_text()
+
+
+def _path_of_stamp(stack: Stack, step: Step) -> Path:
+    return stack.folder / "stamps" / step.name
+
+
+@contextmanager
+def _take_turns(stack: Stack) -> Iterator[None]:
+    """Two test runs at once prepare one after the other; the second finds nothing to do."""
+    stack.folder.mkdir(parents=True, exist_ok=True)
+    with (stack.folder / "preparing.lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _start_step(stack: Stack, step: Step) -> subprocess.Popen[bytes]:
+    log = path_of_log(stack, step.name)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as out:
+        return subprocess.Popen(
+            [sys.executable, str(PROJECT_ROOT / "manage.py"), *step.command],
+            env=os.environ | {"CHATSTORE_STACK": stack.name},
+            cwd=PROJECT_ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def _finish_step(stack: Stack, step: Step, code: int) -> None:
+    if code != 0:
+        log = path_of_log(stack, step.name)
+        raise Problem(
+            f"manage.py {step.name} failed. The last lines of {log}:\n{read_last_lines(log)}"
+        )
+    stamp = _path_of_stamp(stack, step)
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(compute_stamp(stack, step))

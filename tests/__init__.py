@@ -1,0 +1,1 @@
+"""The suite: folders like the code, on real servers."""

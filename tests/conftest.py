@@ -1,0 +1,110 @@
+"""The suite runs on real servers, without transactions and without truncation.
+
+The database and the keyspace are fixed and end in `_test`; tests keep apart by fresh
+ids and users. `make test` starts the servers; `python -m chatstore.local up test` too.
+"""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.db import connections
+from django.test import Client
+from hypothesis import settings as hypothesis_settings
+from pytest_django import DjangoDbBlocker
+
+from chatstore.local.layout import read_stack
+from chatstore.local.preparing import prepare_schemas
+from chatstore.local.problems import Problem
+from chatstore.local.servers import answers, list_servers
+from tests.network import guard_sockets
+
+hypothesis_settings.register_profile("dev", max_examples=50, deadline=None)
+# No deadline: two busy cores make any example slow once in a while.
+hypothesis_settings.register_profile("ci", max_examples=500, deadline=None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    on_ci = os.environ.get("CI", "").lower() == "true"
+    hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if on_ci else "dev"))
+    refusal = refuse_servers(
+        database=settings.DATABASES["default"]["NAME"], keyspace=settings.CASSANDRA["keyspace"]
+    )
+    if refusal:
+        pytest.exit(refusal, returncode=4)
+    guard_sockets()
+
+
+def refuse_servers(*, database: str, keyspace: str) -> str | None:
+    """Why the suite will not run on these, in one line; None when it will."""
+    for kind, name in (("database", database), ("keyspace", keyspace)):
+        if not name.endswith("_test"):
+            return f"The suite writes wherever it runs: the {kind} must end in _test, not be {name!r}."
+    return None
+
+
+@pytest.fixture(scope="session")
+def django_db_setup() -> None:
+    """Instead of pytest-django's: no `test_` database is made, the fixed one is brought up to date."""
+    stack = read_stack(os.environ)
+    if not all(answers(server.host, server.port) for server in list_servers(stack)):
+        pytest.exit("The test servers are not up: run make test, or python -m chatstore.local up test.", 4)
+    try:
+        prepare_schemas(stack)
+    except Problem as problem:
+        pytest.exit(str(problem), 4)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _open_databases(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Every test may use Postgres, and what it writes is committed."""
+    with django_db_blocker.unblock():
+        yield
+        connections["default"].close()
+
+
+def make_user(name: str, *, group: str | None, is_staff: bool = True) -> User:
+    """A user of the cast under a name that no other test has."""
+    user = User.objects.create_user(f"{name}-{secrets.token_hex(4)}", is_staff=is_staff)
+    if group is not None:
+        user.groups.add(Group.objects.get(name=group))
+    return user
+
+
+@pytest.fixture
+def mona() -> User:
+    """Mona moderates."""
+    return make_user("mona", group="moderators")
+
+
+@pytest.fixture
+def otto() -> User:
+    """Otto operates."""
+    return make_user("otto", group="operators")
+
+
+@pytest.fixture
+def ada() -> User:
+    """Ada administers."""
+    return make_user("ada", group="admins")
+
+
+@pytest.fixture
+def tess() -> User:
+    """Tess is staff without rights."""
+    return make_user("tess", group=None)
+
+
+@pytest.fixture
+def sign_in() -> Callable[[User], Client]:
+    """A browser's stand-in, signed in as the user."""
+
+    def open_client(user: User) -> Client:
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return open_client

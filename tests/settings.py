@@ -1,0 +1,11 @@
+"""The project's settings on the test servers, whatever stack the environment names.
+
+It is here rather than in a conftest because pytest-django reads the settings before it
+reads any conftest; subprocesses of a test inherit the variable.
+"""
+
+import os
+
+os.environ["CHATSTORE_STACK"] = "test"
+
+from chatstore.settings import *  # noqa: E402, F403
