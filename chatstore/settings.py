@@ -34,8 +34,8 @@ LOCAL_REDIS = not _named_redis
 LOCAL_CASSANDRA = not _named_cassandra
 
 
-def _local_url(scheme: str, *, user: str, secret: str, port: int, path: str) -> str:
-    password = quote(read_or_make_secret(STACK, secret), safe="")
+def _local_url(scheme: str, *, user: str, keyword: str, port: int, path: str) -> str:
+    password = quote(read_or_make_secret(STACK, keyword), safe="")
     return f"{scheme}://{user}:{password}@127.0.0.1:{port}/{path}"
 
 
@@ -45,7 +45,7 @@ _database_url = environment.check_url(
     or _local_url(
         "postgres",
         user="chatstore",
-        secret="postgres_password",
+        keyword="postgres_password",
         port=STACK.ports.postgres,
         path=STACK.database,
     ),
@@ -55,7 +55,7 @@ REDIS_URL = environment.check_url(
     "REDIS_URL",
     _named_redis
     or _local_url(
-        "redis", user="", secret="valkey_password", port=STACK.ports.valkey, path="0"
+        "redis", user="", keyword="valkey_password", port=STACK.ports.valkey, path="0"
     ),
     schemes={"redis", "rediss"},
 )

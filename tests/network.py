@@ -32,7 +32,7 @@ def guard_sockets() -> None:
         _refuse_others(host)
         return look_up(host, *arguments, **options)  # type: ignore[arg-type]
 
-    socket.getaddrinfo = getaddrinfo  # type: ignore[assignment]
+    socket.getaddrinfo = getaddrinfo
 
 
 def _guard_connect(connect: Callable[..., Any]) -> Callable[..., Any]:

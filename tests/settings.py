@@ -8,4 +8,4 @@ import os
 
 os.environ["CHATSTORE_STACK"] = "test"
 
-from chatstore.settings import *  # noqa: E402, F403
+from chatstore.settings import *  # noqa: F403

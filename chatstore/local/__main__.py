@@ -1,4 +1,4 @@
-"""`python -m chatstore.local up|down|status STACK`: the local servers by hand."""
+"""`python -m chatstore.local COMMAND`: what `make` calls, and the local servers by hand."""
 
 import argparse
 import os
@@ -8,6 +8,7 @@ from chatstore.local.cassandra import call_nodetool
 from chatstore.local.layout import STACK_NAMES, Stack, WrongSetting, read_stack
 from chatstore.local.problems import Problem
 from chatstore.local.processes import find_process
+from chatstore.local.running import run_beside_servers, run_stack
 from chatstore.local.servers import (
     answers,
     hold_stack,
@@ -33,6 +34,8 @@ def main(arguments: list[str]) -> int:
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m chatstore.local", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    everything = commands.add_parser("run", help="start everything, stop it at Ctrl-C")
+    everything.set_defaults(act=run_everything, stack="run")
     for name, act, text in (
         ("up", bring_up, "start the servers and leave them running"),
         ("down", take_down, "end the servers"),
@@ -40,25 +43,34 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         ("stop-node", end_node, "end one Cassandra node"),
         ("start-node", begin_node, "start one Cassandra node again"),
         ("nodetool", run_nodetool, "Cassandra's nodetool on one node"),
+        ("exec", run_beside, "run a command while the servers are up"),
     ):
         command = commands.add_parser(name, help=text)
         command.add_argument("stack", choices=STACK_NAMES)
         command.set_defaults(act=act)
         if name in {"stop-node", "start-node", "nodetool"}:
             command.add_argument("node", type=int, choices=(1, 2))
-        if name == "nodetool":
+        if name in {"nodetool", "exec"}:
             command.add_argument("arguments", nargs=argparse.REMAINDER)
     return parser.parse_args(arguments)
 
 
-def bring_up(stack: Stack, options: argparse.Namespace) -> int:
+def run_everything(stack: Stack, _options: argparse.Namespace) -> int:
+    return run_stack(stack)
+
+
+def run_beside(stack: Stack, options: argparse.Namespace) -> int:
+    return run_beside_servers(stack, options.arguments)
+
+
+def bring_up(stack: Stack, _options: argparse.Namespace) -> int:
     with hold_stack(stack):
         started = start_servers(stack)
     print(f"{stack.name}: {', '.join(started) or 'nothing to start'}; all answer.")
     return 0
 
 
-def take_down(stack: Stack, options: argparse.Namespace) -> int:
+def take_down(stack: Stack, _options: argparse.Namespace) -> int:
     with hold_stack(stack):
         killed = stop_servers(stack)
     print(f"{stack.name}: all are down.")
@@ -67,7 +79,7 @@ def take_down(stack: Stack, options: argparse.Namespace) -> int:
     return 0
 
 
-def show_status(stack: Stack, options: argparse.Namespace) -> int:
+def show_status(stack: Stack, _options: argparse.Namespace) -> int:
     missing = 0
     for server in list_servers(stack):
         process = find_process(stack, server.name)

@@ -84,6 +84,7 @@ def fetch_jars() -> None:
         env=os.environ | {"JAVA_HOME": str(java)},
         capture_output=True,
         text=True,
+        check=False,
     )
     if fetched.returncode != 0:
         shutil.rmtree(draft, ignore_errors=True)
@@ -151,4 +152,4 @@ def call_nodetool(
     command += [f"-Dlogback.configurationFile={POM.with_name('nodetool-logback.xml')}"]
     command += [f"-Duser.home={stack.folder}", "org.apache.cassandra.tools.NodeTool"]
     command += ["-h", "127.0.0.1", "-p", str(choose_jmx_port(stack, index)), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)

@@ -112,7 +112,7 @@ def is_jdk_17(home: Path) -> bool:
         return False
     try:
         answer = subprocess.run(
-            [str(home / "bin" / "java"), "-version"], capture_output=True, text=True, timeout=30
+            [str(home / "bin" / "java"), "-version"], capture_output=True, text=True, timeout=30, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return False

@@ -75,6 +75,7 @@ def create_database(stack: Stack) -> None:
         env=environ,
         capture_output=True,
         text=True,
+        check=False,
     )
     if made.returncode != 0 and "already exists" not in made.stderr:
         raise Problem(f"The database {stack.database} could not be made: {made.stderr.strip()}")
@@ -112,7 +113,7 @@ def _make_cluster(stack: Stack, folder: Path, *, binaries: Path, user: str | Non
         "--lc-messages=C",
     ]
     made = subprocess.run(
-        command, env=_plain_environ(), cwd=folder, user=user, capture_output=True, text=True
+        command, env=_plain_environ(), cwd=folder, user=user, capture_output=True, text=True, check=False
     )
     password_file.unlink()
     if made.returncode != 0:

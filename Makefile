@@ -1,0 +1,50 @@
+# The commands of the project. `make run` and `make test` need Python 3.11, a JDK 17 and
+# Maven on the machine; everything else they fetch or start themselves.
+
+PYTHON ?= python3
+BIN := .venv/bin
+SIZE ?= 200000
+OUT ?= bench.json
+
+# What a real installation sets at least; no server is reached by the checks.
+PRODUCTION := env BASE_URL=https://chat.example SECRET_KEY="$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(40))')" \
+	DATABASE_URL=postgres://chatstore:x@db.example/chatstore REDIS_URL=rediss://:x@redis.example/0 \
+	CASSANDRA_CONTACT_POINTS=cassandra.example CASSANDRA_DATACENTER=dc1
+
+.PHONY: run test check shots bench lock
+
+run: .venv/installed
+	@$(BIN)/python -m chatstore.local run
+
+# TESTS="tests/local -x" narrows it down.
+test: .venv/installed
+	@$(BIN)/python -m chatstore.local exec test $(BIN)/python -m pytest $(TESTS)
+
+check: .venv/installed
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check
+	@echo "check --deploy in production's environment"
+	@$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
+
+shots: .venv/installed
+	@$(BIN)/python -m chatstore.local exec test $(BIN)/python -m tests.shots
+
+bench: .venv/installed
+	@$(BIN)/python -m chatstore.local exec test $(BIN)/python -m tests.bench --size $(SIZE) --out $(OUT)
+
+# The environment is made anew when the lock changes.
+.venv/installed: requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON." if sys.version_info < (3, 11) else 0)'
+	@echo "Installing the locked dependencies into .venv"
+	@$(PYTHON) -m venv .venv || { echo "On Debian: apt-get install python3-venv" >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+# Reads the dependencies of pyproject.toml; the lock holds hashes and names no index.
+lock:
+	@$(PYTHON) -m venv .local/lock
+	@.local/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@.local/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header --no-annotate pyproject.toml --group dev -o requirements.lock

@@ -1,0 +1,168 @@
+"""`make run`: everything up, watched until Ctrl-C, then everything down.
+
+Web, beat and worker end first, then all stores at once. What a SIGKILL of this process
+leaves behind is found by pid and start time at the next start: stores are adopted, the
+rest is ended and started anew, since its code may have changed.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+
+from chatstore.local import web
+from chatstore.local.layout import Stack
+from chatstore.local.preparing import prepare_demo, prepare_schemas
+from chatstore.local.processes import find_process, is_dead, start_process, tell_death
+from chatstore.local.servers import (
+    Server,
+    hold_stack,
+    list_servers,
+    start_servers,
+    stop_servers,
+    wait_until_ready,
+)
+
+WATCH_SECONDS = 0.5
+# What a command beside the servers may take to end, before the servers' own 14 s.
+COMMAND_END_SECONDS = 5
+
+
+class Stopped(BaseException):
+    """Ctrl-C or its like. No Exception, so that nothing on the way takes it for an error."""
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[None]:
+    """Raises Stopped at the first SIGINT, SIGTERM or SIGHUP; later ones change nothing,
+    so that an impatient second Ctrl-C does not cut the stopping short."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(one, signal.SIG_IGN)
+        raise Stopped
+
+    before = {one: signal.signal(one, stop) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def run_stack(stack: Stack) -> int:
+    """Starts everything and stays; 0 after Ctrl-C. Raises Problem for what goes wrong."""
+    with hold_stack(stack), stop_on_signals():
+        try:
+            began = time.monotonic()
+            start_everything(stack)
+            print_welcome(stack, seconds=time.monotonic() - began)
+            watch(stack)
+        except Stopped:
+            say("Stopping")
+        finally:
+            stop_everything(stack)
+        say("All stopped; what was stored is there the next time.")
+    return 0
+
+
+def start_everything(stack: Stack) -> None:
+    """Leaves stores, schemas, demo data and the web ready. Raises Problem."""
+    web.end_web(stack)
+    launches = web.list_launches(stack, host=read_web_host())
+    say("Starting Cassandra, Postgres and Valkey")
+    started = start_servers(stack)
+    say(f"  started: {', '.join(started) or 'nothing, all were running'}")
+    tell_prepared(prepare_schemas(stack))
+    tell_prepared(prepare_demo(stack))
+    for launch in launches:
+        start_process(stack, launch)
+    wait_until_ready(stack, describe_web(stack))
+
+
+def tell_prepared(done: Sequence[str]) -> None:
+    if done:
+        say(f"  prepared: {', '.join(done)}")
+
+
+def describe_web(stack: Stack) -> Server:
+    return Server("web", read_web_host(), stack.ports.web, lambda: web.list_launches(stack)[0])
+
+
+def read_web_host() -> str:
+    """Where gunicorn listens; the settings refuse plain http on more than loopback."""
+    return os.environ.get("CHATSTORE_WEB_HOST") or "127.0.0.1"
+
+
+def print_welcome(stack: Stack, *, seconds: float) -> None:
+    accounts = stack.folder / "accounts.txt"
+    base_url = os.environ.get("BASE_URL") or f"http://127.0.0.1:{stack.ports.web}"
+    say("")
+    say(f"Chatstore is ready after {seconds:.0f} s: {base_url}")
+    if accounts.exists():
+        say("Accounts:")
+        for line in accounts.read_text().splitlines():
+            say(f"  {line}")
+    say(f"Logs: {stack.logs}")
+    say("Ctrl-C stops everything.")
+
+
+def watch(stack: Stack) -> None:
+    """Returns never; raises Problem when one of the processes has died."""
+    names = [*web.NAMES, *(server.name for server in list_servers(stack))]
+    processes = {name: find_process(stack, name) for name in names}
+    while True:
+        for name, process in processes.items():
+            if process is None or is_dead(process):
+                raise tell_death(stack, name)
+        time.sleep(WATCH_SECONDS)
+
+
+def stop_everything(stack: Stack) -> None:
+    """Web, beat and worker first, then all stores at once: 20 s at most."""
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(one, signal.SIG_IGN)
+    killed = web.end_web(stack) + stop_servers(stack)
+    if killed:
+        say(f"These did not end in time and were killed: {', '.join(killed)}.")
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+def run_beside_servers(stack: Stack, command: Sequence[str]) -> int:
+    """Runs a command on the stack's servers; its exit code. Servers that it found running
+    are left running; those that it started are ended, and nobody else may start or end
+    any before."""
+    with stop_on_signals(), ExitStack() as held:
+        held.enter_context(hold_stack(stack))
+        started = start_servers(stack)
+        try:
+            if not started:
+                held.close()
+            prepare_schemas(stack)
+            return run_command(stack, command)
+        except Stopped:
+            return 130
+        finally:
+            if started:
+                stop_servers(stack)
+
+
+def run_command(stack: Stack, command: Sequence[str]) -> int:
+    """The command's exit code; when we are stopped it is told to stop, and then killed."""
+    with subprocess.Popen(command, env=os.environ | {"CHATSTORE_STACK": stack.name}) as child:
+        try:
+            return child.wait()
+        except Stopped:
+            # Ctrl-C in a terminal has reached it already; a signal sent to us has not.
+            child.send_signal(signal.SIGINT)
+            try:
+                child.wait(timeout=COMMAND_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+            raise

@@ -1,0 +1,44 @@
+"""The project's own processes beside the stores: gunicorn, a Celery worker, beat."""
+
+import os
+import sys
+
+from chatstore.local.checks import check_port
+from chatstore.local.layout import PROJECT_ROOT, Stack
+from chatstore.local.processes import Launch, end_processes
+
+# In the order in which they are told to end, all within WEB_END_SECONDS: who rings the
+# bell before who answers it. A worker's step cut short goes on at the next start.
+NAMES = ("web", "beat", "worker")
+WEB_END_SECONDS = 4
+
+
+def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
+    """How the three are started. Raises Problem when the web's port is taken."""
+    check_port(host, stack.ports.web, stack=stack.name, server="web")
+    environ = os.environ | {"CHATSTORE_STACK": stack.name, "PYTHONUNBUFFERED": "1"}
+    commands = {
+        "web": [
+            "gunicorn",
+            "chatstore.wsgi",
+            f"--bind={host}:{stack.ports.web}",
+            # Not preloaded: a session to Cassandra made before a fork hangs for ever after.
+            "--workers=2",
+            "--threads=4",
+            f"--graceful-timeout={WEB_END_SECONDS - 1}",
+            # Its socket stands in the home folder, where two stacks would share it.
+            "--no-control-socket",
+            "--access-logfile=-",
+        ],
+        "worker": ["celery", "--app=chatstore", "worker", "--concurrency=2", "--loglevel=INFO"],
+        "beat": ["celery", "--app=chatstore", "beat", "--loglevel=INFO", "--pidfile="],
+    }
+    return [
+        Launch(name, [sys.executable, "-m", *command], environ, PROJECT_ROOT)
+        for name, command in commands.items()
+    ]
+
+
+def end_web(stack: Stack) -> list[str]:
+    """Ends what is left of the three; the names of those that had to be killed."""
+    return end_processes(stack, NAMES, seconds=WEB_END_SECONDS)
