@@ -100,6 +100,21 @@ CASSANDRA: dict[str, Any] = {
         at_least=0,
     ),
 }
+# Where nodetool reaches the nodes: local ones by a port each, others by one for all.
+CASSANDRA_JMX_PORT = environment.read_int(
+    "CASSANDRA_JMX_PORT", default=7199, at_least=1, at_most=65535
+)
+CASSANDRA_JMX_PORTS: dict[str, int] = (
+    dict(
+        zip(
+            layout.CASSANDRA_HOSTS,
+            (STACK.ports.cassandra_jmx, STACK.ports.cassandra_jmx_2),
+            strict=True,
+        )
+    )
+    if LOCAL_CASSANDRA
+    else {}
+)
 if CASSANDRA["user"] and not CASSANDRA["password"]:
     raise ImproperlyConfigured("CASSANDRA_USER needs CASSANDRA_PASSWORD.")
 if _datacenter not in CASSANDRA["replication"]:
@@ -114,11 +129,15 @@ _cassandra_connection: dict[str, Any] = {
 if CASSANDRA["tls"]:
     _cassandra_connection["ssl_context"] = CASSANDRA["tls"]
 
+_database: dict[str, Any] = env.db_url_config(_database_url)
+
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
-        **env.db_url_config(_database_url),
+        **_database,
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
+        # A server that is gone is told of within seconds.
+        "OPTIONS": {"connect_timeout": 5, **_database.get("OPTIONS", {})},
     },
     # The engine declares the schema; `chatstore.store` has a session of its own.
     "cassandra": {

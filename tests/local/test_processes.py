@@ -1,0 +1,127 @@
+"""Real child processes, under a stack whose folder is the test's own."""
+
+import json
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from chatstore.local.layout import Stack, read_stack
+from chatstore.local.problems import Problem
+from chatstore.local.processes import (
+    Launch,
+    end_processes,
+    find_process,
+    is_dead,
+    path_of_pid,
+    start_process,
+    tell_death,
+    wait_until_dead,
+)
+from chatstore.local.servers import Server, wait_until_ready
+
+SLEEPER = "import time; time.sleep(60)"
+STUBBORN = (
+    "import signal, subprocess, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+    "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']);"
+    "print('deaf', flush=True); time.sleep(60)"
+)
+
+
+@dataclass(frozen=True)
+class FolderStack(Stack):
+    root: Path = Path()
+
+    @property
+    def folder(self) -> Path:
+        return self.root
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Stack:
+    ports = read_stack({}, name="test").ports
+    return FolderStack(name="test", ports=ports, root=tmp_path)
+
+
+def start(stack: Stack, name: str, code: str) -> psutil.Process:
+    launch = Launch(name, [sys.executable, "-c", code], dict(os.environ), stack.folder)
+    return start_process(stack, launch)
+
+
+def test_what_a_killed_starter_left_is_found_by_pid_and_start_time(stack: Stack) -> None:
+    process = start(stack, "sleeper", SLEEPER)
+    found = find_process(stack, "sleeper")
+    assert found is not None
+    assert found.pid == process.pid
+    assert end_processes(stack, ["sleeper"], seconds=5) == []
+    assert is_dead(process)
+    assert find_process(stack, "sleeper") is None
+
+
+def test_a_stranger_with_the_same_pid_is_neither_found_nor_ended(stack: Stack) -> None:
+    process = start(stack, "sleeper", SLEEPER)
+    kept = path_of_pid(stack, "sleeper")
+    started = json.loads(kept.read_text())["started"]
+    kept.write_text(json.dumps({"pid": process.pid, "started": started - 3600}))
+    try:
+        assert find_process(stack, "sleeper") is None
+        end_processes(stack, ["sleeper"], seconds=1)
+        assert not is_dead(process)
+    finally:
+        process.kill()
+        process.wait(5)
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", '{"pid": "x", "started": 1}'])
+def test_a_torn_pid_file_counts_as_none(stack: Stack, content: str) -> None:
+    path = path_of_pid(stack, "sleeper")
+    path.parent.mkdir()
+    path.write_text(content)
+    assert find_process(stack, "sleeper") is None
+
+
+def test_who_does_not_end_in_time_is_killed_with_its_children(stack: Stack) -> None:
+    process = start(stack, "stubborn", STUBBORN)
+    while b"deaf" not in (stack.logs / "stubborn.log").read_bytes():
+        assert not is_dead(process)
+    children = process.children()
+    assert children
+    assert end_processes(stack, ["stubborn"], seconds=0.3) == ["stubborn"]
+    assert not any(child.is_running() for child in children)
+
+
+def test_all_are_asked_to_end_at_once(stack: Stack) -> None:
+    slow = "import signal, sys, time; signal.signal(15, lambda *_: (time.sleep(0.6), sys.exit()));"
+    names = ["one", "two", "three"]
+    processes = [start(stack, name, f"{slow} print('up', flush=True); time.sleep(60)") for name in names]
+    for name in names:
+        while b"up" not in (stack.logs / f"{name}.log").read_bytes():
+            pass
+    # One after the other would take 1.8 s, and the last would have to be killed.
+    assert end_processes(stack, names, seconds=1.5) == []
+    assert all(is_dead(process) for process in processes)
+
+
+def test_a_server_that_dies_is_told_of_with_its_last_lines(stack: Stack) -> None:
+    start(stack, "valkey", "import sys; print('first'); sys.exit('no room for the log')")
+    server = Server("valkey", "127.0.0.1", 1, lambda: pytest.fail("it is not started again"))
+    with pytest.raises(Problem, match=r"valkey died\.[\s\S]*no room for the log"):
+        wait_until_ready(stack, server)
+
+
+def test_only_the_last_lines_of_a_long_log_are_told(stack: Stack) -> None:
+    process = start(stack, "talker", "print('\\n'.join(f'line {n}' for n in range(100_000)))")
+    assert wait_until_dead(process, seconds=10)
+    told = str(tell_death(stack, "talker")).splitlines()
+    assert told[1:] == [f"    line {n}" for n in range(99_988, 100_000)]
+
+
+def test_ctrl_c_in_the_starter_s_terminal_does_not_reach_the_servers(stack: Stack) -> None:
+    process = start(stack, "sleeper", SLEEPER)
+    assert os.getpgid(process.pid) != os.getpgid(os.getpid())
+    process.send_signal(signal.SIGTERM)
+    assert wait_until_dead(process, seconds=5)

@@ -1,0 +1,115 @@
+"""Each refusal is what a person sees who starts the project with a wrong environment."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chatstore.local.layout import PROJECT_ROOT
+
+EXTERNAL = {
+    "BASE_URL": "https://chat.example",
+    "SECRET_KEY": "x" * 60,
+    "DATABASE_URL": "postgres://chatstore:sesame@db.example:5433/chatstore?sslmode=require",
+    "REDIS_URL": "rediss://:sesame@redis.example:6380/0",
+    "CASSANDRA_CONTACT_POINTS": "10.0.0.1, 10.0.0.2",
+    "CASSANDRA_DATACENTER": "dc1",
+}
+
+
+def read_settings(expression: str, **environ: str) -> "subprocess.CompletedProcess[str]":
+    """Prints an expression over the settings `s`, in a process with that environment alone."""
+    return subprocess.run(
+        [sys.executable, "-c", f"import chatstore.settings as s; print({expression})"],
+        cwd=PROJECT_ROOT,
+        env={"PATH": os.environ["PATH"], **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("CHATSTORE_STACK", "production"),
+        ("CHATSTORE_POSTGRES_PORT", "80"),
+        ("CHATSTORE_WEB_PORT", "eight"),
+        ("DATABASE_URL", "mysql://db.example/chatstore"),
+        ("REDIS_URL", "localhost:6379"),
+        ("REDIS_URL", "redis://redis.example:port/0"),
+        ("CASSANDRA_PORT", "0"),
+        ("CASSANDRA_KEYSPACE", "chat-store"),
+        ("CASSANDRA_REPLICATION", "datacenter1"),
+        ("CASSANDRA_REPLICATION", "elsewhere:3"),
+        ("CASSANDRA_USER", "without-password"),
+        ("CASSANDRA_TLS_CA", "/nowhere/ca.pem"),
+        ("CASSANDRA_TLS_CERT", "/nowhere/cert.pem"),
+        ("DEBUG", "maybe"),
+        ("BASE_URL", "chat.example"),
+        ("BASE_URL", "http://chat.example"),
+        ("CLOCK_SKEW_SECONDS", "1"),
+        ("PURGE_LEASE_RENEW_SECONDS", "20"),
+        ("PAGE_DEADLINE_SECONDS", "0"),
+        ("SECRET_KEY_FILE", "/nowhere/key"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_its_name(name: str, value: str) -> None:
+    answer = read_settings("1", **{name: value})
+    assert answer.returncode == 1
+    last = answer.stderr.splitlines()[-1]
+    assert "ImproperlyConfigured" in last
+    assert name.removesuffix("_FILE") in last
+
+
+@pytest.mark.parametrize("missing", ["SECRET_KEY", "CASSANDRA_DATACENTER"])
+def test_external_servers_want_what_cannot_be_guessed(missing: str) -> None:
+    environ = {name: value for name, value in EXTERNAL.items() if name != missing}
+    answer = read_settings("1", **environ)
+    assert answer.returncode == 1
+    assert missing in answer.stderr.splitlines()[-1]
+
+
+def test_plain_http_is_refused_when_others_can_reach_the_port() -> None:
+    answer = read_settings("1", CHATSTORE_WEB_HOST="0.0.0.0")
+    assert answer.returncode == 1
+    assert "BASE_URL must begin with https://" in answer.stderr
+
+
+def test_external_servers_are_used_as_they_are_named() -> None:
+    answer = read_settings(
+        "s.DATABASES['default']['HOST'], s.DATABASES['default']['OPTIONS']['sslmode'],"
+        " s.CASSANDRA['contact_points'], s.CASSANDRA['port'], s.CASSANDRA['replication'],"
+        " s.CASSANDRA['commitlog_sync_period_ms'], s.LOCAL_CASSANDRA, s.SESSION_COOKIE_SECURE, s.DEBUG",
+        **EXTERNAL,
+    )
+    assert answer.stdout.strip() == (
+        "db.example require ['10.0.0.1', '10.0.0.2'] 9042 {'dc1': 3} 10000 False True False"
+    )
+
+
+def test_a_secret_is_read_from_a_file_but_never_from_two_places(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("kept in a file\n")
+    environ = {name: value for name, value in EXTERNAL.items() if name != "SECRET_KEY"}
+    assert read_settings("s.SECRET_KEY", **environ, SECRET_KEY_FILE=str(file)).stdout == "kept in a file\n"
+    both = read_settings("1", **EXTERNAL, SECRET_KEY_FILE=str(file))
+    assert "Set SECRET_KEY or SECRET_KEY_FILE, not both." in both.stderr
+
+
+def test_the_stacks_share_neither_ports_nor_names() -> None:
+    ask = (
+        "s.STACK.ports.web, s.CASSANDRA['port'], s.STACK.folder.name,"
+        " s.DATABASES['default']['NAME'], s.CASSANDRA['keyspace'], s.SESSION_COOKIE_NAME"
+    )
+    run, test = (read_settings(ask, CHATSTORE_STACK=name).stdout.split() for name in ("run", "test"))
+    assert run == ["28000", "29042", "run", "chatstore", "chatstore", "chatstore_session"]
+    assert test == ["38000", "39042", "test", "chatstore_test", "chatstore_test", "chatstore_test_session"]
+
+
+def test_a_port_of_one_stack_is_moved_alone() -> None:
+    environ = {"CHATSTORE_WEB_PORT": "28500", "CHATSTORE_TEST_WEB_PORT": "38500"}
+    assert read_settings("s.BASE_URL", **environ).stdout == "http://127.0.0.1:28500\n"
+    assert read_settings("s.BASE_URL", CHATSTORE_STACK="test", **environ).stdout == "http://127.0.0.1:38500\n"
