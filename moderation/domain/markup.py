@@ -1,0 +1,133 @@
+"""What people write, as pieces that a page can show safely.
+
+A message is hostile until shown otherwise: it is cut into pieces of plain text with a
+kind, and whoever draws them escapes every one. Nothing here makes HTML.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LONG_CHARACTERS = 1_200
+LONG_LINES = 24
+"""Beyond either, a message is folded: one paste of a log must not fill the page."""
+
+_MOST_PIECES = 4_000
+"""After so many marks the rest is plain text: a bound on the work one message can ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of text. kind: text, bold, italic, strike, code, block, quote, link, user, channel,
+    emoji or control. target: the address of a link, the id of a user or channel."""
+
+    kind: str
+    text: str
+    target: str = ""
+
+
+_MARKS = re.compile(
+    r"```(?:[\w+-]{1,20}\n)?(?P<block>.+?)```"
+    r"|`(?P<code>[^`\n]+)`"
+    r"|\*\*(?P<bold>[^*\n]+)\*\*"
+    r"|~~(?P<strike>[^~\n]+)~~"
+    r"|(?<![\w*])\*(?P<italic>[^*\s][^*\n]*)\*(?![\w*])"
+    r"|(?<![\w_])_(?P<under>[^_\s][^_\n]*)_(?![\w_])"
+    r"|<@[!&]?(?P<user>\d{1,20})>"
+    r"|<#(?P<channel>\d{1,20})>"
+    r"|<a?:(?P<emoji>\w{1,40}):\d{1,20}>"
+    r"|(?P<link>https?://[^\s<>\"'`\x00-\x20]{1,2000})"
+    r"|^>[ ](?P<quote>[^\n]*)\n?"
+    r"|(?P<control>[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\x00-\x08\x0b-\x1f\x7f-\x9f]+)",
+    re.DOTALL | re.MULTILINE,
+)
+
+_TRAILING = ".,;:!?)]}'\""
+
+_SHORT_NAMES = {
+    "\u202a": "LRE",
+    "\u202b": "RLE",
+    "\u202c": "PDF",
+    "\u202d": "LRO",
+    "\u202e": "RLO",
+    "\u2066": "LRI",
+    "\u2067": "RLI",
+    "\u2068": "FSI",
+    "\u2069": "PDI",
+    "\u200e": "LRM",
+    "\u200f": "RLM",
+    "\u061c": "ALM",
+    "\x00": "NUL",
+}
+
+
+def is_long(text: str) -> bool:
+    """Whether a page should fold it."""
+    return len(text) > LONG_CHARACTERS or text.count("\n") > LONG_LINES
+
+
+def shorten(text: str, *, characters: int, lines: int = LONG_LINES) -> str:
+    """The beginning of a text, at most so many lines and characters, on a word's end if near."""
+    short = "\n".join(text.split("\n")[:lines])[:characters]
+    if len(short) < len(text) and " " in short[-40:]:
+        short = short[: short.rindex(" ")]
+    return short.rstrip()
+
+
+def parse_markup(text: str) -> list[Piece]:
+    """The pieces of a message, in order. All of the text is kept but the marks themselves."""
+    pieces: list[Piece] = []
+    end = 0
+    for found in _MARKS.finditer(text):
+        if len(pieces) >= _MOST_PIECES:
+            break
+        if found.start() > end:
+            pieces.append(Piece("text", text[end : found.start()]))
+        pieces.extend(_pieces_of(found))
+        end = found.end()
+    if end < len(text):
+        pieces.append(Piece("text", show_controls(text[end:])))
+    return pieces
+
+
+def _pieces_of(found: re.Match[str]) -> Iterator[Piece]:
+    kind = found.lastgroup or ""
+    words = found[kind]
+    if kind == "link":
+        address = words.rstrip(_TRAILING)
+        yield Piece("link", show_controls(address), target=address)
+        if len(address) < len(words):
+            yield Piece("text", words[len(address) :])
+    elif kind in ("user", "channel"):
+        yield Piece(kind, words, target=words)
+    elif kind == "control":
+        yield from (Piece("control", name_control(character)) for character in words[:20])
+    elif kind == "emoji":
+        yield Piece("emoji", f":{words}:")
+    else:
+        yield Piece("italic" if kind == "under" else kind, show_controls(words))
+
+
+def name_control(character: str) -> str:
+    """A short name for a character that has no shape of its own."""
+    return _SHORT_NAMES.get(character) or f"U+{ord(character):04X}"
+
+
+def show_controls(text: str) -> str:
+    """The text with bidi marks and control characters spelt out, so that they act on nothing.
+
+    Line breaks and tabs stay. Also for names, which are hostile too.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(character) for character in text)
+
+
+def _shown(character: str) -> str:
+    if character in "\n\t":
+        return character
+    is_control = unicodedata.category(character) == "Cc" or character in _SHORT_NAMES
+    return f"[{name_control(character)}]" if is_control else character

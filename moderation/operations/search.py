@@ -1,0 +1,113 @@
+"""One box that goes anywhere: a message link or id, a channel, a chat user."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from chatstore.domain.buckets import bucket_window
+from chatstore.domain.errors import BadInput
+from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.models import Channel, ChatUser
+from chatstore.operations.timeline import ACTIVE_CHANNELS_AT_MOST, find_message, recent_places
+from moderation.operations.access import Actor, require, visible_channels
+
+HITS_AT_MOST = 20
+USERS_AT_MOST = 10
+QUERY_CHARACTERS = 300
+
+_LINK = re.compile(r"/channels/(?:@me/|-?\d+/)??(?P<channel>-?\d{1,20})/(?P<message>-?\d{1,20})/?(?:[?#].*)?$")
+_ID = re.compile(r"-?\d{6,20}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A channel in which somebody posted, and when last, to ten days."""
+
+    channel: Channel
+    until: dt.date
+
+
+@dataclass(frozen=True, slots=True)
+class FoundUser:
+    """A chat user and where he was active, the most recent place first."""
+
+    user: ChatUser
+    places: Sequence[Place]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a query leads to. message: (channel id, message id) when it names exactly one."""
+
+    message: tuple[int, int] | None = None
+    channels: Sequence[Channel] = ()
+    users: Sequence[FoundUser] = ()
+
+
+def search_anything(user: Actor, query: str) -> Found:
+    """What the words lead to, of what the user may see. Raises `BadInput` when there are none."""
+    require(user, "chatstore.view_channel")
+    words = query.strip()
+    if not words:
+        raise BadInput("Paste a message link or an id, or type the name of a channel or a user.")
+    if len(words) > QUERY_CHARACTERS or "\x00" in words:
+        raise BadInput("That is too long for a name, an id or a link.")
+    link = _LINK.search(words)
+    if link:
+        return _follow_link(user, link)
+    if _ID.fullmatch(words):
+        return _find_id(user, parse_snowflake(words))
+    return _find_names(user, words)
+
+
+def _follow_link(user: Actor, link: re.Match[str]) -> Found:
+    channel_id, message_id = parse_snowflake(link["channel"]), parse_snowflake(link["message"])
+    known = visible_channels(user).filter(pk=channel_id).exists()
+    return Found(message=(channel_id, message_id)) if known else Found()
+
+
+def _find_id(user: Actor, number: int) -> Found:
+    channels = list(visible_channels(user).filter(Q(pk=number) | Q(guild_id=number))[:HITS_AT_MOST])
+    users = _place_users(user, list(_visible_users(user, Q(pk=number))))
+    if channels or users:
+        return Found(channels=channels, users=users)
+    everywhere = visible_channels(user).order_by("-pk").values_list("pk", flat=True)
+    homes = find_message(everywhere[:ACTIVE_CHANNELS_AT_MOST], number)
+    return Found(message=(homes[0], number)) if homes else Found()
+
+
+def _find_names(user: Actor, words: str) -> Found:
+    name = words.lstrip("#@")
+    channels = visible_channels(user).filter(Q(name__icontains=name) | Q(guild__name__icontains=name))
+    users = _visible_users(user, Q(name__icontains=name) | Q(display_name__icontains=name))
+    return Found(
+        channels=list(channels[:HITS_AT_MOST]),
+        users=_place_users(user, list(users[:USERS_AT_MOST])),
+    )
+
+
+def _visible_users(user: Actor, wanted: Q) -> Sequence[ChatUser]:
+    users = ChatUser.objects.filter(wanted)
+    return list(users[:USERS_AT_MOST]) if user.has_perm("chatstore.view_chatuser") else []
+
+
+def _place_users(user: Actor, people: Sequence[ChatUser]) -> list[FoundUser]:
+    places = {person.pk: recent_places(person.pk) for person in people}
+    wanted = {channel_id for found in places.values() for channel_id, _ in found}
+    channels = visible_channels(user).in_bulk(wanted)
+    return [
+        FoundUser(
+            person,
+            [
+                Place(channels[channel_id], bucket_window(bucket)[1].date() - dt.timedelta(days=1))
+                for channel_id, bucket in places[person.pk]
+                if channel_id in channels
+            ],
+        )
+        for person in people
+    ]

@@ -1,0 +1,1 @@
+"""Tags of the pages: times, numbers, and what people wrote, made harmless."""

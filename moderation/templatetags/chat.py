@@ -1,0 +1,176 @@
+"""Times as people say them, numbers in groups, messages as safe HTML."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from chatstore.domain.snowflakes import time_of
+from moderation.domain.markup import Piece, is_long, parse_markup, shorten, show_controls
+from moderation.domain.strip import days_in_words
+
+register = template.Library()
+
+_STEPS = ((60, "second"), (60, "minute"), (24, "hour"), (30, "day"))
+FOLDED_CHARACTERS = 500
+
+_WRAPS = {
+    "bold": "<strong>{}</strong>",
+    "italic": "<em>{}</em>",
+    "strike": "<s>{}</s>",
+    "code": "<code>{}</code>",
+    "block": "<pre><code>{}</code></pre>",
+    "quote": "<blockquote>{}</blockquote>",
+    "emoji": '<span class="emoji">{}</span>',
+    "control": '<span class="control" title="a character without a shape, shown by its name">{}</span>',
+}
+
+
+@register.filter
+def thousands(value: object) -> str:
+    """1204 → "1,204"; None → "not known"."""
+    if value is None:
+        return "not known"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@register.filter
+def counted(value: int | None, noun: str) -> str:
+    """(1, "message") → "1 message"; (1204, "message") → "1,204 messages"."""
+    if value is None:
+        return f"unknown number of {noun}s"
+    return f"{value:,} {noun}{'' if value == 1 else 's'}"
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """Seconds as people say them: "40 s", "3 min 20 s", "2 h 5 min"."""
+    if seconds is None:
+        return "not known yet"
+    whole = max(round(seconds), 0)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+@register.filter
+def day(value: dt.date | dt.datetime) -> str:
+    """A day as people say it: "Monday, 11 March 2024"."""
+    return f"{value:%A}, {value.day} {value:%B %Y}"
+
+
+@register.filter
+def short_day(value: dt.date | dt.datetime) -> str:
+    """A day in few letters: "11 Mar 2024"."""
+    return f"{value.day} {value:%b %Y}"
+
+
+@register.filter
+def percent(part: int, whole: int) -> int:
+    """How much of the whole, 0 to 100, rounded down so that 100 means all."""
+    return int(part * 100 // whole) if whole else 0
+
+
+@register.simple_tag
+def span_of_days(first: dt.datetime, last: dt.datetime) -> str:
+    """ "11–20 March 2024"."""
+    return days_in_words(first.date(), last.date())
+
+
+@register.simple_tag
+def ago(moment: dt.datetime | None) -> SafeString:
+    """A `<time>` that says how long ago, with the exact moment on hover."""
+    if moment is None:
+        return format_html("{}", "never")
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact(moment), say_ago(moment, timezone.now())
+    )
+
+
+@register.simple_tag
+def clock(moment: dt.datetime) -> SafeString:
+    """A `<time>` of hours and minutes, with the exact moment on hover."""
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact(moment), f"{moment:%H:%M}"
+    )
+
+
+@register.simple_tag
+def dated(moment: dt.datetime | None) -> SafeString:
+    """A `<time>` of day and minute, with the exact moment on hover."""
+    if moment is None:
+        return format_html("{}", "—")
+    words = f"{short_day(moment)}, {moment:%H:%M}"
+    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact(moment), words)
+
+
+@register.filter
+def id_time(snowflake: int) -> dt.datetime:
+    """The moment that an id carries."""
+    return time_of(snowflake)
+
+
+def exact(moment: dt.datetime) -> str:
+    """ "11 March 2024, 14:02:07 UTC"."""
+    utc = moment.astimezone(dt.UTC)
+    return f"{utc.day} {utc:%B %Y, %H:%M:%S} UTC"
+
+
+def say_ago(moment: dt.datetime, now: dt.datetime) -> str:
+    """ "3 minutes ago", "2 days ago", or the day once it is a month past."""
+    amount = (now - moment).total_seconds()
+    if amount < 5:
+        return "just now"
+    for size, unit in _STEPS:
+        if amount < size:
+            whole = int(amount)
+            return f"{whole} {unit}{'' if whole == 1 else 's'} ago"
+        amount /= size
+    return short_day(moment)
+
+
+@register.filter
+def visible(text: object) -> str:
+    """A name or a title with control characters spelt out; the template escapes the rest."""
+    return show_controls(str(text))
+
+
+@register.simple_tag(takes_context=True)
+def message_text(context: template.Context, text: str) -> SafeString:
+    """What somebody wrote, as HTML in which every piece is escaped; long ones are folded."""
+    users: dict[int, Any] = context.get("users") or {}
+    if not is_long(text):
+        return format_html('<div class="text" dir="auto">{}</div>', _draw(parse_markup(text), users))
+    beginning = shorten(text, characters=FOLDED_CHARACTERS, lines=8)
+    return format_html(
+        '<details class="long"><summary><span class="text" dir="auto">{}…</span> '
+        '<span class="unfold">Show all {} characters</span></summary>'
+        '<div class="text" dir="auto">{}</div></details>',
+        _draw([Piece("text", show_controls(beginning))], users),
+        f"{len(text):,}",
+        _draw(parse_markup(text), users),
+    )
+
+
+def _draw(pieces: list[Piece], users: dict[int, Any]) -> SafeString:
+    return format_html_join("", "{}", ((_draw_piece(piece, users),) for piece in pieces))
+
+
+def _draw_piece(piece: Piece, users: dict[int, Any]) -> SafeString | str:
+    if piece.kind == "link":
+        return format_html('<a href="{}" rel="noreferrer noopener nofollow">{}</a>', piece.target, piece.text)
+    if piece.kind == "user":
+        known = users.get(int(piece.target))
+        name = show_controls(str(known)) if known else f"user {piece.target}"
+        return format_html('<bdi class="mention">@{}</bdi>', name)
+    if piece.kind == "channel":
+        return format_html('<bdi class="mention">#{}</bdi>', piece.target)
+    wrap = _WRAPS.get(piece.kind)
+    return format_html(wrap, piece.text) if wrap else piece.text

@@ -1,0 +1,41 @@
+"""Home: what needs me now, and the one box that goes anywhere."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_safe
+
+from moderation.operations.overview import channels_by_activity
+from moderation.operations.purge_list import list_purges
+from moderation.operations.search import search_anything
+
+RECENT_PURGES = 6
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """Open to every signed-in account: one without rights is told so here, and by whom to ask."""
+    user = request.user
+    context = {
+        "may_view": user.has_perm("chatstore.view_channel"),
+        "running": list_purges(user, state="running", limit=RECENT_PURGES).purges,
+        "ready": list_purges(user, state="ready", limit=RECENT_PURGES).purges,
+        "finished": list_purges(user, state="done", limit=RECENT_PURGES).purges,
+        "overview": channels_by_activity(user),
+    }
+    return render(request, "home.html", context)
+
+
+@require_safe
+@permission_required("chatstore.view_channel", raise_exception=True)
+def find(request: HttpRequest) -> HttpResponse:
+    """A message goes straight to its place; a single channel too; anything else is listed."""
+    query = request.GET.get("q", "")
+    found = search_anything(request.user, query)
+    if found.message is not None:
+        return redirect("message", *found.message)
+    if len(found.channels) == 1 and not found.users:
+        return redirect("timeline", found.channels[0].pk)
+    return render(request, "find.html", {"query": query, "found": found})

@@ -1,0 +1,83 @@
+"""Purges: the list, and one purge from its scan to its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from chatstore.domain.errors import BadInput
+from moderation.forms import ConfirmForm, read_cursor
+from moderation.models import Purge
+from moderation.operations.access import purge_for
+from moderation.operations.purge_list import STATE_FILTERS, list_purges
+from moderation.operations.purges import cancel_purge, confirm_purge
+from moderation.tasks import run_purge
+from moderation.views.purge_page import describe_page
+
+
+@require_safe
+@permission_required("moderation.view_purge", raise_exception=True)
+def purges(request: HttpRequest) -> HttpResponse:
+    """What was removed lately, and by whom: newest first."""
+    state, moderator = request.GET.get("state", ""), request.GET.get("by", "").strip()
+    channel_id = read_cursor(request.GET, "channel")
+    before = read_cursor(request.GET, "before")
+    listed = list_purges(request.user, state=state, moderator=moderator, channel_id=channel_id, before=before)
+    context = {"page": listed, "filters": STATE_FILTERS, "state": state, "by": moderator, "in_channel": channel_id}
+    return render(request, "purges.html", context)
+
+
+@require_safe
+@permission_required("moderation.view_purge", raise_exception=True)
+def purge(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """One purge: scanning, its preview, its progress, its end."""
+    return _show_purge(request, purge_for(request.user, purge_id), template="purge.html")
+
+
+@require_safe
+@permission_required("moderation.view_purge", raise_exception=True)
+def purge_live(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """The part of the page that changes, for htmx to fetch again while something happens."""
+    return _show_purge(request, purge_for(request.user, purge_id), template="_purge_live.html")
+
+
+@require_POST
+@permission_required("moderation.add_purge", raise_exception=True)
+def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """Confirms what the preview showed; the digest says that it is the same."""
+    shown = purge_for(request.user, purge_id)
+    form = ConfirmForm(request.POST)
+    if not form.is_valid():
+        words = "Say why: the reason is kept with the purge." if "reason" in form.errors else "The preview is not complete."
+        return _show_purge(request, shown, template="purge.html", refused=words)
+    try:
+        confirmed = confirm_purge(
+            shown.pk,
+            moderator=request.user,
+            reason=form.cleaned_data["reason"],
+            digest=bytes.fromhex(form.cleaned_data["digest"]),
+        )
+    except BadInput as error:
+        shown.refresh_from_db()
+        return _show_purge(request, shown, template="purge.html", refused=str(error))
+    run_purge.delay_on_commit(confirmed.pk)
+    return redirect("purge", confirmed.pk)
+
+
+@require_POST
+@permission_required("moderation.add_purge", raise_exception=True)
+def purge_cancel(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """Stops it: what was not deleted yet stays."""
+    shown = purge_for(request.user, purge_id)
+    cancel_purge(shown.pk, moderator=request.user)
+    return redirect("purge", shown.pk)
+
+
+def _show_purge(request: HttpRequest, shown: Purge, *, template: str, refused: str = "") -> HttpResponse:
+    context: dict[str, Any] = describe_page(request.user, shown)
+    context["refused"] = refused
+    return render(request, template, context, status=400 if refused else 200)

@@ -1,0 +1,111 @@
+"""A channel as a chat: pages of it, its map, and the rows that scrolling fetches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.snowflakes import MAX_ID, MIN_ID
+from chatstore.models import Channel
+from chatstore.operations.timeline import Timeline, open_timeline
+from moderation.domain.moments import id_from, parse_moment
+from moderation.forms import Position, read_position
+from moderation.operations.access import channel_for
+from moderation.operations.gaps import find_gaps
+from moderation.operations.sidebar import neighbouring_channels
+from moderation.operations.strips import map_channel
+from moderation.views.rows import lay_out
+
+
+@require_safe
+@permission_required("chatstore.view_channel", raise_exception=True)
+def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
+    """A page of the channel: the newest, or where the address says."""
+    channel = channel_for(request.user, channel_id)
+    position = read_position(request.GET)
+    opened, position, notice = _open(channel, position)
+    messages = opened.messages
+    here = range(messages[0].bucket, messages[-1].bucket + 1) if messages else None
+    context = {
+        "channel": channel,
+        "neighbours": neighbouring_channels(request.user, channel),
+        "strip": map_channel(channel.pk, here=here),
+        "notice": notice,
+        "at": request.GET.get("at", ""),
+        "today": timezone.now().date(),
+        "may_purge": request.user.has_perm("moderation.add_purge"),
+        **_rows_context(channel, opened, position),
+    }
+    return render(request, "timeline.html", context)
+
+
+@require_safe
+@permission_required("chatstore.view_channel", raise_exception=True)
+def timeline_rows(request: HttpRequest, channel_id: int) -> HttpResponse:
+    """The rows before or after an id, as the fragment that replaces a page's end."""
+    channel = channel_for(request.user, channel_id)
+    position = read_position(request.GET)
+    if position.before is None and position.after is None:
+        raise BadInput("Rows are asked for before or after a message.")
+    opened = open_timeline(channel.pk, before=position.before, after=position.after)
+    context = _rows_context(channel, opened, position)
+    context["may_purge"] = request.user.has_perm("moderation.add_purge")
+    context["only"] = "older" if position.before is not None else "newer"
+    return render(request, "_message_rows.html", context)
+
+
+@require_safe
+@permission_required("chatstore.view_channel", raise_exception=True)
+def message(request: HttpRequest, channel_id: int, message_id: int) -> HttpResponse:
+    """The address of one message, to be copied: its place in the timeline."""
+    channel = channel_for(request.user, channel_id)
+    return redirect(f"{reverse('timeline', args=(channel.pk,))}?around={message_id}#m{message_id}")
+
+
+def _open(channel: Channel, position: Position) -> tuple[Timeline, Position, str]:
+    """The page at a position, what it covers, and a sentence when it is not quite what was asked."""
+    if position.at:
+        return _open_at(channel, position.at)
+    opened = open_timeline(
+        channel.pk, before=position.before, after=position.after, around=position.around
+    )
+    if position.around is not None and all(m.message_id != position.around for m in opened.messages):
+        return opened, position, "That message is not here any more. This is what stands around its place."
+    return opened, position, ""
+
+
+def _open_at(channel: Channel, at: str) -> tuple[Timeline, Position, str]:
+    start = id_from(parse_moment(at, now=timezone.now()))
+    position = Position(after=start - 1)
+    opened = open_timeline(channel.pk, after=position.after)
+    if opened.messages or opened.page.newer is not None:
+        return opened, position, ""
+    earlier = Position(before=start)
+    notice = f"Nothing was posted here on or after {at}. This is what came before."
+    return open_timeline(channel.pk, before=start), earlier, notice
+
+
+def _rows_context(channel: Channel, opened: Timeline, position: Position) -> dict[str, Any]:
+    """What `_message_rows.html` wants: rows, cursors, and the gaps that purges left in between."""
+    page = opened.page
+    after = position.after if position.after is not None else (MIN_ID if page.older is None else None)
+    before = position.before if position.before is not None else (MAX_ID if page.newer is None else None)
+    gaps = find_gaps(channel.pk, [m.message_id for m in opened.messages], after=after, before=before)
+    return {
+        "channel": channel,
+        "rows": lay_out(opened, gaps),
+        "gaps_below": gaps.get(None, ()),
+        "users": opened.users,
+        "older": page.older,
+        "newer": page.newer,
+        "looked_back_to": page.looked_back_to,
+        "hidden": page.hidden,
+        "focus": position.around,
+    }
