@@ -295,8 +295,8 @@ LOGGING = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
-    # The driver tells of each connection; what matters of it, the store says itself.
-    "loggers": {"cassandra": {"level": "ERROR"}},
+    # The driver tells of each lost connection at length; the store says what matters of it.
+    "loggers": {"cassandra": {"level": "CRITICAL"}},
 }
 
 # --- Celery: the bell, never the queue (Postgres is) ---------------------------------

@@ -73,7 +73,7 @@ def test_external_servers_want_what_cannot_be_guessed(missing: str) -> None:
 
 
 def test_plain_http_is_refused_when_others_can_reach_the_port() -> None:
-    answer = read_settings("1", CHATSTORE_WEB_HOST="0.0.0.0")
+    answer = read_settings("1", CHATSTORE_WEB_HOST="192.0.2.1")
     assert answer.returncode == 1
     assert "BASE_URL must begin with https://" in answer.stderr
 

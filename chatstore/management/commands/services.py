@@ -1,0 +1,43 @@
+"""`manage.py services`: which servers are in use, and whether they answer."""
+
+import json
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from chatstore.operations.services import Service, describe_services
+
+
+class Command(BaseCommand):
+    help = "Say which servers are in use; exit code 1 unless all of them answer."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", help="one JSON object, no passwords")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        services = describe_services()
+        if options["json"]:
+            self.stdout.write(json.dumps(services, indent=2))
+        else:
+            self.stdout.write("\n".join(tell_services(services)))
+        if not services["ok"]:
+            sys.exit(1)
+
+
+def tell_services(services: Service) -> list[str]:
+    """A line for each server, and one for each Cassandra node."""
+    lines = [f"web        {services['web']['url']}"]
+    for name in ("cassandra", "postgres", "redis"):
+        service = services[name]
+        host = service.get("host") or ", ".join(service["hosts"])
+        place = "local" if service["local"] else "external"
+        state = f"version {service['version']}"
+        if not service["ok"]:
+            state = service.get("error", "not all nodes are up")
+        what = service.get("keyspace") or service.get("database") or ""
+        lines.append(f"{name:10} {host}:{service['port']} {what} ({place}) {state}")
+    for node in services["cassandra"]["nodes"]:
+        state = "up" if node["up"] else "down"
+        lines.append(f"  node     {node['host']} {state}, JMX port {node['jmx_port']}")
+    return lines

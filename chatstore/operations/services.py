@@ -1,0 +1,103 @@
+"""Which servers are in use, and whether each answers."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.store import cassandra
+from chatstore.store.redis import redis_client
+
+Service = dict[str, Any]
+
+
+def describe_services() -> Service:
+    """Address, version and state of the web, Cassandra, Postgres and Redis; no passwords.
+
+    `ok` is true where a server answered just now, for Cassandra when all its nodes are up;
+    where it is not, `error` says why.
+    """
+    services = {
+        "cassandra": _ask(describe_cassandra(), _ask_cassandra),
+        "postgres": _ask(describe_postgres(), _ask_postgres),
+        "redis": _ask(describe_redis(), _ask_redis),
+    }
+    ok = all(service["ok"] for service in services.values())
+    return {"ok": ok, "web": {"url": settings.BASE_URL}, **services}
+
+
+def describe_cassandra() -> Service:
+    """What the settings say of it; `nodes` and `version` are its own to tell."""
+    config = settings.CASSANDRA
+    return {
+        "ok": False,
+        "local": settings.LOCAL_CASSANDRA,
+        "version": None,
+        "hosts": config["contact_points"],
+        "port": config["port"],
+        "keyspace": config["keyspace"],
+        "datacenter": config["datacenter"],
+        "replication": config["replication"],
+        "nodes": [
+            {"host": host, "up": False, "jmx_port": _find_jmx_port(host)}
+            for host in config["contact_points"]
+        ],
+    }
+
+
+def describe_postgres() -> Service:
+    config = settings.DATABASES["default"]
+    return {
+        "ok": False,
+        "local": settings.LOCAL_POSTGRES,
+        "version": None,
+        "host": config["HOST"],
+        "port": int(config["PORT"] or 5432),
+        "database": config["NAME"],
+    }
+
+
+def describe_redis() -> Service:
+    parts = urlsplit(settings.REDIS_URL)
+    return {
+        "ok": False,
+        "local": settings.LOCAL_REDIS,
+        "version": None,
+        "host": parts.hostname,
+        "port": parts.port or 6379,
+    }
+
+
+def _ask(service: Service, ask: Callable[[], Service]) -> Service:
+    try:
+        return service | {"ok": True} | ask()
+    except (StoreUnavailable, DatabaseError) as error:
+        return service | {"error": str(error).strip().partition("\n")[0]}
+
+
+def _ask_cassandra() -> Service:
+    rows = cassandra.execute("SELECT release_version FROM system.local")
+    nodes = [
+        {"host": host, "up": up, "jmx_port": _find_jmx_port(host)} for host, up, _ in cassandra.hosts()
+    ]
+    return {"ok": all(node["up"] for node in nodes), "version": rows[0][0], "nodes": nodes}
+
+
+def _find_jmx_port(host: str) -> int:
+    """Local nodes share 127.0.0.1 for JMX, hence a port each; others have one of one setting."""
+    return int(settings.CASSANDRA_JMX_PORTS.get(host, settings.CASSANDRA_JMX_PORT))
+
+
+def _ask_postgres() -> Service:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version")
+        row = cursor.fetchone()
+    return {"version": row[0] if row else None}
+
+
+def _ask_redis() -> Service:
+    info = redis_client().info("server")
+    return {"version": info.get("valkey_version") or info["redis_version"]}
