@@ -1,0 +1,76 @@
+"""Slices: the intervals of ids that a page asks of its buckets, and how many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from chatstore.domain.buckets import bucket_ids
+from chatstore.domain.live import UNKNOWN, Live
+
+MOST_AT_ONCE = 32
+"""Buckets asked at a time: a window of statements, more is no faster."""
+
+WAVE_GROWTH = 4
+"""Waves over buckets of which nothing is known: 1, 4, 16, 32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """An interval of ids in one bucket, both ends inclusive, that may hold something.
+
+    expected: about how many live there, from the ledger; None when it is not known.
+    """
+
+    bucket: int
+    low: int
+    high: int
+    expected: int | None = None
+
+    def halves(self) -> tuple[Slice, Slice]:
+        """The lower and the upper half; only of an interval of two ids or more."""
+        middle = self.low + (self.high - self.low) // 2
+        return Slice(self.bucket, self.low, middle), Slice(self.bucket, middle + 1, self.high)
+
+
+def cut_slices(rows: Iterable[tuple[int, Live]], *, low: int, high: int) -> list[Slice]:
+    """What of the ids `low` to `high` may live, a slice per ledger row, in the rows' order."""
+    slices = []
+    for bucket, live in rows:
+        first, last = bucket_ids(bucket)
+        span = live.clip(max(first, low), min(last, high))
+        if span is not None:
+            slices.append(Slice(bucket, *span, _expect(live, *span)))
+    return slices
+
+
+def _expect(live: Live, low: int, high: int) -> int | None:
+    if live.count is None or live.first is None or live.last is None:
+        return None
+    return live.count * (high - low + 1) // (live.last - live.first + 1)
+
+
+def fill_gaps(rows: Sequence[tuple[int, Live]], *, oldest: int, newest: int) -> list[tuple[int, Live]]:
+    """Ledger rows, newest first, with "not known" for every bucket from `oldest` to `newest`
+    that has none: for tables that other programs write too."""
+    known = dict(rows)
+    buckets = sorted(known.keys() | set(range(oldest, newest + 1)), reverse=True)
+    return [(bucket, known.get(bucket, UNKNOWN)) for bucket in buckets]
+
+
+def size_wave(expected: Sequence[int | None], *, need: int, guess: int, unknown_at_once: int) -> int:
+    """How many slices from the front to ask at once: just enough to give `need` rows.
+
+    guess: rows to expect of a slice of which nothing is known, of which at most
+    `unknown_at_once` are asked. At least one, at most `MOST_AT_ONCE`.
+    """
+    total = unknown = 0
+    for asked, rows in enumerate(expected[:MOST_AT_ONCE], start=1):
+        if rows is None:
+            unknown += 1
+            if unknown > unknown_at_once:
+                return asked - 1
+        total += guess if rows is None else rows
+        if total >= need:
+            return asked
+    return min(len(expected), MOST_AT_ONCE)

@@ -1,0 +1,54 @@
+"""One job a channel: a row in Postgres names the job that holds it.
+
+A hold does not lapse (a job's steps have leases of their own); only an import holds by
+lease, and renews it. Holding twice is holding once.
+"""
+
+from __future__ import annotations
+
+from django.db import connection
+
+from chatstore.models import ChannelLock
+
+_TABLE = ChannelLock._meta.db_table
+_LEASE = "clock_timestamp() + make_interval(secs => %s::double precision)"
+_LAPSED = f"{_TABLE}.lease_until < clock_timestamp()"
+_HOLD = (
+    f"INSERT INTO {_TABLE} (channel_id, job, since, lease_until) "
+    f"VALUES (%s, %s, clock_timestamp(), {_LEASE}) "
+    "ON CONFLICT (channel_id) DO UPDATE SET job = EXCLUDED.job, lease_until = EXCLUDED.lease_until, "
+    f"since = CASE WHEN {_TABLE}.job = EXCLUDED.job THEN {_TABLE}.since ELSE EXCLUDED.since END "
+    f"WHERE {_TABLE}.job = EXCLUDED.job OR {_LAPSED} RETURNING job"
+)
+_RENEW = f"UPDATE {_TABLE} SET lease_until = {_LEASE} WHERE channel_id = %s AND job = %s RETURNING job"
+_HOLDER = f"SELECT job FROM {_TABLE} WHERE channel_id = %s AND ({_LAPSED}) IS NOT TRUE"
+
+
+def hold_channel(channel_id: int, *, job: str, lease_seconds: float | None = None) -> bool:
+    """Take the channel for a job; True also when that job holds it already.
+
+    Without `lease_seconds` the hold stays until it is released. A lapsed lease is taken over.
+    """
+    return bool(_run(_HOLD, (channel_id, job, lease_seconds)))
+
+
+def renew_hold(channel_id: int, *, job: str, lease_seconds: float) -> bool:
+    """Prolong a job's lease; False when the channel is no longer that job's."""
+    return bool(_run(_RENEW, (lease_seconds, channel_id, job)))
+
+
+def release_channel(channel_id: int, *, job: str) -> None:
+    """Give the channel back; of another job's hold nothing is changed."""
+    ChannelLock.objects.filter(channel_id=channel_id, job=job).delete()
+
+
+def holder_of(channel_id: int) -> str | None:
+    """The job that holds the channel now, or None."""
+    rows = _run(_HOLDER, (channel_id,))
+    return str(rows[0][0]) if rows else None
+
+
+def _run(sql: str, params: tuple[object, ...]) -> list[tuple[object, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        return list(cursor.fetchall())

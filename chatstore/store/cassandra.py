@@ -1,0 +1,479 @@
+"""The only speaker of the Cassandra driver.
+
+One session per process, made when it is first needed and made again after a fork; prepared
+statements, tuple rows, LOCAL_QUORUM unless a call says otherwise. The driver's errors leave
+as `StoreUnavailable` (try again later) or `TooManyTombstones` (ask a smaller interval); a
+statement that the server finds wrong is a bug and leaves as it came.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import re
+import socket
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import cassandra as driver
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import (
+    EXEC_PROFILE_DEFAULT,
+    Cluster,
+    ExecutionProfile,
+    NoHostAvailable,
+    ResponseFuture,
+    Session,
+)
+from cassandra.connection import ConnectionException
+from cassandra.policies import (
+    DCAwareRoundRobinPolicy,
+    ExponentialReconnectionPolicy,
+    TokenAwarePolicy,
+)
+from cassandra.protocol import ErrorMessage
+from cassandra.query import (
+    UNSET_VALUE,
+    BatchStatement,
+    BatchType,
+    BoundStatement,
+    PreparedStatement,
+    tuple_factory,
+)
+from django.conf import settings
+
+from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
+
+LOCAL_QUORUM: int = driver.ConsistencyLevel.LOCAL_QUORUM
+LOCAL_ONE: int = driver.ConsistencyLevel.LOCAL_ONE
+ALL: int = driver.ConsistencyLevel.ALL
+UNSET: Any = UNSET_VALUE
+
+Row = tuple[Any, ...]
+Params = Sequence[Any]
+Statement = PreparedStatement
+
+FETCH_SIZE = 5_000
+"""Rows a page of a read; 20,000 is a quarter faster for rows of two numbers."""
+
+WINDOW = 32
+"""Statements in flight: more is slower on every machine that was measured."""
+
+REQUEST_TIMEOUT_SECONDS = 12.0
+"""Longer than the server's own limits (5 s a read, 2 s a write), so that its reason is heard."""
+
+SLOW_SECONDS = 1.0
+"""Calls slower than this are logged with their statement."""
+
+TOMBSTONE_FAILURE = 1
+"""READ_TOO_MANY_TOMBSTONES in the native protocol's failure map."""
+
+TRACE_WAIT_SECONDS = 5.0
+"""A trace is written 6–10 ms after its answer, on a cold cluster much later."""
+
+_TRACE_READ = re.compile(r"Read (\d+) live rows and (\d+) tombstone cells")
+
+log = logging.getLogger(__name__)
+
+
+class DeadlinePassed(StoreUnavailable):
+    """The caller's own time limit ended before an answer came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A read's rows and what its replicas scanned for it.
+
+    per_replica: address to (live rows, tombstones), summed over the pages of the read;
+    live, tombstones: the largest of them. milliseconds: of the read alone.
+    """
+
+    rows: list[Row]
+    live: int
+    tombstones: int
+    per_replica: dict[str, tuple[int, int]]
+    milliseconds: float
+
+
+@dataclass(slots=True)
+class _Connection:
+    cluster: Cluster
+    session: Session
+    prepared: dict[str, PreparedStatement]
+
+
+class _Process:
+    """This process's connection. A session made before a fork hangs in the child."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self.lock = threading.RLock()
+        self.connection: _Connection | None = None
+
+    def connect(self) -> _Connection:
+        connection = self.connection
+        if connection is None:
+            with self.lock:
+                if self.connection is None:
+                    self.connection = _open_connection()
+                connection = self.connection
+        return connection
+
+
+_process = _Process()
+os.register_at_fork(after_in_child=_process.forget)
+
+
+def _open_connection() -> _Connection:
+    config = settings.CASSANDRA
+    nearest = TokenAwarePolicy(DCAwareRoundRobinPolicy(local_dc=config["datacenter"]))
+    profile = ExecutionProfile(
+        load_balancing_policy=nearest,
+        consistency_level=LOCAL_QUORUM,
+        row_factory=tuple_factory,
+        request_timeout=REQUEST_TIMEOUT_SECONDS,
+    )
+    user = config["user"]
+    cluster = Cluster(
+        contact_points=config["contact_points"],
+        port=config["port"],
+        protocol_version=driver.ProtocolVersion.V5,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        auth_provider=PlainTextAuthProvider(user, config["password"]) if user else None,
+        ssl_context=config["tls"],
+        # Without it a request over 4 KiB stalls for 44 ms.
+        sockopts=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
+        # A node that comes back is used again within seconds.
+        reconnection_policy=ExponentialReconnectionPolicy(0.5, 5.0),
+    )
+    try:
+        return _Connection(cluster, cluster.connect(config["keyspace"]), {})
+    except Exception as error:
+        cluster.shutdown()
+        raise _translate(error) from error
+
+
+def keyspace() -> str:
+    """The keyspace that every statement of the session means."""
+    return str(settings.CASSANDRA["keyspace"])
+
+
+def close() -> None:
+    """Close this process's session; the next call makes another."""
+    with _process.lock:
+        connection, _process.connection = _process.connection, None
+    if connection is not None:
+        connection.cluster.shutdown()
+
+
+def hosts() -> list[tuple[str, bool, str]]:
+    """The nodes the driver knows: address, whether it is up, its datacenter."""
+    metadata = _process.connect().cluster.metadata
+    return sorted((str(h.address), bool(h.is_up), str(h.datacenter)) for h in metadata.all_hosts())
+
+
+def prepare(cql: str) -> PreparedStatement:
+    """The statement prepared on the servers, once in this process."""
+    connection = _process.connect()
+    statement = connection.prepared.get(cql)
+    if statement is None:
+        try:
+            statement = connection.session.prepare(cql)
+        except Exception as error:
+            raise _translate(error) from error
+        connection.prepared[cql] = statement
+    return statement
+
+
+# --- Errors --------------------------------------------------------------------------
+
+
+def _translate(error: BaseException) -> BaseException:
+    """Our error for one of the driver's; others, and wrong statements, as they are."""
+    if isinstance(error, NoHostAvailable):
+        causes = list(error.errors.values()) if isinstance(error.errors, dict) else []
+        for cause in causes:
+            if isinstance(cause, driver.DriverException):
+                return _translate(cause)
+        return StoreUnavailable("No Cassandra node answers.")
+    if isinstance(error, driver.ReadFailure):
+        if TOMBSTONE_FAILURE in (error.error_code_map or {}).values():
+            return TooManyTombstones("Cassandra gave a read up: too many tombstones in its interval.")
+        return StoreUnavailable("A Cassandra replica failed while it read.")
+    if isinstance(error, driver.Unavailable):
+        return StoreUnavailable(
+            f"{error.alive_replicas} of the {error.required_replicas} Cassandra replicas "
+            "that are needed are up."
+        )
+    if isinstance(error, driver.OperationTimedOut):
+        return DeadlinePassed("Cassandra did not answer in time.")
+    if isinstance(error, driver.Timeout):
+        return StoreUnavailable("A Cassandra replica did not answer in time.")
+    if isinstance(error, driver.RequestValidationException):
+        return error
+    if isinstance(error, (driver.DriverException, ConnectionException, ErrorMessage, OSError)):
+        return StoreUnavailable(f"Cassandra can't be used: {type(error).__name__}.")
+    return error
+
+
+# --- One statement -------------------------------------------------------------------
+
+
+def _bind(cql: str, params: Params, *, consistency: int | None, fetch_size: int) -> BoundStatement:
+    bound = BoundStatement(prepare(cql), consistency_level=consistency, fetch_size=fetch_size)
+    return bound.bind(params)
+
+
+class Pending:
+    """A statement that is under way."""
+
+    __slots__ = ("_began", "_cql", "_future")
+
+    def __init__(self, future: ResponseFuture, cql: str) -> None:
+        self._future = future
+        self._cql = cql
+        self._began = time.monotonic()
+
+    def rows(self) -> list[Row]:
+        """Wait for the answer, all its pages."""
+        try:
+            result = self._future.result()
+            rows = result.current_rows if not self._future.has_more_pages else list(result)
+        except Exception as error:
+            raise _translate(error) from error
+        seconds = time.monotonic() - self._began
+        if seconds > SLOW_SECONDS:
+            log.warning("%.0f ms for %s", seconds * 1000, self._cql)
+        return rows or []
+
+    def trace_ids(self) -> list[uuid.UUID]:
+        """One for each page that was read, when a trace was asked for."""
+        return list(self._future.get_query_trace_ids())
+
+
+def submit(
+    cql: str,
+    params: Params = (),
+    *,
+    consistency: int | None = None,
+    fetch_size: int = FETCH_SIZE,
+    timeout: float | None = None,
+) -> Pending:
+    """Send a statement without waiting. `timeout`: seconds, then `DeadlinePassed`."""
+    bound = _bind(cql, params, consistency=consistency, fetch_size=fetch_size)
+    return _send(bound, cql, timeout=timeout)
+
+
+def _send(statement: Any, cql: str, *, timeout: float | None = None, trace: bool = False) -> Pending:
+    limit = REQUEST_TIMEOUT_SECONDS if timeout is None else max(timeout, 0.001)
+    session = _process.connect().session
+    try:
+        return Pending(session.execute_async(statement, timeout=limit, trace=trace), cql)
+    except Exception as error:
+        raise _translate(error) from error
+
+
+def execute(
+    cql: str,
+    params: Params = (),
+    *,
+    consistency: int | None = None,
+    fetch_size: int = FETCH_SIZE,
+    timeout: float | None = None,
+) -> list[Row]:
+    """Run a statement and give all its rows.
+
+    Raises `StoreUnavailable`, `TooManyTombstones`, or `DeadlinePassed` after `timeout` seconds.
+    """
+    return submit(cql, params, consistency=consistency, fetch_size=fetch_size, timeout=timeout).rows()
+
+
+def iterate(
+    cql: str,
+    params: Params = (),
+    *,
+    fetch_size: int = FETCH_SIZE,
+    consistency: int | None = None,
+) -> Iterator[list[Row]]:
+    """The pages of a read; the next one is asked for before the current one is handed out."""
+    bound = _bind(cql, params, consistency=consistency, fetch_size=fetch_size)
+    try:
+        future = _process.connect().session.execute_async(bound, timeout=REQUEST_TIMEOUT_SECONDS)
+        rows = future.result().current_rows
+        while future.has_more_pages:
+            future.start_fetching_next_page()
+            yield rows
+            rows = future.result().current_rows
+    except Exception as error:
+        raise _translate(error) from error
+    yield rows
+
+
+# --- Many statements -----------------------------------------------------------------
+
+
+def execute_window(
+    jobs: Iterable[tuple[str, Params]],
+    *,
+    window: int = WINDOW,
+    consistency: int | None = None,
+) -> Iterator[list[Row]]:
+    """The rows of each job, in the order of the jobs, at most `window` of them in flight.
+
+    The first error is raised after what was in flight has ended.
+    """
+    sends = (partial(submit, cql, params, consistency=consistency) for cql, params in jobs)
+    yield from _run_window(sends, window)
+
+
+def _run_window(sends: Iterable[Callable[[], Pending]], window: int) -> Iterator[list[Row]]:
+    flying: deque[Pending] = deque()
+    remaining = iter(sends)
+    try:
+        for send in itertools.islice(remaining, window):
+            flying.append(send())
+        while flying:
+            rows = flying.popleft().rows()
+            for send in itertools.islice(remaining, 1):
+                flying.append(send())
+            yield rows
+    finally:
+        _drain(flying)
+
+
+def _drain(flying: deque[Pending]) -> None:
+    while flying:
+        try:
+            flying.popleft().rows()
+        except (StoreUnavailable, TooManyTombstones) as error:
+            log.debug("after the first error: %s", error)
+
+
+def batch(cql: str, rows: Iterable[Params], *, consistency: int | None = None) -> BatchStatement:
+    """One UNLOGGED batch of a statement; all its rows belong to one partition."""
+    statement = prepare(cql)
+    built = BatchStatement(BatchType.UNLOGGED, consistency_level=consistency)
+    for row in rows:
+        built.add(statement, row)
+    return built
+
+
+def execute_batches(
+    cql: str,
+    groups: Iterable[Sequence[Params]],
+    *,
+    window: int = WINDOW,
+    pace: Callable[[int], None] | None = None,
+    consistency: int | None = None,
+) -> int:
+    """One UNLOGGED batch per group (of one partition each); gives the number of statements.
+
+    `pace` is called with each group's size before it is sent, and may wait. Groups are
+    taken from the iterable as they are sent. The first error is raised after what was in
+    flight has ended; which groups were applied is then unknown.
+    """
+    jobs = ((cql, group) for group in groups)
+    return execute_batch_jobs(jobs, window=window, pace=pace, consistency=consistency)
+
+
+def execute_batch_jobs(
+    jobs: Iterable[tuple[str, Sequence[Params]]],
+    *,
+    window: int = WINDOW,
+    pace: Callable[[int], None] | None = None,
+    consistency: int | None = None,
+) -> int:
+    """As `execute_batches`, each group with a statement of its own."""
+    done = 0
+
+    def send(cql: str, group: Sequence[Params]) -> Pending:
+        nonlocal done
+        if pace is not None:
+            pace(len(group))
+        done += len(group)
+        return _send(batch(cql, group, consistency=consistency), cql)
+
+    for _ in _run_window((partial(send, *job) for job in jobs), window):
+        pass
+    return done
+
+
+# --- Traces --------------------------------------------------------------------------
+
+
+def execute_traced(
+    cql: str, params: Params = (), *, consistency: int | None = None, fetch_size: int = FETCH_SIZE
+) -> Traced:
+    """Run a read and hear from its replicas how much they scanned.
+
+    At LOCAL_QUORUM as many replicas are heard as make the quorum; at ALL every one.
+    Raises `StoreUnavailable` when a replica's line does not arrive: unknown is never 0.
+    """
+    bound = _bind(cql, params, consistency=consistency, fetch_size=fetch_size)
+    began = time.monotonic()
+    pending = _send(bound, cql, trace=True)
+    rows = pending.rows()
+    milliseconds = (time.monotonic() - began) * 1000
+    wanted = _count_replicas(LOCAL_QUORUM if consistency is None else consistency)
+    per_replica: dict[str, tuple[int, int]] = {}
+    for trace_id in pending.trace_ids():
+        for replica, (live, dead) in _read_trace(trace_id, wanted).items():
+            sum_live, sum_dead = per_replica.get(replica, (0, 0))
+            per_replica[replica] = (sum_live + live, sum_dead + dead)
+    return Traced(
+        rows=rows,
+        live=max(live for live, _ in per_replica.values()),
+        tombstones=max(dead for _, dead in per_replica.values()),
+        per_replica=per_replica,
+        milliseconds=milliseconds,
+    )
+
+
+def _count_replicas(consistency: int) -> int:
+    replication: dict[str, int] = settings.CASSANDRA["replication"]
+    if consistency == ALL:
+        return sum(replication.values())
+    if consistency == LOCAL_QUORUM:
+        return int(replication[settings.CASSANDRA["datacenter"]]) // 2 + 1
+    return 1
+
+
+def _read_trace(trace_id: uuid.UUID, wanted: int) -> dict[str, tuple[int, int]]:
+    """(live, tombstones) of each replica in one page's trace, asked again until all are there."""
+    give_up = time.monotonic() + TRACE_WAIT_SECONDS
+    while True:
+        events = execute(
+            "SELECT source, activity FROM system_traces.events WHERE session_id = ?",
+            (trace_id,),
+            consistency=LOCAL_ONE,
+        )
+        seen = parse_trace((str(source), str(activity)) for source, activity in events)
+        if len(seen) >= wanted:
+            return seen
+        if time.monotonic() > give_up:
+            raise StoreUnavailable(f"Only {len(seen)} of {wanted} replicas said what they read.")
+        time.sleep(0.01)
+
+
+def parse_trace(events: Iterable[tuple[str, str]]) -> dict[str, tuple[int, int]]:
+    """(live rows, tombstones) by source; of two lines of a source the larger one counts.
+
+    Replicas that differ are read twice, hence two lines.
+    """
+    seen: dict[str, tuple[int, int]] = {}
+    for source, activity in events:
+        match = _TRACE_READ.search(activity)
+        if match:
+            live, dead = int(match[1]), int(match[2])
+            old_live, old_dead = seen.get(source, (0, 0))
+            seen[source] = (max(live, old_live), max(dead, old_dead))
+    return seen

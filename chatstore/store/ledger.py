@@ -1,0 +1,165 @@
+"""The ledger: which buckets of a channel hold anything, and between which ids.
+
+No row means never written. A row whose `live` is not set, or all null, means that
+something may live there. Rows are never deleted. `live` is only ever set from one quorum
+read of the whole bucket, stamped ten seconds before that read began, so that a clear,
+which is stamped now, always wins.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+
+from django.conf import settings
+
+from chatstore.domain.live import Live
+from chatstore.store import cassandra
+from chatstore.store.remembered import Remembered
+
+LedgerRow = tuple[int, Live]
+
+NEWEST_ROWS = 8
+"""What a page reads of the ledger beside the newest bucket; most pages need no more."""
+
+CACHE_SECONDS = 1.0
+"""How long pages may use ledger rows again: a job that cleared `live` is reported done
+a second after its last clear."""
+
+NEWEST_BUCKET = 2**31 - 1
+OLDEST_BUCKET = -(2**31)
+
+_INSERT_ROW = "INSERT INTO bucket_ledger (channel_id, bucket) VALUES (?, ?)"
+_SET_LIVE = "INSERT INTO bucket_ledger (channel_id, bucket, live) VALUES (?, ?, ?) USING TIMESTAMP ?"
+_SELECT_ALL = "SELECT bucket, live FROM bucket_ledger WHERE channel_id = ?"
+_SELECT_DOWN = (
+    "SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? AND bucket <= ? ORDER BY bucket DESC LIMIT ?"
+)
+_SELECT_UP = (
+    "SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? AND bucket >= ? ORDER BY bucket ASC LIMIT ?"
+)
+
+_written = Remembered(100_000)
+
+
+def ensure_row(channel_id: int, bucket: int) -> None:
+    """Write the bucket's row, before the first message that goes there; once a process."""
+    if (channel_id, bucket) in _written:
+        return
+    cassandra.execute(_INSERT_ROW, (channel_id, bucket))
+    _written.add((channel_id, bucket))
+    forget_cache(channel_id)
+
+
+def clear_live(channel_id: int, bucket: int) -> None:
+    """Say that anything may live in the bucket: a value of nulls, stamped now.
+
+    A value, not a deletion: a tombstone could expire before the late `set` that it beats.
+    """
+    cassandra.execute(_SET_LIVE, (channel_id, bucket, (None, None, None), time.time_ns() // 1000))
+    _written.add((channel_id, bucket))
+    forget_cache(channel_id)
+
+
+def set_live(channel_id: int, bucket: int, live: Live, *, read_began_us: int) -> None:
+    """Say what lives in the bucket, as one quorum read of all of it saw.
+
+    Only by a job that holds the channel. `read_began_us`: Postgres's clock (µs) before the
+    read began; the value is stamped `CLOCK_SKEW_SECONDS` earlier and loses to any clear since.
+    """
+    stamp = read_began_us - settings.CLOCK_SKEW_SECONDS * 1_000_000
+    cassandra.execute(_SET_LIVE, (channel_id, bucket, live.as_tuple(), stamp))
+    forget_cache(channel_id)
+
+
+def read_ledger(channel_id: int, *, newest: int | None = None) -> list[LedgerRow]:
+    """All rows of a channel, or the `newest` so many, newest bucket first. Never cached."""
+    if newest is None:
+        return to_ledger_rows(cassandra.execute(_SELECT_ALL, (channel_id,)))
+    return submit_rows(channel_id, start=NEWEST_BUCKET, descending=True, limit=newest).rows()
+
+
+def read_live(channel_id: int, bucket: int) -> Live | None:
+    """What the ledger says of one bucket; None without a row."""
+    rows = submit_rows(channel_id, start=bucket, descending=True, limit=1).rows()
+    return rows[0][1] if rows and rows[0][0] == bucket else None
+
+
+def to_ledger_rows(rows: list[cassandra.Row]) -> list[LedgerRow]:
+    """From the rows as the driver gives them."""
+    return [(bucket, Live.from_tuple(live)) for bucket, live in rows]
+
+
+class PendingRows:
+    """A read of the ledger that is under way, beside whatever else its caller asks."""
+
+    def __init__(self, pending: cassandra.Pending) -> None:
+        self._pending = pending
+
+    def rows(self) -> list[LedgerRow]:
+        """Wait for the rows, in the order that was asked."""
+        return to_ledger_rows(self._pending.rows())
+
+
+def submit_rows(channel_id: int, *, start: int, descending: bool, limit: int) -> PendingRows:
+    """Ask for up to `limit` rows from the bucket `start` (inclusive) on, downwards or upwards."""
+    cql = _SELECT_DOWN if descending else _SELECT_UP
+    return PendingRows(cassandra.submit(cql, (channel_id, start, limit)))
+
+
+# --- What pages may use again for a second ----------------------------------------------
+
+
+class _Newest:
+    """The newest ledger rows of channels as this process last read them, each with its time."""
+
+    LIMIT = 2_000
+
+    def __init__(self) -> None:
+        self._rows: OrderedDict[int, tuple[float, list[LedgerRow]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def put(self, channel_id: int, rows: list[LedgerRow], *, asked_at: float) -> None:
+        with self._lock:
+            self._rows[channel_id] = (asked_at, rows)
+            self._rows.move_to_end(channel_id)
+            while len(self._rows) > self.LIMIT:
+                self._rows.popitem(last=False)
+
+    def get(self, channel_id: int) -> tuple[float, list[LedgerRow]] | None:
+        return self._rows.get(channel_id)
+
+    def age(self, channel_id: int) -> None:
+        with self._lock:
+            kept = self._rows.get(channel_id)
+            if kept is not None:
+                self._rows[channel_id] = (float("-inf"), kept[1])
+
+
+_newest = _Newest()
+
+
+def forget_cache(channel_id: int) -> None:
+    """The next page of this process asks the ledger again."""
+    _newest.age(channel_id)
+
+
+def remember_newest(channel_id: int, rows: list[LedgerRow], *, asked_at: float) -> None:
+    """Keep a channel's newest rows for pages; `asked_at`: `time.monotonic()` before the read."""
+    _newest.put(channel_id, rows, asked_at=asked_at)
+
+
+def recall_newest(channel_id: int) -> list[LedgerRow] | None:
+    """The channel's newest rows if they were asked within the last second."""
+    kept = _newest.get(channel_id)
+    if kept is None or time.monotonic() - kept[0] > CACHE_SECONDS:
+        return None
+    return kept[1]
+
+
+def guess_newest(channel_id: int) -> list[LedgerRow]:
+    """The channel's newest rows as last seen, however long ago: a guess of what to ask
+    beside the ledger, never more."""
+    kept = _newest.get(channel_id)
+    return kept[1] if kept else []

@@ -1,0 +1,100 @@
+"""The ledger as a page walks it: from a bucket on, in one direction, a few rows at a time."""
+
+from __future__ import annotations
+
+import time
+
+from django.conf import settings
+
+from chatstore.domain.buckets import bucket_at, bucket_of
+from chatstore.domain.slices import fill_gaps
+from chatstore.store import ledger
+from chatstore.store.ledger import LedgerRow, PendingRows
+
+LATER_ROWS = 256
+"""Rows of each further read: seven years of a channel."""
+
+
+class LedgerWindow:
+    """A channel's ledger rows from the bucket `start` (inclusive) on, in chunks.
+
+    Rows that were read within the last second are used again; else the first chunk is
+    asked when the window is made, and waited for when it is needed.
+    """
+
+    def __init__(self, channel_id: int, *, start: int, descending: bool) -> None:
+        self._channel_id = channel_id
+        self._start = start
+        self._descending = descending
+        self._ended = False
+        self._ready: list[LedgerRow] | None = None
+        self._pending: PendingRows | None = None
+        self._asks_ledger_alone: bool = settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN
+        if self._asks_ledger_alone and not self._recall():
+            self._ask(ledger.NEWEST_ROWS)
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether its first rows need no waiting."""
+        return self._ready is not None
+
+    def next_rows(self) -> list[LedgerRow]:
+        """The next rows in the window's direction; empty when there are no more."""
+        rows, self._ready = self._ready, None
+        if rows:
+            return rows
+        if self._ended:
+            return []
+        if not self._asks_ledger_alone:
+            self._ended = True
+            return self._read_with_gaps()
+        if self._pending is None:
+            self._ask(LATER_ROWS)
+        return self._receive()
+
+    def _ask(self, limit: int) -> None:
+        self._asked_at, self._asked_limit = time.monotonic(), limit
+        self._pending = ledger.submit_rows(
+            self._channel_id, start=self._start, descending=self._descending, limit=limit
+        )
+
+    def _receive(self) -> list[LedgerRow]:
+        assert self._pending is not None
+        rows, self._pending = self._pending.rows(), None
+        if self._descending and self._start == ledger.NEWEST_BUCKET:
+            ledger.remember_newest(self._channel_id, rows, asked_at=self._asked_at)
+        self._ended = len(rows) < self._asked_limit
+        if rows:
+            self._move_past(rows[-1][0])
+        return rows
+
+    def _move_past(self, bucket: int) -> None:
+        self._start = bucket - 1 if self._descending else bucket + 1
+
+    def _recall(self) -> bool:
+        """Begin with the remembered newest rows, if they reach as far as this window's start."""
+        newest = ledger.recall_newest(self._channel_id)
+        if newest is None:
+            return False
+        is_whole = len(newest) < ledger.NEWEST_ROWS
+        if not is_whole and self._start < newest[-1][0]:
+            return False
+        if not self._descending:
+            self._ready = [row for row in reversed(newest) if row[0] >= self._start]
+            self._ended = True
+            return True
+        self._ready = [row for row in newest if row[0] <= self._start]
+        self._ended = is_whole
+        if newest:
+            self._move_past(newest[-1][0])
+        return True
+
+    def _read_with_gaps(self) -> list[LedgerRow]:
+        rows = fill_gaps(
+            ledger.read_ledger(self._channel_id),
+            oldest=bucket_of(self._channel_id),
+            newest=bucket_at(time.time_ns() // 1_000_000),
+        )
+        if self._descending:
+            return [row for row in rows if row[0] <= self._start]
+        return [row for row in reversed(rows) if row[0] >= self._start]

@@ -1,0 +1,245 @@
+"""The table `messages`: rows to values and back, written with a stamp, read by key or by scan.
+
+Only columns that are set are bound: a bound None would be a tombstone. Nothing here looks
+at the ledger; who writes has seen to it first (DESIGN.md §4, `operations.messages`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from chatstore.domain.buckets import bucket_ids, bucket_of
+from chatstore.domain.errors import TooManyTombstones
+from chatstore.domain.messages import VALUE_COLUMNS, Message
+from chatstore.domain.snowflakes import ms_of
+from chatstore.store import cassandra
+from chatstore.store.cassandra import UNSET
+
+COLUMNS = ("message_id", *VALUE_COLUMNS)
+"""What a whole-row read selects, in this order."""
+
+BATCH_ROWS = 100
+"""Rows in a batch of one partition: 50–100 are fastest, 100 KB is fine."""
+
+SCAN_FETCH = 20_000
+"""Rows a page of a scan of ids alone; the driver is a quarter faster than with 5,000."""
+
+ROW_FETCH = 2_000
+"""Rows a page of a scan of whole rows: 8 MB if each held 4,000 characters."""
+
+StampOf = int | Callable[[Message], int]
+
+_USUAL = ("author_id", "type", "content")
+_INSERT_USUAL = (
+    "INSERT INTO messages (channel_id, bucket, message_id, author_id, type, content) "
+    "VALUES (?, ?, ?, ?, ?, ?) USING TIMESTAMP ?"
+)
+_INSERT_FULL = (
+    f"INSERT INTO messages (channel_id, bucket, {', '.join(COLUMNS)}) "
+    f"VALUES ({', '.join('?' * (len(COLUMNS) + 2))}) USING TIMESTAMP ?"
+)
+_KEY = "channel_id = ? AND bucket = ? AND message_id = ?"
+_BETWEEN = "channel_id = ? AND bucket = ? AND message_id >= ? AND message_id <= ?"
+_SELECT_ROW = f"SELECT {', '.join(COLUMNS)} FROM messages WHERE {_KEY}"
+_SELECT_WRITETIMES = (
+    f"SELECT {', '.join(f'WRITETIME({column})' for column in VALUE_COLUMNS)} FROM messages WHERE {_KEY}"
+)
+_DELETE_ROW = f"DELETE FROM messages USING TIMESTAMP ? WHERE {_KEY}"
+
+
+def posted_stamp(message: Message) -> int:
+    """The stamp (µs) of a message written at the very moment that its id carries."""
+    return ms_of(message.message_id) * 1000
+
+
+# --- Rows and values --------------------------------------------------------------------
+
+
+def to_message(channel_id: int, row: Sequence[Any]) -> Message:
+    """From a row in the order of `COLUMNS`. The row must have an author."""
+    edited_at: dt.datetime | None = row[4]
+    reactions = row[12]
+    reference = row[14]
+    return Message(
+        channel_id,
+        row[0],
+        row[1],
+        row[3] or "",
+        row[2] or 0,
+        edited_at.replace(tzinfo=dt.UTC) if edited_at is not None else None,
+        row[5] or 0,
+        row[6] or False,
+        row[7],
+        row[8],
+        row[9] or (),
+        row[10] or (),
+        row[11] or (),
+        dict(reactions) if reactions else {},
+        row[13] or (),
+        (reference[0], reference[1]) if reference else None,
+    )
+
+
+def to_values(message: Message) -> dict[str, Any]:
+    """The columns that are set, by name; author, type and content always are."""
+    values: dict[str, Any] = {
+        "author_id": message.author_id,
+        "type": message.type,
+        "content": message.content,
+    }
+    for column in VALUE_COLUMNS[3:]:
+        value = getattr(message, column)
+        if value is not None and value != () and value != [] and value is not False:
+            values[column] = value
+    if not message.flags:
+        values.pop("flags", None)
+    if not message.reactions:
+        values.pop("reactions", None)
+    return values
+
+
+def _is_usual(message: Message) -> bool:
+    return not (
+        message.edited_at
+        or message.flags
+        or message.pinned
+        or message.webhook_id is not None
+        or message.author_name is not None
+        or message.attachments
+        or message.embeds
+        or message.stickers
+        or message.reactions
+        or message.mentions
+        or message.reference
+    )
+
+
+def _insert_of(message: Message, stamp_us: int) -> tuple[str, tuple[Any, ...]]:
+    """The statement and its values: the short one where only the usual columns are set."""
+    key = (message.channel_id, message.bucket, message.message_id)
+    if _is_usual(message):
+        return _INSERT_USUAL, (*key, message.author_id, message.type, message.content, stamp_us)
+    values = to_values(message)
+    return _INSERT_FULL, (*key, *(values.get(column, UNSET) for column in VALUE_COLUMNS), stamp_us)
+
+
+# --- Writing ----------------------------------------------------------------------------
+
+
+def insert_message(message: Message, *, stamp_us: int, timeout: float | None = None) -> None:
+    """Write one message with its stamp (µs)."""
+    cql, params = _insert_of(message, stamp_us)
+    cassandra.execute(cql, params, timeout=timeout)
+
+
+def insert_messages(
+    messages: Iterable[Message],
+    *,
+    stamp_us: StampOf,
+    pace: Callable[[int], None] | None = None,
+) -> int:
+    """Write messages in batches of one partition; gives how many.
+
+    Messages of one bucket should stand together. `stamp_us`: one stamp for all, or a
+    function of the message (`posted_stamp` back-dates each to its own time).
+    """
+    stamp_of = stamp_us if callable(stamp_us) else None
+    fixed = 0 if callable(stamp_us) else stamp_us
+
+    def jobs() -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+        for _, group in itertools.groupby(messages, key=lambda m: (m.channel_id, m.bucket)):
+            while chunk := list(itertools.islice(group, BATCH_ROWS)):
+                by_cql: dict[str, list[tuple[Any, ...]]] = {}
+                for message in chunk:
+                    cql, params = _insert_of(message, stamp_of(message) if stamp_of else fixed)
+                    by_cql.setdefault(cql, []).append(params)
+                yield from by_cql.items()
+
+    return cassandra.execute_batch_jobs(jobs(), pace=pace)
+
+
+def update_columns(
+    channel_id: int, message_id: int, values: dict[str, Any], *, stamp_us: int, timeout: float | None = None
+) -> None:
+    """Write some columns of a message; a row that is gone comes back without an author."""
+    columns = sorted(values)
+    cql = f"UPDATE messages USING TIMESTAMP ? SET {', '.join(f'{c} = ?' for c in columns)} WHERE {_KEY}"
+    key = (channel_id, bucket_of(message_id), message_id)
+    cassandra.execute(cql, (stamp_us, *(values[c] for c in columns), *key), timeout=timeout)
+
+
+def delete_row(channel_id: int, message_id: int, *, stamp_us: int, timeout: float | None = None) -> None:
+    """Delete one row at a stamp (µs): cells written later stay."""
+    key = (channel_id, bucket_of(message_id), message_id)
+    cassandra.execute(_DELETE_ROW, (stamp_us, *key), timeout=timeout)
+
+
+# --- Reading ----------------------------------------------------------------------------
+
+
+def read_message(channel_id: int, message_id: int) -> Message | None:
+    """One message; None when it is not there or has no author (an edit that raced a delete)."""
+    rows = cassandra.execute(_SELECT_ROW, (channel_id, bucket_of(message_id), message_id))
+    if not rows or rows[0][1] is None:
+        return None
+    return to_message(channel_id, rows[0])
+
+
+def newest_writetime(channel_id: int, message_id: int) -> int | None:
+    """The newest WRITETIME (µs) among a row's cells; None when there is no row."""
+    rows = cassandra.execute(_SELECT_WRITETIMES, (channel_id, bucket_of(message_id), message_id))
+    return max((stamp for row in rows for stamp in row if stamp is not None), default=None)
+
+
+def read_ids(
+    channel_id: int, bucket: int, *, first: int | None = None, last: int | None = None
+) -> Iterator[list[tuple[int, int | None]]]:
+    """(message id, author id or None) of a bucket's rows, newest first, a page at a time.
+
+    At quorum. `first`, `last`: inclusive bounds, the whole bucket without them. A read that
+    fails on tombstones is asked again in halves of its interval.
+    """
+    return iterate_rows(
+        channel_id,
+        bucket,
+        first=first,
+        last=last,
+        columns=("message_id", "author_id"),
+        fetch_size=SCAN_FETCH,
+    )
+
+
+def iterate_rows(
+    channel_id: int,
+    bucket: int,
+    *,
+    first: int | None = None,
+    last: int | None = None,
+    columns: Sequence[str] = COLUMNS,
+    fetch_size: int = ROW_FETCH,
+) -> Iterator[list[Any]]:
+    """A bucket's rows, newest first, a page at a time; `columns[0]` must be the message id.
+
+    `columns` may be expressions such as `WRITETIME(content)`. Bounds, quorum and halves as
+    in `read_ids`. Raises `TooManyTombstones` only when a single id can't be read.
+    """
+    low, high = bucket_ids(bucket)
+    cql = f"SELECT {', '.join(columns)} FROM messages WHERE {_BETWEEN}"
+    intervals = [(low if first is None else max(low, first), high if last is None else min(high, last))]
+    while intervals:
+        low, high = intervals.pop()
+        if low > high:
+            continue
+        try:
+            for rows in cassandra.iterate(cql, (channel_id, bucket, low, high), fetch_size=fetch_size):
+                if rows:
+                    yield rows
+                    high = rows[-1][0] - 1
+        except TooManyTombstones:
+            if low >= high:
+                raise
+            middle = low + (high - low) // 2
+            intervals += [(low, middle), (middle + 1, high)]

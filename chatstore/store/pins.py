@@ -1,0 +1,24 @@
+"""A channel's pinned messages, by id. Ids that no longer live are the reader's to drop."""
+
+from __future__ import annotations
+
+from chatstore.store import cassandra
+
+_INSERT = "INSERT INTO pins (channel_id, message_id) VALUES (?, ?) USING TIMESTAMP ?"
+_DELETE = "DELETE FROM pins USING TIMESTAMP ? WHERE channel_id = ? AND message_id = ?"
+_SELECT = "SELECT message_id FROM pins WHERE channel_id = ?"
+
+
+def note_pin(channel_id: int, message_id: int, *, stamp_us: int, timeout: float | None = None) -> None:
+    """Note that a message is pinned."""
+    cassandra.execute(_INSERT, (channel_id, message_id, stamp_us), timeout=timeout)
+
+
+def drop_pin(channel_id: int, message_id: int, *, stamp_us: int, timeout: float | None = None) -> None:
+    """Note that a message is no longer pinned."""
+    cassandra.execute(_DELETE, (stamp_us, channel_id, message_id), timeout=timeout)
+
+
+def pinned_ids(channel_id: int) -> list[int]:
+    """Ids that were pinned, newest message first; some may no longer live."""
+    return [row[0] for row in cassandra.execute(_SELECT, (channel_id,))]

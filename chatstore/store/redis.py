@@ -1,0 +1,49 @@
+"""The only speaker of Redis (or Valkey): one client per process, errors as `StoreUnavailable`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import redis
+from django.conf import settings
+from redis.exceptions import RedisError
+
+from chatstore.domain.errors import StoreUnavailable
+
+TIMEOUT_SECONDS = 2.0
+"""Nothing in Redis is worth a longer wait: all of it can be rebuilt."""
+
+
+class Client(redis.Redis):
+    """A client whose commands raise `StoreUnavailable` when the server can't be used."""
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        """Send one command; every method of the client comes through here."""
+        try:
+            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        except (RedisError, OSError) as error:
+            raise StoreUnavailable(f"Redis can't be used: {type(error).__name__}.") from error
+
+
+class _Process:
+    client: Client | None = None
+
+    def forget(self) -> None:
+        self.client = None
+
+
+_process = _Process()
+os.register_at_fork(after_in_child=_process.forget)
+
+
+def redis_client() -> Client:
+    """This process's client; texts are decoded."""
+    if _process.client is None:
+        _process.client = Client.from_url(
+            settings.REDIS_URL,
+            decode_responses=True,
+            socket_timeout=TIMEOUT_SECONDS,
+            socket_connect_timeout=TIMEOUT_SECONDS,
+        )
+    return _process.client
