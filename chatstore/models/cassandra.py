@@ -5,7 +5,7 @@ Every collection is frozen: an unfrozen one writes a tombstone at each insert.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from cassandra.cqlengine import columns
 from django_cassandra_engine.models import DjangoCassandraModel
@@ -38,7 +38,7 @@ class MessageRow(DjangoCassandraModel):  # type: ignore[misc]
     """A message; the partition is a channel's ten days."""
 
     __table_name__ = "messages"
-    __options__ = {"gc_grace_seconds": MESSAGES_GC_GRACE_SECONDS}
+    __options__: ClassVar[dict[str, Any]] = {"gc_grace_seconds": MESSAGES_GC_GRACE_SECONDS}
 
     channel_id = columns.BigInt(partition_key=True)
     bucket = columns.Integer(partition_key=True)
@@ -111,7 +111,7 @@ class QuarantineRow(DjangoCassandraModel):  # type: ignore[misc]
     """
 
     __table_name__ = "quarantine"
-    __options__ = {
+    __options__: ClassVar[dict[str, Any]] = {
         "default_time_to_live": QUARANTINE_TTL_SECONDS,
         "gc_grace_seconds": 86_400,
         "compaction": _COMPACTION_TIME_WINDOW,

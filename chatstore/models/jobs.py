@@ -16,6 +16,9 @@ class ChannelLock(models.Model):
     class Meta:
         default_permissions = ()
 
+    def __str__(self) -> str:
+        return f"{self.job} holds channel {self.channel_id}"
+
 
 class BucketStamp(models.Model):
     """The last stamp (µs) that was issued to a job for a channel's bucket; only ever grows."""
@@ -28,6 +31,9 @@ class BucketStamp(models.Model):
     class Meta:
         default_permissions = ()
 
+    def __str__(self) -> str:
+        return f"stamp {self.stamp} of bucket {self.bucket} of channel {self.channel_id}"
+
 
 class WorkerLease(models.Model):
     """A snowflake worker number and the process that leases it."""
@@ -38,3 +44,6 @@ class WorkerLease(models.Model):
 
     class Meta:
         default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"snowflake worker {self.worker}"

@@ -30,7 +30,7 @@ class PurgeState(_Choices):
 
 
 class StepKind(_Choices):
-    """rows: deleted one by one, at once. spans: older ids, by ranges. later: rows that wait for their hour."""
+    """rows: one by one, at once. spans: older ids, by ranges. later: those that wait for their hour."""
 
     ROWS = "rows"
     SPANS = "spans"

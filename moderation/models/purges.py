@@ -68,6 +68,9 @@ class ManifestBucket(models.Model):
         default_permissions = ()
         indexes = (models.Index(fields=("channel_id", "bucket"), name="manifest_by_bucket"),)
 
+    def __str__(self) -> str:
+        return f"bucket {self.bucket} of channel {self.channel_id} in purge {self.purge_id}"
+
 
 class Step(models.Model):
     """The part of a purge in one bucket that is done in one go.
@@ -112,3 +115,6 @@ class Step(models.Model):
             models.Index(fields=("state", "due_at"), name="step_by_state"),
             models.Index(fields=("channel_id", "bucket"), name="step_by_bucket"),
         )
+
+    def __str__(self) -> str:
+        return f"step {self.ordinal} of purge {self.purge_id}"

@@ -1,0 +1,302 @@
+"""What a DiscordChatExporter JSON file says, as values of ours.
+
+Every key but a message's id and timestamp and its author's id is optional, since the
+exporter's versions differ and people cut files by hand. A message that cannot be placed
+raises `MessageRejected`; a file whose channel is not named raises `ExportRejected`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chatstore.domain.discord_shapes import (
+    MAX_INT,
+    count_reactions,
+    pack_attachments,
+    pack_embeds,
+    pack_stickers,
+)
+from chatstore.domain.errors import BadInput
+from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
+from chatstore.domain.snowflakes import ms_of, parse_snowflake, time_of, unix_ms
+
+Json = Mapping[str, Any]
+
+MESSAGE_BYTES_LIMIT = 512 * 1024
+"""Text of one message, attachments and embeds included. Discord's own limits end at some
+30 KiB; twice this would no longer fit a quarantine chunk of 1 MiB."""
+
+FUTURE_LIMIT_MS = 3_600_000
+"""An id may lie this far ahead of our clock: exporters' clocks are not ours."""
+
+FORWARD_FLAG = 1 << 14
+"""Discord's HAS_SNAPSHOT: what is shown is the message that this one passes on."""
+
+_DAY_MS = 86_400_000
+_DIRECT_GUILD = 0
+"""The exporter's id for the "guild" of direct messages."""
+
+_TYPES = {
+    "Default": DEFAULT_TYPE,
+    "RecipientAdd": 1,
+    "RecipientRemove": 2,
+    "Call": 3,
+    "ChannelNameChange": 4,
+    "ChannelIconChange": 5,
+    "ChannelPinnedMessage": 6,
+    "GuildMemberJoin": 7,
+    "ThreadCreated": 18,
+    "Reply": REPLY_TYPE,
+}
+_CHANNEL_KINDS = {
+    "DirectTextChat": "direct",
+    "DirectGroupTextChat": "direct",
+    "GuildVoiceChat": "voice",
+    "GuildStageVoice": "voice",
+    "GuildNews": "news",
+    "GuildNewsThread": "thread",
+    "GuildPublicThread": "thread",
+    "GuildPrivateThread": "thread",
+    "GuildForum": "forum",
+    "GuildMedia": "forum",
+}
+
+
+class ExportRejected(BadInput):
+    """A file that cannot be imported (or not further); the text says why."""
+
+
+class MessageRejected(BadInput):
+    """A message that cannot be imported; the text says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportHeader:
+    """What stands before the messages: the channel and its guild (None for direct messages).
+
+    kind: one of `Channel.Kind`'s values.
+    """
+
+    channel_id: int
+    channel_name: str
+    kind: str
+    category: str
+    topic: str
+    guild_id: int | None
+    guild_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedUser:
+    """An author or a mentioned user as the export shows them."""
+
+    user_id: int
+    name: str
+    display_name: str
+    is_bot: bool
+
+
+def parse_header(guild: object, channel: object) -> ExportHeader:
+    """From the file's `guild` and `channel` objects; raises `ExportRejected` without a channel id."""
+    if not isinstance(channel, dict) or channel.get("id") in (None, ""):
+        raise ExportRejected("its channel has no id")
+    try:
+        channel_id = parse_snowflake(channel["id"])
+        guild_id, guild_name = _parse_guild(guild)
+    except BadInput as bad:
+        raise ExportRejected(f"its channel or guild: {bad}") from None
+    kind = _CHANNEL_KINDS.get(str(channel.get("type")), "text")
+    if kind == "direct":
+        guild_id = None
+    return ExportHeader(
+        channel_id=channel_id,
+        channel_name=clean_name(channel.get("name"), 200) or f"channel {channel_id}",
+        kind="direct" if guild_id is None and kind == "text" else kind,
+        category=clean_name(channel.get("category"), 200),
+        topic=clean_name(channel.get("topic"), 4_000),
+        guild_id=guild_id,
+        guild_name=guild_name,
+    )
+
+
+def _parse_guild(guild: object) -> tuple[int | None, str]:
+    if not isinstance(guild, dict) or guild.get("id") in (None, ""):
+        return None, ""
+    guild_id = parse_snowflake(guild["id"])
+    if guild_id == _DIRECT_GUILD:
+        return None, ""
+    return guild_id, clean_name(guild.get("name"), 200) or f"guild {guild_id}"
+
+
+def clean_name(raw: object, limit: int) -> str:
+    """A name as Postgres takes it: no NUL, at most `limit` characters; "" when it is no text."""
+    return raw.replace("\0", "").strip()[:limit] if isinstance(raw, str) else ""
+
+
+def parse_user(raw: Json) -> ExportedUser:
+    """An author or mentioned user; raises `BadInput` when the id is none."""
+    user_id = parse_snowflake(raw.get("id"))
+    name = clean_name(raw.get("name"), 100)
+    shown = clean_name(raw.get("nickname"), 100)
+    return ExportedUser(
+        user_id, name or f"user {user_id}", "" if shown == name else shown, raw.get("isBot") is True
+    )
+
+
+def is_webhook(author: Json) -> bool:
+    """Whether an author is a webhook: only those are bots without a discriminator of their own."""
+    return author.get("isBot") is True and author.get("discriminator") == "0000"
+
+
+def parse_message(raw: object, *, channel_id: int, now_ms: int) -> Message:
+    """A message of the export's `messages`; `now_ms` is the present, in Unix milliseconds."""
+    if not isinstance(raw, dict):
+        raise MessageRejected("a message is no object")
+    message_id, author_id, author = _parse_identity(raw)
+    _check_time(raw, message_id, now_ms)
+    shown, flags = _find_shown(raw)
+    content = shown.get("content")
+    webhook = is_webhook(author)
+    message = Message(
+        channel_id=channel_id,
+        message_id=message_id,
+        author_id=author_id,
+        content=content if isinstance(content, str) else "",
+        type=parse_type(raw.get("type")),
+        edited_at=_parse_edited(raw.get("timestampEdited")),
+        flags=flags,
+        pinned=raw.get("isPinned") is True,
+        webhook_id=author_id if webhook else None,
+        author_name=clean_name(author.get("name"), 100) or None if webhook else None,
+        attachments=pack_attachments(shown.get("attachments")),
+        embeds=pack_embeds(shown.get("embeds")),
+        stickers=pack_stickers(shown.get("stickers")),
+        reactions=count_reactions(reactions) if (reactions := raw.get("reactions")) else {},
+        mentions=_parse_mentions(mentions) if (mentions := raw.get("mentions")) else (),
+        reference=_parse_reference(reference) if (reference := raw.get("reference")) else None,
+    )
+    if measure_text(message) > MESSAGE_BYTES_LIMIT:
+        raise MessageRejected(f"message {message_id} is over {MESSAGE_BYTES_LIMIT // 1024} KiB")
+    return message
+
+
+def measure_text(message: Message) -> int:
+    """Bytes of a message's texts, at most (four for each character that is not ASCII)."""
+    texts = (message.content, *message.attachments, *message.embeds, *message.stickers)
+    return sum(len(text) * (1 if text.isascii() else 4) for text in texts)
+
+
+def _parse_identity(raw: Json) -> tuple[int, int, Json]:
+    shown_id = str(raw.get("id"))[:40]
+    try:
+        message_id = parse_snowflake(raw.get("id"))
+    except BadInput as bad:
+        raise MessageRejected(f"a message's id: {bad}") from None
+    author = raw.get("author")
+    if not isinstance(author, dict):
+        raise MessageRejected(f"message {shown_id} has no author")
+    try:
+        return message_id, parse_snowflake(author.get("id")), author
+    except BadInput as bad:
+        raise MessageRejected(f"message {shown_id}: its author's id: {bad}") from None
+
+
+def _check_time(raw: Json, message_id: int, now_ms: int) -> None:
+    """Refuse what has no time, or an id whose time cannot be: that is no snowflake.
+
+    Numbers counted up from 1, as other programs write them, all fall on the first day of 2015,
+    and random ones mostly into the future: both would stand in the timeline where they never were.
+    """
+    said = _parse_time(raw.get("timestamp"))
+    if said is None:
+        raise MessageRejected(f"message {message_id} has no timestamp that can be read")
+    carried_ms = ms_of(message_id)
+    if carried_ms > now_ms + FUTURE_LIMIT_MS:
+        raise MessageRejected(f"message {message_id} is no snowflake: its time lies in the future")
+    is_counted = abs(message_id) < _DAY_MS << 22
+    if is_counted and abs(carried_ms - unix_ms(said)) > _DAY_MS:
+        raise MessageRejected(
+            f"message {message_id} is no snowflake: it carries {time_of(message_id):%Y-%m-%d}, "
+            f"the message says {said:%Y-%m-%d}"
+        )
+
+
+def parse_type(raw: object) -> int:
+    """Discord's number for the exporter's name; newer types come as a number in text."""
+    if isinstance(raw, str):
+        known = _TYPES.get(raw)
+        if known is not None:
+            return known
+        raw = int(raw) if raw.isascii() and raw.isdigit() and len(raw) < 6 else None
+    return raw if isinstance(raw, int) and 0 <= raw <= MAX_INT else DEFAULT_TYPE
+
+
+def _parse_time(raw: object) -> dt.datetime | None:
+    """An aware datetime; a text without a zone is UTC. None when it is no time."""
+    if not isinstance(raw, str):
+        return None
+    try:
+        moment = dt.datetime.fromisoformat(raw)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+
+
+def _parse_edited(raw: object) -> dt.datetime | None:
+    """UTC, to the millisecond: Cassandra keeps no more, and edited times are compared."""
+    moment = _parse_time(raw) if raw else None
+    if moment is None:
+        return None
+    try:
+        moment = moment.astimezone(dt.UTC)
+    except OverflowError:
+        return None
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def _find_shown(raw: Json) -> tuple[Json, int]:
+    """Where content and attachments stand: in a forward without words, in what it passes on."""
+    flags = raw.get("flags")
+    kept = flags if isinstance(flags, int) and 0 <= flags <= MAX_INT else 0
+    forwarded = raw.get("forwardedMessage")
+    if isinstance(forwarded, dict) and not raw.get("content"):
+        return forwarded, kept | FORWARD_FLAG
+    return raw, kept
+
+
+def _parse_mentions(raw: object) -> tuple[int, ...]:
+    ids = []
+    for user in raw if isinstance(raw, list) else ():
+        try:
+            ids.append(parse_snowflake(user.get("id") if isinstance(user, dict) else user))
+        except BadInput:
+            continue
+    return tuple(dict.fromkeys(ids))
+
+
+def _parse_reference(raw: object) -> tuple[int, int | None] | None:
+    """(channel, message) that it replies to; the message is None when it was deleted."""
+    if not isinstance(raw, dict):
+        return None
+    try:
+        channel_id = parse_snowflake(raw.get("channelId"))
+        target = raw.get("messageId")
+        return channel_id, None if target in (None, "") else parse_snowflake(target)
+    except BadInput:
+        return None
+
+
+def find_users(raw: Json) -> list[ExportedUser]:
+    """The author and those mentioned, as far as they can be read."""
+    mentions = raw.get("mentions")
+    users = []
+    for each in (raw.get("author"), *(mentions if isinstance(mentions, list) else ())):
+        if isinstance(each, dict):
+            try:
+                users.append(parse_user(each))
+            except BadInput:
+                continue
+    return users

@@ -1,0 +1,131 @@
+"""From DiscordChatExporter's JSON to Discord's own: the parts that hang on a message.
+
+The exporter renames keys (`fileName`, `isInline`, colours as text); what is stored is what
+Discord's API sends, so that a message looks alike whichever way it came. What is not of the
+expected kind is left out: a part that cannot be read is no reason to lose a message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+Json = Mapping[str, Any]
+
+MAX_INT = (1 << 31) - 1
+"""Cassandra's `int`: counts above it are stored as this."""
+
+_STICKER_FORMATS = {"png": 1, "apng": 2, "lottie": 3, "gif": 4}
+
+
+def pack_attachments(raw: object) -> tuple[str, ...]:
+    """One JSON text each: id, filename, size (bytes), url."""
+    return _pack_each(raw, _shape_attachment)
+
+
+def pack_embeds(raw: object) -> tuple[str, ...]:
+    """One JSON text each, with Discord's keys; the exporter's proxied pictures keep both addresses."""
+    return _pack_each(raw, _shape_embed)
+
+
+def pack_stickers(raw: object) -> tuple[str, ...]:
+    """One JSON text each: id, name, format_type, and the address the exporter gives."""
+    return _pack_each(raw, _shape_sticker)
+
+
+def count_reactions(raw: object) -> dict[str, int]:
+    """Emoji (its character, or `name:id` of a guild's own) to how many gave it."""
+    counts: dict[str, int] = {}
+    for reaction in raw if isinstance(raw, list) else ():
+        if not isinstance(reaction, dict) or not isinstance(reaction.get("emoji"), dict):
+            continue
+        emoji, count = reaction["emoji"], reaction.get("count", 1)
+        name, emoji_id = emoji.get("name"), emoji.get("id")
+        if not isinstance(name, str) or not isinstance(count, int) or count < 1:
+            continue
+        key = f"{name}:{emoji_id}" if emoji_id and str(emoji_id).isdigit() else name
+        counts[key] = min(counts.get(key, 0) + count, MAX_INT)
+    return counts
+
+
+def _pack_each(raw: object, shape: Callable[[Json], dict[str, Any]]) -> tuple[str, ...]:
+    if not raw or not isinstance(raw, list):
+        return ()
+    shaped = (shape(each) for each in raw if isinstance(each, dict))
+    return tuple(_to_text(each) for each in shaped if each)
+
+
+def _to_text(value: dict[str, Any]) -> str:
+    # ijson reads fractions as Decimal, which json does not know.
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain_number)
+
+
+def _plain_number(value: object) -> float:
+    if isinstance(value, Decimal):
+        return float(value)
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+def _pick(raw: object, **keys: str) -> dict[str, Any]:
+    """The named parts that are set: `_pick(raw, icon_url="iconUrl")`."""
+    if not isinstance(raw, dict):
+        return {}
+    found = ((ours, raw.get(theirs)) for ours, theirs in keys.items())
+    return {ours: value for ours, value in found if value not in (None, "", [], {})}
+
+
+def _shape_attachment(raw: Json) -> dict[str, Any]:
+    shaped = _pick(raw, id="id", filename="fileName", size="fileSizeBytes", url="url")
+    return {**_pick(raw, filename="filename", size="size", content_type="content_type"), **shaped}
+
+
+def _shape_sticker(raw: Json) -> dict[str, Any]:
+    shaped = _pick(raw, id="id", name="name", url="sourceUrl", format_type="format_type")
+    known = _STICKER_FORMATS.get(str(raw.get("format", "")).lower())
+    return {**shaped, "format_type": known} if known else shaped
+
+
+def _shape_embed(raw: Json) -> dict[str, Any]:
+    shaped = _pick(raw, title="title", url="url", timestamp="timestamp", description="description")
+    color = _parse_color(raw.get("color"))
+    parts = {
+        "color": color,
+        "author": _pick(raw.get("author"), name="name", url="url", icon_url="iconUrl"),
+        "footer": _pick(raw.get("footer"), text="text", icon_url="iconUrl"),
+        "thumbnail": _shape_picture(raw.get("thumbnail")),
+        "image": _shape_picture(raw.get("image") or _first_of(raw.get("images"))),
+        "video": _shape_picture(raw.get("video")),
+        "fields": _shape_fields(raw.get("fields")),
+    }
+    return shaped | {key: value for key, value in parts.items() if value not in (None, {}, [])}
+
+
+def _shape_picture(raw: object) -> dict[str, Any]:
+    shaped = _pick(raw, proxy_url="url", url="canonicalUrl", width="width", height="height")
+    if "url" not in shaped and "proxy_url" in shaped:
+        shaped["url"] = shaped.pop("proxy_url")
+    return shaped
+
+
+def _shape_fields(raw: object) -> list[dict[str, Any]]:
+    fields = raw if isinstance(raw, list) else []
+    shaped = (_pick(field, name="name", value="value", inline="isInline") for field in fields)
+    return [field for field in shaped if field]
+
+
+def _first_of(raw: object) -> object:
+    return raw[0] if isinstance(raw, list) and raw else None
+
+
+def _parse_color(raw: object) -> int | None:
+    """`#RRGGBB` (or Discord's own number) as a number."""
+    if isinstance(raw, int):
+        return raw
+    if not isinstance(raw, str):
+        return None
+    try:
+        return int(raw.removeprefix("#"), 16)
+    except ValueError:
+        return None

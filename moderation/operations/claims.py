@@ -1,0 +1,179 @@
+"""Who works on which step. Postgres is the queue, and a claim is a token with a lease.
+
+A step is claimed together with its channel in one transaction that holds the purge's row,
+and given back the same way, so that a channel is never released under somebody's hands.
+Every move of a step is an update that asks for the claimer's token: a worker that was
+stopped past its lease and wakes up again finds its token gone, and moves nothing.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, connection, models, transaction
+from django.db.models import F, Q
+
+from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
+from moderation.domain.states import (
+    BEFORE_STAMPED,
+    BETWEEN_STAMPED_AND_COUNTED,
+    FINAL_STEPS,
+    PurgeState,
+    StepState,
+)
+from moderation.models import Purge, Step
+
+RUNNABLE = (PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING)
+
+
+class LostStep(Exception):
+    """Somebody else has taken the step over, or its purge was cancelled; nothing was moved."""
+
+
+class ChannelBusy(Exception):
+    """Another job holds the channel; `str()` of it is that job."""
+
+
+class ClockTimestamp(models.Func):
+    """Postgres's clock as it is now, not as it was when the transaction began."""
+
+    function = "clock_timestamp"
+    template = "%(function)s()"
+    output_field = models.DateTimeField()
+
+
+def job_of(purge_id: int) -> str:
+    """The name under which a purge holds channels."""
+    return f"purge:{purge_id}"
+
+
+def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
+    """Claims the next step that is due and nobody's, with its channel; None when there is none.
+
+    Raises `ChannelBusy`. A step that was left before *stamped* starts from the beginning;
+    one that was left later goes on where it stood, with what was stored at *stamped*.
+    """
+    with transaction.atomic():
+        purge = Purge.objects.select_for_update().get(id=purge_id)
+        due = _due_steps(purge_id)
+        if purge.state == PurgeState.CANCELLING:
+            # What was stamped goes forward to the end, since its deletes may be out already.
+            due = due.filter(state__in=BETWEEN_STAMPED_AND_COUNTED)
+        elif purge.state not in RUNNABLE:
+            return None
+        step = due.order_by("ordinal").first()
+        if step is None:
+            return None
+        if not hold_channel(step.channel_id, job=job_of(purge_id)):
+            raise ChannelBusy(holder_of(step.channel_id) or "another job")
+        state = StepState.PENDING if step.state in BEFORE_STAMPED else step.state
+        Step.objects.filter(purge_id=purge_id, ordinal=step.ordinal).update(
+            state=state, token=token, lease_until=_lease_end(), wait_reason=""
+        )
+        step.state, step.token = state, token
+        if purge.state in (PurgeState.QUEUED, PurgeState.WAITING):
+            Purge.objects.filter(id=purge_id).update(
+                state=PurgeState.RUNNING,
+                started_at=models.functions.Coalesce(F("started_at"), ClockTimestamp()),
+                wait_reason="",
+                wait_until=None,
+            )
+        return step
+
+
+def _due_steps(purge_id: int) -> models.QuerySet[Step]:
+    now = ClockTimestamp()
+    return Step.objects.filter(
+        Q(due_at__isnull=True) | Q(due_at__lte=now),
+        Q(lease_until__isnull=True) | Q(lease_until__lt=now),
+        purge_id=purge_id,
+    ).exclude(state__in=FINAL_STEPS)
+
+
+def _lease_end() -> models.expressions.Combinable:
+    return ClockTimestamp() + models.Value(
+        dt.timedelta(seconds=settings.PURGE_LEASE_SECONDS), output_field=models.DurationField()
+    )
+
+
+def move_step(step: Step, to: StepState, **stored: Any) -> None:
+    """Moves a claimed step on and stores what belongs to the move, in one write.
+
+    Raises `LostStep`. Up to *stamped* the purge must still be running as well.
+    """
+    with transaction.atomic():
+        if step.state in BEFORE_STAMPED:
+            check_still_running(step.purge_id)
+        moved = Step.objects.filter(
+            purge_id=step.purge_id, ordinal=step.ordinal, token=step.token, state=step.state
+        ).update(state=to, **stored)
+        if moved != 1:
+            raise LostStep(f"step {step.ordinal} of purge {step.purge_id}")
+    step.state = to
+    for name, value in stored.items():
+        setattr(step, name, value)
+
+
+def check_still_running(purge_id: int) -> None:
+    """Holds the purge's row for the transaction; raises `LostStep` unless it is running."""
+    if Purge.objects.select_for_update().get(id=purge_id).state != PurgeState.RUNNING:
+        raise LostStep(f"purge {purge_id} no longer runs")
+
+
+def put_back(step: Step, *, due_in: float, reason: str) -> None:
+    """Gives a claimed step back to be tried again in `due_in` seconds; says why it waits."""
+    state = StepState.PENDING if step.state in BEFORE_STAMPED else step.state
+    wait = models.Value(dt.timedelta(seconds=due_in), output_field=models.DurationField())
+    Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal, token=step.token).update(
+        state=state, token=None, lease_until=None, due_at=ClockTimestamp() + wait, wait_reason=reason
+    )
+
+
+def release_idle_channels(purge_id: int) -> None:
+    """Gives back the channels in which no step of the purge is worked on or half done.
+
+    The caller's transaction holds the purge's row.
+    """
+    busy = set(
+        Step.objects.filter(
+            Q(lease_until__gte=ClockTimestamp()) | Q(state__in=BETWEEN_STAMPED_AND_COUNTED),
+            purge_id=purge_id,
+        )
+        .exclude(state__in=FINAL_STEPS)
+        .values_list("channel_id", flat=True)
+    )
+    for channel_id in set(Step.objects.filter(purge_id=purge_id).values_list("channel_id", flat=True)) - busy:
+        release_channel(channel_id, job=job_of(purge_id))
+
+
+@contextmanager
+def renewed_leases(token: uuid.UUID) -> Iterator[None]:
+    """Renews the leases of everything claimed under the token, from a thread of its own."""
+    stop = threading.Event()
+    thread = threading.Thread(target=_renew_until, args=(token, stop), name="renew-leases", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _renew_until(token: uuid.UUID, stop: threading.Event) -> None:
+    try:
+        while not stop.wait(settings.PURGE_LEASE_RENEW_SECONDS):
+            try:
+                Step.objects.filter(token=token).exclude(state__in=FINAL_STEPS).update(
+                    lease_until=_lease_end()
+                )
+            except DatabaseError:
+                # Postgres is away for a moment; the lease runs on, and the next round tries again.
+                connection.close()
+    finally:
+        connection.close()

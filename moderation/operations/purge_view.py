@@ -1,0 +1,241 @@
+"""What the pages and the command say of a purge: its preview, its progress, samples of its messages."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from chatstore.domain.messages import Message
+from chatstore.domain.snowflakes import time_of
+from chatstore.models import Channel, ChatUser
+from chatstore.store import messages
+from moderation.domain.packing import unpack_ids
+from moderation.domain.planner import BucketPlan, Way
+from moderation.domain.selection import Selection, say_selection
+from moderation.domain.states import FINAL_STEPS, PurgeState
+from moderation.models import Purge, Step
+from moderation.operations.sums import PurgeSum, sum_of
+
+
+@dataclass(frozen=True, slots=True)
+class BucketPreview:
+    """One bucket of a preview. matched counts the ids that go; the plan names the refused."""
+
+    channel_id: int
+    bucket: int
+    matched: int
+    refused: int
+    survivors: int
+    plan: BucketPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Exactly what a purge would remove, as its scan froze it."""
+
+    count: int
+    digest_hex: str
+    per_bucket: Sequence[BucketPreview]
+    per_author: Sequence[tuple[int, int]]
+    oldest: dt.datetime | None
+    newest: dt.datetime | None
+    refused: Sequence[BucketPreview]
+
+
+@dataclass(frozen=True, slots=True)
+class BucketProgress:
+    """A step on the strip: done counts verified outcomes."""
+
+    channel_id: int
+    bucket: int
+    kind: str
+    state: str
+    count: int
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a purge is. rate: verified messages per second since it began; None before."""
+
+    sum: PurgeSum
+    rate_per_second: float | None
+    seconds_left: float | None
+    waiting: str
+    wait_until: dt.datetime | None
+    per_bucket: Sequence[BucketProgress]
+
+    @property
+    def done(self) -> int:
+        """Messages with a verified outcome."""
+        return self.sum.manifest - self.sum.left
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing will change any more."""
+        return self.seconds_left == 0
+
+
+def sentence_of(purge: Purge) -> str:
+    """The selection in words: "everything by Victor in #general since 1 May 2024"."""
+    selection = Selection.from_json(purge.selection)
+    channel = Channel.objects.filter(id=selection.channel_id).first()
+    authors = {user.id: str(user) for user in ChatUser.objects.filter(id__in=selection.author_ids)}
+    return say_selection(selection, channel=str(channel or selection.channel_id), authors=authors)
+
+
+def preview_of(purge: Purge) -> Preview:
+    """The frozen preview; raises nothing and asks nothing of the store."""
+    buckets = list(purge.manifest_buckets.order_by("channel_id", "-bucket"))
+    authors: Counter[int] = Counter()
+    for row in buckets:
+        authors.update({int(author): count for author, count in row.authors.items()})
+    per_bucket = [
+        BucketPreview(
+            channel_id=row.channel_id,
+            bucket=row.bucket,
+            matched=row.count,
+            refused=row.refused,
+            survivors=row.survivors,
+            plan=BucketPlan.from_json(row.plan),
+        )
+        for row in buckets
+    ]
+    ends = [row.first_id for row in buckets if row.first_id is not None]
+    tops = [row.last_id for row in buckets if row.last_id is not None]
+    return Preview(
+        count=sum(bucket.matched for bucket in per_bucket),
+        digest_hex=bytes(purge.digest).hex() if purge.digest else "",
+        per_bucket=per_bucket,
+        per_author=authors.most_common(),
+        oldest=time_of(min(ends)) if ends else None,
+        newest=time_of(max(tops)) if tops else None,
+        refused=[bucket for bucket in per_bucket if bucket.refused],
+    )
+
+
+def say_plan(preview: Preview) -> str:
+    """The plan in words a moderator understands; empty when nothing goes."""
+    ways = Counter(dict.fromkeys(Way, 0))
+    worst = 0
+    for bucket in preview.per_bucket:
+        for part in bucket.plan.parts:
+            ways[part.way] += part.count if part.way in (Way.ROWS, Way.LATER) else 1
+        worst = max(worst, bucket.plan.tombstones)
+    said = [
+        _say(ways[Way.DROP], "{} dropped whole", "bucket"),
+        _say(ways[Way.RANGES], "{} cleared by ranges", "bucket"),
+        _say(ways[Way.ROWS], "{} removed one by one, at once", "message"),
+        _say(ways[Way.LATER], "{} of the last hour removed when their hour is over", "message"),
+    ]
+    words = ", ".join(filter(None, said))
+    return f"{words}; no bucket gains more than {_say(worst, '{}', 'tombstone')}." if words else ""
+
+
+def _say(count: int, phrase: str, noun: str) -> str:
+    return phrase.format(f"{count:,} {noun}{'' if count == 1 else 's'}") if count else ""
+
+
+def samples_of(purge: Purge, *, limit: int = 25) -> tuple[list[Message], list[Message]]:
+    """The first and the last messages of the manifest, oldest first, as they stand in the store now.
+
+    Those that are gone by now are missing. Raises `StoreUnavailable`.
+    """
+    ordered = purge.steps.order_by("channel_id", "bucket")
+    first = _ends_of(ordered, limit)
+    last = [pair for pair in _ends_of(ordered.reverse(), -limit) if pair not in set(first)]
+    return _read(first), _read(last)
+
+
+def _ends_of(steps: QuerySet[Step], limit: int) -> list[tuple[int, int]]:
+    pairs: list[tuple[int, int]] = []
+    for step in steps:
+        ids = unpack_ids(step.ids)
+        pairs.extend((step.channel_id, i) for i in (ids[:limit] if limit > 0 else ids[limit:]))
+        # A bucket has up to three steps, so the ends are known one bucket later.
+        if len(pairs) >= 3 * abs(limit):
+            break
+    pairs.sort()
+    return pairs[:limit] if limit > 0 else pairs[limit:]
+
+
+def _read(pairs: Sequence[tuple[int, int]]) -> list[Message]:
+    found = (messages.read_message(channel_id, message_id) for channel_id, message_id in pairs)
+    return [message for message in found if message is not None]
+
+
+def progress_of(purge: Purge) -> Progress:
+    """How far the purge is, from what its steps stored."""
+    total = sum_of(purge)
+    done = total.manifest - total.left
+    seconds = seconds_of(purge)
+    rate = done / seconds if seconds and done else None
+    is_final = purge.state in FINAL_PURGES
+    return Progress(
+        sum=total,
+        rate_per_second=rate,
+        seconds_left=0 if is_final else (total.left / rate if rate else None),
+        waiting=purge.wait_reason if purge.state == PurgeState.WAITING else "",
+        wait_until=purge.wait_until,
+        per_bucket=[
+            BucketProgress(
+                channel_id=channel_id,
+                bucket=bucket,
+                kind=kind,
+                state=state,
+                count=count,
+                done=count if state in FINAL_STEPS else 0,
+            )
+            for channel_id, bucket, kind, state, count in purge.steps.order_by("ordinal").values_list(
+                "channel_id", "bucket", "kind", "state", "count"
+            )
+        ],
+    )
+
+
+FINAL_PURGES = frozenset(
+    {
+        PurgeState.NOTHING_MATCHED,
+        PurgeState.EXPIRED,
+        PurgeState.CANCELLED,
+        PurgeState.DONE,
+        PurgeState.DONE_WITH_FAILURES,
+    }
+)
+
+
+def seconds_of(purge: Purge) -> float | None:
+    """Seconds from confirming to the end, or to now; None before it was confirmed."""
+    if purge.confirmed_at is None:
+        return None
+    return ((purge.finished_at or timezone.now()) - purge.confirmed_at).total_seconds()
+
+
+def summary_of(purge: Purge) -> dict[str, object]:
+    """What `manage.py purge --json` prints."""
+    total = sum_of(purge)
+    seconds = seconds_of(purge)
+    return {
+        "id": str(purge.id),
+        "state": purge.state,
+        "digest": bytes(purge.digest).hex() if purge.digest else None,
+        "manifest": total.manifest,
+        "deleted": total.deleted,
+        "already_gone": total.already_gone,
+        "held": total.held,
+        "failed": total.failed,
+        "left": total.left,
+        "seconds": None if seconds is None else round(seconds, 3),
+        "buckets": _buckets_by_way(purge) | {"later": total.later},
+    }
+
+
+def _buckets_by_way(purge: Purge) -> dict[str, int]:
+    """How many buckets went which way; a bucket that went two ways counts in both."""
+    ways = Counter(purge.steps.exclude(how="").values_list("how", flat=True))
+    return {way: ways[way] for way in ("rows", "drop", "ranges", "rewrite")}

@@ -1,0 +1,102 @@
+"""A purge as people see it: drafted, confirmed, cancelled. Who calls these enqueues, after commit."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from chatstore.domain.errors import BadInput
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.models import Purge
+from moderation.operations.access import channel_for, purge_for, require
+from moderation.operations.audit import record_act, save_with_next_id
+from moderation.operations.claims import ClockTimestamp
+from moderation.operations.sums import sum_of
+
+PREVIEW_LIFE = dt.timedelta(hours=24)
+"""A preview older than this no longer shows what is there; it expires unconfirmed."""
+
+REASON_AT_MOST = 1_000
+
+
+def draft_purge(*, moderator: User, selection: Selection) -> Purge:
+    """A purge to be scanned. Raises `Forbidden`, and `NotFound` for a channel the moderator cannot see."""
+    require(moderator, "moderation.add_purge")
+    channel_for(moderator, selection.channel_id)
+    purge = Purge(state=PurgeState.SCANNING, selection=selection.as_json(), moderator=moderator)
+    with transaction.atomic():
+        save_with_next_id(purge)
+        record_act(
+            "purge_drafted",
+            actor=moderator,
+            purge=purge,
+            channel_id=selection.channel_id,
+            details={"selection": purge.selection},
+        )
+    return purge
+
+
+def confirm_purge(purge_id: int, *, moderator: User, reason: str, digest: bytes) -> Purge:
+    """Confirms exactly the manifest of `digest`: *ready* → *queued*. Confirming twice changes nothing.
+
+    Raises `BadInput` without a reason, for another digest, for an empty or old preview.
+    """
+    require(moderator, "moderation.add_purge")
+    reason = reason.strip()
+    if not reason:
+        raise BadInput("A reason is needed: it is what others will read about this removal.")
+    if len(reason) > REASON_AT_MOST:
+        raise BadInput(f"The reason is longer than {REASON_AT_MOST:,} characters.")
+    with transaction.atomic():
+        purge_for(moderator, purge_id)
+        purge = Purge.objects.select_for_update().get(id=purge_id)
+        if purge.digest is None or bytes(purge.digest) != digest:
+            raise BadInput("What was confirmed is not what was previewed. Look at the preview again.")
+        if purge.confirmed_at is not None:
+            return purge
+        if purge.state != PurgeState.READY:
+            raise BadInput(f"A purge that is {purge.get_state_display()} cannot be confirmed.")
+        expired = Purge.objects.filter(id=purge_id, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)
+        if expired.exists():
+            raise BadInput(
+                "This preview is over 24 hours old. Make a new one, so that you confirm what is there now."
+            )
+        Purge.objects.filter(id=purge_id).update(
+            state=PurgeState.QUEUED, reason=reason, confirmed_at=ClockTimestamp(), moderator=moderator
+        )
+        record_act(
+            "purge_confirmed",
+            actor=moderator,
+            purge=purge,
+            details={"reason": reason, "digest": digest.hex(), "manifest": purge.manifest},
+        )
+        purge.refresh_from_db()
+    return purge
+
+
+def cancel_purge(purge_id: int, *, moderator: User) -> Purge:
+    """Stops a purge before its next stamp: what was stamped goes to its end, nothing else starts.
+
+    Raises `BadInput` when there is nothing to cancel. Whoever calls it enqueues a run, which settles it.
+    """
+    require(moderator, "moderation.add_purge")
+    with transaction.atomic():
+        purge_for(moderator, purge_id)
+        purge = Purge.objects.select_for_update().get(id=purge_id)
+        if purge.state in (PurgeState.CANCELLING, PurgeState.CANCELLED):
+            return purge
+        if purge.state not in (PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING):
+            raise BadInput(f"A purge that is {purge.get_state_display()} cannot be cancelled.")
+        Purge.objects.filter(id=purge_id).update(state=PurgeState.CANCELLING, wait_reason="", wait_until=None)
+        record_act("purge_cancel_asked", actor=moderator, purge=purge, details=sum_of(purge).as_json())
+        purge.refresh_from_db()
+    return purge
+
+
+def expire_previews() -> int:
+    """Previews that nobody confirmed within a day expire; returns how many did."""
+    old = Purge.objects.filter(state=PurgeState.READY, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)
+    return old.update(state=PurgeState.EXPIRED)

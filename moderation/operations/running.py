@@ -1,0 +1,143 @@
+"""Runs a purge: claims its steps one after the other and takes them through their states.
+
+Steps are pipelined over the wait for the quarantine to be on disk: while one waits, the
+next is read. A purge with nothing to do now is left *waiting* with its reason, its
+channels are given back, and the scheduler comes by again; nothing relies on a broker.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from django.conf import settings
+
+from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
+from chatstore.domain.snowflakes import ms_of
+from chatstore.models import BucketStamp
+from chatstore.operations.clock import check_clock, postgres_now_us
+from moderation.domain.packing import unpack_ids
+from moderation.domain.states import StepKind, StepState
+from moderation.models import Purge, Step
+from moderation.operations.claims import ChannelBusy, LostStep, claim_step, put_back, renewed_leases
+from moderation.operations.settling import seconds_until_due, settle_purge
+from moderation.operations.steps import (
+    Kept,
+    PlanRejected,
+    fail_step,
+    finish_step,
+    on_disk_at_us,
+    quarantine_step,
+    stamp_step,
+)
+from moderation.store.pace import Pace
+
+logger = logging.getLogger(__name__)
+
+PIPELINE = 8
+"""Steps of one worker that may wait for the disk at once."""
+
+PATIENCE_SECONDS = 15.0
+"""How long a worker waits beside a purge that has something to do soon; longer waits are beat's."""
+
+RETRY_SECONDS = 5.0
+"""After the store was unavailable."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One worker's work on one purge."""
+
+    purge_id: int
+    token: uuid.UUID = field(default_factory=uuid.uuid4)
+    pace: Pace = field(default_factory=lambda: Pace(settings.PURGE_STATEMENTS_PER_SECOND))
+    on_the_way: deque[tuple[Step, Kept]] = field(default_factory=deque)
+
+
+def run_purge(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS) -> Purge:
+    """Works on a confirmed purge until nothing is left to do now; returns it as it stands then."""
+    check_clock()
+    run = Run(purge_id)
+    with renewed_leases(run.token):
+        while True:
+            busy_with = _work(run)
+            purge = settle_purge(purge_id, busy_with=busy_with)
+            pause = seconds_until_due(purge)
+            if pause is None or pause > patience_seconds:
+                return purge
+            time.sleep(max(0.1, pause))
+
+
+def _work(run: Run) -> str:
+    """Takes every step that is due as far as it goes; returns the job that holds a channel, if one does."""
+    try:
+        while step := claim_step(run.purge_id, token=run.token):
+            _begin(run, step)
+            while run.on_the_way and (len(run.on_the_way) >= PIPELINE or _is_on_disk(run.on_the_way[0][0])):
+                _end(run)
+    except ChannelBusy as busy:
+        return str(busy)
+    finally:
+        while run.on_the_way:
+            _end(run)
+    return ""
+
+
+def _begin(run: Run, step: Step) -> None:
+    with _outcomes(run, step):
+        if step.state != StepState.PENDING:
+            finish_step(step, pace=run.pace)
+            return
+        wait = _seconds_until_quiet(step)
+        if wait > 0:
+            put_back(
+                step,
+                due_in=wait,
+                reason="written to in the last 10 seconds: a range must not reach what is new",
+            )
+            return
+        run.on_the_way.append((step, quarantine_step(step)))
+
+
+def _end(run: Run) -> None:
+    step, kept = run.on_the_way.popleft()
+    with _outcomes(run, step):
+        time.sleep(max(0.0, (on_disk_at_us(step) - postgres_now_us()) / 1_000_000))
+        stamp_step(step, kept)
+        finish_step(step, pace=run.pace)
+
+
+@contextmanager
+def _outcomes(run: Run, step: Step) -> Iterator[None]:
+    """What an error means for the step is decided by its class alone."""
+    try:
+        yield
+    except PlanRejected as rejected:
+        with suppress(LostStep):
+            fail_step(step, str(rejected))
+    except LostStep:
+        # Taken over, or the purge was cancelled: then nobody may be left holding the step.
+        logger.info("step %s of purge %s is no longer ours", step.ordinal, step.purge_id)
+        put_back(step, due_in=0, reason="")
+    except (StoreUnavailable, TooManyTombstones) as unavailable:
+        run.pace.halve()
+        put_back(step, due_in=RETRY_SECONDS, reason=str(unavailable))
+
+
+def _is_on_disk(step: Step) -> bool:
+    return on_disk_at_us(step) <= postgres_now_us()
+
+
+def _seconds_until_quiet(step: Step) -> float:
+    """How long a spans step must wait before its range at R0 - 10 s reaches what it should."""
+    if step.kind == StepKind.ROWS:
+        return 0.0
+    newest_us = ms_of(unpack_ids(step.ids)[-1]) * 1_000
+    stamped = BucketStamp.objects.filter(channel_id=step.channel_id, bucket=step.bucket).first()
+    quiet_from = max(newest_us, stamped.stamp if stamped else 0)
+    return (quiet_from - postgres_now_us()) / 1_000_000 + settings.CLOCK_SKEW_SECONDS

@@ -1,0 +1,205 @@
+"""The scan: finds what a selection matches, freezes it as the manifest, and plans it.
+
+Nothing in the store changes. A scan that was interrupted starts again from nothing; it is
+claimed by a token with a lease like a step.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import merge
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import DurationField, Q, Value
+
+from chatstore.domain.buckets import is_sealed
+from chatstore.domain.snowflakes import first_id_at, ms_of
+from chatstore.operations.clock import postgres_now_us
+from chatstore.store import ledger, messages
+from moderation.domain.packing import digest_of, pack_ids, unpack_ids
+from moderation.domain.planner import RECENT_MS, BucketSplit, plan_bucket
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState, StepKind
+from moderation.models import ManifestBucket, Purge, Step
+from moderation.operations.claims import ClockTimestamp
+
+SCAN_LEASE = dt.timedelta(seconds=60)
+"""Renewed with every bucket; a scan that says nothing for so long is started again by another worker."""
+
+
+class LostScan(Exception):
+    """Another worker has taken the scan over."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedBucket:
+    """What one bucket holds of the selection, planned."""
+
+    bucket: int
+    scanned: int
+    matched: list[int]
+    survivors: int
+    authors: Counter[int]
+    split: BucketSplit
+
+
+def scan_purge(purge_id: int) -> None:
+    """Scans and freezes: *scanning* → *ready* or *nothing_matched*; a scan that another worker does is his.
+
+    Raises `StoreUnavailable`; the scan is taken up again when its lease is over.
+    """
+    token = uuid.uuid4()
+    claimed = Purge.objects.filter(
+        Q(scan_lease_until__isnull=True) | Q(scan_lease_until__lt=ClockTimestamp()),
+        id=purge_id,
+        state=PurgeState.SCANNING,
+    ).update(scan_token=token, scan_lease_until=_lease_end(), scanned=0, manifest=0)
+    if claimed != 1:
+        return
+    purge = Purge.objects.get(id=purge_id)
+    with transaction.atomic():
+        purge.steps.all().delete()
+        purge.manifest_buckets.all().delete()
+    selection = Selection.from_json(purge.selection)
+    try:
+        ordinal = 0
+        for scanned in _scan_buckets(selection):
+            ordinal = _freeze_bucket(purge_id, token, selection.channel_id, scanned, ordinal)
+        _freeze_manifest(purge_id, token)
+    except LostScan:
+        return
+
+
+def _scan_buckets(selection: Selection) -> Iterator[ScannedBucket]:
+    """Every bucket that may hold something between the selection's ids, oldest first."""
+    for bucket, live in reversed(ledger.read_ledger(selection.channel_id)):
+        if live.clip(selection.first_id, selection.last_id) is not None:
+            scanned = _scan_bucket(selection, bucket)
+            if scanned.scanned:
+                yield scanned
+
+
+def _scan_bucket(selection: Selection, bucket: int) -> ScannedBucket:
+    now_ms = postgres_now_us() // 1_000
+    rows: list[tuple[int, int | None]] = []
+    pages = messages.iterate_ids_traced(selection.channel_id, bucket)
+    for page in pages:
+        rows.extend(page)
+    rows.reverse()
+    # An author's name is what makes a row a message; a row without one is only a late edit's rest.
+    whole = [(message_id, author) for message_id, author in rows if author is not None]
+    matched = selection.match(whole)
+    chosen = frozenset(matched)
+    survivors = [message_id for message_id, _ in rows if message_id not in chosen]
+    return ScannedBucket(
+        bucket=bucket,
+        scanned=len(rows),
+        matched=matched,
+        survivors=len(survivors),
+        authors=Counter(author for message_id, author in whole if message_id in chosen),
+        split=plan_bucket(
+            matched,
+            survivors,
+            recent_from=first_id_at(now_ms - RECENT_MS),
+            standing_tombstones=pages.tombstones,
+            sealed=is_sealed(bucket, now_ms=now_ms),
+            budget=settings.PURGE_TOMBSTONE_BUDGET,
+        ),
+    )
+
+
+def _freeze_bucket(
+    purge_id: int, token: uuid.UUID, channel_id: int, scanned: ScannedBucket, ordinal: int
+) -> int:
+    split = scanned.split
+    going = list(merge(split.rows, split.spans, split.later))
+    with transaction.atomic():
+        purge = Purge.objects.select_for_update().get(id=purge_id)
+        if purge.scan_token != token or purge.state != PurgeState.SCANNING:
+            raise LostScan
+        Purge.objects.filter(id=purge_id).update(
+            scanned=purge.scanned + scanned.scanned,
+            manifest=purge.manifest + len(going),
+            scan_lease_until=_lease_end(),
+        )
+        if not scanned.matched:
+            return ordinal
+        ManifestBucket.objects.create(
+            purge_id=purge_id,
+            channel_id=channel_id,
+            bucket=scanned.bucket,
+            count=len(going),
+            refused=len(split.refused),
+            first_id=going[0] if going else None,
+            last_id=going[-1] if going else None,
+            survivors=scanned.survivors,
+            authors={str(author): count for author, count in scanned.authors.most_common()},
+            plan=split.plan.as_json(),
+        )
+        for kind, ids in (
+            (StepKind.ROWS, split.rows),
+            (StepKind.SPANS, split.spans),
+            (StepKind.LATER, split.later),
+        ):
+            if ids:
+                ordinal += 1
+                Step.objects.create(
+                    purge_id=purge_id,
+                    ordinal=ordinal,
+                    channel_id=channel_id,
+                    bucket=scanned.bucket,
+                    kind=kind,
+                    ids=pack_ids(ids),
+                    count=len(ids),
+                    due_at=_end_of_hour(ids[-1]) if kind == StepKind.LATER else None,
+                    wait_reason="its hour is not over: later, ranges can remove them cheaply"
+                    if kind == StepKind.LATER
+                    else "",
+                )
+    return ordinal
+
+
+def _freeze_manifest(purge_id: int, token: uuid.UUID) -> None:
+    steps = (
+        Step.objects.filter(purge_id=purge_id)
+        .order_by("channel_id", "bucket")
+        .values_list("channel_id", "bucket", "ids")
+    )
+    digest = digest_of(_ids_of_buckets(steps.iterator(chunk_size=8)))
+    total = sum(Step.objects.filter(purge_id=purge_id).values_list("count", flat=True))
+    matched = ManifestBucket.objects.filter(purge_id=purge_id).exists()
+    Purge.objects.filter(id=purge_id, scan_token=token, state=PurgeState.SCANNING).update(
+        state=PurgeState.READY if matched else PurgeState.NOTHING_MATCHED,
+        manifest=total,
+        digest=digest if total else None,
+        ready_at=ClockTimestamp(),
+        scan_token=None,
+        scan_lease_until=None,
+    )
+
+
+def _ids_of_buckets(rows: Iterator[tuple[int, int, bytes | memoryview]]) -> Iterator[tuple[int, list[int]]]:
+    """(channel, ids ascending) for each bucket: the steps of one bucket are merged."""
+    here: tuple[int, int] | None = None
+    ids: list[int] = []
+    for channel_id, bucket, packed in rows:
+        if here is not None and here != (channel_id, bucket):
+            yield here[0], sorted(ids)
+            ids = []
+        here = channel_id, bucket
+        ids.extend(unpack_ids(packed))
+    if here is not None:
+        yield here[0], sorted(ids)
+
+
+def _end_of_hour(message_id: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp((ms_of(message_id) + RECENT_MS) / 1_000, tz=dt.UTC)
+
+
+def _lease_end() -> object:
+    return ClockTimestamp() + Value(SCAN_LEASE, output_field=DurationField())

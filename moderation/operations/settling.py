@@ -1,0 +1,88 @@
+"""What becomes of a purge when a worker has nothing more to do on it: done, waiting, cancelled."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+
+from django.db import transaction
+from django.db.models import Min, Q
+from django.db.models.functions import Coalesce
+
+from chatstore.operations.clock import postgres_now_us
+from moderation.domain.states import BEFORE_STAMPED, FINAL_STEPS, PurgeState, StepState
+from moderation.models import Purge
+from moderation.operations.audit import record_act
+from moderation.operations.claims import RUNNABLE, ClockTimestamp, release_idle_channels
+from moderation.operations.sums import sum_of
+
+logger = logging.getLogger(__name__)
+
+BUSY_RETRY_SECONDS = 5.0
+"""How soon a purge asks again for a channel that another job holds."""
+
+
+def settle_purge(purge_id: int, *, busy_with: str = "") -> Purge:
+    """Finishes the purge, or says what it waits for; gives back the channels nobody needs.
+
+    busy_with: the job that holds a channel this purge wants.
+    """
+    with transaction.atomic():
+        purge = Purge.objects.select_for_update().get(id=purge_id)
+        if purge.state == PurgeState.CANCELLING:
+            _settle_cancelled(purge)
+        elif purge.state in RUNNABLE:
+            open_steps = purge.steps.exclude(state__in=FINAL_STEPS)
+            if not open_steps.exists():
+                _finish(purge)
+            elif not open_steps.filter(lease_until__gte=ClockTimestamp()).exists():
+                _wait(purge, busy_with)
+        release_idle_channels(purge_id)
+    purge.refresh_from_db()
+    return purge
+
+
+def seconds_until_due(purge: Purge) -> float | None:
+    """How long until a waiting purge has something to do; None when it does not wait."""
+    if purge.state != PurgeState.WAITING or purge.wait_until is None:
+        return None
+    return purge.wait_until.timestamp() - postgres_now_us() / 1_000_000
+
+
+def _finish(purge: Purge) -> None:
+    total = sum_of(purge)
+    state = PurgeState.DONE_WITH_FAILURES if total.failed or total.held else PurgeState.DONE
+    Purge.objects.filter(id=purge.id).update(
+        state=state, finished_at=ClockTimestamp(), wait_reason="", wait_until=None
+    )
+    record_act("purge_finished", actor=None, purge=purge, details=total.as_json())
+    transaction.on_commit(
+        lambda: logger.info(
+            "purge %s %s: %s deleted, %s already gone, %s held, %s failed",
+            purge.id, state, total.deleted, total.already_gone, total.held, total.failed,
+        )
+    )  # fmt: skip
+
+
+def _wait(purge: Purge, busy_with: str) -> None:
+    now = postgres_now_us() / 1_000_000
+    waiting = purge.steps.exclude(state__in=FINAL_STEPS)
+    first = waiting.order_by(Coalesce("due_at", ClockTimestamp()), "ordinal").first()
+    due_at = waiting.aggregate(due_at=Min(Coalesce("due_at", ClockTimestamp())))["due_at"]
+    reason = first.wait_reason if first else ""
+    if busy_with:
+        due_at = dt.datetime.fromtimestamp(now + BUSY_RETRY_SECONDS, tz=dt.UTC)
+        reason = f"another job works on the channel: {busy_with.replace(':', ' ')}"
+    Purge.objects.filter(id=purge.id).update(
+        state=PurgeState.WAITING, wait_reason=reason or "for its turn", wait_until=due_at
+    )
+
+
+def _settle_cancelled(purge: Purge) -> None:
+    idle = purge.steps.filter(Q(lease_until__isnull=True) | Q(lease_until__lt=ClockTimestamp()))
+    idle.filter(state__in=BEFORE_STAMPED).update(state=StepState.CANCELLED, token=None, lease_until=None)
+    if not purge.steps.exclude(state__in=FINAL_STEPS).exists():
+        Purge.objects.filter(id=purge.id).update(
+            state=PurgeState.CANCELLED, finished_at=ClockTimestamp(), wait_reason="", wait_until=None
+        )
+        record_act("purge_cancelled", actor=None, purge=purge, details=sum_of(purge).as_json())

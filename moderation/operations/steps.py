@@ -1,0 +1,298 @@
+"""One step of a purge: a bucket's share of the manifest, from *pending* to *counted*.
+
+What is never done: deleting what was not frozen; deleting before the quarantine was read
+back and is on disk; sending a delete whose stamp is not stored on the step.
+
+1. *quarantining*: a stamp R0 is issued, the bucket is read, the rows of the manifest are
+   kept under R0 and read back. 2. *stamped*: T = R0 - 10 s and the spans are stored in one
+   write. 3. *rewritten*: nothing yet. 4. *deleted*: spans at T, rows at their own WRITETIME.
+5. *verified*: what is still there is kept and deleted by row. 6. *closed*: the ledger says
+   what lives. 7. *counted*: counts and audit in one transaction.
+
+A crash before *stamped* leaves chunks that nobody names and a step that starts again; one
+after it leaves a step that goes on with what was stored, and every statement of it may
+have been sent before: with the same stamp it does nothing more.
+
+Why T lies back: a range also reaches messages that the read did not see. What was written
+after R0 - 10 s outlives it, and what of the manifest was, is found by the verifying read.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import transaction
+
+from chatstore.domain.buckets import is_sealed
+from chatstore.domain.errors import ChatstoreError
+from chatstore.domain.live import live_from_read
+from chatstore.domain.messages import VALUE_COLUMNS
+from chatstore.domain.snowflakes import first_id_at
+from chatstore.operations.clock import postgres_now_us
+from chatstore.operations.stamps import issue_stamp
+from chatstore.store import figures, ledger, messages
+from moderation.domain.packing import pack_ids, unpack_ids
+from moderation.domain.planner import RECENT_MS, Way, plan_spans
+from moderation.domain.states import StepKind, StepState
+from moderation.models import Step
+from moderation.operations.audit import record_act
+from moderation.operations.claims import check_still_running, move_step
+from moderation.store import deletes
+from moderation.store.pace import Pace
+from moderation.store.quarantine import Place, kept_writetimes, quarantine_bucket, quarantine_rows
+
+VERIFY_ROUNDS = 3
+"""How often what came back is deleted again before it counts as failed."""
+
+KNOWN_COLUMNS = frozenset({"channel_id", "bucket", "message_id", *VALUE_COLUMNS})
+
+
+class PlanRejected(ChatstoreError):
+    """The step must not run as things are; trying again the same is no use. Nothing was deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a quarantined step goes on with; lost in a crash, since the step then starts again."""
+
+    found: Sequence[int]
+    gone: Sequence[int]
+    survivors: Sequence[int]
+    way: Way
+    spans: Sequence[tuple[int, int]]
+    tombstones: int
+
+
+@dataclass(frozen=True, slots=True)
+class LastLook:
+    """The verifying read: what of the manifest is still there, and what the bucket holds."""
+
+    began_us: int
+    remaining: Sequence[int]
+    lowest: int | None
+    highest: int | None
+    count: int
+    tombstones: int
+
+
+def quarantine_step(step: Step) -> Kept:
+    """*pending* → *quarantined*. Raises `PlanRejected`, `LostStep`, `StoreUnavailable`."""
+    _check_columns()
+    with transaction.atomic():
+        check_still_running(step.purge_id)
+        stamp = issue_stamp(step.channel_id, step.bucket)
+        move_step(step, StepState.QUARANTINING, read_stamp=stamp)
+    ids = unpack_ids(step.ids)
+    kept = _keep_rows(step, ids) if step.kind == StepKind.ROWS else _keep_bucket(step, ids)
+    move_step(step, StepState.QUARANTINED, quarantined_at=_moment(postgres_now_us()))
+    return kept
+
+
+def on_disk_at_us(step: Step) -> int:
+    """When what a spans step kept is on disk at every replica (µs); rows steps need not wait."""
+    if step.kind == StepKind.ROWS or step.quarantined_at is None:
+        return 0
+    kept_at = round(step.quarantined_at.timestamp() * 1_000_000)
+    period_ms: int = settings.CASSANDRA["commitlog_sync_period_ms"]
+    return kept_at + period_ms * 1_000
+
+
+def stamp_step(step: Step, kept: Kept) -> None:
+    """*quarantined* → *stamped*: what will be deleted, in one write, never computed again."""
+    in_spans = step.kind != StepKind.ROWS
+    move_step(
+        step,
+        StepState.STAMPED,
+        delete_stamp=_stored(step.read_stamp) - settings.CLOCK_SKEW_SECONDS * 1_000_000 if in_spans else None,
+        how=kept.way.value,
+        spans=[list(span) for span in kept.spans] if in_spans else None,
+        gone_ids=pack_ids(kept.gone),
+        tombstones=kept.tombstones,
+    )
+
+
+def finish_step(step: Step, *, pace: Pace) -> None:
+    """*stamped* or any later state → *counted*. Raises `LostStep`, `StoreUnavailable`."""
+    if step.state == StepState.STAMPED:
+        move_step(step, StepState.REWRITTEN)
+    if step.state == StepState.REWRITTEN:
+        _send_deletes(step, pace)
+        move_step(step, StepState.DELETED)
+    if step.state in (StepState.DELETED, StepState.VERIFIED, StepState.CLOSED):
+        # A taken-over step looks again: the reading that closes it must be its own.
+        look = _verify(step, pace)
+        if step.state == StepState.DELETED:
+            move_step(step, StepState.VERIFIED, failed_ids=pack_ids(look.remaining))
+        if step.state == StepState.VERIFIED:
+            _close(step, look)
+            move_step(step, StepState.CLOSED)
+        _count(step)
+
+
+def fail_step(step: Step, reason: str) -> None:
+    """A step before *stamped* that must not run: none of its messages was deleted."""
+    with transaction.atomic():
+        check_still_running(step.purge_id)
+        move_step(
+            step,
+            StepState.FAILED,
+            failed=step.count,
+            failed_ids=step.ids,
+            error=reason,
+            counted_at=_moment(postgres_now_us()),
+            token=None,
+            lease_until=None,
+        )
+        record_act(
+            "step_failed", actor=None, purge=step.purge, channel_id=step.channel_id, details=_details(step)
+        )
+
+
+def _check_columns() -> None:
+    unknown = messages.table_columns() - KNOWN_COLUMNS
+    if unknown:
+        raise PlanRejected(
+            f"the table messages has columns that this version does not copy: {', '.join(sorted(unknown))}"
+        )
+
+
+def _place(step: Step, attempt: int) -> Place:
+    return Place(step.purge_id, step.channel_id, step.bucket, attempt)
+
+
+def _stored(stamp: int | None) -> int:
+    """A stamp that the step's state promises; its absence is a broken row, never a zero."""
+    if stamp is None:
+        raise PlanRejected("the step has no stamp stored although its state says so")
+    return stamp
+
+
+def _moment(us: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(us / 1_000_000, tz=dt.UTC)
+
+
+def _keep_rows(step: Step, ids: Sequence[int]) -> Kept:
+    seen = quarantine_rows(_place(step, _stored(step.read_stamp)), ids)
+    found = {message_id for message_id, _, has_author in seen if has_author}
+    gone = [message_id for message_id in ids if message_id not in found]
+    return Kept(sorted(found), gone, (), Way.ROWS, (), len(seen))
+
+
+def _keep_bucket(step: Step, ids: Sequence[int]) -> Kept:
+    reading = quarantine_bucket(_place(step, _stored(step.read_stamp)), ids)
+    found = frozenset(reading.found)
+    survivors = reading.survivors[::-1]
+    now_ms = _stored(step.read_stamp) // 1_000
+    recent_from = first_id_at(now_ms - RECENT_MS)
+    way, spans, cost = plan_spans(
+        ids,
+        survivors,
+        standing_tombstones=reading.tombstones,
+        sealed=is_sealed(step.bucket, now_ms=now_ms) and ids[-1] < recent_from,
+        budget=settings.PURGE_TOMBSTONE_BUDGET,
+    )
+    if way is Way.REFUSED:
+        raise PlanRejected(
+            f"the bucket would be left with {reading.tombstones + cost:,} tombstones, over its budget of "
+            f"{settings.PURGE_TOMBSTONE_BUDGET:,}: messages that stay have come between those that go"
+        )
+    gone = [message_id for message_id in ids if message_id not in found] if len(found) != len(ids) else []
+    return Kept(reading.found[::-1], gone, survivors, way, spans, reading.tombstones + cost)
+
+
+def _send_deletes(step: Step, pace: Pace) -> None:
+    channel_id, bucket = step.channel_id, step.bucket
+    if step.kind == StepKind.ROWS:
+        kept = kept_writetimes(_place(step, _stored(step.read_stamp)))
+        deletes.delete_rows(channel_id, bucket, kept, pace=pace)
+        return
+    if step.how == Way.DROP:
+        deletes.drop_bucket(channel_id, bucket, stamp=_stored(step.delete_stamp))
+    else:
+        spans = [(first, last) for first, last in step.spans or ()]
+        deletes.delete_spans(channel_id, bucket, spans, stamp=_stored(step.delete_stamp), pace=pace)
+
+
+def _verify(step: Step, pace: Pace) -> LastLook:
+    ids = frozenset(unpack_ids(step.ids))
+    look = _look(step, ids)
+    for _ in range(VERIFY_ROUNDS):
+        if not look.remaining:
+            break
+        # Written or edited since the read: kept under an attempt of its own, then deleted by row.
+        attempt = issue_stamp(step.channel_id, step.bucket)
+        seen = quarantine_rows(_place(step, attempt), look.remaining)
+        deletes.delete_rows(step.channel_id, step.bucket, [[(row[0], row[1]) for row in seen]], pace=pace)
+        look = _look(step, ids)
+    return look
+
+
+def _look(step: Step, ids: frozenset[int]) -> LastLook:
+    began_us = postgres_now_us()
+    remaining: list[int] = []
+    lowest = highest = None
+    count = 0
+    pages = messages.iterate_ids_traced(step.channel_id, step.bucket)
+    for page in pages:
+        here = [row[0] for row in page]
+        if here:
+            highest = here[0] if highest is None else highest
+            lowest = here[-1]
+            count += len(here)
+            remaining.extend(ids.intersection(here))
+    return LastLook(began_us, sorted(remaining), lowest, highest, count, pages.tombstones)
+
+
+def _close(step: Step, look: LastLook) -> None:
+    now_ms = look.began_us // 1_000
+    live = live_from_read(
+        look.lowest,
+        look.highest,
+        look.count,
+        sealed=is_sealed(step.bucket, now_ms=now_ms),
+        settled_before=first_id_at(now_ms - RECENT_MS),
+    )
+    ledger.set_live(step.channel_id, step.bucket, live, read_began_us=look.began_us)
+    figures.note_figures(
+        step.channel_id,
+        step.bucket,
+        {"live_rows": look.count, "tombstones": look.tombstones},
+        source="purge",
+        measured_at=_moment(look.began_us),
+    )
+
+
+def _count(step: Step) -> None:
+    failed = unpack_ids(step.failed_ids)
+    gone = frozenset(unpack_ids(step.gone_ids)).difference(failed)
+    with transaction.atomic():
+        move_step(
+            step,
+            StepState.COUNTED,
+            deleted=step.count - len(gone) - len(failed),
+            already_gone=len(gone),
+            failed=len(failed),
+            error=f"{len(failed)} came back three times" if failed else "",
+            counted_at=_moment(postgres_now_us()),
+            token=None,
+            lease_until=None,
+        )
+        record_act(
+            "step_counted", actor=None, purge=step.purge, channel_id=step.channel_id, details=_details(step)
+        )
+
+
+def _details(step: Step) -> dict[str, object]:
+    return {
+        "ordinal": step.ordinal,
+        "bucket": step.bucket,
+        "how": step.how,
+        "deleted": step.deleted,
+        "already_gone": step.already_gone,
+        "held": step.held,
+        "failed": step.failed,
+        **({"error": step.error} if step.error else {}),
+    }

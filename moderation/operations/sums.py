@@ -1,0 +1,44 @@
+"""The sum of a purge that always adds up: deleted + already gone + held + failed + left = manifest."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from django.db.models import Q, Sum
+
+from moderation.domain.states import FINAL_STEPS, StepKind, StepState
+from moderation.models import Purge
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeSum:
+    """Counts of verified outcomes; `left` has none yet (or never will, when cancelled).
+
+    later: those of `left` that wait for their hour to be over.
+    """
+
+    manifest: int
+    deleted: int
+    already_gone: int
+    held: int
+    failed: int
+    left: int
+    later: int
+
+    def as_json(self) -> dict[str, int]:
+        """The counts by name."""
+        return asdict(self)
+
+
+def sum_of(purge: Purge) -> PurgeSum:
+    """Adds up the steps of a purge."""
+    waits_for_hour = Q(kind=StepKind.LATER) & ~Q(state__in=(*FINAL_STEPS, StepState.CANCELLED))
+    total = purge.steps.aggregate(
+        deleted=Sum("deleted", default=0),
+        already_gone=Sum("already_gone", default=0),
+        held=Sum("held", default=0),
+        failed=Sum("failed", default=0),
+        later=Sum("count", filter=waits_for_hour, default=0),
+    )
+    outcomes = total["deleted"] + total["already_gone"] + total["held"] + total["failed"]
+    return PurgeSum(manifest=purge.manifest, left=purge.manifest - outcomes, **total)

@@ -1,0 +1,42 @@
+"""The deletes of a purge. Each carries a stamp that was stored first; sent twice they do the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from chatstore.store import cassandra
+from moderation.domain.planner import Span
+from moderation.store.pace import Pace
+
+DROP = "DELETE FROM messages USING TIMESTAMP ? WHERE channel_id = ? AND bucket = ?"
+RANGE = f"{DROP} AND message_id >= ? AND message_id <= ?"
+ROW = f"{DROP} AND message_id = ?"
+
+BATCH = 100
+"""Statements of one partition in one UNLOGGED batch; 50-100 is the fastest measured."""
+
+
+def drop_bucket(channel_id: int, bucket: int, *, stamp: int) -> None:
+    """Deletes the whole partition as of `stamp`."""
+    cassandra.execute(DROP, (stamp, channel_id, bucket))
+
+
+def delete_spans(channel_id: int, bucket: int, spans: Sequence[Span], *, stamp: int, pace: Pace) -> None:
+    """Deletes the spans as of `stamp`, single ids as rows (1 tombstone instead of 2)."""
+    singles = [(stamp, channel_id, bucket, first) for first, last in spans if first == last]
+    ranges = [(stamp, channel_id, bucket, first, last) for first, last in spans if first != last]
+    for cql, rows in ((ROW, singles), (RANGE, ranges)):
+        groups = (rows[i : i + BATCH] for i in range(0, len(rows), BATCH))
+        cassandra.execute_batches(cql, groups, pace=pace.wait)
+
+
+def delete_rows(
+    channel_id: int, bucket: int, rows: Iterable[Sequence[tuple[int, int]]], *, pace: Pace
+) -> None:
+    """Deletes rows by (message id, own WRITETIME): exactly what was kept, whatever a clock says."""
+    groups = (
+        [(stamp, channel_id, bucket, message_id) for message_id, stamp in chunk[i : i + BATCH]]
+        for chunk in rows
+        for i in range(0, len(chunk), BATCH)
+    )
+    cassandra.execute_batches(ROW, groups, pace=pace.wait)

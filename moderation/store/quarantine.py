@@ -1,0 +1,141 @@
+"""The quarantine: what a purge removes is written here first, and read back, before anything goes.
+
+An attempt is one read of a bucket, named by the stamp (µs) it was issued; chunks of two
+attempts never mix. A crash leaves chunks of an attempt that nobody names: they expire.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.store import cassandra, messages
+from moderation.domain.chunks import ROWS_PER_CHUNK, Row, decode_chunk, encode_chunks
+
+INSERT = """INSERT INTO quarantine
+    (purge_id, channel_id, bucket, attempt, chunk, message_count, first_id, last_id, body)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+SELECT_BODIES = """SELECT chunk, body FROM quarantine
+    WHERE purge_id = ? AND channel_id = ? AND bucket = ? AND attempt = ?"""
+
+WINDOW = 8
+"""Chunks in flight: each may be up to a MiB of JSON."""
+
+CHUNKS_PER_PAGE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an attempt's chunks are."""
+
+    purge_id: int
+    channel_id: int
+    bucket: int
+    attempt: int
+
+    def key(self) -> tuple[int, int, int, int]:
+        """The values that every statement binds first."""
+        return self.purge_id, self.channel_id, self.bucket, self.attempt
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a whole read of a bucket found. Lists are in the read's order, descending.
+
+    found: ids of the manifest that are there with their author. authorless: ids of the
+    manifest of which only a late edit is left. survivors: every other id that is there.
+    """
+
+    found: list[int] = field(default_factory=list)
+    authorless: list[int] = field(default_factory=list)
+    survivors: list[int] = field(default_factory=list)
+    tombstones: int = 0
+
+
+def quarantine_bucket(place: Place, ids: Collection[int]) -> Reading:
+    """Reads the whole bucket, keeps the rows of `ids`, and reads back what it kept.
+
+    Raises `StoreUnavailable` when anything was not kept as it was sent.
+    """
+    reading = Reading()
+    pages = messages.iterate_rows_traced(place.channel_id, place.bucket)
+    wanted = frozenset(ids)
+    _keep(place, (_sort_out(page, wanted, reading) for page in pages))
+    reading.tombstones = pages.tombstones
+    return reading
+
+
+def quarantine_rows(place: Place, ids: Sequence[int]) -> list[tuple[int, int, bool]]:
+    """Keeps the rows of `ids` with their newest WRITETIME, reads back what it kept.
+
+    Returns (message id, WRITETIME in µs, whether it has its author) of those that are there.
+    """
+    seen: list[tuple[int, int, bool]] = []
+
+    def pages() -> Iterator[list[Row]]:
+        for page in messages.iterate_rows_with_writetime(place.channel_id, place.bucket, ids):
+            seen.extend((row[0], row[-1], row[1] is not None) for row in page)
+            yield page
+
+    _keep(place, pages())
+    return seen
+
+
+def kept_writetimes(place: Place) -> Iterator[list[tuple[int, int]]]:
+    """(message id, WRITETIME) of the rows that `quarantine_rows` kept, a chunk at a time."""
+    for rows in kept_rows(place):
+        yield [(row[0], row[-1]) for row in rows]
+
+
+def kept_rows(place: Place) -> Iterator[list[Row]]:
+    """The rows of an attempt, a chunk at a time, in the order they were read."""
+    for page in cassandra.iterate(SELECT_BODIES, place.key(), fetch_size=CHUNKS_PER_PAGE):
+        for _, body in page:
+            yield decode_chunk(body)
+
+
+def _sort_out(page: list[Row], wanted: frozenset[int], reading: Reading) -> list[Row]:
+    kept = [row for row in page if row[0] in wanted]
+    if len(kept) != len(page):
+        reading.survivors.extend(row[0] for row in page if row[0] not in wanted)
+    reading.found.extend(row[0] for row in kept if row[1] is not None)
+    reading.authorless.extend(row[0] for row in kept if row[1] is None)
+    return kept
+
+
+def _keep(place: Place, pages: Iterator[list[Row]]) -> None:
+    sent: list[bytes] = []
+    for _ in cassandra.execute_window(
+        ((INSERT, values) for values in _inserts(place, pages, sent)), window=WINDOW
+    ):
+        pass
+    held = [
+        (chunk, hashlib.sha256(body).digest())
+        for page in cassandra.iterate(SELECT_BODIES, place.key(), fetch_size=CHUNKS_PER_PAGE)
+        for chunk, body in page
+    ]
+    if held != list(enumerate(sent)):
+        raise StoreUnavailable("the quarantine does not hold what was written to it; nothing was deleted")
+
+
+def _inserts(place: Place, pages: Iterator[list[Row]], sent: list[bytes]) -> Iterator[tuple[Any, ...]]:
+    for rows in _by_thousand(pages):
+        for part, body in encode_chunks(rows):
+            ends = part[0][0], part[-1][0]
+            yield (*place.key(), len(sent), len(part), min(ends), max(ends), body)
+            sent.append(hashlib.sha256(body).digest())
+
+
+def _by_thousand(pages: Iterator[list[Row]]) -> Iterator[list[Row]]:
+    rest: list[Row] = []
+    for page in chain(pages, ([],)):
+        rest = rest + page if rest else page
+        while len(rest) >= ROWS_PER_CHUNK:
+            yield rest[:ROWS_PER_CHUNK]
+            rest = rest[ROWS_PER_CHUNK:]
+    if rest:
+        yield rest
