@@ -196,22 +196,8 @@ X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_NAME = f"{STACK.database}_session"
 CSRF_COOKIE_NAME = f"{STACK.database}_csrf"
 
-# Nothing is allowed but what a page of ours needs; `chatstore.csp` widens it for the
-# admin alone. Each widening here has its reason.
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": ["'none'"],
-        "script-src": ["'self'"],
-        "style-src": ["'self'"],
-        "img-src": ["'self'"],
-        "font-src": ["'self'"],
-        # htmx fetches fragments.
-        "connect-src": ["'self'"],
-        "form-action": ["'self'"],
-        "base-uri": ["'none'"],
-        "frame-ancestors": ["'none'"],
-    }
-}
+# `chatstore.csp` sends the policy of the request's path; this is what stays without it.
+CONTENT_SECURITY_POLICY = {"DIRECTIVES": {"default-src": ["'none'"]}}
 
 INSTALLED_APPS = [
     # The engine wants to be first: it patches the loading of models.
@@ -233,7 +219,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "chatstore.csp.CSPByPath",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -242,6 +228,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    # The last one is the nearest to the views: it turns our errors into pages.
+    "moderation.errors.ErrorPages",
 ]
 
 ROOT_URLCONF = "chatstore.urls"
