@@ -81,6 +81,7 @@ def start_everything(stack: Stack) -> None:
     for launch in launches:
         start_process(stack, launch)
     wait_until_ready(stack, describe_web(stack))
+    web.check_page(stack, host=read_web_host())
 
 
 def tell_prepared(done: Sequence[str]) -> None:

@@ -1,16 +1,20 @@
 """The project's own processes beside the stores: gunicorn, a Celery worker, beat."""
 
+import http.client
 import os
 import sys
 
 from chatstore.local.checks import check_port
 from chatstore.local.layout import PROJECT_ROOT, Stack
-from chatstore.local.processes import Launch, end_processes
+from chatstore.local.problems import Problem
+from chatstore.local.processes import Launch, end_processes, path_of_log, read_last_lines
 
 # In the order in which they are told to end, all within WEB_END_SECONDS: who rings the
 # bell before who answers it. A worker's step cut short goes on at the next start.
 NAMES = ("web", "beat", "worker")
 WEB_END_SECONDS = 4
+# gunicorn listens before its workers have loaded the project.
+ANSWER_SECONDS = 30
 
 
 def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
@@ -42,3 +46,21 @@ def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
 def end_web(stack: Stack) -> list[str]:
     """Ends what is left of the three; the names of those that had to be killed."""
     return end_processes(stack, NAMES, seconds=WEB_END_SECONDS)
+
+
+def check_page(stack: Stack, *, host: str) -> None:
+    """Asks the first page; raises Problem unless it is answered well (a redirect is)."""
+    asked = http.client.HTTPConnection(host, stack.ports.web, timeout=ANSWER_SECONDS)
+    try:
+        asked.request("GET", "/")
+        status = asked.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        status = 0
+        said = f"did not answer ({error})"
+    else:
+        said = f"answered with {status}"
+    finally:
+        asked.close()
+    if not 200 <= status < 400:
+        log = path_of_log(stack, "web")
+        raise Problem(f"The first page {said}. The last lines of {log}:\n{read_last_lines(log)}")
