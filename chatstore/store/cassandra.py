@@ -303,11 +303,16 @@ def iterate(
     *,
     fetch_size: int = FETCH_SIZE,
     consistency: int | None = None,
+    traces: list[uuid.UUID] | None = None,
 ) -> Iterator[list[Row]]:
-    """The pages of a read; the next one is asked for before the current one is handed out."""
+    """The pages of a read; the next one is asked for before the current one is handed out.
+
+    `traces`: where given, the read is traced, and each page's trace is added when it ends.
+    """
     bound = _bind(cql, params, consistency=consistency, fetch_size=fetch_size)
+    session = _process.connect().session
     try:
-        future = _process.connect().session.execute_async(bound, timeout=REQUEST_TIMEOUT_SECONDS)
+        future = session.execute_async(bound, timeout=REQUEST_TIMEOUT_SECONDS, trace=traces is not None)
         rows = future.result().current_rows
         while future.has_more_pages:
             future.start_fetching_next_page()
@@ -315,6 +320,8 @@ def iterate(
             rows = future.result().current_rows
     except Exception as error:
         raise _translate(error) from error
+    if traces is not None:
+        traces.extend(future.get_query_trace_ids())
     yield rows
 
 
@@ -436,6 +443,15 @@ def execute_traced(
         per_replica=per_replica,
         milliseconds=milliseconds,
     )
+
+
+def count_tombstones(traces: Iterable[uuid.UUID]) -> int:
+    """Tombstones that traced quorum reads stepped over: of each, the replica that saw the most.
+
+    Raises `StoreUnavailable` when a replica's line does not arrive.
+    """
+    wanted = _count_replicas(LOCAL_QUORUM)
+    return sum(max(dead for _, dead in _read_trace(trace, wanted).values()) for trace in traces)
 
 
 def _count_replicas(consistency: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -220,11 +221,12 @@ def iterate_rows(
     last: int | None = None,
     columns: Sequence[str] = COLUMNS,
     fetch_size: int = ROW_FETCH,
+    traces: list[uuid.UUID] | None = None,
 ) -> Iterator[list[Any]]:
     """A bucket's rows, newest first, a page at a time; `columns[0]` must be the message id.
 
     `columns` may be expressions such as `WRITETIME(content)`. Bounds, quorum and halves as
-    in `read_ids`. Raises `TooManyTombstones` only when a single id can't be read.
+    in `read_ids`; `traces` as in `cassandra.iterate`. Raises `TooManyTombstones` only when a single id can't be read.
     """
     low, high = bucket_ids(bucket)
     cql = f"SELECT {', '.join(columns)} FROM messages WHERE {_BETWEEN}"
@@ -234,7 +236,8 @@ def iterate_rows(
         if low > high:
             continue
         try:
-            for rows in cassandra.iterate(cql, (channel_id, bucket, low, high), fetch_size=fetch_size):
+            params = (channel_id, bucket, low, high)
+            for rows in cassandra.iterate(cql, params, fetch_size=fetch_size, traces=traces):
                 if rows:
                     yield rows
                     high = rows[-1][0] - 1

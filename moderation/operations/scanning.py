@@ -20,7 +20,7 @@ from django.db.models import DurationField, Q, Value
 from chatstore.domain.buckets import is_sealed
 from chatstore.domain.snowflakes import first_id_at, ms_of
 from chatstore.operations.clock import postgres_now_us
-from chatstore.store import ledger, messages
+from chatstore.store import ledger, scans
 from moderation.domain.packing import digest_of, pack_ids, unpack_ids
 from moderation.domain.planner import RECENT_MS, BucketSplit, plan_bucket
 from moderation.domain.selection import Selection
@@ -87,7 +87,7 @@ def _scan_buckets(selection: Selection) -> Iterator[ScannedBucket]:
 def _scan_bucket(selection: Selection, bucket: int) -> ScannedBucket:
     now_ms = postgres_now_us() // 1_000
     rows: list[tuple[int, int | None]] = []
-    pages = messages.iterate_ids_traced(selection.channel_id, bucket)
+    pages = scans.read_all_ids(selection.channel_id, bucket)
     for page in pages:
         rows.extend(page)
     rows.reverse()
@@ -106,7 +106,7 @@ def _scan_bucket(selection: Selection, bucket: int) -> ScannedBucket:
             matched,
             survivors,
             recent_from=first_id_at(now_ms - RECENT_MS),
-            standing_tombstones=pages.tombstones,
+            standing_tombstones=pages.count_tombstones(),
             sealed=is_sealed(bucket, now_ms=now_ms),
             budget=settings.PURGE_TOMBSTONE_BUDGET,
         ),

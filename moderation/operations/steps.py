@@ -33,7 +33,7 @@ from chatstore.domain.messages import VALUE_COLUMNS
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.operations.clock import postgres_now_us
 from chatstore.operations.stamps import issue_stamp
-from chatstore.store import figures, ledger, messages
+from chatstore.store import figures, ledger, scans
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.planner import RECENT_MS, Way, plan_spans
 from moderation.domain.states import StepKind, StepState
@@ -152,7 +152,7 @@ def fail_step(step: Step, reason: str) -> None:
 
 
 def _check_columns() -> None:
-    unknown = messages.table_columns() - KNOWN_COLUMNS
+    unknown = scans.read_columns() - KNOWN_COLUMNS
     if unknown:
         raise PlanRejected(
             f"the table messages has columns that this version does not copy: {', '.join(sorted(unknown))}"
@@ -235,7 +235,7 @@ def _look(step: Step, ids: frozenset[int]) -> LastLook:
     remaining: list[int] = []
     lowest = highest = None
     count = 0
-    pages = messages.iterate_ids_traced(step.channel_id, step.bucket)
+    pages = scans.read_all_ids(step.channel_id, step.bucket)
     for page in pages:
         here = [row[0] for row in page]
         if here:
@@ -243,7 +243,7 @@ def _look(step: Step, ids: frozenset[int]) -> LastLook:
             lowest = here[-1]
             count += len(here)
             remaining.extend(ids.intersection(here))
-    return LastLook(began_us, sorted(remaining), lowest, highest, count, pages.tombstones)
+    return LastLook(began_us, sorted(remaining), lowest, highest, count, pages.count_tombstones())
 
 
 def _close(step: Step, look: LastLook) -> None:

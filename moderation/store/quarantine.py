@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from chatstore.domain.errors import StoreUnavailable
-from chatstore.store import cassandra, messages
+from chatstore.store import cassandra, scans
 from moderation.domain.chunks import ROWS_PER_CHUNK, Row, decode_chunk, encode_chunks
 
 INSERT = """INSERT INTO quarantine
@@ -62,10 +62,10 @@ def quarantine_bucket(place: Place, ids: Collection[int]) -> Reading:
     Raises `StoreUnavailable` when anything was not kept as it was sent.
     """
     reading = Reading()
-    pages = messages.iterate_rows_traced(place.channel_id, place.bucket)
+    pages = scans.read_whole_rows(place.channel_id, place.bucket)
     wanted = frozenset(ids)
     _keep(place, (_sort_out(page, wanted, reading) for page in pages))
-    reading.tombstones = pages.tombstones
+    reading.tombstones = pages.count_tombstones()
     return reading
 
 
@@ -77,7 +77,7 @@ def quarantine_rows(place: Place, ids: Sequence[int]) -> list[tuple[int, int, bo
     seen: list[tuple[int, int, bool]] = []
 
     def pages() -> Iterator[list[Row]]:
-        for page in messages.iterate_rows_with_writetime(place.channel_id, place.bucket, ids):
+        for page in scans.read_rows_with_writetime(place.channel_id, place.bucket, ids):
             seen.extend((row[0], row[-1], row[1] is not None) for row in page)
             yield page
 

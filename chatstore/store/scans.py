@@ -1,0 +1,73 @@
+"""Reads of whole buckets by jobs: traced, so that they also say what later reads step over."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.conf import settings
+
+from chatstore.domain.messages import VALUE_COLUMNS
+from chatstore.store import cassandra
+from chatstore.store.messages import COLUMNS, ROW_FETCH, SCAN_FETCH, iterate_rows
+
+IDS_PER_READ = 100
+"""Ids in one IN of one partition."""
+
+READS_AHEAD = 8
+
+_STAMPS = tuple(f"WRITETIME({column})" for column in VALUE_COLUMNS)
+_SELECT_WITH_STAMPS = (
+    f"SELECT {', '.join((*COLUMNS, *_STAMPS))} FROM messages "
+    "WHERE channel_id = ? AND bucket = ? AND message_id IN ?"
+)
+_SELECT_COLUMNS = (
+    "SELECT column_name FROM system_schema.columns WHERE keyspace_name = ? AND table_name = 'messages'"
+)
+
+
+class TracedPages:
+    """The pages of a bucket, newest first, at quorum; after the last one, its tombstones."""
+
+    def __init__(self, channel_id: int, bucket: int, *, columns: Sequence[str], fetch_size: int) -> None:
+        self._traces: list[uuid.UUID] = []
+        self._pages = iterate_rows(
+            channel_id, bucket, columns=columns, fetch_size=fetch_size, traces=self._traces
+        )
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return self._pages
+
+    def count_tombstones(self) -> int:
+        """Tombstones that the read stepped over, so far. Raises `StoreUnavailable` when not told."""
+        return cassandra.count_tombstones(self._traces)
+
+
+def read_whole_rows(channel_id: int, bucket: int) -> TracedPages:
+    """Every row of a bucket, all columns in the order of `messages.COLUMNS`."""
+    return TracedPages(channel_id, bucket, columns=COLUMNS, fetch_size=ROW_FETCH)
+
+
+def read_all_ids(channel_id: int, bucket: int) -> TracedPages:
+    """(message id, author id or None) of every row of a bucket."""
+    return TracedPages(channel_id, bucket, columns=("message_id", "author_id"), fetch_size=SCAN_FETCH)
+
+
+def read_rows_with_writetime(
+    channel_id: int, bucket: int, ids: Sequence[int]
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Those of the rows that are there: all columns, and the newest WRITETIME (µs) behind them."""
+    jobs = (
+        (_SELECT_WITH_STAMPS, (channel_id, bucket, list(ids[start : start + IDS_PER_READ])))
+        for start in range(0, len(ids), IDS_PER_READ)
+    )
+    width = len(COLUMNS)
+    for rows in cassandra.execute_window(jobs, window=READS_AHEAD):
+        yield [(*row[:width], max(stamp for stamp in row[width:] if stamp is not None)) for row in rows]
+
+
+def read_columns() -> frozenset[str]:
+    """The columns that the table `messages` has now."""
+    rows = cassandra.execute(_SELECT_COLUMNS, (settings.CASSANDRA["keyspace"],))
+    return frozenset(row[0] for row in rows)

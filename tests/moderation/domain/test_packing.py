@@ -1,0 +1,41 @@
+"""Packed ids come back as they went in, and the digest is what the design says it is."""
+
+import hashlib
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moderation.domain.packing import digest_of, pack_ids, unpack_ids
+
+int64 = st.integers(-(1 << 62), (1 << 62) - 1)
+id_sets = st.sets(int64, max_size=200).map(sorted)
+
+
+@given(id_sets)
+def test_packed_ids_come_back(ids: list[int]) -> None:
+    assert unpack_ids(pack_ids(ids)) == ids
+
+
+def test_nothing_packs_to_nothing() -> None:
+    assert unpack_ids(pack_ids([])) == []
+    assert unpack_ids(None) == []
+
+
+@pytest.mark.parametrize("ids", [[2, 1], [1, 1], [5, 6, 6]])
+def test_unsorted_or_repeated_ids_are_refused(ids: list[int]) -> None:
+    with pytest.raises(ValueError, match="ascending"):
+        pack_ids(ids)
+
+
+@given(st.dictionaries(int64, id_sets, max_size=4))
+def test_the_digest_is_sha256_over_sorted_big_endian_pairs(channels: dict[int, list[int]]) -> None:
+    pairs = sorted((channel, message) for channel, ids in channels.items() for message in ids)
+    by_hand = hashlib.sha256(b"".join(struct.pack(">qq", *pair) for pair in pairs)).digest()
+    assert digest_of((channel, channels[channel]) for channel in sorted(channels)) == by_hand
+
+
+def test_a_million_ids_of_a_busy_channel_take_less_than_eight_megabytes() -> None:
+    ids = [(index * 37_000 << 22) | (index % 7) for index in range(1_000_000)]
+    assert len(pack_ids(ids)) < 8_000_000
