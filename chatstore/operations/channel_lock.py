@@ -48,7 +48,7 @@ def holder_of(channel_id: int) -> str | None:
     return str(rows[0][0]) if rows else None
 
 
-def _run(sql: str, params: tuple[object, ...]) -> list[tuple[object, ...]]:
+def _run(sql: str, params: tuple[int | float | str | None, ...]) -> list[tuple[object, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
         return list(cursor.fetchall())

@@ -33,5 +33,4 @@ def ensure_author_buckets(keys: set[tuple[int, int, int]]) -> None:
 def author_buckets(author_id: int) -> Iterator[tuple[int, int]]:
     """(bucket, channel id) of every place where the author has posted, newest bucket first."""
     for rows in cassandra.iterate(_SELECT, (author_id,)):
-        for bucket, channel_id in rows:
-            yield bucket, channel_id
+        yield from rows

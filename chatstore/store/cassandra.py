@@ -200,29 +200,33 @@ def prepare(cql: str) -> PreparedStatement:
 def _translate(error: BaseException) -> BaseException:
     """Our error for one of the driver's; others, and wrong statements, as they are."""
     if isinstance(error, NoHostAvailable):
-        causes = list(error.errors.values()) if isinstance(error.errors, dict) else []
-        for cause in causes:
-            if isinstance(cause, driver.DriverException):
-                return _translate(cause)
-        return StoreUnavailable("No Cassandra node answers.")
-    if isinstance(error, driver.ReadFailure):
-        if TOMBSTONE_FAILURE in (error.error_code_map or {}).values():
-            return TooManyTombstones("Cassandra gave a read up: too many tombstones in its interval.")
-        return StoreUnavailable("A Cassandra replica failed while it read.")
+        causes = error.errors.values() if isinstance(error.errors, dict) else ()
+        told = [cause for cause in causes if isinstance(cause, driver.DriverException)]
+        return _translate(told[0]) if told else StoreUnavailable("No Cassandra node answers.")
+    if isinstance(error, driver.ReadFailure) and TOMBSTONE_FAILURE in (error.error_code_map or {}).values():
+        return TooManyTombstones("Cassandra gave a read up: too many tombstones in its interval.")
+    if isinstance(error, driver.OperationTimedOut):
+        return DeadlinePassed("Cassandra did not answer in time.")
+    reason = _find_reason(error)
+    return error if reason is None else StoreUnavailable(reason)
+
+
+def _find_reason(error: BaseException) -> str | None:
+    """Why the store can't be used, in words; None for an error that says no such thing."""
+    if isinstance(error, driver.RequestValidationException):
+        return None
     if isinstance(error, driver.Unavailable):
-        return StoreUnavailable(
+        return (
             f"{error.alive_replicas} of the {error.required_replicas} Cassandra replicas "
             "that are needed are up."
         )
-    if isinstance(error, driver.OperationTimedOut):
-        return DeadlinePassed("Cassandra did not answer in time.")
     if isinstance(error, driver.Timeout):
-        return StoreUnavailable("A Cassandra replica did not answer in time.")
-    if isinstance(error, driver.RequestValidationException):
-        return error
+        return "A Cassandra replica did not answer in time."
+    if isinstance(error, driver.CoordinationFailure):
+        return "A Cassandra replica failed at a request."
     if isinstance(error, (driver.DriverException, ConnectionException, ErrorMessage, OSError)):
-        return StoreUnavailable(f"Cassandra can't be used: {type(error).__name__}.")
-    return error
+        return f"Cassandra can't be used: {type(error).__name__}."
+    return None
 
 
 # --- One statement -------------------------------------------------------------------

@@ -31,7 +31,7 @@ class LedgerWindow:
         self._pending: PendingRows | None = None
         self._asks_ledger_alone: bool = settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN
         if self._asks_ledger_alone and not self._recall():
-            self._ask(ledger.NEWEST_ROWS)
+            self._pending = self._ask(ledger.NEWEST_ROWS)
 
     @property
     def is_at_hand(self) -> bool:
@@ -48,19 +48,16 @@ class LedgerWindow:
         if not self._asks_ledger_alone:
             self._ended = True
             return self._read_with_gaps()
-        if self._pending is None:
-            self._ask(LATER_ROWS)
-        return self._receive()
+        return self._receive(self._pending or self._ask(LATER_ROWS))
 
-    def _ask(self, limit: int) -> None:
+    def _ask(self, limit: int) -> PendingRows:
         self._asked_at, self._asked_limit = time.monotonic(), limit
-        self._pending = ledger.submit_rows(
+        return ledger.submit_rows(
             self._channel_id, start=self._start, descending=self._descending, limit=limit
         )
 
-    def _receive(self) -> list[LedgerRow]:
-        assert self._pending is not None
-        rows, self._pending = self._pending.rows(), None
+    def _receive(self, pending: PendingRows) -> list[LedgerRow]:
+        rows, self._pending = pending.rows(), None
         if self._descending and self._start == ledger.NEWEST_BUCKET:
             ledger.remember_newest(self._channel_id, rows, asked_at=self._asked_at)
         self._ended = len(rows) < self._asked_limit

@@ -91,15 +91,8 @@ def to_values(message: Message) -> dict[str, Any]:
         "type": message.type,
         "content": message.content,
     }
-    for column in VALUE_COLUMNS[3:]:
-        value = getattr(message, column)
-        if value is not None and value != () and value != [] and value is not False:
-            values[column] = value
-    if not message.flags:
-        values.pop("flags", None)
-    if not message.reactions:
-        values.pop("reactions", None)
-    return values
+    optional = {column: getattr(message, column) for column in VALUE_COLUMNS[3:]}
+    return values | {column: value for column, value in optional.items() if value}
 
 
 def _is_usual(message: Message) -> bool:
@@ -107,8 +100,8 @@ def _is_usual(message: Message) -> bool:
         message.edited_at
         or message.flags
         or message.pinned
-        or message.webhook_id is not None
-        or message.author_name is not None
+        or message.webhook_id
+        or message.author_name
         or message.attachments
         or message.embeds
         or message.stickers
@@ -226,7 +219,8 @@ def iterate_rows(
     """A bucket's rows, newest first, a page at a time; `columns[0]` must be the message id.
 
     `columns` may be expressions such as `WRITETIME(content)`. Bounds, quorum and halves as
-    in `read_ids`; `traces` as in `cassandra.iterate`. Raises `TooManyTombstones` only when a single id can't be read.
+    in `read_ids`; `traces` as in `cassandra.iterate`. Raises `TooManyTombstones` only when a
+    single id can't be read.
     """
     low, high = bucket_ids(bucket)
     cql = f"SELECT {', '.join(columns)} FROM messages WHERE {_BETWEEN}"

@@ -40,10 +40,11 @@ os.register_at_fork(after_in_child=_process.forget)
 def redis_client() -> Client:
     """This process's client; texts are decoded."""
     if _process.client is None:
-        _process.client = Client.from_url(
+        pool = redis.ConnectionPool.from_url(
             settings.REDIS_URL,
             decode_responses=True,
             socket_timeout=TIMEOUT_SECONDS,
             socket_connect_timeout=TIMEOUT_SECONDS,
         )
+        _process.client = Client(connection_pool=pool)
     return _process.client

@@ -1,0 +1,112 @@
+"""New message ids: a worker number leased by this process, so that no two ever share one.
+
+A lease is renewed when half of it has passed. An id counts only if the lease still ran
+after it was made: a process that stood still meanwhile throws it away and leases anew.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+
+from django.db import connection
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.snowflakes import WORKERS, SnowflakeMaker
+from chatstore.models import WorkerLease
+
+LEASE_SECONDS = 300.0
+GRACE_SECONDS = 15.0
+"""A lapsed number rests this long: its last holder's clock may be 5 s off, and its ids may
+have borrowed 5 s from the future."""
+
+_TRIES = 20
+_TABLE = WorkerLease._meta.db_table
+_UNTIL = "clock_timestamp() + make_interval(secs => %s::double precision)"
+_RESTED = "clock_timestamp() - make_interval(secs => %s::double precision)"
+_LEASE = (
+    f"INSERT INTO {_TABLE} (worker, token, lease_until) "
+    f"SELECT n, %s, {_UNTIL} FROM generate_series(0, {WORKERS - 1}) n WHERE NOT EXISTS "
+    f"(SELECT 1 FROM {_TABLE} taken WHERE taken.worker = n AND taken.lease_until >= {_RESTED}) "
+    "ORDER BY random() LIMIT 1 "
+    "ON CONFLICT (worker) DO UPDATE SET token = EXCLUDED.token, lease_until = EXCLUDED.lease_until "
+    f"WHERE {_TABLE}.lease_until < {_RESTED} RETURNING worker"
+)
+_RENEW = f"UPDATE {_TABLE} SET lease_until = {_UNTIL} WHERE worker = %s AND token = %s RETURNING worker"
+
+
+class LeasedMaker:
+    """Makes ids under a lease of its own; one per process is enough."""
+
+    def __init__(self, *, lease_seconds: float = LEASE_SECONDS) -> None:
+        self._seconds = lease_seconds
+        self._lock = threading.Lock()
+        self._maker: SnowflakeMaker | None = None
+        self.worker = -1
+        self._token = uuid.uuid4()
+        self._until = 0.0
+
+    def make(self) -> int:
+        """A new id. Raises `WriteRefused` when the clock went far back, `StoreUnavailable`
+        when no worker number is free."""
+        with self._lock:
+            while True:
+                maker = self._hold()
+                made = maker.make()
+                if time.monotonic() < self._until:
+                    return made
+
+    def _hold(self) -> SnowflakeMaker:
+        left = self._until - time.monotonic()
+        if self._maker is None or (left < self._seconds / 2 and not self._renew()):
+            self._maker = self._lease()
+        return self._maker
+
+    def _renew(self) -> bool:
+        asked = time.monotonic()
+        # The number may have been leased by nobody since, but a lapsed lease is not revived:
+        # whoever takes it next must find that it rested.
+        if asked >= self._until or not _run(_RENEW, (self._seconds, self.worker, self._token)):
+            return False
+        self._until = asked + self._seconds
+        return True
+
+    def _lease(self) -> SnowflakeMaker:
+        token = uuid.uuid4()
+        for _ in range(_TRIES):
+            asked = time.monotonic()
+            rows = _run(_LEASE, (token, self._seconds, GRACE_SECONDS, GRACE_SECONDS))
+            if rows:
+                self.worker, self._token, self._until = rows[0][0], token, asked + self._seconds
+                return SnowflakeMaker(self.worker, clock=_wall_clock_ms)
+        raise StoreUnavailable(f"None of the {WORKERS} worker numbers for new ids is free.")
+
+
+def _wall_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _run(sql: str, params: tuple[int | float | str | uuid.UUID | None, ...]) -> list[tuple[int]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        return list(cursor.fetchall())
+
+
+class _Process:
+    maker: LeasedMaker | None = None
+
+    def forget(self) -> None:
+        self.maker = None
+
+
+_process = _Process()
+os.register_at_fork(after_in_child=_process.forget)
+
+
+def new_message_id() -> int:
+    """An id that nobody else makes, of now, from this process's leased worker number."""
+    if _process.maker is None:
+        _process.maker = LeasedMaker()
+    return _process.maker.make()
