@@ -1,0 +1,163 @@
+"""Writing one load of an import: some thousand messages of one channel, in several buckets.
+
+Never done: a live row overwritten without a later edited time; an id brought back that its
+author withdrew or that a standing purge removed; a row bound with None.
+
+In this order: the stamps are issued; then the store is read (what lives, what was
+withdrawn); `live` is cleared; rows are written at the stamp; `withdrawn` is read again and
+what it names by then is taken back at the very stamp it was written with, so that nothing
+newer can be hit; `live` is cleared again. A crash leaves rows and a cleared `live`; the next
+run finds the rows there and goes on. Each part may be done twice.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from chatstore.domain.messages import Message
+from chatstore.operations.stamps import issue_stamps
+from chatstore.store import messages as message_rows
+from chatstore.store.authors import ensure_author_buckets
+from chatstore.store.loads import clear_live_in, read_edited, withdrawn_in
+from chatstore.store.pins import note_pin
+
+Standing = Callable[[int, int], Collection[int]]
+"""(channel id, bucket) to the ids for which a purge stands."""
+
+
+@dataclass(slots=True)
+class Load:
+    """Messages of one channel that are written together, each id once."""
+
+    channel_id: int
+    messages: dict[int, Message] = field(default_factory=dict)
+    already_there: int = 0
+    updated: int = 0
+
+    def add(self, message: Message) -> None:
+        """Take a message; of two with one id the one edited later stays."""
+        known = self.messages.get(message.message_id)
+        if known is None:
+            self.messages[message.message_id] = message
+        elif is_later(message.edited_at, known.edited_at):
+            self.messages[message.message_id] = message
+            self.updated += 1
+        else:
+            self.already_there += 1
+
+    def clear(self) -> None:
+        """Begin again, empty."""
+        self.messages.clear()
+        self.already_there = self.updated = 0
+
+    def by_bucket(self) -> dict[int, list[Message]]:
+        """The messages of each bucket, buckets and ids ascending."""
+        grouped: dict[int, list[Message]] = defaultdict(list)
+        for message_id in sorted(self.messages):
+            message = self.messages[message_id]
+            grouped[message.bucket].append(message)
+        return dict(grouped)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to be done with a load, by what the store held after the stamps were issued."""
+
+    stamps: dict[int, int]
+    new: list[Message]
+    changed: list[Message]
+    restored: dict[int, list[int]]
+    already_there: int
+    removed_before: int
+
+    @property
+    def buckets(self) -> list[int]:
+        """The buckets that are written to."""
+        return sorted({message.bucket for message in (*self.new, *self.changed)})
+
+
+def is_later(edited: dt.datetime | None, than: dt.datetime | None) -> bool:
+    """Whether one edited time (None: never) is later than another."""
+    return edited is not None and (than is None or edited > than)
+
+
+def decide_load(
+    load: Load, *, known_buckets: Collection[int] | None, standing: Standing, restore: bool, dry_run: bool
+) -> Decision:
+    """Sort a load out: new, changed, there already, removed before.
+
+    known_buckets: those with a ledger row (no row means never written, so nothing is asked
+    of them); None when every bucket is to be asked. restore: ids of standing purges come back.
+    """
+    grouped = load.by_bucket()
+    stamps = {} if dry_run else issue_stamps(load.channel_id, list(grouped))
+    asked = {b: ids for b, ids in grouped.items() if known_buckets is None or b in known_buckets}
+    gone = withdrawn_in(load.channel_id, list(grouped))
+    live = read_edited(load.channel_id, {b: [m.message_id for m in found] for b, found in asked.items()})
+    new: list[Message] = []
+    changed: list[Message] = []
+    restored: dict[int, list[int]] = {}
+    already_there = removed_before = 0
+    for bucket, found in grouped.items():
+        removed = standing(load.channel_id, bucket)
+        withdrawn_here = gone.get(bucket, ())
+        for message in found:
+            message_id = message.message_id
+            if message_id in withdrawn_here:
+                removed_before += 1
+            elif message_id in live:
+                if is_later(message.edited_at, live[message_id]):
+                    changed.append(message)
+                else:
+                    already_there += 1
+            elif message_id not in removed:
+                new.append(message)
+            elif restore:
+                new.append(message)
+                restored.setdefault(bucket, []).append(message_id)
+            else:
+                removed_before += 1
+    return Decision(stamps, new, changed, restored, already_there, removed_before)
+
+
+def write_load(channel_id: int, decision: Decision) -> set[int]:
+    """Write what was decided; gives the ids that were withdrawn meanwhile and taken back."""
+    buckets = decision.buckets
+    if not buckets:
+        return set()
+    stamps = decision.stamps
+    clear_live_in(channel_id, buckets)
+    written = (*decision.new, *decision.changed)
+    ensure_author_buckets({(m.author_id, m.bucket, channel_id) for m in written})
+    message_rows.insert_messages(decision.new, stamp_us=lambda message: stamps[message.bucket])
+    for message in decision.changed:
+        _overwrite(message, stamp_us=stamps[message.bucket])
+    for message in written:
+        if message.pinned:
+            note_pin(channel_id, message.message_id, stamp_us=stamps[message.bucket])
+    taken_back = _take_back(channel_id, written, stamps)
+    clear_live_in(channel_id, buckets)
+    return taken_back
+
+
+def _overwrite(message: Message, *, stamp_us: int) -> None:
+    """Write a changed message over its live row.
+
+    What it no longer has becomes empty, which for a frozen collection is a value and no
+    tombstone. Who wrote it never changes; whether it is pinned is not the edit's to say.
+    """
+    empty = {"flags": 0, "attachments": [], "embeds": [], "stickers": [], "reactions": {}, "mentions": []}
+    values = {**empty, **message_rows.to_values(message)}
+    message_rows.update_columns(message.channel_id, message.message_id, values, stamp_us=stamp_us)
+
+
+def _take_back(channel_id: int, written: Collection[Message], stamps: dict[int, int]) -> set[int]:
+    """Delete what was withdrawn while it was written; a delete wins over a write of its own stamp."""
+    gone = withdrawn_in(channel_id, list(stamps))
+    late = [m for m in written if m.message_id in gone.get(m.bucket, ())]
+    for message in late:
+        message_rows.delete_row(channel_id, message.message_id, stamp_us=stamps[message.bucket])
+    return {message.message_id for message in late}

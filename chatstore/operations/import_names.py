@@ -1,0 +1,65 @@
+"""Guilds, channels and chat users that an import names, kept in Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from chatstore.domain.discord_export import ExportedUser, ExportHeader, find_users
+from chatstore.models import Channel, ChatUser, Guild
+
+USERS_REMEMBERED = 50_000
+
+
+def upsert_channel(header: ExportHeader) -> None:
+    """Make or rename the guild and the channel, before the first message is written."""
+    if header.guild_id is not None:
+        Guild.objects.update_or_create(id=header.guild_id, defaults={"name": header.guild_name})
+    Channel.objects.update_or_create(
+        id=header.channel_id,
+        defaults={
+            "guild_id": header.guild_id,
+            "kind": header.kind,
+            "name": header.channel_name,
+            "category": header.category,
+            "topic": header.topic,
+        },
+    )
+
+
+class NamesSeen:
+    """Users that a file shows, each looked at once and written with the next load."""
+
+    def __init__(self) -> None:
+        self._seen: set[object] = set()
+        self._waiting: dict[int, ExportedUser] = {}
+
+    def forget(self) -> None:
+        """Another file begins: it may show other names."""
+        self._seen.clear()
+
+    def add(self, raw: Mapping[str, Any]) -> None:
+        """Look at the author and the mentioned users of a message that was taken."""
+        if not raw.get("mentions") and raw["author"].get("id") in self._seen:
+            return
+        if len(self._seen) > USERS_REMEMBERED:
+            self._seen.clear()
+        for user in find_users(raw):
+            self._waiting[user.user_id] = user
+        self._seen.add(raw["author"].get("id"))
+
+    def write(self) -> None:
+        """Write those that wait; names that Postgres has already are replaced."""
+        users = [
+            ChatUser(id=user.user_id, name=user.name, display_name=user.display_name, is_bot=user.is_bot)
+            # Sorted, so that two imports at once take their rows in the same order.
+            for user in sorted(self._waiting.values(), key=lambda user: user.user_id)
+        ]
+        ChatUser.objects.bulk_create(
+            users,
+            batch_size=1_000,
+            update_conflicts=True,
+            unique_fields=["id"],
+            update_fields=["name", "display_name", "is_bot"],
+        )
+        self._waiting.clear()

@@ -1,0 +1,142 @@
+"""`manage.py import_discord PATH…`: DiscordChatExporter files into the store.
+
+It stands here and not in chatstore since it asks for which ids a purge stands.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from chatstore.domain.errors import ChatstoreError
+from chatstore.operations.import_discord import (
+    ImportChoices,
+    ImportProgress,
+    ImportSummary,
+    import_discord,
+)
+from moderation.operations.imports import StandingPurges
+
+BAR_WIDTH = 30
+PLAIN_LINE_SECONDS = 10.0
+"""How often progress is told where no terminal shows a bar."""
+
+
+class Command(BaseCommand):
+    help = "Import DiscordChatExporter JSON: files, folders, zip archives. Importing twice changes nothing."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+        parser.add_argument("--dry-run", action="store_true", help="say what would be done, write nothing")
+        parser.add_argument(
+            "--restore",
+            action="store_true",
+            help="bring back what purges removed (never what people withdrew)",
+        )
+        parser.add_argument("--json", action="store_true", help="one JSON object instead of sentences")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        choices = ImportChoices(
+            standing=StandingPurges(), restore=options["restore"], dry_run=options["dry_run"]
+        )
+        bar = _Bar()
+        try:
+            summary = import_discord(options["paths"], choices=choices, tell=bar.show)
+        except ChatstoreError as error:
+            raise CommandError(f"{error} The same import again completes what this one wrote.") from None
+        except KeyboardInterrupt:
+            raise CommandError("Stopped. The same import again goes on.", returncode=130) from None
+        finally:
+            bar.end()
+        if options["json"]:
+            self.stdout.write(json.dumps(describe_summary(summary, dry_run=options["dry_run"]), indent=2))
+        else:
+            self.stdout.write("\n".join(tell_summary(summary, dry_run=options["dry_run"])))
+        for named in (*summary.failed_files, *summary.rejections):
+            self.stderr.write(f"{named.file}: {named.reason}")
+        if not summary.is_whole:
+            sys.exit(1)
+
+
+def describe_summary(summary: ImportSummary, *, dry_run: bool) -> dict[str, Any]:
+    """What `--json` prints."""
+    counts = {
+        name: getattr(summary, name)
+        for name in (
+            "files",
+            "channels",
+            "messages",
+            "written",
+            "already_there",
+            "updated",
+            "removed_before",
+            "restored",
+            "rejected",
+        )
+    }
+    return {
+        **counts,
+        "failed_files": [{"file": each.file, "reason": each.reason} for each in summary.failed_files],
+        "rejections": [{"file": each.file, "reason": each.reason} for each in summary.rejections],
+        "dry_run": dry_run,
+        "seconds": round(summary.seconds, 3),
+    }
+
+
+def tell_summary(summary: ImportSummary, *, dry_run: bool) -> list[str]:
+    """The same in a few lines."""
+    rate = summary.messages / summary.seconds if summary.seconds else 0
+    read = f"{summary.messages:,} messages in {summary.files:,} files of {summary.channels:,} channels"
+    lines = [
+        f"{read}, {summary.seconds:,.1f} s ({rate:,.0f} a second)",
+        f"  {summary.written:,} {'would be written' if dry_run else 'written'}",
+        f"  {summary.already_there:,} there already",
+        f"  {summary.updated:,} {'would be replaced' if dry_run else 'replaced'} by a later edit",
+        f"  {summary.removed_before:,} removed before, and left so",
+    ]
+    if summary.restored:
+        lines.append(f"  {summary.restored:,} of the written had been removed by a purge")
+    if summary.rejected:
+        lines.append(f"  {summary.rejected:,} could not be taken")
+    if summary.failed_files:
+        lines.append(f"  {len(summary.failed_files):,} files failed")
+    return lines
+
+
+class _Bar:
+    """The progress bar: one line of a terminal, written over; elsewhere a line now and then."""
+
+    def __init__(self) -> None:
+        self._on_terminal = sys.stderr.isatty()
+        self._shown_at = time.monotonic()
+        self._is_shown = False
+
+    def show(self, progress: ImportProgress) -> None:
+        now = time.monotonic()
+        if self._on_terminal:
+            sys.stderr.write(f"\r{draw_progress(progress)}\x1b[K")
+            sys.stderr.flush()
+            self._is_shown = True
+        elif now - self._shown_at > PLAIN_LINE_SECONDS:
+            self._shown_at = now
+            sys.stderr.write(f"{draw_progress(progress)}\n")
+
+    def end(self) -> None:
+        if self._is_shown:
+            sys.stderr.write("\n")
+
+
+def draw_progress(progress: ImportProgress) -> str:
+    """Bar, share, messages, rate and time left, by the bytes read of all."""
+    share = min(progress.bytes_done / progress.bytes_total, 1.0) if progress.bytes_total else 0.0
+    filled = int(share * BAR_WIDTH)
+    rate = progress.messages / progress.seconds if progress.seconds else 0.0
+    left = progress.seconds / share - progress.seconds if share else 0.0
+    minutes, seconds = divmod(round(left), 60)
+    bar = "█" * filled + "░" * (BAR_WIDTH - filled)
+    return f"{bar} {share:4.0%}  {progress.messages:,} messages  {rate:,.0f}/s  {minutes}:{seconds:02d} left"
