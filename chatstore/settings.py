@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+from django.templatetags.static import static
 
 from chatstore import environment
 from chatstore.environment import env
@@ -195,6 +196,8 @@ X_FRAME_OPTIONS = "DENY"
 # Two stacks on one host share the cookie jar: a port is no part of a cookie's scope.
 SESSION_COOKIE_NAME = f"{STACK.database}_session"
 CSRF_COOKIE_NAME = f"{STACK.database}_csrf"
+# A thousand ticked messages, the most of one purge, and the form's own fields.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_020
 
 # `chatstore.csp` sends the policy of the request's path; this is what stays without it.
 CONTENT_SECURITY_POLICY = {"DIRECTIVES": {"default-src": ["'none'"]}}
@@ -253,6 +256,33 @@ TEMPLATES = [
     },
 ]
 
+# The admin looks like the other pages: their accent and their mark.
+UNFOLD = {
+    "SITE_TITLE": "Chatstore admin",
+    "SITE_HEADER": "Chatstore",
+    "SITE_SUBHEADER": "Back to the channels",
+    "SITE_URL": "/",
+    "SITE_ICON": lambda request: static("moderation/mark.svg"),
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("moderation/mark.svg")}
+    ],
+    "COLORS": {
+        "primary": {
+            "50": "#eef0fd",
+            "100": "#e1e5fb",
+            "200": "#c7cef7",
+            "300": "#9fb1ff",
+            "400": "#7d92f5",
+            "500": "#5067de",
+            "600": "#3148c8",
+            "700": "#2438a6",
+            "800": "#1f2f86",
+            "900": "#1c2a6c",
+            "950": "#121a44",
+        }
+    },
+}
+
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -269,7 +299,7 @@ USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 STATIC_URL = "static/"
-STATIC_ROOT = layout.LOCAL_ROOT / STACK.name / "static"
+STATIC_ROOT = STACK.folder / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},

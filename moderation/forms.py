@@ -10,7 +10,7 @@ from django.http import QueryDict
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake
 
-REASON_CHARACTERS = 500
+REASON_CHARACTERS = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,24 @@
 """The addresses of the moderators' pages."""
 
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, register_converter
 
-from moderation.views import session
+from moderation.forms import SnowflakeConverter
+from moderation.views import compose, home, purges, session, timeline
+
+register_converter(SnowflakeConverter, "snowflake")
 
 urlpatterns: list[URLPattern] = [
+    path("", home.home, name="home"),
     path("sign-in/", session.sign_in, name="sign_in"),
     path("sign-out/", session.sign_out, name="sign_out"),
+    path("find/", home.find, name="find"),
+    path("channels/<snowflake:channel_id>/", timeline.timeline, name="timeline"),
+    path("channels/<snowflake:channel_id>/rows/", timeline.timeline_rows, name="timeline_rows"),
+    path("channels/<snowflake:channel_id>/remove/", compose.compose, name="compose"),
+    path("channels/<snowflake:channel_id>/<snowflake:message_id>/", timeline.message, name="message"),
+    path("purges/", purges.purges, name="purges"),
+    path("purges/<snowflake:purge_id>/", purges.purge, name="purge"),
+    path("purges/<snowflake:purge_id>/live/", purges.purge_live, name="purge_live"),
+    path("purges/<snowflake:purge_id>/confirm/", purges.purge_confirm, name="purge_confirm"),
+    path("purges/<snowflake:purge_id>/cancel/", purges.purge_cancel, name="purge_cancel"),
 ]

@@ -46,12 +46,16 @@ class StripBucket:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar: `y` and `height` of all of it, `red_y`/`red_height` of the part that goes."""
+    """A bar: `y` and `height` of all of it; the part that goes is `red_height` from its top.
+
+    slot: the width that answers the pointer, its neighbour's gap included.
+    """
 
     bucket: int
     x: float
     y: float
     width: float
+    slot: float
     height: float
     red_height: float
     kind: str
@@ -61,6 +65,16 @@ class Bar:
     going: int
     first_day: dt.date
     last_day: dt.date
+
+    @property
+    def grey_y(self) -> float:
+        """Where the part that stays begins."""
+        return round(self.y + self.red_height, 1)
+
+    @property
+    def grey_height(self) -> float:
+        """How high the part that stays is."""
+        return round(max(self.height - self.red_height, 0.0), 1)
 
     @property
     def at(self) -> str:
@@ -96,6 +110,11 @@ class Strip:
     def total(self) -> int:
         """Counted messages in all buckets."""
         return sum(bar.count or 0 for bar in self.bars)
+
+    @property
+    def is_purge(self) -> bool:
+        """Whether something on it is chosen to go, or went."""
+        return any(bar.going for bar in self.bars)
 
     @property
     def has_uncounted(self) -> bool:
@@ -160,6 +179,7 @@ def _draw_bar(entry: StripBucket, *, x: float, width: float, peak: int, here: bo
         x=x,
         y=round(HEIGHT - height, 1),
         width=width,
+        slot=width + 2,
         height=round(height, 1),
         red_height=round(max(red, 0.0), 1),
         kind=_kind_of(entry),

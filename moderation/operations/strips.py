@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_at
+from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.operations.timeline import count_buckets
 from moderation.domain.states import StepState
@@ -29,12 +30,15 @@ def map_purge(purge: Purge, channel_id: int) -> Strip:
     """
     frozen = {entry.bucket: entry for entry in purge.manifest_buckets.filter(channel_id=channel_id).defer("ids")}
     removed = _removed_by_bucket(purge, channel_id)
-    buckets = [
-        StripBucket(c.bucket, c.count) for c in count_buckets(channel_id) if c.bucket not in frozen
-    ]
+    try:
+        counts = count_buckets(channel_id)
+    except StoreUnavailable:
+        # A purge that waits for the store must still be shown.
+        counts = []
+    buckets = [StripBucket(c.bucket, c.count) for c in counts if c.bucket not in frozen]
     for bucket, entry in frozen.items():
         done = removed.get(bucket, False)
-        count = entry.survivors + entry.count
+        count = entry.survivors + entry.count + entry.refused
         buckets.append(StripBucket(bucket, count, going=entry.count, done=done))
     return draw_strip(buckets)
 

@@ -12,7 +12,9 @@ from django.utils.safestring import SafeString
 
 from chatstore.domain.snowflakes import time_of
 from moderation.domain.markup import Piece, is_long, parse_markup, shorten, show_controls
+from moderation.domain.states import PurgeState
 from moderation.domain.strip import days_in_words
+from moderation.models import Purge
 
 register = template.Library()
 
@@ -29,6 +31,23 @@ _WRAPS = {
     "emoji": '<span class="emoji">{}</span>',
     "control": '<span class="control" title="a character without a shape, shown by its name">{}</span>',
 }
+
+
+_CHIPS = {
+    PurgeState.DRAFT: ("", "draft"),
+    PurgeState.SCANNING: ("busy", "counting"),
+    PurgeState.READY: ("needs", "to be confirmed"),
+    PurgeState.NOTHING_MATCHED: ("", "nothing matched"),
+    PurgeState.EXPIRED: ("", "expired"),
+    PurgeState.QUEUED: ("busy", "queued"),
+    PurgeState.RUNNING: ("busy", "removing"),
+    PurgeState.WAITING: ("needs", "waiting"),
+    PurgeState.CANCELLING: ("busy", "stopping"),
+    PurgeState.CANCELLED: ("", "stopped"),
+    PurgeState.DONE: ("done", "done"),
+    PurgeState.DONE_WITH_FAILURES: ("needs", "done, some failed"),
+}
+"""The class and the word of each state; the word alone must be enough."""
 
 
 @register.filter
@@ -61,6 +80,25 @@ def duration(seconds: float | None) -> str:
 
 
 @register.filter
+def rate(per_second: float) -> str:
+    """Messages a second, without digits nobody needs: "8,450", "3.2"."""
+    return f"{per_second:.1f}" if per_second < 10 else f"{per_second:,.0f}"
+
+
+@register.filter
+def emoji_name(kept: str) -> str:
+    """A reaction's emoji: itself, or `:name:` of a guild's own ("name:id")."""
+    name, _, number = kept.partition(":")
+    return show_controls(f":{name}:" if number.isdigit() and name else kept)
+
+
+@register.simple_tag
+def state_chip(purge: Purge) -> SafeString:
+    """A purge's state as a coloured word."""
+    return format_html('<span class="chip {}">{}</span>', *_CHIPS[PurgeState(purge.state)])
+
+
+@register.filter
 def day(value: dt.date | dt.datetime) -> str:
     """A day as people say it: "Monday, 11 March 2024"."""
     return f"{value:%A}, {value.day} {value:%B %Y}"
@@ -79,9 +117,9 @@ def percent(part: int, whole: int) -> int:
 
 
 @register.simple_tag
-def span_of_days(first: dt.datetime, last: dt.datetime) -> str:
+def span_of_days(first: dt.date, last: dt.date) -> str:
     """ "11–20 March 2024"."""
-    return days_in_words(first.date(), last.date())
+    return days_in_words(first, last)
 
 
 @register.simple_tag

@@ -16,7 +16,7 @@ from moderation.operations.access import purge_for
 from moderation.operations.purge_list import STATE_FILTERS, list_purges
 from moderation.operations.purges import cancel_purge, confirm_purge
 from moderation.tasks import run_purge
-from moderation.views.purge_page import describe_page
+from moderation.views.purge_page import describe_live, describe_page
 
 
 @require_safe
@@ -42,7 +42,12 @@ def purge(request: HttpRequest, purge_id: int) -> HttpResponse:
 @permission_required("moderation.view_purge", raise_exception=True)
 def purge_live(request: HttpRequest, purge_id: int) -> HttpResponse:
     """The part of the page that changes, for htmx to fetch again while something happens."""
-    return _show_purge(request, purge_for(request.user, purge_id), template="_purge_live.html")
+    context = describe_live(request.user, purge_for(request.user, purge_id))
+    response = render(request, "_purge_live.html", context)
+    if not context["polling"]:
+        # Scanned, or done: the rest of the page is another one now.
+        response["HX-Refresh"] = "true"
+    return response
 
 
 @require_POST
@@ -74,6 +79,7 @@ def purge_cancel(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Stops it: what was not deleted yet stays."""
     shown = purge_for(request.user, purge_id)
     cancel_purge(shown.pk, moderator=request.user)
+    run_purge.delay_on_commit(shown.pk)
     return redirect("purge", shown.pk)
 
 

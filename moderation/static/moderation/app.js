@@ -1,0 +1,71 @@
+// What every page gains with a script: copied links, arrow keys on the strip, errors in words.
+// Each page works without it.
+"use strict";
+
+document.documentElement.classList.add("js");
+
+const toast = document.getElementById("toast");
+let toastTimer = 0;
+
+function say(words) {
+  if (!toast) return;
+  toast.textContent = words;
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => { toast.textContent = ""; }, 4000);
+}
+
+async function copyLink(link) {
+  try {
+    await navigator.clipboard.writeText(link.href);
+    say("Link copied");
+  } catch {
+    // Without a secure context there is no clipboard; the address bar then has the link.
+    window.location.href = link.href;
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-copy]");
+  if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+    event.preventDefault();
+    copyLink(link);
+  }
+  for (const menu of document.querySelectorAll("details.who[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    for (const menu of document.querySelectorAll("details.who[open]")) menu.open = false;
+  }
+  const bar = event.target.closest?.(".strip a");
+  if (bar) moveOnStrip(event, bar);
+});
+
+function moveOnStrip(event, bar) {
+  const bars = [...bar.closest("svg").querySelectorAll("a")];
+  const at = bars.indexOf(bar);
+  const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: bars.length - 1 }[event.key];
+  if (to === undefined || !bars[to]) return;
+  event.preventDefault();
+  bar.setAttribute("tabindex", "-1");
+  bars[to].setAttribute("tabindex", "0");
+  bars[to].focus();
+}
+
+// The strip begins at its newest end; where the page shows an older place, go there.
+for (const scroller of document.querySelectorAll("[data-strip]")) {
+  const here = scroller.querySelector("a.here");
+  if (here && scroller.scrollWidth > scroller.clientWidth) {
+    const bar = here.querySelector(".slot").getBoundingClientRect();
+    const frame = scroller.getBoundingClientRect();
+    scroller.scrollLeft += bar.left - frame.left - frame.width / 2;
+  }
+}
+
+document.addEventListener("htmx:responseError", (event) => {
+  const status = event.detail.xhr.status;
+  say(status === 503 ? "The store does not answer just now" : `That could not be loaded (${status})`);
+});
+document.addEventListener("htmx:sendError", () => say("No connection to Chatstore"));

@@ -1,0 +1,174 @@
+"""What a purge's page shows at each point of its life."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from django.conf import settings
+
+from chatstore.domain.buckets import bucket_window
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.models import ChatUser
+from chatstore.operations.timeline import name_users
+from moderation.domain.markup import show_controls
+from moderation.domain.planner import PlannedPart, Way
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.models import Purge
+from moderation.operations.access import Actor, visible_channels
+from moderation.operations.purge_view import (
+    BucketPreview,
+    Preview,
+    preview_of,
+    progress_of,
+    samples_of,
+    say_plan,
+    seconds_of,
+    sentence_of,
+)
+from moderation.operations.strips import map_purge
+from moderation.views.rows import rows_of
+
+CHANGING = frozenset(
+    {
+        PurgeState.DRAFT,
+        PurgeState.SCANNING,
+        PurgeState.QUEUED,
+        PurgeState.RUNNING,
+        PurgeState.WAITING,
+        PurgeState.CANCELLING,
+    }
+)
+"""States in which the page asks again each second."""
+
+CANCELLABLE = frozenset({PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING})
+AUTHORS_SHOWN = 12
+SAMPLES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorShare:
+    """How many of the matched messages somebody wrote."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class BucketRow:
+    """A line of the plan's table."""
+
+    first_day: date
+    last_day: date
+    matched: int
+    survivors: int
+    refused: int
+    how: str
+    tombstones: int
+
+
+def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
+    """The context of the whole page."""
+    context = describe_live(user, purge)
+    if purge.manifest or purge.state == PurgeState.READY:
+        context |= describe_preview(purge)
+    context["may_confirm"] = purge.state == PurgeState.READY and user.has_perm("moderation.add_purge")
+    return context
+
+
+def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
+    """The context of the part that changes while something happens."""
+    selection = Selection.from_json(purge.selection)
+    channel = visible_channels(user).filter(pk=selection.channel_id).first()
+    state = PurgeState(purge.state)
+    sentence = sentence_of(purge)
+    return {
+        "purge": purge,
+        "nav": "purges",
+        "channel": channel,
+        "polling": state in CHANGING,
+        "heading": _say_heading(purge),
+        "sentence": sentence[:1].upper() + sentence[1:],
+        "moderator": purge.moderator.get_full_name() or purge.moderator.get_username(),
+        "progress": progress_of(purge) if purge.confirmed_at else None,
+        "seconds": seconds_of(purge) if purge.finished_at else None,
+        "strip": map_purge(purge, selection.channel_id) if channel else None,
+        "may_cancel": state in CANCELLABLE and user.has_perm("moderation.add_purge"),
+        "digest": bytes(purge.digest).hex() if purge.digest else "",
+    }
+
+
+def describe_preview(purge: Purge) -> dict[str, Any]:
+    """Exactly what goes: counts, authors, the plan in words and by bucket, samples."""
+    preview = preview_of(purge)
+    refused = [row for row in map(_row_of, preview.refused)]
+    context: dict[str, Any] = {
+        "preview": preview,
+        "plan_words": say_plan(preview),
+        "authors": _share_by_author(preview),
+        "other_authors": max(len(preview.per_author) - AUTHORS_SHOWN, 0),
+        "survivors": sum(bucket.survivors for bucket in preview.per_bucket),
+        "bucket_rows": [_row_of(bucket) for bucket in preview.per_bucket],
+        "refused_rows": refused,
+        "refused_count": sum(row.refused for row in refused),
+        "budget": settings.PURGE_TOMBSTONE_BUDGET,
+    }
+    return context | (_sample(purge) if purge.state == PurgeState.READY else {})
+
+
+def _sample(purge: Purge) -> dict[str, Any]:
+    try:
+        first, last = samples_of(purge, limit=SAMPLES)
+    except StoreUnavailable as error:
+        return {"samples_silent": f"The messages cannot be shown now: {error}"}
+    users = name_users([*first, *last])
+    return {"sample_rows": rows_of(first, users), "sample_tail": rows_of(last, users), "users": users}
+
+
+def _say_heading(purge: Purge) -> str:
+    count = f"{purge.manifest:,} message{'' if purge.manifest == 1 else 's'}"
+    return {
+        PurgeState.SCANNING: "Looking for what matches",
+        PurgeState.READY: f"Remove {count}?",
+        PurgeState.NOTHING_MATCHED: "Nothing matched",
+        PurgeState.EXPIRED: "An old preview",
+        PurgeState.CANCELLED: f"Stopped removing {count}",
+        PurgeState.DONE: f"Removed {count}",
+        PurgeState.DONE_WITH_FAILURES: f"Removed most of {count}",
+    }.get(PurgeState(purge.state), f"Removing {count}")
+
+
+def _share_by_author(preview: Preview) -> Sequence[AuthorShare]:
+    shown = preview.per_author[:AUTHORS_SHOWN]
+    users = ChatUser.objects.in_bulk([author for author, _ in shown])
+    return [
+        AuthorShare(show_controls(str(users.get(author) or f"user {author}")), count) for author, count in shown
+    ]
+
+
+def _row_of(bucket: BucketPreview) -> BucketRow:
+    first, end = bucket_window(bucket.bucket)
+    return BucketRow(
+        first_day=first.date(),
+        last_day=end.date() - timedelta(days=1),
+        matched=bucket.matched,
+        survivors=bucket.survivors,
+        refused=bucket.refused,
+        how="; ".join(map(_say_part, bucket.plan.parts)),
+        tombstones=bucket.plan.tombstones,
+    )
+
+
+def _say_part(part: PlannedPart) -> str:
+    if part.way is Way.DROP:
+        return "the ten days dropped whole"
+    if part.way is Way.RANGES:
+        return f"{part.statements:,} range{'' if part.statements == 1 else 's'}"
+    if part.way is Way.ROWS:
+        return f"{part.count:,} one by one, at once"
+    if part.way is Way.LATER:
+        return f"{part.count:,} when their hour is over"
+    return f"{part.count:,} refused, {part.tombstones:,} tombstones would be too many"
