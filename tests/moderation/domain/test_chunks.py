@@ -13,9 +13,9 @@ EARLIEST = dt.datetime.fromisoformat("2000-01-01")
 LATEST = dt.datetime.fromisoformat("2100-01-01")
 text = st.none() | st.text(max_size=40)
 texts = st.none() | st.lists(st.text(max_size=20), min_size=1, max_size=3)
-moments = st.none() | st.datetimes(
-    dt.datetime.min.replace(year=2000), dt.datetime.min.replace(year=2100)
-).map(lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000))
+moments = st.none() | st.datetimes(EARLIEST, LATEST).map(
+    lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+)
 rows = st.tuples(
     int64,
     st.none() | int64,

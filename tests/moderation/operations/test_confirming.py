@@ -1,0 +1,97 @@
+"""Only what was previewed can be confirmed, by somebody with the right, with a reason."""
+
+import datetime as dt
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from chatstore.domain.errors import BadInput, Forbidden, NotFound
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import AuditEntry, Purge
+from moderation.operations.purges import cancel_purge, confirm_purge, draft_purge, expire_previews
+from moderation.operations.running import run_purge
+from tests.moderation.rooms import confirm, everything, make_channel, old_ids, preview, write
+
+
+def ready_purge(mona: User, count: int = 120) -> Purge:
+    channel = make_channel()
+    write(channel, old_ids(count))
+    return preview(mona, everything(channel))
+
+
+def test_another_digest_is_refused(mona: User) -> None:
+    purge = ready_purge(mona)
+    with pytest.raises(BadInput, match="not what was previewed"):
+        confirm_purge(purge.id, moderator=mona, reason="spam", digest=b"0" * 32)
+    purge.refresh_from_db()
+    assert purge.state == PurgeState.READY
+
+
+@pytest.mark.parametrize("reason", ["", "   ", "x" * 1001])
+def test_a_reason_is_needed_and_has_an_end(mona: User, reason: str) -> None:
+    purge = ready_purge(mona)
+    with pytest.raises(BadInput, match="reason"):
+        confirm_purge(purge.id, moderator=mona, reason=reason, digest=bytes(purge.digest or b""))
+
+
+def test_confirming_twice_is_confirming_once(mona: User) -> None:
+    purge = confirm(mona, ready_purge(mona))
+    confirm(mona, purge)
+    assert AuditEntry.objects.filter(purge=purge, act="purge_confirmed").count() == 1
+
+
+def test_an_old_preview_cannot_be_confirmed_and_expires(mona: User) -> None:
+    purge = ready_purge(mona)
+    Purge.objects.filter(id=purge.id).update(ready_at=timezone.now() - dt.timedelta(hours=25))
+    with pytest.raises(BadInput, match="24 hours"):
+        confirm(mona, purge)
+    assert expire_previews() >= 1
+    purge.refresh_from_db()
+    assert purge.state == PurgeState.EXPIRED
+
+
+def test_staff_without_the_right_can_neither_draft_nor_confirm(mona: User, otto: User, tess: User) -> None:
+    purge = ready_purge(mona)
+    channel = make_channel()
+    for user in (otto, tess):
+        with pytest.raises(Forbidden):
+            draft_purge(moderator=user, selection=everything(channel))
+        with pytest.raises(Forbidden):
+            confirm(user, purge)
+        with pytest.raises(Forbidden):
+            cancel_purge(purge.id, moderator=user)
+
+
+def test_an_unknown_channel_or_purge_is_not_found(mona: User) -> None:
+    channel = make_channel()
+    channel.delete()
+    channel.id = 12345
+    with pytest.raises(NotFound):
+        draft_purge(moderator=mona, selection=everything(channel))
+    with pytest.raises(NotFound):
+        confirm_purge(1, moderator=mona, reason="spam", digest=b"")
+
+
+def test_a_cancelled_purge_deletes_nothing_more(mona: User) -> None:
+    purge = confirm(mona, ready_purge(mona))
+    cancel_purge(purge.id, moderator=mona)
+    purge = run_purge(purge.id)
+    assert purge.state == PurgeState.CANCELLED
+    assert {step.state for step in purge.steps.all()} == {StepState.CANCELLED}
+
+
+def test_a_purge_that_does_not_run_cannot_be_cancelled(mona: User) -> None:
+    with pytest.raises(BadInput, match="cannot be cancelled"):
+        cancel_purge(ready_purge(mona).id, moderator=mona)
+
+
+def test_each_act_leaves_one_entry_in_the_audit(mona: User) -> None:
+    purge = run_purge(confirm(mona, ready_purge(mona)).id)
+    acts = list(AuditEntry.objects.filter(purge=purge).order_by("id").values_list("act", "actor"))
+    assert acts == [
+        ("purge_drafted", mona.id),
+        ("purge_confirmed", mona.id),
+        ("step_counted", None),
+        ("purge_finished", None),
+    ]

@@ -1,0 +1,179 @@
+"""What people do while a purge runs: it wins or loses as the design says, and every count stays true.
+
+The step is taken by hand from state to state, so that the race stands exactly where it should.
+"""
+
+import time
+import uuid
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.models import Channel
+from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.stamps import issue_stamp
+from chatstore.store import messages
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import Purge, Step
+from moderation.operations.claims import claim_step
+from moderation.operations.running import run_purge
+from moderation.operations.settling import settle_purge
+from moderation.operations.standing import standing_ids
+from moderation.operations.steps import finish_step, quarantine_step, stamp_step
+from moderation.operations.sums import sum_of
+from moderation.store.pace import Pace
+from moderation.store.quarantine import Place, kept_rows
+from tests.moderation.rooms import (
+    WILMA,
+    confirm,
+    everything,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    recent_ids,
+    write,
+)
+
+
+def wall_us() -> int:
+    return time.time_ns() // 1_000
+
+
+def run_step_with(purge: Purge, meanwhile: Callable[[], None]) -> Step:
+    """The purge's only step, with something happening between its read and its deletes."""
+    step = claim_step(purge.id, token=uuid.uuid4())
+    assert step is not None
+    kept = quarantine_step(step)
+    meanwhile()
+    stamp_step(step, kept)
+    finish_step(step, pace=Pace(10_000))
+    settle_purge(purge.id)
+    purge.refresh_from_db()
+    return step
+
+
+def kept_ids(step: Step) -> list[int]:
+    """The ids in every attempt of the step's quarantine that was counted on."""
+    place = Place(step.purge_id, step.channel_id, step.bucket, step.read_stamp or 0)
+    return sorted(row[0] for rows in kept_rows(place) for row in rows)
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return make_channel()
+
+
+def test_it_keeps_a_late_post_that_arrives_inside_a_span(mona: User, channel: Channel) -> None:
+    ids = old_ids(301)
+    late = ids.pop(150)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+
+    def post_late() -> None:
+        message = messages.Message(channel_id=channel.id, message_id=late, author_id=WILMA, content="me too")
+        messages.insert_message(message, stamp_us=wall_us())
+
+    step = run_step_with(purge, post_late)
+    assert ids_of(channel, step.bucket) == [late]
+    assert (step.deleted, purge.state) == (300, PurgeState.DONE)
+
+
+def test_an_edit_of_a_doomed_message_is_removed_too_and_kept_for_undo(mona: User, channel: Channel) -> None:
+    ids = old_ids(300)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+
+    def edit() -> None:
+        messages.update_columns(channel.id, ids[7], {"content": "edited"}, stamp_us=wall_us())
+
+    step = run_step_with(purge, edit)
+    assert ids_of(channel, step.bucket) == []
+    assert (step.deleted, step.failed, purge.state) == (300, 0, PurgeState.DONE)
+    assert kept_ids(step) == ids
+
+
+def test_a_message_written_just_before_the_read_goes_all_the_same(mona: User, channel: Channel) -> None:
+    ids = old_ids(200)
+    write(channel, ids[1:])
+    message = messages.Message(channel_id=channel.id, message_id=ids[0], author_id=WILMA, content="imported")
+    messages.insert_message(message, stamp_us=wall_us())
+    purge = purge_now(mona, everything(channel))
+    assert ids_of(channel, bucket_of(ids[0])) == []
+    assert sum_of(purge).deleted == 200
+
+
+def test_what_somebody_else_deleted_meanwhile_counts_as_already_gone(mona: User, channel: Channel) -> None:
+    ids = old_ids(200)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+    for message_id in ids[:5]:
+        messages.delete_row(channel.id, message_id, stamp_us=wall_us())
+    purge = run_purge(purge.id)
+    total = sum_of(purge)
+    assert (total.deleted, total.already_gone, total.left) == (195, 5, 0)
+
+
+def test_a_row_rewritten_after_its_removal_stays_removed_only_as_it_was(mona: User, channel: Channel) -> None:
+    ids = recent_ids(20)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+
+    def edit() -> None:
+        messages.update_columns(channel.id, ids[3], {"content": "changed my mind"}, stamp_us=wall_us())
+
+    step = run_step_with(purge, edit)
+    assert ids_of(channel, step.bucket) == []
+    assert step.deleted == 20
+
+
+def test_overlapping_purges_count_each_message_once(mona: User, channel: Channel) -> None:
+    ids = old_ids(300)
+    write(channel, ids)
+    first = preview(mona, Selection(channel_id=channel.id, before_id=ids[200]))
+    second = preview(mona, Selection(channel_id=channel.id, after_id=ids[100]))
+    first, second = run_purge(confirm(mona, first).id), run_purge(confirm(mona, second).id)
+    sums = sum_of(first), sum_of(second)
+    assert [(total.deleted, total.already_gone) for total in sums] == [(200, 0), (100, 100)]
+    assert standing_ids(channel.id, bucket_of(ids[0])) == set(ids)
+
+
+def test_a_purge_waits_for_the_job_that_holds_the_channel_and_names_it(mona: User, channel: Channel) -> None:
+    write(channel, old_ids(120))
+    purge = confirm(mona, preview(mona, everything(channel)))
+    assert hold_channel(channel.id, job="import:7")
+    waiting = run_purge(purge.id, patience_seconds=0)
+    assert (waiting.state, sum_of(waiting).left) == (PurgeState.WAITING, 120)
+    assert "import 7" in waiting.wait_reason
+    release_channel(channel.id, job="import:7")
+    assert run_purge(purge.id).state == PurgeState.DONE
+    assert holder_of(channel.id) is None
+
+
+def test_a_span_waits_ten_seconds_after_the_last_stamp_of_its_bucket(mona: User, channel: Channel) -> None:
+    ids = old_ids(150)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+    issue_stamp(channel.id, bucket_of(ids[0]))
+    waiting = run_purge(purge.id, patience_seconds=0)
+    assert waiting.state == PurgeState.WAITING
+    assert "last 10 seconds" in waiting.wait_reason
+    assert waiting.wait_until is not None
+    assert 5 < waiting.wait_until.timestamp() - time.time() <= 10.5
+    assert ids_of(channel, bucket_of(ids[0])) == ids
+
+
+def test_a_worker_whose_claim_was_taken_over_moves_nothing(mona: User, channel: Channel) -> None:
+    write(channel, old_ids(150))
+    purge = confirm(mona, preview(mona, everything(channel)))
+    asleep = claim_step(purge.id, token=uuid.uuid4())
+    assert asleep is not None
+    Step.objects.filter(purge_id=purge.id).update(token=uuid.uuid4())
+    with pytest.raises(Exception, match="step 1 of purge") as lost:
+        quarantine_step(asleep)
+    assert type(lost.value).__name__ == "LostStep"
+    assert Step.objects.get(purge_id=purge.id, ordinal=1).state == StepState.PENDING

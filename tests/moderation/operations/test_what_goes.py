@@ -1,0 +1,138 @@
+"""A purge removes exactly what was previewed, and says so."""
+
+from django.contrib.auth.models import User
+
+from chatstore.domain.live import NOTHING
+from chatstore.domain.snowflakes import time_of
+from chatstore.store import ledger, reader
+from moderation.domain.packing import digest_of
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.operations.purge_view import preview_of, progress_of, summary_of
+from moderation.operations.running import run_purge
+from moderation.operations.sums import sum_of
+from tests.moderation.rooms import (
+    VICTOR,
+    WILMA,
+    buckets_of,
+    by_victor,
+    confirm,
+    everything,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    recent_ids,
+    write,
+)
+
+
+def test_it_removes_one_author_and_nobody_else(mona: User) -> None:
+    channel = make_channel()
+    ids = old_ids(400)
+    victor, wilma = ids[:100] + ids[150:350], ids[100:150] + ids[350:]
+    write(channel, victor)
+    write(channel, wilma, author=WILMA)
+    purge = purge_now(mona, by_victor(channel))
+    assert purge.state == PurgeState.DONE
+    assert sum_of(purge).deleted == 300
+    assert ids_of(channel, *buckets_of(ids)) == sorted(wilma)
+    assert [step.how for step in purge.steps.all()] == ["ranges"]
+
+
+def test_it_drops_a_sealed_bucket_whole_and_the_ledger_says_so(mona: User) -> None:
+    channel = make_channel()
+    ids = old_ids(300)
+    write(channel, ids)
+    purge = purge_now(mona, everything(channel))
+    assert [step.how for step in purge.steps.all()] == ["drop"]
+    assert ids_of(channel, *buckets_of(ids)) == []
+    assert ledger.read_ledger(channel.id) == [(buckets_of(ids)[0], NOTHING)]
+    assert reader.read_page(channel.id).messages == []
+
+
+def test_a_few_messages_go_by_row_at_once(mona: User) -> None:
+    channel = make_channel()
+    ids = recent_ids(60)
+    write(channel, ids)
+    purge = purge_now(mona, Selection(channel_id=channel.id, message_ids=tuple(ids[10:20])))
+    assert [step.how for step in purge.steps.all()] == ["rows"]
+    assert ids_of(channel, *buckets_of(ids)) == ids[:10] + ids[20:]
+    assert summary_of(purge)["seconds"] < 5  # type: ignore[operator]
+
+
+def test_the_newest_go_at_once_and_the_rest_of_a_raid_waits_for_its_hour(mona: User) -> None:
+    channel = make_channel()
+    ids = recent_ids(900)
+    write(channel, ids)
+    purge = purge_now(mona, everything(channel))
+    total = sum_of(purge)
+    assert purge.state == PurgeState.WAITING
+    assert (total.deleted, total.later, total.left) == (250, 650, 650)
+    assert "hour" in purge.wait_reason
+    assert ids_of(channel, *buckets_of(ids)) == ids[:650]
+
+
+def test_the_manifest_keeps_its_digest_whatever_is_posted_later(mona: User) -> None:
+    channel = make_channel()
+    ids = old_ids(200)
+    write(channel, ids[:150])
+    purge = preview(mona, everything(channel))
+    assert bytes(purge.digest or b"") == digest_of([(channel.id, ids[:150])])
+    write(channel, ids[150:])
+    confirm(mona, purge)
+    purge = run_purge(purge.id)
+    assert ids_of(channel, *buckets_of(ids)) == ids[150:]
+    assert sum_of(purge).deleted == 150
+
+
+def test_nothing_matched_is_said_and_is_no_success(mona: User) -> None:
+    channel = make_channel()
+    write(channel, old_ids(5), author=WILMA)
+    purge = preview(mona, by_victor(channel))
+    assert purge.state == PurgeState.NOTHING_MATCHED
+    assert purge.digest is None
+
+
+def test_what_would_break_the_budget_is_refused_and_the_rest_goes(mona: User) -> None:
+    channel = make_channel()
+    mixed, plain = old_ids(1400, buckets_ago=4), old_ids(200, buckets_ago=6)
+    write(channel, mixed[::2])
+    write(channel, mixed[1::2], author=WILMA)
+    write(channel, plain)
+    purge = preview(mona, by_victor(channel))
+    shown = preview_of(purge)
+    assert [(bucket.bucket, bucket.refused) for bucket in shown.refused] == [(buckets_of(mixed)[0], 700)]
+    assert (shown.count, purge.manifest) == (200, 200)
+    purge = run_purge(confirm(mona, purge).id)
+    assert purge.state == PurgeState.DONE
+    assert ids_of(channel, *buckets_of(mixed + plain)) == mixed
+
+
+def test_the_preview_counts_by_bucket_and_author(mona: User) -> None:
+    channel = make_channel()
+    early, late = old_ids(30, buckets_ago=6), old_ids(20, buckets_ago=2)
+    write(channel, early)
+    write(channel, late, author=WILMA)
+    shown = preview_of(preview(mona, everything(channel)))
+    assert [(bucket.bucket, bucket.matched) for bucket in shown.per_bucket] == [
+        (buckets_of(late)[0], 20),
+        (buckets_of(early)[0], 30),
+    ]
+    assert shown.per_author == [(VICTOR, 30), (WILMA, 20)]
+    assert (shown.oldest, shown.newest) == (time_of(early[0]), time_of(late[-1]))
+
+
+def test_the_sum_adds_up_at_every_moment(mona: User) -> None:
+    channel = make_channel()
+    write(channel, old_ids(120))
+    purge = preview(mona, everything(channel))
+    for state in (purge, confirm(mona, purge), run_purge(purge.id)):
+        state.refresh_from_db()
+        total = progress_of(state).sum
+        assert (
+            total.deleted + total.already_gone + total.held + total.failed + total.left
+            == total.manifest
+            == 120
+        )

@@ -1,0 +1,97 @@
+"""Channels full of messages, each test's own, written as if long ago."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
+from chatstore.domain.messages import Message
+from chatstore.domain.snowflakes import make_snowflake
+from chatstore.models import Channel
+from chatstore.store import ledger, messages
+from moderation.domain.selection import Selection
+from moderation.models import Purge
+from moderation.operations.purges import confirm_purge, draft_purge
+from moderation.operations.running import run_purge
+from moderation.operations.scanning import scan_purge
+
+VICTOR, WILMA = 71, 72
+"""Chat authors."""
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def make_channel() -> Channel:
+    """A channel under an id that no other test has."""
+    return Channel.objects.create(id=make_snowflake(now_ms()) | secrets.randbits(22), name="room")
+
+
+def old_ids(count: int, *, buckets_ago: int = 3) -> list[int]:
+    """Ids spread evenly over one sealed bucket, ascending."""
+    first, last = bucket_ids(bucket_at(now_ms()) - buckets_ago)
+    step = (last - first) // (count + 1)
+    return [first + step * index + 1 for index in range(1, count + 1)]
+
+
+def recent_ids(count: int, *, minutes_ago: float = 30, apart_ms: int = 10) -> list[int]:
+    """Ids of the last hour, ascending."""
+    start = now_ms() - round(minutes_ago * 60_000)
+    return [make_snowflake(start + index * apart_ms) for index in range(count)]
+
+
+def write(channel: Channel, ids: Iterable[int], *, author: int = VICTOR, content: str = "hello") -> None:
+    """Messages stamped with the time that their ids carry, as if they had been posted then."""
+    rows = [
+        Message(
+            channel_id=channel.id, message_id=message_id, author_id=author, content=f"{content} {message_id}"
+        )
+        for message_id in ids
+    ]
+    for bucket in {bucket_of(row.message_id) for row in rows}:
+        ledger.ensure_row(channel.id, bucket)
+    messages.insert_messages(rows, stamp_us=messages.posted_stamp)
+
+
+def ids_of(channel: Channel, *buckets: int) -> list[int]:
+    """The ids that live in some buckets, ascending; authorless rows are shown as well."""
+    found = [row[0] for bucket in buckets for page in messages.read_ids(channel.id, bucket) for row in page]
+    return sorted(found)
+
+
+def preview(moderator: User, selection: Selection) -> Purge:
+    """Drafts and scans."""
+    purge = draft_purge(moderator=moderator, selection=selection)
+    scan_purge(purge.id)
+    purge.refresh_from_db()
+    return purge
+
+
+def confirm(moderator: User, purge: Purge) -> Purge:
+    """Confirms what was previewed."""
+    return confirm_purge(purge.id, moderator=moderator, reason="a test", digest=bytes(purge.digest or b""))
+
+
+def purge_now(moderator: User, selection: Selection) -> Purge:
+    """A purge from selecting to its end."""
+    return run_purge(confirm(moderator, preview(moderator, selection)).id)
+
+
+def everything(channel: Channel) -> Selection:
+    """The whole channel."""
+    return Selection(channel_id=channel.id, everything=True)
+
+
+def by_victor(channel: Channel) -> Selection:
+    """What Victor wrote there."""
+    return Selection(channel_id=channel.id, author_ids=(VICTOR,))
+
+
+def buckets_of(ids: Sequence[int]) -> list[int]:
+    """The buckets of some ids."""
+    return sorted({bucket_of(message_id) for message_id in ids})
