@@ -11,6 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
+from chatstore.domain.messages import Message
 from chatstore.models import Channel
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
 from chatstore.operations.stamps import issue_stamp
@@ -75,7 +76,7 @@ def test_it_keeps_a_late_post_that_arrives_inside_a_span(mona: User, channel: Ch
     purge = confirm(mona, preview(mona, everything(channel)))
 
     def post_late() -> None:
-        message = messages.Message(channel_id=channel.id, message_id=late, author_id=WILMA, content="me too")
+        message = Message(channel_id=channel.id, message_id=late, author_id=WILMA, content="me too")
         messages.insert_message(message, stamp_us=wall_us())
 
     step = run_step_with(purge, post_late)
@@ -100,7 +101,7 @@ def test_an_edit_of_a_doomed_message_is_removed_too_and_kept_for_undo(mona: User
 def test_a_message_written_just_before_the_read_goes_all_the_same(mona: User, channel: Channel) -> None:
     ids = old_ids(200)
     write(channel, ids[1:])
-    message = messages.Message(channel_id=channel.id, message_id=ids[0], author_id=WILMA, content="imported")
+    message = Message(channel_id=channel.id, message_id=ids[0], author_id=WILMA, content="imported")
     messages.insert_message(message, stamp_us=wall_us())
     purge = purge_now(mona, everything(channel))
     assert ids_of(channel, bucket_of(ids[0])) == []

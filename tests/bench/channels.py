@@ -1,0 +1,86 @@
+"""Channels of a given size for the bench: p50 80 characters, four columns set, as if posted long ago."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
+from chatstore.domain.snowflakes import make_snowflake, ms_of
+from chatstore.models import Channel
+from chatstore.store import ledger
+from tests.bench import rivals
+
+MESSAGES_PER_BUCKET = 33_334
+"""A million messages are 30 buckets."""
+
+AUTHORS = 20
+_WORDS = (
+    "spam",
+    "raid",
+    "hello",
+    "there",
+    "everyone",
+    "look",
+    "at",
+    "this",
+    "new",
+    "thing",
+    "please",
+    "join",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A channel with `size` messages, `ids` ascending."""
+
+    channel: Channel
+    ids: list[int]
+
+    @property
+    def buckets(self) -> list[int]:
+        """Its buckets, oldest first."""
+        return sorted({bucket_of(self.ids[0]), *range(bucket_of(self.ids[0]), bucket_of(self.ids[-1]) + 1)})
+
+
+def empty_channel() -> Channel:
+    """A channel without messages, under an id of its own."""
+    now_ms = time.time_ns() // 1_000_000
+    return Channel.objects.create(id=make_snowflake(now_ms) | secrets.randbits(22), name="bench")
+
+
+def spread_ids(size: int) -> list[int]:
+    """Ascending ids, evenly over as many sealed buckets as a channel of that size has."""
+    buckets = max(2, round(size / MESSAGES_PER_BUCKET))
+    newest = bucket_at(time.time_ns() // 1_000_000) - 1
+    first, last = bucket_ids(newest - buckets + 1)[0], bucket_ids(newest)[1]
+    step = (last - first) // size
+    return [first + step * index + 7 for index in range(size)]
+
+
+def rows_of(channel_id: int, ids: list[int]) -> Iterator[tuple[object, ...]]:
+    """The values of `rivals.INSERT` for each id, stamped with the id's own time."""
+    rng = random.Random(5)
+    lengths = itertools.cycle([rng.randint(20, 140) for _ in range(997)])
+    text = " ".join(rng.choices(_WORDS, k=400))
+    for index, message_id in enumerate(ids):
+        length = next(lengths)
+        start = (index * 31) % 800
+        content = text[start : start + length]
+        key = channel_id, bucket_of(message_id), message_id
+        yield (*key, index % AUTHORS + 1, 0, content, ms_of(message_id) * 1000)
+
+
+def fill_channel(size: int) -> Filled:
+    """A channel of `size` messages whose ledger has its rows, its bounds not known."""
+    channel, ids = empty_channel(), spread_ids(size)
+    filled = Filled(channel, ids)
+    for bucket in filled.buckets:
+        ledger.ensure_row(channel.id, bucket)
+    rivals.run_batches(rivals.INSERT, rows_of(channel.id, ids))
+    return filled

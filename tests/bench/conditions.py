@@ -1,0 +1,23 @@
+"""Under which conditions the figures were taken."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from django.conf import settings
+
+from tests.bench.rivals import bare_session
+
+
+def describe_conditions() -> dict[str, Any]:
+    """Server, replication, consistency, cores."""
+    version = bare_session().execute("SELECT release_version FROM system.local").one()[0]
+    return {
+        "cassandra": version,
+        "nodes": len(bare_session().cluster.metadata.all_hosts()),
+        "replication": settings.CASSANDRA["replication"],
+        "consistency": "LOCAL_QUORUM",
+        "cores": os.cpu_count(),
+        "statements_per_second": settings.PURGE_STATEMENTS_PER_SECOND,
+    }

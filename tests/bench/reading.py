@@ -1,0 +1,90 @@
+"""Pages: against the bare statement, and while a purge runs."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.store.messages import COLUMNS
+from chatstore.store.reader import read_page
+from moderation.domain.states import PurgeState
+from moderation.models import Purge
+from tests.bench import rivals
+from tests.bench.channels import Filled, fill_channel
+from tests.bench.rounds import alternate, seconds_of
+
+PAGES = 300
+STATEMENT = f"SELECT {', '.join(COLUMNS)} FROM messages WHERE channel_id = ? AND bucket = ? LIMIT 50"
+THINK_SECONDS = 0.005
+"""Between two pages of the foreground's reader: 100-200 pages a second."""
+
+IDLE_SECONDS = 4.0
+
+
+def measure_pages() -> dict[str, float]:
+    """page_vs_statement: the newest page of 50, against the bare statement on the newest bucket."""
+    filled = fill_channel(5_000)
+    newest = bucket_of(filled.ids[-1])
+    session, statement = rivals.bare_session(), rivals.prepared(STATEMENT)
+
+    def theirs() -> float:
+        return seconds_of(lambda: list(session.execute(statement, (filled.channel.id, newest))))
+
+    def ours() -> float:
+        return seconds_of(lambda: read_page(filled.channel.id))
+
+    alternate(ours, theirs, runs=30)
+    sides = alternate(ours, theirs, runs=PAGES)
+    return {"page_vs_statement": sides.time, "page_milliseconds": sides.ours * 1_000}
+
+
+def measure_foreground(size: int, *, runs: int) -> dict[str, float]:
+    """foreground_p95: a page's p95 while another channel is purged at the default limit, against idle."""
+    reader = fill_channel(5_000)
+    idle, busy = [], []
+    for _ in range(runs):
+        idle.append(p95_while(reader, runs_for(IDLE_SECONDS)))
+        busy.append(p95_during_purge(reader, fill_channel(size)))
+    return {"foreground_p95": statistics.median(busy) / statistics.median(idle)}
+
+
+def runs_for(seconds: float) -> Callable[[], bool]:
+    """True until so many seconds have passed."""
+    until = time.monotonic() + seconds
+    return lambda: time.monotonic() < until
+
+
+def p95_while(reader: Filled, goes_on: Callable[[], bool]) -> float:
+    """The 95th percentile of the seconds of pages, read one after the other for as long as told."""
+    taken = []
+    for count in itertools.count():
+        if count % 10 == 0 and not goes_on():
+            break
+        taken.append(seconds_of(lambda: read_page(reader.channel.id)))
+        time.sleep(THINK_SECONDS)
+    return statistics.quantiles(taken, n=20)[-1]
+
+
+def p95_during_purge(reader: Filled, doomed: Filled) -> float:
+    """The same while a process of its own purges the other channel."""
+    command = [
+        sys.executable, "manage.py", "purge", "--channel", str(doomed.channel.id),
+        "--everything", "--reason", "bench", "--yes", "--json",
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ)
+    try:
+        purges = Purge.objects.filter(selection__channel=str(doomed.channel.id))
+        while not purges.filter(state=PurgeState.RUNNING).exists():
+            if process.poll() is not None:
+                raise RuntimeError(f"the purge ended with {process.returncode} before it ran")
+            time.sleep(0.01)
+        return p95_while(reader, lambda: purges.filter(state=PurgeState.RUNNING).exists())
+    finally:
+        if process.wait(timeout=300) != 0:
+            raise RuntimeError(f"the purge ended with {process.returncode}")

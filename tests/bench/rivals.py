@@ -1,0 +1,78 @@
+"""What Chatstore is measured against: bare prepared statements on a bare driver session.
+
+Batches of 100 rows of one partition, 32 in flight; no quarantine, no verification, no ledger.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import islice
+from typing import Any
+
+from cassandra import ConsistencyLevel
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
+from cassandra.query import BatchStatement, BatchType, tuple_factory
+from django.conf import settings
+
+BATCH = 100
+WINDOW = 32
+
+INSERT = (
+    "INSERT INTO messages (channel_id, bucket, message_id, author_id, type, content) "
+    "VALUES (?, ?, ?, ?, ?, ?) USING TIMESTAMP ?"
+)
+DELETE_ROW = "DELETE FROM messages WHERE channel_id = ? AND bucket = ? AND message_id = ?"
+SCAN = "SELECT message_id, author_id FROM messages WHERE channel_id = ? AND bucket = ?"
+
+
+@cache
+def bare_session() -> Session:
+    """A session of the driver with the same consistency and sockets as Chatstore's own."""
+    config = settings.CASSANDRA
+    cluster = Cluster(
+        config["contact_points"],
+        port=config["port"],
+        protocol_version=5,
+        sockopts=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
+        execution_profiles={
+            EXEC_PROFILE_DEFAULT: ExecutionProfile(
+                consistency_level=ConsistencyLevel.LOCAL_QUORUM,
+                row_factory=tuple_factory,
+                load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy(config["datacenter"])),
+                request_timeout=30,
+            )
+        },
+    )
+    return cluster.connect(config["keyspace"])
+
+
+@cache
+def prepared(cql: str) -> Any:
+    """The statement, prepared once."""
+    return bare_session().prepare(cql)
+
+
+def run_batches(cql: str, rows: Iterable[Sequence[Any]]) -> None:
+    """Sends rows in batches; consecutive rows must mostly share a partition (column 0 and 1)."""
+    session, statement, flying = bare_session(), prepared(cql), deque[Any]()
+    remaining = iter(rows)
+    while group := list(islice(remaining, BATCH)):
+        batch = BatchStatement(BatchType.UNLOGGED)
+        for row in group:
+            batch.add(statement, row)
+        flying.append(session.execute_async(batch))
+        if len(flying) >= WINDOW:
+            flying.popleft().result()
+    while flying:
+        flying.popleft().result()
+
+
+def scan_bucket(channel_id: int, bucket: int) -> int:
+    """Reads every (message id, author id) of a bucket; how many there are."""
+    bound = prepared(SCAN).bind((channel_id, bucket))
+    bound.fetch_size = 5_000
+    return sum(1 for _ in bare_session().execute(bound))

@@ -1,0 +1,43 @@
+"""Alternating runs and their medians: both sides see the same weather."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Medians of what two sides took, in seconds, over alternating runs."""
+
+    ours: float
+    theirs: float
+    runs: int
+
+    @property
+    def speed(self) -> float:
+        """How many times as fast ours is."""
+        return self.theirs / self.ours
+
+    @property
+    def time(self) -> float:
+        """How many times as long ours takes."""
+        return self.ours / self.theirs
+
+
+def seconds_of(act: Callable[[], object]) -> float:
+    """The seconds that one call takes."""
+    began = time.perf_counter()
+    act()
+    return time.perf_counter() - began
+
+
+def alternate(ours: Callable[[], float], theirs: Callable[[], float], *, runs: int) -> Sides:
+    """Runs both in turn, the order swapped each time; each returns its own seconds."""
+    taken: tuple[list[float], list[float]] = ([], [])
+    for run in range(runs):
+        for side in (0, 1) if run % 2 == 0 else (1, 0):
+            taken[side].append((ours, theirs)[side]())
+    return Sides(statistics.median(taken[0]), statistics.median(taken[1]), runs)
