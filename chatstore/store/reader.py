@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 
@@ -55,17 +55,18 @@ def read_around(
     """
     _check_limit(limit)
     deadline = _deadline(deadline_seconds)
-    newer = _search_up(channel_id, after=message_id, need=limit // 2 + 1, deadline=deadline)
-    upper = _cut_up(newer, limit // 2)
-    need = limit - len(upper.messages)
-    older = _search_down(channel_id, before=min(message_id + 1, MAX_ID), need=need + 1, deadline=deadline)
-    lower = _cut_down(older, need)
-    return Page(
-        messages=[*upper.messages, *lower.messages],
-        older=lower.older,
-        newer=upper.newer,
-        looked_back_to=lower.looked_back_to,
-        hidden=upper.hidden + lower.hidden,
+    half = limit // 2
+    upper = _search_up(channel_id, after=message_id, need=half + 1, deadline=deadline)
+    newest, newer_hidden, newer_follows = _cut(upper, half)
+    room = limit - len(newest)
+    before = min(message_id + 1, MAX_ID)
+    lower = _search_down(channel_id, before=before, need=room + 1, deadline=deadline)
+    page = _cut_down(lower, room)
+    newer: int | None = newest[-1].message_id if newest else message_id
+    if not newer_follows:
+        newer = None if upper.is_whole else upper.edge
+    return replace(
+        page, messages=[*newest[::-1], *page.messages], newer=newer, hidden=page.hidden + newer_hidden
     )
 
 
@@ -96,18 +97,19 @@ def _search_up(channel_id: int, *, after: int, need: int, deadline: float) -> Se
 
 
 def _cut(search: Search, limit: int) -> tuple[list[Message], int, bool]:
-    """The first `limit` messages in the direction of the search, the rows hidden among
-    them, and whether another one follows."""
+    """The first `limit` messages in the direction of the search, the rows hidden among them
+    (those beyond the last one belong to the next page), and whether another one follows."""
     messages: list[Message] = []
-    hidden = 0
+    hidden = beyond = 0
     for row in search.rows:
         if row[1] is None:
-            hidden += 1
+            beyond += 1
         elif len(messages) == limit:
             return messages, hidden, True
         else:
             messages.append(to_message(search.channel_id, row))
-    return messages, hidden, False
+            hidden, beyond = hidden + beyond, 0
+    return messages, hidden + beyond, False
 
 
 def _cut_down(search: Search, limit: int) -> Page:
@@ -131,17 +133,17 @@ def _page_down(channel_id: int, *, before: int | None, limit: int, deadline: flo
     if before is None:
         return page
     others = _search_up(channel_id, after=before - 1, need=1, deadline=deadline)
-    first = page.messages[0].message_id if page.messages else before - 1
+    first = page.messages[0].message_id if page.messages else max(before - 1, MIN_ID)
     newer = None if others.is_whole and not _has_any(others) else first
-    return Page(page.messages, page.older, newer, page.looked_back_to, page.hidden)
+    return replace(page, newer=newer)
 
 
 def _page_up(channel_id: int, *, after: int, limit: int, deadline: float) -> Page:
     page = _cut_up(_search_up(channel_id, after=after, need=limit + 1, deadline=deadline), limit)
     others = _search_down(channel_id, before=after + 1, need=1, deadline=deadline)
-    last = page.messages[-1].message_id if page.messages else after + 1
+    last = page.messages[-1].message_id if page.messages else min(after + 1, MAX_ID)
     older = None if others.is_whole and not _has_any(others) else last
-    return Page(page.messages, older, page.newer, page.looked_back_to, page.hidden)
+    return replace(page, older=older)
 
 
 def _has_any(search: Search) -> bool:

@@ -103,17 +103,20 @@ class Search:
         return Asked(part, cassandra.submit(self.cql, params, timeout=left), limit)
 
     def _ask_beside(self) -> None:
-        guesses = cut_slices(ledger.guess_newest(self.channel_id), low=self._low, high=self._high)
-        if guesses:
-            guess = guesses[0] if self._descending else guesses[-1]
-        else:
-            now = bucket_at(time.time_ns() // 1_000_000)
-            bucket = min(now, bucket_of(self._high)) if self._descending else bucket_of(self._low)
-            first, last = bucket_ids(bucket)
-            guess = Slice(bucket, max(first, self._low), min(last, self._high))
-            if guess.low > guess.high:
-                return
-        self._flying.append(self._ask(guess, limit=self._missing, patient=True))
+        """Ask the slice that probably comes first, while the ledger is being read."""
+        guess = self._guess()
+        if guess is not None:
+            self._flying.append(self._ask(guess, limit=self._missing, patient=True))
+
+    def _guess(self) -> Slice | None:
+        remembered = ledger.guess_newest(self.channel_id)
+        start = bucket_of(self._high if self._descending else self._low)
+        if remembered and (start >= remembered[-1][0] or len(remembered) < ledger.NEWEST_ROWS):
+            guesses = cut_slices(remembered, low=self._low, high=self._high)
+            return guesses[0 if self._descending else -1] if guesses else None
+        now = bucket_at(time.time_ns() // 1_000_000)
+        first, last = bucket_ids(min(now, start) if self._descending else start)
+        return Slice(bucket_of(first), max(first, self._low), min(last, self._high))
 
     def _refill(self) -> None:
         """Have slices at hand, as far as the ledger has any more."""
@@ -144,19 +147,22 @@ class Search:
     # --- taking
 
     def _use_guess(self, guessed: Asked) -> None:
-        """Keep what was asked beside the ledger if it begins where the ledger says to begin."""
-        if not self._slices or self._slices[0].bucket != guessed.slice.bucket:
+        """Keep what was asked beside the ledger, if it is the near part of what comes first.
+
+        One that reaches into ids of which the ledger says that they are dead may be slow,
+        or fail; it is not waited for.
+        """
+        if not self._slices:
             return
-        true = self._slices[0]
-        begins = guessed.slice.high >= true.high if self._descending else guessed.slice.low <= true.low
-        reaches = guessed.slice.low <= true.high and true.low <= guessed.slice.high
-        if not (begins and reaches):
+        true, asked = self._slices[0], guessed.slice
+        is_near = asked.high == true.high if self._descending else asked.low == true.low
+        if asked.bucket != true.bucket or not is_near or asked.low < true.low or asked.high > true.high:
             return
         self._slices.popleft()
-        rest = self._beyond(true, guessed.slice.low - 1 if self._descending else guessed.slice.high + 1)
+        rest = self._beyond(true, asked.low - 1 if self._descending else asked.high + 1)
         if rest is not None:
             self._slices.appendleft(rest)
-        self._flying.appendleft(guessed)
+        self._flying.append(guessed)
 
     def _take_one(self) -> bool:
         """Take the nearest answer in; False when the deadline passed while waiting for it."""

@@ -1,0 +1,1 @@
+"""The pure values, against plain oracles."""

@@ -1,0 +1,13 @@
+"""A message says itself where it belongs and when it was posted."""
+
+import datetime as dt
+
+from chatstore.domain.messages import Message
+from chatstore.domain.snowflakes import first_id_at, unix_ms
+
+
+def test_bucket_and_time_come_from_the_id() -> None:
+    moment = dt.datetime(2015, 1, 11, 0, 0, 0, 5000, tzinfo=dt.UTC)
+    message = Message(channel_id=1, message_id=first_id_at(unix_ms(moment)), author_id=2)
+    assert message.bucket == 1
+    assert message.posted_at == moment

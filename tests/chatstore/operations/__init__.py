@@ -1,0 +1,1 @@
+"""The use cases of the store, on the real servers."""

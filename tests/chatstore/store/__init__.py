@@ -1,0 +1,1 @@
+"""The speakers of Cassandra and Redis, on the real servers."""

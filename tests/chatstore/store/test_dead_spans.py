@@ -1,0 +1,225 @@
+"""A page never touches what is dead: sparse, emptied and ruined channels still open, fast."""
+
+import time
+
+import pytest
+
+from chatstore.domain.buckets import bucket_ids, bucket_of
+from chatstore.domain.errors import TooManyTombstones
+from chatstore.domain.live import NOTHING, Live
+from chatstore.domain.snowflakes import EPOCH_MS, MAX_ID, MIN_ID, first_id_at, time_of
+from chatstore.operations.clock import postgres_now_us
+from chatstore.store import cassandra, ledger, messages
+from chatstore.store.reader import read_page, trace_newest_page
+from chatstore.store.search import Search
+from tests.chatstore.arranging import (
+    DAY_MS,
+    delete_rows,
+    fresh_id,
+    ids_of,
+    now_ms,
+    spread_ids,
+    write_authorless,
+    write_messages,
+)
+
+READ_LIVE = 11_000_000
+"""µs to add to now, so that a set wins over what the arranging itself cleared."""
+
+
+def search_newest(channel_id: int, *, need: int, seconds: float = 60.0) -> Search:
+    search = Search(
+        channel_id,
+        low=MIN_ID,
+        high=MAX_ID,
+        descending=True,
+        need=need,
+        deadline=time.monotonic() + seconds,
+    )
+    search.run()
+    return search
+
+
+def test_the_newest_page_of_a_busy_channel_takes_one_statement() -> None:
+    channel_id = fresh_id()
+    ids = spread_ids(60, newest_ms=now_ms())
+    write_messages(channel_id, ids)
+    assert len(search_newest(channel_id, need=20).asked) == 1
+    again = search_newest(channel_id, need=20)
+    assert len(again.asked) == 1
+    assert [row[0] for row in again.rows] == ids[:20]
+
+
+def test_the_newest_page_scans_no_tombstone_of_a_dead_span() -> None:
+    channel_id = fresh_id()
+    newest = now_ms() - 60 * DAY_MS
+    kept = spread_ids(60, newest_ms=newest - 40 * DAY_MS)
+    dead_below, dead_bucket = spread_ids(500, newest_ms=newest), spread_ids(500, newest_ms=newest - 20 * DAY_MS)
+    write_messages(channel_id, [*kept, *dead_below, *dead_bucket])
+    survivor = dead_below[0] + 1
+    write_messages(channel_id, [survivor])
+    delete_rows(channel_id, [*dead_below, *dead_bucket])
+    began = postgres_now_us() + READ_LIVE
+    ledger.set_live(channel_id, bucket_of(survivor), Live(survivor, survivor, 1), read_began_us=began)
+    for bucket in {bucket_of(one) for one in dead_below} - {bucket_of(survivor)}:
+        ledger.set_live(channel_id, bucket, NOTHING, read_began_us=began)
+    for bucket in {bucket_of(one) for one in dead_bucket} - {bucket_of(survivor)}:
+        ledger.set_live(channel_id, bucket, NOTHING, read_began_us=began)
+
+    cost = trace_newest_page(channel_id)
+    assert ids_of(cost.page.messages) == [survivor, *kept[:49]]
+    assert len(cost.per_replica) == len(cassandra.hosts())
+    assert cost.tombstones == 0
+
+
+def test_an_open_bucket_is_asked_only_from_its_first_live_id_on() -> None:
+    channel_id = fresh_id()
+    alive, dead = spread_ids(10, newest_ms=now_ms()), spread_ids(300, newest_ms=now_ms() - 2 * 3_600_000)
+    ids = [one for one in alive + dead if bucket_of(one) == bucket_of(alive[0])]
+    write_messages(channel_id, ids)
+    delete_rows(channel_id, set(ids) - set(alive))
+    began = postgres_now_us() + READ_LIVE
+    ledger.set_live(channel_id, bucket_of(alive[0]), Live(min(alive), None, None), read_began_us=began)
+    read_page(channel_id)
+    cost = trace_newest_page(channel_id)
+    assert ids_of(cost.page.messages) == [one for one in alive if one in ids]
+    assert cost.tombstones == 0
+
+
+def test_counted_sparse_buckets_are_asked_many_at_a_time() -> None:
+    channel_id = fresh_id()
+    ids = [bucket_ids(bucket)[0] + 77 for bucket in range(300, 180, -1)]
+    write_messages(channel_id, ids)
+    began = postgres_now_us() + READ_LIVE
+    for one in ids:
+        ledger.set_live(channel_id, bucket_of(one), Live(one, one, 1), read_began_us=began)
+    search = search_newest(channel_id, need=51)
+    assert [row[0] for row in search.rows] == ids[:51]
+    # The guess beside the ledger (today's bucket) and one for each message.
+    assert len(search.asked) <= 1 + 51
+
+
+def test_a_page_over_many_sparse_buckets_is_full() -> None:
+    channel_id = fresh_id()
+    ids = [bucket_ids(bucket)[0] + 77 for bucket in range(300, 180, -1)]
+    write_messages(channel_id, ids)
+    page = read_page(channel_id, deadline_seconds=60)
+    assert ids_of(page.messages) == ids[:50]
+    page = read_page(channel_id, before=page.older, deadline_seconds=60)
+    assert ids_of(page.messages) == ids[50:100]
+
+
+def test_a_page_at_its_deadline_says_how_far_it_looked_and_goes_on_there() -> None:
+    channel_id = fresh_id()
+    for bucket in range(100, 40, -1):
+        ledger.ensure_row(channel_id, bucket)
+    last = write_messages(channel_id, [bucket_ids(30)[0] + 5])
+
+    page = read_page(channel_id, deadline_seconds=0)
+    assert page.messages == []
+    assert page.older is not None
+    assert page.looked_back_to == time_of(page.older)
+    pages = 1
+    while page.older is not None:
+        cursor = page.older
+        page = read_page(channel_id, before=cursor, deadline_seconds=0)
+        pages += 1
+        assert page.older is None or page.older < cursor
+    assert page.messages == last
+    assert pages > 2
+
+
+def test_a_page_upwards_at_its_deadline_goes_on_where_it_ended() -> None:
+    channel_id = fresh_id()
+    for bucket in range(40, 100):
+        ledger.ensure_row(channel_id, bucket)
+    last = write_messages(channel_id, [bucket_ids(120)[0] + 5])
+    page = read_page(channel_id, after=bucket_ids(40)[0], deadline_seconds=0)
+    assert page.messages == []
+    while page.newer is not None:
+        cursor = page.newer
+        page = read_page(channel_id, after=cursor, deadline_seconds=0)
+        assert page.newer is None or page.newer > cursor
+    assert page.messages == last
+
+
+def test_rows_without_an_author_are_hidden_counted_and_left_alone() -> None:
+    channel_id = fresh_id()
+    ids = spread_ids(60, newest_ms=now_ms() - 30 * DAY_MS)
+    hidden = [one + 1 for one in ids[:30]]
+    write_messages(channel_id, ids)
+    write_authorless(channel_id, hidden)
+    page = read_page(channel_id, limit=10, deadline_seconds=60)
+    assert ids_of(page.messages) == ids[:10]
+    assert page.hidden == 10
+    assert messages.read_message(channel_id, hidden[0]) is None
+    seen = [row for rows in messages.read_ids(channel_id, bucket_of(ids[0])) for row in rows]
+    assert (hidden[0], None) in seen
+
+
+def test_a_bucket_full_of_rows_without_an_author_is_looked_through() -> None:
+    channel_id = fresh_id()
+    base = bucket_ids(200)[0]
+    write_authorless(channel_id, range(base + 100, base + 140))
+    written = write_messages(channel_id, [base + 50])
+    page = read_page(channel_id, limit=2, deadline_seconds=60)
+    assert (page.messages, page.older, page.hidden) == (written, None, 40)
+
+
+def test_ids_before_2015_are_read_like_any_others() -> None:
+    channel_id = fresh_id()
+    ids = [first_id_at(EPOCH_MS - number * DAY_MS) + 3 for number in range(-5, 100, 7)]
+    written = write_messages(channel_id, ids)
+    assert min(ids) < 0 < max(ids)
+    page = read_page(channel_id, deadline_seconds=60)
+    assert page.messages == written
+    assert read_page(channel_id, before=ids[5], deadline_seconds=60).messages == written[6:]
+    assert messages.read_message(channel_id, ids[-1]) == written[-1]
+
+
+@pytest.fixture(scope="module")
+def ruined() -> tuple[int, list[int]]:
+    """A channel in which others deleted 120,000 messages of a day, row by row, above 60 that live."""
+    channel_id = fresh_id()
+    first = bucket_ids(250)[0]
+    base_ms = time_of(first).timestamp() * 1000 + DAY_MS
+    kept = spread_ids(60, newest_ms=int(base_ms))
+    write_messages(channel_id, kept)
+    step = (DAY_MS << 22) // 120_000
+    delete_rows(channel_id, range(kept[0] + step, kept[0] + step * 120_001, step))
+    return channel_id, kept
+
+
+def test_the_ruined_bucket_does_fail_when_it_is_read_in_one(ruined: tuple[int, list[int]]) -> None:
+    channel_id, kept = ruined
+    with pytest.raises(TooManyTombstones):
+        cassandra.execute(
+            "SELECT message_id FROM messages WHERE channel_id = ? AND bucket = ? LIMIT 50",
+            (channel_id, bucket_of(kept[0])),
+        )
+
+
+def test_a_channel_ruined_by_row_deletes_can_still_be_opened(ruined: tuple[int, list[int]]) -> None:
+    channel_id, kept = ruined
+    page = read_page(channel_id, deadline_seconds=60)
+    assert ids_of(page.messages) == kept[:50]
+    assert page.older == kept[49]
+
+
+def test_a_ruined_channel_opens_by_short_pages_too(ruined: tuple[int, list[int]]) -> None:
+    channel_id, kept = ruined
+    page = read_page(channel_id, deadline_seconds=0)
+    found = ids_of(page.messages)
+    while page.older is not None and len(found) < 50:
+        cursor = page.older
+        page = read_page(channel_id, before=cursor, deadline_seconds=0)
+        assert page.older is None or page.older < cursor
+        found += ids_of(page.messages)
+    assert found == kept[: len(found)]
+    assert len(found) >= 50
+
+
+def test_a_ruined_bucket_can_still_be_scanned(ruined: tuple[int, list[int]]) -> None:
+    channel_id, kept = ruined
+    seen = [row for rows in messages.read_ids(channel_id, bucket_of(kept[0])) for row in rows]
+    assert [message_id for message_id, _ in seen] == kept

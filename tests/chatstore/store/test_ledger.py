@@ -1,0 +1,81 @@
+"""The ledger: a clear always wins, a set never hides what came meanwhile."""
+
+import time
+
+from chatstore.domain.live import NOTHING, UNKNOWN, Live
+from chatstore.operations.clock import postgres_now_us
+from chatstore.store import ledger
+from chatstore.store.reader import read_page
+from tests.chatstore.arranging import DAY_MS, fresh_id, ids_of, now_ms, spread_ids, write_messages
+
+KNOWN = Live(5, 9, 3)
+
+
+def test_a_bucket_that_was_never_written_has_no_row() -> None:
+    assert ledger.read_ledger(fresh_id()) == []
+    assert ledger.read_live(fresh_id(), 7) is None
+
+
+def test_a_new_row_says_that_anything_may_live_there() -> None:
+    channel_id = fresh_id()
+    ledger.ensure_row(channel_id, 7)
+    assert ledger.read_ledger(channel_id) == [(7, UNKNOWN)]
+
+
+def test_rows_come_newest_bucket_first_also_before_2015() -> None:
+    channel_id = fresh_id()
+    for bucket in (3, -5, 12, 0):
+        ledger.ensure_row(channel_id, bucket)
+    assert [bucket for bucket, _ in ledger.read_ledger(channel_id)] == [12, 3, 0, -5]
+    assert [bucket for bucket, _ in ledger.read_ledger(channel_id, newest=2)] == [12, 3]
+
+
+def test_what_a_read_saw_is_kept() -> None:
+    channel_id = fresh_id()
+    ledger.ensure_row(channel_id, 7)
+    ledger.set_live(channel_id, 7, KNOWN, read_began_us=postgres_now_us())
+    assert ledger.read_live(channel_id, 7) == KNOWN
+
+
+def test_a_row_that_is_made_again_keeps_what_is_known() -> None:
+    channel_id = fresh_id()
+    ledger.set_live(channel_id, 7, NOTHING, read_began_us=postgres_now_us())
+    ledger.ensure_row(channel_id, 7)
+    assert ledger.read_live(channel_id, 7) == NOTHING
+
+
+def test_a_set_loses_to_a_clear_that_came_after_its_read_began() -> None:
+    channel_id = fresh_id()
+    began = postgres_now_us()
+    ledger.clear_live(channel_id, 7)
+    ledger.set_live(channel_id, 7, NOTHING, read_began_us=began)
+    assert ledger.read_live(channel_id, 7) == UNKNOWN
+
+
+def test_a_set_loses_to_a_clear_by_a_clock_that_is_five_seconds_behind() -> None:
+    channel_id = fresh_id()
+    ledger.clear_live(channel_id, 7)
+    five_seconds_later = postgres_now_us() + 5_000_000
+    ledger.set_live(channel_id, 7, NOTHING, read_began_us=five_seconds_later)
+    assert ledger.read_live(channel_id, 7) == UNKNOWN
+
+
+def test_a_read_well_after_the_clear_may_set_again() -> None:
+    channel_id = fresh_id()
+    ledger.clear_live(channel_id, 7)
+    ledger.set_live(channel_id, 7, KNOWN, read_began_us=postgres_now_us() + 11_000_000)
+    assert ledger.read_live(channel_id, 7) == KNOWN
+
+
+def test_pages_use_ledger_rows_again_for_a_second_and_no_longer() -> None:
+    channel_id = fresh_id()
+    old = spread_ids(3, newest_ms=now_ms() - 40 * DAY_MS)
+    write_messages(channel_id, old)
+    assert ids_of(read_page(channel_id).messages) == old
+    # Another process posts into a bucket of which this one knows nothing yet.
+    new = spread_ids(1, newest_ms=now_ms() - 20 * DAY_MS)
+    write_messages(channel_id, new)
+    ledger.remember_newest(channel_id, ledger.read_ledger(channel_id)[1:], asked_at=time.monotonic())
+    assert ids_of(read_page(channel_id).messages) == old
+    time.sleep(ledger.CACHE_SECONDS)
+    assert ids_of(read_page(channel_id).messages) == new + old
