@@ -15,7 +15,7 @@ from chatstore.local.jvm import ACCESS_FLAGS, list_node_flags
 from chatstore.local.layout import (
     CASSANDRA_HOSTS,
     COMMITLOG_SYNC_PERIOD_MS,
-    LOCAL_ROOT,
+    PROJECT_ROOT,
     Stack,
 )
 from chatstore.local.problems import Problem
@@ -23,8 +23,8 @@ from chatstore.local.processes import Launch
 
 NAMES = ("cassandra-1", "cassandra-2")
 POM = Path(__file__).with_name("pom.xml")
-# Shared by both stacks: they are 67 MB, and the same.
-JARS = LOCAL_ROOT / "cassandra-jars"
+# Shared by all stacks: they are 67 MB, and the same.
+JARS = PROJECT_ROOT / ".local" / "cassandra-jars"
 
 _YAML = """\
 cluster_name: chatstore_{stack}

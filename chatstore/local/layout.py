@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
-LOCAL_ROOT = PROJECT_ROOT / ".local"
 
 CASSANDRA_HOSTS = ("127.0.0.1", "127.0.0.2")
 CASSANDRA_DATACENTER = "datacenter1"
@@ -56,11 +55,12 @@ class Stack:
 
     name: str
     ports: Ports
+    root: Path
 
     @property
     def folder(self) -> Path:
         """Everything that this stack stores, its logs and secrets included."""
-        return LOCAL_ROOT / self.name
+        return self.root / self.name
 
     @property
     def logs(self) -> Path:
@@ -90,10 +90,13 @@ def read_port(environ: Mapping[str, str], *, stack: str, server: str) -> int:
 def read_stack(environ: Mapping[str, str], *, name: str | None = None) -> Stack:
     """The stack that CHATSTORE_STACK names (`run` unless it says `test`), or `name`.
 
+    All of it stands below the folder that CHATSTORE_LOCAL names, `.local` unless set.
+
     Raises WrongSetting, with the variable's name, for an unknown stack or a bad port.
     """
     chosen = name or environ.get("CHATSTORE_STACK") or "run"
     if chosen not in STACK_NAMES:
         raise WrongSetting(f"CHATSTORE_STACK must be run or test, not {chosen!r}.")
     ports = {server: read_port(environ, stack=chosen, server=server) for server in _PORT_SUFFIXES}
-    return Stack(name=chosen, ports=Ports(**ports))
+    root = Path(environ.get("CHATSTORE_LOCAL") or PROJECT_ROOT / ".local").absolute()
+    return Stack(name=chosen, ports=Ports(**ports), root=root)

@@ -5,10 +5,10 @@ first thing that is not as promised, and exit code 1.
 """
 
 import os
-import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from dataclasses import dataclass
@@ -67,7 +67,12 @@ def start_by_make(*, within: float) -> Running:
     make = subprocess.Popen(
         ["make", "run"], cwd=PROJECT_ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
-    address = wait_for_ready_line(make, until=began + within)
+    alarm = threading.Timer(within, os.killpg, (make.pid, signal.SIGINT))
+    alarm.start()
+    try:
+        address = wait_for_ready_line(make)
+    finally:
+        alarm.cancel()
     seconds = time.monotonic() - began
     with urllib.request.urlopen(address, timeout=10) as page:  # noqa: S310 - it is our own address
         if page.status != 200:
@@ -76,22 +81,14 @@ def start_by_make(*, within: float) -> Running:
     return Running(make, find_processes())
 
 
-def wait_for_ready_line(make: subprocess.Popen[str], *, until: float) -> str:
+def wait_for_ready_line(make: subprocess.Popen[str]) -> str:
     """The address in the ready line."""
     assert make.stdout is not None
-    while time.monotonic() < until:
-        readable, _, _ = select.select([make.stdout], [], [], 1)
-        if not readable:
-            continue
-        line = make.stdout.readline()
-        if not line:
-            raise Broken(f"make run ended with {make.wait()} before it was ready.")
+    for line in make.stdout:
         print(f"  | {line}", end="", flush=True)
         if line.startswith("Chatstore is ready"):
             return line.split()[-1]
-    os.killpg(make.pid, signal.SIGINT)
-    make.wait()
-    raise Broken("make run was not ready in time.")
+    raise Broken(f"make run ended with {make.wait()} before it was ready, or took too long.")
 
 
 def stop_by_ctrl_c(running: Running) -> None:

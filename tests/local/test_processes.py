@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -32,19 +31,11 @@ STUBBORN = (
 )
 
 
-@dataclass(frozen=True)
-class FolderStack(Stack):
-    root: Path = Path()
-
-    @property
-    def folder(self) -> Path:
-        return self.root
-
-
 @pytest.fixture
 def stack(tmp_path: Path) -> Stack:
-    ports = read_stack({}, name="test").ports
-    return FolderStack(name="test", ports=ports, root=tmp_path)
+    chosen = read_stack({"CHATSTORE_LOCAL": str(tmp_path)}, name="test")
+    chosen.folder.mkdir()
+    return chosen
 
 
 def start(stack: Stack, name: str, code: str) -> psutil.Process:

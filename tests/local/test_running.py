@@ -1,0 +1,229 @@
+"""`make run` without its Cassandra: that stands where the environment says, on the test nodes.
+
+Postgres, Valkey, the web, the worker and beat are real, on ports and in a folder of the
+test's own. How Cassandra itself starts and stops is in the drill of CI.
+"""
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+from django.conf import settings
+
+from chatstore.local.layout import PROJECT_ROOT, Stack, read_stack
+from chatstore.local.postgres import prepare_postgres
+from chatstore.local.problems import Problem
+from chatstore.local.processes import end_processes, find_process
+from chatstore.local.valkey import prepare_valkey
+
+STORES = ("postgres", "valkey")
+WEB = ("web", "beat", "worker")
+READY_SECONDS = 60
+
+
+def find_free_ports(count: int) -> list[int]:
+    with ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
+
+
+@dataclass
+class Place:
+    """A stack of the test's own, and the starters that were started for it."""
+
+    environ: dict[str, str]
+    stack: Stack
+    starters: list["subprocess.Popen[str]"] = field(default_factory=list)
+
+    def start(self, *, until: str = "Ctrl-C stops everything.") -> "subprocess.Popen[str]":
+        """Runs the starter until it prints a line that begins so."""
+        starter = subprocess.Popen(
+            [sys.executable, "-m", "chatstore.local", "run"],
+            cwd=PROJECT_ROOT,
+            env=self.environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.starters.append(starter)
+        wait_for_line(starter, until)
+        return starter
+
+    def find(self, *names: str) -> dict[str, int]:
+        """The pids of those that run."""
+        return {name: found.pid for name in names if (found := find_process(self.stack, name))}
+
+
+def wait_for_line(starter: "subprocess.Popen[str]", beginning: str) -> None:
+    assert starter.stdout is not None
+    alarm = threading.Timer(READY_SECONDS, starter.kill)
+    alarm.start()
+    try:
+        for line in starter.stdout:
+            if line.startswith(beginning):
+                return
+        assert starter.stderr is not None
+        pytest.fail(f"no line began with {beginning!r}: {starter.stderr.read()}")
+    finally:
+        alarm.cancel()
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    # Not pytest's own folder: Postgres' user may not enter that one when root runs the suite.
+    root = read_stack(os.environ, name="test").folder / "places" / secrets.token_hex(4)
+    root.mkdir(parents=True)
+    web, postgres, valkey = find_free_ports(3)
+    config = settings.CASSANDRA
+    own = {
+        "CHATSTORE_LOCAL": str(root),
+        "CHATSTORE_STACK": "run",
+        "CHATSTORE_WEB_PORT": str(web),
+        "CHATSTORE_POSTGRES_PORT": str(postgres),
+        "CHATSTORE_VALKEY_PORT": str(valkey),
+        "CASSANDRA_CONTACT_POINTS": ",".join(config["contact_points"]),
+        "CASSANDRA_PORT": str(config["port"]),
+        "CASSANDRA_DATACENTER": config["datacenter"],
+        "CASSANDRA_REPLICATION": ",".join(f"{name}:{n}" for name, n in config["replication"].items()),
+        "CASSANDRA_KEYSPACE": config["keyspace"],
+        # pytest-django exports the suite's own settings, which know the test stack alone.
+        "DJANGO_SETTINGS_MODULE": "chatstore.settings",
+    }
+    chosen = Place(os.environ | own, read_stack(own))
+    yield chosen
+    for starter in chosen.starters:
+        if starter.poll() is None:
+            os.killpg(starter.pid, signal.SIGKILL)
+        starter.communicate()
+    end_processes(chosen.stack, [*WEB, *STORES], seconds=10)
+    shutil.rmtree(root)
+
+
+def list_family(pids: dict[str, int]) -> list[psutil.Process]:
+    heads = [psutil.Process(pid) for pid in pids.values()]
+    return [one for head in heads for one in (head, *head.children(recursive=True))]
+
+
+def test_ctrl_c_ends_everything_within_20_seconds(place: Place) -> None:
+    starter = place.start()
+    pids = place.find(*WEB, *STORES)
+    assert set(pids) == {*WEB, *STORES}
+    family = list_family(pids)
+    began = time.monotonic()
+    os.killpg(starter.pid, signal.SIGINT)
+    # An impatient second one does not cut the stopping short.
+    time.sleep(0.2)
+    os.killpg(starter.pid, signal.SIGINT)
+    out, err = starter.communicate(timeout=30)
+    assert time.monotonic() - began < 20
+    assert starter.returncode == 0, err
+    assert out.splitlines()[-1] == "All stopped; what was stored is there the next time."
+    assert not [process for process in family if process.is_running()]
+
+
+def test_after_a_sigkill_stores_are_adopted_and_the_web_is_started_anew(place: Place) -> None:
+    starter = place.start()
+    stores, web = place.find(*STORES), place.find(*WEB)
+    starter.kill()
+    starter.communicate()
+    assert place.find(*STORES, *WEB) == stores | web
+    place.start()
+    assert place.find(*STORES) == stores
+    again = place.find(*WEB)
+    assert set(again) == set(WEB)
+    assert not set(again.values()) & set(web.values())
+
+
+def test_a_second_starter_is_refused_while_the_first_one_runs(place: Place) -> None:
+    place.start()
+    before = place.find(*WEB, *STORES)
+    second = subprocess.run(
+        [sys.executable, "-m", "chatstore.local", "run"],
+        cwd=PROJECT_ROOT,
+        env=place.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert second.returncode == 1
+    assert second.stderr == "The run servers are already being run by another terminal.\n"
+    assert place.find(*WEB, *STORES) == before
+
+
+def test_a_server_that_dies_later_ends_all_with_its_last_lines(place: Place) -> None:
+    starter = place.start()
+    worker = psutil.Process(place.find("valkey")["valkey"])
+    worker.kill()
+    _, err = starter.communicate(timeout=30)
+    assert starter.returncode == 1
+    assert err.startswith("valkey died. The last lines of ")
+    assert "Ready to accept connections" in err
+    assert place.find(*WEB, *STORES) == {}
+
+
+@pytest.mark.parametrize("server", ["web", "postgres", "valkey"])
+def test_a_taken_port_is_one_line_and_nothing_is_left(place: Place, server: str) -> None:
+    port = getattr(place.stack.ports, server)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", port))
+        listener.listen()
+        refused = subprocess.run(
+            [sys.executable, "-m", "chatstore.local", "run"],
+            cwd=PROJECT_ROOT,
+            env=place.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        f"Port {port} on 127.0.0.1 ({server}) is taken: stop what listens there, "
+        f"or set CHATSTORE_{server.upper()}_PORT to a free port.\n"
+    )
+    assert place.find(*WEB, *STORES) == {}
+
+
+def test_a_wrong_port_setting_is_one_line(place: Place) -> None:
+    refused = subprocess.run(
+        [sys.executable, "-m", "chatstore.local", "up", "run"],
+        cwd=PROJECT_ROOT,
+        env=place.environ | {"CHATSTORE_WEB_PORT": "443"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 1
+    assert refused.stderr == "CHATSTORE_WEB_PORT must be a port from 1024 to 65535, not '443'.\n"
+
+
+def test_the_broker_s_password_is_its_owner_s_alone(place: Place) -> None:
+    launch = prepare_valkey(place.stack)
+    configuration = Path(launch.command[1])
+    assert configuration.stat().st_mode & 0o077 == 0
+    assert "requirepass" in configuration.read_text()
+    assert (place.stack.folder / "secrets").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts Postgres under another user")
+def test_a_folder_that_postgres_user_cannot_enter_is_said_and_left_as_it_is(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    environ = {"CHATSTORE_LOCAL": str(closed), "CHATSTORE_POSTGRES_PORT": str(find_free_ports(1)[0])}
+    with pytest.raises(Problem, match="who may not enter"):
+        prepare_postgres(read_stack(environ))
+    assert closed.stat().st_mode & 0o777 == 0o700
