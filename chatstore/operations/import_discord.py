@@ -24,7 +24,7 @@ from chatstore.domain.discord_export import (
     ExportHeader,
     ExportRejected,
     MessageRejected,
-    measure_text,
+    measure_message,
     parse_message,
 )
 from chatstore.domain.errors import ChatstoreError, StoreUnavailable
@@ -37,7 +37,16 @@ from chatstore.operations.export_files import (
     read_header,
     read_messages,
 )
-from chatstore.operations.import_loads import Load, Standing, decide_load, write_load
+from chatstore.operations.import_loads import (
+    Decision,
+    Load,
+    Standing,
+    StartedLoad,
+    decide_load,
+    finish_load,
+    start_load,
+    write_load,
+)
 from chatstore.operations.import_names import NamesSeen, upsert_channel
 from chatstore.operations.import_settling import settle_imported, wait_for_pages
 from chatstore.store import ledger
@@ -200,6 +209,7 @@ class _ChannelImport:
         self.known_buckets: set[int] | None = None
         self.cleared_at: dict[int, float] = {}
         self.renewed_at = 0.0
+        self.started: StartedLoad | None = None
 
     def run(self) -> None:
         if self.choices.dry_run:
@@ -238,10 +248,11 @@ class _ChannelImport:
         for message_bytes in self._fill(load):
             size += message_bytes
             if len(load.messages) >= LOAD_MESSAGES or size >= LOAD_BYTES:
-                self._finish(load)
+                self._take(load)
                 load.clear()
                 size = 0
-        self._finish(load)
+        self._take(load)
+        self._complete()
 
     def _fill(self, load: Load) -> Iterator[int]:
         """Put message by message into the load; gives the bytes of each."""
@@ -259,40 +270,57 @@ class _ChannelImport:
             summary.messages += 1
             try:
                 message = parse_message(raw, channel_id=self.channel_id, now_ms=now_ms)
+                size = measure_message(message)
             except MessageRejected as rejected:
                 self.whole.reject(file, str(rejected))
                 continue
             self.names.add(raw)
             load.add(message)
-            yield measure_text(message)
+            yield size
 
-    def _finish(self, load: Load) -> None:
-        """Decide and write a load, and count what came of it."""
+    def _take(self, load: Load) -> None:
+        """Decide a load and send it off, after the one before is done; and count what comes of it."""
         summary = self.whole.summary
         summary.already_there += load.already_there
         summary.updated += load.updated
         if not load.messages:
             return
-        dry_run = self.choices.dry_run
-        decision = self._try_again(
-            lambda: decide_load(
-                load,
-                known_buckets=self.known_buckets,
-                standing=self.choices.standing,
-                restore=self.choices.restore,
-                dry_run=dry_run,
-            )
-        )
-        taken_back: set[int] = set()
-        if not dry_run:
-            self.names.write()
-            taken_back = self._try_again(lambda: write_load(self.channel_id, decision))
-            self._note_written(decision.buckets, decision.restored)
-        summary.written += len(decision.new) - sum(m.message_id in taken_back for m in decision.new)
-        summary.updated += len(decision.changed) - sum(m.message_id in taken_back for m in decision.changed)
+        self._complete()
+        decision = self._try_again(lambda: self._decide(load))
         summary.already_there += decision.already_there
-        summary.removed_before += decision.removed_before + len(taken_back)
+        summary.removed_before += decision.removed_before
         summary.restored += sum(map(len, decision.restored.values()))
+        summary.written += sum(map(len, decision.new.values()))
+        summary.updated += sum(map(len, decision.changed.values()))
+        if not self.choices.dry_run:
+            self.names.write()
+            self.started = self._try_again(lambda: start_load(self.channel_id, decision))
+
+    def _decide(self, load: Load) -> Decision:
+        return decide_load(
+            load,
+            known_buckets=self.known_buckets,
+            standing=self.choices.standing,
+            restore=self.choices.restore,
+            dry_run=self.choices.dry_run,
+        )
+
+    def _complete(self) -> None:
+        """Finish the load that is under way, if one is."""
+        if self.started is None:
+            return
+        started, self.started = self.started, None
+        decision = started.decision
+        try:
+            taken_back = finish_load(self.channel_id, started)
+        except StoreUnavailable:
+            taken_back = self._try_again(lambda: write_load(self.channel_id, decision))
+        self._note_written(decision.buckets, decision.restored)
+        summary = self.whole.summary
+        summary.removed_before += len(taken_back)
+        changed = {m.message_id for found in decision.changed.values() for m in found}
+        summary.updated -= len(taken_back & changed)
+        summary.written -= len(taken_back - changed)
 
     def _note_written(self, buckets: Sequence[int], restored: dict[int, list[int]]) -> None:
         now = time.monotonic()

@@ -13,16 +13,20 @@ run finds the rows there and goes on. Each part may be done twice.
 from __future__ import annotations
 
 import datetime as dt
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from chatstore.domain.messages import Message
 from chatstore.operations.stamps import issue_stamps
-from chatstore.store import messages as message_rows
 from chatstore.store.authors import ensure_author_buckets
+from chatstore.store.cassandra import Pending, submit_batch
 from chatstore.store.loads import clear_live_in, read_edited, withdrawn_in
+from chatstore.store.messages import delete_row, insert_jobs, to_values, update_columns
 from chatstore.store.pins import note_pin
+
+IN_FLIGHT = 48
+"""Batches on their way at once: those of a whole load where its buckets are full ones."""
 
 Standing = Callable[[int, int], Collection[int]]
 """(channel id, bucket) to the ids for which a purge stands."""
@@ -53,22 +57,29 @@ class Load:
         self.messages.clear()
         self.already_there = self.updated = 0
 
-    def by_bucket(self) -> dict[int, list[Message]]:
+    def by_bucket(self) -> Grouped:
         """The messages of each bucket, buckets and ids ascending."""
-        grouped: dict[int, list[Message]] = defaultdict(list)
+        grouped: Grouped = defaultdict(list)
         for message_id in sorted(self.messages):
             message = self.messages[message_id]
             grouped[message.bucket].append(message)
         return dict(grouped)
 
 
+Grouped = dict[int, list[Message]]
+"""Messages by bucket, ids ascending."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is to be done with a load, by what the store held after the stamps were issued."""
+    """What is to be done with a load, by what the store held after the stamps were issued.
+
+    new, changed: by bucket. restored: those of the new for which a purge stands.
+    """
 
     stamps: dict[int, int]
-    new: list[Message]
-    changed: list[Message]
+    new: Grouped
+    changed: Grouped
     restored: dict[int, list[int]]
     already_there: int
     removed_before: int
@@ -76,7 +87,7 @@ class Decision:
     @property
     def buckets(self) -> list[int]:
         """The buckets that are written to."""
-        return sorted({message.bucket for message in (*self.new, *self.changed)})
+        return sorted(self.new.keys() | self.changed.keys())
 
 
 def is_later(edited: dt.datetime | None, than: dt.datetime | None) -> bool:
@@ -97,8 +108,8 @@ def decide_load(
     asked = {b: ids for b, ids in grouped.items() if known_buckets is None or b in known_buckets}
     gone = withdrawn_in(load.channel_id, list(grouped))
     live = read_edited(load.channel_id, {b: [m.message_id for m in found] for b, found in asked.items()})
-    new: list[Message] = []
-    changed: list[Message] = []
+    new: Grouped = {}
+    changed: Grouped = {}
     restored: dict[int, list[int]] = {}
     already_there = removed_before = 0
     for bucket, found in grouped.items():
@@ -110,37 +121,73 @@ def decide_load(
                 removed_before += 1
             elif message_id in live:
                 if is_later(message.edited_at, live[message_id]):
-                    changed.append(message)
+                    changed.setdefault(bucket, []).append(message)
                 else:
                     already_there += 1
-            elif message_id not in removed:
-                new.append(message)
-            elif restore:
-                new.append(message)
-                restored.setdefault(bucket, []).append(message_id)
-            else:
+            elif message_id in removed and not restore:
                 removed_before += 1
+            else:
+                new.setdefault(bucket, []).append(message)
+                if message_id in removed:
+                    restored.setdefault(bucket, []).append(message_id)
     return Decision(stamps, new, changed, restored, already_there, removed_before)
 
 
-def write_load(channel_id: int, decision: Decision) -> set[int]:
-    """Write what was decided; gives the ids that were withdrawn meanwhile and taken back."""
-    buckets = decision.buckets
-    if not buckets:
+@dataclass(slots=True)
+class StartedLoad:
+    """A load whose inserts are under way; the next one is read from its file meanwhile."""
+
+    decision: Decision
+    flying: deque[Pending]
+
+
+def start_load(channel_id: int, decision: Decision) -> StartedLoad:
+    """Clear `live`, then send the inserts without waiting for the last of them."""
+    flying: deque[Pending] = deque()
+    if decision.buckets:
+        clear_live_in(channel_id, decision.buckets)
+        ensure_author_buckets(
+            {
+                (message.author_id, bucket, channel_id)
+                for grouped in (decision.new, decision.changed)
+                for bucket, found in grouped.items()
+                for message in found
+            }
+        )
+        for bucket, found in decision.new.items():
+            for cql, rows in insert_jobs(found, stamp_us=decision.stamps[bucket]):
+                if len(flying) >= IN_FLIGHT:
+                    flying.popleft().rows()
+                flying.append(submit_batch(cql, rows))
+    return StartedLoad(decision, flying)
+
+
+def finish_load(channel_id: int, started: StartedLoad) -> set[int]:
+    """Wait for the inserts and do the rest; gives the ids that were withdrawn meanwhile.
+
+    Raises `StoreUnavailable` when any of it failed: `write_load` then does it all again.
+    """
+    while started.flying:
+        started.flying.popleft().rows()
+    decision = started.decision
+    if not decision.buckets:
         return set()
-    stamps = decision.stamps
-    clear_live_in(channel_id, buckets)
-    written = (*decision.new, *decision.changed)
-    ensure_author_buckets({(m.author_id, m.bucket, channel_id) for m in written})
-    message_rows.insert_messages(decision.new, stamp_us=lambda message: stamps[message.bucket])
-    for message in decision.changed:
-        _overwrite(message, stamp_us=stamps[message.bucket])
-    for message in written:
-        if message.pinned:
-            note_pin(channel_id, message.message_id, stamp_us=stamps[message.bucket])
-    taken_back = _take_back(channel_id, written, stamps)
-    clear_live_in(channel_id, buckets)
+    for bucket, found in decision.changed.items():
+        for message in found:
+            _overwrite(message, stamp_us=decision.stamps[bucket])
+    for grouped in (decision.new, decision.changed):
+        for bucket, found in grouped.items():
+            for message in found:
+                if message.pinned:
+                    note_pin(channel_id, message.message_id, stamp_us=decision.stamps[bucket])
+    taken_back = _take_back(channel_id, decision)
+    clear_live_in(channel_id, decision.buckets)
     return taken_back
+
+
+def write_load(channel_id: int, decision: Decision) -> set[int]:
+    """Both at once: write what was decided; done twice it changes nothing."""
+    return finish_load(channel_id, start_load(channel_id, decision))
 
 
 def _overwrite(message: Message, *, stamp_us: int) -> None:
@@ -150,14 +197,16 @@ def _overwrite(message: Message, *, stamp_us: int) -> None:
     tombstone. Who wrote it never changes; whether it is pinned is not the edit's to say.
     """
     empty = {"flags": 0, "attachments": [], "embeds": [], "stickers": [], "reactions": {}, "mentions": []}
-    values = {**empty, **message_rows.to_values(message)}
-    message_rows.update_columns(message.channel_id, message.message_id, values, stamp_us=stamp_us)
+    values = {**empty, **to_values(message)}
+    update_columns(message.channel_id, message.message_id, values, stamp_us=stamp_us)
 
 
-def _take_back(channel_id: int, written: Collection[Message], stamps: dict[int, int]) -> set[int]:
+def _take_back(channel_id: int, decision: Decision) -> set[int]:
     """Delete what was withdrawn while it was written; a delete wins over a write of its own stamp."""
-    gone = withdrawn_in(channel_id, list(stamps))
-    late = [m for m in written if m.message_id in gone.get(m.bucket, ())]
-    for message in late:
-        message_rows.delete_row(channel_id, message.message_id, stamp_us=stamps[message.bucket])
-    return {message.message_id for message in late}
+    taken_back = set()
+    for bucket, gone in withdrawn_in(channel_id, decision.buckets).items():
+        for message in (*decision.new.get(bucket, ()), *decision.changed.get(bucket, ())):
+            if message.message_id in gone:
+                delete_row(channel_id, message.message_id, stamp_us=decision.stamps[bucket])
+                taken_back.add(message.message_id)
+    return taken_back

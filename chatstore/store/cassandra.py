@@ -378,6 +378,11 @@ def batch(cql: str, rows: Iterable[Params], *, consistency: int | None = None) -
     return built
 
 
+def submit_batch(cql: str, rows: Sequence[Params], *, consistency: int | None = None) -> Pending:
+    """Send a batch of one partition without waiting."""
+    return _send(batch(cql, rows, consistency=consistency), cql)
+
+
 def execute_batches(
     cql: str,
     groups: Iterable[Sequence[Params]],
@@ -411,7 +416,7 @@ def execute_batch_jobs(
         if pace is not None:
             pace(len(group))
         done += len(group)
-        return _send(batch(cql, group, consistency=consistency), cql)
+        return submit_batch(cql, group, consistency=consistency)
 
     for _ in _run_window((partial(send, *job) for job in jobs), window):
         pass

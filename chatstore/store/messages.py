@@ -111,9 +111,9 @@ def _is_usual(message: Message) -> bool:
     )
 
 
-def _insert_of(message: Message, stamp_us: int) -> tuple[str, tuple[Any, ...]]:
+def _insert_of(message: Message, bucket: int, stamp_us: int) -> tuple[str, tuple[Any, ...]]:
     """The statement and its values: the short one where only the usual columns are set."""
-    key = (message.channel_id, message.bucket, message.message_id)
+    key = (message.channel_id, bucket, message.message_id)
     if _is_usual(message):
         return _INSERT_USUAL, (*key, message.author_id, message.type, message.content, stamp_us)
     values = to_values(message)
@@ -125,7 +125,7 @@ def _insert_of(message: Message, stamp_us: int) -> tuple[str, tuple[Any, ...]]:
 
 def insert_message(message: Message, *, stamp_us: int, timeout: float | None = None) -> None:
     """Write one message with its stamp (µs)."""
-    cql, params = _insert_of(message, stamp_us)
+    cql, params = _insert_of(message, message.bucket, stamp_us)
     cassandra.execute(cql, params, timeout=timeout)
 
 
@@ -140,19 +140,22 @@ def insert_messages(
     Messages of one bucket should stand together. `stamp_us`: one stamp for all, or a
     function of the message (`posted_stamp` back-dates each to its own time).
     """
+    return cassandra.execute_batch_jobs(insert_jobs(messages, stamp_us=stamp_us), pace=pace)
+
+
+def insert_jobs(
+    messages: Iterable[Message], *, stamp_us: StampOf
+) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+    """The batches of `insert_messages`, for who sends them in another way: statement and rows."""
     stamp_of = stamp_us if callable(stamp_us) else None
     fixed = 0 if callable(stamp_us) else stamp_us
-
-    def jobs() -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
-        for _, group in itertools.groupby(messages, key=lambda m: (m.channel_id, m.bucket)):
-            while chunk := list(itertools.islice(group, BATCH_ROWS)):
-                by_cql: dict[str, list[tuple[Any, ...]]] = {}
-                for message in chunk:
-                    cql, params = _insert_of(message, stamp_of(message) if stamp_of else fixed)
-                    by_cql.setdefault(cql, []).append(params)
-                yield from by_cql.items()
-
-    return cassandra.execute_batch_jobs(jobs(), pace=pace)
+    for (_, bucket), group in itertools.groupby(messages, key=lambda m: (m.channel_id, m.bucket)):
+        while chunk := list(itertools.islice(group, BATCH_ROWS)):
+            by_cql: dict[str, list[tuple[Any, ...]]] = {}
+            for message in chunk:
+                cql, params = _insert_of(message, bucket, stamp_of(message) if stamp_of else fixed)
+                by_cql.setdefault(cql, []).append(params)
+            yield from by_cql.items()
 
 
 def update_columns(
