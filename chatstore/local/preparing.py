@@ -10,7 +10,7 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,36 +53,51 @@ SCHEMA_STEPS = (
     ),
 )
 DEMO_STEPS = (
-    Step(("demo_accounts",), "demo accounts"),
+    Step(("demo_accounts", "--quiet"), "demo accounts"),
     Step(("seed_demo",), "demo messages"),
 )
 
 
-def prepare_schemas(stack: Stack) -> list[str]:
-    """Brings tables and static files up to date, all at once; what was done, in words."""
+def prepare_schemas(stack: Stack, *, tell: Callable[[str], object] = len) -> None:
+    """Brings tables and static files up to date, all at once. `tell` hears what is begun."""
     with _take_turns(stack):
-        due = [step for step in SCHEMA_STEPS if is_due(stack, step)]
-        children = [(step, _start_step(stack, step)) for step in due]
+        run_steps(stack, [step for step in SCHEMA_STEPS if is_due(stack, step)], tell=tell)
+
+
+def prepare_demo(stack: Stack, *, tell: Callable[[str], object] = len) -> None:
+    """Makes the demo accounts and messages once, only where all servers are local ones."""
+    if is_elsewhere():
+        return
+    with _take_turns(stack):
+        for step in DEMO_STEPS:
+            if is_due(stack, step):
+                run_steps(stack, [step], tell=tell)
+
+
+def run_steps(stack: Stack, steps: Sequence[Step], *, tell: Callable[[str], object]) -> None:
+    """Runs them beside each other. Raises Problem for the first that fails; whatever ends
+    this early, Ctrl-C above all, ends them too."""
+    if steps:
+        tell(f"  preparing {', '.join(step.says for step in steps)}")
+    children = [(step, _start_step(stack, step)) for step in steps]
+    try:
         for step, child in children:
             _finish_step(stack, step, _wait_for_step(stack, step, child))
-    return [step.says for step in due]
+    finally:
+        for _, child in children:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
 
 
-def prepare_demo(stack: Stack) -> list[str]:
-    """Makes the demo accounts and messages once, only where all servers are local ones."""
-    if any(is_named(name) for name in ("DATABASE_URL", "CASSANDRA_CONTACT_POINTS")):
-        return []
-    with _take_turns(stack):
-        due = [step for step in DEMO_STEPS if is_due(stack, step)]
-        for step in due:
-            child = _start_step(stack, step)
-            _finish_step(stack, step, child.wait())
-    return [step.says for step in due]
+def is_elsewhere() -> bool:
+    """Whether Postgres or Cassandra is a named one, of whose past nothing is known here."""
+    return is_named("DATABASE_URL") or is_named("CASSANDRA_CONTACT_POINTS")
 
 
 def is_due(stack: Stack, step: Step) -> bool:
     """Whether its inputs changed since it was done; of servers elsewhere nothing is remembered."""
-    if any(is_named(name) for name in ("DATABASE_URL", "CASSANDRA_CONTACT_POINTS")):
+    if is_elsewhere():
         return True
     stamp = _path_of_stamp(stack, step)
     return not stamp.exists() or stamp.read_text() != compute_stamp(stack, step)

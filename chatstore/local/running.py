@@ -76,17 +76,12 @@ def start_everything(stack: Stack) -> None:
     say("Starting Cassandra, Postgres and Valkey")
     started = start_servers(stack)
     say(f"  started: {', '.join(started) or 'nothing, all were running'}")
-    tell_prepared(prepare_schemas(stack))
-    tell_prepared(prepare_demo(stack))
+    prepare_schemas(stack, tell=say)
+    prepare_demo(stack, tell=say)
     for launch in launches:
         start_process(stack, launch)
     wait_until_ready(stack, describe_web(stack))
     web.check_page(stack, host=read_web_host())
-
-
-def tell_prepared(done: Sequence[str]) -> None:
-    if done:
-        say(f"  prepared: {', '.join(done)}")
 
 
 def describe_web(stack: Stack) -> Server:
