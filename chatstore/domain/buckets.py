@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from chatstore.domain.snowflakes import EPOCH_MS, TIME_SHIFT, time_of
+from chatstore.domain.snowflakes import EPOCH_MS, MAX_ID, MIN_ID, TIME_SHIFT, time_of
 
 BUCKET_MS = 864_000_000
 """Ten days. Discord's own choice: large enough to keep a partition under 100 MB."""
@@ -26,15 +26,17 @@ def bucket_at(ms: int) -> int:
 
 
 def bucket_ids(bucket: int) -> tuple[int, int]:
-    """The first and the last id that a bucket can hold, both inclusive."""
+    """The first and the last id that a bucket can hold, both inclusive.
+
+    The oldest and the newest bucket end where 64 bits do.
+    """
     first = bucket * _IDS_PER_BUCKET
-    return first, first + _IDS_PER_BUCKET - 1
+    return max(first, MIN_ID), min(first + _IDS_PER_BUCKET - 1, MAX_ID)
 
 
 def bucket_window(bucket: int) -> tuple[dt.datetime, dt.datetime]:
     """The UTC moments at which a bucket's window begins (inclusive) and ends (exclusive)."""
-    first, last = bucket_ids(bucket)
-    return time_of(first), time_of(last + 1)
+    return time_of(bucket * _IDS_PER_BUCKET), time_of((bucket + 1) * _IDS_PER_BUCKET)
 
 
 def is_sealed(bucket: int, *, now_ms: int) -> bool:

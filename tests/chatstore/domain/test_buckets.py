@@ -51,3 +51,8 @@ def test_the_last_moment_before_2015_belongs_to_bucket_minus_one() -> None:
 def test_a_bucket_is_sealed_once_its_window_ended_over_an_hour_ago(bucket: int, after_end: int) -> None:
     ends_ms = EPOCH_MS + (bucket + 1) * BUCKET_MS
     assert is_sealed(bucket, now_ms=ends_ms + after_end) == (after_end > SEAL_AFTER_MS)
+
+
+def test_the_outermost_buckets_end_where_64_bits_do() -> None:
+    assert bucket_ids(bucket_of(MIN_ID))[0] == MIN_ID
+    assert bucket_ids(bucket_of(MAX_ID))[1] == MAX_ID

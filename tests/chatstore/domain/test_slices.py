@@ -42,7 +42,7 @@ def test_gaps_are_filled_with_not_known_and_rows_stay(
 ) -> None:
     ledger = sorted(rows.items(), reverse=True)
     filled = fill_gaps(ledger, oldest=oldest, newest=newest)
-    expected = {bucket: UNKNOWN for bucket in range(oldest, newest + 1)} | rows
+    expected = dict.fromkeys(range(oldest, newest + 1), UNKNOWN) | rows
     assert filled == sorted(expected.items(), key=lambda row: row[0], reverse=True)
 
 

@@ -69,7 +69,8 @@ def test_an_id_is_read_from_a_number_and_from_text(value: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", ["", " ", "abc", "1.5", "--1", "1-", "٣", "1" * 25, None, True, 1.0, [], 2**63, str(-(2**63) - 1)]
+    "wrong",
+    ["", " ", "abc", "1.5", "--1", "1-", "٣", "1" * 25, None, True, 1.0, [], 2**63, str(-(2**63) - 1)],
 )
 def test_what_is_no_id_is_refused(wrong: object) -> None:
     with pytest.raises(BadInput, match="is not an id"):

@@ -1,0 +1,156 @@
+"""The driver's only speaker: pages, windows, batches, traces, forks, and errors of our own."""
+
+import copy
+import multiprocessing
+import os
+import socket
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+
+import pytest
+from cassandra import InvalidRequest
+from django.conf import settings
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.messages import Message
+from chatstore.store import cassandra, messages
+from tests.chatstore.arranging import VICTOR, delete_rows, fresh_id
+
+INSERT = "INSERT INTO pins (channel_id, message_id) VALUES (?, ?)"
+SELECT = "SELECT message_id FROM pins WHERE channel_id = ?"
+SELECT_ONE = "SELECT message_id FROM pins WHERE channel_id = ? AND message_id = ?"
+
+
+def write_pins(channel_id: int, count: int) -> None:
+    cassandra.execute_batches(INSERT, [[(channel_id, number) for number in range(count)]])
+
+
+def test_rows_are_tuples_of_all_pages() -> None:
+    channel_id = fresh_id()
+    write_pins(channel_id, 25)
+    rows = cassandra.execute(SELECT, (channel_id,), fetch_size=10)
+    assert rows == [(number,) for number in range(24, -1, -1)]
+
+
+def test_pages_are_handed_out_one_by_one() -> None:
+    channel_id = fresh_id()
+    write_pins(channel_id, 25)
+    pages = list(cassandra.iterate(SELECT, (channel_id,), fetch_size=10))
+    assert [len(page) for page in pages] == [10, 10, 5]
+    assert [row[0] for page in pages for row in page] == list(range(24, -1, -1))
+
+
+def test_an_empty_read_is_one_empty_page() -> None:
+    assert list(cassandra.iterate(SELECT, (fresh_id(),))) == [[]]
+
+
+@pytest.mark.parametrize("window", [1, 7, 100])
+def test_a_window_gives_its_answers_in_the_order_of_the_jobs(window: int) -> None:
+    channel_id = fresh_id()
+    write_pins(channel_id, 40)
+    jobs = ((SELECT_ONE, (channel_id, number)) for number in range(50))
+    answers = list(cassandra.execute_window(jobs, window=window))
+    assert answers == [[(number,)] for number in range(40)] + [[]] * 10
+
+
+def test_a_wrong_statement_is_a_bug_and_leaves_as_it_came() -> None:
+    with pytest.raises(InvalidRequest):
+        cassandra.execute("SELECT nothing FROM pins WHERE channel_id = 1")
+
+
+def test_batches_are_paced_before_they_are_sent_and_counted() -> None:
+    channel_id = fresh_id()
+    paced: list[int] = []
+
+    def pace(size: int) -> None:
+        already = cassandra.execute(SELECT, (channel_id,))
+        assert len(already) <= sum(paced)
+        paced.append(size)
+
+    groups = ([(channel_id, first + number) for number in range(10)] for first in range(0, 50, 10))
+    assert cassandra.execute_batches(INSERT, groups, window=2, pace=pace) == 50
+    assert paced == [10] * 5
+    assert len(cassandra.execute(SELECT, (channel_id,))) == 50
+
+
+def test_a_trace_tells_what_every_replica_scanned() -> None:
+    channel_id = fresh_id()
+    ids = range(1000)
+    written = [Message(channel_id, one, VICTOR) for one in ids]
+    messages.insert_messages(written, stamp_us=1)
+    delete_rows(channel_id, ids[100:400])
+    cql = "SELECT message_id FROM messages WHERE channel_id = ? AND bucket = 0"
+    whole = cassandra.execute_traced(cql, (channel_id,), consistency=cassandra.ALL)
+    assert len(whole.rows) == 700
+    assert set(whole.per_replica) == {host for host, _, _ in cassandra.hosts()}
+    assert set(whole.per_replica.values()) == {(700, 300)}
+    assert (whole.live, whole.tombstones) == (700, 300)
+    assert whole.milliseconds > 0
+    paged = cassandra.execute_traced(cql, (channel_id,), fetch_size=100)
+    assert (len(paged.rows), paged.tombstones) == (700, 300)
+
+
+def test_of_two_lines_of_one_replica_the_larger_counts() -> None:
+    seen = cassandra.parse_trace(
+        [
+            ("127.0.0.1", "Read 50 live rows and 3 tombstone cells"),
+            ("127.0.0.2", "Read 50 live rows and 1500 tombstone cells (see tombstone_warn_threshold)"),
+            ("127.0.0.1", "Read 51 live rows and 0 tombstone cells"),
+            ("127.0.0.1", "Merging memtable contents"),
+        ]
+    )
+    assert seen == {"127.0.0.1": (51, 3), "127.0.0.2": (50, 1500)}
+
+
+def _read_in_child(pipe: Connection, channel_id: int) -> None:
+    pipe.send((os.getpid(), cassandra.execute(SELECT, (channel_id,))))
+    cassandra.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_forked_process_makes_a_session_of_its_own() -> None:
+    channel_id = fresh_id()
+    write_pins(channel_id, 3)
+    here, there = multiprocessing.Pipe()
+    child = multiprocessing.get_context("fork").Process(target=_read_in_child, args=(there, channel_id))
+    child.start()
+    assert here.poll(30), "the child hangs"
+    pid, rows = here.recv()
+    child.join(30)
+    assert child.exitcode == 0
+    assert pid != os.getpid()
+    assert rows == [(2,), (1,), (0,)]
+    assert len(cassandra.execute(SELECT, (channel_id,))) == 3
+
+
+@pytest.fixture
+def _nobody_home() -> Iterator[None]:
+    """This process's session leads to a port on which nobody listens."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    kept = settings.CASSANDRA
+    settings.CASSANDRA = copy.copy(kept) | {"port": port}
+    cassandra.close()
+    yield
+    settings.CASSANDRA = kept
+    cassandra.close()
+
+
+@pytest.mark.usefixtures("_nobody_home")
+def test_servers_that_do_not_answer_are_the_store_being_unavailable() -> None:
+    with pytest.raises(StoreUnavailable, match="No Cassandra node answers"):
+        messages.read_message(1, 2)
+
+
+def test_a_session_that_was_closed_is_made_again() -> None:
+    channel_id = fresh_id()
+    write_pins(channel_id, 1)
+    cassandra.close()
+    assert cassandra.execute(SELECT, (channel_id,)) == [(0,)]
+
+
+def test_a_limit_of_the_caller_is_told_from_an_outage() -> None:
+    pending = cassandra.submit("SELECT count(*) FROM messages", timeout=0.001)
+    with pytest.raises(cassandra.DeadlinePassed):
+        pending.rows()

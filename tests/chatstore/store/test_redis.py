@@ -1,0 +1,26 @@
+"""The client of Redis: texts, one per process, errors of our own."""
+
+import secrets
+import socket
+
+import pytest
+import redis
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.store.redis import Client, redis_client
+
+
+def test_what_is_set_comes_back_as_text() -> None:
+    key = f"test:{secrets.token_hex(8)}"
+    redis_client().set(key, "é", ex=60)
+    assert redis_client().get(key) == "é"
+    assert redis_client() is redis_client()
+
+
+def test_a_server_that_does_not_answer_is_the_store_being_unavailable() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    pool = redis.ConnectionPool(host="127.0.0.1", port=port)
+    with pytest.raises(StoreUnavailable, match="Redis can't be used: ConnectionError"):
+        Client(connection_pool=pool).get("x")
