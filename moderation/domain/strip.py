@@ -18,8 +18,8 @@ HEIGHT = 56
 LABELS = 18
 """Pixels of the bars' field and of the line of dates below it."""
 
-_PLEASANT_WIDTH = 880
-_NARROWEST, _WIDEST = 8, 30
+_PLEASANT_WIDTH = 836
+_NARROWEST, _WIDEST = 7, 30
 _GAP_BARS = 3
 _LONGEST_SILENCE = 18
 """Six months without a bucket are drawn as a break: an import of 2009 must not push today off the page."""

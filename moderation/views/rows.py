@@ -19,6 +19,9 @@ RUN_SECONDS = 420
 TONES = 8
 """Colours of avatars; the stylesheet has as many."""
 
+_SCATTER = 0x9E3779B97F4A7C15
+"""2^64 over the golden ratio: neighbouring ids land far apart (Knuth's multiplicative hash)."""
+
 QUOTE_CHARACTERS = 140
 
 _SYSTEM_WORDS = {
@@ -53,8 +56,8 @@ class Writer:
 
     @property
     def tone(self) -> int:
-        """A colour that is the same on every page; the low bits of an id say nothing of its time."""
-        return (self.user_id >> 3 ^ self.user_id >> 22) % TONES
+        """A colour that is the same on every page: the id, scattered, since its low bits are mostly 0."""
+        return (self.user_id * _SCATTER >> 40) % TONES
 
 
 @dataclass(frozen=True, slots=True)

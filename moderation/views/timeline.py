@@ -38,6 +38,7 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
         "neighbours": neighbouring_channels(request.user, channel),
         "strip": map_channel(channel.pk, here=here),
         "notice": notice,
+        "at_newest": position == Position(),
         "at": request.GET.get("at", ""),
         "today": timezone.now().date(),
         "may_purge": request.user.has_perm("moderation.add_purge"),
