@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, connection, models, transaction
+from django.db import Error, connection, models, transaction
 from django.db.models import F, Q
 
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
@@ -30,6 +30,9 @@ from moderation.domain.states import (
 from moderation.models import Purge, Step
 
 RUNNABLE = (PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING)
+
+ASLEEP_SECONDS = 5
+"""How long a transaction that holds a purge or a step may hear nothing from its worker."""
 
 
 class LostStep(Exception):
@@ -53,14 +56,32 @@ def job_of(purge_id: int) -> str:
     return f"purge:{purge_id}"
 
 
+@contextmanager
+def brief_transaction() -> Iterator[None]:
+    """A transaction that Postgres ends when its worker falls asleep in it.
+
+    A worker that is stopped, or whose machine has gone without a word, would otherwise keep
+    the rows it locked, and nobody could take its steps over.
+    """
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL idle_in_transaction_session_timeout = '{ASLEEP_SECONDS}s'")
+        yield
+
+
+def lock_purge(purge_id: int) -> Purge:
+    """The purge, its row held for the transaction; rows that refer to it may be added meanwhile."""
+    return Purge.objects.select_for_update(no_key=True).get(id=purge_id)
+
+
 def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
     """Claims the next step that is due and nobody's, with its channel; None when there is none.
 
     Raises `ChannelBusy`. A step that was left before *stamped* starts from the beginning;
     one that was left later goes on where it stood, with what was stored at *stamped*.
     """
-    with transaction.atomic():
-        purge = Purge.objects.select_for_update().get(id=purge_id)
+    with brief_transaction():
+        purge = lock_purge(purge_id)
         due = _due_steps(purge_id)
         if purge.state == PurgeState.CANCELLING:
             # What was stamped goes forward to the end, since its deletes may be out already.
@@ -107,7 +128,7 @@ def move_step(step: Step, to: StepState, **stored: Any) -> None:
 
     Raises `LostStep`. Up to *stamped* the purge must still be running as well.
     """
-    with transaction.atomic():
+    with brief_transaction():
         if step.state in BEFORE_STAMPED:
             check_still_running(step.purge_id)
         moved = Step.objects.filter(
@@ -122,8 +143,17 @@ def move_step(step: Step, to: StepState, **stored: Any) -> None:
 
 def check_still_running(purge_id: int) -> None:
     """Holds the purge's row for the transaction; raises `LostStep` unless it is running."""
-    if Purge.objects.select_for_update().get(id=purge_id).state != PurgeState.RUNNING:
+    if lock_purge(purge_id).state != PurgeState.RUNNING:
         raise LostStep(f"purge {purge_id} no longer runs")
+
+
+def check_still_mine(step: Step) -> None:
+    """Holds the step's row for the transaction; raises `LostStep` when somebody else has claimed it."""
+    mine = Step.objects.select_for_update().filter(
+        purge_id=step.purge_id, ordinal=step.ordinal, token=step.token, state=step.state
+    )
+    if mine.values_list("ordinal").first() is None:
+        raise LostStep(f"step {step.ordinal} of purge {step.purge_id}")
 
 
 def put_back(step: Step, *, due_in: float, reason: str) -> None:
@@ -172,7 +202,7 @@ def _renew_until(token: uuid.UUID, stop: threading.Event) -> None:
                 Step.objects.filter(token=token).exclude(state__in=FINAL_STEPS).update(
                     lease_until=_lease_end()
                 )
-            except DatabaseError:
+            except Error:
                 # Postgres is away for a moment; the lease runs on, and the next round tries again.
                 connection.close()
     finally:

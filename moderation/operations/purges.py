@@ -13,7 +13,7 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access import channel_for, purge_for, require
 from moderation.operations.audit import record_act, save_with_next_id
-from moderation.operations.claims import ClockTimestamp
+from moderation.operations.claims import ClockTimestamp, brief_transaction, lock_purge
 from moderation.operations.sums import sum_of
 
 PREVIEW_LIFE = dt.timedelta(hours=24)
@@ -50,9 +50,9 @@ def confirm_purge(purge_id: int, *, moderator: User, reason: str, digest: bytes)
         raise BadInput("A reason is needed: it is what others will read about this removal.")
     if len(reason) > REASON_AT_MOST:
         raise BadInput(f"The reason is longer than {REASON_AT_MOST:,} characters.")
-    with transaction.atomic():
+    with brief_transaction():
         purge_for(moderator, purge_id)
-        purge = Purge.objects.select_for_update().get(id=purge_id)
+        purge = lock_purge(purge_id)
         if purge.digest is None or bytes(purge.digest) != digest:
             raise BadInput("What was confirmed is not what was previewed. Look at the preview again.")
         if purge.confirmed_at is not None:
@@ -83,9 +83,9 @@ def cancel_purge(purge_id: int, *, moderator: User) -> Purge:
     Raises `BadInput` when there is nothing to cancel. Whoever calls it enqueues a run, which settles it.
     """
     require(moderator, "moderation.add_purge")
-    with transaction.atomic():
+    with brief_transaction():
         purge_for(moderator, purge_id)
-        purge = Purge.objects.select_for_update().get(id=purge_id)
+        purge = lock_purge(purge_id)
         if purge.state in (PurgeState.CANCELLING, PurgeState.CANCELLED):
             return purge
         if purge.state not in (PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING):

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from heapq import merge
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import DurationField, Q, Value
 
 from chatstore.domain.buckets import is_sealed
+from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
 from chatstore.domain.snowflakes import first_id_at, ms_of
 from chatstore.operations.clock import postgres_now_us
 from chatstore.store import ledger, scans
@@ -26,10 +26,14 @@ from moderation.domain.planner import RECENT_MS, BucketSplit, plan_bucket
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import ManifestBucket, Purge, Step
-from moderation.operations.claims import ClockTimestamp
+from moderation.operations.claims import ClockTimestamp, brief_transaction, lock_purge
 
 SCAN_LEASE = dt.timedelta(seconds=60)
 """Renewed with every bucket; a scan that says nothing for so long is started again by another worker."""
+
+
+SCAN_RETRY = dt.timedelta(seconds=5)
+"""After the store was unavailable."""
 
 
 class LostScan(Exception):
@@ -51,21 +55,12 @@ class ScannedBucket:
 def scan_purge(purge_id: int) -> None:
     """Scans and freezes: *scanning* → *ready* or *nothing_matched*; a scan that another worker does is his.
 
-    Raises `StoreUnavailable`; the scan is taken up again when its lease is over.
+    Raises `StoreUnavailable`; the scan is taken up again a few seconds later.
     """
     token = uuid.uuid4()
-    claimed = Purge.objects.filter(
-        Q(scan_lease_until__isnull=True) | Q(scan_lease_until__lt=ClockTimestamp()),
-        id=purge_id,
-        state=PurgeState.SCANNING,
-    ).update(scan_token=token, scan_lease_until=_lease_end(), scanned=0, manifest=0)
-    if claimed != 1:
+    if not _claim_scan(purge_id, token):
         return
-    purge = Purge.objects.get(id=purge_id)
-    with transaction.atomic():
-        purge.steps.all().delete()
-        purge.manifest_buckets.all().delete()
-    selection = Selection.from_json(purge.selection)
+    selection = Selection.from_json(Purge.objects.get(id=purge_id).selection)
     try:
         ordinal = 0
         for scanned in _scan_buckets(selection):
@@ -73,6 +68,27 @@ def scan_purge(purge_id: int) -> None:
         _freeze_manifest(purge_id, token)
     except LostScan:
         return
+    except (StoreUnavailable, TooManyTombstones) as unavailable:
+        Purge.objects.filter(id=purge_id, scan_token=token).update(
+            scan_lease_until=ClockTimestamp() + Value(SCAN_RETRY, output_field=DurationField()),
+            wait_reason=str(unavailable),
+        )
+        raise
+
+
+def _claim_scan(purge_id: int, token: uuid.UUID) -> bool:
+    """Takes the scan, and with it away what an earlier one left: in one transaction, or a scanner
+    that fell asleep between the two would take away what others have frozen and confirmed."""
+    with brief_transaction():
+        claimed = Purge.objects.filter(
+            Q(scan_lease_until__isnull=True) | Q(scan_lease_until__lt=ClockTimestamp()),
+            id=purge_id,
+            state=PurgeState.SCANNING,
+        ).update(scan_token=token, scan_lease_until=_lease_end(), scanned=0, manifest=0, wait_reason="")
+        if claimed:
+            Step.objects.filter(purge_id=purge_id).delete()
+            ManifestBucket.objects.filter(purge_id=purge_id).delete()
+    return claimed == 1
 
 
 def _scan_buckets(selection: Selection) -> Iterator[ScannedBucket]:
@@ -118,8 +134,8 @@ def _freeze_bucket(
 ) -> int:
     split = scanned.split
     going = list(merge(split.rows, split.spans, split.later))
-    with transaction.atomic():
-        purge = Purge.objects.select_for_update().get(id=purge_id)
+    with brief_transaction():
+        purge = lock_purge(purge_id)
         if purge.scan_token != token or purge.state != PurgeState.SCANNING:
             raise LostScan
         Purge.objects.filter(id=purge_id).update(

@@ -13,7 +13,13 @@ from chatstore.operations.clock import postgres_now_us
 from moderation.domain.states import BEFORE_STAMPED, FINAL_STEPS, PurgeState, StepState
 from moderation.models import Purge
 from moderation.operations.audit import record_act
-from moderation.operations.claims import RUNNABLE, ClockTimestamp, release_idle_channels
+from moderation.operations.claims import (
+    RUNNABLE,
+    ClockTimestamp,
+    brief_transaction,
+    lock_purge,
+    release_idle_channels,
+)
 from moderation.operations.sums import sum_of
 
 logger = logging.getLogger(__name__)
@@ -27,8 +33,8 @@ def settle_purge(purge_id: int, *, busy_with: str = "") -> Purge:
 
     busy_with: the job that holds a channel this purge wants.
     """
-    with transaction.atomic():
-        purge = Purge.objects.select_for_update().get(id=purge_id)
+    with brief_transaction():
+        purge = lock_purge(purge_id)
         if purge.state == PurgeState.CANCELLING:
             _settle_cancelled(purge)
         elif purge.state in RUNNABLE:
