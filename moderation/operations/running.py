@@ -12,15 +12,16 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from django.conf import settings
+from django.db import Error
 
-from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
+from chatstore.domain.errors import StoreUnavailable, TooManyTombstones, WriteRefused
 from chatstore.domain.snowflakes import ms_of
 from chatstore.models import BucketStamp
-from chatstore.operations.clock import check_clock, postgres_now_us
+from chatstore.operations.clock import postgres_now_us
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import StepKind, StepState
 from moderation.models import Purge, Step
@@ -43,10 +44,16 @@ PIPELINE = 8
 """Steps of one worker that may wait for the disk at once."""
 
 PATIENCE_SECONDS = 15.0
-"""How long a worker waits beside a purge that has something to do soon; longer waits are beat's."""
+"""How long a worker waits, in all, beside a purge that gets no further; longer waits are beat's.
+
+A worker that waited for ever could be the one that the holder of the channel needs.
+"""
 
 RETRY_SECONDS = 5.0
-"""After the store was unavailable."""
+"""After the store was unavailable, or this process's clock was off."""
+
+PUZZLED_RETRY_SECONDS = 60.0
+"""After an error that nobody foresaw: often it comes again, and each one is logged at length."""
 
 
 @dataclass(slots=True)
@@ -57,18 +64,25 @@ class Run:
     token: uuid.UUID = field(default_factory=uuid.uuid4)
     pace: Pace = field(default_factory=lambda: Pace(settings.PURGE_STATEMENTS_PER_SECOND))
     on_the_way: deque[tuple[Step, Kept]] = field(default_factory=deque)
+    counted: int = 0
 
 
 def run_purge(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS) -> Purge:
-    """Works on a confirmed purge until nothing is left to do now; returns it as it stands then."""
-    check_clock()
+    """Works on a confirmed purge until nothing is left to do now; returns it as it stands then.
+
+    patience_seconds: what it may wait, in all, between two steps that get to their end.
+    """
     run = Run(purge_id)
+    waits_since = time.monotonic()
     with renewed_leases(run.token):
         while True:
+            counted = run.counted
             busy_with = _work(run)
+            if run.counted > counted:
+                waits_since = time.monotonic()
             purge = settle_purge(purge_id, busy_with=busy_with)
             pause = seconds_until_due(purge)
-            if pause is None or pause > patience_seconds:
+            if pause is None or time.monotonic() + pause > waits_since + patience_seconds:
                 return purge
             time.sleep(max(0.1, pause))
 
@@ -91,7 +105,7 @@ def _work(run: Run) -> str:
 def _begin(run: Run, step: Step) -> None:
     with _outcomes(run, step):
         if step.state != StepState.PENDING:
-            finish_step(step, pace=run.pace)
+            _finish(run, step)
             return
         wait = _seconds_until_quiet(step)
         if wait > 0:
@@ -109,17 +123,20 @@ def _end(run: Run) -> None:
     with _outcomes(run, step):
         time.sleep(max(0.0, (on_disk_at_us(step) - postgres_now_us()) / 1_000_000))
         stamp_step(step, kept)
-        finish_step(step, pace=run.pace)
+        _finish(run, step)
+
+
+def _finish(run: Run, step: Step) -> None:
+    finish_step(step, pace=run.pace)
+    run.counted += 1
 
 
 @contextmanager
 def _outcomes(run: Run, step: Step) -> Iterator[None]:
     """What an error means for the step is decided by its class alone."""
     try:
-        yield
-    except PlanRejected as rejected:
-        with suppress(LostStep):
-            fail_step(step, str(rejected))
+        with _failing(step):
+            yield
     except LostStep:
         # Taken over, or the purge was cancelled: then nobody may be left holding the step.
         logger.info("step %s of purge %s is no longer ours", step.ordinal, step.purge_id)
@@ -127,6 +144,23 @@ def _outcomes(run: Run, step: Step) -> Iterator[None]:
     except (StoreUnavailable, TooManyTombstones) as unavailable:
         run.pace.halve()
         put_back(step, due_in=RETRY_SECONDS, reason=str(unavailable))
+    except WriteRefused as refused:
+        put_back(step, due_in=RETRY_SECONDS, reason=str(refused))
+    except Error:
+        # Postgres is away or has ended the move: nothing can be put back, and the lease runs out.
+        raise
+    except Exception as error:
+        logger.exception("step %s of purge %s stopped", step.ordinal, step.purge_id)
+        reason = f"something went wrong ({type(error).__name__}); it is logged, and tried again each minute"
+        put_back(step, due_in=PUZZLED_RETRY_SECONDS, reason=reason)
+
+
+@contextmanager
+def _failing(step: Step) -> Iterator[None]:
+    try:
+        yield
+    except PlanRejected as rejected:
+        fail_step(step, str(rejected))
 
 
 def _is_on_disk(step: Step) -> bool:

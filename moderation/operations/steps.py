@@ -24,14 +24,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db import transaction
 
 from chatstore.domain.buckets import is_sealed
 from chatstore.domain.errors import ChatstoreError
 from chatstore.domain.live import live_from_read
 from chatstore.domain.messages import VALUE_COLUMNS
 from chatstore.domain.snowflakes import first_id_at
-from chatstore.operations.clock import postgres_now_us
+from chatstore.operations.clock import check_clock, postgres_now_us
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import figures, ledger, scans
 from moderation.domain.packing import pack_ids, unpack_ids
@@ -39,7 +38,12 @@ from moderation.domain.planner import RECENT_MS, Way, plan_spans
 from moderation.domain.states import StepKind, StepState
 from moderation.models import Step
 from moderation.operations.audit import record_act
-from moderation.operations.claims import check_still_running, move_step
+from moderation.operations.claims import (
+    brief_transaction,
+    check_still_mine,
+    check_still_running,
+    move_step,
+)
 from moderation.store import deletes
 from moderation.store.pace import Pace
 from moderation.store.quarantine import Place, kept_writetimes, quarantine_bucket, quarantine_rows
@@ -79,9 +83,10 @@ class LastLook:
 
 
 def quarantine_step(step: Step) -> Kept:
-    """*pending* → *quarantined*. Raises `PlanRejected`, `LostStep`, `StoreUnavailable`."""
+    """*pending* → *quarantined*. Raises `PlanRejected`, `WriteRefused`, `LostStep`, `StoreUnavailable`."""
+    check_clock()
     _check_columns()
-    with transaction.atomic():
+    with brief_transaction():
         check_still_running(step.purge_id)
         stamp = issue_stamp(step.channel_id, step.bucket)
         move_step(step, StepState.QUARANTINING, read_stamp=stamp)
@@ -101,7 +106,12 @@ def on_disk_at_us(step: Step) -> int:
 
 
 def stamp_step(step: Step, kept: Kept) -> None:
-    """*quarantined* → *stamped*: what will be deleted, in one write, never computed again."""
+    """*quarantined* → *stamped*: what will be deleted, in one write, never computed again.
+
+    Raises what `quarantine_step` raises: a column may have come since the rows were kept.
+    """
+    check_clock()
+    _check_columns()
     in_spans = step.kind != StepKind.ROWS
     move_step(
         step,
@@ -126,15 +136,15 @@ def finish_step(step: Step, *, pace: Pace) -> None:
         look = _verify(step, pace)
         if step.state == StepState.DELETED:
             move_step(step, StepState.VERIFIED, failed_ids=pack_ids(look.remaining))
+        _close(step, look)
         if step.state == StepState.VERIFIED:
-            _close(step, look)
             move_step(step, StepState.CLOSED)
-        _count(step)
+        _count(step, look.remaining)
 
 
 def fail_step(step: Step, reason: str) -> None:
     """A step before *stamped* that must not run: none of its messages was deleted."""
-    with transaction.atomic():
+    with brief_transaction():
         check_still_running(step.purge_id)
         move_step(
             step,
@@ -166,7 +176,7 @@ def _place(step: Step, attempt: int) -> Place:
 def _stored(stamp: int | None) -> int:
     """A stamp that the step's state promises; its absence is a broken row, never a zero."""
     if stamp is None:
-        raise PlanRejected("the step has no stamp stored although its state says so")
+        raise ValueError("the step has no stamp stored although its state says so")
     return stamp
 
 
@@ -223,8 +233,14 @@ def _verify(step: Step, pace: Pace) -> LastLook:
         if not look.remaining:
             break
         # Written or edited since the read: kept under an attempt of its own, then deleted by row.
-        attempt = issue_stamp(step.channel_id, step.bucket)
+        with brief_transaction():
+            check_still_mine(step)
+            attempt = issue_stamp(step.channel_id, step.bucket)
         seen = quarantine_rows(_place(step, attempt), look.remaining)
+        # Asked after the reading: had the step been taken over and counted before it, these
+        # could be rows that an undo put back. What is taken over from here on was read in time.
+        with brief_transaction():
+            check_still_mine(step)
         deletes.delete_rows(step.channel_id, step.bucket, [[(row[0], row[1]) for row in seen]], pace=pace)
         look = _look(step, ids)
     return look
@@ -265,13 +281,14 @@ def _close(step: Step, look: LastLook) -> None:
     )
 
 
-def _count(step: Step) -> None:
-    failed = unpack_ids(step.failed_ids)
+def _count(step: Step, failed: Sequence[int]) -> None:
+    """failed: what this worker's own last look still found; an earlier worker's may be outdated."""
     gone = frozenset(unpack_ids(step.gone_ids)).difference(failed)
-    with transaction.atomic():
+    with brief_transaction():
         move_step(
             step,
             StepState.COUNTED,
+            failed_ids=pack_ids(failed),
             deleted=step.count - len(gone) - len(failed),
             already_gone=len(gone),
             failed=len(failed),

@@ -1,0 +1,177 @@
+"""A worker that was given up for lost wakes up, or leaves something behind that nobody foresaw."""
+
+import time
+import uuid
+
+import pytest
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.messages import Message
+from chatstore.models import Channel
+from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.stamps import issue_stamp
+from chatstore.store import messages
+from moderation.domain.packing import pack_ids
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import AuditEntry, Purge, Step
+from moderation.operations.claims import LostStep, claim_step, move_step
+from moderation.operations.purges import cancel_purge
+from moderation.operations.queue import due_purges
+from moderation.operations.running import run_purge
+from moderation.operations.settling import settle_purge
+from moderation.operations.steps import finish_step, quarantine_step, stamp_step
+from moderation.operations.sums import sum_of
+from moderation.store.pace import Pace
+from tests.moderation.rooms import VICTOR, confirm, everything, ids_of, make_channel, old_ids, preview, write
+
+TAKEN_OVER_AT = (StepState.STAMPED, StepState.REWRITTEN, StepState.DELETED, StepState.VERIFIED)
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return make_channel()
+
+
+def claim(purge: Purge) -> Step:
+    step = claim_step(purge.id, token=uuid.uuid4())
+    assert step is not None
+    return step
+
+
+def take_to(step: Step, state: StepState) -> None:
+    """Takes a claimed step forward by hand, as a worker does that sends nothing any more."""
+    stamp_step(step, quarantine_step(step))
+    for after in TAKEN_OVER_AT[1 : TAKEN_OVER_AT.index(state) + 1]:
+        move_step(step, after)
+
+
+def let_lease_end(purge: Purge) -> None:
+    Step.objects.filter(purge_id=purge.id, lease_until__isnull=False).update(
+        lease_until="2020-01-01T00:00:00Z"
+    )
+
+
+@pytest.mark.parametrize("state", TAKEN_OVER_AT)
+def test_a_worker_that_wakes_up_late_removes_nothing_that_was_put_back(
+    mona: User, channel: Channel, state: StepState
+) -> None:
+    ids = old_ids(20)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+    asleep = claim(purge)
+    take_to(asleep, state)
+    let_lease_end(purge)
+    assert run_purge(purge.id).state == PurgeState.DONE
+    again = Message(channel_id=channel.id, message_id=ids[4], author_id=VICTOR, content="back again")
+    messages.insert_message(again, stamp_us=issue_stamp(channel.id, again.bucket))
+    with pytest.raises(LostStep):
+        finish_step(asleep, pace=Pace(1_000))
+    assert ids_of(channel, again.bucket) == [ids[4]]
+    assert sum_of(purge).deleted == 20
+    assert AuditEntry.objects.filter(purge=purge, act="step_counted").count() == 1
+
+
+def test_what_is_counted_is_what_the_worker_that_counts_has_seen(mona: User, channel: Channel) -> None:
+    ids = old_ids(20)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+    killed = claim(purge)
+    take_to(killed, StepState.DELETED)
+    move_step(killed, StepState.VERIFIED, failed_ids=pack_ids(ids[:3]))
+    let_lease_end(purge)
+    purge = run_purge(purge.id)
+    assert ids_of(channel, bucket_of(ids[0])) == []
+    assert (purge.state, sum_of(purge).deleted, sum_of(purge).failed) == (PurgeState.DONE, 20, 0)
+
+
+def test_a_step_that_stops_for_an_unforeseen_reason_says_so_and_holds_no_other_up(
+    mona: User, channel: Channel
+) -> None:
+    first, second = old_ids(30, buckets_ago=4), old_ids(30, buckets_ago=3)
+    write(channel, [*first, *second])
+    purge = confirm(mona, preview(mona, everything(channel)))
+    Step.objects.filter(purge_id=purge.id, ordinal=1).update(ids=b"not packed ids")
+    waiting = run_purge(purge.id, patience_seconds=0)
+    assert waiting.state == PurgeState.WAITING
+    assert "something went wrong" in waiting.wait_reason
+    assert ids_of(channel, bucket_of(first[0]), bucket_of(second[0])) == first
+    assert (sum_of(waiting).deleted, sum_of(waiting).left) == (30, 30)
+    assert holder_of(channel.id) is None
+    Step.objects.filter(purge_id=purge.id, ordinal=1).update(ids=pack_ids(first), due_at=None)
+    assert run_purge(purge.id).state == PurgeState.DONE
+
+
+def test_a_worker_does_not_wait_for_ever_for_a_channel(mona: User, channel: Channel) -> None:
+    """The holder of the channel may be a purge whose worker has gone, and this one all there is."""
+    write(channel, old_ids(20))
+    purge = confirm(mona, preview(mona, everything(channel)))
+    assert hold_channel(channel.id, job="purge:1")
+    began = time.monotonic()
+    waiting = run_purge(purge.id, patience_seconds=6)
+    assert 4 < time.monotonic() - began < 12
+    assert (waiting.state, sum_of(waiting).left) == (PurgeState.WAITING, 20)
+    release_channel(channel.id, job="purge:1")
+
+
+def test_a_worker_whose_clock_is_off_touches_nothing_and_the_purge_names_it(
+    mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = old_ids(20)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+    right = time.time_ns
+    with monkeypatch.context() as skewed:
+        skewed.setattr(time, "time_ns", lambda: right() + 9_000_000_000)
+        waiting = run_purge(purge.id, patience_seconds=0)
+    assert waiting.state == PurgeState.WAITING
+    assert "clock of process" in waiting.wait_reason
+    assert ids_of(channel, bucket_of(ids[0])) == ids
+    assert run_purge(purge.id, patience_seconds=15).state == PurgeState.DONE
+
+
+@pytest.mark.parametrize("lost_at", [None, StepState.STAMPED, StepState.DELETED])
+def test_a_cancelled_purge_settles_wherever_its_worker_was_lost(
+    mona: User, channel: Channel, lost_at: StepState | None
+) -> None:
+    first, second = old_ids(20, buckets_ago=4), old_ids(20, buckets_ago=3)
+    write(channel, [*first, *second])
+    purge = confirm(mona, preview(mona, everything(channel)))
+    lost = claim(purge)
+    if lost_at is not None:
+        take_to(lost, lost_at)
+    cancel_purge(purge.id, moderator=mona)
+    settle_purge(purge.id)
+    assert holder_of(channel.id) == f"purge:{purge.id}"
+    let_lease_end(purge)
+    assert purge.id in due_purges()
+    purge = run_purge(purge.id)
+    assert purge.state == PurgeState.CANCELLED
+    assert holder_of(channel.id) is None
+    gone = 0 if lost_at is None else 20
+    assert (sum_of(purge).deleted, sum_of(purge).left) == (gone, 40 - gone)
+    assert ids_of(channel, bucket_of(first[0]), bucket_of(second[0])) == [*first[gone:], *second]
+    with pytest.raises(LostStep):
+        finish_step(lost, pace=Pace(1_000)) if lost_at else quarantine_step(lost)
+
+
+def test_a_purge_cancelled_before_anybody_began_is_cancelled_whole(mona: User, channel: Channel) -> None:
+    ids = old_ids(20)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+    cancel_purge(purge.id, moderator=mona)
+    purge = run_purge(purge.id)
+    assert (purge.state, sum_of(purge).left) == (PurgeState.CANCELLED, 20)
+    assert ids_of(channel, bucket_of(ids[0])) == ids
+
+
+def test_a_purge_whose_worker_died_before_settling_it_is_still_finished(mona: User, channel: Channel) -> None:
+    write(channel, old_ids(20))
+    purge = confirm(mona, preview(mona, everything(channel)))
+    step = claim(purge)
+    take_to(step, StepState.STAMPED)
+    finish_step(step, pace=Pace(1_000))
+    assert holder_of(channel.id) == f"purge:{purge.id}"
+    assert purge.id in due_purges()
+    assert run_purge(purge.id).state == PurgeState.DONE
+    assert holder_of(channel.id) is None
