@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import FrameType
 
 from chatstore.local import web
@@ -107,14 +108,33 @@ def print_welcome(stack: Stack, *, seconds: float) -> None:
 
 
 def watch(stack: Stack) -> None:
-    """Returns never; raises Problem when one of the processes has died."""
+    """Returns never; raises Problem when one of the processes has died, Stopped when the
+    `make` that started us was told to stop."""
     names = [*web.NAMES, *(server.name for server in list_servers(stack))]
     processes = {name: find_process(stack, name) for name in names}
     while True:
         for name, process in processes.items():
             if process is None or is_dead(process):
                 raise tell_death(stack, name)
+        if is_make_interrupted(os.getppid()):
+            raise Stopped
         time.sleep(WATCH_SECONDS)
+
+
+def is_make_interrupted(pid: int) -> bool:
+    """Whether the process is a `make` that has had a SIGINT.
+
+    Ctrl-C reaches us too, but of a SIGINT that is sent to make alone we hear nothing: make
+    then waits in its handler, the signal blocked, for its children to end. On Linux that
+    mask can be read; elsewhere this is always False.
+    """
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+        status = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        blocked = int(status["SigBlk"], 16)
+    except (OSError, KeyError, ValueError):
+        return False
+    return status["Name"] == "make" and bool(blocked & 1 << signal.SIGINT - 1)
 
 
 def stop_everything(stack: Stack) -> None:

@@ -49,10 +49,10 @@ class Place:
     stack: Stack
     starters: list["subprocess.Popen[str]"] = field(default_factory=list)
 
-    def start(self, *, until: str = "Ctrl-C stops everything.") -> "subprocess.Popen[str]":
-        """Runs the starter until it prints a line that begins so."""
+    def start(self, *command: str) -> "subprocess.Popen[str]":
+        """Runs the starter, or what calls it, until it says that all is ready."""
         starter = subprocess.Popen(
-            [sys.executable, "-m", "chatstore.local", "run"],
+            command or [sys.executable, "-m", "chatstore.local", "run"],
             cwd=PROJECT_ROOT,
             env=self.environ,
             stdout=subprocess.PIPE,
@@ -61,7 +61,7 @@ class Place:
             start_new_session=True,
         )
         self.starters.append(starter)
-        wait_for_line(starter, until)
+        wait_for_line(starter, "Ctrl-C stops everything.")
         return starter
 
     def find(self, *names: str) -> dict[str, int]:
@@ -133,6 +133,16 @@ def test_ctrl_c_ends_everything_within_20_seconds(place: Place) -> None:
     assert time.monotonic() - began < 20
     assert starter.returncode == 0, err
     assert out.splitlines()[-1] == "All stopped; what was stored is there the next time."
+    assert not [process for process in family if process.is_running()]
+
+
+def test_a_sigint_to_make_alone_ends_everything_too(place: Place, tmp_path: Path) -> None:
+    makefile = tmp_path / "Makefile"
+    makefile.write_text(f"run:\n\t@{sys.executable} -m chatstore.local run\n")
+    make = place.start("make", "-f", str(makefile), "run")
+    family = list_family(place.find(*WEB, *STORES))
+    make.send_signal(signal.SIGINT)
+    make.communicate(timeout=30)
     assert not [process for process in family if process.is_running()]
 
 
