@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
+import logging
+from typing import Any
+
 from celery import shared_task
+from celery.contrib.django.task import DjangoTask
+from celery.result import AsyncResult
+from kombu.exceptions import OperationalError
 
 from moderation.operations import queue, running, scanning
 from moderation.operations.purges import expire_previews
 
+logger = logging.getLogger(__name__)
 
-@shared_task
+
+class Bell(DjangoTask):  # type: ignore[misc]
+    """A task that only tells workers of what stands in Postgres already.
+
+    Whoever rings has done his act, so a broker that is away is no error of his: it is
+    logged, and the next look of the scheduler after its return finds what is due.
+    """
+
+    abstract = True
+
+    def apply_async(self, *args: Any, **kwargs: Any) -> AsyncResult | None:
+        """Enqueues; None, after less than a second, when the broker does not answer."""
+        try:
+            return super().apply_async(*args, **kwargs)
+        except OperationalError as error:
+            logger.warning("nobody was told of %s yet, the broker is away: %s", self.name, error)
+            return None
+
+
+@app.task(base=Bell)
 def scan_purge(purge_id: int) -> None:
     """Scans a drafted purge."""
     scanning.scan_purge(purge_id)
 
 
-@shared_task
+@app.task(base=Bell)
 def run_purge(purge_id: int) -> None:
     """Works on a confirmed purge."""
     running.run_purge(purge_id)
 
 
-@shared_task
+@app.task
 def look_for_due_purges() -> None:
     """Enqueues what is due or stalled: Postgres is the queue, this is the bell."""
     expire_previews()

@@ -1,0 +1,47 @@
+"""The broker is only the bell: what was confirmed while it was away is done all the same."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from moderation.domain.states import PurgeState
+from moderation.operations.queue import due_purges
+from moderation.operations.running import run_purge
+from moderation.operations.sums import sum_of
+from tests.moderation.rooms import make_channel, old_ids, write
+
+
+def closed_port() -> int:
+    """A port of this machine on which nobody listens."""
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return int(asked.getsockname()[1])
+
+
+def test_a_purge_confirmed_while_the_broker_is_away_is_queued_and_found_later(mona: User) -> None:
+    channel = make_channel()
+    write(channel, old_ids(20))
+    command = (
+        "purge", f"--channel={channel.id}", "--everything", "--reason=a test",
+        f"--as={mona.username}", "--yes", "--detach", "--json",
+    )  # fmt: skip
+    told = subprocess.run(
+        [sys.executable, settings.BASE_DIR / "manage.py", *command],
+        env=os.environ | {"REDIS_URL": f"redis://127.0.0.1:{closed_port()}/0"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr
+    assert "the broker is away" in told.stderr
+    summary = json.loads(told.stdout)
+    assert (summary["state"], summary["left"]) == (PurgeState.QUEUED, 20)
+    assert int(summary["id"]) in due_purges()
+    purge = run_purge(int(summary["id"]))
+    assert (purge.state, sum_of(purge).deleted) == (PurgeState.DONE, 20)
