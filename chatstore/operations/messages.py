@@ -77,7 +77,7 @@ def post_message(
     if is_late:
         ledger.clear_live(channel_id, message.bucket)
     stamp = wall_clock_us()
-    _insist(lambda seconds: messages.insert_message(message, stamp_us=stamp, timeout=seconds))
+    insist(lambda seconds: messages.insert_message(message, stamp_us=stamp, timeout=seconds))
     if is_late:
         ledger.clear_live(channel_id, message.bucket)
     return message
@@ -96,7 +96,7 @@ def edit_message(
     moment = edited_at or dt.datetime.now(dt.UTC)
     stamp = _stamp_after(channel_id, message_id)
     values = {"content": content, "edited_at": moment}
-    _insist(
+    insist(
         lambda seconds: messages.update_columns(
             channel_id, message_id, values, stamp_us=stamp, timeout=seconds
         )
@@ -117,7 +117,7 @@ def withdraw_message(channel_id: int, message_id: int, *, actor: int) -> bool:
         raise Forbidden("only its author can withdraw a message")
     withdrawn.note_withdrawn(channel_id, message_id)
     stamp = _stamp_after(channel_id, message_id)
-    _insist(lambda seconds: messages.delete_row(channel_id, message_id, stamp_us=stamp, timeout=seconds))
+    insist(lambda seconds: messages.delete_row(channel_id, message_id, stamp_us=stamp, timeout=seconds))
     return message is not None
 
 
@@ -139,8 +139,8 @@ def _set_pinned(channel_id: int, message_id: int, *, actor: int, pinned: bool) -
         raise NotFound(f"there is no message {message_id} in this channel")
     stamp = _stamp_after(channel_id, message_id)
     note = pins.note_pin if pinned else pins.drop_pin
-    _insist(lambda seconds: note(channel_id, message_id, stamp_us=stamp, timeout=seconds))
-    _insist(
+    insist(lambda seconds: note(channel_id, message_id, stamp_us=stamp, timeout=seconds))
+    insist(
         lambda seconds: messages.update_columns(
             channel_id, message_id, {"pinned": pinned}, stamp_us=stamp, timeout=seconds
         )
@@ -158,7 +158,7 @@ def _stamp_after(channel_id: int, message_id: int) -> int:
     return now if newest is None else max(now, newest + 1)
 
 
-def _insist(write: Callable[[float], None]) -> None:
+def insist(write: Callable[[float], None]) -> None:
     """Try a write until it succeeds or four seconds have passed; the stamp stays the same.
 
     Must be called right after the stamp was taken.

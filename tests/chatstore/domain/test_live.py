@@ -11,9 +11,7 @@ SMALL = st.integers(-50, 50)
 @st.composite
 def lives(draw: st.DrawFn) -> Live:
     first, last = sorted((draw(SMALL), draw(SMALL)))
-    return draw(
-        st.sampled_from([UNKNOWN, NOTHING, Live(first, None, None), Live(first, last, last - first + 1)])
-    )
+    return draw(st.sampled_from([UNKNOWN, NOTHING, Live(first, None, None), Live(first, last, last - first + 1)]))
 
 
 def may_live(live: Live, message_id: int) -> bool:
@@ -56,9 +54,7 @@ def test_nothing_is_stored_as_an_interval_that_is_empty() -> None:
 
 
 @given(ids=st.sets(SMALL), settled_before=SMALL)
-def test_a_read_of_a_sealed_bucket_says_all_and_of_an_open_one_only_from(
-    ids: set[int], settled_before: int
-) -> None:
+def test_a_read_of_a_sealed_bucket_says_all_and_of_an_open_one_only_from(ids: set[int], settled_before: int) -> None:
     lowest, highest = min(ids, default=None), max(ids, default=None)
     sealed = live_from_read(lowest, highest, len(ids), sealed=True, settled_before=settled_before)
     assert sealed == (Live(lowest, highest, len(ids)) if ids else NOTHING)

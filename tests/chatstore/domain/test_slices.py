@@ -37,9 +37,7 @@ def test_buckets_outside_the_interval_are_not_asked() -> None:
     oldest=st.integers(-6, 6),
     newest=st.integers(-6, 6),
 )
-def test_gaps_are_filled_with_not_known_and_rows_stay(
-    rows: dict[int, Live], oldest: int, newest: int
-) -> None:
+def test_gaps_are_filled_with_not_known_and_rows_stay(rows: dict[int, Live], oldest: int, newest: int) -> None:
     ledger = sorted(rows.items(), reverse=True)
     filled = fill_gaps(ledger, oldest=oldest, newest=newest)
     expected = dict.fromkeys(range(oldest, newest + 1), UNKNOWN) | rows

@@ -4,11 +4,12 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from django.test import override_settings
 
 from chatstore.domain.buckets import bucket_ids, bucket_of
 from chatstore.domain.errors import TooManyTombstones
 from chatstore.domain.live import NOTHING, Live
-from chatstore.domain.messages import Page
+from chatstore.domain.messages import Message, Page
 from chatstore.domain.snowflakes import EPOCH_MS, MAX_ID, MIN_ID, first_id_at, time_of
 from chatstore.operations.clock import postgres_now_us
 from chatstore.store import cassandra, ledger, messages
@@ -16,6 +17,7 @@ from chatstore.store.reader import read_page, trace_newest_page
 from chatstore.store.search import Search
 from tests.chatstore.arranging import (
     DAY_MS,
+    VICTOR,
     delete_rows,
     fresh_id,
     ids_of,
@@ -227,3 +229,16 @@ def test_a_ruined_bucket_can_still_be_scanned(ruined: tuple[int, list[int]]) -> 
     channel_id, kept = ruined
     seen = [row for rows in messages.read_ids(channel_id, bucket_of(kept[0])) for row in rows]
     assert [message_id for message_id, _ in seen] == kept
+
+
+@override_settings(CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN=False)
+def test_where_others_write_too_a_bucket_without_a_row_is_asked() -> None:
+    created = now_ms() - 300 * DAY_MS
+    channel_id = first_id_at(created) + fresh_id() % (1 << 22)
+    ids = [first_id_at(now_ms() - days * DAY_MS) for days in (1, 90, 91, 250)]
+    others = [Message(channel_id, one, VICTOR) for one in ids]
+    messages.insert_messages(others, stamp_us=messages.posted_stamp)
+    assert ledger.read_ledger(channel_id) == []
+    assert read_page(channel_id, deadline_seconds=60).messages == others
+    assert read_page(channel_id, before=ids[0], deadline_seconds=60).messages == others[1:]
+    assert read_page(channel_id, after=ids[2], deadline_seconds=60).messages == others[:2]

@@ -73,9 +73,7 @@ def test_a_message_comes_back_as_it_went_in(data: st.DataObject) -> None:
 @given(data=st.data())
 def test_messages_come_back_from_batches_as_they_went_in(data: st.DataObject) -> None:
     channel_id = fresh_id()
-    drawn = data.draw(
-        st.lists(any_message(channel_id), max_size=8, unique_by=lambda message: message.message_id)
-    )
+    drawn = data.draw(st.lists(any_message(channel_id), max_size=8, unique_by=lambda message: message.message_id))
     assert messages.insert_messages(drawn, stamp_us=1) == len(drawn)
     found = []
     for bucket in {message.bucket for message in drawn}:
@@ -88,9 +86,7 @@ def test_messages_come_back_from_batches_as_they_went_in(data: st.DataObject) ->
 def test_only_columns_that_are_set_are_bound() -> None:
     message = Message(1, 2, 3)
     assert messages.to_values(message) == {"author_id": 3, "type": 0, "content": ""}
-    edited = Message(
-        1, 2, 3, "x", pinned=True, mentions=(4,), edited_at=dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
-    )
+    edited = Message(1, 2, 3, "x", pinned=True, mentions=(4,), edited_at=dt.datetime(2020, 1, 1, tzinfo=dt.UTC))
     assert sorted(messages.to_values(edited)) == [
         "author_id",
         "content",

@@ -38,10 +38,7 @@ def contents(draw: st.DrawFn) -> Content:
     ids = {bucket_ids(bucket)[0] + place: kind for bucket, place, kind in places}
     buckets = {bucket for bucket, _, _ in places}
     empty = draw(st.sets(BUCKETS, max_size=6)) - buckets
-    told = {
-        bucket: draw(st.sampled_from(["unset", "cleared", "from", "all"]))
-        for bucket in sorted(buckets | empty)
-    }
+    told = {bucket: draw(st.sampled_from(["unset", "cleared", "from", "all"])) for bucket in sorted(buckets | empty)}
     return Content(
         visible=sorted((one for one, kind in ids.items() if kind), reverse=True),
         hidden=sorted((one for one, kind in ids.items() if not kind), reverse=True),
@@ -102,9 +99,7 @@ def test_a_page_in_any_direction_is_a_slice_of_the_sorted_list(
     channel_id = write_content(content)
     known = content.visible + content.hidden
     cursors = st.sampled_from(known) if known else st.just(0)
-    cursor = data.draw(cursors | BUCKETS.map(lambda bucket: bucket_ids(bucket)[0])) + data.draw(
-        st.integers(-1, 1)
-    )
+    cursor = data.draw(cursors | BUCKETS.map(lambda bucket: bucket_ids(bucket)[0])) + data.draw(st.integers(-1, 1))
 
     ids, older, hidden = older_page(content, below=2**63, limit=limit)
     newest = read_page(channel_id, limit=limit, deadline_seconds=PATIENT)

@@ -23,9 +23,7 @@ def test_an_author_who_never_posted_is_nowhere() -> None:
 
 def test_figures_keep_their_source_and_time() -> None:
     channel_id = fresh_id()
-    figures.note_figures(
-        channel_id, 7, {"live_rows": 5, "tombstones": 0}, source="own read", measured_at=NOON
-    )
+    figures.note_figures(channel_id, 7, {"live_rows": 5, "tombstones": 0}, source="own read", measured_at=NOON)
     figures.note_figures(channel_id, 8, {"live_rows": 9}, source="repair", measured_at=NOON)
     assert figures.read_figures(channel_id) == {
         7: {

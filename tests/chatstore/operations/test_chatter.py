@@ -1,0 +1,45 @@
+"""`manage.py chatter` talks through the gateway's surface at the rate it was given."""
+
+import json
+import time
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from chatstore.models import Channel
+from chatstore.store.reader import read_page
+from tests.chatstore.arranging import fresh_id
+
+
+def test_it_posts_into_the_chosen_channel_at_the_rate() -> None:
+    channel = Channel.objects.create(id=fresh_id(), name="chatter")
+    out = StringIO()
+    began = time.monotonic()
+    call_command("chatter", rate=50, seconds=2, channel=[channel.id], seed=3, json=True, stdout=out)
+    took = time.monotonic() - began
+    said = json.loads(out.getvalue())
+    assert 1.5 < took < 6
+    assert "failed" not in said
+    page = read_page(channel.id, limit=200)
+    assert len(page.messages) == said["posted"] - said.get("withdrawn", 0)
+    assert 0 < said["posted"] <= 100
+
+
+def test_it_says_what_it_did() -> None:
+    channel = Channel.objects.create(id=fresh_id(), name="chatter")
+    out = StringIO()
+    call_command("chatter", rate=20, seconds=0.5, channel=[channel.id], stdout=out)
+    assert "posted" in out.getvalue()
+
+
+@pytest.mark.parametrize(("rate", "seconds"), [(0, 1), (1, 0), (-1, 1)])
+def test_a_rate_or_time_of_nothing_is_refused(rate: float, seconds: float) -> None:
+    with pytest.raises(CommandError, match="must be above 0"):
+        call_command("chatter", rate=rate, seconds=seconds)
+
+
+def test_an_unknown_channel_is_named() -> None:
+    unknown = fresh_id()
+    with pytest.raises(CommandError, match=f"There is no channel {unknown}"):
+        call_command("chatter", channel=[unknown])

@@ -1,0 +1,62 @@
+"""Postgres's clock goes by itself; a process whose own is off does not write."""
+
+import os
+import socket
+import time
+from collections.abc import Callable
+
+import pytest
+from django.db import transaction
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatstore.domain.errors import WriteRefused
+from chatstore.operations.clock import check_clock, measure_skew, postgres_now_us, wall_clock_us
+
+
+def test_postgres_now_moves_on_within_a_transaction() -> None:
+    with transaction.atomic():
+        first = postgres_now_us()
+        time.sleep(0.01)
+        assert postgres_now_us() - first >= 10_000
+
+
+def test_the_clocks_of_this_machine_agree() -> None:
+    assert abs(postgres_now_us() - wall_clock_us()) < 1_000_000
+    check_clock()
+
+
+def off_by(seconds: float) -> Callable[[], int]:
+    return lambda: wall_clock_us() + int(seconds * 1e6)
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(6, "ahead of"), (-6, "behind")])
+def test_a_clock_that_is_off_by_six_seconds_is_refused_and_named(seconds: int, words: str) -> None:
+    check_clock()
+    with pytest.raises(WriteRefused) as refused:
+        check_clock(wall_clock=off_by(seconds))
+    assert f"process {os.getpid()} on {socket.gethostname()}" in str(refused.value)
+    assert words in str(refused.value)
+    # Put right, it is believed at once.
+    check_clock()
+
+
+@pytest.mark.parametrize("seconds", [4, -4])
+def test_four_seconds_are_borne(seconds: int) -> None:
+    check_clock(wall_clock=off_by(seconds))
+    check_clock()
+
+
+@given(
+    before=st.integers(0, 100),
+    asked=st.integers(0, 100),
+    took=st.integers(0, 100),
+    ahead=st.integers(-500, 500),
+)
+def test_only_what_the_asking_cannot_explain_is_skew(before: int, asked: int, took: int, ahead: int) -> None:
+    # Postgres answered at `before + asked` by its own clock; ours is `ahead` of it.
+    skew = measure_skew(before + ahead, before + asked, before + asked + took + ahead)
+    assert abs(skew) <= abs(ahead)
+    assert skew * ahead >= 0
+    if took == asked == 0:
+        assert skew == ahead

@@ -1,0 +1,241 @@
+"""What a gateway calls: late posts, stamps, races with deletes, withdrawals, refusals."""
+
+import datetime as dt
+import time
+
+import pytest
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.errors import BadInput, Forbidden, NotFound, StoreUnavailable
+from chatstore.domain.live import NOTHING, UNKNOWN, Live
+from chatstore.domain.snowflakes import first_id_at
+from chatstore.operations import messages
+from chatstore.operations.clock import postgres_now_us
+from chatstore.store import authors, cassandra, ledger, pins, withdrawn
+from chatstore.store import messages as rows
+from chatstore.store.reader import read_page
+from tests.chatstore.arranging import DAY_MS, VICTOR, fresh_id, now_ms, write_messages
+
+VERA = 4343
+MINUTE_MS = 60_000
+
+
+def post(channel_id: int, *, minutes_ago: float = 0, content: str = "hello") -> int:
+    """Victor posts under an id of the gateway's own."""
+    message_id = first_id_at(now_ms() - int(minutes_ago * MINUTE_MS))
+    messages.post_message(channel_id, author_id=VICTOR, content=content, message_id=message_id)
+    return message_id
+
+
+def test_a_post_is_on_the_newest_page_at_once() -> None:
+    channel_id = fresh_id()
+    assert not read_page(channel_id).messages
+    posted = messages.post_message(channel_id, author_id=VICTOR, content="hello", mentions=[5])
+    assert read_page(channel_id).messages == [posted]
+    assert abs((posted.posted_at - dt.datetime.now(dt.UTC)).total_seconds()) < 60
+
+
+def test_author_and_ledger_know_of_a_post() -> None:
+    channel_id, author_id = fresh_id(), fresh_id()
+    posted = messages.post_message(channel_id, author_id=author_id, content="hello")
+    assert list(authors.author_buckets(author_id)) == [(posted.bucket, channel_id)]
+    assert ledger.read_ledger(channel_id) == [(posted.bucket, UNKNOWN)]
+
+
+def test_posting_the_same_id_again_changes_nothing() -> None:
+    channel_id = fresh_id()
+    message_id = post(channel_id)
+    once = read_page(channel_id)
+    messages.post_message(channel_id, author_id=VICTOR, content="hello", message_id=message_id)
+    assert read_page(channel_id) == once
+
+
+def test_a_late_post_clears_what_the_ledger_said() -> None:
+    channel_id = fresh_id()
+    bucket = bucket_of(first_id_at(now_ms() - 30 * DAY_MS))
+    ledger.set_live(channel_id, bucket, NOTHING, read_began_us=postgres_now_us())
+    assert not read_page(channel_id).messages
+    message_id = post(channel_id, minutes_ago=30 * DAY_MS / MINUTE_MS)
+    assert ledger.read_live(channel_id, bucket) == UNKNOWN
+    assert [message.message_id for message in read_page(channel_id).messages] == [message_id]
+
+
+def test_a_set_whose_read_missed_a_late_post_loses_to_it() -> None:
+    channel_id = fresh_id()
+    read_began = postgres_now_us()
+    message_id = post(channel_id, minutes_ago=51)
+    ledger.set_live(channel_id, bucket_of(message_id), NOTHING, read_began_us=read_began)
+    assert ledger.read_live(channel_id, bucket_of(message_id)) == UNKNOWN
+    assert [message.message_id for message in read_page(channel_id).messages] == [message_id]
+
+
+def test_a_late_post_clears_after_its_write_too() -> None:
+    channel_id = fresh_id()
+    message_id = post(channel_id, minutes_ago=60)
+    written = rows.newest_writetime(channel_id, message_id)
+    assert written is not None
+    assert _clear_stamp(channel_id, bucket_of(message_id)) > written
+
+
+def _clear_stamp(channel_id: int, bucket: int) -> int:
+    cql = "SELECT WRITETIME(live) FROM bucket_ledger WHERE channel_id = ? AND bucket = ?"
+    stamp: int = cassandra.execute(cql, (channel_id, bucket))[0][0]
+    return stamp
+
+
+def test_a_post_of_now_leaves_what_the_ledger_says_of_older_ids() -> None:
+    channel_id = fresh_id()
+    message_id = first_id_at(now_ms())
+    live = Live(first_id_at(now_ms() - 2 * 60 * MINUTE_MS), None, None)
+    ledger.set_live(channel_id, bucket_of(message_id), live, read_began_us=postgres_now_us())
+    post(channel_id, minutes_ago=40)
+    assert ledger.read_live(channel_id, bucket_of(message_id)) == live
+
+
+def test_an_edit_changes_text_and_time_and_nothing_else() -> None:
+    channel_id = fresh_id()
+    posted = messages.post_message(channel_id, author_id=VICTOR, content="one", flags=4, stickers=["{}"])
+    edited = messages.edit_message(channel_id, posted.message_id, actor=VICTOR, content="two")
+    found = rows.read_message(channel_id, posted.message_id)
+    assert found is not None
+    assert (found.content, found.flags, list(found.stickers)) == ("two", 4, ["{}"])
+    assert found.edited_at is not None
+    assert edited.edited_at is not None
+    assert abs(found.edited_at - edited.edited_at) < dt.timedelta(milliseconds=2)
+
+
+def test_an_edit_wins_over_a_row_from_a_clock_that_is_ahead() -> None:
+    channel_id, message_id = fresh_id(), first_id_at(now_ms() - DAY_MS)
+    (written,) = write_messages(channel_id, [message_id])
+    ahead = time.time_ns() // 1000 + 3_000_000
+    rows.insert_message(written, stamp_us=ahead)
+    messages.edit_message(channel_id, message_id, actor=VICTOR, content="two")
+    found = rows.read_message(channel_id, message_id)
+    assert found is not None
+    assert found.content == "two"
+    assert rows.newest_writetime(channel_id, message_id) == ahead + 1
+
+
+def test_a_withdrawal_wins_over_a_row_from_a_clock_that_is_ahead() -> None:
+    channel_id, message_id = fresh_id(), first_id_at(now_ms() - DAY_MS)
+    (written,) = write_messages(channel_id, [message_id])
+    rows.insert_message(written, stamp_us=time.time_ns() // 1000 + 3_000_000)
+    assert messages.withdraw_message(channel_id, message_id, actor=VICTOR)
+    assert rows.read_message(channel_id, message_id) is None
+
+
+def test_a_withdrawal_is_noted_and_can_be_repeated() -> None:
+    channel_id = fresh_id()
+    message_id = post(channel_id)
+    assert messages.withdraw_message(channel_id, message_id, actor=VICTOR)
+    assert not messages.withdraw_message(channel_id, message_id, actor=VICTOR)
+    assert withdrawn.withdrawn_ids(channel_id, bucket_of(message_id)) == {message_id}
+    assert not read_page(channel_id).messages
+
+
+def test_a_withdrawal_of_what_a_purge_removed_is_noted_all_the_same() -> None:
+    channel_id, message_id = fresh_id(), first_id_at(now_ms() - DAY_MS)
+    assert not messages.withdraw_message(channel_id, message_id, actor=VICTOR)
+    assert withdrawn.withdrawn_ids(channel_id, bucket_of(message_id)) == {message_id}
+
+
+def test_an_edit_that_raced_a_delete_is_hidden_and_counted() -> None:
+    channel_id = fresh_id()
+    kept, doomed = post(channel_id, minutes_ago=2), post(channel_id, minutes_ago=1)
+    rows.delete_row(channel_id, doomed, stamp_us=time.time_ns() // 1000)
+    rows.update_columns(channel_id, doomed, {"content": "late"}, stamp_us=time.time_ns() // 1000 + 1)
+    page = read_page(channel_id)
+    assert ([message.message_id for message in page.messages], page.hidden) == ([kept], 1)
+    with pytest.raises(NotFound):
+        messages.edit_message(channel_id, doomed, actor=VICTOR, content="again")
+
+
+def test_only_the_author_edits_or_withdraws() -> None:
+    channel_id = fresh_id()
+    message_id = post(channel_id)
+    with pytest.raises(Forbidden):
+        messages.edit_message(channel_id, message_id, actor=VERA, content="not mine")
+    with pytest.raises(Forbidden):
+        messages.withdraw_message(channel_id, message_id, actor=VERA)
+    found = rows.read_message(channel_id, message_id)
+    assert found is not None
+    assert found.content == "hello"
+    assert withdrawn.withdrawn_ids(channel_id, bucket_of(message_id)) == set()
+
+
+def test_anybody_pins_and_takes_a_pin_off() -> None:
+    channel_id = fresh_id()
+    message_id = post(channel_id)
+    for _ in range(2):
+        assert messages.pin_message(channel_id, message_id, actor=VERA).pinned
+    assert pins.pinned_ids(channel_id) == [message_id]
+    assert [message.pinned for message in read_page(channel_id).messages] == [True]
+    assert not messages.unpin_message(channel_id, message_id, actor=VERA).pinned
+    assert pins.pinned_ids(channel_id) == []
+    assert [message.pinned for message in read_page(channel_id).messages] == [False]
+
+
+def test_what_is_not_there_is_neither_edited_nor_pinned() -> None:
+    channel_id, message_id = fresh_id(), first_id_at(now_ms() - DAY_MS)
+    with pytest.raises(NotFound):
+        messages.edit_message(channel_id, message_id, actor=VICTOR, content="x")
+    with pytest.raises(NotFound):
+        messages.pin_message(channel_id, message_id, actor=VICTOR)
+    assert rows.newest_writetime(channel_id, message_id) is None
+
+
+def test_ids_and_texts_that_cannot_be_stored_are_refused() -> None:
+    channel_id = fresh_id()
+    with pytest.raises(BadInput, match="lies in the future"):
+        messages.post_message(
+            channel_id, author_id=VICTOR, content="x", message_id=first_id_at(now_ms() + 2 * MINUTE_MS)
+        )
+    with pytest.raises(BadInput, match="does not fit 64 bits"):
+        messages.post_message(channel_id, author_id=2**63, content="x")
+    with pytest.raises(BadInput, match="half a character"):
+        messages.post_message(channel_id, author_id=VICTOR, content="\ud83d")
+    assert ledger.read_ledger(channel_id) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "a\0b",
+        "\u202edrawkcab",
+        "\N{WOMAN}\u200d\N{GIRL}" * 2000,
+        "w" * 10_000,
+        "<script>alert(1)</script>",
+    ],
+)
+def test_any_text_is_kept_as_it_is(content: str) -> None:
+    channel_id = fresh_id()
+    message_id = post(channel_id, content=content)
+    found = rows.read_message(channel_id, message_id)
+    assert found is not None
+    assert found.content == content
+
+
+def test_a_write_is_tried_again_until_it_succeeds() -> None:
+    left: list[float] = []
+
+    def write(seconds: float) -> None:
+        left.append(seconds)
+        if len(left) < 3:
+            raise StoreUnavailable("A replica did not answer in time.")
+
+    messages.insist(write)
+    assert len(left) == 3
+    assert all(0 < seconds <= messages.TRY_SECONDS for seconds in left)
+
+
+def test_a_write_is_given_up_four_seconds_after_its_stamp() -> None:
+    def write(seconds: float) -> None:
+        time.sleep(min(seconds, 0.7))
+        raise StoreUnavailable("1 of the 2 replicas is up.")
+
+    began = time.monotonic()
+    with pytest.raises(StoreUnavailable, match=r"1 of the 2 replicas is up\. It was given up"):
+        messages.insist(write)
+    took = time.monotonic() - began
+    assert messages.GIVE_UP_SECONDS - 1 < took < messages.GIVE_UP_SECONDS + 0.3
