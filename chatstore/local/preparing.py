@@ -107,7 +107,7 @@ def compute_stamp(stack: Stack, step: Step) -> str:
     """sha256 over the step's inputs, the servers it is for and their data folders."""
     digest = hashlib.sha256(repr(step.command).encode())
     for path in list_files([PROJECT_ROOT / name for name in step.inputs]):
-        digest.update(str(path.relative_to(PROJECT_ROOT)).encode())
+        digest.update(str(path).encode())
         digest.update(path.read_bytes())
     digest.update(os.environ.get("CASSANDRA_KEYSPACE", "").encode())
     for folder in (postgres.NAME, *cassandra.NAMES, "static"):

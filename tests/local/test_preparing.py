@@ -1,0 +1,106 @@
+import shutil
+import signal
+import time
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from chatstore.local.layout import Stack, read_stack
+from chatstore.local.preparing import Step, is_due, run_steps
+from chatstore.local.problems import Problem
+from chatstore.local.running import Stopped
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Stack:
+    chosen = read_stack({"CHATSTORE_LOCAL": str(tmp_path)}, name="test")
+    (chosen.folder / "postgres").mkdir(parents=True)
+    return chosen
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    folder = tmp_path / "inputs"
+    folder.mkdir()
+    (folder / "0001_initial.py").write_text("one")
+    return folder
+
+
+def prepare(stack: Stack, step: Step) -> list[str]:
+    told: list[str] = []
+    run_steps(stack, [step] if is_due(stack, step) else [], tell=told.append)
+    return told
+
+
+def make_step(inputs: Path) -> Step:
+    return Step(("version",), "a step", (str(inputs),))
+
+
+def test_what_has_not_changed_is_passed_over(stack: Stack, inputs: Path) -> None:
+    step = make_step(inputs)
+    assert prepare(stack, step) == ["  preparing a step"]
+    assert prepare(stack, step) == []
+
+
+def test_a_changed_and_an_added_file_make_it_due(stack: Stack, inputs: Path) -> None:
+    step = make_step(inputs)
+    prepare(stack, step)
+    (inputs / "0001_initial.py").write_text("two")
+    assert prepare(stack, step)
+    (inputs / "0002_more.py").write_text("")
+    assert prepare(stack, step)
+    assert not prepare(stack, step)
+
+
+def test_compiled_files_change_nothing(stack: Stack, inputs: Path) -> None:
+    step = make_step(inputs)
+    prepare(stack, step)
+    (inputs / "__pycache__").mkdir()
+    (inputs / "__pycache__" / "0001_initial.pyc").write_bytes(b"compiled")
+    assert not is_due(stack, step)
+
+
+def test_it_is_due_again_when_the_data_it_was_done_in_is_gone(stack: Stack, inputs: Path) -> None:
+    step = make_step(inputs)
+    prepare(stack, step)
+    shutil.rmtree(stack.folder / "postgres")
+    (stack.folder / "postgres").mkdir()
+    assert is_due(stack, step)
+
+
+def test_of_servers_elsewhere_nothing_is_remembered(
+    stack: Stack, inputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = make_step(inputs)
+    prepare(stack, step)
+    monkeypatch.setenv("DATABASE_URL", "postgres://db.example/chatstore")
+    assert is_due(stack, step)
+
+
+def test_a_step_that_fails_is_told_with_its_last_lines_and_stays_due(stack: Stack) -> None:
+    step = Step(("no_such_command",), "nothing")
+    with pytest.raises(Problem, match=r"manage\.py no_such_command failed[\s\S]*Unknown command"):
+        prepare(stack, step)
+    assert is_due(stack, step)
+
+
+def test_ctrl_c_ends_a_step_that_is_under_way(stack: Stack) -> None:
+    began = stack.folder / "began"
+    code = f"import pathlib, time; pathlib.Path({str(began)!r}).touch(); time.sleep(60); print('it ended')"
+    step = Step(("shell", "--no-imports", "-c", code), "a long step")
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise Stopped
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 3)
+    started = time.monotonic()
+    try:
+        with pytest.raises(Stopped):
+            prepare(stack, step)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - started < 30
+    assert is_due(stack, step)
