@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from celery import shared_task
 from celery.contrib.django.task import DjangoTask
 from celery.result import AsyncResult
 from kombu.exceptions import OperationalError
 
+from chatstore.celery import app
 from moderation.operations import queue, running, scanning
 from moderation.operations.purges import expire_previews
 
