@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from chatstore.store import cassandra
@@ -9,6 +10,8 @@ from chatstore.store.remembered import Remembered
 
 _INSERT = "INSERT INTO author_buckets (author_id, bucket, channel_id) VALUES (?, ?, ?)"
 _SELECT = "SELECT bucket, channel_id FROM author_buckets WHERE author_id = ?"
+
+BATCH_ROWS = 100
 
 _written = Remembered(200_000)
 
@@ -23,11 +26,17 @@ def ensure_author_bucket(author_id: int, channel_id: int, bucket: int) -> None:
 
 def ensure_author_buckets(keys: set[tuple[int, int, int]]) -> None:
     """Note many (author id, bucket, channel id) at once, those that this process has not yet."""
-    new = [key for key in keys if key not in _written]
-    for _ in cassandra.execute_window((_INSERT, key) for key in new):
-        pass
+    new = sorted(key for key in keys if key not in _written)
+    cassandra.execute_batches(_INSERT, _group_by_author(new))
     for key in new:
         _written.add(key)
+
+
+def _group_by_author(keys: list[tuple[int, int, int]]) -> Iterator[list[tuple[int, int, int]]]:
+    """An author is a partition: one batch each, of at most `BATCH_ROWS`."""
+    for _, group in itertools.groupby(keys, key=lambda key: key[0]):
+        while chunk := list(itertools.islice(group, BATCH_ROWS)):
+            yield chunk
 
 
 def author_buckets(author_id: int) -> Iterator[tuple[int, int]]:

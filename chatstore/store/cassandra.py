@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-import re
 import socket
 import threading
 import time
@@ -28,17 +27,14 @@ from cassandra.cluster import (
     EXEC_PROFILE_DEFAULT,
     Cluster,
     ExecutionProfile,
-    NoHostAvailable,
     ResponseFuture,
     Session,
 )
-from cassandra.connection import ConnectionException
 from cassandra.policies import (
     DCAwareRoundRobinPolicy,
     ExponentialReconnectionPolicy,
     TokenAwarePolicy,
 )
-from cassandra.protocol import ErrorMessage
 from cassandra.query import (
     UNSET_VALUE,
     BatchStatement,
@@ -50,6 +46,7 @@ from cassandra.query import (
 from django.conf import settings
 
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
+from chatstore.store.driver_errors import translate_error
 
 LOCAL_QUORUM: int = driver.ConsistencyLevel.LOCAL_QUORUM
 LOCAL_ONE: int = driver.ConsistencyLevel.LOCAL_ONE
@@ -72,34 +69,7 @@ REQUEST_TIMEOUT_SECONDS = 12.0
 SLOW_SECONDS = 1.0
 """Calls slower than this are logged with their statement."""
 
-TOMBSTONE_FAILURE = 1
-"""READ_TOO_MANY_TOMBSTONES in the native protocol's failure map."""
-
-TRACE_WAIT_SECONDS = 5.0
-"""A trace is written 6–10 ms after its answer, on a cold cluster much later."""
-
-_TRACE_READ = re.compile(r"Read (\d+) live rows and (\d+) tombstone cells")
-
 log = logging.getLogger(__name__)
-
-
-class DeadlinePassed(StoreUnavailable):
-    """The caller's own time limit ended before an answer came."""
-
-
-@dataclass(frozen=True, slots=True)
-class Traced:
-    """A read's rows and what its replicas scanned for it.
-
-    per_replica: address to (live rows, tombstones), summed over the pages of the read;
-    live, tombstones: the largest of them. milliseconds: of the read alone.
-    """
-
-    rows: list[Row]
-    live: int
-    tombstones: int
-    per_replica: dict[str, tuple[int, int]]
-    milliseconds: float
 
 
 @dataclass(slots=True)
@@ -159,7 +129,7 @@ def _open_connection() -> _Connection:
         return _Connection(cluster, cluster.connect(config["keyspace"]), {})
     except Exception as error:
         cluster.shutdown()
-        raise _translate(error) from error
+        raise translate_error(error) from error
 
 
 def keyspace() -> str:
@@ -189,44 +159,9 @@ def prepare(cql: str) -> PreparedStatement:
         try:
             statement = connection.session.prepare(cql)
         except Exception as error:
-            raise _translate(error) from error
+            raise translate_error(error) from error
         connection.prepared[cql] = statement
     return statement
-
-
-# --- Errors --------------------------------------------------------------------------
-
-
-def _translate(error: BaseException) -> BaseException:
-    """Our error for one of the driver's; others, and wrong statements, as they are."""
-    if isinstance(error, NoHostAvailable):
-        causes = error.errors.values() if isinstance(error.errors, dict) else ()
-        told = [cause for cause in causes if isinstance(cause, driver.DriverException)]
-        return _translate(told[0]) if told else StoreUnavailable("No Cassandra node answers.")
-    if isinstance(error, driver.ReadFailure) and TOMBSTONE_FAILURE in (error.error_code_map or {}).values():
-        return TooManyTombstones("Cassandra gave a read up: too many tombstones in its interval.")
-    if isinstance(error, driver.OperationTimedOut):
-        return DeadlinePassed("Cassandra did not answer in time.")
-    reason = _find_reason(error)
-    return error if reason is None else StoreUnavailable(reason)
-
-
-def _find_reason(error: BaseException) -> str | None:
-    """Why the store can't be used, in words; None for an error that says no such thing."""
-    if isinstance(error, driver.RequestValidationException):
-        return None
-    if isinstance(error, driver.Unavailable):
-        return (
-            f"{error.alive_replicas} of the {error.required_replicas} Cassandra replicas "
-            "that are needed are up."
-        )
-    if isinstance(error, driver.Timeout):
-        return "A Cassandra replica did not answer in time."
-    if isinstance(error, driver.CoordinationFailure):
-        return "A Cassandra replica failed at a request."
-    if isinstance(error, (driver.DriverException, ConnectionException, ErrorMessage, OSError)):
-        return f"Cassandra can't be used: {type(error).__name__}."
-    return None
 
 
 # --- One statement -------------------------------------------------------------------
@@ -253,7 +188,7 @@ class Pending:
             result = self._future.result()
             rows = result.current_rows if not self._future.has_more_pages else list(result)
         except Exception as error:
-            raise _translate(error) from error
+            raise translate_error(error) from error
         seconds = time.monotonic() - self._began
         if seconds > SLOW_SECONDS:
             log.warning("%.0f ms for %s", seconds * 1000, self._cql)
@@ -271,10 +206,11 @@ def submit(
     consistency: int | None = None,
     fetch_size: int = FETCH_SIZE,
     timeout: float | None = None,
+    trace: bool = False,
 ) -> Pending:
     """Send a statement without waiting. `timeout`: seconds, then `DeadlinePassed`."""
     bound = _bind(cql, params, consistency=consistency, fetch_size=fetch_size)
-    return _send(bound, cql, timeout=timeout)
+    return _send(bound, cql, timeout=timeout, trace=trace)
 
 
 def _send(statement: Any, cql: str, *, timeout: float | None = None, trace: bool = False) -> Pending:
@@ -283,7 +219,7 @@ def _send(statement: Any, cql: str, *, timeout: float | None = None, trace: bool
     try:
         return Pending(session.execute_async(statement, timeout=limit, trace=trace), cql)
     except Exception as error:
-        raise _translate(error) from error
+        raise translate_error(error) from error
 
 
 def execute(
@@ -323,7 +259,7 @@ def iterate(
             yield rows
             rows = future.result().current_rows
     except Exception as error:
-        raise _translate(error) from error
+        raise translate_error(error) from error
     if traces is not None:
         traces.extend(future.get_query_trace_ids())
     yield rows
@@ -421,84 +357,3 @@ def execute_batch_jobs(
     for _ in _run_window((partial(send, *job) for job in jobs), window):
         pass
     return done
-
-
-# --- Traces --------------------------------------------------------------------------
-
-
-def execute_traced(
-    cql: str, params: Params = (), *, consistency: int | None = None, fetch_size: int = FETCH_SIZE
-) -> Traced:
-    """Run a read and hear from its replicas how much they scanned.
-
-    At LOCAL_QUORUM as many replicas are heard as make the quorum; at ALL every one.
-    Raises `StoreUnavailable` when a replica's line does not arrive: unknown is never 0.
-    """
-    bound = _bind(cql, params, consistency=consistency, fetch_size=fetch_size)
-    began = time.monotonic()
-    pending = _send(bound, cql, trace=True)
-    rows = pending.rows()
-    milliseconds = (time.monotonic() - began) * 1000
-    wanted = _count_replicas(LOCAL_QUORUM if consistency is None else consistency)
-    per_replica: dict[str, tuple[int, int]] = {}
-    for trace_id in pending.trace_ids():
-        for replica, (live, dead) in _read_trace(trace_id, wanted).items():
-            sum_live, sum_dead = per_replica.get(replica, (0, 0))
-            per_replica[replica] = (sum_live + live, sum_dead + dead)
-    return Traced(
-        rows=rows,
-        live=max(live for live, _ in per_replica.values()),
-        tombstones=max(dead for _, dead in per_replica.values()),
-        per_replica=per_replica,
-        milliseconds=milliseconds,
-    )
-
-
-def count_tombstones(traces: Iterable[uuid.UUID]) -> int:
-    """Tombstones that traced quorum reads stepped over: of each, the replica that saw the most.
-
-    Raises `StoreUnavailable` when a replica's line does not arrive.
-    """
-    wanted = _count_replicas(LOCAL_QUORUM)
-    return sum(max(dead for _, dead in _read_trace(trace, wanted).values()) for trace in traces)
-
-
-def _count_replicas(consistency: int) -> int:
-    replication: dict[str, int] = settings.CASSANDRA["replication"]
-    if consistency == ALL:
-        return sum(replication.values())
-    if consistency == LOCAL_QUORUM:
-        return int(replication[settings.CASSANDRA["datacenter"]]) // 2 + 1
-    return 1
-
-
-def _read_trace(trace_id: uuid.UUID, wanted: int) -> dict[str, tuple[int, int]]:
-    """(live, tombstones) of each replica in one page's trace, asked again until all are there."""
-    give_up = time.monotonic() + TRACE_WAIT_SECONDS
-    while True:
-        events = execute(
-            "SELECT source, activity FROM system_traces.events WHERE session_id = ?",
-            (trace_id,),
-            consistency=LOCAL_ONE,
-        )
-        seen = parse_trace((str(source), str(activity)) for source, activity in events)
-        if len(seen) >= wanted:
-            return seen
-        if time.monotonic() > give_up:
-            raise StoreUnavailable(f"Only {len(seen)} of {wanted} replicas said what they read.")
-        time.sleep(0.01)
-
-
-def parse_trace(events: Iterable[tuple[str, str]]) -> dict[str, tuple[int, int]]:
-    """(live rows, tombstones) by source; of two lines of a source the larger one counts.
-
-    Replicas that differ are read twice, hence two lines.
-    """
-    seen: dict[str, tuple[int, int]] = {}
-    for source, activity in events:
-        match = _TRACE_READ.search(activity)
-        if match:
-            live, dead = int(match[1]), int(match[2])
-            old_live, old_dead = seen.get(source, (0, 0))
-            seen[source] = (max(live, old_live), max(dead, old_dead))
-    return seen

@@ -36,9 +36,7 @@ _SELECT_ALL = "SELECT bucket, live FROM bucket_ledger WHERE channel_id = ?"
 _SELECT_DOWN = (
     "SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? AND bucket <= ? ORDER BY bucket DESC LIMIT ?"
 )
-_SELECT_UP = (
-    "SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? AND bucket >= ? ORDER BY bucket ASC LIMIT ?"
-)
+_SELECT_UP = "SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? AND bucket >= ? ORDER BY bucket ASC LIMIT ?"
 
 _written = Remembered(100_000)
 

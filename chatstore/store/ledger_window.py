@@ -52,9 +52,7 @@ class LedgerWindow:
 
     def _ask(self, limit: int) -> PendingRows:
         self._asked_at, self._asked_limit = time.monotonic(), limit
-        return ledger.submit_rows(
-            self._channel_id, start=self._start, descending=self._descending, limit=limit
-        )
+        return ledger.submit_rows(self._channel_id, start=self._start, descending=self._descending, limit=limit)
 
     def _receive(self, pending: PendingRows) -> list[LedgerRow]:
         rows, self._pending = pending.rows(), None

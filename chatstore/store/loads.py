@@ -10,29 +10,52 @@ import datetime as dt
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
+from django.conf import settings
+
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
+from chatstore.domain.live import Live
 from chatstore.store import cassandra, ledger, messages
 
 FEW_IDS = 100
 """Up to here a bucket's ids are asked one by one (in one statement), above as an interval."""
 
-_CLEAR = "INSERT INTO bucket_ledger (channel_id, bucket, live) VALUES (?, ?, ?) USING TIMESTAMP ?"
+_SET_LIVE = "INSERT INTO bucket_ledger (channel_id, bucket, live) VALUES (?, ?, ?) USING TIMESTAMP ?"
 _WITHDRAWN = "SELECT bucket, message_id FROM withdrawn WHERE channel_id = ? AND bucket = ?"
 _EDITED = (
-    "SELECT message_id, author_id, edited_at FROM messages "
-    "WHERE channel_id = ? AND bucket = ? AND message_id IN ?"
+    "SELECT message_id, author_id, edited_at FROM messages WHERE channel_id = ? AND bucket = ? AND message_id IN ?"
 )
 _FIGURE = (
     "INSERT INTO bucket_figures (channel_id, bucket, figure, value, source, measured_at) "
     "VALUES (?, ?, 'live_rows', ?, ?, ?) USING TIMESTAMP ?"
 )
+_ENSURE = "INSERT INTO bucket_ledger (channel_id, bucket) VALUES (?, ?)"
+_BOUNDS = (
+    "SELECT min(message_id), max(message_id), count(*), count(author_id) FROM messages "
+    "WHERE channel_id = ? AND bucket = ?"
+)
 _COUNT = "SELECT count(author_id) FROM messages WHERE channel_id = ? AND bucket = ?"
+
+
+def ensure_rows_in(channel_id: int, buckets: Iterable[int]) -> None:
+    """Write the buckets' ledger rows, before the first messages that go there."""
+    for _ in cassandra.execute_window((_ENSURE, (channel_id, bucket)) for bucket in buckets):
+        pass
+    ledger.forget_cache(channel_id)
+
+
+def set_live_in(channel_id: int, lives: Mapping[int, Live], *, read_began_us: int) -> None:
+    """Say what lives in each bucket, as `ledger.set_live` does for one."""
+    stamp = read_began_us - settings.CLOCK_SKEW_SECONDS * 1_000_000
+    jobs = ((_SET_LIVE, (channel_id, bucket, live.as_tuple(), stamp)) for bucket, live in lives.items())
+    for _ in cassandra.execute_window(jobs):
+        pass
+    ledger.forget_cache(channel_id)
 
 
 def clear_live_in(channel_id: int, buckets: Iterable[int]) -> None:
     """Say of each bucket that anything may live there, as `ledger.clear_live` does."""
     stamp = time.time_ns() // 1000
-    jobs = ((_CLEAR, (channel_id, bucket, (None, None, None), stamp)) for bucket in buckets)
+    jobs = ((_SET_LIVE, (channel_id, bucket, (None, None, None), stamp)) for bucket in buckets)
     for _ in cassandra.execute_window(jobs):
         pass
     ledger.forget_cache(channel_id)
@@ -74,12 +97,19 @@ def read_edited(channel_id: int, ids: Mapping[int, Sequence[int]]) -> dict[int, 
     return edited
 
 
-def _pick_edited(
-    rows: Iterable[cassandra.Row], wanted: set[int] | None
-) -> Iterable[tuple[int, dt.datetime | None]]:
+def _pick_edited(rows: Iterable[cassandra.Row], wanted: set[int] | None) -> Iterable[tuple[int, dt.datetime | None]]:
     for message_id, author_id, edited_at in rows:
         if author_id is not None and (wanted is None or message_id in wanted):
             yield message_id, edited_at.replace(tzinfo=dt.UTC) if edited_at else None
+
+
+def read_bounds_in(channel_id: int, buckets: Sequence[int]) -> dict[int, tuple[int | None, int | None, int, int]]:
+    """Lowest id, highest id, rows and rows with an author of each whole bucket, at quorum.
+
+    Put together on the servers. Raises `TooManyTombstones` when one of them can't be read so.
+    """
+    rows = cassandra.execute_window((_BOUNDS, (channel_id, bucket)) for bucket in buckets)
+    return {bucket: tuple(found[0]) for bucket, found in zip(buckets, rows, strict=True)}
 
 
 def count_live_in(channel_id: int, buckets: Sequence[int]) -> dict[int, int]:
@@ -104,13 +134,9 @@ def _count_one_by_one(channel_id: int, buckets: Sequence[int]) -> dict[int, int]
     return counts
 
 
-def note_live_rows_in(
-    channel_id: int, counts: Mapping[int, int], *, source: str, measured_at: dt.datetime
-) -> None:
+def note_live_rows_in(channel_id: int, counts: Mapping[int, int], *, source: str, measured_at: dt.datetime) -> None:
     """Note how many messages live in each bucket, as `figures.note_figures` does for one."""
     stamp = int(measured_at.timestamp() * 1_000_000)
-    jobs = (
-        (_FIGURE, (channel_id, bucket, count, source, measured_at, stamp)) for bucket, count in counts.items()
-    )
+    jobs = ((_FIGURE, (channel_id, bucket, count, source, measured_at, stamp)) for bucket, count in counts.items())
     for _ in cassandra.execute_window(jobs):
         pass

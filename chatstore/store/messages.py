@@ -143,9 +143,7 @@ def insert_messages(
     return cassandra.execute_batch_jobs(insert_jobs(messages, stamp_us=stamp_us), pace=pace)
 
 
-def insert_jobs(
-    messages: Iterable[Message], *, stamp_us: StampOf
-) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+def insert_jobs(messages: Iterable[Message], *, stamp_us: StampOf) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
     """The batches of `insert_messages`, for who sends them in another way: statement and rows."""
     stamp_of = stamp_us if callable(stamp_us) else None
     fixed = 0 if callable(stamp_us) else stamp_us

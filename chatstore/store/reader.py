@@ -16,7 +16,7 @@ from django.conf import settings
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message, Page
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, time_of
-from chatstore.store import cassandra
+from chatstore.store import cassandra, traces
 from chatstore.store.messages import to_message
 from chatstore.store.search import Search
 
@@ -45,9 +45,7 @@ def read_page(
     return _page_down(channel_id, before=before, limit=limit, deadline=deadline)
 
 
-def read_around(
-    channel_id: int, message_id: int, limit: int = 50, *, deadline_seconds: float | None = None
-) -> Page:
+def read_around(channel_id: int, message_id: int, limit: int = 50, *, deadline_seconds: float | None = None) -> Page:
     """A page with the messages next to an id on both sides, the id itself included.
 
     The id need not exist: `first_id_at(ms)` gives the page around a moment. Up to half of
@@ -65,9 +63,7 @@ def read_around(
     newer: int | None = newest[-1].message_id if newest else message_id
     if not newer_follows:
         newer = None if upper.is_whole else upper.edge
-    return replace(
-        page, messages=[*newest[::-1], *page.messages], newer=newer, hidden=page.hidden + newer_hidden
-    )
+    return replace(page, messages=[*newest[::-1], *page.messages], newer=newer, hidden=page.hidden + newer_hidden)
 
 
 def _check_limit(limit: int) -> None:
@@ -180,7 +176,7 @@ def trace_newest_page(channel_id: int, *, limit: int = 50) -> PageCost:
     milliseconds = (time.monotonic() - began) * 1000
     per_replica: dict[str, tuple[int, int]] = {}
     for part, rows in search.asked:
-        traced = cassandra.execute_traced(
+        traced = traces.execute_traced(
             search.cql, (channel_id, part.bucket, part.low, part.high, rows), consistency=cassandra.ALL
         )
         for replica, (live, dead) in traced.per_replica.items():

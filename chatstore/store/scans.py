@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from chatstore.domain.messages import VALUE_COLUMNS
-from chatstore.store import cassandra
+from chatstore.store import cassandra, traces
 from chatstore.store.messages import COLUMNS, ROW_FETCH, SCAN_FETCH, iterate_rows
 
 IDS_PER_READ = 100
@@ -19,12 +19,9 @@ READS_AHEAD = 8
 
 _STAMPS = tuple(f"WRITETIME({column})" for column in VALUE_COLUMNS)
 _SELECT_WITH_STAMPS = (
-    f"SELECT {', '.join((*COLUMNS, *_STAMPS))} FROM messages "
-    "WHERE channel_id = ? AND bucket = ? AND message_id IN ?"
+    f"SELECT {', '.join((*COLUMNS, *_STAMPS))} FROM messages WHERE channel_id = ? AND bucket = ? AND message_id IN ?"
 )
-_SELECT_COLUMNS = (
-    "SELECT column_name FROM system_schema.columns WHERE keyspace_name = ? AND table_name = 'messages'"
-)
+_SELECT_COLUMNS = "SELECT column_name FROM system_schema.columns WHERE keyspace_name = ? AND table_name = 'messages'"
 
 
 class TracedPages:
@@ -32,16 +29,14 @@ class TracedPages:
 
     def __init__(self, channel_id: int, bucket: int, *, columns: Sequence[str], fetch_size: int) -> None:
         self._traces: list[uuid.UUID] = []
-        self._pages = iterate_rows(
-            channel_id, bucket, columns=columns, fetch_size=fetch_size, traces=self._traces
-        )
+        self._pages = iterate_rows(channel_id, bucket, columns=columns, fetch_size=fetch_size, traces=self._traces)
 
     def __iter__(self) -> Iterator[list[Any]]:
         return self._pages
 
     def count_tombstones(self) -> int:
         """Tombstones that the read stepped over, so far. Raises `StoreUnavailable` when not told."""
-        return cassandra.count_tombstones(self._traces)
+        return traces.count_tombstones(self._traces)
 
 
 def read_whole_rows(channel_id: int, bucket: int) -> TracedPages:
@@ -54,9 +49,7 @@ def read_all_ids(channel_id: int, bucket: int) -> TracedPages:
     return TracedPages(channel_id, bucket, columns=("message_id", "author_id"), fetch_size=SCAN_FETCH)
 
 
-def read_rows_with_writetime(
-    channel_id: int, bucket: int, ids: Sequence[int]
-) -> Iterator[list[tuple[Any, ...]]]:
+def read_rows_with_writetime(channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:
     """Those of the rows that are there: all columns, and the newest WRITETIME (µs) behind them."""
     jobs = (
         (_SELECT_WITH_STAMPS, (channel_id, bucket, list(ids[start : start + IDS_PER_READ])))

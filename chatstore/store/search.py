@@ -18,6 +18,7 @@ from chatstore.domain.errors import TooManyTombstones
 from chatstore.domain.slices import MOST_AT_ONCE, WAVE_GROWTH, Slice, cut_slices, size_wave
 from chatstore.domain.snowflakes import MAX_ID
 from chatstore.store import cassandra, ledger
+from chatstore.store.driver_errors import DeadlinePassed
 from chatstore.store.ledger_window import LedgerWindow
 from chatstore.store.messages import COLUMNS
 
@@ -48,9 +49,7 @@ class Search:
     whether everything in the interval was looked at; `edge`: the farthest id looked at.
     """
 
-    def __init__(
-        self, channel_id: int, *, low: int, high: int, descending: bool, need: int, deadline: float
-    ) -> None:
+    def __init__(self, channel_id: int, *, low: int, high: int, descending: bool, need: int, deadline: float) -> None:
         self.channel_id = channel_id
         self.rows: list[cassandra.Row] = []
         self.is_whole = False
@@ -174,7 +173,7 @@ class Search:
                 raise
             self._give_back(*asked.slice.halves())
             return True
-        except cassandra.DeadlinePassed:
+        except DeadlinePassed:
             if not self._moved:
                 raise
             return False

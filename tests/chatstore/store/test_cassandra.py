@@ -13,7 +13,8 @@ from django.conf import settings
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
-from chatstore.store import cassandra, messages
+from chatstore.store import cassandra, messages, traces
+from chatstore.store.driver_errors import DeadlinePassed
 from tests.chatstore.arranging import VICTOR, delete_rows, fresh_id
 
 INSERT = "INSERT INTO pins (channel_id, message_id) VALUES (?, ?)"
@@ -80,18 +81,18 @@ def test_a_trace_tells_what_every_replica_scanned() -> None:
     messages.insert_messages(written, stamp_us=1)
     delete_rows(channel_id, ids[100:400])
     cql = "SELECT message_id FROM messages WHERE channel_id = ? AND bucket = 0"
-    whole = cassandra.execute_traced(cql, (channel_id,), consistency=cassandra.ALL)
+    whole = traces.execute_traced(cql, (channel_id,), consistency=cassandra.ALL)
     assert len(whole.rows) == 700
     assert set(whole.per_replica) == {host for host, _, _ in cassandra.hosts()}
     assert set(whole.per_replica.values()) == {(700, 300)}
     assert (whole.live, whole.tombstones) == (700, 300)
     assert whole.milliseconds > 0
-    paged = cassandra.execute_traced(cql, (channel_id,), fetch_size=100)
+    paged = traces.execute_traced(cql, (channel_id,), fetch_size=100)
     assert (len(paged.rows), paged.tombstones) == (700, 300)
 
 
 def test_of_two_lines_of_one_replica_the_larger_counts() -> None:
-    seen = cassandra.parse_trace(
+    seen = traces.parse_trace(
         [
             ("127.0.0.1", "Read 50 live rows and 3 tombstone cells"),
             ("127.0.0.2", "Read 50 live rows and 1500 tombstone cells (see tombstone_warn_threshold)"),
@@ -152,5 +153,5 @@ def test_a_session_that_was_closed_is_made_again() -> None:
 
 def test_a_limit_of_the_caller_is_told_from_an_outage() -> None:
     pending = cassandra.submit("SELECT * FROM messages LIMIT 5000", timeout=0.001)
-    with pytest.raises(cassandra.DeadlinePassed):
+    with pytest.raises(DeadlinePassed):
         pending.rows()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from chatstore.domain.buckets import bucket_ids, bucket_of
 from chatstore.domain.messages import VALUE_COLUMNS, Message
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
-from chatstore.store import cassandra, messages
+from chatstore.store import cassandra, messages, traces
 from tests.chatstore.arranging import (
     DAY_MS,
     VICTOR,
@@ -108,7 +108,7 @@ def test_writes_leave_no_tombstones() -> None:
     messages.insert_messages([*plain, *rich], stamp_us=1)
     messages.insert_message(Message(channel_id, base + 5000, VICTOR, "one", flags=4), stamp_us=1)
     messages.update_columns(channel_id, base, {"content": "edited"}, stamp_us=2)
-    traced = cassandra.execute_traced(
+    traced = traces.execute_traced(
         "SELECT message_id FROM messages WHERE channel_id = ? AND bucket = ?",
         (channel_id, 250),
         consistency=cassandra.ALL,

@@ -1,0 +1,115 @@
+"""What Cassandra's replicas say they scanned for a read: live rows and tombstones.
+
+A trace is written a little after its answer, each replica's line by itself, so it is asked
+for until all of them are there. Unknown is never 0.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.store import cassandra
+
+TRACE_WAIT_SECONDS = 5.0
+"""A trace is written 6–10 ms after its answer, on a cold cluster much later."""
+
+_TRACE_READ = re.compile(r"Read (\d+) live rows and (\d+) tombstone cells")
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A read's rows and what its replicas scanned for it.
+
+    per_replica: address to (live rows, tombstones), summed over the pages of the read;
+    live, tombstones: the largest of them. milliseconds: of the read alone.
+    """
+
+    rows: list[cassandra.Row]
+    live: int
+    tombstones: int
+    per_replica: dict[str, tuple[int, int]]
+    milliseconds: float
+
+
+def execute_traced(
+    cql: str, params: cassandra.Params = (), *, consistency: int | None = None, fetch_size: int = cassandra.FETCH_SIZE
+) -> Traced:
+    """Run a read and hear from its replicas how much they scanned.
+
+    At LOCAL_QUORUM as many replicas are heard as make the quorum; at ALL every one.
+    Raises `StoreUnavailable` when a replica's line does not arrive: unknown is never 0.
+    """
+    began = time.monotonic()
+    pending = cassandra.submit(cql, params, consistency=consistency, fetch_size=fetch_size, trace=True)
+    rows = pending.rows()
+    milliseconds = (time.monotonic() - began) * 1000
+    wanted = _count_replicas(cassandra.LOCAL_QUORUM if consistency is None else consistency)
+    per_replica: dict[str, tuple[int, int]] = {}
+    for trace_id in pending.trace_ids():
+        for replica, (live, dead) in _read_trace(trace_id, wanted).items():
+            sum_live, sum_dead = per_replica.get(replica, (0, 0))
+            per_replica[replica] = (sum_live + live, sum_dead + dead)
+    return Traced(
+        rows=rows,
+        live=max(live for live, _ in per_replica.values()),
+        tombstones=max(dead for _, dead in per_replica.values()),
+        per_replica=per_replica,
+        milliseconds=milliseconds,
+    )
+
+
+def count_tombstones(traces: Iterable[uuid.UUID]) -> int:
+    """Tombstones that traced quorum reads stepped over: of each, the replica that saw the most.
+
+    Raises `StoreUnavailable` when a replica's line does not arrive.
+    """
+    wanted = _count_replicas(cassandra.LOCAL_QUORUM)
+    return sum(max(dead for _, dead in _read_trace(trace, wanted).values()) for trace in traces)
+
+
+def _count_replicas(consistency: int) -> int:
+    replication: dict[str, int] = settings.CASSANDRA["replication"]
+    if consistency == cassandra.ALL:
+        return sum(replication.values())
+    if consistency == cassandra.LOCAL_QUORUM:
+        return int(replication[settings.CASSANDRA["datacenter"]]) // 2 + 1
+    return 1
+
+
+def _read_trace(trace_id: uuid.UUID, wanted: int) -> dict[str, tuple[int, int]]:
+    """(live, tombstones) of each replica in one page's trace, asked again until all are there."""
+    give_up = time.monotonic() + TRACE_WAIT_SECONDS
+    while True:
+        events = cassandra.execute(
+            "SELECT source, activity FROM system_traces.events WHERE session_id = ?",
+            (trace_id,),
+            consistency=cassandra.LOCAL_ONE,
+        )
+        seen = parse_trace((str(source), str(activity)) for source, activity in events)
+        if len(seen) >= wanted:
+            return seen
+        if time.monotonic() > give_up:
+            raise StoreUnavailable(f"Only {len(seen)} of {wanted} replicas said what they read.")
+        time.sleep(0.01)
+
+
+def parse_trace(events: Iterable[tuple[str, str]]) -> dict[str, tuple[int, int]]:
+    """(live rows, tombstones) by source; of two lines of a source the larger one counts.
+
+    Replicas that differ are read twice, hence two lines.
+    """
+    seen: dict[str, tuple[int, int]] = {}
+    for source, activity in events:
+        match = _TRACE_READ.search(activity)
+        if match:
+            live, dead = int(match[1]), int(match[2])
+            old_live, old_dead = seen.get(source, (0, 0))
+            seen[source] = (max(live, old_live), max(dead, old_dead))
+    return seen
