@@ -1,0 +1,56 @@
+"""`manage.py seed_demo`: the demonstration, into an empty database."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from chatstore.domain.demo_plan import DemoChannel
+from chatstore.domain.errors import ChatstoreError
+from chatstore.operations.seed_demo import NOTHING_WRITTEN, seed_demo
+
+DEFAULT_SEED = 1
+
+
+class Command(BaseCommand):
+    help = "Write demo guilds, channels and messages; only into an empty database."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="another seed, other people")
+        parser.add_argument("--until", help="when it ends, ISO 8601, UTC unless a zone is given (default: now)")
+        parser.add_argument("--json", action="store_true", help="one JSON object instead of sentences")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        until = _parse_until(options["until"]) if options["until"] else dt.datetime.now(dt.UTC)
+        try:
+            summary = seed_demo(seed=options["seed"], until=until, tell=self._show(options["verbosity"]))
+        except ChatstoreError as error:
+            raise CommandError(str(error)) from None
+        if options["json"]:
+            self.stdout.write(json.dumps(asdict(summary), indent=2))
+        elif summary == NOTHING_WRITTEN:
+            self.stdout.write("The demonstration is there already; nothing was written.")
+        else:
+            self.stdout.write(
+                f"{summary.messages:,} messages in {summary.channels} channels of {summary.guilds} guilds, "
+                f"{summary.users} people, in {summary.seconds:.0f} s"
+            )
+
+    def _show(self, verbosity: int) -> Any:
+        def tell(channel: DemoChannel, count: int) -> None:
+            if verbosity > 1:
+                self.stderr.write(f"#{channel.name}: {count:,} messages")
+
+        return tell
+
+
+def _parse_until(text: str) -> dt.datetime:
+    try:
+        moment = dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise CommandError(f"--until: {text!r} is no ISO 8601 date") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)

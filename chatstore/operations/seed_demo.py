@@ -1,0 +1,123 @@
+"""The demonstration: three guilds, two years of talk, and what a moderator is for.
+
+Written into an empty database only. Messages come first, the names in Postgres last and in
+one transaction: a run that died leaves nothing that anybody sees, and the next one writes
+its own. Rows are stamped with the times that their ids carry, so that a purge need not wait.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from chatstore.domain.demo_messages import make_channel_messages
+from chatstore.domain.demo_plan import GUILDS, DemoChannel, DemoPlan, plan_demo
+from chatstore.domain.errors import BadInput
+from chatstore.models import Channel, ChatUser, Guild
+from chatstore.operations.channel_lock import hold_channel, release_channel
+from chatstore.operations.clock import check_clock
+from chatstore.operations.import_settling import settle_buckets
+from chatstore.store.authors import ensure_author_buckets
+from chatstore.store.loads import ensure_rows_in
+from chatstore.store.messages import insert_messages, posted_stamp
+from chatstore.store.pins import note_pin
+
+LEASE_SECONDS = 60.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SeedSummary:
+    """What was written; all zero when the demonstration was there already."""
+
+    guilds: int
+    channels: int
+    users: int
+    messages: int
+    seconds: float
+
+
+NOTHING_WRITTEN = SeedSummary(0, 0, 0, 0, 0.0)
+
+
+def seed_demo(
+    *, seed: int, until: dt.datetime, tell: Callable[[DemoChannel, int], object] | None = None
+) -> SeedSummary:
+    """Write the demonstration of a seed, ending at `until` (aware). `tell`: each channel and its messages.
+
+    Raises `BadInput` when the database holds anything else, or `until` lies in the future.
+    """
+    check_clock()
+    if until > dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1):
+        raise BadInput("The demonstration cannot end in the future.")
+    plan = plan_demo(seed, until)
+    if Guild.objects.filter(id__in=plan.guild_ids).count() == len(plan.guild_ids):
+        return NOTHING_WRITTEN
+    if any(model.objects.exists() for model in (Guild, Channel, ChatUser)):
+        raise BadInput("The database is not empty: the demonstration is only written into an empty one.")
+    return write_demo(plan, tell=tell)
+
+
+def write_demo(plan: DemoPlan, *, tell: Callable[[DemoChannel, int], object] | None = None) -> SeedSummary:
+    """Write a plan's messages and names, whatever else there is. Done twice it changes nothing."""
+    began = time.monotonic()
+    written = 0
+    for channel in (*plan.channels, plan.incident):
+        count = _write_channel(plan, channel)
+        written += count
+        if tell is not None:
+            tell(channel, count)
+    _write_names(plan)
+    seconds = time.monotonic() - began
+    log.info("demo: %d messages in %.1f s", written, seconds)
+    return SeedSummary(len(plan.guild_ids), len(plan.channels) + 1, len(plan.users), written, seconds)
+
+
+def _write_channel(plan: DemoPlan, channel: DemoChannel) -> int:
+    job = f"seed:{plan.seed}"
+    channel_id = channel.channel_id
+    if not hold_channel(channel_id, job=job, lease_seconds=LEASE_SECONDS):
+        raise BadInput(f"Channel {channel_id} is held by another job.")
+    try:
+        messages = make_channel_messages(plan, channel)
+        buckets = [bucket for bucket, _ in itertools.groupby(message.bucket for message in messages)]
+        ensure_rows_in(channel_id, buckets)
+        ensure_author_buckets({(m.author_id, m.bucket, channel_id) for m in messages})
+        insert_messages(messages, stamp_us=posted_stamp)
+        for message in messages:
+            if message.pinned:
+                note_pin(channel_id, message.message_id, stamp_us=posted_stamp(message))
+        settle_buckets(channel_id, buckets, job=job)
+    finally:
+        release_channel(channel_id, job=job)
+    return len(messages)
+
+
+def _write_names(plan: DemoPlan) -> None:
+    guilds = [Guild(id=id_, name=name) for id_, name in zip(plan.guild_ids, GUILDS, strict=True)]
+    channels = [
+        Channel(
+            id=channel.channel_id,
+            guild_id=plan.guild_ids[channel.guild],
+            kind=channel.kind,
+            name=channel.name,
+            category=channel.category,
+            topic=channel.topic,
+        )
+        for channel in (*plan.channels, plan.incident)
+    ]
+    users = [
+        ChatUser(id=user.user_id, name=user.name, display_name=user.display_name, is_bot=user.is_bot)
+        for user in plan.users
+    ]
+    with transaction.atomic():
+        Guild.objects.bulk_create(guilds, ignore_conflicts=True)
+        Channel.objects.bulk_create(channels, ignore_conflicts=True)
+        ChatUser.objects.bulk_create(users, ignore_conflicts=True)
