@@ -28,7 +28,7 @@ from chatstore.local.servers import (
 )
 
 WATCH_SECONDS = 0.5
-# What a command beside the servers may take to end, before the servers' own 14 s.
+# What a command beside the servers may take to end, before the servers' own 13 s.
 COMMAND_END_SECONDS = 5
 
 

@@ -23,9 +23,9 @@ from chatstore.local.processes import (
 
 # Two fresh nodes answer after 14 s on two quiet cores; this is for a busy machine.
 READY_SECONDS = 150
-# SIGTERM to both nodes takes 12 s; with the second or so that the web needs before,
+# SIGTERM to both nodes takes 12 s; with the four at most that the web takes before,
 # all of it ends within 20 s.
-END_SECONDS = 14
+END_SECONDS = 13
 
 
 @dataclass(frozen=True)
