@@ -1,0 +1,115 @@
+"""Exports as DiscordChatExporter writes them, made by the tests themselves."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import secrets
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.messages import Message
+from chatstore.domain.snowflakes import make_snowflake, time_of, unix_ms
+from chatstore.operations.import_discord import ImportChoices, ImportSummary, import_discord
+from chatstore.store.messages import read_ids, read_message
+
+MAY = dt.datetime(2024, 5, 3, 12, tzinfo=dt.UTC)
+VICTOR, WANDA = 7_101, 7_102
+
+
+def fresh_channel() -> int:
+    """A channel id that no other test has."""
+    return make_snowflake(unix_ms(MAY)) + secrets.randbits(50)
+
+
+def ids_from(moment: dt.datetime, count: int, *, apart_seconds: float = 60) -> list[int]:
+    """Ids of messages posted at even intervals from a moment on."""
+    start = unix_ms(moment)
+    return [make_snowflake(start + round(index * apart_seconds * 1000), sequence=7) for index in range(count)]
+
+
+def make_user(user_id: int, **keys: Any) -> dict[str, Any]:
+    """An author or a mentioned user."""
+    user = {
+        "id": str(user_id),
+        "name": f"user{user_id}",
+        "discriminator": "0000",
+        "nickname": f"User {user_id}",
+        "color": None,
+        "isBot": False,
+        "roles": [],
+        "avatarUrl": "https://cdn.example/avatar.png",
+    }
+    return {**user, **keys}
+
+
+def make_raw(message_id: int, *, author: int = VICTOR, **keys: Any) -> dict[str, Any]:
+    """A message with every key that the exporter always writes."""
+    raw = {
+        "id": str(message_id),
+        "type": "Default",
+        "timestamp": time_of(message_id).isoformat(timespec="milliseconds"),
+        "timestampEdited": None,
+        "callEndedTimestamp": None,
+        "isPinned": False,
+        "content": f"message {message_id}",
+        "author": make_user(author),
+        "attachments": [],
+        "embeds": [],
+        "stickers": [],
+        "reactions": [],
+        "mentions": [],
+        "inlineEmojis": [],
+    }
+    return {**raw, **keys}
+
+
+def make_export(channel_id: int, messages: Sequence[Any], **channel: Any) -> dict[str, Any]:
+    """A whole export of one channel."""
+    return {
+        "guild": {"id": "880011", "name": "Harbour", "iconUrl": "https://cdn.example/icon.png"},
+        "channel": {
+            "id": str(channel_id),
+            "type": "GuildTextChat",
+            "categoryId": None,
+            "category": "Lobby",
+            "name": "pier",
+            "topic": None,
+            **channel,
+        },
+        "dateRange": {"after": None, "before": None},
+        "exportedAt": "2024-06-01T00:00:00+00:00",
+        "messages": list(messages),
+        "messageCount": len(messages),
+    }
+
+
+def write_export(path: Path, channel_id: int, messages: Sequence[Any], **channel: Any) -> Path:
+    """The export as an indented file, like the exporter's."""
+    path.write_text(json.dumps(make_export(channel_id, messages, **channel), indent=2), encoding="utf-8")
+    return path
+
+
+def no_purges(channel_id: int, bucket: int) -> Collection[int]:
+    """Nothing was ever purged."""
+    return ()
+
+
+def run_import(*paths: Path, **choices: Any) -> ImportSummary:
+    """Import with the given choices; no purge stands unless one is given."""
+    return import_discord(list(paths), choices=ImportChoices(**{"standing": no_purges, **choices}))
+
+
+def live_ids(channel_id: int, ids: Iterable[int]) -> list[int]:
+    """All ids that live in the buckets of the given ones, ascending."""
+    buckets = {bucket_of(message_id) for message_id in ids}
+    return sorted(row[0] for b in buckets for rows in read_ids(channel_id, b) for row in rows)
+
+
+def read(channel_id: int, message_id: int) -> Message:
+    """A message that must be there."""
+    message = read_message(channel_id, message_id)
+    assert message is not None
+    return message

@@ -1,0 +1,177 @@
+"""Files, folders, archives; whole ones, broken ones, and such as are no exports."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import ijson
+import pytest
+
+from chatstore.domain.discord_export import ExportRejected
+from chatstore.operations.export_files import ExportFile, find_exports, read_header, read_messages
+from tests.imports.exports import MAY, ids_from, make_export, make_raw, write_export
+
+CHANNEL = 990_001
+RAWS = [make_raw(message_id) for message_id in ids_from(MAY, 300)]
+
+
+def file_of(path: Path) -> ExportFile:
+    return ExportFile(path, None, path.stat().st_size)
+
+
+def read_all(path: Path) -> tuple[list[Any], str]:
+    """The messages that a file gives, and what it breaks with."""
+    found: list[Any] = []
+    try:
+        for raw in read_messages(file_of(path), lambda count: None):
+            found.append(raw)  # noqa: PERF402  # what came before the break is what is asked
+    except ExportRejected as rejected:
+        return found, str(rejected)
+    return found, ""
+
+
+def test_the_parser_is_the_compiled_one() -> None:
+    assert ijson.backend == "yajl2_c"
+
+
+def test_a_file_gives_its_header_and_messages(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "pier.json", CHANNEL, RAWS)
+    assert read_header(file_of(path)).channel_id == CHANNEL
+    assert read_all(path) == (RAWS, "")
+
+
+def test_every_byte_that_was_read_is_told(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "pier.json", CHANNEL, RAWS)
+    told: list[int] = []
+    list(read_messages(file_of(path), told.append))
+    assert sum(told) == path.stat().st_size
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "pier.json"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(make_export(CHANNEL, RAWS)).encode())
+    assert read_header(file_of(path)).channel_id == CHANNEL
+    assert read_all(path) == (RAWS, "")
+
+
+def test_a_header_behind_the_messages_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "pier.json"
+    path.write_text(json.dumps(dict(reversed(make_export(CHANNEL, RAWS).items()))))
+    assert read_header(file_of(path)).channel_id == CHANNEL
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.7, 0.999])
+def test_a_truncated_file_gives_what_stands_before(tmp_path: Path, kept: float) -> None:
+    path = write_export(tmp_path / "pier.json", CHANNEL, RAWS)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * kept)])
+    found, reason = read_all(path)
+    assert found == RAWS[: len(found)]
+    assert len(found) > 300 * (kept - 0.1)
+    assert f"broken after {len(found)} messages: it ends too early" in reason
+
+
+def test_garbage_in_the_middle_costs_what_comes_after(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "pier.json", CHANNEL, RAWS)
+    whole = path.read_bytes()
+    middle = whole.index(b'"id": "%s"' % RAWS[150]["id"].encode())
+    path.write_bytes(whole[:middle] + b"\x00\xff" + whole[middle:])
+    found, reason = read_all(path)
+    assert found == RAWS[:150]
+    assert "broken after 150 messages" in reason
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "no export"),
+        (b"hello", "no export"),
+        (b"[1, 2]", "no list of messages"),
+        (b'{"name": "left-pad", "version": "1.0"}', "no list of messages"),
+        (b'{"messages": {"a": 1}, "channel": {"id": "5"}}', "no list of messages"),
+        (b'{"channel": {"name": "pier"}, "messages": []}', "no id"),
+        (b'{"channel": {"id": "seven"}, "messages": []}', "not an id"),
+        (b'{"messages": []}', "no id"),
+        (b'{"guild": {"id": "1"}, "channel": {"id": "5"', "no export"),
+    ],
+)
+def test_what_is_no_export_is_named_so(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "odd.json"
+    path.write_bytes(content)
+    with pytest.raises(ExportRejected, match=reason):
+        read_header(file_of(path))
+
+
+def test_brackets_nested_without_end_are_given_up(tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    path.write_bytes(b'{"channel":{"id":"5"},"messages":[{"id":' + b"[" * 100_000)
+    found, reason = read_all(path)
+    assert not found
+    assert "memory" in reason
+
+
+def test_brackets_in_a_text_are_only_text(tmp_path: Path) -> None:
+    raws = [make_raw(message_id, content="[{" * 30_000) for message_id in ids_from(MAY, 3)]
+    assert read_all(write_export(tmp_path / "pier.json", CHANNEL, raws)) == (raws, "")
+
+
+def test_folders_are_searched_and_media_left_out(tmp_path: Path) -> None:
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "pier.json_Files").mkdir()
+    write_export(tmp_path / "pier.json", CHANNEL, [])
+    write_export(tmp_path / "deep" / "er" / "quay.json", CHANNEL, [])
+    (tmp_path / "pier.json_Files" / "sticker.json").write_text("{}")
+    (tmp_path / "notes.txt").write_text("not asked for")
+    files, failed = find_exports([tmp_path])
+    assert [file.path.name for file in files] == ["quay.json", "pier.json"]
+    assert not failed
+
+
+def test_parts_follow_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    names = ["pier.json", *(f"pier [part {number}].json" for number in (2, 3, 10, 11))]
+    for name in sorted(names, reverse=True):
+        write_export(tmp_path / name, CHANNEL, [])
+    files, _ = find_exports([tmp_path])
+    assert [file.path.name for file in files] == names
+
+
+def test_an_archive_gives_its_members(tmp_path: Path) -> None:
+    path = tmp_path / "all.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("export/pier.json", json.dumps(make_export(CHANNEL, RAWS)))
+        archive.writestr("export/pier.json_Files/sticker.json", "{}")
+        archive.writestr("export/readme.txt", "hello")
+    [file], failed = find_exports([path])
+    assert not failed
+    assert file.name == f"{path}:export/pier.json"
+    assert list(read_messages(file, lambda count: None)) == RAWS
+
+
+def test_a_damaged_member_gives_what_stands_before(tmp_path: Path) -> None:
+    path = tmp_path / "all.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("pier.json", json.dumps(make_export(CHANNEL, RAWS)))
+    whole = bytearray(path.read_bytes())
+    place = whole.index(b"message ", len(whole) // 2)
+    whole[place : place + 7] = b"massage"
+    path.write_bytes(whole)
+    [file], _ = find_exports([path])
+    with pytest.raises(ExportRejected, match="Bad CRC"):
+        list(read_messages(file, lambda count: None))
+
+
+def test_what_is_not_there_or_no_archive_is_named(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "odd.zip").write_bytes(b"PK nothing of the kind")
+    _, failed = find_exports([tmp_path / "absent.json", tmp_path / "empty", tmp_path / "odd.zip"])
+    assert [each.file for each in failed] == [str(tmp_path / n) for n in ("absent.json", "empty", "odd.zip")]
+    assert "no such file" in failed[0].reason
+    assert "holds no" in failed[1].reason
+    assert "zip" in failed[2].reason
+
+
+def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "pier.json", CHANNEL, [])
+    files, _ = find_exports([path, tmp_path, path])
+    assert len(files) == 1
