@@ -16,7 +16,7 @@ def test_it_posts_into_the_chosen_channel_at_the_rate() -> None:
     channel = Channel.objects.create(id=fresh_id(), name="chatter")
     out = StringIO()
     began = time.monotonic()
-    call_command("chatter", rate=50, seconds=2, channel=[channel.id], seed=3, json=True, stdout=out)
+    call_command("chatter", rate=50, seconds=2, channel=[channel.id], json=True, stdout=out)
     took = time.monotonic() - began
     said = json.loads(out.getvalue())
     assert 1.5 < took < 6
