@@ -1,0 +1,196 @@
+"""What happens while an import writes: edits, withdrawals, other jobs, purges, a killed process."""
+
+import dataclasses
+import datetime as dt
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.messages import Message
+from chatstore.models import Channel
+from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.import_loads import Decision, Load, decide_load, finish_load, start_load
+from chatstore.operations.messages import edit_message, withdraw_message
+from chatstore.store import ledger
+from chatstore.store.messages import read_message, update_columns
+from moderation.domain.selection import Selection
+from moderation.operations.imports import StandingPurges
+from tests.imports.exports import (
+    MAY,
+    VICTOR,
+    fresh_channel,
+    ids_from,
+    live_ids,
+    make_raw,
+    no_purges,
+    read,
+    run_import,
+    write_export,
+)
+from tests.moderation.rooms import purge_now
+
+
+def decide(channel_id: int, *messages: Message, restore: bool = False) -> Decision:
+    """The decision of an import that has just looked at the store."""
+    load = Load(channel_id)
+    for message in messages:
+        load.add(message)
+    return decide_load(load, known_buckets=None, standing=no_purges, restore=restore, dry_run=False)
+
+
+def test_an_edit_made_during_an_import_wins(tmp_path: Path) -> None:
+    channel_id, [message_id] = fresh_channel(), ids_from(MAY, 1)
+    run_import(write_export(tmp_path / "a.json", channel_id, [make_raw(message_id)]))
+    exported = dataclasses.replace(
+        read(channel_id, message_id), content="exported", edited_at=MAY + dt.timedelta(days=1)
+    )
+    decision = decide(channel_id, exported)
+    assert sum(map(len, decision.changed.values())) == 1
+    edit_message(channel_id, message_id, actor=VICTOR, content="by hand")
+    finish_load(channel_id, start_load(channel_id, decision))
+    assert read(channel_id, message_id).content == "by hand"
+
+
+def test_what_is_withdrawn_during_an_import_does_not_stay() -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 3)
+    decision = decide(channel_id, *(Message(channel_id, i, VICTOR, "hello") for i in ids))
+    withdraw_message(channel_id, ids[1], actor=VICTOR)
+    started = start_load(channel_id, decision)
+    assert finish_load(channel_id, started) == {ids[1]}
+    assert live_ids(channel_id, ids) == [ids[0], ids[2]]
+
+
+def test_taking_back_hits_nothing_newer() -> None:
+    channel_id, [message_id] = fresh_channel(), ids_from(MAY, 1)
+    decision = decide(channel_id, Message(channel_id, message_id, VICTOR, "imported"))
+    started = start_load(channel_id, decision)
+    withdraw_message(channel_id, message_id, actor=VICTOR)
+    later = time.time_ns() // 1000 + 1_000_000
+    update_columns(channel_id, message_id, {"author_id": VICTOR, "content": "again"}, stamp_us=later)
+    finish_load(channel_id, started)
+    assert read(channel_id, message_id).content == "again"
+
+
+def test_an_import_leaves_alone_what_people_withdrew(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 10)
+    path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
+    run_import(path)
+    withdraw_message(channel_id, ids[4], actor=VICTOR)
+    for restore in (False, True):
+        summary = run_import(path, restore=restore)
+        assert (summary.written, summary.removed_before) == (0, 1)
+    assert read_message(channel_id, ids[4]) is None
+
+
+def test_an_import_leaves_alone_what_a_purge_removed_until_it_is_asked_to(mona: User, tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 30)
+    path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
+    run_import(path)
+    purge_now(mona, Selection(channel_id=channel_id, message_ids=tuple(ids[:12])))
+    assert live_ids(channel_id, ids) == ids[12:]
+    again = run_import(path, standing=StandingPurges())
+    assert (again.written, again.already_there, again.removed_before) == (0, 18, 12)
+    assert live_ids(channel_id, ids) == ids[12:]
+    told: list[tuple[int, int, list[int]]] = []
+    restored = run_import(
+        path,
+        standing=StandingPurges(),
+        restore=True,
+        on_restored=lambda channel, bucket, found: told.append((channel, bucket, sorted(found))),
+    )
+    assert (restored.written, restored.restored, restored.removed_before) == (12, 12, 0)
+    assert told == [(channel_id, bucket_of(ids[0]), ids[:12])]
+    assert live_ids(channel_id, ids) == ids
+
+
+def test_a_row_without_an_author_is_no_message(tmp_path: Path) -> None:
+    channel_id, [message_id] = fresh_channel(), ids_from(MAY, 1)
+    ledger.ensure_row(channel_id, bucket_of(message_id))
+    update_columns(channel_id, message_id, {"content": "edited"}, stamp_us=time.time_ns() // 1000 - 60_000_000)
+    summary = run_import(write_export(tmp_path / "a.json", channel_id, [make_raw(message_id)]))
+    assert summary.written == 1
+    assert read(channel_id, message_id).author_id == VICTOR
+
+
+def test_a_channel_that_another_job_holds_is_named(tmp_path: Path) -> None:
+    held, free, ids = fresh_channel(), fresh_channel(), ids_from(MAY, 5)
+    write_export(tmp_path / "held.json", held, [make_raw(i) for i in ids])
+    write_export(tmp_path / "free.json", free, [make_raw(i) for i in ids])
+    assert hold_channel(held, job="purge:17")
+    try:
+        # It waits a lease and five seconds for a hold that may lapse.
+        summary = run_import(tmp_path, lease_seconds=0.5)
+    finally:
+        release_channel(held, job="purge:17")
+    [failed] = summary.failed_files
+    assert failed.file.endswith("held.json")
+    assert "held by purge:17" in failed.reason
+    assert summary.written == 5
+    assert not ledger.read_ledger(held)
+    assert live_ids(free, ids) == ids
+
+
+def test_a_lapsed_lease_is_taken_over_and_given_back(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 5)
+    assert hold_channel(channel_id, job="import:dead", lease_seconds=1.0)
+    summary = run_import(write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]))
+    assert summary.written == 5
+    assert holder_of(channel_id) is None
+
+
+def test_an_import_that_lost_its_channel_stops(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 9_000)
+    path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
+
+    def take_over(channel: int, bucket: int) -> Collection[int]:
+        # As if this process had stood still for longer than its lease.
+        release_channel(channel, job=str(holder_of(channel)))
+        hold_channel(channel, job="purge:18")
+        time.sleep(0.2)
+        return ()
+
+    try:
+        summary = run_import(path, standing=take_over, lease_seconds=0.5)
+        assert "taken over" in summary.failed_files[0].reason
+        assert holder_of(channel_id) == "purge:18"
+        assert summary.messages < 9_000
+    finally:
+        release_channel(channel_id, job="purge:18")
+
+
+_CHILD = """
+import sys, django
+django.setup()
+from pathlib import Path
+from chatstore.operations.import_discord import ImportChoices, import_discord
+import_discord([Path(sys.argv[1])], choices=ImportChoices(standing=lambda c, b: (), lease_seconds=2.0))
+"""
+
+
+@pytest.mark.parametrize("after_messages", [1, 6_000])
+def test_a_killed_import_repeated_ends_with_the_same_state(tmp_path: Path, after_messages: int) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 20_000, apart_seconds=100)
+    path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    child = subprocess.Popen([sys.executable, "-c", _CHILD, str(path)], env=env)
+    last_of_part = ids[after_messages - 1]
+    while child.poll() is None and read_message(channel_id, last_of_part) is None:
+        time.sleep(0.005)
+    child.send_signal(signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL, "it was to be killed while it wrote"
+    there = len(live_ids(channel_id, ids))
+    assert there < len(ids)
+    summary = run_import(path)
+    assert summary.written + summary.already_there == len(ids)
+    assert summary.already_there >= there
+    assert live_ids(channel_id, ids) == ids
+    assert holder_of(channel_id) is None
+    assert Channel.objects.filter(id=channel_id).exists()
