@@ -47,9 +47,7 @@ def take_to(step: Step, state: StepState) -> None:
 
 
 def let_lease_end(purge: Purge) -> None:
-    Step.objects.filter(purge_id=purge.id, lease_until__isnull=False).update(
-        lease_until="2020-01-01T00:00:00Z"
-    )
+    Step.objects.filter(purge_id=purge.id, lease_until__isnull=False).update(lease_until="2020-01-01T00:00:00Z")
 
 
 @pytest.mark.parametrize("state", TAKEN_OVER_AT)
@@ -85,9 +83,7 @@ def test_what_is_counted_is_what_the_worker_that_counts_has_seen(mona: User, cha
     assert (purge.state, sum_of(purge).deleted, sum_of(purge).failed) == (PurgeState.DONE, 20, 0)
 
 
-def test_a_step_that_stops_for_an_unforeseen_reason_says_so_and_holds_no_other_up(
-    mona: User, channel: Channel
-) -> None:
+def test_a_step_that_stops_for_an_unforeseen_reason_says_so_and_holds_no_other_up(mona: User, channel: Channel) -> None:
     first, second = old_ids(30, buckets_ago=4), old_ids(30, buckets_ago=3)
     write(channel, [*first, *second])
     purge = confirm(mona, preview(mona, everything(channel)))

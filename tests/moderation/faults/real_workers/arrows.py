@@ -1,0 +1,109 @@
+"""Stops a worker at one move of a step: a trigger of the tests waits for a lock that they hold.
+
+Nothing in the product knows of it. The move is on its way to Postgres, everything before it
+is done, and nothing of it is stored: the worst moment to be killed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from django.db import connection
+
+from moderation.domain.states import StepState
+from moderation.models import Purge
+
+BLOCKED_WITHIN_SECONDS = 60
+
+_INSTALL = """
+CREATE TABLE IF NOT EXISTS stopped_arrow (purge_id bigint, state text, PRIMARY KEY (purge_id, state));
+CREATE OR REPLACE FUNCTION stop_at_arrow() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM stopped_arrow a WHERE a.purge_id = NEW.purge_id AND a.state = NEW.state) THEN
+        PERFORM pg_advisory_xact_lock(NEW.purge_id);
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE OR REPLACE TRIGGER stop_at_arrow BEFORE UPDATE ON moderation_step
+    FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION stop_at_arrow();
+"""
+_REMOVE = """
+DROP TRIGGER IF EXISTS stop_at_arrow ON moderation_step;
+DROP FUNCTION IF EXISTS stop_at_arrow;
+DROP TABLE IF EXISTS stopped_arrow;
+"""
+_BLOCKED = """
+SELECT waiting.pid, waiting.client_port FROM pg_locks JOIN pg_stat_activity waiting USING (pid)
+WHERE locktype = 'advisory' AND NOT granted AND (classid::bigint << 32 | objid::bigint) = %s
+"""
+_ALIVE = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Postgres's process for one connection, and the port of the client at its other end."""
+
+    pid: int
+    client_port: int
+
+
+@contextmanager
+def arrows_installed() -> Iterator[None]:
+    """The trigger stands while the context does; the workers must have ended before it does."""
+    _run(_INSTALL)
+    try:
+        yield
+    finally:
+        _run("SELECT pg_advisory_unlock_all()")
+        _run(_REMOVE)
+
+
+def stop_at(purge: Purge, state: StepState) -> None:
+    """From now on every move of the purge's steps to `state` waits."""
+    _run("SELECT pg_advisory_lock(%s)", purge.id)
+    _run("INSERT INTO stopped_arrow VALUES (%s, %s)", purge.id, state)
+
+
+def let_go(purge: Purge) -> None:
+    """Moves go on, also those that wait."""
+    _run("DELETE FROM stopped_arrow WHERE purge_id = %s", purge.id)
+    _run("SELECT pg_advisory_unlock(%s)", purge.id)
+
+
+def find_blocked(purge: Purge) -> Backend | None:
+    """The connection whose move waits at the arrow, if one does."""
+    with connection.cursor() as cursor:
+        cursor.execute(_BLOCKED, (purge.id,))
+        row = cursor.fetchone()
+    return Backend(*row) if row else None
+
+
+def wait_for_blocked(purge: Purge) -> Backend:
+    """The connection whose move waits at the arrow."""
+    end = time.monotonic() + BLOCKED_WITHIN_SECONDS
+    while time.monotonic() < end:
+        backend = find_blocked(purge)
+        if backend is not None:
+            return backend
+        time.sleep(0.02)
+    raise AssertionError(f"no worker reached the arrow in {BLOCKED_WITHIN_SECONDS} s")
+
+
+def cut(backend: Backend) -> None:
+    """Ends the connection from Postgres's side: nothing of its transaction is stored."""
+    _run("SELECT pg_terminate_backend(%s)", backend.pid)
+    while True:
+        with connection.cursor() as cursor:
+            cursor.execute(_ALIVE, (backend.pid,))
+            row = cursor.fetchone()
+        if row == (0,):
+            return
+        time.sleep(0.01)
+
+
+def _run(sql: str, *params: int | str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params or None)

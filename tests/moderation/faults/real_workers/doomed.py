@@ -1,0 +1,82 @@
+"""Purges of one step each, one for every way a bucket is emptied, and how they must end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+
+from chatstore.models import Channel
+from chatstore.operations.channel_lock import holder_of
+from moderation.domain.planner import Way
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.models import AuditEntry, Purge, Step
+from moderation.operations.sums import sum_of
+from tests.moderation.rooms import (
+    VICTOR,
+    WILMA,
+    buckets_of,
+    by_victor,
+    confirm,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    write,
+)
+
+DONE_WITHIN_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """A confirmed purge of one step, what it removes and what must stay beside it."""
+
+    way: Way
+    channel: Channel
+    purge: Purge
+    going: list[int]
+    staying: list[int]
+
+    def left(self) -> list[int]:
+        return ids_of(self.channel, *buckets_of([*self.going, *self.staying]))
+
+    def state(self) -> str:
+        return Step.objects.get(purge_id=self.purge.id, ordinal=1).state
+
+    def is_finished(self) -> bool:
+        return Purge.objects.filter(id=self.purge.id, finished_at__isnull=False).exists()
+
+
+def doom(moderator: User, way: Way) -> Doomed:
+    """Rows: every second of 120. Ranges: 300 with a stranger's in each third. Drop: a whole bucket."""
+    doomed = preview_doomed(moderator, way)
+    confirm(moderator, doomed.purge)
+    return doomed
+
+
+def preview_doomed(moderator: User, way: Way) -> Doomed:
+    """As `doom`, not yet confirmed."""
+    channel = make_channel()
+    ids = old_ids({Way.ROWS: 120, Way.RANGES: 300, Way.DROP: 200}[way])
+    staying = {Way.ROWS: ids[::2], Way.RANGES: ids[50::100], Way.DROP: old_ids(5, buckets_ago=4)}[way]
+    going = sorted(set(ids).difference(staying))
+    write(channel, going, author=VICTOR)
+    write(channel, staying, author=WILMA)
+    selection = by_victor(channel)
+    if way is Way.DROP:
+        selection = Selection(channel_id=channel.id, after_id=ids[0])
+    return Doomed(way, channel, preview(moderator, selection), going, staying)
+
+
+def assert_done_exactly(doomed: Doomed) -> None:
+    doomed.purge.refresh_from_db()
+    total = sum_of(doomed.purge)
+    assert doomed.left() == sorted(doomed.staying)
+    assert (doomed.purge.state, total.manifest) == (PurgeState.DONE, len(doomed.going))
+    assert (total.deleted, total.already_gone, total.failed, total.left) == (len(doomed.going), 0, 0, 0)
+    assert Step.objects.get(purge_id=doomed.purge.id).how == doomed.way
+    acts = AuditEntry.objects.filter(purge=doomed.purge).values_list("act", flat=True)
+    assert sorted(acts) == ["purge_confirmed", "purge_drafted", "purge_finished", "step_counted"]
+    assert holder_of(doomed.channel.id) is None

@@ -1,0 +1,123 @@
+"""A worker that is killed, stopped or cut off at any move of a step: the purge goes on by itself.
+
+Each time exactly the manifest is gone in the end, every count is true, and nobody clicked.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import deque
+
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.messages import Message
+from chatstore.operations.stamps import issue_stamp
+from chatstore.store import messages
+from moderation.domain.planner import Way
+from moderation.domain.states import StepState
+from moderation.operations.sums import sum_of
+from tests.moderation.faults.real_workers.arrows import cut, find_blocked, let_go, stop_at, wait_for_blocked
+from tests.moderation.faults.real_workers.doomed import DONE_WITHIN_SECONDS, Doomed, assert_done_exactly, doom
+from tests.moderation.faults.real_workers.workers import Workers, wait_until
+from tests.moderation.rooms import VICTOR
+
+ARROWS = (
+    StepState.QUARANTINING,
+    StepState.QUARANTINED,
+    StepState.STAMPED,
+    StepState.REWRITTEN,
+    StepState.DELETED,
+    StepState.VERIFIED,
+    StepState.CLOSED,
+    StepState.COUNTED,
+)
+
+ALL_KILLED_WITHIN_SECONDS = 180
+"""Each kill costs a lease of three seconds, and two of a range's kills ten seconds after its stamp."""
+
+
+def test_a_worker_killed_at_each_arrow_is_followed_by_one_that_goes_on(mona: User, workers: Workers) -> None:
+    every = [doom(mona, way) for way in (Way.ROWS, Way.RANGES, Way.DROP)]
+    ahead = {doomed.purge.id: deque(ARROWS) for doomed in every}
+    for doomed in every:
+        stop_at(doomed.purge, ARROWS[0])
+    end = time.monotonic() + ALL_KILLED_WITHIN_SECONDS
+    while any(ahead.values()):
+        time.sleep(0.05)
+        assert time.monotonic() < end, f"no worker came to these arrows: {ahead}"
+        for doomed in every:
+            kill_at_next_arrow(doomed, ahead[doomed.purge.id], workers)
+    for doomed in every:
+        wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)
+        assert_done_exactly(doomed)
+
+
+def kill_at_next_arrow(doomed: Doomed, arrows: deque[StepState], workers: Workers) -> None:
+    """Kills the worker that waits at the next arrow, if one does, and sets the arrow after it."""
+    backend = find_blocked(doomed.purge)
+    if backend is None or not arrows:
+        return
+    arrow = arrows.popleft()
+    stored = (StepState.PENDING, *ARROWS)[ARROWS.index(arrow)]
+    assert doomed.state() == stored
+    workers.child_at(backend).kill()
+    cut(backend)
+    let_go(doomed.purge)
+    if arrows:
+        stop_at(doomed.purge, arrows[0])
+
+
+def test_a_worker_stopped_beyond_its_lease_wakes_up_and_changes_nothing(mona: User, workers: Workers) -> None:
+    """It sleeps while its quarantine goes to disk, with everything read that it would delete."""
+    doomed = doom(mona, Way.RANGES)
+    stop_at(doomed.purge, StepState.QUARANTINED)
+    child = workers.child_at(wait_for_blocked(doomed.purge))
+    let_go(doomed.purge)
+    wait_until(lambda: doomed.state() == StepState.QUARANTINED, seconds=5)
+    child.send_signal(signal.SIGSTOP)
+    wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)
+    assert_done_exactly(doomed)
+    put_back(doomed)
+    child.send_signal(signal.SIGCONT)
+    wait_until(lambda: f"of purge {doomed.purge.id} is no longer ours" in workers.said(), seconds=10)
+    assert_put_back_stays(doomed)
+
+
+def test_a_worker_stopped_within_a_move_is_cut_off_and_changes_nothing(mona: User, workers: Workers) -> None:
+    """It holds the rows that others need; its deletes are out, but not yet stored as sent."""
+    doomed = doom(mona, Way.ROWS)
+    stop_at(doomed.purge, StepState.DELETED)
+    child = workers.child_at(wait_for_blocked(doomed.purge))
+    child.send_signal(signal.SIGSTOP)
+    let_go(doomed.purge)
+    wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)
+    assert_done_exactly(doomed)
+    put_back(doomed)
+    said_before = len(workers.said())
+    child.send_signal(signal.SIGCONT)
+    wait_until(lambda: "raised unexpected: OperationalError" in workers.said()[said_before:], seconds=10)
+    assert_put_back_stays(doomed)
+
+
+def test_a_purge_goes_on_when_the_connection_to_postgres_is_lost(mona: User, workers: Workers) -> None:
+    doomed = doom(mona, Way.DROP)
+    stop_at(doomed.purge, StepState.VERIFIED)
+    cut(wait_for_blocked(doomed.purge))
+    let_go(doomed.purge)
+    wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)
+    assert_done_exactly(doomed)
+
+
+def put_back(doomed: Doomed) -> None:
+    """One of the removed messages lives again, stamped as an undo stamps it."""
+    message = Message(channel_id=doomed.channel.id, message_id=doomed.going[7], author_id=VICTOR, content="back again")
+    messages.insert_message(message, stamp_us=issue_stamp(doomed.channel.id, bucket_of(doomed.going[7])))
+
+
+def assert_put_back_stays(doomed: Doomed) -> None:
+    """For as long as a worker that would remove it needs to."""
+    time.sleep(0.5)
+    assert doomed.left() == sorted([*doomed.staying, doomed.going[7]])
+    assert sum_of(doomed.purge).deleted == len(doomed.going)

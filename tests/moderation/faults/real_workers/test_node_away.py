@@ -1,0 +1,73 @@
+"""A Cassandra node dies while purges and a preview are at work, and comes back.
+
+With two replicas nothing can be decided without it: everything waits, says why, and goes on
+by itself. Nothing has failed in the end.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from django.contrib.auth.models import User
+
+from chatstore.local.layout import read_stack
+from chatstore.local.servers import start_node, stop_node
+from chatstore.operations.channel_lock import holder_of
+from moderation.domain.planner import Way
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import Purge
+from moderation.operations.purges import draft_purge
+from tests.moderation.faults.real_workers.arrows import let_go, stop_at, wait_for_blocked
+from tests.moderation.faults.real_workers.doomed import (
+    DONE_WITHIN_SECONDS,
+    Doomed,
+    assert_done_exactly,
+    doom,
+    preview_doomed,
+)
+from tests.moderation.faults.real_workers.workers import Workers, wait_until
+from tests.moderation.rooms import by_victor, confirm
+
+SECOND_NODE = 1
+
+NOTICED_WITHIN_SECONDS = 40
+"""A dead replica is asked for some seconds more before its peer knows; each read takes five."""
+
+
+def test_purges_and_a_preview_wait_for_a_dead_node_and_go_on(mona: User, workers: Workers) -> None:
+    stack = read_stack(os.environ)
+    stamped, queued = doom(mona, Way.RANGES), preview_doomed(mona, Way.ROWS)
+    stop_at(stamped.purge, StepState.REWRITTEN)
+    wait_for_blocked(stamped.purge)
+    stop_node(stack, SECOND_NODE, kill=True)
+    try:
+        let_go(stamped.purge)
+        confirm(mona, queued.purge)
+        drafted = draft_purge(moderator=mona, selection=by_victor(stamped.channel))
+        for purge in (stamped.purge, queued.purge, drafted):
+            wait_until(partial(waits_for_store, purge), seconds=NOTICED_WITHIN_SECONDS)
+        assert_nothing_counted(stamped, queued)
+    finally:
+        start_node(stack, SECOND_NODE)
+    for doomed in (stamped, queued):
+        wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)
+        assert_done_exactly(doomed)
+    wait_until(lambda: state_of(drafted) in (PurgeState.READY, PurgeState.NOTHING_MATCHED), seconds=30)
+
+
+def waits_for_store(purge: Purge) -> bool:
+    """Whether it waits, and the reason that people see is the replica that is missing."""
+    purge.refresh_from_db()
+    return purge.state in (PurgeState.WAITING, PurgeState.SCANNING) and "replica" in purge.wait_reason
+
+
+def assert_nothing_counted(stamped: Doomed, queued: Doomed) -> None:
+    """What was stamped keeps its channel; what had not begun holds none."""
+    assert stamped.state() == StepState.REWRITTEN
+    assert queued.state() == StepState.PENDING
+    assert holder_of(stamped.channel.id) == f"purge:{stamped.purge.id}"
+
+
+def state_of(purge: Purge) -> str:
+    return Purge.objects.values_list("state", flat=True).get(id=purge.id)
