@@ -1,0 +1,104 @@
+"""`manage.py import_discord` as people run it: its words, its JSON, its exit code, its memory."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+
+from chatstore.operations.import_discord import ImportProgress
+from moderation.management.commands.import_discord import draw_progress
+from tests.imports.exports import MAY, fresh_channel, ids_from, live_ids, make_export, make_raw, write_export
+
+KEYS = {
+    "files",
+    "messages",
+    "written",
+    "already_there",
+    "updated",
+    "removed_before",
+    "rejected",
+    "failed_files",
+}
+RESIDENT_LIMIT_KIB = 300 * 1024
+
+# The peak of this program alone: `ru_maxrss` would begin with what its parent had.
+_CHILD = """
+import re, sys, django
+from pathlib import Path
+django.setup()
+from django.core.management import call_command
+call_command("import_discord", sys.argv[1], "--json")
+print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text()).group(1))
+"""
+
+
+def test_json_names_every_count(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 7)
+    path = write_export(tmp_path / "pier.json", channel_id, [make_raw(i) for i in ids])
+    out = io.StringIO()
+    call_command("import_discord", str(path), "--json", stdout=out)
+    answer = json.loads(out.getvalue())
+    assert answer.keys() >= KEYS
+    assert (answer["files"], answer["messages"], answer["written"]) == (1, 7, 7)
+    assert answer["failed_files"] == []
+    assert live_ids(channel_id, ids) == ids
+
+
+def test_a_failed_file_is_named_and_the_exit_code_is_one(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 3)
+    write_export(tmp_path / "pier.json", channel_id, [make_raw(i) for i in ids])
+    (tmp_path / "odd.json").write_text("[]")
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("import_discord", str(tmp_path), "--json", stdout=out, stderr=err)
+    assert ended.value.code == 1
+    [failed] = json.loads(out.getvalue())["failed_files"]
+    assert failed["file"].endswith("odd.json")
+    assert "no list of messages" in failed["reason"]
+    assert "odd.json: it is no export" in err.getvalue()
+    assert live_ids(channel_id, ids) == ids
+
+
+def test_a_dry_run_says_so(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 3)
+    path = write_export(tmp_path / "pier.json", channel_id, [make_raw(i) for i in ids])
+    out = io.StringIO()
+    call_command("import_discord", str(path), "--dry-run", stdout=out)
+    assert "3 messages in 1 files" in out.getvalue()
+    assert "3 would be written" in out.getvalue()
+    assert not live_ids(channel_id, ids)
+
+
+def test_the_bar_tells_rate_and_time_left() -> None:
+    shown = draw_progress(ImportProgress(bytes_done=25, bytes_total=100, messages=5_000, seconds=10.0))
+    assert " 25% " in shown
+    assert "5,000 messages" in shown
+    assert "500/s" in shown
+    assert "0:30 left" in shown
+    assert "0%" in draw_progress(ImportProgress(0, 0, 0, 0.0))
+
+
+def test_a_large_file_takes_little_memory(tmp_path: Path) -> None:
+    """120 MB of messages in a process of its own, measured by the kernel."""
+    channel_id, ids = fresh_channel(), ids_from(MAY, 30_000, apart_seconds=120)
+    path = tmp_path / "large.json"
+    head, tail = json.dumps(make_export(channel_id, [])).split('"messages": []')
+    with path.open("w") as file:
+        file.write(f'{head}"messages": [')
+        for index, message_id in enumerate(ids):
+            raw = make_raw(message_id, author=1_000 + index % 700, content="long words " * 300)
+            file.write((",\n" if index else "") + json.dumps(raw))
+        file.write(f"]{tail}")
+    assert path.stat().st_size > 110_000_000
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    command = [sys.executable, "-c", _CHILD, str(path)]
+    told = subprocess.run(command, cwd=settings.BASE_DIR, env=env, capture_output=True, text=True, check=True)
+    answer, resident_kib = told.stdout.rsplit("\n", 2)[:2]
+    assert json.loads(answer)["written"] == 30_000
+    assert int(resident_kib) < RESIDENT_LIMIT_KIB

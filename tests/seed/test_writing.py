@@ -1,0 +1,98 @@
+"""The demonstration in the real store, a small one: pages, ledger, names, and where it refuses."""
+
+import datetime as dt
+import io
+import json
+import secrets
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from chatstore.domain.demo_messages import make_channel_messages
+from chatstore.domain.demo_plan import DemoPlan, plan_demo
+from chatstore.domain.errors import BadInput
+from chatstore.models import Channel, ChatUser, Guild
+from chatstore.operations.channel_lock import holder_of
+from chatstore.operations.seed_demo import seed_demo, write_demo
+from chatstore.store import ledger
+from chatstore.store.authors import author_buckets
+from chatstore.store.messages import newest_writetime
+from chatstore.store.reader import read_page
+
+
+def plan_small() -> DemoPlan:
+    """A plan whose ids no other test has."""
+    until = dt.datetime.now(dt.UTC) - dt.timedelta(milliseconds=secrets.randbelow(3_600_000))
+    return plan_demo(secrets.randbits(30), until, messages=2_000, incident_messages=3_000)
+
+
+@pytest.fixture(scope="module")
+def plan() -> DemoPlan:
+    """A small demonstration that was written."""
+    made = plan_small()
+    summary = write_demo(made)
+    assert (summary.guilds, summary.channels, summary.messages) == (3, 25, 5_000)
+    return made
+
+
+def test_pages_show_it(plan: DemoPlan) -> None:
+    for channel in (plan.channels[1], plan.incident):
+        expected = make_channel_messages(plan, channel)[:-51:-1]
+        page = read_page(channel.channel_id)
+        assert [(m.message_id, m.content) for m in page.messages] == [(m.message_id, m.content) for m in expected]
+        assert [m.reactions for m in page.messages] == [m.reactions for m in expected]
+
+
+def test_the_ledger_knows_what_lives(plan: DemoPlan) -> None:
+    messages = make_channel_messages(plan, plan.channels[1])
+    rows = dict(ledger.read_ledger(plan.channels[1].channel_id))
+    assert rows.keys() == {message.bucket for message in messages}
+    oldest = messages[0].bucket
+    ids = [message.message_id for message in messages if message.bucket == oldest]
+    live = rows[oldest]
+    assert (live.first, live.last, live.count) == (ids[0], ids[-1], len(ids))
+
+
+def test_rows_are_stamped_with_their_own_time(plan: DemoPlan) -> None:
+    message = make_channel_messages(plan, plan.incident)[0]
+    stamp = newest_writetime(message.channel_id, message.message_id)
+    assert stamp == int(message.posted_at.timestamp() * 1000) * 1000
+
+
+def test_names_and_where_people_wrote_are_known(plan: DemoPlan) -> None:
+    assert Guild.objects.filter(id__in=plan.guild_ids).count() == 3
+    assert Channel.objects.get(id=plan.incident.channel_id).guild_id == plan.guild_ids[0]
+    assert ChatUser.objects.filter(id__in=[user.user_id for user in plan.users]).count() == len(plan.users)
+    flooded = {channel_id for _, channel_id in author_buckets(plan.flooder.user_id)}
+    assert flooded == {plan.incident.channel_id}
+    assert holder_of(plan.incident.channel_id) is None
+
+
+def test_writing_it_again_changes_nothing(plan: DemoPlan) -> None:
+    before = read_page(plan.incident.channel_id)
+    write_demo(plan)
+    assert read_page(plan.incident.channel_id) == before
+
+
+def test_what_is_there_already_is_said_and_not_written_again(plan: DemoPlan) -> None:
+    out = io.StringIO()
+    call_command("seed_demo", f"--seed={plan.seed}", stdout=out)
+    assert "there already" in out.getvalue()
+    out = io.StringIO()
+    call_command("seed_demo", f"--seed={plan.seed}", "--json", stdout=out)
+    assert json.loads(out.getvalue())["messages"] == 0
+
+
+def test_a_database_that_holds_anything_is_refused(plan: DemoPlan) -> None:
+    channels = Channel.objects.count()
+    with pytest.raises(BadInput, match="not empty"):
+        seed_demo(seed=secrets.randbits(40), until=dt.datetime.now(dt.UTC))
+    with pytest.raises(CommandError, match="not empty"):
+        call_command("seed_demo", f"--seed={secrets.randbits(40)}")
+    assert Channel.objects.count() == channels
+
+
+@pytest.mark.parametrize("until", ["tomorrow", "2999-01-01"])
+def test_an_end_that_cannot_be_is_refused(until: str) -> None:
+    with pytest.raises(CommandError):
+        call_command("seed_demo", f"--until={until}")
