@@ -12,6 +12,7 @@ from chatstore.local.running import run_beside_servers, run_stack
 from chatstore.local.servers import (
     answers,
     hold_stack,
+    keep_stack,
     list_servers,
     start_node,
     start_servers,
@@ -66,12 +67,14 @@ def run_beside(stack: Stack, options: argparse.Namespace) -> int:
 def bring_up(stack: Stack, _options: argparse.Namespace) -> int:
     with hold_stack(stack):
         started = start_servers(stack)
+        keep_stack(stack, kept=True)
     print(f"{stack.name}: {', '.join(started) or 'nothing to start'}; all answer.")
     return 0
 
 
 def take_down(stack: Stack, _options: argparse.Namespace) -> int:
     with hold_stack(stack):
+        keep_stack(stack, kept=False)
         killed = stop_servers(stack)
     print(f"{stack.name}: all are down.")
     if killed:

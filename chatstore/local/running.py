@@ -21,6 +21,7 @@ from chatstore.local.processes import find_process, is_dead, start_process, tell
 from chatstore.local.servers import (
     Server,
     hold_stack,
+    is_kept,
     list_servers,
     start_servers,
     stop_servers,
@@ -151,21 +152,22 @@ def say(line: str) -> None:
 
 
 def run_beside_servers(stack: Stack, command: Sequence[str]) -> int:
-    """Runs a command on the stack's servers; its exit code. Servers that it found running
-    are left running; those that it started are ended, and nobody else may start or end
-    any before."""
+    """Runs a command on the stack's servers; its exit code. Servers that `up` is to keep
+    are left running; others, be they what a SIGKILL left, are ended, and nobody else may
+    start or end any before."""
     with stop_on_signals(), ExitStack() as held:
         held.enter_context(hold_stack(stack))
-        started = start_servers(stack)
+        kept = is_kept(stack)
         try:
-            if not started:
+            start_servers(stack)
+            if kept:
                 held.close()
             prepare_schemas(stack)
             return run_command(stack, command)
         except Stopped:
             return 130
         finally:
-            if started:
+            if not kept:
                 stop_servers(stack)
 
 

@@ -89,6 +89,19 @@ def hold_stack(stack: Stack) -> Iterator[None]:
         yield
 
 
+def keep_stack(stack: Stack, *, kept: bool) -> None:
+    """Notes whether the servers shall go on running when nobody uses them."""
+    mark = stack.folder / "kept"
+    if kept:
+        mark.touch()
+    else:
+        mark.unlink(missing_ok=True)
+
+
+def is_kept(stack: Stack) -> bool:
+    return (stack.folder / "kept").exists()
+
+
 def start_servers(stack: Stack) -> list[str]:
     """Starts what does not run yet, waits until all answer; the names of what it started.
 

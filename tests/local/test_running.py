@@ -64,6 +64,17 @@ class Place:
         wait_for_line(starter, "Ctrl-C stops everything.")
         return starter
 
+    def call(self, command: str, **environ: str) -> "subprocess.CompletedProcess[str]":
+        """Runs a command of `chatstore.local` to its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "chatstore.local", *command.split()],
+            cwd=PROJECT_ROOT,
+            env=self.environ | environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
     def find(self, *names: str) -> dict[str, int]:
         """The pids of those that run."""
         return {name: found.pid for name in names if (found := find_process(self.stack, name))}
@@ -162,14 +173,7 @@ def test_after_a_sigkill_stores_are_adopted_and_the_web_is_started_anew(place: P
 def test_a_second_starter_is_refused_while_the_first_one_runs(place: Place) -> None:
     place.start()
     before = place.find(*WEB, *STORES)
-    second = subprocess.run(
-        [sys.executable, "-m", "chatstore.local", "run"],
-        cwd=PROJECT_ROOT,
-        env=place.environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    second = place.call("run")
     assert second.returncode == 1
     assert second.stderr == "The run servers are already being run by another terminal.\n"
     assert place.find(*WEB, *STORES) == before
@@ -186,20 +190,26 @@ def test_a_server_that_dies_later_ends_all_with_its_last_lines(place: Place) -> 
     assert place.find(*WEB, *STORES) == {}
 
 
+def test_servers_that_a_command_needed_end_with_it_unless_up_keeps_them(place: Place) -> None:
+    say = f"{sys.executable} -c pass"
+    assert place.call(f"exec run {say}").returncode == 0
+    assert place.find(*STORES) == {}
+    assert place.call("up run").returncode == 0
+    kept = place.find(*STORES)
+    assert set(kept) == set(STORES)
+    assert place.call(f"exec run {say}").returncode == 0
+    assert place.find(*STORES) == kept
+    assert place.call("down run").returncode == 0
+    assert place.find(*STORES) == {}
+
+
 @pytest.mark.parametrize("server", ["web", "postgres", "valkey"])
 def test_a_taken_port_is_one_line_and_nothing_is_left(place: Place, server: str) -> None:
     port = getattr(place.stack.ports, server)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", port))
         listener.listen()
-        refused = subprocess.run(
-            [sys.executable, "-m", "chatstore.local", "run"],
-            cwd=PROJECT_ROOT,
-            env=place.environ,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        refused = place.call("run")
     assert refused.returncode == 1
     assert refused.stderr == (
         f"Port {port} on 127.0.0.1 ({server}) is taken: stop what listens there, "
@@ -209,14 +219,7 @@ def test_a_taken_port_is_one_line_and_nothing_is_left(place: Place, server: str)
 
 
 def test_a_wrong_port_setting_is_one_line(place: Place) -> None:
-    refused = subprocess.run(
-        [sys.executable, "-m", "chatstore.local", "up", "run"],
-        cwd=PROJECT_ROOT,
-        env=place.environ | {"CHATSTORE_WEB_PORT": "443"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    refused = place.call("up run", CHATSTORE_WEB_PORT="443")
     assert refused.returncode == 1
     assert refused.stderr == "CHATSTORE_WEB_PORT must be a port from 1024 to 65535, not '443'.\n"
 
