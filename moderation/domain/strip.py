@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from chatstore.domain.buckets import bucket_window
@@ -232,30 +232,16 @@ def days_in_words(first: dt.date, last: dt.date) -> str:
 
 def _label(bars: Sequence[Bar], *, pitch: float) -> tuple[Label, ...]:
     """Months for a short life, quarters for a longer one, years for a long one; never crowded."""
-    wording = _months if len(bars) <= 40 else _quarters if len(bars) <= 130 else _years
+    months = 1 if len(bars) <= 40 else 3 if len(bars) <= 130 else 12
     labels: list[Label] = []
-    said = ""
+    said: tuple[int, int] | None = None
     for bar in bars:
-        words = wording(bar.first_day)
-        if words == said:
+        day = bar.first_day
+        period = (day.year, (day.month - 1) // months)
+        if period == said:
             continue
-        said = words
+        said = period
         if not labels or bar.x - labels[-1].x >= _LABEL_DISTANCE:
-            labels.append(Label(bar.x, words))
-    room = len(bars) * pitch
-    return tuple(label for label in labels if label.x <= max(room - 30, 0) or label is labels[0])
-
-
-_Wording = Callable[[dt.date], str]
-
-
-def _months(day: dt.date) -> str:
-    return f"{day:%b %Y}"
-
-
-def _quarters(day: dt.date) -> str:
-    return f"{dt.date(day.year, (day.month - 1) // 3 * 3 + 1, 1):%b %Y}"
-
-
-def _years(day: dt.date) -> str:
-    return str(day.year)
+            labels.append(Label(bar.x, str(day.year) if months == 12 else f"{day:%b %Y}"))
+    room = len(bars) * pitch - _LABEL_DISTANCE
+    return tuple(label for label in labels if label.x <= room or label is labels[0])

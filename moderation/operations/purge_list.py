@@ -56,6 +56,8 @@ def list_purges(
             raise BadInput(f"There is no state {state!r} to filter by.")
         purges = purges.filter(state__in=STATE_FILTERS[state][1])
     if moderator:
+        if "\x00" in moderator:
+            raise BadInput("A name cannot hold a NUL character.")
         purges = purges.filter(moderator__username=moderator)
     if channel_id is not None:
         purges = purges.filter(selection__channel=str(channel_id))

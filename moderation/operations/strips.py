@@ -28,7 +28,7 @@ def map_purge(purge: Purge, channel_id: int) -> Strip:
     The scan's own counts are used where it looked, so that the picture does not move while
     the purge runs.
     """
-    frozen = {entry.bucket: entry for entry in purge.manifest_buckets.filter(channel_id=channel_id).defer("ids")}
+    frozen = {entry.bucket: entry for entry in purge.manifest_buckets.filter(channel_id=channel_id)}
     removed = _removed_by_bucket(purge, channel_id)
     try:
         counts = count_buckets(channel_id)

@@ -104,9 +104,10 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
 def describe_preview(purge: Purge) -> dict[str, Any]:
     """Exactly what goes: counts, authors, the plan in words and by bucket, samples."""
     preview = preview_of(purge)
-    refused = [row for row in map(_row_of, preview.refused)]
+    refused = [_row_of(bucket) for bucket in preview.refused]
     context: dict[str, Any] = {
         "preview": preview,
+        "place": preview.oldest,
         "plan_words": say_plan(preview),
         "authors": _share_by_author(preview),
         "other_authors": max(len(preview.per_author) - AUTHORS_SHOWN, 0),
@@ -114,6 +115,7 @@ def describe_preview(purge: Purge) -> dict[str, Any]:
         "bucket_rows": [_row_of(bucket) for bucket in preview.per_bucket],
         "refused_rows": refused,
         "refused_count": sum(row.refused for row in refused),
+        "keep_days": settings.QUARANTINE_DAYS,
         "budget": settings.PURGE_TOMBSTONE_BUDGET,
     }
     return context | (_sample(purge) if purge.state == PurgeState.READY else {})

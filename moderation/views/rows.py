@@ -105,8 +105,13 @@ def lay_out(timeline: Timeline, gaps: Mapping[int | None, Sequence[Gap]] | None 
 
 
 def rows_of(messages: Iterable[Message], users: Mapping[int, ChatUser]) -> list[Row]:
-    """Rows of messages that stand for themselves (samples): each with its author and day."""
-    return [_row_of(message, users=users) for message in messages]
+    """Rows of messages that stand for themselves (samples): each with its author."""
+    rows: list[Row] = []
+    above: Message | None = None
+    for message in messages:
+        rows.append(_row_of(message, users=users, above=above, runs=False))
+        above = message
+    return rows
 
 
 def writer_of(message: Message, users: Mapping[int, ChatUser]) -> Writer:
@@ -128,12 +133,14 @@ def _row_of(
     above: Message | None = None,
     quote: Quote | None = None,
     gaps: Sequence[Gap] = (),
+    runs: bool = True,
 ) -> Row:
     posted = message.posted_at
     new_day = above is None or above.posted_at.date() != posted.date()
     system = "" if message.type in _SPOKEN else _SYSTEM_WORDS.get(message.type, "")
     continued = (
-        above is not None
+        runs
+        and above is not None
         and not new_day
         and not gaps
         and message.reference is None
