@@ -24,11 +24,16 @@ from chatstore.local.servers import is_named
 
 @dataclass(frozen=True)
 class Step:
-    """A `manage.py` command and the files whose change makes it due again."""
+    """A `manage.py` command and the files whose change makes it due again.
+
+    `store` is the setting that can name another server for it: of what was done there
+    nothing is remembered here.
+    """
 
     command: tuple[str, ...]
     says: str
     inputs: tuple[str, ...] = ()
+    store: str | None = None
 
     @property
     def name(self) -> str:
@@ -40,11 +45,13 @@ SCHEMA_STEPS = (
         ("migrate", "--no-input", "--verbosity=0"),
         "Postgres tables",
         ("chatstore/migrations", "moderation/migrations", "requirements.lock"),
+        store="DATABASE_URL",
     ),
     Step(
         ("sync_cassandra",),
         "Cassandra tables",
         ("chatstore/models/cassandra.py", "requirements.lock"),
+        store="CASSANDRA_CONTACT_POINTS",
     ),
     Step(
         ("collectstatic", "--no-input", "--clear", "--verbosity=0"),
@@ -66,7 +73,7 @@ def prepare_schemas(stack: Stack, *, tell: Callable[[str], object] = len) -> Non
 
 def prepare_demo(stack: Stack, *, tell: Callable[[str], object] = len) -> None:
     """Makes the demo accounts and messages once, only where all servers are local ones."""
-    if is_elsewhere():
+    if is_named("DATABASE_URL") or is_named("CASSANDRA_CONTACT_POINTS"):
         return
     with _take_turns(stack):
         for step in DEMO_STEPS:
@@ -90,14 +97,9 @@ def run_steps(stack: Stack, steps: Sequence[Step], *, tell: Callable[[str], obje
                 child.wait()
 
 
-def is_elsewhere() -> bool:
-    """Whether Postgres or Cassandra is a named one, of whose past nothing is known here."""
-    return is_named("DATABASE_URL") or is_named("CASSANDRA_CONTACT_POINTS")
-
-
 def is_due(stack: Stack, step: Step) -> bool:
-    """Whether its inputs changed since it was done; of servers elsewhere nothing is remembered."""
-    if is_elsewhere():
+    """Whether its inputs changed since it was done, or it is for a server elsewhere."""
+    if step.store is not None and is_named(step.store):
         return True
     stamp = _path_of_stamp(stack, step)
     return not stamp.exists() or stamp.read_text() != compute_stamp(stack, step)

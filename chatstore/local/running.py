@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
+from urllib.parse import urlsplit
 
 from chatstore.local import web
 from chatstore.local.layout import Stack
@@ -83,7 +84,7 @@ def start_everything(stack: Stack) -> None:
     for launch in launches:
         start_process(stack, launch)
     wait_until_ready(stack, describe_web(stack))
-    web.check_page(stack, host=read_web_host())
+    web.check_page(stack, host=read_web_host(), name=urlsplit(read_base_url(stack)).netloc)
 
 
 def describe_web(stack: Stack) -> Server:
@@ -95,11 +96,14 @@ def read_web_host() -> str:
     return os.environ.get("CHATSTORE_WEB_HOST") or "127.0.0.1"
 
 
+def read_base_url(stack: Stack) -> str:
+    return os.environ.get("BASE_URL") or f"http://127.0.0.1:{stack.ports.web}"
+
+
 def print_welcome(stack: Stack, *, seconds: float) -> None:
     accounts = stack.folder / "accounts.txt"
-    base_url = os.environ.get("BASE_URL") or f"http://127.0.0.1:{stack.ports.web}"
     say("")
-    say(f"Chatstore is ready after {seconds:.0f} s: {base_url}")
+    say(f"Chatstore is ready after {seconds:.0f} s: {read_base_url(stack)}")
     if accounts.exists():
         say("Accounts:")
         for line in accounts.read_text().splitlines():

@@ -48,11 +48,12 @@ def end_web(stack: Stack) -> list[str]:
     return end_processes(stack, NAMES, seconds=WEB_END_SECONDS)
 
 
-def check_page(stack: Stack, *, host: str) -> None:
-    """Asks the first page; raises Problem unless it is answered well (a redirect is)."""
+def check_page(stack: Stack, *, host: str, name: str) -> None:
+    """Asks for the first page under the site's name, which is the only one it answers to;
+    raises Problem unless it is answered well (a redirect is)."""
     asked = http.client.HTTPConnection(host, stack.ports.web, timeout=ANSWER_SECONDS)
     try:
-        asked.request("GET", "/")
+        asked.request("GET", "/", headers={"Host": name})
         status = asked.getresponse().status
     except (OSError, http.client.HTTPException) as error:
         status = 0

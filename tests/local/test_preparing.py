@@ -34,7 +34,7 @@ def prepare(stack: Stack, step: Step) -> list[str]:
 
 
 def make_step(inputs: Path) -> Step:
-    return Step(("version",), "a step", (str(inputs),))
+    return Step(("version",), "a step", (str(inputs),), store="DATABASE_URL")
 
 
 def test_what_has_not_changed_is_passed_over(stack: Stack, inputs: Path) -> None:

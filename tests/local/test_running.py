@@ -30,7 +30,7 @@ from chatstore.local.valkey import prepare_valkey
 
 STORES = ("postgres", "valkey")
 WEB = ("web", "beat", "worker")
-READY_SECONDS = 60
+READY_SECONDS = 120
 
 
 def find_free_ports(count: int) -> list[int]:
@@ -94,15 +94,22 @@ def wait_for_line(starter: "subprocess.Popen[str]", beginning: str) -> None:
         alarm.cancel()
 
 
-@pytest.fixture
-def place() -> Iterator[Place]:
+@pytest.fixture(scope="module")
+def own_folder() -> Iterator[Path]:
+    """Shared by the module's tests, so that what one has prepared the next one finds."""
     # Not pytest's own folder: Postgres' user may not enter that one when root runs the suite.
     root = read_stack(os.environ, name="test").folder / "places" / secrets.token_hex(4)
     root.mkdir(parents=True)
+    yield root
+    shutil.rmtree(root)
+
+
+@pytest.fixture
+def place(own_folder: Path) -> Iterator[Place]:
     web, postgres, valkey = find_free_ports(3)
     config = settings.CASSANDRA
     own = {
-        "CHATSTORE_LOCAL": str(root),
+        "CHATSTORE_LOCAL": str(own_folder),
         "CHATSTORE_STACK": "run",
         "CHATSTORE_WEB_PORT": str(web),
         "CHATSTORE_POSTGRES_PORT": str(postgres),
@@ -122,7 +129,6 @@ def place() -> Iterator[Place]:
             os.killpg(starter.pid, signal.SIGKILL)
         starter.communicate()
     end_processes(chosen.stack, [*WEB, *STORES], seconds=10)
-    shutil.rmtree(root)
 
 
 def list_family(pids: dict[str, int]) -> list[psutil.Process]:
