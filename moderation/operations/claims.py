@@ -88,7 +88,8 @@ def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
             due = due.filter(state__in=BETWEEN_STAMPED_AND_COUNTED)
         elif purge.state not in RUNNABLE:
             return None
-        step = due.order_by("ordinal").first()
+        # What was put back comes after what was never tried: one bucket in trouble holds up no other.
+        step = due.order_by(F("due_at").asc(nulls_first=True), "ordinal").first()
         if step is None:
             return None
         if not hold_channel(step.channel_id, job=job_of(purge_id)):
@@ -199,9 +200,7 @@ def _renew_until(token: uuid.UUID, stop: threading.Event) -> None:
     try:
         while not stop.wait(settings.PURGE_LEASE_RENEW_SECONDS):
             try:
-                Step.objects.filter(token=token).exclude(state__in=FINAL_STEPS).update(
-                    lease_until=_lease_end()
-                )
+                Step.objects.filter(token=token).exclude(state__in=FINAL_STEPS).update(lease_until=_lease_end())
             except Error:
                 # Postgres is away for a moment; the lease runs on, and the next round tries again.
                 connection.close()

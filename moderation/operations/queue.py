@@ -10,7 +10,11 @@ from moderation.operations.claims import ClockTimestamp
 
 
 def due_purges() -> list[int]:
-    """Purges with a step that is due and nobody's, or with no step left and not yet finished."""
+    """Purges that somebody should look at: a step is due, or none is left and it is not finished.
+
+    Not while a worker has a step of it under lease. He takes the others too, and a second one
+    beside him would ask the store for twice what one purge may.
+    """
     now = ClockTimestamp()
     open_steps = Step.objects.filter(purge_id=OuterRef("id")).exclude(state__in=FINAL_STEPS)
     free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
@@ -18,6 +22,7 @@ def due_purges() -> list[int]:
     purges = Purge.objects.filter(
         Q(wait_until__isnull=True) | Q(wait_until__lte=now),
         Exists(open_steps.filter(free, due)) | ~Exists(open_steps) | Q(state=PurgeState.CANCELLING),
+        ~Exists(open_steps.filter(lease_until__gte=now)),
         state__in=ACTIVE_PURGES,
     )
     return list(purges.order_by("id").values_list("id", flat=True))

@@ -65,6 +65,7 @@ class Run:
     pace: Pace = field(default_factory=lambda: Pace(settings.PURGE_STATEMENTS_PER_SECOND))
     on_the_way: deque[tuple[Step, Kept]] = field(default_factory=deque)
     counted: int = 0
+    obstacle: str = ""
 
 
 def run_purge(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS) -> Purge:
@@ -77,10 +78,10 @@ def run_purge(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS) -> P
     with renewed_leases(run.token):
         while True:
             counted = run.counted
-            busy_with = _work(run)
+            obstacle = _work(run)
             if run.counted > counted:
                 waits_since = time.monotonic()
-            purge = settle_purge(purge_id, busy_with=busy_with)
+            purge = settle_purge(purge_id, obstacle=obstacle)
             pause = seconds_until_due(purge)
             if pause is None or time.monotonic() + pause > waits_since + patience_seconds:
                 return purge
@@ -88,18 +89,19 @@ def run_purge(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS) -> P
 
 
 def _work(run: Run) -> str:
-    """Takes every step that is due as far as it goes; returns the job that holds a channel, if one does."""
+    """Takes every step that is due as far as it goes; returns what stands in the way of all, or nothing."""
+    run.obstacle = ""
     try:
-        while step := claim_step(run.purge_id, token=run.token):
+        while not run.obstacle and (step := claim_step(run.purge_id, token=run.token)):
             _begin(run, step)
             while run.on_the_way and (len(run.on_the_way) >= PIPELINE or _is_on_disk(run.on_the_way[0][0])):
                 _end(run)
     except ChannelBusy as busy:
-        return str(busy)
+        run.obstacle = f"another job works on the channel: {str(busy).replace(':', ' ')}"
     finally:
         while run.on_the_way:
             _end(run)
-    return ""
+    return run.obstacle
 
 
 def _begin(run: Run, step: Step) -> None:
@@ -143,9 +145,11 @@ def _outcomes(run: Run, step: Step) -> Iterator[None]:
         put_back(step, due_in=0, reason="")
     except (StoreUnavailable, TooManyTombstones) as unavailable:
         run.pace.halve()
-        put_back(step, due_in=RETRY_SECONDS, reason=str(unavailable))
+        run.obstacle = str(unavailable)
+        put_back(step, due_in=RETRY_SECONDS, reason=run.obstacle)
     except WriteRefused as refused:
-        put_back(step, due_in=RETRY_SECONDS, reason=str(refused))
+        run.obstacle = str(refused)
+        put_back(step, due_in=RETRY_SECONDS, reason=run.obstacle)
     except Error:
         # Postgres is away or has ended the move: nothing can be put back, and the lease runs out.
         raise

@@ -24,14 +24,14 @@ from moderation.operations.sums import sum_of
 
 logger = logging.getLogger(__name__)
 
-BUSY_RETRY_SECONDS = 5.0
-"""How soon a purge asks again for a channel that another job holds."""
+OBSTACLE_RETRY_SECONDS = 5.0
+"""How soon a purge tries again when the store was away, or another job held its channel."""
 
 
-def settle_purge(purge_id: int, *, busy_with: str = "") -> Purge:
+def settle_purge(purge_id: int, *, obstacle: str = "") -> Purge:
     """Finishes the purge, or says what it waits for; gives back the channels nobody needs.
 
-    busy_with: the job that holds a channel this purge wants.
+    obstacle: what stands in the way of every step, as people are to read it.
     """
     with brief_transaction():
         purge = lock_purge(purge_id)
@@ -42,7 +42,7 @@ def settle_purge(purge_id: int, *, busy_with: str = "") -> Purge:
             if not open_steps.exists():
                 _finish(purge)
             elif not open_steps.filter(lease_until__gte=ClockTimestamp()).exists():
-                _wait(purge, busy_with)
+                _wait(purge, obstacle)
         release_idle_channels(purge_id)
     purge.refresh_from_db()
     return purge
@@ -58,9 +58,7 @@ def seconds_until_due(purge: Purge) -> float | None:
 def _finish(purge: Purge) -> None:
     total = sum_of(purge)
     state = PurgeState.DONE_WITH_FAILURES if total.failed or total.held else PurgeState.DONE
-    Purge.objects.filter(id=purge.id).update(
-        state=state, finished_at=ClockTimestamp(), wait_reason="", wait_until=None
-    )
+    Purge.objects.filter(id=purge.id).update(state=state, finished_at=ClockTimestamp(), wait_reason="", wait_until=None)
     record_act("purge_finished", actor=None, purge=purge, details=total.as_json())
     transaction.on_commit(
         lambda: logger.info(
@@ -70,15 +68,14 @@ def _finish(purge: Purge) -> None:
     )  # fmt: skip
 
 
-def _wait(purge: Purge, busy_with: str) -> None:
+def _wait(purge: Purge, obstacle: str) -> None:
     now = postgres_now_us() / 1_000_000
     waiting = purge.steps.exclude(state__in=FINAL_STEPS)
     first = waiting.order_by(Coalesce("due_at", ClockTimestamp()), "ordinal").first()
     due_at = waiting.aggregate(due_at=Min(Coalesce("due_at", ClockTimestamp())))["due_at"]
-    reason = first.wait_reason if first else ""
-    if busy_with:
-        due_at = dt.datetime.fromtimestamp(now + BUSY_RETRY_SECONDS, tz=dt.UTC)
-        reason = f"another job works on the channel: {busy_with.replace(':', ' ')}"
+    reason = obstacle or (first.wait_reason if first else "")
+    if obstacle:
+        due_at = dt.datetime.fromtimestamp(now + OBSTACLE_RETRY_SECONDS, tz=dt.UTC)
     Purge.objects.filter(id=purge.id).update(
         state=PurgeState.WAITING, wait_reason=reason or "for its turn", wait_until=due_at
     )

@@ -15,7 +15,7 @@ from chatstore.store import messages
 from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Purge, Step
-from moderation.operations.claims import LostStep, claim_step, move_step
+from moderation.operations.claims import LostStep, claim_step, move_step, put_back
 from moderation.operations.purges import cancel_purge
 from moderation.operations.queue import due_purges
 from moderation.operations.running import run_purge
@@ -171,3 +171,20 @@ def test_a_purge_whose_worker_died_before_settling_it_is_still_finished(mona: Us
     assert purge.id in due_purges()
     assert run_purge(purge.id).state == PurgeState.DONE
     assert holder_of(channel.id) is None
+
+
+def test_a_step_that_was_put_back_holds_no_other_up(mona: User, channel: Channel) -> None:
+    write(channel, [*old_ids(20, buckets_ago=4), *old_ids(20, buckets_ago=3)])
+    purge = confirm(mona, preview(mona, everything(channel)))
+    put_back(claim(purge), due_in=0, reason="its replicas are away")
+    assert [claim(purge).ordinal, claim(purge).ordinal] == [2, 1]
+
+
+def test_one_worker_at_a_time_is_told_of_a_purge(mona: User, channel: Channel) -> None:
+    write(channel, [*old_ids(20, buckets_ago=4), *old_ids(20, buckets_ago=3)])
+    purge = confirm(mona, preview(mona, everything(channel)))
+    assert purge.id in due_purges()
+    claim(purge)
+    assert purge.id not in due_purges()
+    let_lease_end(purge)
+    assert purge.id in due_purges()
