@@ -24,7 +24,7 @@ check: .venv/installed
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python manage.py makemigrations --check
+	$(BIN)/python -W "ignore:Got an error checking:RuntimeWarning" manage.py makemigrations --check
 	@echo "check --deploy in production's environment"
 	@$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 
