@@ -20,11 +20,12 @@ run: .venv/installed
 test: .venv/installed
 	@$(BIN)/python -m chatstore.local exec test $(BIN)/python -m pytest $(TESTS)
 
+# The one RuntimeWarning is that no database was there to compare the migrations with.
 check: .venv/installed
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -W "ignore:Got an error checking:RuntimeWarning" manage.py makemigrations --check
+	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check
 	@echo "check --deploy in production's environment"
 	@$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 
