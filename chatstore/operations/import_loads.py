@@ -13,9 +13,11 @@ run finds the rows there and goes on. Each part may be done twice.
 from __future__ import annotations
 
 import datetime as dt
+from array import array
+from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from chatstore.domain.messages import Message
 from chatstore.operations.stamps import issue_stamps
@@ -131,6 +133,35 @@ def decide_load(
                 if message_id in removed:
                     restored.setdefault(bucket, []).append(message_id)
     return Decision(stamps, new, changed, restored, already_there, removed_before)
+
+
+class DryRun:
+    """The ids that a dry run would have written, eight bytes each, to count none of them twice."""
+
+    def __init__(self) -> None:
+        self._runs: list[array[int]] = []
+        self._highest: int | None = None
+
+    def leave_out_seen(self, decision: Decision) -> Decision:
+        """Move what an earlier load had already from *new* to *already there*; remember the rest."""
+        new: Grouped = {}
+        for bucket, found in decision.new.items():
+            fresh = [message for message in found if not self._has(message.message_id)]
+            if fresh:
+                new[bucket] = fresh
+        ids = array("q", sorted(message.message_id for found in new.values() for message in found))
+        if ids:
+            self._runs.append(ids)
+            self._highest = ids[-1] if self._highest is None else max(self._highest, ids[-1])
+        seen = sum(map(len, decision.new.values())) - len(ids)
+        return replace(decision, new=new, already_there=decision.already_there + seen)
+
+    def _has(self, message_id: int) -> bool:
+        # Files are in the order of time: nearly every id is the highest so far.
+        if self._highest is None or message_id > self._highest:
+            return False
+        places = ((run, bisect_left(run, message_id)) for run in self._runs if run[0] <= message_id <= run[-1])
+        return any(run[place] == message_id for run, place in places)
 
 
 @dataclass(slots=True)

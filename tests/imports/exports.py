@@ -32,7 +32,7 @@ def ids_from(moment: dt.datetime, count: int, *, apart_seconds: float = 60) -> l
 
 def make_user(user_id: int, **keys: Any) -> dict[str, Any]:
     """An author or a mentioned user."""
-    user = {
+    user: dict[str, Any] = {
         "id": str(user_id),
         "name": f"user{user_id}",
         "discriminator": "0000",
@@ -47,7 +47,7 @@ def make_user(user_id: int, **keys: Any) -> dict[str, Any]:
 
 def make_raw(message_id: int, *, author: int = VICTOR, **keys: Any) -> dict[str, Any]:
     """A message with every key that the exporter always writes."""
-    raw = {
+    raw: dict[str, Any] = {
         "id": str(message_id),
         "type": "Default",
         "timestamp": time_of(message_id).isoformat(timespec="milliseconds"),

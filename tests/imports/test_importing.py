@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_importing_twice_changes_nothing(tmp_path: Path) -> None:
 def test_only_a_later_edit_replaces_what_is_there(tmp_path: Path) -> None:
     channel_id, [message_id] = fresh_channel(), ids_from(MAY, 1)
 
-    def import_edit(content: str, edited: str | None, **keys: object) -> tuple[int, int]:
+    def import_edit(content: str, edited: str | None, **keys: Any) -> tuple[int, int]:
         raw = make_raw(message_id, content=content, timestampEdited=edited, **keys)
         summary = run_import(write_export(tmp_path / "pier.json", channel_id, [raw]))
         return summary.updated, summary.already_there
@@ -180,6 +181,15 @@ def test_a_dry_run_says_the_same_and_writes_nothing(tmp_path: Path) -> None:
     assert not Channel.objects.filter(id=other).exists()
     wet = run_import(tmp_path / "b.json", tmp_path / "c.json")
     assert (wet.written, wet.already_there) == (dry.written, dry.already_there)
+
+
+def test_a_dry_run_counts_what_stands_in_two_files_once(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 9_000, apart_seconds=200)
+    write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids[:5_000]])
+    write_export(tmp_path / "a [part 2].json", channel_id, [make_raw(i) for i in ids[2_000:]])
+    for dry_run in (True, False):
+        summary = run_import(tmp_path, dry_run=dry_run)
+        assert (summary.written, summary.already_there) == (9_000, 3_000)
 
 
 def test_guild_channel_and_people_are_known_afterwards(tmp_path: Path) -> None:

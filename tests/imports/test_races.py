@@ -14,6 +14,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
+from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
@@ -164,6 +165,20 @@ def test_an_import_that_lost_its_channel_stops(tmp_path: Path) -> None:
         assert summary.messages < 9_000
     finally:
         release_channel(channel_id, job="purge:18")
+
+
+def test_a_store_that_is_away_for_a_moment_is_waited_for(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 5)
+    refusals = iter([StoreUnavailable("a node is restarting")])
+
+    def ask_purges(channel: int, bucket: int) -> Collection[int]:
+        for refusal in refusals:
+            raise refusal
+        return ()
+
+    summary = run_import(write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]), standing=ask_purges)
+    assert (summary.written, summary.already_there) == (5, 0)
+    assert summary.is_whole
 
 
 _CHILD = """
