@@ -266,6 +266,7 @@ UNFOLD = {
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("moderation/mark.svg")}
     ],
+    "STYLES": [lambda request: static("moderation/admin.css")],
     "COLORS": {
         "primary": {
             "50": "#eef0fd",

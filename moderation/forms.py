@@ -25,12 +25,11 @@ class Position:
 
 def read_position(query: QueryDict) -> Position:
     """The position that a timeline's address names. Raises `BadInput` for no ids or several ways."""
-    given = {name: query[name].strip() for name in ("before", "after", "around", "at") if query.get(name, "").strip()}
-    if len(given) > 1:
+    before, after, around = (read_cursor(query, name) for name in ("before", "after", "around"))
+    at = query.get("at", "").strip()
+    if sum((before is not None, after is not None, around is not None, bool(at))) > 1:
         raise BadInput("An address can name one position: before, after, around or at.")
-    if "at" in given:
-        return Position(at=given["at"])
-    return Position(**{name: parse_snowflake(text) for name, text in given.items()})
+    return Position(before=before, after=after, around=around, at=at)
 
 
 def read_cursor(query: QueryDict, name: str) -> int | None:

@@ -137,9 +137,7 @@ def rank_by_activity(channels: Sequence[Channel]) -> list[tuple[Channel, int | N
     None: nothing was ever written, or nothing lives there any more.
     """
     asked = channels[:ACTIVE_CHANNELS_AT_MOST]
-    jobs = [
-        ("SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? LIMIT 8", (channel.pk,)) for channel in asked
-    ]
+    jobs = [("SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? LIMIT 8", (channel.pk,)) for channel in asked]
     ranked = []
     for channel, rows in zip(asked, cassandra.execute_window(jobs), strict=True):
         alive = [bucket for bucket, live in rows if live is None or live[2] != 0]

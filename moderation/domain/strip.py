@@ -11,6 +11,7 @@ import datetime as dt
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from chatstore.domain.buckets import bucket_window
 
@@ -20,6 +21,7 @@ LABELS = 18
 
 _PLEASANT_WIDTH = 836
 _NARROWEST, _WIDEST = 7, 30
+_LEAST_WIDTH = 70
 _GAP_BARS = 3
 _LONGEST_SILENCE = 18
 """Six months without a bucket are drawn as a break: an import of 2009 must not push today off the page."""
@@ -146,13 +148,13 @@ def draw_strip(
             entry = known.get(bucket, StripBucket(bucket, 0))
             is_here = here is not None and bucket in here
             bars.append(_draw_bar(entry, x=position * pitch, width=pitch - 2, peak=peak, here=is_here))
-    return Strip(tuple(bars), _label(bars, pitch=pitch), _middles(breaks), len(slots) * pitch)
+    return Strip(tuple(bars), _label(bars, pitch=pitch), _middles(breaks), max(len(slots) * pitch, _LEAST_WIDTH))
 
 
 def _place(buckets: Sequence[int]) -> list[int | None]:
     """The slots from left to right; None is a part of a long silence."""
     slots: list[int | None] = [buckets[0]]
-    for before, bucket in zip(buckets, buckets[1:], strict=False):
+    for before, bucket in pairwise(buckets):
         if bucket - before > _LONGEST_SILENCE:
             slots += [None] * _GAP_BARS
         else:
@@ -209,14 +211,15 @@ def _kind_of(entry: StripBucket) -> str:
 
 
 def _title_of(entry: StripBucket, first: dt.date, last: dt.date) -> str:
-    if entry.count is None:
-        words = "not counted yet"
-    else:
-        words = f"{entry.count:,} message{'' if entry.count == 1 else 's'}"
+    words = "not counted yet" if entry.count is None else _say_messages(entry.count)
     if entry.going:
         words += f", {entry.going:,} {'removed' if entry.done else 'to be removed'}"
     note = f" ({entry.note})" if entry.note else ""
     return f"{days_in_words(first, last)}: {words}{note}"
+
+
+def _say_messages(count: int) -> str:
+    return f"{count:,} message{'' if count == 1 else 's'}"
 
 
 def days_in_words(first: dt.date, last: dt.date) -> str:

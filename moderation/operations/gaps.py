@@ -50,12 +50,16 @@ def find_gaps(
             counts[above, step.purge_id] = Gap(
                 purge_id=step.purge_id,
                 moderator=step.purge.moderator.get_full_name() or step.purge.moderator.get_username(),
-                at=max(filter(None, (step.counted_at, known and known.at)), default=None),
+                at=_later(step.counted_at, known.at if known else None),
                 count=count + (known.count if known else 0),
             )
     for (above, _), gap in counts.items():
         gaps.setdefault(above, []).append(gap)
     return gaps
+
+
+def _later(one: dt.datetime | None, other: dt.datetime | None) -> dt.datetime | None:
+    return max(one, other) if one and other else one or other
 
 
 def _steps_between(channel_id: int, low: int, high: int) -> list[Step]:

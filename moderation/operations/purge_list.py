@@ -78,7 +78,5 @@ def describe_purges(user: Actor, purges: Sequence[Purge]) -> list[ListedPurge]:
     for purge, selection in zip(purges, selections, strict=True):
         channel = channels.get(selection.channel_id)
         words = str(channel) if channel else f"channel {selection.channel_id}"
-        listed.append(
-            ListedPurge(purge, selection.channel_id, say_selection(selection, channel=words, authors=names))
-        )
+        listed.append(ListedPurge(purge, selection.channel_id, say_selection(selection, channel=words, authors=names)))
     return listed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from django.db.models import QuerySet
 
 from chatstore.models import Channel
 from moderation.operations.access import Actor, visible_channels
@@ -10,7 +10,7 @@ from moderation.operations.access import Actor, visible_channels
 NEIGHBOURS_AT_MOST = 80
 
 
-def neighbouring_channels(user: Actor, channel: Channel) -> Sequence[Channel]:
+def neighbouring_channels(user: Actor, channel: Channel) -> QuerySet[Channel]:
     """The channels of the same guild (or the other direct conversations), by category and name."""
-    same = visible_channels(user).filter(guild_id=channel.guild_id)
+    same = visible_channels(user).filter(guild=channel.guild)
     return same.order_by("category", "name", "pk")[:NEIGHBOURS_AT_MOST]

@@ -135,9 +135,7 @@ def ago(moment: dt.datetime | None) -> SafeString:
 @register.simple_tag
 def clock(moment: dt.datetime) -> SafeString:
     """A `<time>` of hours and minutes, with the exact moment on hover."""
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact(moment), f"{moment:%H:%M}"
-    )
+    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact(moment), f"{moment:%H:%M}")
 
 
 @register.simple_tag

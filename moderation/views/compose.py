@@ -17,6 +17,7 @@ from moderation.operations.compose import select_described, select_ticked
 from moderation.operations.purges import draft_purge
 from moderation.operations.strips import map_channel
 from moderation.tasks import scan_purge
+from moderation.views.session import actor_of
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -31,7 +32,7 @@ def compose(request: HttpRequest, channel_id: int) -> HttpResponse:
     except BadInput as error:
         form = ComposeForm(request.POST)
         return _show_form(request, channel, form, refused=str(error))
-    purge = draft_purge(moderator=request.user, selection=selection)
+    purge = draft_purge(moderator=actor_of(request), selection=selection)
     scan_purge.delay_on_commit(purge.pk)
     return redirect("purge", purge.pk)
 
@@ -47,8 +48,6 @@ def _read_selection(request: HttpRequest, channel: Channel) -> Selection:
     return select_described(channel.pk, **form.cleaned_data, now=timezone.now())
 
 
-def _show_form(
-    request: HttpRequest, channel: Channel, form: ComposeForm, *, refused: str = ""
-) -> HttpResponse:
+def _show_form(request: HttpRequest, channel: Channel, form: ComposeForm, *, refused: str = "") -> HttpResponse:
     context = {"channel": channel, "form": form, "refused": refused, "strip": map_channel(channel.pk)}
     return render(request, "compose.html", context, status=400 if refused else 200)

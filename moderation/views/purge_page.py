@@ -146,9 +146,7 @@ def _say_heading(purge: Purge) -> str:
 def _share_by_author(preview: Preview) -> Sequence[AuthorShare]:
     shown = preview.per_author[:AUTHORS_SHOWN]
     users = ChatUser.objects.in_bulk([author for author, _ in shown])
-    return [
-        AuthorShare(show_controls(str(users.get(author) or f"user {author}")), count) for author, count in shown
-    ]
+    return [AuthorShare(show_controls(str(users.get(author) or f"user {author}")), count) for author, count in shown]
 
 
 def _row_of(bucket: BucketPreview) -> BucketRow:

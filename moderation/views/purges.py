@@ -17,6 +17,7 @@ from moderation.operations.purge_list import STATE_FILTERS, list_purges
 from moderation.operations.purges import cancel_purge, confirm_purge
 from moderation.tasks import run_purge
 from moderation.views.purge_page import describe_live, describe_page
+from moderation.views.session import actor_of
 
 
 @require_safe
@@ -57,12 +58,14 @@ def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
     shown = purge_for(request.user, purge_id)
     form = ConfirmForm(request.POST)
     if not form.is_valid():
-        words = "Say why: the reason is kept with the purge." if "reason" in form.errors else "The preview is not complete."
+        words = (
+            "Say why: the reason is kept with the purge." if "reason" in form.errors else "The preview is not complete."
+        )
         return _show_purge(request, shown, template="purge.html", refused=words)
     try:
         confirmed = confirm_purge(
             shown.pk,
-            moderator=request.user,
+            moderator=actor_of(request),
             reason=form.cleaned_data["reason"],
             digest=bytes.fromhex(form.cleaned_data["digest"]),
         )
@@ -78,7 +81,7 @@ def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
 def purge_cancel(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Stops it: what was not deleted yet stays."""
     shown = purge_for(request.user, purge_id)
-    cancel_purge(shown.pk, moderator=request.user)
+    cancel_purge(shown.pk, moderator=actor_of(request))
     run_purge.delay_on_commit(shown.pk)
     return redirect("purge", shown.pk)
 

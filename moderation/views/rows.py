@@ -10,7 +10,7 @@ from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
 from chatstore.models import ChatUser
 from chatstore.operations.timeline import Timeline
 from moderation.domain.extras import Attachment, Embed, read_attachments, read_embeds, read_stickers
-from moderation.domain.markup import show_controls, shorten
+from moderation.domain.markup import shorten, show_controls
 from moderation.operations.gaps import Gap
 
 RUN_SECONDS = 420
@@ -162,9 +162,9 @@ def _row_of(
 
 
 def _quote_of(message: Message, timeline: Timeline) -> Quote | None:
-    if message.reference is None or message.reference[1] is None:
+    channel_id, message_id = message.reference or (0, None)
+    if message_id is None:
         return None
-    channel_id, message_id = message.reference
     if channel_id != message.channel_id:
         return Quote(message_id, None, "a message in another channel", gone=False)
     quoted = timeline.quoted.get((channel_id, message_id))

@@ -74,9 +74,7 @@ def _open(channel: Channel, position: Position) -> tuple[Timeline, Position, str
     """The page at a position, what it covers, and a sentence when it is not quite what was asked."""
     if position.at:
         return _open_at(channel, position.at)
-    opened = open_timeline(
-        channel.pk, before=position.before, after=position.after, around=position.around
-    )
+    opened = open_timeline(channel.pk, before=position.before, after=position.after, around=position.around)
     if position.around is not None and all(m.message_id != position.around for m in opened.messages):
         return opened, position, "That message is not here any more. This is what stands around its place."
     return opened, position, ""

@@ -1,0 +1,42 @@
+"""Dates that people type."""
+
+import datetime as dt
+
+import pytest
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.snowflakes import time_of
+from moderation.domain.moments import id_from, parse_moment
+
+NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("2024-03-11", dt.datetime(2024, 3, 11, tzinfo=dt.UTC)),
+        (" 2024-03-11T14:30 ", dt.datetime(2024, 3, 11, 14, 30, tzinfo=dt.UTC)),
+        ("2024-03-11T14:30+02:00", dt.datetime(2024, 3, 11, 12, 30, tzinfo=dt.UTC)),
+        ("1999-12-31", dt.datetime(1999, 12, 31, tzinfo=dt.UTC)),
+        ("2026-05-01T12:00", NOW),
+    ],
+)
+def test_a_date_is_utc_unless_it_names_a_zone(typed: str, meant: dt.datetime) -> None:
+    assert parse_moment(typed, now=NOW) == meant
+    assert time_of(id_from(meant)) == meant
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("2026-05-02", "future"),
+        ("1944-01-01", "before any message"),
+        ("11.3.2024", "not a date"),
+        ("", "not a date"),
+        ("2024-02-30", "not a date"),
+        ("0001-01-01T00:00+12:00", "not a date"),
+    ],
+)
+def test_what_is_no_usable_date_is_said(typed: str, words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        parse_moment(typed, now=NOW)

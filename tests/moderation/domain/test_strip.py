@@ -1,0 +1,81 @@
+"""The bucket strip: every bucket has its bar, nothing unknown is drawn as nothing."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatstore.domain.buckets import bucket_window
+from moderation.domain.strip import HEIGHT, StripBucket, draw_strip
+
+numbers = st.integers(0, 2_000_000)
+entries = st.dictionaries(
+    st.integers(-2_500, 2_500), st.tuples(st.none() | numbers, numbers, st.booleans()), min_size=1, max_size=60
+)
+
+
+def make(given_entries: dict[int, tuple[int | None, int, bool]]) -> list[StripBucket]:
+    return [
+        StripBucket(bucket, count, going=min(going, count or 0), done=done)
+        for bucket, (count, going, done) in given_entries.items()
+    ]
+
+
+@given(entries)
+def test_each_bucket_has_one_bar_and_they_stand_in_order(
+    given_entries: dict[int, tuple[int | None, int, bool]],
+) -> None:
+    strip = draw_strip(make(given_entries))
+    drawn = [bar.bucket for bar in strip.bars]
+    assert drawn == sorted(set(drawn))
+    assert set(given_entries) <= set(drawn)
+    assert all(left.x + left.slot <= right.x for left, right in zip(strip.bars, strip.bars[1:], strict=False))
+    assert all(0 <= bar.x <= strip.width - bar.width for bar in strip.bars)
+
+
+@given(entries)
+def test_bars_fit_the_field_and_hold_what_goes(given_entries: dict[int, tuple[int | None, int, bool]]) -> None:
+    for bar in draw_strip(make(given_entries)).bars:
+        assert 0 < bar.height <= HEIGHT + 0.1
+        assert abs(bar.y + bar.height - HEIGHT) < 0.2
+        assert 0 <= bar.red_height <= bar.height
+        assert (bar.red_height > 0) == (bar.going > 0)
+        stays = bar.count is not None and bar.count > bar.going > 0
+        assert not stays or bar.grey_height > 0
+
+
+@given(entries)
+def test_the_table_adds_up_to_what_was_given(given_entries: dict[int, tuple[int | None, int, bool]]) -> None:
+    strip = draw_strip(make(given_entries))
+    assert strip.total == sum(count or 0 for count, _, _ in given_entries.values())
+    assert strip.has_uncounted == any(count is None for count, _, _ in given_entries.values())
+
+
+def test_a_bucket_that_nobody_counted_is_not_drawn_as_empty() -> None:
+    empty, uncounted, one = draw_strip([StripBucket(1, 0), StripBucket(2, None), StripBucket(3, 1)]).bars
+    assert (empty.kind, uncounted.kind, one.kind) == ("empty", "uncounted", "live")
+    assert uncounted.height > empty.height
+    assert "not counted yet" in uncounted.title
+
+
+def test_a_long_silence_is_a_break_and_not_a_thousand_bars() -> None:
+    strip = draw_strip([StripBucket(-200, 5), StripBucket(420, 5)])
+    assert [bar.bucket for bar in strip.bars] == [-200, 420]
+    assert len(strip.breaks) == 1
+
+
+def test_a_bar_jumps_to_the_first_day_of_its_ten() -> None:
+    (bar,) = draw_strip([StripBucket(335, 7)]).bars
+    start, _ = bucket_window(335)
+    assert bar.at == start.date().isoformat()
+    assert (start.hour, start.minute) == (0, 0)
+    assert bar.title == "4–13 March 2024: 7 messages"
+
+
+def test_a_removed_bucket_is_emptied_but_still_there() -> None:
+    (bar,) = draw_strip([StripBucket(335, 1204, going=1204, done=True)]).bars
+    assert bar.kind == "done"
+    assert bar.red_height == bar.height
+    assert bar.stays == 0
+
+
+def test_no_bucket_no_strip() -> None:
+    assert draw_strip([]).bars == ()

@@ -1,0 +1,58 @@
+"""What the tests of pages share: a channel with a previewed purge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from django.contrib.auth.models import User
+
+from chatstore.models import Channel, ChatUser, Guild
+from moderation.models import AuditEntry, Purge
+from tests.conftest import make_user
+from tests.moderation.rooms import VICTOR, by_victor, make_channel, old_ids, preview, write
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A channel of a guild with twelve messages, and a purge of Victor's six in it, previewed."""
+
+    channel: Channel
+    ids: list[int]
+    victors: list[int]
+    purge: Purge
+    moderator: User
+
+    @property
+    def names(self) -> dict[str, int]:
+        """What stands for the placeholders of an address."""
+        audit = AuditEntry.objects.filter(purge=self.purge).latest("id")
+        return {
+            "channel": self.channel.pk,
+            "message": self.ids[0],
+            "purge": self.purge.pk,
+            "audit": audit.pk,
+            "guild": self.channel.guild_id or 0,
+            "chatuser": VICTOR,
+            "user": self.moderator.pk,
+            "group": self.moderator.groups.get().pk,
+        }
+
+
+@pytest.fixture
+def place() -> Place:
+    """A fresh one."""
+    return make_place()
+
+
+def make_place() -> Place:
+    """A channel with a purge that waits to be confirmed."""
+    channel = make_channel()
+    channel.guild = Guild.objects.create(pk=channel.pk - 1, name="Harbour")
+    channel.save()
+    ChatUser.objects.get_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
+    ids = old_ids(12)
+    write(channel, ids[::2], content="buy")
+    write(channel, ids[1::2], author=VICTOR + 1, content="good morning")
+    moderator = make_user("mona", group="moderators")
+    return Place(channel, ids, ids[::2], preview(moderator, by_victor(channel)), moderator)

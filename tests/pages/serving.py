@@ -1,0 +1,130 @@
+"""A real web server and a real worker for the length of a test, on ports of their own."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from playwright.sync_api import Browser, Page, sync_playwright
+
+START_SECONDS = 60
+STOP_SECONDS = 20
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+"""Debian's; another one by the environment variable."""
+
+GROUPS = {"mona": "moderators", "otto": "operators", "ada": "admins", "tess": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where the server answers, and the environment that its commands share."""
+
+    url: str
+    environ: dict[str, str]
+
+    def manage(self, *arguments: str) -> str:
+        """Runs `manage.py` as a person would; raises when it fails. Returns what it printed."""
+        command = [sys.executable, "manage.py", *arguments]
+        done = subprocess.run(
+            command, env=self.environ, cwd=settings.BASE_DIR, capture_output=True, text=True, timeout=300, check=True
+        )
+        return done.stdout
+
+
+@contextmanager
+def serve(logs: Path) -> Iterator[Site]:
+    """gunicorn and a Celery worker against the test servers; ended by their own process ids."""
+    port = _free_port()
+    url = f"http://127.0.0.1:{port}"
+    # A queue of its own: other tests run workers too, and would take this one's bells.
+    broker = settings.REDIS_URL.rsplit("/", 1)[0] + "/9"
+    environ = {**os.environ, "CHATSTORE_STACK": "test", "BASE_URL": url, "REDIS_URL": broker}
+    web = ["gunicorn", "chatstore.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2", "--no-control-socket"]
+    worker = ["celery", "--app", "chatstore", "worker", "--concurrency", "1"]
+    worker += ["--hostname", f"pages-{port}@%h", "--loglevel", "info"]
+    children = [
+        _start(web, environ, logs / "web.log"),
+        _start(worker, environ, logs / "worker.log"),
+    ]
+    try:
+        _wait_for(url, children[0])
+        yield Site(url, environ)
+    finally:
+        for child in children:
+            child.send_signal(signal.SIGTERM)
+        for child in children:
+            try:
+                child.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+
+
+@contextmanager
+def browse() -> Iterator[Browser]:
+    """Chromium, without a window."""
+    with sync_playwright() as playwright:
+        # As root Chromium has no sandbox; it opens pages of ours only.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def make_account(name: str) -> tuple[str, str]:
+    """A user name and a password for one of the cast, under a name no other test has."""
+    password = secrets.token_urlsafe(12)
+    user = User.objects.create_user(
+        f"{name}-{secrets.token_hex(3)}", password=password, is_staff=True, first_name=name.capitalize()
+    )
+    user.groups.set(Group.objects.filter(name=GROUPS[name]))
+    return user.username, password
+
+
+def sign_in(page: Page, site: Site, account: tuple[str, str]) -> None:
+    """Signs in as a person does."""
+    page.goto(f"{site.url}/sign-in/")
+    page.get_by_label("User name").fill(account[0])
+    page.get_by_label("Password").fill(account[1])
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{site.url}/")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _start(command: list[str], environ: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
+    binary = str(Path(sys.executable).parent / command[0])
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            [binary, *command[1:]], env=environ, cwd=settings.BASE_DIR, stdout=output, stderr=subprocess.STDOUT
+        )
+
+
+def _wait_for(url: str, web: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        if web.poll() is not None:
+            raise RuntimeError(f"the web server ended with {web.returncode}")
+        try:
+            with urllib.request.urlopen(f"{url}/sign-in/", timeout=5):  # noqa: S310  our own address
+                return
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.2)
+    raise RuntimeError(f"the web server did not answer within {START_SECONDS} s")

@@ -1,0 +1,166 @@
+"""Every address of the project, for every role; an address that is not in the table fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from tests.conftest import make_user
+from tests.pages.conftest import make_place
+
+ROLES = ("anonymous", "tess", "mona", "otto", "ada")
+GROUPS = {"tess": None, "mona": "moderators", "otto": "operators", "ada": "admins"}
+
+# Route, method and the statuses of ROLES. 302 is a redirect: to the sign-in page for
+# somebody who is not signed in. Absent and forbidden look alike.
+TABLE = """
+admin/search/ GET admin/search/ 302 200 200 200 200
+admin/ GET admin/ 302 200 200 200 200
+admin/login/ GET admin/login/ 200 302 302 302 302
+admin/logout/ GET admin/logout/ 302 405 405 405 405
+admin/logout/ POST admin/logout/ 302 302 302 302 302
+admin/password_change/ GET admin/password_change/ 302 200 200 200 200
+admin/password_change/done/ GET admin/password_change/done/ 302 200 200 200 200
+admin/autocomplete/ GET admin/autocomplete/ 302 403 403 403 403
+admin/jsi18n/ GET admin/jsi18n/ 302 200 200 200 200
+admin/r/<path:content_type_id>/<path:object_id>/ GET admin/r/1/1/ 302 404 404 404 404
+admin/chatstore/guild/ GET admin/chatstore/guild/ 302 403 200 200 200
+admin/chatstore/guild/add/ GET admin/chatstore/guild/add/ 302 403 403 403 200
+admin/chatstore/guild/add/ POST admin/chatstore/guild/add/ 302 403 403 403 200
+admin/chatstore/guild/<path:object_id>/history/ GET admin/chatstore/guild/{guild}/history/ 302 403 200 200 200
+admin/chatstore/guild/<path:object_id>/delete/ GET admin/chatstore/guild/{guild}/delete/ 302 403 403 403 403
+admin/chatstore/guild/<path:object_id>/change/ GET admin/chatstore/guild/{guild}/change/ 302 403 200 200 200
+admin/chatstore/guild/<path:object_id>/change/ POST admin/chatstore/guild/{guild}/change/ 302 403 403 403 200
+admin/chatstore/guild/<path:object_id>/ GET admin/chatstore/guild/{guild}/ 302 302 302 302 302
+admin/chatstore/channel/ GET admin/chatstore/channel/ 302 403 200 200 200
+admin/chatstore/channel/add/ GET admin/chatstore/channel/add/ 302 403 403 403 200
+admin/chatstore/channel/add/ POST admin/chatstore/channel/add/ 302 403 403 403 200
+admin/chatstore/channel/<path:object_id>/history/ GET admin/chatstore/channel/{channel}/history/ 302 403 200 200 200
+admin/chatstore/channel/<path:object_id>/delete/ GET admin/chatstore/channel/{channel}/delete/ 302 403 403 403 403
+admin/chatstore/channel/<path:object_id>/change/ GET admin/chatstore/channel/{channel}/change/ 302 403 200 200 200
+admin/chatstore/channel/<path:object_id>/change/ POST admin/chatstore/channel/{channel}/change/ 302 403 403 403 200
+admin/chatstore/channel/<path:object_id>/ GET admin/chatstore/channel/{channel}/ 302 302 302 302 302
+admin/chatstore/chatuser/ GET admin/chatstore/chatuser/ 302 403 200 403 200
+admin/chatstore/chatuser/add/ GET admin/chatstore/chatuser/add/ 302 403 403 403 200
+admin/chatstore/chatuser/add/ POST admin/chatstore/chatuser/add/ 302 403 403 403 200
+admin/chatstore/chatuser/<path:object_id>/history/ GET admin/chatstore/chatuser/{chatuser}/history/ 302 403 200 403 200
+admin/chatstore/chatuser/<path:object_id>/delete/ GET admin/chatstore/chatuser/{chatuser}/delete/ 302 403 403 403 403
+admin/chatstore/chatuser/<path:object_id>/change/ GET admin/chatstore/chatuser/{chatuser}/change/ 302 403 200 403 200
+admin/chatstore/chatuser/<path:object_id>/change/ POST admin/chatstore/chatuser/{chatuser}/change/ 302 403 403 403 200
+admin/chatstore/chatuser/<path:object_id>/ GET admin/chatstore/chatuser/{chatuser}/ 302 302 302 302 302
+admin/auth/user/<id>/password/ GET admin/auth/user/{user}/password/ 302 403 403 403 403
+admin/auth/user/ GET admin/auth/user/ 302 403 403 403 403
+admin/auth/user/add/ GET admin/auth/user/add/ 302 403 403 403 403
+admin/auth/user/<path:object_id>/history/ GET admin/auth/user/{user}/history/ 302 403 403 403 403
+admin/auth/user/<path:object_id>/delete/ GET admin/auth/user/{user}/delete/ 302 403 403 403 403
+admin/auth/user/<path:object_id>/change/ GET admin/auth/user/{user}/change/ 302 403 403 403 403
+admin/auth/user/<path:object_id>/ GET admin/auth/user/{user}/ 302 302 302 302 302
+admin/auth/group/ GET admin/auth/group/ 302 403 403 403 403
+admin/auth/group/add/ GET admin/auth/group/add/ 302 403 403 403 403
+admin/auth/group/<path:object_id>/history/ GET admin/auth/group/{group}/history/ 302 403 403 403 403
+admin/auth/group/<path:object_id>/delete/ GET admin/auth/group/{group}/delete/ 302 403 403 403 403
+admin/auth/group/<path:object_id>/change/ GET admin/auth/group/{group}/change/ 302 403 403 403 403
+admin/auth/group/<path:object_id>/ GET admin/auth/group/{group}/ 302 302 302 302 302
+admin/moderation/purge/ GET admin/moderation/purge/ 302 403 200 200 200
+admin/moderation/purge/add/ GET admin/moderation/purge/add/ 302 403 403 403 403
+admin/moderation/purge/add/ POST admin/moderation/purge/add/ 302 403 403 403 403
+admin/moderation/purge/<path:object_id>/history/ GET admin/moderation/purge/{purge}/history/ 302 403 200 200 200
+admin/moderation/purge/<path:object_id>/delete/ GET admin/moderation/purge/{purge}/delete/ 302 403 403 403 403
+admin/moderation/purge/<path:object_id>/delete/ POST admin/moderation/purge/{purge}/delete/ 302 403 403 403 403
+admin/moderation/purge/<path:object_id>/change/ GET admin/moderation/purge/{purge}/change/ 302 403 200 200 200
+admin/moderation/purge/<path:object_id>/change/ POST admin/moderation/purge/{purge}/change/ 302 403 403 403 403
+admin/moderation/purge/<path:object_id>/ GET admin/moderation/purge/{purge}/ 302 302 302 302 302
+admin/moderation/auditentry/ GET admin/moderation/auditentry/ 302 403 403 403 200
+admin/moderation/auditentry/add/ GET admin/moderation/auditentry/add/ 302 403 403 403 403
+admin/moderation/auditentry/add/ POST admin/moderation/auditentry/add/ 302 403 403 403 403
+admin/moderation/auditentry/<path:object_id>/history/ GET admin/moderation/auditentry/{audit}/history/ 302 403 403 403 200
+admin/moderation/auditentry/<path:object_id>/delete/ GET admin/moderation/auditentry/{audit}/delete/ 302 403 403 403 403
+admin/moderation/auditentry/<path:object_id>/delete/ POST admin/moderation/auditentry/{audit}/delete/ 302 403 403 403 403
+admin/moderation/auditentry/<path:object_id>/change/ GET admin/moderation/auditentry/{audit}/change/ 302 403 403 403 200
+admin/moderation/auditentry/<path:object_id>/change/ POST admin/moderation/auditentry/{audit}/change/ 302 403 403 403 403
+admin/moderation/auditentry/<path:object_id>/ GET admin/moderation/auditentry/{audit}/ 302 302 302 302 302
+admin/^(?P<app_label>chatstore|auth|moderation)/$ GET admin/chatstore/ 302 404 200 200 200
+admin/(?P<url>.*)$ GET admin/nowhere/ 302 404 404 404 404
+- GET - 302 200 200 200 200
+sign-in/ GET sign-in/ 200 302 302 302 302
+sign-out/ GET sign-out/ 302 405 405 405 405
+sign-out/ POST sign-out/ 302 302 302 302 302
+find/ GET find/?q=nobody-at-all 302 403 200 200 200
+channels/<snowflake:channel_id>/ GET channels/{channel}/ 302 403 200 200 200
+channels/<snowflake:channel_id>/rows/ GET channels/{channel}/rows/?before={message} 302 403 200 200 200
+channels/<snowflake:channel_id>/remove/ GET channels/{channel}/remove/ 302 403 200 403 200
+channels/<snowflake:channel_id>/remove/ POST channels/{channel}/remove/ 302 403 400 403 400
+channels/<snowflake:channel_id>/<snowflake:message_id>/ GET channels/{channel}/{message}/ 302 403 302 302 302
+purges/ GET purges/ 302 403 200 200 200
+purges/<snowflake:purge_id>/ GET purges/{purge}/ 302 403 200 200 200
+purges/<snowflake:purge_id>/live/ GET purges/{purge}/live/ 302 403 200 200 200
+purges/<snowflake:purge_id>/confirm/ POST purges/{purge}/confirm/ 302 403 400 403 400
+purges/<snowflake:purge_id>/cancel/ POST purges/{purge}/cancel/ 302 403 400 403 400
+"""  # noqa: E501  a line is an address
+
+
+def list_routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
+    """Every route as Django knows it, from the root on."""
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver):
+            yield from list_routes(pattern, before + str(pattern.pattern))
+        else:
+            assert isinstance(pattern, URLPattern)
+            yield before + str(pattern.pattern)
+
+
+def read_table() -> list[tuple[str, str, str, dict[str, int]]]:
+    """(route, method, address, {role: status}) of each line."""
+    lines = []
+    for line in filter(None, map(str.strip, TABLE.splitlines())):
+        route, method, address, *statuses = line.split()
+        lines.append((route, method, address, dict(zip(ROLES, map(int, statuses), strict=True))))
+    return lines
+
+
+CASES = read_table()
+
+
+@pytest.fixture(scope="module")
+def names() -> dict[str, int]:
+    """What the placeholders stand for; one place for all, since no request of the table changes anything."""
+    return make_place().names
+
+
+@pytest.fixture(scope="module")
+def cast() -> dict[str, tuple[Client, User | None]]:
+    """Who asks, and with what: a client for each, since making one lists all static files."""
+    return {role: (Client(), make_user(role, group=GROUPS[role]) if role in GROUPS else None) for role in ROLES}
+
+
+def test_every_address_is_in_the_table() -> None:
+    routes = {route.replace(" ", "") or "-" for route in list_routes(get_resolver())}
+    assert routes == {route for route, *_ in CASES}
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "statuses"),
+    [case[1:] for case in CASES],
+    ids=[f"{method} {address}" for _, method, address, _ in CASES],
+)
+def test_each_role_gets_what_the_table_says(
+    method: str,
+    address: str,
+    statuses: dict[str, int],
+    names: dict[str, int],
+    cast: dict[str, tuple[Client, User | None]],
+) -> None:
+    path = "/" if address == "-" else "/" + address.format(**names)
+    for role, (client, user) in cast.items():
+        if user is not None:
+            # Anew each time: two of the addresses sign out.
+            client.force_login(user)
+        response = client.post(path) if method == "POST" else client.get(path)
+        assert response.status_code == statuses[role], f"{role} {method} {path}"
+        if user is None and response.status_code == 302:
+            # The admin has a sign-in page of its own, open like ours; signing out ends there too.
+            assert response["Location"].startswith(("/sign-in/", "/admin/login/", "/admin/"))

@@ -1,0 +1,121 @@
+"""What cannot be used is said in words, with 400 or 404; never a 500."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib.auth.models import User
+from django.test import Client
+
+from tests.pages.conftest import Place
+
+SignIn = Callable[[User], Client]
+
+GETS = (
+    ("/channels/{channel}/?at=2999-01-01", 400, "future"),
+    ("/channels/{channel}/?at=yesterday", 400, "not a date"),
+    ("/channels/{channel}/?at=1700-01-01", 400, "before any message"),
+    ("/channels/{channel}/?at=2024-13-45", 400, "not a date"),
+    ("/channels/{channel}/?at=9999-12-31T23:59:59-23:59", 400, "not a date"),
+    ("/channels/{channel}/?before=abc", 400, "not an id"),
+    ("/channels/{channel}/?after=1.5", 400, "not an id"),
+    ("/channels/{channel}/?around=99999999999999999999", 400, "64 bits"),
+    ("/channels/{channel}/?before=%00", 400, "not an id"),
+    ("/channels/{channel}/?before=--5", 400, "not an id"),
+    ("/channels/{channel}/?before=1&after=2", 400, "one position"),
+    ("/channels/{channel}/rows/", 400, "before or after"),
+    ("/channels/12345/", 404, "no channel"),
+    ("/channels/abc/", 404, ""),
+    ("/channels/99999999999999999999/", 404, ""),
+    ("/channels/12345/rows/?before=1", 404, "no channel"),
+    ("/channels/12345/remove/", 404, "no channel"),
+    ("/channels/{channel}/notanid/", 404, ""),
+    ("/purges/12345/", 404, "no purge"),
+    ("/purges/abc/", 404, ""),
+    ("/purges/?state=sunny", 400, "no state"),
+    ("/purges/?before=abc", 400, "not an id"),
+    ("/purges/?channel=abc", 400, "not an id"),
+    ("/purges/?by=%00", 400, "NUL"),
+    ("/find/", 400, "Paste"),
+    ("/find/?q=%20", 400, "Paste"),
+    ("/find/?q=%00", 400, "too long"),
+    ("/find/?q=" + "x" * 400, 400, "too long"),
+    ("/find/?q=99999999999999999999", 400, "64 bits"),
+    ("/find/?q=12345678", 200, "No message"),
+    ("/find/?q=-12345678", 200, "No message"),
+    ("/find/?q=https://discord.example/channels/1/2/3", 200, "No message"),
+)
+
+POSTS: tuple[tuple[dict[str, str | list[str]], str], ...] = (
+    ({}, "Nothing is selected"),
+    ({"ticked": "1"}, "No message is ticked"),
+    ({"ticked": "1", "message_id": "abc"}, "not an id"),
+    ({"ticked": "1", "message_ids": "1 2 x"}, "not an id"),
+    ({"ticked": "1", "message_ids": " ".join(map(str, range(1001)))}, "At most 1,000"),
+    ({"authors": "nobody-is-called-that"}, "Nobody here is called"),
+    ({"authors": "99999999999999999999999"}, "not an id"),
+    ({"authors": ",".join(f"x{n}" for n in range(30))}, "At most 20"),
+    ({"authors": "a\x00b"}, "Null characters"),
+    ({"after": "2999-01-01"}, "future"),
+    ({"before": "2999-01-01"}, "future"),
+    ({"after": "1st of May"}, "not a date"),
+    ({"after": "2024-03-02", "before": "2024-03-01"}, "does not lie after"),
+    ({"everything": "1", "after": "2024-03-02"}, "choose one of them"),
+)
+
+
+def test_an_address_that_cannot_be_used_is_explained(place: Place, mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    for path, status, words in GETS:
+        response = client.get(path.format(**place.names))
+        assert response.status_code == status, path
+        assert words in response.content.decode(), path
+
+
+def test_a_selection_that_cannot_be_used_is_explained_beside_its_form(
+    place: Place, mona: User, sign_in: SignIn
+) -> None:
+    client = sign_in(mona)
+    for fields, words in POSTS:
+        response = client.post(f"/channels/{place.channel.pk}/remove/", fields)
+        assert response.status_code == 400, fields
+        page = response.content.decode()
+        assert words in page, fields
+        assert "Preview what would go" in page, fields
+
+
+def test_a_confirmation_needs_a_reason_and_the_digest_that_was_shown(place: Place, mona: User, sign_in: SignIn) -> None:
+    client, path = sign_in(mona), f"/purges/{place.purge.pk}/confirm/"
+    digest = bytes(place.purge.digest or b"").hex()
+    for fields, words in (
+        ({"digest": digest}, "Say why"),
+        ({"digest": digest, "reason": "  "}, "Say why"),
+        ({"reason": "spam"}, "not complete"),
+        ({"reason": "spam", "digest": "0" * 64}, "not what was previewed"),
+        ({"reason": "spam", "digest": "zz"}, "not complete"),
+    ):
+        response = client.post(path, fields)
+        assert response.status_code == 400
+        assert words in response.content.decode()
+    place.purge.refresh_from_db()
+    assert place.purge.confirmed_at is None
+
+
+def test_a_purge_that_cannot_be_cancelled_says_so(place: Place, mona: User, sign_in: SignIn) -> None:
+    response = sign_in(mona).post(f"/purges/{place.purge.pk}/cancel/")
+    assert response.status_code == 400
+    assert "cannot be cancelled" in response.content.decode()
+
+
+def test_wrong_methods_are_refused(place: Place, mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    for path in ("/", "/find/?q=x", f"/channels/{place.channel.pk}/", "/purges/"):
+        assert client.post(path).status_code == 405
+    assert client.get(f"/purges/{place.purge.pk}/confirm/").status_code == 405
+    assert client.get("/sign-out/").status_code == 405
+
+
+def test_a_form_without_its_token_is_refused(place: Place, mona: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(mona)
+    assert client.post(f"/channels/{place.channel.pk}/remove/", {"everything": "1"}).status_code == 403

@@ -1,0 +1,81 @@
+"""What people write harms no page: every field of an imported message attacks, nothing comes of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+
+from moderation.domain.selection import Selection
+from tests.moderation.rooms import preview
+from tests.pages.exports import write_hostile
+
+SignIn = Callable[[User], Client]
+
+_OUR_TAGS = set(
+    (
+        "a article b bdi blockquote body br button circle code dd details div dl dt em form h1 h2 h3 head header html "
+        "img input label li line link main meta nav p path pre progress rect s script section span strong summary "
+        "svg table tbody td text textarea th thead time title tr ul"
+    ).split()
+)
+
+
+@pytest.fixture
+def hostile_channel(tmp_path: Path) -> int:
+    channel_id, path = write_hostile(tmp_path, until=dt.datetime.now(dt.UTC))
+    call_command("import_discord", str(path), verbosity=0)
+    return channel_id
+
+
+def check_harmless(html: str) -> None:
+    """No script, handler, style, foreign link or raw control character came out of a message."""
+    assert re.search(r"<script(?! src=\"/static/)", html) is None
+    tags = re.findall(r"<[a-z][^>]*>", html)
+    assert not [tag for tag in tags if re.search(r"\son\w+\s*=", re.sub(r'"[^"]*"', '""', tag))]
+    assert not [tag for tag in tags if re.search(r"\sstyle\s*=", re.sub(r'"[^"]*"', '""', tag))]
+    assert {tag.strip("<>").split()[0] for tag in tags} <= _OUR_TAGS
+    links = re.findall(r'(?:href|src|action)="([^"]*)"', html)
+    assert all(link.startswith(("/", "#", "?", "https://", "http://")) for link in links), links
+    assert not set("\x00\x07\x1b\u202e\u2066") & set(html)
+    assert not [tag for tag in ("<i>title", "<u>", "<h1>hostile", "<b>[RLO]") if tag in html]
+
+
+def test_a_timeline_shows_it_as_text(hostile_channel: int, mona: User, sign_in: SignIn) -> None:
+    html = sign_in(mona).get(f"/channels/{hostile_channel}/").content.decode()
+    check_harmless(html)
+    assert "&lt;script&gt;alert(&#x27;content&#x27;)&lt;/script&gt;" in html
+    assert "{{ 7|add:7 }}" in html
+    assert "Show all 9,000 characters" in html
+    assert html.count("🎉") <= 2 * 2000 + 500
+
+
+def test_links_that_lead_out_tell_nobody_where_from(hostile_channel: int, mona: User, sign_in: SignIn) -> None:
+    html = sign_in(mona).get(f"/channels/{hostile_channel}/").content.decode()
+    outward = re.findall(r'<a href="https?://[^>]*>', html)
+    assert outward
+    assert all('rel="noreferrer noopener nofollow"' in link for link in outward)
+
+
+def test_the_other_pages_show_it_as_text_too(hostile_channel: int, mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    purge = preview(mona, Selection(channel_id=hostile_channel, everything=True))
+    for path in (
+        f"/purges/{purge.pk}/",
+        f"/purges/{purge.pk}/live/",
+        f"/channels/{hostile_channel}/remove/?authors=%3Cscript%3Ealert(1)%3C/script%3E%22onfocus=alert(1)",
+        f"/channels/{hostile_channel}/rows/?before={(1 << 63) - 1}",
+        "/purges/",
+        "/",
+        "/find/?q=%3Cimg%20src",
+        "/find/?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E",
+    ):
+        response = client.get(path)
+        assert response.status_code == 200, path
+        check_harmless(response.content.decode())

@@ -1,0 +1,48 @@
+"""A store that does not answer is said to be away; the pages that do without it go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.store import cassandra
+from tests.pages.conftest import Place
+
+SignIn = Callable[[User], Client]
+
+
+@pytest.fixture
+def _store_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver's answer, without stopping the servers that other tests use."""
+
+    def fail(*args: object, **kwargs: object) -> None:
+        raise StoreUnavailable("Cassandra does not answer.")
+
+    for name in ("execute", "execute_window", "iterate"):
+        monkeypatch.setattr(cassandra, name, fail)
+
+
+@pytest.mark.usefixtures("_store_is_away")
+def test_a_timeline_answers_503_with_words(place: Place, mona: User, sign_in: SignIn) -> None:
+    response = sign_in(mona).get(f"/channels/{place.channel.pk}/")
+    assert response.status_code == 503
+    assert response["Retry-After"] == "10"
+    assert "Cassandra does not answer. Nothing is lost" in response.content.decode()
+    assert "Content-Security-Policy" in response
+
+
+@pytest.mark.usefixtures("_store_is_away")
+def test_home_and_a_purge_are_shown_without_it(place: Place, mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    home = client.get("/")
+    assert home.status_code == 200
+    assert "listed by name only" in home.content.decode()
+    purge = client.get(f"/purges/{place.purge.pk}/")
+    assert purge.status_code == 200
+    page = purge.content.decode()
+    assert "Remove 6 messages" in page
+    assert "cannot be shown now" in page

@@ -1,0 +1,143 @@
+"""A channel in the browser: places to jump to, rows both ways, gaps that purges left."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chatstore.domain.messages import Message
+from chatstore.domain.snowflakes import time_of
+from chatstore.models import ChatUser
+from chatstore.store import messages as message_store
+from tests.moderation.rooms import VICTOR, by_victor, confirm, make_channel, old_ids, purge_now, write
+from tests.pages.conftest import Place
+
+SignIn = Callable[[User], Client]
+
+
+def ids_shown(html: str) -> list[int]:
+    return [int(found) for found in re.findall(r'<article [^>]*id="m(-?\d+)"', html)]
+
+
+def links_to_more(html: str) -> dict[str, str]:
+    found = re.findall(r'data-more="(\w+)"[^>]*hx-get="([^"]*)"', html)
+    return dict(found)
+
+
+def test_the_newest_messages_come_in_the_order_in_which_they_were_said(
+    place: Place, mona: User, sign_in: SignIn
+) -> None:
+    html = sign_in(mona).get(f"/channels/{place.channel.pk}/").content.decode()
+    assert ids_shown(html) == place.ids
+
+
+def test_scrolling_both_ways_from_the_middle_shows_each_message_once(mona: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(230)
+    write(channel, ids)
+    client = sign_in(mona)
+    html = client.get(f"/channels/{channel.pk}/?around={ids[120]}").content.decode()
+    shown, more = ids_shown(html), links_to_more(html)
+    assert ids[120] in shown
+    assert set(more) == {"older", "newer"}
+    while more:
+        direction, address = more.popitem()
+        rows = client.get(address, headers={"HX-Request": "true"}).content.decode()
+        shown = ids_shown(rows) + shown if direction == "older" else shown + ids_shown(rows)
+        more |= links_to_more(rows)
+    assert shown == ids
+
+
+def test_a_date_shows_what_was_posted_from_then_on(place: Place, mona: User, sign_in: SignIn) -> None:
+    day = time_of(place.ids[4]).date()
+    html = sign_in(mona).get(f"/channels/{place.channel.pk}/?at={day.isoformat()}").content.decode()
+    start = dt.datetime.combine(day, dt.time(), dt.UTC)
+    assert ids_shown(html) == [i for i in place.ids if time_of(i) >= start]
+
+
+def test_a_date_after_which_nothing_came_shows_what_came_before(place: Place, mona: User, sign_in: SignIn) -> None:
+    html = sign_in(mona).get(f"/channels/{place.channel.pk}/?at={dt.datetime.now(dt.UTC):%Y-%m-%d}").content.decode()
+    assert "Nothing was posted here on or after" in html
+    assert ids_shown(html) == place.ids
+
+
+def test_a_copied_link_leads_to_its_message(place: Place, mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    link = f"/channels/{place.channel.pk}/{place.ids[3]}/"
+    assert link in client.get(f"/channels/{place.channel.pk}/").content.decode()
+    response = client.get(link)
+    assert response["Location"] == f"/channels/{place.channel.pk}/?around={place.ids[3]}#m{place.ids[3]}"
+    page = client.get(response["Location"]).content.decode()
+    assert re.search(rf'class="msg[^"]* focus" id="m{place.ids[3]}"', page)
+
+
+def test_a_message_that_is_gone_is_said_to_be(place: Place, mona: User, sign_in: SignIn) -> None:
+    html = sign_in(mona).get(f"/channels/{place.channel.pk}/?around={place.ids[3] + 1}").content.decode()
+    assert "not here any more" in html
+    assert ids_shown(html) == place.ids
+
+
+def test_the_search_box_finds_links_ids_names_and_people(place: Place, mona: User, sign_in: SignIn) -> None:
+    client, channel, message_id = sign_in(mona), place.channel, place.ids[5]
+    target = f"/channels/{channel.pk}/{message_id}/"
+    for query in (
+        f"https://discord.example/channels/{channel.guild_id}/{channel.pk}/{message_id}",
+        f"http://testserver{target}",
+        str(message_id),
+    ):
+        assert client.get("/find/", {"q": query})["Location"] == target
+    assert client.get("/find/", {"q": str(channel.pk)})["Location"] == f"/channels/{channel.pk}/"
+    person = ChatUser.objects.create(pk=channel.pk + 5, name=f"zoe{channel.pk}", display_name="Zoë")
+    page = client.get("/find/", {"q": f"zoe{channel.pk}"}).content.decode()
+    assert str(person.pk) in page
+    assert "Has not posted" in page
+
+
+def test_what_a_purge_took_is_said_where_it_was(place: Place, mona: User, sign_in: SignIn) -> None:
+    confirm(mona, place.purge)
+    channel, ids = make_channel(), old_ids(30)
+    write(channel, ids[:10], author=VICTOR + 1)
+    write(channel, ids[10:25])
+    write(channel, ids[25:], author=VICTOR + 1)
+    purge = purge_now(mona, by_victor(channel))
+    client = sign_in(mona)
+    html = client.get(f"/channels/{channel.pk}/").content.decode()
+    assert ids_shown(html) == ids[:10] + ids[25:]
+    before, after = html.split("15 messages removed")
+    assert ids_shown(before) == ids[:10]
+    assert ids_shown(after) == ids[25:]
+    assert f"/purges/{purge.pk}/" in after
+
+
+def test_a_channel_that_was_emptied_says_so_and_by_whom(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    write(channel, old_ids(40))
+    purge_now(mona, by_victor(channel))
+    html = sign_in(mona).get(f"/channels/{channel.pk}/").content.decode()
+    assert ids_shown(html) == []
+    assert "40 messages removed" in html
+    assert "Nothing else is left" in html
+
+
+def test_a_reply_shows_what_it_answers_and_that_it_is_gone(mona: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(3)
+    write(channel, ids[:1], content="the question")
+    replies = [
+        Message(channel.pk, ids[1], VICTOR, "an answer", type=19, reference=(channel.pk, ids[0])),
+        Message(channel.pk, ids[2], VICTOR, "another", type=19, reference=(channel.pk, ids[0] + 1)),
+    ]
+    message_store.insert_messages(replies, stamp_us=message_store.posted_stamp)
+    html = sign_in(mona).get(f"/channels/{channel.pk}/").content.decode()
+    assert html.count("the question") == 2
+    assert "a message that is not here any more" in html
+
+
+def test_only_those_who_may_purge_see_tick_boxes(place: Place, mona: User, otto: User, sign_in: SignIn) -> None:
+    path = f"/channels/{place.channel.pk}/"
+    assert 'class="tick"' in sign_in(mona).get(path).content.decode()
+    page = sign_in(otto).get(path).content.decode()
+    assert 'class="tick"' not in page
+    assert "Remove by author" not in page

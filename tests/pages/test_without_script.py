@@ -1,0 +1,118 @@
+"""Everything by plain forms and links, as a browser without JavaScript does it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from django.contrib.auth.models import User
+from django.test import Client
+
+from moderation.models import Purge
+from moderation.operations.running import run_purge
+from moderation.operations.scanning import scan_purge
+from tests.moderation.rooms import ids_of
+from tests.pages.conftest import Place
+from tests.pages.serving import make_account
+
+SignIn = Callable[[User], Client]
+
+
+def read_fields(html: str, action: str) -> dict[str, str]:
+    """The hidden fields of the form that posts to an address."""
+    form = re.search(rf'<form[^>]*action="{re.escape(action)}".*?</form>', html, re.DOTALL)
+    assert form, action
+    return dict(re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form[0]))
+
+
+def test_signing_in_and_out(place: Place) -> None:
+    name, password = make_account("mona")
+    client = Client(enforce_csrf_checks=True)
+    wanted = f"/channels/{place.channel.pk}/"
+    response = client.get(wanted, follow=True)
+    assert response.redirect_chain == [(f"/sign-in/?next={wanted}", 302)]
+    token = re.search(r'csrfmiddlewaretoken" value="([^"]*)"', response.content.decode())
+    fields = {"username": name, "next": wanted, "csrfmiddlewaretoken": token[1] if token else ""}
+    wrong = client.post("/sign-in/", {**fields, "password": "wrong"})
+    assert "correct username and password" in wrong.content.decode()
+    page = client.post("/sign-in/", {**fields, "password": password}, follow=True)
+    assert page.redirect_chain == [(wanted, 302)]
+    away = read_fields(page.content.decode(), "/sign-out/")
+    assert client.post("/sign-out/", away).status_code == 302
+    assert client.get(wanted).status_code == 302
+
+
+def test_signing_in_leads_to_no_other_site(place: Place) -> None:
+    name, password = make_account("mona")
+    response = Client().post("/sign-in/", {"username": name, "password": password, "next": "https://evil.example/"})
+    assert response["Location"] == "/"
+
+
+def test_ticking_previewing_confirming_and_looking_afterwards(place: Place, mona: User, sign_in: SignIn) -> None:
+    client, channel = sign_in(mona), place.channel
+    page = client.get(f"/channels/{channel.pk}/").content.decode()
+    fields = read_fields(page, f"/channels/{channel.pk}/remove/")
+    ticked = place.ids[2:5]
+    response = client.post(f"/channels/{channel.pk}/remove/", {**fields, "message_id": [str(i) for i in ticked]})
+    purge = Purge.objects.get(pk=int(response["Location"].split("/")[2]))
+
+    scanning = client.get(f"/purges/{purge.pk}/").content.decode()
+    assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in scanning
+    scan_purge(purge.pk)
+
+    preview = client.get(f"/purges/{purge.pk}/").content.decode()
+    assert "Remove 3 messages" in preview
+    assert "http-equiv" not in preview
+    hidden = read_fields(preview, f"/purges/{purge.pk}/confirm/")
+    response = client.post(f"/purges/{purge.pk}/confirm/", {**hidden, "reason": "off topic"})
+    assert response["Location"] == f"/purges/{purge.pk}/"
+    run_purge(purge.pk)
+
+    done = client.get(f"/purges/{purge.pk}/").content.decode()
+    assert "Removed 3 messages" in done
+    assert "“off topic”" in done
+    assert ids_of(channel, purge.steps.get().bucket) == [i for i in place.ids if i not in ticked]
+    assert "3 messages removed" in client.get(f"/channels/{channel.pk}/").content.decode()
+
+
+def test_the_parts_of_a_sum_add_up_on_the_page(place: Place, mona: User, sign_in: SignIn) -> None:
+    client, path = sign_in(mona), f"/purges/{place.purge.pk}/"
+    client.post(f"{path}confirm/", {"digest": bytes(place.purge.digest or b"").hex(), "reason": "spam"})
+    for run in (False, True):
+        if run:
+            run_purge(place.purge.pk)
+        html = client.get(path).content.decode()
+        parts = [int(n.replace(",", "")) for n in re.findall(r'<div class="term[^"]*"><b>([\d,]+)</b>', html)]
+        assert len(parts) == 6
+        assert sum(parts[:-1]) == parts[-1] == 6
+        assert parts[0] == (6 if run else 0)
+
+
+def test_a_poll_tells_the_page_to_reload_when_there_is_another_page_to_show(
+    place: Place, mona: User, sign_in: SignIn
+) -> None:
+    client, path = sign_in(mona), f"/purges/{place.purge.pk}/"
+    assert client.get(f"{path}live/")["HX-Refresh"] == "true"
+    client.post(f"{path}confirm/", {"digest": bytes(place.purge.digest or b"").hex(), "reason": "spam"})
+    waiting = client.get(f"{path}live/")
+    assert "HX-Refresh" not in waiting
+    assert 'hx-trigger="every 1s"' in waiting.content.decode()
+
+
+def test_two_confirmations_are_one(place: Place, mona: User, sign_in: SignIn) -> None:
+    client, path = sign_in(mona), f"/purges/{place.purge.pk}/confirm/"
+    fields = {"digest": bytes(place.purge.digest or b"").hex(), "reason": "spam"}
+    assert [client.post(path, fields).status_code for _ in range(2)] == [302, 302]
+    assert place.purge.audit.filter(act="purge_confirmed").count() == 1
+
+
+def test_the_list_of_purges_is_paged_and_filtered(place: Place, mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    mine = client.get("/purges/", {"by": place.moderator.username}).content.decode()
+    assert f"/purges/{place.purge.pk}/" in mine
+    assert (
+        f"/purges/{place.purge.pk}/"
+        not in client.get("/purges/", {"by": place.moderator.username, "state": "done"}).content.decode()
+    )
+    older = client.get("/purges/", {"by": place.moderator.username, "before": place.purge.pk}).content.decode()
+    assert "No purge fits" in older

@@ -1,0 +1,67 @@
+"""What the pictures show: a channel with a spam wave, a hostile one, and purges at each point of their life."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.contrib.auth.models import User
+from django.core.management import call_command
+
+from chatstore.operations.channel_lock import hold_channel
+from chatstore.operations.timeline import open_timeline
+from moderation.domain.selection import Selection
+from moderation.models import Purge
+from moderation.operations.running import run_purge
+from tests.moderation.rooms import confirm, preview
+from tests.pages.exports import Story, write_hostile, write_story
+from tests.pages.serving import make_account
+
+HOLD_SECONDS = 1800
+"""Long enough for all pictures: a purge of a channel that an import holds waits that long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything that the list of pages refers to."""
+
+    accounts: dict[str, tuple[str, str]]
+    story: Story
+    hostile: int
+    ready: Purge
+    done: Purge
+    waiting: Purge
+    nothing: Purge
+    message: int
+
+
+def arrange_scene(folder: Path) -> Scene:
+    """Imports the channels and brings each purge to its state. Takes some 20 seconds."""
+    until = dt.datetime.now(dt.UTC)
+    accounts = {name: make_account(name) for name in ("mona", "otto", "ada", "tess")}
+    mona = User.objects.get(username=accounts["mona"][0])
+    story, emptied, held = (write_story(_fresh(folder / name), until=until, spam=1204) for name in "abc")
+    hostile, hostile_path = write_hostile(folder, until=until)
+    call_command("import_discord", *(str(s.path) for s in (story, emptied, held)), str(hostile_path), verbosity=0)
+    held_up = confirm(mona, preview(mona, _of_victor(held)))
+    hold_channel(held.channel_id, job="import:pictures", lease_seconds=HOLD_SECONDS)
+    return Scene(
+        accounts=accounts,
+        story=story,
+        hostile=hostile,
+        ready=preview(mona, _of_victor(story)),
+        done=run_purge(confirm(mona, preview(mona, _of_victor(emptied))).pk, patience_seconds=60),
+        waiting=run_purge(held_up.pk, patience_seconds=0),
+        nothing=preview(mona, Selection(channel_id=story.channel_id, author_ids=(5,))),
+        message=open_timeline(story.channel_id).messages[20].message_id,
+    )
+
+
+def _fresh(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _of_victor(story: Story) -> Selection:
+    return Selection(channel_id=story.channel_id, author_ids=(story.victor,))

@@ -1,0 +1,105 @@
+// Run in the page: what is too faint to read, which control has no name, what scrolls sideways.
+() => {
+  const LEAST = 4.5; // WCAG 2.2, 1.4.3, for text of any size
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 1;
+  const brush = canvas.getContext("2d", { willReadFrequently: true });
+  const parsed = new Map();
+
+  // The browser itself turns any colour it knows into red, green, blue and alpha.
+  const parse = (colour) => {
+    if (!parsed.has(colour)) {
+      brush.clearRect(0, 0, 1, 1);
+      brush.fillStyle = "#000";
+      brush.fillStyle = colour;
+      brush.fillRect(0, 0, 1, 1);
+      const [r, g, b, a] = brush.getImageData(0, 0, 1, 1).data;
+      parsed.set(colour, [r, g, b, a / 255]);
+    }
+    return parsed.get(colour);
+  };
+  const over = (top, below) => {
+    const a = top[3];
+    return [0, 1, 2].map((i) => top[i] * a + below[i] * (1 - a)).concat(1);
+  };
+  const light = ([r, g, b]) => {
+    const part = (v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+    return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  };
+  const ratio = (one, other) => {
+    const [hi, lo] = [light(one), light(other)].sort((a, b) => b - a);
+    return (hi + 0.05) / (lo + 0.05);
+  };
+  const groundOf = (element) => {
+    const layers = [];
+    for (let at = element; at; at = at.parentElement) {
+      const colour = parse(getComputedStyle(at).backgroundColor);
+      if (colour[3] > 0) layers.push(colour);
+      if (colour[3] === 1) break;
+    }
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    return layers.reduceRight((below, top) => over(top, below), dark ? [18, 18, 18, 1] : [255, 255, 255, 1]);
+  };
+  const opacityOf = (element) => {
+    let product = 1;
+    for (let at = element; at; at = at.parentElement) product *= Number(getComputedStyle(at).opacity);
+    return product;
+  };
+  const isSeen = (element) =>
+    element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true });
+  const tell = (element) => {
+    const words = (element.textContent || element.id || "").trim().replace(/\s+/g, " ").slice(0, 50);
+    return `${element.tagName.toLowerCase()}.${element.getAttribute("class") || ""} “${words}”`;
+  };
+
+  const faults = new Set();
+  const judge = (element, colour, what) => {
+    const opacity = opacityOf(element);
+    if (opacity < 0.05) return; // shown on hover only; its colour then is checked in other places
+    const ground = groundOf(element);
+    const [r, g, b, a] = parse(colour);
+    const found = ratio(over([r, g, b, a * opacity], ground), ground);
+    if (found < LEAST) faults.add(`contrast ${found.toFixed(2)} of ${what} ${tell(element)}`);
+  };
+
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !isSeen(element)) continue;
+    const box = element.getBoundingClientRect();
+    if (box.width < 2 || box.height < 2) continue; // for screen readers
+    if (element.closest("script, style, noscript, title, option, progress, [disabled], .material-symbols-outlined")) continue;
+    const style = getComputedStyle(element);
+    judge(element, element instanceof SVGElement ? style.fill : style.color, "the text of");
+  }
+  for (const field of document.querySelectorAll("input[placeholder], textarea[placeholder]")) {
+    if (isSeen(field) && !field.value) judge(field, getComputedStyle(field, "::placeholder").color, "the hint in");
+  }
+
+  const nameOf = (control) => {
+    const labelled = (control.getAttribute("aria-labelledby") || "").split(/\s+/).filter(Boolean);
+    const texts = [
+      control.getAttribute("aria-label"),
+      ...labelled.map((id) => document.getElementById(id)?.textContent),
+      ...[...(control.labels || [])].map((label) => label.textContent),
+      control.textContent,
+      control.title,
+      ["submit", "button", "reset"].includes(control.type) ? control.value : "",
+      ...[...control.querySelectorAll("img, svg")].map((image) => image.alt || image.getAttribute("aria-label")),
+    ];
+    return texts.some((text) => text && text.trim());
+  };
+  for (const control of document.querySelectorAll(
+    "a[href], button, input:not([type=hidden]), select, textarea, summary, [role=button], progress"
+  )) {
+    if (isSeen(control) && !control.closest("[aria-hidden=true]") && !nameOf(control)) {
+      faults.add(`no name: ${control.outerHTML.slice(0, 140)}`);
+    }
+  }
+
+  const page = document.documentElement;
+  if (page.scrollWidth > window.innerWidth) {
+    faults.add(`scrolls sideways: ${page.scrollWidth} px of content in ${window.innerWidth}`);
+  }
+  return [...faults];
+}

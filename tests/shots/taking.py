@@ -1,0 +1,133 @@
+"""Opens each page in each width and scheme, looks for faults, keeps its picture."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connections
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+
+from tests.pages.serving import Site, browse, serve, sign_in
+from tests.shots.arranging import Scene, arrange_scene
+
+WIDTHS = (1280, 360)
+SCHEMES = ("light", "dark")
+HEIGHT = 900
+SETTLE_MS = 350
+CHECKS = (Path(__file__).parent / "checks.js").read_text(encoding="utf-8")
+FOLDER = settings.BASE_DIR / ".local" / "shots"
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A page to open: as whom ("" for nobody), where, and with which status it answers."""
+
+    name: str
+    role: str
+    path: str
+    status: int = 200
+    whole: bool = True
+
+
+def list_shots(scene: Scene) -> Iterator[Shot]:
+    """Every page, in every state that looks different."""
+    channel, day = scene.story.channel_id, f"{scene.story.spam_began:%Y-%m-%d}"
+    yield Shot("sign-in", "", "/sign-in/")
+    yield Shot("home", "mona", "/")
+    yield Shot("home-without-rights", "tess", "/")
+    yield Shot("timeline", "mona", f"/channels/{channel}/", whole=False)
+    yield Shot("timeline-operator", "otto", f"/channels/{channel}/?at={day}", whole=False)
+    yield Shot("timeline-spam", "mona", f"/channels/{channel}/?at={day}", whole=False)
+    yield Shot("timeline-message", "mona", f"/channels/{channel}/?around={scene.message}#m{scene.message}", whole=False)
+    yield Shot("timeline-gap", "mona", f"/channels/{int(scene.done.selection['channel'])}/?at={day}")
+    yield Shot("timeline-hostile", "mona", f"/channels/{scene.hostile}/")
+    yield Shot("compose", "mona", f"/channels/{channel}/remove/?authors=Victor")
+    yield Shot("purge-ready", "mona", f"/purges/{scene.ready.pk}/")
+    yield Shot("purge-waiting", "mona", f"/purges/{scene.waiting.pk}/")
+    yield Shot("purge-done", "mona", f"/purges/{scene.done.pk}/")
+    yield Shot("purge-nothing", "mona", f"/purges/{scene.nothing.pk}/")
+    yield Shot("purges", "mona", f"/purges/?by={scene.accounts['mona'][0]}")
+    yield Shot("purges-none", "mona", "/purges/?by=nobody-of-that-name")
+    yield Shot("find", "mona", f"/find/?q={scene.story.victor}")
+    yield Shot("find-nothing", "mona", "/find/?q=nothing-is-called-that")
+    yield Shot("error-400", "mona", f"/channels/{channel}/?at=2999-01-01", status=400)
+    yield Shot("error-403", "tess", f"/channels/{channel}/", status=403)
+    yield Shot("error-404", "mona", "/channels/1/", status=404)
+    yield Shot("error-no-page", "mona", "/nowhere/", status=404)
+    yield Shot("admin", "ada", "/admin/")
+    yield Shot("admin-channels", "ada", "/admin/chatstore/channel/", whole=False)
+    yield Shot("admin-channel", "ada", f"/admin/chatstore/channel/{channel}/change/")
+    yield Shot("admin-users", "ada", "/admin/chatstore/chatuser/", whole=False)
+    yield Shot("admin-purge", "ada", f"/admin/moderation/purge/{scene.done.pk}/change/")
+    yield Shot("admin-audit", "ada", "/admin/moderation/auditentry/", whole=False)
+
+
+def take_shots(browser: Browser, site: Site, scene: Scene, wanted: Sequence[str]) -> list[str]:
+    """Opens the pages in each width and scheme; returns what is wrong with them, a line each."""
+    faults: list[str] = []
+    for width, scheme in product(WIDTHS, SCHEMES):
+        contexts: dict[str, BrowserContext] = {}
+        for shot in list_shots(scene):
+            if wanted and not shot.name.startswith(tuple(wanted)):
+                continue
+            if shot.role not in contexts:
+                contexts[shot.role] = _open_context(browser, site, scene, shot.role, width=width, scheme=scheme)
+            page = contexts[shot.role].new_page()
+            label = f"{shot.name}-{width}-{scheme}"
+            found = _take(page, site, shot, FOLDER / f"{label}.png")
+            faults += [f"{label}: {fault}" for fault in found]
+            page.close()
+        for context in contexts.values():
+            context.close()
+    return faults
+
+
+def _open_context(browser: Browser, site: Site, scene: Scene, role: str, *, width: int, scheme: str) -> BrowserContext:
+    context = browser.new_context(
+        viewport={"width": width, "height": HEIGHT},
+        color_scheme="dark" if scheme == "dark" else "light",
+        reduced_motion="reduce",
+    )
+    if role:
+        page = context.new_page()
+        sign_in(page, site, scene.accounts[role])
+        page.close()
+    return context
+
+
+def _take(page: Page, site: Site, shot: Shot, picture: Path) -> list[str]:
+    faults: list[str] = []
+
+    def listen(message: ConsoleMessage) -> None:
+        # The browser reports the page's own expected status as a failed load.
+        is_expected = shot.status >= 400 and f"status of {shot.status}" in message.text
+        if message.type in ("error", "warning") and not is_expected:
+            faults.append(f"console {message.type}: {message.text[:300]}")
+
+    page.on("console", listen)
+    page.on("pageerror", lambda error: faults.append(f"script error: {error}"))
+    response = page.goto(site.url + shot.path)
+    page.wait_for_timeout(SETTLE_MS)
+    if response is None or response.status != shot.status:
+        faults.append(f"status {response.status if response else None}, not {shot.status}")
+    faults += page.evaluate(CHECKS)
+    page.screenshot(path=picture, full_page=shot.whole)
+    return faults
+
+
+def main(wanted: Sequence[str]) -> int:
+    """Takes the pictures and prints every fault; 1 when there is one."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        scene = arrange_scene(Path(folder))
+        # Playwright's loop and Django's connections don't share a thread.
+        connections["default"].close()
+        with serve(Path(folder)) as site, browse() as browser:
+            faults = take_shots(browser, site, scene, wanted)
+    print("\n".join(faults) or f"Every page is sound; the pictures are in {FOLDER.relative_to(settings.BASE_DIR)}.")
+    return 1 if faults else 0
