@@ -54,15 +54,17 @@ from chatstore.operations.import_names import NamesSeen, upsert_channel
 from chatstore.operations.import_settling import settle_imported, wait_for_pages
 from chatstore.store import ledger
 
-LOAD_MESSAGES = 4_000
-LOAD_BYTES = 8 * 1024 * 1024
-"""A load ends at the first of both: 40 batches, and a bound for what is held in memory."""
+LOAD_MESSAGES = 5_000
+LOAD_BYTES = 6 * 1024 * 1024
+"""A load ends at the first of both: 50 batches, and a bound for what is held in memory (two
+loads at once: one under way, one being read)."""
 
 LEASE_SECONDS = 30.0
 """An import holds its channel by lease, so that a killed one does not hold it for ever."""
 
-TRIES = 5
-"""How often a load is tried while the store is unavailable: 1 + 2 + 4 + 8 s of waiting."""
+TRIES = 9
+LONGEST_PAUSE_SECONDS = 10.0
+"""A load is tried for some 55 s while the store is unavailable: a node restarts in 20."""
 
 TELL_EVERY_SECONDS = 0.2
 REJECTIONS_KEPT = 100
@@ -305,13 +307,12 @@ class _ChannelImport:
             yield size
 
     def _take(self, load: Load) -> None:
-        """Decide a load and send it off, after the one before is done; and count what comes of it."""
+        """Decide a load, send it off, finish the one before; and count what comes of it."""
         summary = self.whole.summary
         summary.already_there += load.already_there
         summary.updated += load.updated
         if not load.messages:
             return
-        self._complete()
         decision = self._try_again(lambda: self._decide(load))
         summary.already_there += decision.already_there
         summary.removed_before += decision.removed_before
@@ -320,13 +321,17 @@ class _ChannelImport:
         summary.updated += sum(map(len, decision.changed.values()))
         if not self.choices.dry_run:
             self.names.write()
-            self.started = self._try_again(lambda: start_load(self.channel_id, decision))
+            started = self._try_again(lambda: start_load(self.channel_id, decision))
+            self._note_known(decision)
+            self._complete()
+            self.started = started
 
     def _decide(self, load: Load) -> Decision:
         decision = decide_load(
             load,
             known_buckets=self.known_buckets,
             standing=self.choices.standing,
+            under_way=self.started,
             restore=self.choices.restore,
             dry_run=self.choices.dry_run,
         )
@@ -349,13 +354,15 @@ class _ChannelImport:
         summary.updated -= len(taken_back & changed)
         summary.written -= len(taken_back - changed)
 
+    def _note_known(self, decision: Decision) -> None:
+        if self.known_buckets is not None:
+            self.known_buckets.update(decision.buckets)
+
     def _note_written(self, buckets: Sequence[int], restored: dict[int, list[int]]) -> None:
         now = time.monotonic()
         if buckets:
             self.whole.last_clear = now
         self.cleared_at.update(dict.fromkeys(buckets, now))
-        if self.known_buckets is not None:
-            self.known_buckets.update(buckets)
         if self.choices.on_restored is not None:
             for bucket, ids in restored.items():
                 self.choices.on_restored(self.channel_id, bucket, ids)
@@ -370,7 +377,7 @@ class _ChannelImport:
             except StoreUnavailable:
                 if attempt + 1 == TRIES:
                     raise
-                time.sleep(2**attempt)
+                time.sleep(min(2.0**attempt, LONGEST_PAUSE_SECONDS))
         raise AssertionError
 
 

@@ -27,8 +27,8 @@ from chatstore.store.loads import clear_live_in, read_edited, withdrawn_in
 from chatstore.store.messages import delete_row, insert_jobs, to_values, update_columns
 from chatstore.store.pins import note_pin
 
-IN_FLIGHT = 48
-"""Batches on their way at once: those of a whole load where its buckets are full ones."""
+IN_FLIGHT = 32
+"""Batches of a load on their way at once; those of the load before mostly have arrived."""
 
 Standing = Callable[[int, int], Collection[int]]
 """(channel id, bucket) to the ids for which a purge stands."""
@@ -98,18 +98,27 @@ def is_later(edited: dt.datetime | None, than: dt.datetime | None) -> bool:
 
 
 def decide_load(
-    load: Load, *, known_buckets: Collection[int] | None, standing: Standing, restore: bool, dry_run: bool
+    load: Load,
+    *,
+    known_buckets: Collection[int] | None,
+    standing: Standing,
+    under_way: StartedLoad | None = None,
+    restore: bool = False,
+    dry_run: bool = False,
 ) -> Decision:
     """Sort a load out: new, changed, there already, removed before.
 
     known_buckets: those with a ledger row (no row means never written, so nothing is asked
-    of them); None when every bucket is to be asked. restore: ids of standing purges come back.
+    of them); None when every bucket is to be asked. under_way: the load before, which may
+    not have arrived. restore: ids of standing purges come back.
     """
     grouped = load.by_bucket()
     stamps = {} if dry_run else issue_stamps(load.channel_id, list(grouped))
     asked = {b: ids for b, ids in grouped.items() if known_buckets is None or b in known_buckets}
     gone = withdrawn_in(load.channel_id, list(grouped))
     live = read_edited(load.channel_id, {b: [m.message_id for m in found] for b, found in asked.items()})
+    if under_way is not None:
+        live.update(under_way.edited())
     new: Grouped = {}
     changed: Grouped = {}
     restored: dict[int, list[int]] = {}
@@ -166,10 +175,15 @@ class DryRun:
 
 @dataclass(slots=True)
 class StartedLoad:
-    """A load whose inserts are under way; the next one is read from its file meanwhile."""
+    """A load whose inserts are under way; the next one is read, decided and sent meanwhile."""
 
     decision: Decision
     flying: deque[Pending]
+
+    def edited(self) -> dict[int, dt.datetime | None]:
+        """The edited times of its messages: to the next load they live already."""
+        grouped = (self.decision.new, self.decision.changed)
+        return {m.message_id: m.edited_at for each in grouped for found in each.values() for m in found}
 
 
 def start_load(channel_id: int, decision: Decision) -> StartedLoad:

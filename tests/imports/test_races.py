@@ -44,7 +44,7 @@ def decide(channel_id: int, *messages: Message, restore: bool = False) -> Decisi
     load = Load(channel_id)
     for message in messages:
         load.add(message)
-    return decide_load(load, known_buckets=None, standing=no_purges, restore=restore, dry_run=False)
+    return decide_load(load, known_buckets=None, standing=no_purges, restore=restore)
 
 
 def test_an_edit_made_during_an_import_wins(tmp_path: Path) -> None:
