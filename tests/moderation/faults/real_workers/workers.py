@@ -18,7 +18,9 @@ from tests.moderation.faults.real_workers.arrows import Backend
 
 CHILDREN = 4
 READY_SECONDS = 60
-REDIS_DATABASE = 9
+REDIS_DATABASE = 13
+"""No other tests' workers listen there."""
+
 LIST_TRIES = 20
 
 LEASE_SECONDS = 3
