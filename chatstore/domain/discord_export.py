@@ -141,9 +141,7 @@ def parse_user(raw: Json) -> ExportedUser:
     user_id = parse_snowflake(raw.get("id"))
     name = clean_name(raw.get("name"), 100)
     shown = clean_name(raw.get("nickname"), 100)
-    return ExportedUser(
-        user_id, name or f"user {user_id}", "" if shown == name else shown, raw.get("isBot") is True
-    )
+    return ExportedUser(user_id, name or f"user {user_id}", "" if shown == name else shown, raw.get("isBot") is True)
 
 
 def is_webhook(author: Json) -> bool:
@@ -194,9 +192,7 @@ def measure_message(message: Message) -> int:
     for text in (*message.attachments, *message.embeds, *message.stickers):
         size += len(text) if text.isascii() else len(text) * 4
     if size > MESSAGE_BYTES_LIMIT:
-        raise MessageRejected(
-            f"message {message.message_id} is over {MESSAGE_BYTES_LIMIT // 1024} KiB of text"
-        )
+        raise MessageRejected(f"message {message.message_id} is over {MESSAGE_BYTES_LIMIT // 1024} KiB of text")
     return size
 
 

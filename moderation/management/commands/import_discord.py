@@ -41,9 +41,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one JSON object instead of sentences")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        choices = ImportChoices(
-            standing=StandingPurges(), restore=options["restore"], dry_run=options["dry_run"]
-        )
+        choices = ImportChoices(standing=StandingPurges(), restore=options["restore"], dry_run=options["dry_run"])
         bar = _Bar()
         try:
             summary = import_discord(options["paths"], choices=choices, tell=bar.show)
