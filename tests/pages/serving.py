@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -125,6 +124,6 @@ def _wait_for(url: str, web: subprocess.Popen[bytes]) -> None:
         try:
             with urllib.request.urlopen(f"{url}/sign-in/", timeout=5):  # noqa: S310  our own address
                 return
-        except (urllib.error.URLError, ConnectionError):
+        except OSError:
             time.sleep(0.2)
     raise RuntimeError(f"the web server did not answer within {START_SECONDS} s")

@@ -16,7 +16,7 @@ SignIn = Callable[[User], Client]
 
 
 @pytest.fixture
-def _store_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def _store_is_away(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver's answer, without stopping the servers that other tests use."""
 
     def fail(*args: object, **kwargs: object) -> None:

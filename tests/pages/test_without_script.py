@@ -114,5 +114,5 @@ def test_the_list_of_purges_is_paged_and_filtered(place: Place, mona: User, sign
         f"/purges/{place.purge.pk}/"
         not in client.get("/purges/", {"by": place.moderator.username, "state": "done"}).content.decode()
     )
-    older = client.get("/purges/", {"by": place.moderator.username, "before": place.purge.pk}).content.decode()
+    older = client.get("/purges/", {"by": place.moderator.username, "before": str(place.purge.pk)}).content.decode()
     assert "No purge fits" in older

@@ -1,0 +1,176 @@
+"""Import, browse, jump to a date, purge, look again: in Chromium, against gunicorn and a real worker."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.pages.exports import Story, write_story
+from tests.pages.serving import Site, browse, make_account, serve, sign_in
+
+PURGE_MS = 60_000
+"""Scanning and removing take a few seconds; a machine with two busy cores takes longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A signed-in moderator's browser before an imported channel; `complaints` of the console so far."""
+
+    page: Page
+    site: Site
+    story: Story
+    account: tuple[str, str]
+    complaints: list[str]
+
+    @property
+    def channel(self) -> str:
+        return f"{self.site.url}/channels/{self.story.channel_id}/"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    folder: Path = tmp_path_factory.mktemp("site")
+    story = write_story(folder, until=dt.datetime.now(dt.UTC), spam=300, days=200)
+    account = make_account("mona")
+    with serve(folder) as site:
+        site.manage("import_discord", str(story.path))
+        with browse() as browser:
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
+            complaints: list[str] = []
+            page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            sign_in(page, site, account)
+            yield Desk(page, site, story, account, complaints)
+    assert complaints == []
+
+
+def shown_ids(page: Page) -> list[int]:
+    return [int(i[1:]) for i in page.locator(".msg").evaluate_all("rows => rows.map(row => row.id)")]
+
+
+def test_the_timeline_opens_at_its_newest_end_and_grows_upwards_in_place(desk: Desk) -> None:
+    page = desk.page
+    page.goto(desk.channel)
+    expect(page.locator(".msg")).to_have_count(50)
+    assert page.evaluate("scrollY + innerHeight >= document.documentElement.scrollHeight - 2")
+    # From far down one wheel's turn does not yet ask for more; near the top it does.
+    first = page.locator(".msg").first.get_attribute("id")
+    page.evaluate("scrollTo(0, 700)")
+    expect(page.locator(".msg")).to_have_count(100)
+    top = page.locator(f"#{first}").bounding_box()
+    assert top
+    assert -1500 < top["y"] < 900
+    ids = shown_ids(page)
+    assert ids == sorted(set(ids))
+    days = page.locator(".day").evaluate_all("days => days.map(day => day.dataset.day)")
+    assert len(days) == len(set(days))
+
+
+def test_jumping_to_a_date_by_field_and_by_strip(desk: Desk) -> None:
+    page, day = desk.page, desk.story.spam_began.date()
+    page.goto(desk.channel)
+    page.get_by_label("Jump to a date").fill(day.isoformat())
+    page.get_by_role("button", name="Jump").click()
+    expect(page).to_have_url(f"{desk.channel}?at={day.isoformat()}")
+    expect(page.locator(".day").first).to_contain_text(f"{day.day} {day:%B %Y}")
+    bar = page.locator(".strip a.live").first
+    bar.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"\?at=\d{4}-\d\d-\d\d$"))
+    assert page.locator(".strip a.here").count() >= 1
+
+
+def test_shift_click_ticks_a_range_and_the_button_counts(desk: Desk) -> None:
+    page = desk.page
+    page.goto(f"{desk.channel}?at={desk.story.spam_began:%Y-%m-%d}")
+    ticks = page.locator(".msg .tick")
+    expect(page.get_by_role("button", name="Preview removing")).to_be_hidden()
+    ticks.nth(2).click()
+    ticks.nth(6).click(modifiers=["Shift"])
+    expect(page.get_by_role("button", name="Preview removing 5 messages")).to_be_visible()
+    page.get_by_role("button", name="Clear").click()
+    expect(page.get_by_role("button", name="Preview removing")).to_be_hidden()
+
+
+def test_a_copied_link_is_the_messages_own(desk: Desk) -> None:
+    page = desk.page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(desk.channel)
+    row = page.locator(".msg").last
+    row.hover()
+    row.get_by_label("Copy the link of this message").click()
+    expect(page.locator("#toast")).to_have_text("Link copied")
+    message_id = (row.get_attribute("id") or "")[1:]
+    assert page.evaluate("navigator.clipboard.readText()") == f"{desk.channel}{message_id}/"
+
+
+def test_purging_an_authors_spam_leaves_the_channel_right(desk: Desk) -> None:
+    page, story = desk.page, desk.story
+    page.goto(f"{desk.channel}?at={story.spam_began:%Y-%m-%d}")
+    spam = page.locator(".msg", has_text="example/").first
+    spam.scroll_into_view_if_needed()
+    spam.hover()
+    page.locator(".msg", has=page.locator(".author", has_text="Victor")).first.get_by_label(
+        "Remove messages by Victor in this channel"
+    ).click()
+    expect(page.get_by_label("Written by")).to_have_value(str(story.victor))
+    page.get_by_role("button", name="Preview what would go").click()
+
+    button = page.get_by_role("button", name=f"Remove {story.spam} messages")
+    expect(button).to_be_visible(timeout=PURGE_MS)
+    expect(page.locator("body")).to_contain_text("Everything by Victor in #general")
+    page.get_by_label("Why?").fill("Spam wave, reported by three members")
+    button.click()
+    expect(page.get_by_role("heading", name=f"Removed {story.spam} messages")).to_be_visible(timeout=PURGE_MS)
+    expect(page.locator(".sum")).to_contain_text(f"{story.spam}removed")
+    expect(page.locator(".sum")).to_contain_text("0left")
+
+    page.get_by_role("link", name="See the place in #general").click()
+    expect(page.locator(".gap")).to_contain_text(f"{story.spam} messages removed")
+    expect(page.locator(".gap")).to_contain_text("by Mona")
+    assert page.locator(".msg .author", has_text="Victor").count() == 0
+    assert page.locator(".msg").count() == 50
+    page.reload()
+    expect(page.locator(".gap")).to_be_visible()
+
+
+def test_removing_ticked_messages_takes_exactly_those(desk: Desk) -> None:
+    page = desk.page
+    page.goto(desk.channel)
+    before = shown_ids(page)
+    ticks = page.locator(".msg .tick")
+    chosen = [before[-2], before[-4]]
+    ticks.nth(len(before) - 2).click()
+    ticks.nth(len(before) - 4).click()
+    page.get_by_role("button", name="Preview removing 2 messages").click()
+    expect(page.get_by_role("button", name="Remove 2 messages")).to_be_visible(timeout=PURGE_MS)
+    page.get_by_label("Why?").fill("off topic")
+    page.get_by_role("button", name="Remove 2 messages").click()
+    page.wait_for_url(re.compile(r"/purges/\d+/$"))
+    # It goes on without the browser that began it.
+    address = page.url
+    page.context.clear_cookies()
+    sign_in(page, desk.site, desk.account)
+    page.goto(address)
+    expect(page.get_by_role("heading", name="Removed 2 messages")).to_be_visible(timeout=PURGE_MS)
+    page.goto(desk.channel)
+    after = shown_ids(page)
+    assert not set(chosen) & set(after)
+    assert set(before) - set(chosen) <= set(after)
+
+
+def test_signing_out_closes_every_page(desk: Desk) -> None:
+    page = desk.page
+    page.goto(f"{desk.site.url}/purges/")
+    page.get_by_label(re.compile("Account of")).click()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page).to_have_url(re.compile("/sign-in/"))
+    page.goto(desk.channel)
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
