@@ -82,7 +82,8 @@ def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
     """
     with brief_transaction():
         purge = lock_purge(purge_id)
-        due = _due_steps(purge_id)
+        # A worker that slept beyond its leases still has its own steps in hand: not a second time.
+        due = _due_steps(purge_id).exclude(token=token)
         if purge.state == PurgeState.CANCELLING:
             # What was stamped goes forward to the end, since its deletes may be out already.
             due = due.filter(state__in=BETWEEN_STAMPED_AND_COUNTED)
@@ -161,7 +162,7 @@ def put_back(step: Step, *, due_in: float, reason: str) -> None:
     """Gives a claimed step back to be tried again in `due_in` seconds; says why it waits."""
     state = StepState.PENDING if step.state in BEFORE_STAMPED else step.state
     wait = models.Value(dt.timedelta(seconds=due_in), output_field=models.DurationField())
-    Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal, token=step.token).update(
+    Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal, token=step.token, state=step.state).update(
         state=state, token=None, lease_until=None, due_at=ClockTimestamp() + wait, wait_reason=reason
     )
 

@@ -7,10 +7,12 @@ claimed by a token with a lease like a step.
 from __future__ import annotations
 
 import datetime as dt
+import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from heapq import merge
 
 from django.conf import settings
@@ -29,8 +31,11 @@ from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.claims import ClockTimestamp, brief_transaction, lock_purge
 
 SCAN_LEASE = dt.timedelta(seconds=60)
-"""Renewed with every bucket; a scan that says nothing for so long is started again by another worker."""
+"""Renewed with every bucket, and while a large one is read; a scan that says nothing for so long is started again by another worker."""
 
+
+RENEW_SECONDS = 10.0
+"""How often the lease is renewed while one bucket is read: millions of messages take a minute."""
 
 SCAN_RETRY = dt.timedelta(seconds=5)
 """After the store was unavailable."""
@@ -63,7 +68,7 @@ def scan_purge(purge_id: int) -> None:
     selection = Selection.from_json(Purge.objects.get(id=purge_id).selection)
     try:
         ordinal = 0
-        for scanned in _scan_buckets(selection):
+        for scanned in _scan_buckets(selection, partial(_renew_scan, purge_id, token)):
             ordinal = _freeze_bucket(purge_id, token, selection.channel_id, scanned, ordinal)
         _freeze_manifest(purge_id, token)
     except LostScan:
@@ -91,21 +96,31 @@ def _claim_scan(purge_id: int, token: uuid.UUID) -> bool:
     return claimed == 1
 
 
-def _scan_buckets(selection: Selection) -> Iterator[ScannedBucket]:
+def _renew_scan(purge_id: int, token: uuid.UUID) -> None:
+    renewed = Purge.objects.filter(id=purge_id, scan_token=token).update(scan_lease_until=_lease_end())
+    if renewed != 1:
+        raise LostScan
+
+
+def _scan_buckets(selection: Selection, renew: Callable[[], None]) -> Iterator[ScannedBucket]:
     """Every bucket that may hold something between the selection's ids, oldest first."""
     for bucket, live in reversed(ledger.read_ledger(selection.channel_id)):
         if live.clip(selection.first_id, selection.last_id) is not None:
-            scanned = _scan_bucket(selection, bucket)
+            scanned = _scan_bucket(selection, bucket, renew)
             if scanned.scanned:
                 yield scanned
 
 
-def _scan_bucket(selection: Selection, bucket: int) -> ScannedBucket:
+def _scan_bucket(selection: Selection, bucket: int, renew: Callable[[], None]) -> ScannedBucket:
     now_ms = postgres_now_us() // 1_000
     rows: list[tuple[int, int | None]] = []
     pages = scans.read_all_ids(selection.channel_id, bucket)
+    renewed_at = time.monotonic()
     for page in pages:
         rows.extend(page)
+        if time.monotonic() - renewed_at >= RENEW_SECONDS:
+            renew()
+            renewed_at = time.monotonic()
     rows.reverse()
     # An author's name is what makes a row a message; a row without one is only a late edit's rest.
     whole = [(message_id, author) for message_id, author in rows if author is not None]
@@ -129,9 +144,7 @@ def _scan_bucket(selection: Selection, bucket: int) -> ScannedBucket:
     )
 
 
-def _freeze_bucket(
-    purge_id: int, token: uuid.UUID, channel_id: int, scanned: ScannedBucket, ordinal: int
-) -> int:
+def _freeze_bucket(purge_id: int, token: uuid.UUID, channel_id: int, scanned: ScannedBucket, ordinal: int) -> int:
     split = scanned.split
     going = list(merge(split.rows, split.spans, split.later))
     with brief_transaction():

@@ -5,6 +5,8 @@ import uuid
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
@@ -15,6 +17,7 @@ from chatstore.store import messages
 from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Purge, Step
+from moderation.operations import scanning
 from moderation.operations.claims import LostStep, claim_step, move_step, put_back
 from moderation.operations.purges import cancel_purge
 from moderation.operations.queue import due_purges
@@ -188,3 +191,25 @@ def test_one_worker_at_a_time_is_told_of_a_purge(mona: User, channel: Channel) -
     assert purge.id not in due_purges()
     let_lease_end(purge)
     assert purge.id in due_purges()
+
+
+def test_a_worker_that_slept_beyond_its_lease_does_not_claim_its_own_step_again(mona: User, channel: Channel) -> None:
+    write(channel, old_ids(20))
+    purge = confirm(mona, preview(mona, everything(channel)))
+    token = uuid.uuid4()
+    assert claim_step(purge.id, token=token) is not None
+    let_lease_end(purge)
+    assert claim_step(purge.id, token=token) is None
+    assert claim_step(purge.id, token=uuid.uuid4()) is not None
+
+
+def test_a_scan_of_a_large_bucket_stays_its_worker_s(
+    mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(channel, old_ids(messages.SCAN_FETCH + 1))
+    monkeypatch.setattr(scanning, "RENEW_SECONDS", 0)
+    with CaptureQueriesContext(connection) as asked:
+        purge = preview(mona, everything(channel))
+    renewals = [query for query in asked if query["sql"].startswith('UPDATE "moderation_purge" SET "scan_lease_until"')]
+    assert len(renewals) == 2
+    assert (purge.state, purge.manifest) == (PurgeState.READY, messages.SCAN_FETCH + 1)
