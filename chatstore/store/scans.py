@@ -18,9 +18,10 @@ IDS_PER_READ = 100
 READS_AHEAD = 8
 
 _STAMPS = tuple(f"WRITETIME({column})" for column in VALUE_COLUMNS)
-_SELECT_WITH_STAMPS = (
-    f"SELECT {', '.join((*COLUMNS, *_STAMPS))} FROM messages WHERE channel_id = ? AND bucket = ? AND message_id IN ?"
-)
+_IN = "FROM messages WHERE channel_id = ? AND bucket = ? AND message_id IN ?"
+_SELECT_ROWS = f"SELECT {', '.join(COLUMNS)} {_IN}"
+_SELECT_STAMPS = f"SELECT message_id, {', '.join(_STAMPS)} {_IN}"
+_SELECT_WITH_STAMPS = f"SELECT {', '.join((*COLUMNS, *_STAMPS))} {_IN}"
 _SELECT_COLUMNS = "SELECT column_name FROM system_schema.columns WHERE keyspace_name = ? AND table_name = 'messages'"
 
 
@@ -51,13 +52,28 @@ def read_all_ids(channel_id: int, bucket: int) -> TracedPages:
 
 def read_rows_with_writetime(channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:
     """Those of the rows that are there: all columns, and the newest WRITETIME (µs) behind them."""
+    width = len(COLUMNS)
+    for rows in _read_in(_SELECT_WITH_STAMPS, channel_id, bucket, ids):
+        yield [(*row[:width], max(stamp for stamp in row[width:] if stamp is not None)) for row in rows]
+
+
+def read_rows(channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:
+    """Those of the rows that are there, all columns, up to `IDS_PER_READ` at a time."""
+    yield from _read_in(_SELECT_ROWS, channel_id, bucket, ids)
+
+
+def read_oldest_writetimes(channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
+    """(message id, the oldest WRITETIME among its cells, µs) of those that are there."""
+    for rows in _read_in(_SELECT_STAMPS, channel_id, bucket, ids):
+        yield [(row[0], min(stamp for stamp in row[1:] if stamp is not None)) for row in rows]
+
+
+def _read_in(cql: str, channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:
     jobs = (
-        (_SELECT_WITH_STAMPS, (channel_id, bucket, list(ids[start : start + IDS_PER_READ])))
+        (cql, (channel_id, bucket, list(ids[start : start + IDS_PER_READ])))
         for start in range(0, len(ids), IDS_PER_READ)
     )
-    width = len(COLUMNS)
-    for rows in cassandra.execute_window(jobs, window=READS_AHEAD):
-        yield [(*row[:width], max(stamp for stamp in row[width:] if stamp is not None)) for row in rows]
+    return cassandra.execute_window(jobs, window=READS_AHEAD)
 
 
 def read_columns() -> frozenset[str]:

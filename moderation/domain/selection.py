@@ -31,17 +31,13 @@ class Selection:
     def __post_init__(self) -> None:
         narrowed = bool(self.author_ids) or self.after_id is not None or self.before_id is not None
         if not (self.message_ids or narrowed or self.everything):
-            raise BadInput(
-                "Nothing is selected: name messages, an author, dates, or say that the whole channel goes."
-            )
+            raise BadInput("Nothing is selected: name messages, an author, dates, or say that the whole channel goes.")
         if self.everything and (self.message_ids or narrowed):
             raise BadInput("The whole channel was chosen together with other filters: choose one of them.")
         if self.message_ids and narrowed:
             raise BadInput("Ticked messages cannot be combined with an author or dates.")
         if len(self.message_ids) > TICKED_AT_MOST:
-            raise BadInput(
-                f"At most {TICKED_AT_MOST:,} messages can be ticked; choose more by author and dates."
-            )
+            raise BadInput(f"At most {TICKED_AT_MOST:,} messages can be ticked; choose more by author and dates.")
         if self.after_id is not None and self.before_id is not None and self.after_id >= self.before_id:
             raise BadInput("The end of the time span does not lie after its beginning.")
 

@@ -23,18 +23,28 @@ class PurgeState(_Choices):
     QUEUED = "queued"
     RUNNING = "running"
     WAITING = "waiting"
+    PAUSED = "paused"
     CANCELLING = "cancelling"
     CANCELLED = "cancelled"
     DONE = "done"
     DONE_WITH_FAILURES = "done_with_failures"
+    UNDOING = "undoing"
+    UNDONE = "undone"
+    PARTLY_UNDONE = "partly_undone"
 
 
 class StepKind(_Choices):
-    """rows: one by one, at once. spans: older ids, by ranges. later: those that wait for their hour."""
+    """rows: one by one, at once. spans: older ids, by ranges. later: those that wait for their hour.
+
+    rewrite: nothing goes; a bucket that was left over its budget is brought back into it.
+    undo: what another step removed comes back.
+    """
 
     ROWS = "rows"
     SPANS = "spans"
     LATER = "later"
+    REWRITE = "rewrite"
+    UNDO = "undo"
 
 
 class StepState(_Choices):
@@ -57,17 +67,41 @@ PURGE_MOVES: dict[PurgeState, frozenset[PurgeState]] = {
     PurgeState.DRAFT: frozenset({PurgeState.SCANNING, PurgeState.EXPIRED}),
     PurgeState.SCANNING: frozenset({PurgeState.READY, PurgeState.NOTHING_MATCHED, PurgeState.EXPIRED}),
     PurgeState.READY: frozenset({PurgeState.QUEUED, PurgeState.EXPIRED}),
-    PurgeState.QUEUED: frozenset({PurgeState.RUNNING, PurgeState.WAITING, PurgeState.CANCELLING}),
+    PurgeState.QUEUED: frozenset({PurgeState.RUNNING, PurgeState.WAITING, PurgeState.PAUSED, PurgeState.CANCELLING}),
     PurgeState.RUNNING: frozenset(
-        {PurgeState.WAITING, PurgeState.CANCELLING, PurgeState.DONE, PurgeState.DONE_WITH_FAILURES}
+        {
+            PurgeState.WAITING,
+            PurgeState.PAUSED,
+            PurgeState.CANCELLING,
+            PurgeState.DONE,
+            PurgeState.DONE_WITH_FAILURES,
+        }
     ),
-    PurgeState.WAITING: frozenset({PurgeState.RUNNING, PurgeState.CANCELLING}),
+    PurgeState.WAITING: frozenset({PurgeState.RUNNING, PurgeState.PAUSED, PurgeState.CANCELLING}),
+    PurgeState.PAUSED: frozenset({PurgeState.QUEUED, PurgeState.CANCELLING}),
     PurgeState.CANCELLING: frozenset({PurgeState.CANCELLED}),
+    PurgeState.CANCELLED: frozenset({PurgeState.QUEUED, PurgeState.UNDOING}),
+    PurgeState.DONE: frozenset({PurgeState.UNDOING}),
+    PurgeState.DONE_WITH_FAILURES: frozenset({PurgeState.QUEUED, PurgeState.UNDOING}),
+    PurgeState.PARTLY_UNDONE: frozenset({PurgeState.UNDOING}),
+    PurgeState.UNDOING: frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE}),
 }
 """Who may follow whom; the states that are missing are final."""
 
-ACTIVE_PURGES = frozenset({PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING, PurgeState.CANCELLING})
+ACTIVE_PURGES = frozenset(
+    {
+        PurgeState.QUEUED,
+        PurgeState.RUNNING,
+        PurgeState.WAITING,
+        PurgeState.PAUSED,
+        PurgeState.CANCELLING,
+        PurgeState.UNDOING,
+    }
+)
 """Purges that the scheduler keeps an eye on."""
+
+CAN_BE_UNDONE = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.UNDOING in after)
+"""Purges of which something may be taken back."""
 
 BEFORE_STAMPED = (StepState.PENDING, StepState.QUARANTINING, StepState.QUARANTINED)
 """States in which nothing was deleted and a step may be taken back."""

@@ -14,9 +14,14 @@ from moderation.models.ids import NextId
 
 
 class Purge(models.Model):
-    """One removal: a selection, the manifest it matched, and who confirmed it and why."""
+    """One removal: a selection, the manifest it matched, and who confirmed it and why.
+
+    is_rewrite: no removal but what follows one, with an empty manifest: a bucket that was
+    left over its budget of tombstones is written again.
+    """
 
     id = models.BigIntegerField(primary_key=True, db_default=NextId())
+    is_rewrite = models.BooleanField(db_default=False, default=False)
     state = models.CharField(max_length=20, choices=PurgeState.choices(), default=PurgeState.DRAFT)
     selection = models.JSONField()
     moderator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
@@ -47,8 +52,7 @@ class Purge(models.Model):
 class ManifestBucket(models.Model):
     """What the scan of one bucket saw; the frozen ids themselves are those of its steps.
 
-    count, first_id, last_id: of the ids that go. refused: matched ids that do not, since
-    the bucket would be left over its budget. authors: {author id as text: how many}. plan:
+    count, first_id, last_id: of the ids that go. authors: {author id as text: how many}. plan:
     the preview's plan as `BucketPlan.as_json()`; a step plans again with what is there then.
     """
 
@@ -57,7 +61,6 @@ class ManifestBucket(models.Model):
     channel_id = models.BigIntegerField()
     bucket = models.IntegerField()
     count = models.IntegerField()
-    refused = models.IntegerField(default=0)
     first_id = models.BigIntegerField(null=True)
     last_id = models.BigIntegerField(null=True)
     survivors = models.IntegerField()
@@ -72,12 +75,36 @@ class ManifestBucket(models.Model):
         return f"bucket {self.bucket} of channel {self.channel_id} in purge {self.purge_id}"
 
 
+class Undo(models.Model):
+    """Somebody asked for a purge, or a part of it, to be taken back.
+
+    part: {"authors": […], "channels": […], "messages": […]}, ids as texts; all empty is the whole.
+    """
+
+    id = models.BigIntegerField(primary_key=True, db_default=NextId())
+    purge = models.ForeignKey(Purge, on_delete=models.PROTECT, related_name="undos")
+    moderator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    asked_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+    part = models.JSONField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"undo {self.id} of purge {self.purge_id}"
+
+
 class Step(models.Model):
     """The part of a purge in one bucket that is done in one go.
 
     ids, survivors, gone_ids, failed_ids: packed ids. spans: [[first, last], …], both
-    inclusive, stored once at *stamped*. Stamps are µs. `how` is what was done: rows, drop
-    or ranges. A step is claimed by its token for as long as its lease runs.
+    inclusive, stored once at *stamped*. Stamps are µs. `how` is what was done: rows, drop,
+    ranges, rewrite or undo. A step is claimed by its token for as long as its lease runs.
+
+    undone_ids: ids for which the step no longer stands. An undo step has the ordinal of the
+    step it takes back in `takes_back`, and counts asked = restored + withdrawn +
+    still_purged + already_live + nowhere_kept + failed.
     """
 
     pk = models.CompositePrimaryKey("purge_id", "ordinal")
@@ -107,6 +134,16 @@ class Step(models.Model):
     tombstones = models.IntegerField(null=True)
     wait_reason = models.TextField(blank=True)
     error = models.TextField(blank=True)
+    # Of an undo step, and of the step it takes back.
+    undo = models.ForeignKey(Undo, null=True, on_delete=models.PROTECT, related_name="steps")
+    takes_back = models.IntegerField(null=True)
+    undone_ids = models.BinaryField(null=True)
+    asked = models.IntegerField(db_default=0, default=0)
+    restored = models.IntegerField(db_default=0, default=0)
+    withdrawn = models.IntegerField(db_default=0, default=0)
+    still_purged = models.IntegerField(db_default=0, default=0)
+    already_live = models.IntegerField(db_default=0, default=0)
+    nowhere_kept = models.IntegerField(db_default=0, default=0)
     counted_at = models.DateTimeField(null=True)
 
     class Meta:

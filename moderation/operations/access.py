@@ -38,7 +38,7 @@ def channel_for(user: Actor, channel_id: int) -> Channel:
 
 def visible_purges(user: Actor) -> QuerySet[Purge]:
     """The purges a user may open, with their moderators; none without the right."""
-    purges = Purge.objects.select_related("moderator")
+    purges = Purge.objects.filter(is_rewrite=False).select_related("moderator")
     return purges if user.has_perm("moderation.view_purge") else purges.none()
 
 

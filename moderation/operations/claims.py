@@ -31,6 +31,8 @@ from moderation.models import Purge, Step
 
 RUNNABLE = (PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING)
 
+GOING_ON = (PurgeState.RUNNING, PurgeState.UNDOING)
+
 ASLEEP_SECONDS = 5
 """How long a transaction that holds a purge or a step may hear nothing from its worker."""
 
@@ -84,10 +86,10 @@ def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
         purge = lock_purge(purge_id)
         # A worker that slept beyond its leases still has its own steps in hand: not a second time.
         due = _due_steps(purge_id).exclude(token=token)
-        if purge.state == PurgeState.CANCELLING:
+        if purge.state in (PurgeState.CANCELLING, PurgeState.PAUSED):
             # What was stamped goes forward to the end, since its deletes may be out already.
             due = due.filter(state__in=BETWEEN_STAMPED_AND_COUNTED)
-        elif purge.state not in RUNNABLE:
+        elif purge.state not in (*RUNNABLE, PurgeState.UNDOING):
             return None
         # What was put back comes after what was never tried: one bucket in trouble holds up no other.
         step = due.order_by(F("due_at").asc(nulls_first=True), "ordinal").first()
@@ -144,8 +146,14 @@ def move_step(step: Step, to: StepState, **stored: Any) -> None:
 
 
 def check_still_running(purge_id: int) -> None:
-    """Holds the purge's row for the transaction; raises `LostStep` unless it is running."""
-    if lock_purge(purge_id).state != PurgeState.RUNNING:
+    """Holds the purge's row for the transaction; raises `LostStep` unless it runs or is being undone."""
+    if lock_purge(purge_id).state not in GOING_ON:
+        raise LostStep(f"purge {purge_id} no longer runs")
+
+
+def check_may_go_on(purge_id: int) -> None:
+    """A look without holding anything, for the middle of a long reading; raises `LostStep`."""
+    if not Purge.objects.filter(id=purge_id, state__in=GOING_ON).exists():
         raise LostStep(f"purge {purge_id} no longer runs")
 
 

@@ -10,7 +10,12 @@ from chatstore.domain.buckets import bucket_window
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.models import Channel, ChatUser
-from chatstore.operations.timeline import ACTIVE_CHANNELS_AT_MOST, name_users, newest_message, rank_by_activity
+from chatstore.operations.timeline import (
+    ACTIVE_CHANNELS_AT_MOST,
+    name_users,
+    newest_message,
+    rank_by_activity,
+)
 from moderation.operations.access import Actor, visible_channels
 
 CHANNELS_WITH_NEWEST = 12

@@ -18,6 +18,7 @@ STATE_FILTERS: dict[str, tuple[str, frozenset[PurgeState]]] = {
     "running": ("Running", ACTIVE_PURGES),
     "ready": ("To be confirmed", frozenset({PurgeState.SCANNING, PurgeState.READY})),
     "done": ("Done", frozenset({PurgeState.DONE, PurgeState.DONE_WITH_FAILURES})),
+    "undone": ("Brought back", frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE})),
     "cancelled": ("Cancelled", frozenset({PurgeState.CANCELLED, PurgeState.EXPIRED})),
 }
 """What a person filters by, with its words."""

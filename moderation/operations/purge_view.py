@@ -17,19 +17,18 @@ from chatstore.store import messages
 from moderation.domain.packing import unpack_ids
 from moderation.domain.planner import BucketPlan, Way
 from moderation.domain.selection import Selection, say_selection
-from moderation.domain.states import FINAL_STEPS, PurgeState
+from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind
 from moderation.models import Purge, Step
 from moderation.operations.sums import PurgeSum, sum_of
 
 
 @dataclass(frozen=True, slots=True)
 class BucketPreview:
-    """One bucket of a preview. matched counts the ids that go; the plan names the refused."""
+    """One bucket of a preview. matched counts the ids that go, survivors what stays."""
 
     channel_id: int
     bucket: int
     matched: int
-    refused: int
     survivors: int
     plan: BucketPlan
 
@@ -44,7 +43,6 @@ class Preview:
     per_author: Sequence[tuple[int, int]]
     oldest: dt.datetime | None
     newest: dt.datetime | None
-    refused: Sequence[BucketPreview]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,6 @@ def preview_of(purge: Purge) -> Preview:
             channel_id=row.channel_id,
             bucket=row.bucket,
             matched=row.count,
-            refused=row.refused,
             survivors=row.survivors,
             plan=BucketPlan.from_json(row.plan),
         )
@@ -115,7 +112,6 @@ def preview_of(purge: Purge) -> Preview:
         per_author=authors.most_common(),
         oldest=time_of(min(ends)) if ends else None,
         newest=time_of(max(tops)) if tops else None,
-        refused=[bucket for bucket in per_bucket if bucket.refused],
     )
 
 
@@ -127,9 +123,11 @@ def say_plan(preview: Preview) -> str:
         for part in bucket.plan.parts:
             ways[part.way] += part.count if part.way in (Way.ROWS, Way.LATER) else 1
         worst = max(worst, bucket.plan.tombstones)
+    again = _say(sum(bucket.plan.rewritten for bucket in preview.per_bucket), "{} written again", "survivor")
     said = [
         _say(ways[Way.DROP], "{} dropped whole", "bucket"),
         _say(ways[Way.RANGES], "{} cleared by ranges", "bucket"),
+        _say(ways[Way.REWRITE], f"{{}} rewritten ({again})", "bucket"),
         _say(ways[Way.ROWS], "{} removed one by one, at once", "message"),
         _say(ways[Way.LATER], "{} of the last hour removed when their hour is over", "message"),
     ]
@@ -146,7 +144,7 @@ def samples_of(purge: Purge, *, limit: int = 25) -> tuple[list[Message], list[Me
 
     Those that are gone by now are missing. Raises `StoreUnavailable`.
     """
-    ordered = purge.steps.order_by("channel_id", "bucket")
+    ordered = purge.steps.exclude(kind=StepKind.UNDO).order_by("channel_id", "bucket")
     first = _ends_of(ordered, limit)
     last = [pair for pair in _ends_of(ordered.reverse(), -limit) if pair not in set(first)]
     return _read(first), _read(last)
@@ -180,7 +178,7 @@ def progress_of(purge: Purge) -> Progress:
         sum=total,
         rate_per_second=rate,
         seconds_left=0 if is_final else (total.left / rate if rate else None),
-        waiting=purge.wait_reason if purge.state == PurgeState.WAITING else "",
+        waiting=purge.wait_reason if purge.state in (PurgeState.WAITING, PurgeState.UNDOING) else "",
         wait_until=purge.wait_until,
         per_bucket=[
             BucketProgress(
@@ -191,9 +189,9 @@ def progress_of(purge: Purge) -> Progress:
                 count=count,
                 done=count if state in FINAL_STEPS else 0,
             )
-            for channel_id, bucket, kind, state, count in purge.steps.order_by("ordinal").values_list(
-                "channel_id", "bucket", "kind", "state", "count"
-            )
+            for channel_id, bucket, kind, state, count in purge.steps.exclude(kind=StepKind.UNDO)
+            .order_by("ordinal")
+            .values_list("channel_id", "bucket", "kind", "state", "count")
         ],
     )
 
@@ -205,6 +203,8 @@ FINAL_PURGES = frozenset(
         PurgeState.CANCELLED,
         PurgeState.DONE,
         PurgeState.DONE_WITH_FAILURES,
+        PurgeState.UNDONE,
+        PurgeState.PARTLY_UNDONE,
     }
 )
 
@@ -235,7 +235,14 @@ def summary_of(purge: Purge) -> dict[str, object]:
     }
 
 
+def say_sum(purge: Purge) -> str:
+    """The sum in words: "120 deleted, 0 already gone, 0 held, 0 failed, 0 left"."""
+    counts = sum_of(purge).as_json()
+    named = ("deleted", "already_gone", "held", "failed", "left")
+    return ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in named)
+
+
 def _buckets_by_way(purge: Purge) -> dict[str, int]:
     """How many buckets went which way; a bucket that went two ways counts in both."""
-    ways = Counter(purge.steps.exclude(how="").values_list("how", flat=True))
+    ways = Counter(purge.steps.exclude(how="").exclude(kind=StepKind.UNDO).values_list("how", flat=True))
     return {way: ways[way] for way in ("rows", "drop", "ranges", "rewrite")}

@@ -14,7 +14,6 @@ from moderation.models import Purge
 from moderation.operations.access import channel_for, purge_for, require
 from moderation.operations.audit import record_act, save_with_next_id
 from moderation.operations.claims import ClockTimestamp, brief_transaction, lock_purge
-from moderation.operations.sums import sum_of
 
 PREVIEW_LIFE = dt.timedelta(hours=24)
 """A preview older than this no longer shows what is there; it expires unconfirmed."""
@@ -61,9 +60,7 @@ def confirm_purge(purge_id: int, *, moderator: User, reason: str, digest: bytes)
             raise BadInput(f"A purge that is {purge.get_state_display()} cannot be confirmed.")
         expired = Purge.objects.filter(id=purge_id, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)
         if expired.exists():
-            raise BadInput(
-                "This preview is over 24 hours old. Make a new one, so that you confirm what is there now."
-            )
+            raise BadInput("This preview is over 24 hours old. Make a new one, so that you confirm what is there now.")
         Purge.objects.filter(id=purge_id).update(
             state=PurgeState.QUEUED, reason=reason, confirmed_at=ClockTimestamp(), moderator=moderator
         )
@@ -73,25 +70,6 @@ def confirm_purge(purge_id: int, *, moderator: User, reason: str, digest: bytes)
             purge=purge,
             details={"reason": reason, "digest": digest.hex(), "manifest": purge.manifest},
         )
-        purge.refresh_from_db()
-    return purge
-
-
-def cancel_purge(purge_id: int, *, moderator: User) -> Purge:
-    """Stops a purge before its next stamp: what was stamped goes to its end, nothing else starts.
-
-    Raises `BadInput` when there is nothing to cancel. Whoever calls it enqueues a run, which settles it.
-    """
-    require(moderator, "moderation.add_purge")
-    with brief_transaction():
-        purge_for(moderator, purge_id)
-        purge = lock_purge(purge_id)
-        if purge.state in (PurgeState.CANCELLING, PurgeState.CANCELLED):
-            return purge
-        if purge.state not in (PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING):
-            raise BadInput(f"A purge that is {purge.get_state_display()} cannot be cancelled.")
-        Purge.objects.filter(id=purge_id).update(state=PurgeState.CANCELLING, wait_reason="", wait_until=None)
-        record_act("purge_cancel_asked", actor=moderator, purge=purge, details=sum_of(purge).as_json())
         purge.refresh_from_db()
     return purge
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Exists, OuterRef, Q
 
-from moderation.domain.states import ACTIVE_PURGES, FINAL_STEPS, PurgeState
+from moderation.domain.states import ACTIVE_PURGES, BETWEEN_STAMPED_AND_COUNTED, FINAL_STEPS, PurgeState
 from moderation.models import Purge, Step
 from moderation.operations.claims import ClockTimestamp
 
@@ -23,6 +23,8 @@ def due_purges() -> list[int]:
         Q(wait_until__isnull=True) | Q(wait_until__lte=now),
         Exists(open_steps.filter(free, due)) | ~Exists(open_steps) | Q(state=PurgeState.CANCELLING),
         ~Exists(open_steps.filter(lease_until__gte=now)),
+        # A paused purge has only what was stamped to bring to its end.
+        ~Q(state=PurgeState.PAUSED) | Exists(open_steps.filter(free, state__in=BETWEEN_STAMPED_AND_COUNTED)),
         state__in=ACTIVE_PURGES,
     )
     return list(purges.order_by("id").values_list("id", flat=True))

@@ -26,6 +26,7 @@ from moderation.domain.packing import unpack_ids
 from moderation.domain.states import StepKind, StepState
 from moderation.models import Purge, Step
 from moderation.operations.claims import ChannelBusy, LostStep, claim_step, put_back, renewed_leases
+from moderation.operations.restoring import restore_step
 from moderation.operations.settling import seconds_until_due, settle_purge
 from moderation.operations.steps import (
     Kept,
@@ -106,6 +107,10 @@ def _work(run: Run) -> str:
 
 def _begin(run: Run, step: Step) -> None:
     with _outcomes(run, step):
+        if step.kind == StepKind.UNDO:
+            restore_step(step, pace=run.pace)
+            run.counted += 1
+            return
         if step.state != StepState.PENDING:
             _finish(run, step)
             return

@@ -31,7 +31,7 @@ from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.claims import ClockTimestamp, brief_transaction, lock_purge
 
 SCAN_LEASE = dt.timedelta(seconds=60)
-"""Renewed with every bucket, and while a large one is read; a scan that says nothing for so long is started again by another worker."""
+"""Renewed with every bucket, and while a large one is read; a scan that says nothing is started again by another."""
 
 
 RENEW_SECONDS = 10.0
@@ -140,6 +140,7 @@ def _scan_bucket(selection: Selection, bucket: int, renew: Callable[[], None]) -
             standing_tombstones=pages.count_tombstones(),
             sealed=is_sealed(bucket, now_ms=now_ms),
             budget=settings.PURGE_TOMBSTONE_BUDGET,
+            later_from=settings.PURGE_LATER_TOMBSTONES,
         ),
     )
 
@@ -163,7 +164,6 @@ def _freeze_bucket(purge_id: int, token: uuid.UUID, channel_id: int, scanned: Sc
             channel_id=channel_id,
             bucket=scanned.bucket,
             count=len(going),
-            refused=len(split.refused),
             first_id=going[0] if going else None,
             last_id=going[-1] if going else None,
             survivors=scanned.survivors,

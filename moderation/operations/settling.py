@@ -21,6 +21,7 @@ from moderation.operations.claims import (
     release_idle_channels,
 )
 from moderation.operations.sums import sum_of
+from moderation.operations.undos import finish_undos
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ def settle_purge(purge_id: int, *, obstacle: str = "") -> Purge:
         purge = lock_purge(purge_id)
         if purge.state == PurgeState.CANCELLING:
             _settle_cancelled(purge)
-        elif purge.state in RUNNABLE:
+        elif purge.state in (*RUNNABLE, PurgeState.UNDOING):
             open_steps = purge.steps.exclude(state__in=FINAL_STEPS)
             if not open_steps.exists():
                 _finish(purge)
@@ -50,12 +51,16 @@ def settle_purge(purge_id: int, *, obstacle: str = "") -> Purge:
 
 def seconds_until_due(purge: Purge) -> float | None:
     """How long until a waiting purge has something to do; None when it does not wait."""
-    if purge.state != PurgeState.WAITING or purge.wait_until is None:
+    if purge.state not in (PurgeState.WAITING, PurgeState.UNDOING) or purge.wait_until is None:
         return None
     return purge.wait_until.timestamp() - postgres_now_us() / 1_000_000
 
 
 def _finish(purge: Purge) -> None:
+    if purge.state == PurgeState.UNDOING:
+        state = finish_undos(purge)
+        Purge.objects.filter(id=purge.id).update(state=state, wait_reason="", wait_until=None)
+        return
     total = sum_of(purge)
     state = PurgeState.DONE_WITH_FAILURES if total.failed or total.held else PurgeState.DONE
     Purge.objects.filter(id=purge.id).update(state=state, finished_at=ClockTimestamp(), wait_reason="", wait_until=None)
@@ -76,9 +81,8 @@ def _wait(purge: Purge, obstacle: str) -> None:
     reason = obstacle or (first.wait_reason if first else "")
     if obstacle:
         due_at = dt.datetime.fromtimestamp(now + OBSTACLE_RETRY_SECONDS, tz=dt.UTC)
-    Purge.objects.filter(id=purge.id).update(
-        state=PurgeState.WAITING, wait_reason=reason or "for its turn", wait_until=due_at
-    )
+    state = purge.state if purge.state == PurgeState.UNDOING else PurgeState.WAITING
+    Purge.objects.filter(id=purge.id).update(state=state, wait_reason=reason or "for its turn", wait_until=due_at)
 
 
 def _settle_cancelled(purge: Purge) -> None:

@@ -4,8 +4,9 @@ What is never done: deleting what was not frozen; deleting before the quarantine
 back and is on disk; sending a delete whose stamp is not stored on the step.
 
 1. *quarantining*: a stamp R0 is issued, the bucket is read, the rows of the manifest are
-   kept under R0 and read back. 2. *stamped*: T = R0 - 10 s and the spans are stored in one
-   write. 3. *rewritten*: nothing yet. 4. *deleted*: spans at T, rows at their own WRITETIME.
+   kept under R0 and read back. 2. *stamped*: T = R0 - 10 s, the spans and the survivors
+   inside them are stored in one write. 3. *rewritten*: those survivors stand again at
+   T + 1 µs, on every replica. 4. *deleted*: spans at T, rows at their own WRITETIME.
 5. *verified*: what is still there is kept and deleted by row. 6. *closed*: the ledger says
    what lives. 7. *counted*: counts and audit in one transaction.
 
@@ -21,11 +22,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 
-from chatstore.domain.buckets import is_sealed
+from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import ChatstoreError
 from chatstore.domain.live import live_from_read
 from chatstore.domain.messages import VALUE_COLUMNS
@@ -34,16 +35,18 @@ from chatstore.operations.clock import check_clock, postgres_now_us
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import figures, ledger, scans
 from moderation.domain.packing import pack_ids, unpack_ids
-from moderation.domain.planner import RECENT_MS, Way, plan_spans
+from moderation.domain.planner import RECENT_MS, SpanPlan, Way, plan_spans
 from moderation.domain.states import StepKind, StepState
 from moderation.models import Step
 from moderation.operations.audit import record_act
 from moderation.operations.claims import (
     brief_transaction,
+    check_may_go_on,
     check_still_mine,
     check_still_running,
     move_step,
 )
+from moderation.operations.rewriting import queue_rewrite, rewrite_survivors
 from moderation.store import deletes
 from moderation.store.pace import Pace
 from moderation.store.quarantine import Place, kept_writetimes, quarantine_bucket, quarantine_rows
@@ -62,11 +65,8 @@ class PlanRejected(ChatstoreError):
 class Kept:
     """What a quarantined step goes on with; lost in a crash, since the step then starts again."""
 
-    found: Sequence[int]
     gone: Sequence[int]
-    survivors: Sequence[int]
-    way: Way
-    spans: Sequence[tuple[int, int]]
+    plan: SpanPlan
     tombstones: int
 
 
@@ -91,7 +91,8 @@ def quarantine_step(step: Step) -> Kept:
         stamp = issue_stamp(step.channel_id, step.bucket)
         move_step(step, StepState.QUARANTINING, read_stamp=stamp)
     ids = unpack_ids(step.ids)
-    kept = _keep_rows(step, ids) if step.kind == StepKind.ROWS else _keep_bucket(step, ids)
+    keep = {StepKind.ROWS: _keep_rows, StepKind.REWRITE: _keep_nothing}.get(StepKind(step.kind), _keep_bucket)
+    kept = keep(step, ids)
     move_step(step, StepState.QUARANTINED, quarantined_at=_moment(postgres_now_us()))
     return kept
 
@@ -117,8 +118,9 @@ def stamp_step(step: Step, kept: Kept) -> None:
         step,
         StepState.STAMPED,
         delete_stamp=_stored(step.read_stamp) - settings.CLOCK_SKEW_SECONDS * 1_000_000 if in_spans else None,
-        how=kept.way.value,
-        spans=[list(span) for span in kept.spans] if in_spans else None,
+        how=kept.plan.way.value,
+        spans=[list(span) for span in kept.plan.spans] if in_spans else None,
+        survivors=pack_ids(kept.plan.rewritten),
         gone_ids=pack_ids(kept.gone),
         tombstones=kept.tombstones,
     )
@@ -127,6 +129,7 @@ def stamp_step(step: Step, kept: Kept) -> None:
 def finish_step(step: Step, *, pace: Pace) -> None:
     """*stamped* or any later state → *counted*. Raises `LostStep`, `StoreUnavailable`."""
     if step.state == StepState.STAMPED:
+        rewrite_survivors(step, pace)
         move_step(step, StepState.REWRITTEN)
     if step.state == StepState.REWRITTEN:
         _send_deletes(step, pace)
@@ -139,7 +142,7 @@ def finish_step(step: Step, *, pace: Pace) -> None:
         _close(step, look)
         if step.state == StepState.VERIFIED:
             move_step(step, StepState.CLOSED)
-        _count(step, look.remaining)
+        _count(step, look)
 
 
 def fail_step(step: Step, reason: str) -> None:
@@ -156,9 +159,7 @@ def fail_step(step: Step, reason: str) -> None:
             token=None,
             lease_until=None,
         )
-        record_act(
-            "step_failed", actor=None, purge=step.purge, channel_id=step.channel_id, details=_details(step)
-        )
+        record_act("step_failed", actor=None, purge=step.purge, channel_id=step.channel_id, details=_details(step))
 
 
 def _check_columns() -> None:
@@ -188,29 +189,42 @@ def _keep_rows(step: Step, ids: Sequence[int]) -> Kept:
     seen = quarantine_rows(_place(step, _stored(step.read_stamp)), ids)
     found = {message_id for message_id, _, has_author in seen if has_author}
     gone = [message_id for message_id in ids if message_id not in found]
-    return Kept(sorted(found), gone, (), Way.ROWS, (), len(seen))
+    return Kept(gone, SpanPlan(Way.ROWS, (), len(seen)), len(seen))
 
 
 def _keep_bucket(step: Step, ids: Sequence[int]) -> Kept:
-    reading = quarantine_bucket(_place(step, _stored(step.read_stamp)), ids)
-    found = frozenset(reading.found)
-    survivors = reading.survivors[::-1]
-    now_ms = _stored(step.read_stamp) // 1_000
-    recent_from = first_id_at(now_ms - RECENT_MS)
-    way, spans, cost = plan_spans(
+    place = _place(step, _stored(step.read_stamp))
+    reading = quarantine_bucket(place, ids, before_each_page=lambda: check_may_go_on(step.purge_id))
+    plan = plan_spans(
         ids,
-        survivors,
+        reading.survivors[::-1],
         standing_tombstones=reading.tombstones,
-        sealed=is_sealed(step.bucket, now_ms=now_ms) and ids[-1] < recent_from,
+        sealed=is_sealed(step.bucket, now_ms=_stored(step.read_stamp) // 1_000),
         budget=settings.PURGE_TOMBSTONE_BUDGET,
     )
-    if way is Way.REFUSED:
-        raise PlanRejected(
-            f"the bucket would be left with {reading.tombstones + cost:,} tombstones, over its budget of "
-            f"{settings.PURGE_TOMBSTONE_BUDGET:,}: messages that stay have come between those that go"
-        )
+    found = frozenset(reading.found)
     gone = [message_id for message_id in ids if message_id not in found] if len(found) != len(ids) else []
-    return Kept(reading.found[::-1], gone, survivors, way, spans, reading.tombstones + cost)
+    return Kept(gone, plan, reading.tombstones + plan.tombstones)
+
+
+def _keep_nothing(step: Step, gone_before: Sequence[int]) -> Kept:
+    """A rewrite: whatever lives stays, and the spans are those of what a purge removed by row."""
+    pages = scans.read_all_ids(step.channel_id, step.bucket)
+    survivors = [row[0] for page in pages for row in page][::-1]
+    tombstones = pages.count_tombstones()
+    matched = sorted(frozenset(gone_before).difference(survivors))
+    budget: int = settings.PURGE_TOMBSTONE_BUDGET
+    if tombstones <= budget or not matched:
+        return Kept((), SpanPlan(Way.REWRITE, (), 0), tombstones)
+    plan = plan_spans(
+        matched,
+        survivors,
+        # A span takes the row deletes inside it away.
+        standing_tombstones=max(0, tombstones - len(matched)),
+        sealed=is_sealed(step.bucket, now_ms=_stored(step.read_stamp) // 1_000),
+        budget=budget,
+    )
+    return Kept((), replace(plan, way=Way.REWRITE), plan.tombstones)
 
 
 def _send_deletes(step: Step, pace: Pace) -> None:
@@ -219,15 +233,15 @@ def _send_deletes(step: Step, pace: Pace) -> None:
         kept = kept_writetimes(_place(step, _stored(step.read_stamp)))
         deletes.delete_rows(channel_id, bucket, kept, pace=pace)
         return
-    if step.how == Way.DROP:
+    spans = [(first, last) for first, last in step.spans or ()]
+    if spans == [bucket_ids(bucket)]:
         deletes.drop_bucket(channel_id, bucket, stamp=_stored(step.delete_stamp))
     else:
-        spans = [(first, last) for first, last in step.spans or ()]
         deletes.delete_spans(channel_id, bucket, spans, stamp=_stored(step.delete_stamp), pace=pace)
 
 
 def _verify(step: Step, pace: Pace) -> LastLook:
-    ids = frozenset(unpack_ids(step.ids))
+    ids: frozenset[int] = frozenset(unpack_ids(step.ids) if step.kind != StepKind.REWRITE else ())
     look = _look(step, ids)
     for _ in range(VERIFY_ROUNDS):
         if not look.remaining:
@@ -281,8 +295,9 @@ def _close(step: Step, look: LastLook) -> None:
     )
 
 
-def _count(step: Step, failed: Sequence[int]) -> None:
-    """failed: what this worker's own last look still found; an earlier worker's may be outdated."""
+def _count(step: Step, look: LastLook) -> None:
+    """Failed is what this worker's own last look still found; an earlier worker's may be outdated."""
+    failed = look.remaining
     gone = frozenset(unpack_ids(step.gone_ids)).difference(failed)
     with brief_transaction():
         move_step(
@@ -297,9 +312,9 @@ def _count(step: Step, failed: Sequence[int]) -> None:
             token=None,
             lease_until=None,
         )
-        record_act(
-            "step_counted", actor=None, purge=step.purge, channel_id=step.channel_id, details=_details(step)
-        )
+        record_act("step_counted", actor=None, purge=step.purge, channel_id=step.channel_id, details=_details(step))
+        if look.tombstones > settings.PURGE_TOMBSTONE_BUDGET:
+            queue_rewrite(step, now_ms=look.began_us // 1_000)
 
 
 def _details(step: Step) -> dict[str, object]:

@@ -38,7 +38,7 @@ def map_purge(purge: Purge, channel_id: int) -> Strip:
     buckets = [StripBucket(c.bucket, c.count) for c in counts if c.bucket not in frozen]
     for bucket, entry in frozen.items():
         done = removed.get(bucket, False)
-        count = entry.survivors + entry.count + entry.refused
+        count = entry.survivors + entry.count
         buckets.append(StripBucket(bucket, count, going=entry.count, done=done))
     return draw_strip(buckets)
 

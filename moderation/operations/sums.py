@@ -33,7 +33,7 @@ class PurgeSum:
 def sum_of(purge: Purge) -> PurgeSum:
     """Adds up the steps of a purge."""
     waits_for_hour = Q(kind=StepKind.LATER) & ~Q(state__in=(*FINAL_STEPS, StepState.CANCELLED))
-    total = purge.steps.aggregate(
+    total = purge.steps.exclude(kind=StepKind.UNDO).aggregate(
         deleted=Sum("deleted", default=0),
         already_gone=Sum("already_gone", default=0),
         held=Sum("held", default=0),

@@ -30,9 +30,7 @@ def delete_spans(channel_id: int, bucket: int, spans: Sequence[Span], *, stamp: 
         cassandra.execute_batches(cql, groups, pace=pace.wait)
 
 
-def delete_rows(
-    channel_id: int, bucket: int, rows: Iterable[Sequence[tuple[int, int]]], *, pace: Pace
-) -> None:
+def delete_rows(channel_id: int, bucket: int, rows: Iterable[Sequence[tuple[int, int]]], *, pace: Pace) -> None:
     """Deletes rows by (message id, own WRITETIME): exactly what was kept, whatever a clock says."""
     groups = (
         [(stamp, channel_id, bucket, message_id) for message_id, stamp in chunk[i : i + BATCH]]

@@ -7,7 +7,7 @@ attempts never mix. A crash leaves chunks of an attempt that nobody names: they 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -21,6 +21,8 @@ INSERT = """INSERT INTO quarantine
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 SELECT_BODIES = """SELECT chunk, body FROM quarantine
     WHERE purge_id = ? AND channel_id = ? AND bucket = ? AND attempt = ?"""
+SELECT_ATTEMPTS = """SELECT attempt FROM quarantine
+    WHERE purge_id = ? AND channel_id = ? AND bucket = ? GROUP BY attempt"""
 
 WINDOW = 8
 """Chunks in flight: each may be up to a MiB of JSON."""
@@ -56,15 +58,22 @@ class Reading:
     tombstones: int = 0
 
 
-def quarantine_bucket(place: Place, ids: Collection[int]) -> Reading:
+def quarantine_bucket(place: Place, ids: Collection[int], *, before_each_page: Callable[[], None]) -> Reading:
     """Reads the whole bucket, keeps the rows of `ids`, and reads back what it kept.
 
+    before_each_page: may raise to stop here; what was kept by then nobody names.
     Raises `StoreUnavailable` when anything was not kept as it was sent.
     """
     reading = Reading()
     pages = scans.read_whole_rows(place.channel_id, place.bucket)
     wanted = frozenset(ids)
-    _keep(place, (_sort_out(page, wanted, reading) for page in pages))
+
+    def doomed() -> Iterator[list[Row]]:
+        for page in pages:
+            before_each_page()
+            yield _sort_out(page, wanted, reading)
+
+    _keep(place, doomed())
     reading.tombstones = pages.count_tombstones()
     return reading
 
@@ -91,6 +100,11 @@ def kept_writetimes(place: Place) -> Iterator[list[tuple[int, int]]]:
         yield [(row[0], row[-1]) for row in rows]
 
 
+def kept_attempts(purge_id: int, channel_id: int, bucket: int) -> list[int]:
+    """The attempts that a purge kept anything of a bucket under."""
+    return [row[0] for row in cassandra.execute(SELECT_ATTEMPTS, (purge_id, channel_id, bucket))]
+
+
 def kept_rows(place: Place) -> Iterator[list[Row]]:
     """The rows of an attempt, a chunk at a time, in the order they were read."""
     for page in cassandra.iterate(SELECT_BODIES, place.key(), fetch_size=CHUNKS_PER_PAGE):
@@ -109,9 +123,7 @@ def _sort_out(page: list[Row], wanted: frozenset[int], reading: Reading) -> list
 
 def _keep(place: Place, pages: Iterator[list[Row]]) -> None:
     sent: list[bytes] = []
-    for _ in cassandra.execute_window(
-        ((INSERT, values) for values in _inserts(place, pages, sent)), window=WINDOW
-    ):
+    for _ in cassandra.execute_window(((INSERT, values) for values in _inserts(place, pages, sent)), window=WINDOW):
         pass
     held = [
         (chunk, hashlib.sha256(body).digest())

@@ -48,9 +48,7 @@ def recent_ids(count: int, *, minutes_ago: float = 30, apart_ms: int = 10) -> li
 def write(channel: Channel, ids: Iterable[int], *, author: int = VICTOR, content: str = "hello") -> None:
     """Messages stamped with the time that their ids carry, as if they had been posted then."""
     rows = [
-        Message(
-            channel_id=channel.id, message_id=message_id, author_id=author, content=f"{content} {message_id}"
-        )
+        Message(channel_id=channel.id, message_id=message_id, author_id=author, content=f"{content} {message_id}")
         for message_id in ids
     ]
     for bucket in {bucket_of(row.message_id) for row in rows}:

@@ -1,32 +1,44 @@
-"""The planner against a plain reckoning of what must hold for any bucket."""
+"""The planner against brute force, and against what must hold for any bucket."""
 
+from itertools import combinations, pairwise
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatstore.domain.buckets import bucket_ids
 from moderation.domain.planner import (
     ROWS_AT_MOST,
     BucketPlan,
     BucketSplit,
+    Span,
     Way,
     cost_of_spans,
     find_runs,
+    ids_inside,
+    join_runs,
     plan_bucket,
     plan_spans,
 )
 
-ids = st.integers(-400, 400)
-disjoint = st.tuples(st.sets(ids, max_size=300), st.sets(ids, max_size=60)).map(
-    lambda pair: (sorted(pair[0] - pair[1]), sorted(pair[1]))
-)
+WHOLE = bucket_ids(0)
+ids = st.integers(1, 800)
+
+
+def disjoint(*, matched: int, survivors: int) -> st.SearchStrategy[tuple[list[int], list[int]]]:
+    return st.tuples(st.sets(ids, max_size=matched), st.sets(ids, max_size=survivors)).map(
+        lambda pair: (sorted(pair[0] - pair[1]), sorted(pair[1]))
+    )
+
+
 buckets = st.fixed_dictionaries(
     {
-        "ids": disjoint,
-        "recent_from": st.integers(-450, 450),
+        "ids": disjoint(matched=300, survivors=60),
+        "recent_from": st.integers(0, 850),
         "standing": st.integers(0, 120),
         "sealed": st.booleans(),
-        "budget": st.integers(0, 150),
+        "budget": st.integers(2, 150),
+        "later_from": st.integers(120, 400),
     }
 )
 
@@ -40,10 +52,11 @@ def plan(case: dict[str, Any]) -> BucketSplit:
         standing_tombstones=case["standing"],
         sealed=case["sealed"],
         budget=case["budget"],
+        later_from=case["later_from"],
     )
 
 
-def runs_by_hand(matched: list[int], survivors: list[int]) -> list[tuple[int, int]]:
+def runs_by_hand(matched: list[int], survivors: list[int]) -> list[Span]:
     """The same runs, found by walking over everything that is there in order."""
     runs: list[list[int]] = []
     open_run = False
@@ -58,31 +71,55 @@ def runs_by_hand(matched: list[int], survivors: list[int]) -> list[tuple[int, in
     return [(first, last) for first, last in runs]
 
 
-@given(disjoint)
+def fewest_survivors(runs: list[Span], survivors: list[int], *, at_most: int) -> int:
+    """The cheapest way to join the runs into so many spans, by trying every way."""
+    best = None
+    for kept in range(min(at_most, len(runs))):
+        for cuts in combinations(range(1, len(runs)), kept):
+            edges = [0, *cuts, len(runs)]
+            spans = [(runs[a][0], runs[b - 1][1]) for a, b in pairwise(edges)]
+            inside = len(ids_inside(survivors, spans))
+            best = inside if best is None else min(best, inside)
+    return best or 0
+
+
+@given(disjoint(matched=300, survivors=60))
 def test_runs_cover_the_matched_ids_and_no_survivor(pair: tuple[list[int], list[int]]) -> None:
     matched, survivors = pair
     assert list(find_runs(matched, survivors)) == runs_by_hand(matched, survivors)
 
 
+@given(disjoint(matched=14, survivors=12), st.integers(1, 6))
+def test_joining_writes_no_more_survivors_than_the_cheapest_plan_of_that_many_spans(
+    pair: tuple[list[int], list[int]], at_most: int
+) -> None:
+    matched, survivors = pair
+    runs = runs_by_hand(matched, survivors)
+    spans = join_runs(runs, survivors, at_most=at_most)
+    assert len(spans) <= at_most or not runs
+    assert ids_inside(matched, spans) == matched
+    assert len(ids_inside(survivors, spans)) == fewest_survivors(runs, survivors, at_most=at_most)
+
+
 @given(buckets)
 def test_every_matched_id_goes_exactly_one_way(case: dict[str, Any]) -> None:
     split = plan(case)
-    assert sorted([*split.rows, *split.spans, *split.later, *split.refused]) == case["ids"][0]
+    assert sorted([*split.rows, *split.spans, *split.later]) == case["ids"][0]
     assert sum(part.count for part in split.plan.parts) == len(case["ids"][0])
-    assert split.plan.refused == len(split.refused)
 
 
-@given(buckets)
-def test_a_bucket_is_never_planned_over_its_budget(case: dict[str, Any]) -> None:
-    split = plan(case)
-    room = max(0, case["budget"] - case["standing"])
-    spans, later = (
-        cost_of_spans(runs_by_hand(list(part), case["ids"][1])) if part else 0
-        for part in (split.spans, split.later)
-    )
-    dropped = any(part.way is Way.DROP for part in split.plan.parts)
-    assert len(split.rows) + (1 if dropped else spans) + later <= room
-    assert split.plan.tombstones <= room
+@given(disjoint(matched=200, survivors=200), st.integers(0, 700), st.integers(2, 500))
+def test_a_sealed_bucket_is_never_over_its_budget_after_a_purge(
+    pair: tuple[list[int], list[int]], standing: int, budget: int
+) -> None:
+    matched, survivors = pair
+    if not matched:
+        return
+    found = plan_spans(matched, survivors, standing_tombstones=standing, sealed=True, budget=budget)
+    swallowed = standing if list(found.spans) == [WHOLE] else 0
+    assert found.tombstones + standing - swallowed <= budget
+    assert ids_inside(matched, found.spans) == matched
+    assert list(found.rewritten) == ids_inside(survivors, found.spans)
 
 
 @given(buckets)
@@ -99,8 +136,7 @@ def test_a_partition_is_dropped_only_when_sealed_and_nothing_stays(case: dict[st
 def test_few_messages_go_by_row_at_once_whatever_their_age(case: dict[str, Any]) -> None:
     matched, _ = case["ids"]
     if len(matched) <= min(ROWS_AT_MOST, case["budget"] - case["standing"]):
-        split = plan(case)
-        assert list(split.rows) == matched
+        assert list(plan(case).rows) == matched
 
 
 @given(buckets)
@@ -109,12 +145,12 @@ def test_ids_of_the_last_hour_never_go_by_a_span_at_once(case: dict[str, Any]) -
 
 
 @given(buckets)
-def test_what_is_refused_would_have_broken_the_budget(case: dict[str, Any]) -> None:
+def test_rows_of_the_last_hour_stop_where_a_read_would_suffer(case: dict[str, Any]) -> None:
     split = plan(case)
-    room = max(0, case["budget"] - case["standing"])
-    if split.refused:
-        assert len(case["ids"][0]) > min(ROWS_AT_MOST, room)
-        assert cost_of_spans(runs_by_hand(list(split.refused), case["ids"][1])) + len(split.rows) > room // 2
+    assert len(split.rows) + case["standing"] <= max(case["later_from"], case["budget"])
+    if split.later:
+        assert len(split.rows) + case["standing"] >= case["later_from"]
+        assert not split.rows or split.later[-1] < split.rows[0]
 
 
 @given(buckets)
@@ -123,14 +159,8 @@ def test_a_plan_survives_being_stored(case: dict[str, Any]) -> None:
     assert BucketPlan.from_json(stored.as_json()) == stored
 
 
-def test_a_raid_goes_half_at_once_and_half_when_its_hour_is_over() -> None:
-    split = plan(
-        {"ids": (list(range(400)), []), "recent_from": 0, "standing": 0, "sealed": False, "budget": 150}
-    )
-    assert (len(split.rows), len(split.later), len(split.refused)) == (75, 325, 0)
-    assert list(split.rows) == list(range(325, 400))
-
-
-def test_a_step_that_would_break_the_budget_is_refused_with_its_number() -> None:
-    way, spans, cost = plan_spans([1, 3, 5], [2, 4], standing_tombstones=498, sealed=True, budget=500)
-    assert (way, len(spans), cost) == (Way.REFUSED, 3, 3)
+def test_every_second_message_kept_means_writing_only_what_the_budget_cannot_spare() -> None:
+    found = plan_spans(list(range(1, 2001, 2)), list(range(2, 2001, 2)), standing_tombstones=0, sealed=True, budget=500)
+    assert found.way is Way.REWRITE
+    assert (len(found.spans), len(found.rewritten)) == (250, 750)
+    assert cost_of_spans(found.spans) <= 500

@@ -1,0 +1,66 @@
+"""Which of the removed messages come back, and in which form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from moderation.domain.chunks import Row
+
+AUTHOR = 1
+"""Where a row has its author; one without is only the rest of an edit that raced a delete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the ids an undo was asked for; together they are all of them.
+
+    wanted: to be written, if they are kept anywhere. withdrawn: their own authors deleted
+    them. still_purged: another purge stands for them. already_live: nothing to do.
+    """
+
+    wanted: frozenset[int]
+    withdrawn: frozenset[int]
+    still_purged: frozenset[int]
+    already_live: frozenset[int]
+
+
+def sort_out(asked: Iterable[int], *, withdrawn: set[int], standing_elsewhere: set[int], live: set[int]) -> Outcome:
+    """Decides each id once: withdrawn wins over still purged, that over already live."""
+    rest = frozenset(asked)
+    gone = rest & withdrawn
+    rest -= gone
+    still = rest & standing_elsewhere
+    rest -= still
+    there = rest & live
+    return Outcome(rest - there, gone, still, there)
+
+
+def newest_whole_rows(attempts: Iterable[Iterable[list[Row]]], *, wanted: Callable[[int], bool]) -> Iterator[list[Row]]:
+    """The rows to write, from attempts that come newest first, each in chunks.
+
+    Each id comes once: from the newest attempt that kept it with its author, with what
+    newer attempts kept of it without one laid over it. Ids nowhere kept whole are missing.
+    """
+    done: set[int] = set()
+    edits: dict[int, Row] = {}
+    for chunks in attempts:
+        for rows in chunks:
+            whole: list[Row] = []
+            for copy in rows:
+                message_id = copy[0]
+                if message_id in done or not wanted(message_id):
+                    continue
+                row = lay_over(edits[message_id], copy) if message_id in edits else copy
+                if row[AUTHOR] is None:
+                    edits[message_id] = row
+                else:
+                    done.add(message_id)
+                    whole.append(row)
+            if whole:
+                yield whole
+
+
+def lay_over(newer: Row, older: Row) -> Row:
+    """The older row with every column that the newer one has set."""
+    return tuple(old if new is None else new for new, old in zip(newer, older, strict=False)) + older[len(newer) :]

@@ -1,0 +1,174 @@
+"""One step of an undo: what one step of a purge removed comes back, each id with every column.
+
+1. *quarantining*: a stamp U is issued; then it is read who withdrew what, what other purges
+   stand for, what lives. 2. *stamped*: the ids that are to come back are stored, with the
+   counts of those that are not. 3. *rewritten*: the ledger is told that anything may live here,
+   and they are written at max(U, their quarantined WRITETIME + 1). 4. *verified*: what
+   was withdrawn meanwhile is deleted by row, and the bucket is read. 5. *closed*: the ledger
+   is told once more. 6. *counted*: counts, and what the purge no longer stands for.
+
+After *stamped* every write may have been sent before: at the same stamp it is the same row.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Sequence
+
+from chatstore.operations.clock import check_clock, postgres_now_us
+from chatstore.operations.stamps import issue_stamp
+from chatstore.store import ledger, scans, withdrawn
+from chatstore.store.messages import COLUMNS
+from moderation.domain.chunks import Row
+from moderation.domain.packing import pack_ids, unpack_ids
+from moderation.domain.restoring import newest_whole_rows, sort_out
+from moderation.domain.states import StepState
+from moderation.models import Step
+from moderation.operations.audit import record_act
+from moderation.operations.claims import brief_transaction, check_still_running, move_step
+from moderation.operations.standing import standing_elsewhere
+from moderation.operations.undos import REMOVING, UndoPart
+from moderation.store import deletes
+from moderation.store.pace import Pace
+from moderation.store.quarantine import Place, kept_attempts, kept_rows
+from moderation.store.restores import write_rows
+
+
+def restore_step(step: Step, *, pace: Pace) -> None:
+    """Any state → *counted*. Raises `LostStep`, `StoreUnavailable`, `WriteRefused`."""
+    if step.state == StepState.PENDING:
+        _decide(step)
+    wanted = unpack_ids(step.ids)
+    if step.state == StepState.STAMPED:
+        ledger.clear_live(step.channel_id, step.bucket)
+        _write(step, wanted, pace)
+        move_step(step, StepState.REWRITTEN)
+    if step.state == StepState.REWRITTEN:
+        move_step(step, StepState.DELETED)
+    _verify(step, wanted, pace)
+
+
+def _decide(step: Step) -> None:
+    check_clock()
+    with brief_transaction():
+        check_still_running(step.purge_id)
+        stamp = issue_stamp(step.channel_id, step.bucket)
+        move_step(step, StepState.QUARANTINING, read_stamp=stamp)
+    asked = _asked_ids(step)
+    outcome = sort_out(
+        asked,
+        withdrawn=withdrawn.withdrawn_ids(step.channel_id, step.bucket),
+        standing_elsewhere=standing_elsewhere(step),
+        live=_live_ids(step),
+    )
+    move_step(step, StepState.QUARANTINED)
+    move_step(
+        step,
+        StepState.STAMPED,
+        how="undo",
+        ids=pack_ids(sorted(outcome.wanted)),
+        gone_ids=pack_ids(sorted(outcome.withdrawn | outcome.still_purged | outcome.already_live)),
+        asked=len(asked),
+        withdrawn=len(outcome.withdrawn),
+        still_purged=len(outcome.still_purged),
+        already_live=len(outcome.already_live),
+    )
+
+
+def _asked_ids(step: Step) -> set[int]:
+    """The ids that the step removed or found gone, still stands for, and is asked to give back."""
+    source = _source(step)
+    stands = set(unpack_ids(source.ids)).difference(unpack_ids(source.failed_ids), unpack_ids(source.undone_ids))
+    part = UndoPart.from_json(step.undo.part) if step.undo else UndoPart()
+    if part.message_ids:
+        stands.intersection_update(part.message_ids)
+    if part.author_ids:
+        authors = frozenset(part.author_ids)
+        kept = (row for chunk in _copies(step, stands) for row in chunk)
+        stands = {row[0] for row in kept if row[1] in authors}
+    return stands
+
+
+def _source(step: Step) -> Step:
+    if step.takes_back is None:
+        raise ValueError("the undo step does not say what it takes back")
+    return Step.objects.get(purge_id=step.purge_id, ordinal=step.takes_back)
+
+
+def _live_ids(step: Step) -> set[int]:
+    pages = scans.read_all_ids(step.channel_id, step.bucket)
+    return {message_id for page in pages for message_id, author in page if author is not None}
+
+
+def _copies(step: Step, ids: Iterable[int]) -> Iterator[list[Row]]:
+    """Each id's newest whole copy, from whichever purge's quarantine holds it."""
+    wanted = frozenset(ids)
+    purges = Step.objects.filter(
+        channel_id=step.channel_id, bucket=step.bucket, kind__in=REMOVING, read_stamp__isnull=False
+    )
+    places = [
+        Place(purge_id, step.channel_id, step.bucket, attempt)
+        for purge_id in purges.order_by().values_list("purge_id", flat=True).distinct()
+        for attempt in kept_attempts(purge_id, step.channel_id, step.bucket)
+    ]
+    places.sort(key=lambda place: place.attempt, reverse=True)
+    return newest_whole_rows(map(kept_rows, places), wanted=wanted.__contains__)
+
+
+def _write(step: Step, wanted: Sequence[int], pace: Pace) -> None:
+    if step.read_stamp is None:
+        raise ValueError("the undo has no stamp stored although its state says so")
+    stamp = step.read_stamp
+    width = len(COLUMNS)
+
+    def stamp_of(row: Row) -> int:
+        return max(stamp, row[width] + 1) if len(row) > width else stamp
+
+    write_rows(step.channel_id, step.bucket, _copies(step, wanted), stamp_of=stamp_of, pace=pace)
+
+
+def _verify(step: Step, wanted: Sequence[int], pace: Pace) -> None:
+    gone_since = withdrawn.withdrawn_ids(step.channel_id, step.bucket).intersection(wanted)
+    _delete_withdrawn(step, sorted(gone_since), pace)
+    missing = set(wanted).difference(_live_ids(step), gone_since)
+    kept = {row[0] for chunk in _copies(step, missing) for row in chunk} if missing else set()
+    if step.state == StepState.DELETED:
+        move_step(step, StepState.VERIFIED, failed_ids=pack_ids(sorted(missing)))
+    ledger.clear_live(step.channel_id, step.bucket)
+    if step.state == StepState.VERIFIED:
+        move_step(step, StepState.CLOSED)
+    _count(step, wanted, missing=missing, kept=kept, gone_since=gone_since)
+
+
+def _delete_withdrawn(step: Step, ids: Sequence[int], pace: Pace) -> None:
+    """What its author deleted while it came back goes again, at the stamp it came back with."""
+    rows = scans.read_rows_with_writetime(step.channel_id, step.bucket, ids)
+    stamps = ([(row[0], row[-1]) for row in page] for page in rows)
+    deletes.delete_rows(step.channel_id, step.bucket, stamps, pace=pace)
+
+
+def _count(step: Step, wanted: Sequence[int], *, missing: set[int], kept: set[int], gone_since: set[int]) -> None:
+    with brief_transaction():
+        move_step(
+            step,
+            StepState.COUNTED,
+            restored=len(wanted) - len(missing) - len(gone_since),
+            withdrawn=step.withdrawn + len(gone_since),
+            nowhere_kept=len(missing - kept),
+            failed=len(kept),
+            error=f"{len(kept)} did not come back" if kept else "",
+            counted_at=dt.datetime.fromtimestamp(postgres_now_us() / 1_000_000, tz=dt.UTC),
+            token=None,
+            lease_until=None,
+        )
+        source = _source(step)
+        undone = {*unpack_ids(source.undone_ids), *unpack_ids(step.gone_ids), *wanted} - missing
+        Step.objects.filter(purge_id=step.purge_id, ordinal=source.ordinal).update(undone_ids=pack_ids(sorted(undone)))
+        counts = ("asked", "restored", "withdrawn", "still_purged", "already_live", "nowhere_kept", "failed")
+        record_act(
+            "undo_step_counted",
+            actor=None,
+            purge=step.purge,
+            channel_id=step.channel_id,
+            details={"bucket": step.bucket, **{name: getattr(step, name) for name in counts}},
+        )

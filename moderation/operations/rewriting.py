@@ -1,0 +1,78 @@
+"""Survivors written again: inside a span before it is deleted, or later to mend a bucket.
+
+A survivor stands again at T + 1 µs before the span is deleted at T, on every replica. An edit
+before or after wins over it, since it is newer; a person's own delete stays, for the same
+reason. A crash leaves survivors that stand twice as one: the rows are the same.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from chatstore.domain.buckets import bucket_ids, is_sealed
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.snowflakes import ms_of
+from chatstore.store import scans
+from chatstore.store.cassandra import ALL
+from moderation.domain.packing import unpack_ids
+from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind
+from moderation.models import Purge, Step
+from moderation.operations.audit import save_with_next_id
+from moderation.operations.claims import ClockTimestamp
+from moderation.store.pace import Pace
+from moderation.store.restores import write_rows
+
+REWRITE_AFTER_MS = 70 * 60 * 1_000
+"""After the newest matched id: its hour is over, and nobody's retries can still arrive."""
+
+
+def rewrite_survivors(step: Step, pace: Pace) -> None:
+    """Writes the survivors inside the step's spans again, and reads them back.
+
+    Raises `StoreUnavailable` when a replica is away or a survivor does not stand as written;
+    nothing was deleted then.
+    """
+    ids = unpack_ids(step.survivors)
+    if not ids or step.delete_stamp is None:
+        return
+    stamp = step.delete_stamp + 1
+    rows = scans.read_rows(step.channel_id, step.bucket, ids)
+    write_rows(step.channel_id, step.bucket, rows, stamp_of=lambda _: stamp, pace=pace, consistency=ALL)
+    for page in scans.read_oldest_writetimes(step.channel_id, step.bucket, ids):
+        older = [message_id for message_id, oldest in page if oldest < stamp]
+        if older:
+            raise StoreUnavailable(f"{len(older):,} messages that stay could not be written again yet")
+
+
+def queue_rewrite(step: Step, *, now_ms: int) -> None:
+    """A bucket was left over its budget: a job of its own will mend it, once for each bucket.
+
+    A rewrite that could not, since its bucket was still open, is followed by one of the sealed bucket.
+    Called in the transaction that counts the step.
+    """
+    if step.kind == StepKind.REWRITE and is_sealed(step.bucket, now_ms=now_ms):
+        return
+    waiting = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind=StepKind.REWRITE)
+    if waiting.exclude(state__in=FINAL_STEPS).exclude(purge_id=step.purge_id).exists():
+        return
+    purge = Purge(
+        is_rewrite=True,
+        state=PurgeState.QUEUED,
+        selection=step.purge.selection,
+        moderator=step.purge.moderator,
+        reason=f"purge {step.purge_id} left more tombstones than the budget",
+        confirmed_at=ClockTimestamp(),
+    )
+    save_with_next_id(purge)
+    newest = bucket_ids(step.bucket)[1] if step.kind == StepKind.REWRITE else unpack_ids(step.ids)[-1]
+    Step.objects.create(
+        purge_id=purge.pk,
+        ordinal=1,
+        channel_id=step.channel_id,
+        bucket=step.bucket,
+        kind=StepKind.REWRITE,
+        ids=step.ids,
+        count=0,
+        due_at=dt.datetime.fromtimestamp((ms_of(newest) + REWRITE_AFTER_MS) / 1_000, tz=dt.UTC),
+        wait_reason="the bucket is written again when the last hour of what went is over",
+    )

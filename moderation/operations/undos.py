@@ -1,0 +1,140 @@
+"""An undo as people see it: asked for, for 30 days, whole or in part. Who calls it enqueues, after commit."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import Max, Min, Sum
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from chatstore.domain.errors import BadInput
+from moderation.domain.packing import unpack_ids
+from moderation.domain.states import CAN_BE_UNDONE, PurgeState, StepKind, StepState
+from moderation.models import Purge, Step, Undo
+from moderation.operations.access import purge_for, require
+from moderation.operations.audit import record_act, save_with_next_id
+from moderation.operations.claims import brief_transaction, lock_purge
+
+REMOVING = (StepKind.ROWS, StepKind.SPANS, StepKind.LATER)
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPart:
+    """What of a purge comes back: all of it when nothing is named."""
+
+    author_ids: tuple[int, ...] = ()
+    channel_ids: tuple[int, ...] = ()
+    message_ids: tuple[int, ...] = ()
+
+    def as_json(self) -> dict[str, list[str]]:
+        """Ids as texts, since JavaScript's numbers cannot hold them."""
+        named = {"authors": self.author_ids, "channels": self.channel_ids, "messages": self.message_ids}
+        return {key: [str(number) for number in ids] for key, ids in named.items()}
+
+    @classmethod
+    def from_json(cls, value: dict[str, list[str]]) -> UndoPart:
+        """From what `as_json` gave."""
+        ids = {key: tuple(map(int, texts)) for key, texts in value.items()}
+        return cls(ids["authors"], ids["channels"], ids["messages"])
+
+
+@dataclass(frozen=True, slots=True)
+class UndoSum:
+    """asked = restored + withdrawn + still_purged + already_live + nowhere_kept + failed."""
+
+    asked: int
+    restored: int
+    withdrawn: int
+    still_purged: int
+    already_live: int
+    nowhere_kept: int
+    failed: int
+
+    def as_json(self) -> dict[str, int]:
+        """The counts by name."""
+        return asdict(self)
+
+
+def undo_until(purge: Purge) -> dt.datetime | None:
+    """Until when a purge can be taken back: 30 days from its first chunk; None when nothing was kept."""
+    kept: dt.datetime | None = purge.steps.aggregate(first=Min("quarantined_at"))["first"]
+    return None if kept is None else kept + dt.timedelta(days=settings.QUARANTINE_DAYS)
+
+
+def can_be_undone(purge: Purge) -> bool:
+    """Whether something of the purge may still be taken back."""
+    until = undo_until(purge)
+    return purge.state in CAN_BE_UNDONE and until is not None and timezone.now() < until
+
+
+def ask_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
+    """Puts a purge, or a part of it, to be taken back: → *undoing*.
+
+    Raises `BadInput` when there is nothing to take back, or it is too late.
+    """
+    require(moderator, "moderation.add_purge")
+    with brief_transaction():
+        purge_for(moderator, purge_id)
+        purge = lock_purge(purge_id)
+        if purge.state not in CAN_BE_UNDONE:
+            raise BadInput(f"A purge that is {purge.get_state_display()} cannot be taken back now.")
+        if not can_be_undone(purge):
+            raise BadInput(f"What it removed is kept for {settings.QUARANTINE_DAYS} days; that time is over.")
+        sources = _steps_to_take_back(purge, part)
+        if not sources:
+            raise BadInput("Nothing of that was removed by this purge.")
+        undo = Undo(purge=purge, moderator=moderator, part=part.as_json())
+        save_with_next_id(undo)
+        _make_steps(purge, undo, sources)
+        Purge.objects.filter(id=purge_id).update(state=PurgeState.UNDOING, wait_reason="", wait_until=None)
+        record_act("undo_asked", actor=moderator, purge=purge, details={"undo": str(undo.pk), "part": undo.part})
+    return undo
+
+
+def sum_of_undo(undo: Undo) -> UndoSum:
+    """Adds up the steps of one undo."""
+    names = UndoSum.__dataclass_fields__
+    return UndoSum(**undo.steps.aggregate(**{name: Sum(name, default=0) for name in names}))
+
+
+def _steps_to_take_back(purge: Purge, part: UndoPart) -> Sequence[Step]:
+    counted = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED)
+    if part.channel_ids:
+        counted = counted.filter(channel_id__in=part.channel_ids)
+    return list(counted.order_by("ordinal"))
+
+
+def _make_steps(purge: Purge, undo: Undo, sources: Sequence[Step]) -> None:
+    last = purge.steps.aggregate(last=Max("ordinal"))["last"]
+    Step.objects.bulk_create(
+        Step(
+            purge=purge,
+            ordinal=last + position,
+            channel_id=source.channel_id,
+            bucket=source.bucket,
+            kind=StepKind.UNDO,
+            ids=source.ids,
+            count=0,
+            undo=undo,
+            takes_back=source.ordinal,
+        )
+        for position, source in enumerate(sources, start=1)
+    )
+
+
+def finish_undos(purge: Purge) -> PurgeState:
+    """Every undo step is counted: says what the purge is now. Called with the purge's row held."""
+    for undo in purge.undos.filter(finished_at=None):
+        Undo.objects.filter(id=undo.pk).update(finished_at=Now())
+        record_act("undo_finished", actor=None, purge=purge, details=sum_of_undo(undo).as_json())
+    still = any(_still_stands(step) for step in purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED))
+    return PurgeState.PARTLY_UNDONE if still else PurgeState.UNDONE
+
+
+def _still_stands(step: Step) -> bool:
+    return bool(frozenset(unpack_ids(step.ids)).difference(unpack_ids(step.failed_ids), unpack_ids(step.undone_ids)))

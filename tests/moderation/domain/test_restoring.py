@@ -1,0 +1,54 @@
+"""What an undo brings back is decided once for each id, from the newest whole copy."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moderation.domain.chunks import ROW_COLUMNS, Row
+from moderation.domain.restoring import lay_over, newest_whole_rows, sort_out
+
+ids = st.sets(st.integers(1, 30))
+
+
+def row(message_id: int, author: int | None, content: str | None) -> Row:
+    return (message_id, author, None, content, *[None] * (len(ROW_COLUMNS) - 4))
+
+
+@given(ids, ids, ids, ids)
+def test_every_asked_id_has_exactly_one_outcome(
+    asked: set[int], withdrawn: set[int], standing: set[int], live: set[int]
+) -> None:
+    outcome = sort_out(asked, withdrawn=withdrawn, standing_elsewhere=standing, live=live)
+    parts = [outcome.wanted, outcome.withdrawn, outcome.still_purged, outcome.already_live]
+    assert set().union(*parts) == asked
+    assert sum(map(len, parts)) == len(asked)
+    assert not outcome.wanted & (withdrawn | standing | live)
+
+
+copies = st.lists(
+    st.lists(st.tuples(st.integers(1, 8), st.none() | st.just(5), st.none() | st.text(max_size=3)), max_size=6),
+    max_size=4,
+)
+
+
+@given(copies, st.sets(st.integers(1, 8)))
+def test_each_id_comes_once_from_its_newest_whole_copy(
+    attempts: list[list[tuple[int, int | None, str | None]]], wanted: set[int]
+) -> None:
+    kept = [[[row(*copy) for copy in {copy[0]: copy for copy in attempt}.values()]] for attempt in attempts]
+    came = [one for rows in newest_whole_rows(kept, wanted=wanted.__contains__) for one in rows]
+    by_hand: dict[int, Row] = {}
+    for message_id in wanted:
+        newer: list[Row] = []
+        for attempt in kept:
+            for one in attempt[0]:
+                if one[0] == message_id and message_id not in by_hand:
+                    newer.append(one)
+                    if one[1] is not None:
+                        contents = [copy[3] for copy in newer if copy[3] is not None]
+                        by_hand[message_id] = row(message_id, 5, contents[0] if contents else None)
+    assert sorted(came) == sorted(by_hand.values())
+
+
+def test_a_late_edit_is_laid_over_the_whole_row_and_keeps_its_write_time() -> None:
+    edit, whole = row(1, None, "edited"), (*row(1, 5, "first"), 777)
+    assert lay_over(edit, whole) == (*row(1, 5, "edited"), 777)

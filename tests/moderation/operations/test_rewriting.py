@@ -1,0 +1,168 @@
+"""Survivors that stand too close to what goes are written again, and people's acts meanwhile win."""
+
+import uuid
+from collections import deque
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.messages import Message
+from chatstore.models import Channel
+from chatstore.operations.clock import wall_clock_us
+from chatstore.store import messages, scans
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState, StepKind
+from moderation.models import Purge, Step
+from moderation.operations.claims import claim_step
+from moderation.operations.running import run_purge
+from moderation.operations.settling import settle_purge
+from moderation.operations.steps import finish_step, quarantine_step, stamp_step
+from moderation.operations.sums import sum_of
+from moderation.store.pace import Pace
+from tests.moderation.rooms import (
+    WILMA,
+    by_victor,
+    confirm,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    recent_ids,
+    write,
+)
+
+COUNT = 1_400
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return make_channel()
+
+
+def tombstones_in(channel: Channel, bucket: int) -> int:
+    pages = scans.read_all_ids(channel.id, bucket)
+    deque(pages, maxlen=0)
+    return pages.count_tombstones()
+
+
+def fill(channel: Channel) -> tuple[list[int], list[int]]:
+    """Victor's and Wilma's ids, every second one the other's."""
+    ids = old_ids(COUNT)
+    write(channel, ids[::2])
+    write(channel, ids[1::2], author=WILMA)
+    return ids[::2], ids[1::2]
+
+
+def run_with(purge: Purge, meanwhile: Callable[[], None]) -> Step:
+    """The purge's only step, with something happening between its read and its writes."""
+    step = claim_step(purge.id, token=uuid.uuid4())
+    assert step is not None
+    kept = quarantine_step(step)
+    stamp_step(step, kept)
+    meanwhile()
+    finish_step(step, pace=Pace(10_000))
+    settle_purge(purge.id)
+    return step
+
+
+def test_every_second_message_stays_and_the_bucket_is_in_budget(mona: User, channel: Channel) -> None:
+    _, stays = fill(channel)
+    purge = purge_now(mona, by_victor(channel))
+    step = purge.steps.get()
+    assert (purge.state, step.how, sum_of(purge).deleted) == (PurgeState.DONE, "rewrite", 700)
+    assert ids_of(channel, step.bucket) == stays
+    assert tombstones_in(channel, step.bucket) <= 500
+
+
+def test_an_edit_of_a_survivor_wins_over_its_rewriting(mona: User, channel: Channel) -> None:
+    _, stays = fill(channel)
+    purge = confirm(mona, preview(mona, by_victor(channel)))
+
+    def edit() -> None:
+        messages.update_columns(channel.id, stays[9], {"content": "better"}, stamp_us=wall_clock_us())
+
+    step = run_with(purge, edit)
+    found = messages.read_message(channel.id, stays[9])
+    assert found is not None
+    assert (found.content, found.author_id) == ("better", WILMA)
+    assert ids_of(channel, step.bucket) == stays
+
+
+def test_a_survivor_that_its_author_withdraws_stays_withdrawn(mona: User, channel: Channel) -> None:
+    _, stays = fill(channel)
+    purge = confirm(mona, preview(mona, by_victor(channel)))
+    step = run_with(purge, lambda: messages.delete_row(channel.id, stays[5], stamp_us=wall_clock_us()))
+    assert ids_of(channel, step.bucket) == stays[:5] + stays[6:]
+
+
+def test_a_late_post_inside_a_rewritten_span_stays(mona: User, channel: Channel) -> None:
+    goes, stays = fill(channel)
+    purge = confirm(mona, preview(mona, by_victor(channel)))
+    late = goes[100] + 1
+
+    def post() -> None:
+        message = Message(channel_id=channel.id, message_id=late, author_id=WILMA, content="late")
+        messages.insert_message(message, stamp_us=wall_clock_us())
+
+    step = run_with(purge, post)
+    assert ids_of(channel, step.bucket) == sorted([*stays, late])
+
+
+def test_a_second_purge_removes_what_the_first_one_wrote_again(mona: User, channel: Channel) -> None:
+    _, stays = fill(channel)
+    purge_now(mona, by_victor(channel))
+    second = purge_now(mona, Selection(channel_id=channel.id, author_ids=(WILMA,)))
+    assert sum_of(second).deleted == len(stays)
+    assert ids_of(channel, bucket_of(stays[0])) == []
+
+
+def test_rewritten_survivors_keep_every_column(mona: User, channel: Channel) -> None:
+    goes, _ = fill(channel)
+    whole = Message(
+        channel_id=channel.id,
+        message_id=goes[50] + 1,
+        author_id=WILMA,
+        content="look <b>",
+        pinned=True,
+        reactions={"👍": 3},
+        mentions=[7, 8],
+        attachments=['{"filename": "a.png"}'],
+        reference=(channel.id, None),
+    )
+    messages.insert_message(whole, stamp_us=messages.posted_stamp(whole))
+    purge_now(mona, by_victor(channel))
+    assert messages.read_message(channel.id, whole.message_id) == whole
+
+
+def test_a_raid_goes_by_row_at_once_and_a_rewrite_mends_the_bucket_later(mona: User, channel: Channel) -> None:
+    ids = recent_ids(1_500)
+    write(channel, ids[::3], author=WILMA)
+    write(channel, sorted(set(ids) - set(ids[::3])))
+    purge = purge_now(mona, by_victor(channel))
+    assert (purge.state, sum_of(purge).deleted) == (PurgeState.DONE, 1_000)
+    bucket = bucket_of(ids[0])
+    rewrite = Step.objects.get(channel_id=channel.id, kind=StepKind.REWRITE)
+    assert rewrite.due_at is not None
+    assert tombstones_in(channel, bucket) >= 1_000
+    # As if seventy minutes had passed.
+    Step.objects.filter(purge_id=rewrite.purge_id).update(due_at=None)
+    mended = run_purge(rewrite.purge_id)
+    assert mended.state == PurgeState.DONE
+    assert ids_of(channel, bucket) == ids[::3]
+    assert tombstones_in(channel, bucket) <= 500
+
+
+def test_a_sealed_bucket_ruined_by_others_is_healed_by_a_purge(mona: User, channel: Channel) -> None:
+    goes, stays = fill(channel)
+    ruined = [*goes[:350], *stays[:350]]
+    for message_id in ruined:
+        messages.delete_row(channel.id, message_id, stamp_us=wall_clock_us() - 60_000_000)
+    bucket = bucket_of(goes[0])
+    assert tombstones_in(channel, bucket) >= 700
+    purge = purge_now(mona, by_victor(channel))
+    assert sum_of(purge).deleted == 350
+    assert ids_of(channel, bucket) == stays[350:]
+    assert tombstones_in(channel, bucket) <= 500

@@ -1,0 +1,145 @@
+"""A purge can be paused, resumed, cancelled and finished, and what failed can be tried again."""
+
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.errors import BadInput
+from chatstore.domain.messages import Message
+from chatstore.models import Channel
+from chatstore.operations.channel_lock import holder_of
+from chatstore.operations.clock import wall_clock_us
+from chatstore.store import messages
+from moderation.domain.packing import pack_ids
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import Purge, Step
+from moderation.operations.claims import LostStep, claim_step
+from moderation.operations.queue import due_purges
+from moderation.operations.running import run_purge
+from moderation.operations.steering import cancel_purge, finish_purge, pause_purge, resume_purge, retry_purge
+from moderation.operations.steps import finish_step, quarantine_step, stamp_step
+from moderation.operations.sums import sum_of
+from moderation.store.pace import Pace
+from moderation.store.quarantine import kept_attempts
+from tests.moderation.rooms import VICTOR, confirm, everything, ids_of, make_channel, old_ids, preview, write
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return make_channel()
+
+
+def confirmed(mona: User, channel: Channel, ids: list[int]) -> Purge:
+    write(channel, ids)
+    return confirm(mona, preview(mona, everything(channel)))
+
+
+def test_a_paused_purge_rests_gives_its_channel_back_and_goes_on_when_resumed(mona: User, channel: Channel) -> None:
+    ids = old_ids(150)
+    purge = confirmed(mona, channel, ids)
+    pause_purge(purge.id, moderator=mona)
+    assert run_purge(purge.id).state == PurgeState.PAUSED
+    assert holder_of(channel.id) is None
+    assert ids_of(channel, bucket_of(ids[0])) == ids
+    assert purge.id not in due_purges()
+    resume_purge(purge.id, moderator=mona)
+    assert purge.id in due_purges()
+    assert run_purge(purge.id).state == PurgeState.DONE
+
+
+def test_pausing_stops_a_step_before_its_stamp(mona: User, channel: Channel) -> None:
+    ids = old_ids(150)
+    purge = confirmed(mona, channel, ids)
+    step = claim_step(purge.id, token=uuid.uuid4())
+    assert step is not None
+    kept = quarantine_step(step)
+    pause_purge(purge.id, moderator=mona)
+    with pytest.raises(LostStep):
+        stamp_step(step, kept)
+    assert ids_of(channel, bucket_of(ids[0])) == ids
+
+
+def test_a_stamped_step_of_a_paused_purge_goes_to_its_end(mona: User, channel: Channel) -> None:
+    ids = old_ids(150)
+    purge = confirmed(mona, channel, ids)
+    step = claim_step(purge.id, token=uuid.uuid4())
+    assert step is not None
+    stamp_step(step, quarantine_step(step))
+    pause_purge(purge.id, moderator=mona)
+    finish_step(step, pace=Pace(10_000))
+    assert ids_of(channel, bucket_of(ids[0])) == []
+    assert (run_purge(purge.id).state, sum_of(purge).deleted) == (PurgeState.PAUSED, 150)
+
+
+def test_a_cancelled_purge_can_be_finished(mona: User, channel: Channel) -> None:
+    ids = old_ids(150)
+    purge = confirmed(mona, channel, ids)
+    cancel_purge(purge.id, moderator=mona)
+    assert run_purge(purge.id).state == PurgeState.CANCELLED
+    finish_purge(purge.id, moderator=mona)
+    purge = run_purge(purge.id)
+    assert (purge.state, sum_of(purge).deleted) == (PurgeState.DONE, 150)
+
+
+def test_what_failed_is_tried_again_in_a_step_of_its_own(mona: User, channel: Channel) -> None:
+    ids = old_ids(150)
+    purge = confirmed(mona, channel, ids[:140])
+    run_purge(purge.id)
+    # As if ten had come back three times while it ran.
+    back = [Message(channel_id=channel.id, message_id=message_id, author_id=VICTOR) for message_id in ids[140:]]
+    messages.insert_messages(back, stamp_us=wall_clock_us())
+    Step.objects.filter(purge=purge).update(ids=pack_ids(ids), count=150, failed=10, failed_ids=pack_ids(ids[140:]))
+    Purge.objects.filter(id=purge.id).update(state=PurgeState.DONE_WITH_FAILURES, manifest=150)
+    retry_purge(purge.id, moderator=mona)
+    purge = run_purge(purge.id)
+    total = sum_of(purge)
+    assert (purge.state, total.deleted, total.failed, total.left) == (PurgeState.DONE, 150, 0, 0)
+    assert ids_of(channel, bucket_of(ids[0])) == []
+
+
+def test_a_step_that_was_refused_as_a_whole_is_tried_again(mona: User, channel: Channel) -> None:
+    purge = confirmed(mona, channel, old_ids(150))
+    Step.objects.filter(purge=purge).update(state=StepState.FAILED, failed=150, error="an unknown column")
+    assert run_purge(purge.id).state == PurgeState.DONE_WITH_FAILURES
+    retry_purge(purge.id, moderator=mona)
+    assert run_purge(purge.id).state == PurgeState.DONE
+
+
+def test_what_makes_no_sense_is_refused(mona: User, channel: Channel) -> None:
+    purge = confirmed(mona, channel, old_ids(150))
+    run_purge(purge.id)
+    for act, word in (
+        (pause_purge, "paused"),
+        (resume_purge, "resumed"),
+        (finish_purge, "finished"),
+        (retry_purge, "tried again"),
+        (cancel_purge, "cancelled"),
+    ):
+        with pytest.raises(BadInput, match=f"cannot be {word}"):
+            act(purge.id, moderator=mona)
+
+
+def test_a_pause_is_in_effect_within_two_seconds_of_a_large_bucket(mona: User, channel: Channel) -> None:
+    purge = confirmed(mona, channel, old_ids(60_000))
+    step = claim_step(purge.id, token=uuid.uuid4())
+    assert step is not None
+    bucket = step.bucket
+
+    def pause_in_the_middle() -> float:
+        while not kept_attempts(purge.id, channel.id, bucket):
+            time.sleep(0.01)
+        pause_purge(purge.id, moderator=mona)
+        connection.close()
+        return time.monotonic()
+
+    with ThreadPoolExecutor(1) as pool:
+        paused = pool.submit(pause_in_the_middle)
+        with pytest.raises(LostStep):
+            quarantine_step(step)
+        assert time.monotonic() - paused.result() < 2
+    assert Step.objects.get(purge=purge).state == StepState.QUARANTINING

@@ -1,0 +1,195 @@
+"""What a purge removed comes back with one click: the same ids, every column equal, and nothing else."""
+
+import datetime as dt
+
+import pytest
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.errors import BadInput, Forbidden
+from chatstore.domain.messages import Message
+from chatstore.models import Channel
+from chatstore.operations.clock import wall_clock_us
+from chatstore.operations.messages import withdraw_message
+from chatstore.store import messages, reader
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.models import Purge, Step
+from moderation.operations.running import run_purge
+from moderation.operations.standing import standing_ids
+from moderation.operations.steering import cancel_purge
+from moderation.operations.sums import sum_of
+from moderation.operations.undos import UndoPart, UndoSum, ask_undo, sum_of_undo
+from tests.moderation.rooms import (
+    VICTOR,
+    WILMA,
+    by_victor,
+    confirm,
+    everything,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    recent_ids,
+    write,
+)
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return make_channel()
+
+
+def take_back(moderator: User, purge: Purge, part: UndoPart | None = None) -> tuple[Purge, UndoSum]:
+    undo = ask_undo(purge.id, moderator=moderator, part=part or UndoPart())
+    ended = run_purge(purge.id)
+    return ended, sum_of_undo(undo)
+
+
+def counts(total: UndoSum) -> dict[str, int]:
+    return {name: count for name, count in total.as_json().items() if count}
+
+
+def test_a_dropped_bucket_comes_back_with_every_column_equal(mona: User, channel: Channel) -> None:
+    ids = old_ids(300)
+    write(channel, ids[1:])
+    whole = Message(
+        channel_id=channel.id,
+        message_id=ids[0],
+        author_id=WILMA,
+        content="look \x07 <b>",
+        type=19,
+        edited_at=dt.datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=dt.UTC),
+        flags=4,
+        pinned=True,
+        webhook_id=9,
+        author_name="Hook",
+        attachments=('{"filename": "a.png"}',),
+        embeds=('{"title": "x"}', "{}"),
+        stickers=("{}",),
+        reactions={"👍": 3, "x:5": 1},
+        mentions=(7, 8),
+        reference=(channel.id, ids[1]),
+    )
+    messages.insert_message(whole, stamp_us=messages.posted_stamp(whole))
+    before = reader.read_page(channel.id, limit=500).messages
+    purge = purge_now(mona, everything(channel))
+    assert reader.read_page(channel.id).messages == []
+    purge, total = take_back(mona, purge)
+    assert (purge.state, counts(total)) == (PurgeState.UNDONE, {"asked": 300, "restored": 300})
+    assert reader.read_page(channel.id, limit=500).messages == before
+    assert standing_ids(channel.id, bucket_of(ids[0])) == set()
+
+
+def test_rows_and_ranges_come_back_too(mona: User, channel: Channel) -> None:
+    old, recent = old_ids(400), recent_ids(200)
+    write(channel, old[:200] + recent)
+    write(channel, old[200:], author=WILMA)
+    purge = purge_now(mona, by_victor(channel))
+    assert sum_of(purge).deleted == 400
+    purge, total = take_back(mona, purge)
+    assert counts(total) == {"asked": 400, "restored": 400}
+    assert ids_of(channel, bucket_of(old[0]), bucket_of(recent[0])) == old + recent
+
+
+def test_an_edit_made_while_it_was_purged_is_laid_over_what_comes_back(mona: User, channel: Channel) -> None:
+    ids = old_ids(200)
+    write(channel, ids)
+    messages.update_columns(channel.id, ids[4], {"content": "newest words"}, stamp_us=wall_clock_us())
+    purge = purge_now(mona, everything(channel))
+    take_back(mona, purge)
+    found = messages.read_message(channel.id, ids[4])
+    assert found is not None
+    assert (found.content, found.author_id) == ("newest words", VICTOR)
+
+
+def test_what_people_withdrew_themselves_is_left_out_and_counted(mona: User, channel: Channel) -> None:
+    ids = old_ids(150)
+    write(channel, ids)
+    draft = confirm(mona, preview(mona, everything(channel)))
+    withdraw_message(channel.id, ids[10], actor=VICTOR)
+    purge = run_purge(draft.id)
+    purge, total = take_back(mona, purge)
+    assert counts(total) == {"asked": 150, "restored": 149, "withdrawn": 1}
+    assert ids_of(channel, bucket_of(ids[0])) == ids[:10] + ids[11:]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_an_overlap_comes_back_with_the_second_undo(mona: User, channel: Channel, order: tuple[int, int]) -> None:
+    ids = old_ids(300)
+    write(channel, ids)
+    drafts = [
+        preview(mona, Selection(channel_id=channel.id, before_id=ids[200])),
+        preview(mona, Selection(channel_id=channel.id, after_id=ids[100])),
+    ]
+    purges = [run_purge(confirm(mona, draft).id) for draft in drafts]
+    _, first = take_back(mona, purges[order[0]])
+    assert first.still_purged == 100
+    purge, second = take_back(mona, purges[order[1]])
+    assert (second.asked, second.restored, purge.state) == (200, 200, PurgeState.UNDONE)
+    assert ids_of(channel, bucket_of(ids[0])) == ids
+
+
+def test_one_author_alone_can_be_brought_back(mona: User, channel: Channel) -> None:
+    ids = old_ids(200)
+    write(channel, ids[:150])
+    write(channel, ids[150:], author=WILMA)
+    purge = purge_now(mona, everything(channel))
+    purge, total = take_back(mona, purge, UndoPart(author_ids=(WILMA,)))
+    assert (purge.state, counts(total)) == (PurgeState.PARTLY_UNDONE, {"asked": 50, "restored": 50})
+    assert ids_of(channel, bucket_of(ids[0])) == ids[150:]
+    purge, total = take_back(mona, purge)
+    assert (purge.state, counts(total)) == (PurgeState.UNDONE, {"asked": 150, "restored": 150})
+
+
+def test_ticked_messages_alone_can_be_brought_back(mona: User, channel: Channel) -> None:
+    ids = old_ids(200)
+    write(channel, ids)
+    purge = purge_now(mona, everything(channel))
+    take_back(mona, purge, UndoPart(message_ids=(ids[3], ids[5])))
+    assert ids_of(channel, bucket_of(ids[0])) == [ids[3], ids[5]]
+
+
+def test_an_undone_purge_can_be_purged_again_and_undone_again(mona: User, channel: Channel) -> None:
+    ids = old_ids(150)
+    write(channel, ids)
+    take_back(mona, purge_now(mona, everything(channel)))
+    again = purge_now(mona, everything(channel))
+    assert (sum_of(again).deleted, ids_of(channel, bucket_of(ids[0]))) == (150, [])
+    _, total = take_back(mona, again)
+    assert counts(total) == {"asked": 150, "restored": 150}
+    assert ids_of(channel, bucket_of(ids[0])) == ids
+
+
+def test_a_half_cancelled_purge_is_taken_back_as_far_as_it_came(mona: User, channel: Channel) -> None:
+    early, late = old_ids(150, buckets_ago=5), old_ids(150, buckets_ago=2)
+    write(channel, early + late)
+    purge = confirm(mona, preview(mona, everything(channel)))
+    Step.objects.filter(purge=purge, ordinal=2).update(due_at=dt.datetime(2999, 1, 1, tzinfo=dt.UTC))
+    run_purge(purge.id)
+    cancel_purge(purge.id, moderator=mona)
+    purge = run_purge(purge.id)
+    assert (purge.state, sum_of(purge).deleted) == (PurgeState.CANCELLED, 150)
+    purge, total = take_back(mona, purge)
+    assert (purge.state, counts(total)) == (PurgeState.UNDONE, {"asked": 150, "restored": 150})
+    assert ids_of(channel, bucket_of(early[0]), bucket_of(late[0])) == early + late
+
+
+def test_after_thirty_days_it_is_refused(mona: User, channel: Channel) -> None:
+    write(channel, old_ids(120))
+    purge = purge_now(mona, everything(channel))
+    long_ago = dt.datetime.now(dt.UTC) - dt.timedelta(days=31)
+    Step.objects.filter(purge=purge).update(quarantined_at=long_ago)
+    with pytest.raises(BadInput, match="30 days"):
+        ask_undo(purge.id, moderator=mona, part=UndoPart())
+
+
+def test_only_a_moderator_may_take_back_and_only_what_has_ended(mona: User, otto: User, channel: Channel) -> None:
+    write(channel, old_ids(120))
+    purge = confirm(mona, preview(mona, everything(channel)))
+    with pytest.raises(BadInput, match="cannot be taken back"):
+        ask_undo(purge.id, moderator=mona, part=UndoPart())
+    run_purge(purge.id)
+    with pytest.raises(Forbidden):
+        ask_undo(purge.id, moderator=otto, part=UndoPart())
