@@ -20,5 +20,6 @@ urlpatterns: list[URLPattern] = [
     path("purges/<snowflake:purge_id>/", purges.purge, name="purge"),
     path("purges/<snowflake:purge_id>/live/", purges.purge_live, name="purge_live"),
     path("purges/<snowflake:purge_id>/confirm/", purges.purge_confirm, name="purge_confirm"),
-    path("purges/<snowflake:purge_id>/cancel/", purges.purge_cancel, name="purge_cancel"),
+    path("purges/<snowflake:purge_id>/undo/", purges.purge_undo, name="purge_undo"),
+    path("purges/<snowflake:purge_id>/<slug:act>/", purges.purge_steer, name="purge_steer"),
 ]

@@ -42,6 +42,10 @@ _CHIPS = {
     PurgeState.QUEUED: ("busy", "queued"),
     PurgeState.RUNNING: ("busy", "removing"),
     PurgeState.WAITING: ("needs", "waiting"),
+    PurgeState.PAUSED: ("needs", "paused"),
+    PurgeState.UNDOING: ("busy", "bringing back"),
+    PurgeState.UNDONE: ("", "brought back"),
+    PurgeState.PARTLY_UNDONE: ("", "partly brought back"),
     PurgeState.CANCELLING: ("busy", "stopping"),
     PurgeState.CANCELLED: ("", "stopped"),
     PurgeState.DONE: ("done", "done"),
@@ -98,6 +102,21 @@ def state_chip(purge: Purge) -> SafeString:
     return format_html('<span class="chip {}">{}</span>', *_CHIPS[PurgeState(purge.state)])
 
 
+_ACT_WORDS = {
+    "pause": "Pause",
+    "resume": "Go on",
+    "cancel": "Stop removing",
+    "finish": "Remove what is left",
+    "retry": "Try the failed ones again",
+}
+
+
+@register.simple_tag
+def say_act(act: str) -> str:
+    """What a button that steers a purge says."""
+    return _ACT_WORDS[act]
+
+
 @register.filter
 def day(value: dt.date | dt.datetime) -> str:
     """A day as people say it: "Monday, 11 March 2024"."""
@@ -128,7 +147,10 @@ def ago(moment: dt.datetime | None) -> SafeString:
     if moment is None:
         return format_html("{}", "never")
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact(moment), say_ago(moment, timezone.now())
+        '<time datetime="{}" title="{}">{}</time>',
+        moment.isoformat(),
+        exact(moment),
+        say_ago(moment, timezone.now()),
     )
 
 

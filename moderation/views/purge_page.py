@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -29,7 +29,9 @@ from moderation.operations.purge_view import (
     seconds_of,
     sentence_of,
 )
+from moderation.operations.steering import acts_on
 from moderation.operations.strips import map_purge
+from moderation.operations.undos import UndoSum, can_be_undone, sum_of_undo, undo_until
 from moderation.views.rows import rows_of
 
 CHANGING = frozenset(
@@ -40,11 +42,11 @@ CHANGING = frozenset(
         PurgeState.RUNNING,
         PurgeState.WAITING,
         PurgeState.CANCELLING,
+        PurgeState.UNDOING,
     }
 )
 """States in which the page asks again each second."""
 
-CANCELLABLE = frozenset({PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING})
 AUTHORS_SHOWN = 12
 SAMPLES = 15
 
@@ -65,7 +67,6 @@ class BucketRow:
     last_day: date
     matched: int
     survivors: int
-    refused: int
     how: str
     tombstones: int
 
@@ -96,15 +97,32 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
         "progress": progress_of(purge) if purge.confirmed_at else None,
         "seconds": seconds_of(purge) if purge.finished_at else None,
         "strip": map_purge(purge, selection.channel_id) if channel else None,
-        "may_cancel": state in CANCELLABLE and user.has_perm("moderation.add_purge"),
+        "acts": acts_on(purge) if user.has_perm("moderation.add_purge") else (),
+        "undo": describe_undo(purge, may_ask=user.has_perm("moderation.add_purge")),
         "digest": bytes(purge.digest).hex() if purge.digest else "",
     }
+
+
+@dataclass(frozen=True, slots=True)
+class UndoView:
+    """What the page says of taking a purge back. until: how long it is offered, or None."""
+
+    may_ask: bool
+    until: datetime | None
+    sums: Sequence[tuple[str, UndoSum]]
+
+
+def describe_undo(purge: Purge, *, may_ask: bool) -> UndoView:
+    """The offer to take it back, and what earlier ones did."""
+    undos = purge.undos.select_related("moderator").order_by("pk")
+    sums = [(undo.moderator.get_full_name() or undo.moderator.get_username(), sum_of_undo(undo)) for undo in undos]
+    offered = can_be_undone(purge)
+    return UndoView(may_ask and offered, undo_until(purge) if offered else None, sums)
 
 
 def describe_preview(purge: Purge) -> dict[str, Any]:
     """Exactly what goes: counts, authors, the plan in words and by bucket, samples."""
     preview = preview_of(purge)
-    refused = [_row_of(bucket) for bucket in preview.refused]
     context: dict[str, Any] = {
         "preview": preview,
         "place": preview.oldest,
@@ -113,10 +131,7 @@ def describe_preview(purge: Purge) -> dict[str, Any]:
         "other_authors": max(len(preview.per_author) - AUTHORS_SHOWN, 0),
         "survivors": sum(bucket.survivors for bucket in preview.per_bucket),
         "bucket_rows": [_row_of(bucket) for bucket in preview.per_bucket],
-        "refused_rows": refused,
-        "refused_count": sum(row.refused for row in refused),
         "keep_days": settings.QUARANTINE_DAYS,
-        "budget": settings.PURGE_TOMBSTONE_BUDGET,
     }
     return context | (_sample(purge) if purge.state == PurgeState.READY else {})
 
@@ -140,6 +155,10 @@ def _say_heading(purge: Purge) -> str:
         PurgeState.CANCELLED: f"Stopped removing {count}",
         PurgeState.DONE: f"Removed {count}",
         PurgeState.DONE_WITH_FAILURES: f"Removed most of {count}",
+        PurgeState.PAUSED: f"Paused removing {count}",
+        PurgeState.UNDOING: f"Bringing back {count}",
+        PurgeState.UNDONE: f"Brought back {count}",
+        PurgeState.PARTLY_UNDONE: f"Brought back a part of {count}",
     }.get(PurgeState(purge.state), f"Removing {count}")
 
 
@@ -156,7 +175,6 @@ def _row_of(bucket: BucketPreview) -> BucketRow:
         last_day=end.date() - timedelta(days=1),
         matched=bucket.matched,
         survivors=bucket.survivors,
-        refused=bucket.refused,
         how="; ".join(map(_say_part, bucket.plan.parts)),
         tombstones=bucket.plan.tombstones,
     )
@@ -171,4 +189,4 @@ def _say_part(part: PlannedPart) -> str:
         return f"{part.count:,} one by one, at once"
     if part.way is Way.LATER:
         return f"{part.count:,} when their hour is over"
-    return f"{part.count:,} refused, {part.tombstones:,} tombstones would be too many"
+    return f"{part.statements:,} span{'' if part.statements == 1 else 's'}, {part.rewritten:,} that stay written again"

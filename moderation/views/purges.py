@@ -9,12 +9,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from chatstore.domain.errors import BadInput
+from chatstore.domain.errors import BadInput, NotFound
 from moderation.forms import ConfirmForm, read_cursor
 from moderation.models import Purge
 from moderation.operations.access import purge_for
 from moderation.operations.purge_list import STATE_FILTERS, list_purges
-from moderation.operations.purges import cancel_purge, confirm_purge
+from moderation.operations.purges import confirm_purge
+from moderation.operations.steering import STEER
+from moderation.operations.undos import UndoPart, ask_undo
 from moderation.tasks import run_purge
 from moderation.views.purge_page import describe_live, describe_page
 from moderation.views.session import actor_of
@@ -28,7 +30,13 @@ def purges(request: HttpRequest) -> HttpResponse:
     channel_id = read_cursor(request.GET, "channel")
     before = read_cursor(request.GET, "before")
     listed = list_purges(request.user, state=state, moderator=moderator, channel_id=channel_id, before=before)
-    context = {"page": listed, "filters": STATE_FILTERS, "state": state, "by": moderator, "in_channel": channel_id}
+    context = {
+        "page": listed,
+        "filters": STATE_FILTERS,
+        "state": state,
+        "by": moderator,
+        "in_channel": channel_id,
+    }
     return render(request, "purges.html", context)
 
 
@@ -78,10 +86,23 @@ def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
 
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
-def purge_cancel(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """Stops it: what was not deleted yet stays."""
+def purge_steer(request: HttpRequest, purge_id: int, act: str) -> HttpResponse:
+    """Pause, resume, cancel, finish, retry."""
+    if act not in STEER:
+        raise NotFound(f"There is no act {act!r}.")
     shown = purge_for(request.user, purge_id)
-    cancel_purge(shown.pk, moderator=actor_of(request))
+    STEER[act](shown.pk, moderator=actor_of(request))
+    run_purge.delay_on_commit(shown.pk)
+    return redirect("purge", shown.pk)
+
+
+@require_POST
+@permission_required("moderation.add_purge", raise_exception=True)
+def purge_undo(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """Brings back all of it, or one author's."""
+    shown = purge_for(request.user, purge_id)
+    author = read_cursor(request.POST, "author")
+    ask_undo(shown.pk, moderator=actor_of(request), part=UndoPart(author_ids=() if author is None else (author,)))
     run_purge.delay_on_commit(shown.pk)
     return redirect("purge", shown.pk)
 

@@ -99,7 +99,13 @@ purges/ GET purges/ 302 403 200 200 200
 purges/<snowflake:purge_id>/ GET purges/{purge}/ 302 403 200 200 200
 purges/<snowflake:purge_id>/live/ GET purges/{purge}/live/ 302 403 200 200 200
 purges/<snowflake:purge_id>/confirm/ POST purges/{purge}/confirm/ 302 403 400 403 400
-purges/<snowflake:purge_id>/cancel/ POST purges/{purge}/cancel/ 302 403 400 403 400
+purges/<snowflake:purge_id>/undo/ POST purges/{purge}/undo/ 302 403 400 403 400
+purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/pause/ 302 403 400 403 400
+purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/resume/ 302 403 400 403 400
+purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/cancel/ 302 403 400 403 400
+purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/finish/ 302 403 400 403 400
+purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/retry/ 302 403 400 403 400
+purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/nothing/ 302 403 404 403 404
 """  # noqa: E501  a line is an address
 
 

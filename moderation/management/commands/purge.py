@@ -8,7 +8,6 @@ import json
 import sys
 from typing import Any, NoReturn
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandParser
@@ -37,13 +36,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Dates are UTC unless a zone is given; after is inclusive, before exclusive."""
         parser.add_argument("--channel", required=True, metavar="ID")
-        parser.add_argument(
-            "--author", action="append", default=[], metavar="ID", help="may be given several times"
-        )
+        parser.add_argument("--author", action="append", default=[], metavar="ID", help="may be given several times")
         parser.add_argument("--after", metavar="DATE", help="inclusive; ISO 8601, UTC unless a zone is given")
-        parser.add_argument(
-            "--before", metavar="DATE", help="exclusive; ISO 8601, UTC unless a zone is given"
-        )
+        parser.add_argument("--before", metavar="DATE", help="exclusive; ISO 8601, UTC unless a zone is given")
         parser.add_argument("--everything", action="store_true", help="the whole channel")
         parser.add_argument("--reason", required=True, metavar="TEXT")
         parser.add_argument(
@@ -82,13 +77,6 @@ class Command(BaseCommand):
 
     def _show_preview(self, purge: Purge, options: dict[str, Any]) -> None:
         preview = purge_view.preview_of(purge)
-        for bucket in preview.refused:
-            self.stderr.write(
-                f"bucket {bucket.bucket}: {bucket.refused:,} messages are refused: removing them would leave "
-                f"more than {settings.PURGE_TOMBSTONE_BUDGET:,} tombstones there"
-            )
-        if not preview.count:
-            raise BadInput("Nothing of it can be removed within the buckets' budget of tombstones.")
         if not options["json"]:
             self.stdout.write(f"{preview.count:,} messages: {purge_view.sentence_of(purge)}")
             self.stdout.write(f"from {preview.oldest:%Y-%m-%d %H:%M} to {preview.newest:%Y-%m-%d %H:%M} UTC")
@@ -108,11 +96,7 @@ class Command(BaseCommand):
         elif code == NOTHING_MATCHED:
             self.stdout.write("Nothing matched; nothing was removed.")
         else:
-            words = ", ".join(
-                f"{summary[key]:,} {key.replace('_', ' ')}"
-                for key in ("deleted", "already_gone", "held", "failed", "left")
-            )
-            self.stdout.write(f"purge {purge.id} {purge.get_state_display()}: {words}")
+            self.stdout.write(f"purge {purge.id} {purge.get_state_display()}: {purge_view.say_sum(purge)}")
         sys.exit(code)
 
 
@@ -120,9 +104,7 @@ def find_moderator(username: str | None) -> User:
     """The account that acts; without a name the system's own `command-line`, which cannot sign in."""
     users = get_user_model().objects
     if username is None:
-        user, made = users.get_or_create(
-            username="command-line", defaults={"is_superuser": True, "is_active": True}
-        )
+        user, made = users.get_or_create(username="command-line", defaults={"is_superuser": True, "is_active": True})
         if made:
             user.set_unusable_password()
             user.save(update_fields=["password"])
@@ -149,9 +131,7 @@ def _first_id_of(text: str | None, option: str) -> int | None:
     try:
         moment = dt.datetime.fromisoformat(text)
     except ValueError:
-        raise BadInput(
-            f"{option} {text!r} is no date: write it like 2024-05-01 or 2024-05-01T18:30+02:00."
-        ) from None
+        raise BadInput(f"{option} {text!r} is no date: write it like 2024-05-01 or 2024-05-01T18:30+02:00.") from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
     if option == "--after" and moment > dt.datetime.now(dt.UTC):
         raise BadInput(f"{option} {text} lies in the future.")

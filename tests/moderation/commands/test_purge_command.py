@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from pytest_django import Settings
 
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
@@ -63,7 +64,8 @@ def test_after_is_inclusive_and_before_exclusive_in_utc_unless_a_zone_is_given()
     assert ids_of(channel, *buckets_of(ids)) == ids[:10] + ids[20:]
 
 
-def test_messages_that_wait_for_their_hour_are_no_failure() -> None:
+def test_messages_that_wait_for_their_hour_are_no_failure(settings: Settings) -> None:
+    settings.PURGE_LATER_TOMBSTONES = 250
     channel = make_channel()
     write(channel, recent_ids(700))
     code, printed, _ = run(channel, "--everything", "--yes")

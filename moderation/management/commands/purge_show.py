@@ -1,0 +1,42 @@
+"""`manage.py purge_show ID`: what became of a purge."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.snowflakes import parse_snowflake
+from moderation.models import Purge
+from moderation.operations import purge_view
+
+
+class Command(BaseCommand):
+    help = "Show a purge: its sentence, its sum, its state."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("purge", metavar="ID")
+        parser.add_argument("--json", action="store_true", help="in the shape of manage.py purge --json")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        purge = find_purge(options["purge"])
+        summary = purge_view.summary_of(purge)
+        if options["json"]:
+            self.stdout.write(json.dumps(summary))
+            return
+        self.stdout.write(f"purge {purge.id}: {purge_view.sentence_of(purge)}")
+        self.stdout.write(f"{purge.get_state_display()}, by {purge.moderator}: {purge.reason or 'no reason yet'}")
+        if purge.wait_reason:
+            self.stdout.write(f"waiting: {purge.wait_reason}")
+        self.stdout.write(purge_view.say_sum(purge))
+
+
+def find_purge(text: str) -> Purge:
+    """The purge of that id. Exits with 2 when it is none, or unknown."""
+    try:
+        return Purge.objects.get(id=parse_snowflake(text))
+    except (BadInput, Purge.DoesNotExist) as error:
+        words = str(error) if isinstance(error, BadInput) else f"There is no purge {text}."
+        raise CommandError(words, returncode=2) from None

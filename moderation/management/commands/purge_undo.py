@@ -1,0 +1,66 @@
+"""`manage.py purge_undo ID`: brings back what a purge removed, whole or in part."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from chatstore.domain.errors import BadInput, ChatstoreError
+from chatstore.domain.snowflakes import parse_snowflake
+from moderation.domain.states import PurgeState
+from moderation.management.commands.purge import BAD_INPUT, DONE, FAILED, find_moderator
+from moderation.management.commands.purge_show import find_purge
+from moderation.models import Undo
+from moderation.operations.running import run_purge
+from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from moderation.tasks import run_purge as run_purge_task
+
+
+class Command(BaseCommand):
+    help = "Bring back what a purge removed, for 30 days: all of it, or some authors, channels or messages."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("purge", metavar="ID")
+        for part in ("author", "channel", "message"):
+            parser.add_argument(
+                f"--{part}", action="append", default=[], metavar="ID", help="may be given several times"
+            )
+        parser.add_argument("--as", dest="moderator", metavar="USER", help="who does it; default: 'command-line'")
+        parser.add_argument("--detach", action="store_true", help="leave the work to the workers")
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Exits with 0 done, 1 failed or not done yet, 2 bad input."""
+        purge = find_purge(options["purge"])
+        try:
+            undo = ask_undo(purge.id, moderator=find_moderator(options["moderator"]), part=_part_of(options))
+            if options["detach"]:
+                run_purge_task.delay(purge.id)
+            else:
+                purge = run_purge(purge.id)
+        except BadInput as error:
+            raise CommandError(str(error), returncode=BAD_INPUT) from None
+        except ChatstoreError as error:
+            raise CommandError(str(error), returncode=FAILED) from None
+        purge.refresh_from_db()
+        self._tell(undo, state=purge.state, as_json=options["json"])
+        if not options["detach"]:
+            sys.exit(FAILED if purge.state == PurgeState.UNDOING or sum_of_undo(undo).failed else DONE)
+
+    def _tell(self, undo: Undo, *, state: str, as_json: bool) -> None:
+        counts = sum_of_undo(undo).as_json()
+        if as_json:
+            self.stdout.write(json.dumps({"id": str(undo.pk), "purge": str(undo.purge_id), "state": state, **counts}))
+            return
+        words = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())
+        self.stdout.write(f"purge {undo.purge_id} {state.replace('_', ' ')}: {words}")
+
+
+def _part_of(options: dict[str, Any]) -> UndoPart:
+    author, channel, message = (
+        tuple(parse_snowflake(text) for text in options[part]) for part in ("author", "channel", "message")
+    )
+    return UndoPart(author_ids=author, channel_ids=channel, message_ids=message)

@@ -1,0 +1,82 @@
+"""`manage.py purge_undo` and `purge_show`: what they print and with which code they exit."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+
+from tests.moderation.rooms import (
+    VICTOR,
+    WILMA,
+    buckets_of,
+    everything,
+    ids_of,
+    make_channel,
+    old_ids,
+    purge_now,
+    write,
+)
+
+
+def undo(purge_id: int, *options: str) -> tuple[int, dict[str, Any]]:
+    out = io.StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("purge_undo", str(purge_id), "--json", *options, stdout=out)
+    return int(str(ended.value.code)), json.loads(out.getvalue())
+
+
+def test_it_brings_everything_back_and_the_counts_add_up(mona: User) -> None:
+    channel = make_channel()
+    ids = old_ids(150)
+    write(channel, ids)
+    purge = purge_now(mona, everything(channel))
+    code, printed = undo(purge.id)
+    assert (code, printed["state"], printed["asked"], printed["restored"]) == (0, "undone", 150, 150)
+    outcomes = ("restored", "withdrawn", "still_purged", "already_live", "nowhere_kept", "failed")
+    assert sum(printed[name] for name in outcomes) == printed["asked"]
+    assert ids_of(channel, *buckets_of(ids)) == ids
+
+
+def test_one_author_can_be_named(mona: User) -> None:
+    channel = make_channel()
+    ids = old_ids(150)
+    write(channel, ids[:100])
+    write(channel, ids[100:], author=WILMA)
+    purge = purge_now(mona, everything(channel))
+    code, printed = undo(purge.id, "--author", str(VICTOR))
+    assert (code, printed["state"], printed["restored"]) == (0, "partly_undone", 100)
+
+
+def test_an_undone_purge_cannot_be_undone_again(mona: User) -> None:
+    channel = make_channel()
+    write(channel, old_ids(120))
+    purge = purge_now(mona, everything(channel))
+    undo(purge.id)
+    with pytest.raises(CommandError, match="cannot be taken back") as refused:
+        call_command("purge_undo", str(purge.id))
+    assert refused.value.returncode == 2
+
+
+@pytest.mark.parametrize("command", ["purge_undo", "purge_show"])
+@pytest.mark.parametrize("given", ["1", "victor"])
+def test_an_unknown_purge_is_bad_input(command: str, given: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        call_command(command, given)
+    assert refused.value.returncode == 2
+
+
+def test_show_prints_what_the_purge_printed(mona: User) -> None:
+    channel = make_channel()
+    write(channel, old_ids(120))
+    purge = purge_now(mona, everything(channel))
+    out = io.StringIO()
+    call_command("purge_show", str(purge.id), "--json", stdout=out)
+    printed = json.loads(out.getvalue())
+    assert (printed["id"], printed["deleted"], printed["state"]) == (str(purge.id), 120, "done")
+    out = io.StringIO()
+    call_command("purge_show", str(purge.id), stdout=out)
+    assert "the whole channel #room" in out.getvalue()
+    assert "120 deleted" in out.getvalue()
