@@ -31,7 +31,8 @@ from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.claims import ClockTimestamp, brief_transaction, lock_purge
 
 SCAN_LEASE = dt.timedelta(seconds=60)
-"""Renewed with every bucket, and while a large one is read; a scan that says nothing is started again by another."""
+"""Renewed with every bucket, and while a large one is read; a scan that says nothing for so
+long is started again by another worker."""
 
 
 RENEW_SECONDS = 10.0
