@@ -70,7 +70,7 @@ def _steps_between(channel_id: int, low: int, high: int) -> list[Step]:
         state=StepState.COUNTED,
         deleted__gt=0,
     )
-    wanted = steps.select_related("purge__moderator").defer("ids", "gone_ids", "failed_ids", "survivors", "undone_ids")
+    wanted = steps.select_related("purge__moderator").defer("ids", "gone_ids", "failed_ids", "survivors")
     return list(wanted.order_by("-counted_at")[:STEPS_AT_MOST])
 
 
@@ -82,9 +82,10 @@ def _count_in_places(step: Step, fences: Sequence[int]) -> list[tuple[int, int]]
     """
     first, last = bucket_ids(step.bucket)
     place = bisect_right(fences, first) - 1
-    if 0 <= place < len(fences) - 1 and fences[place] <= first and last < fences[place + 1]:
+    is_whole = 0 <= place < len(fences) - 1 and fences[place] <= first and last < fences[place + 1]
+    if is_whole and step.undone_ids is None:
         return [(place, step.deleted)]
-    ids = _removed_ids(step.purge_id, step.ordinal)
+    ids = _removed_ids(step.purge_id, step.ordinal, bytes(step.undone_ids or b""))
     found = []
     for number in range(len(fences) - 1):
         inside = bisect_left(ids, fences[number + 1]) - bisect_right(ids, fences[number])
@@ -94,8 +95,11 @@ def _count_in_places(step: Step, fences: Sequence[int]) -> list[tuple[int, int]]
 
 
 @lru_cache(maxsize=32)
-def _removed_ids(purge_id: int, ordinal: int) -> tuple[int, ...]:
-    """A counted step's removed ids, ascending; they never change any more."""
+def _removed_ids(purge_id: int, ordinal: int, undone: bytes) -> tuple[int, ...]:
+    """A counted step's ids that it removed and nobody brought back, ascending.
+
+    undone: packed ids that came back; all else of a counted step never changes any more.
+    """
     step = Step.objects.only("ids", "gone_ids", "failed_ids").get(purge_id=purge_id, ordinal=ordinal)
-    others = {*unpack_ids(step.gone_ids), *unpack_ids(step.failed_ids)}
+    others = {*unpack_ids(step.gone_ids), *unpack_ids(step.failed_ids), *unpack_ids(undone or None)}
     return tuple(message_id for message_id in unpack_ids(step.ids) if message_id not in others)
