@@ -10,7 +10,9 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from chatstore.domain.buckets import bucket_of
+from django.utils import timezone
+
+from chatstore.domain.buckets import bucket_of, bucket_window
 from chatstore.domain.messages import Message, Page
 from chatstore.models import Channel, ChatUser
 from chatstore.store import authors, cassandra, figures, ledger, reader
@@ -143,6 +145,11 @@ def rank_by_activity(channels: Sequence[Channel]) -> list[tuple[Channel, int | N
         alive = [bucket for bucket, live in rows if live is None or live[2] != 0]
         ranked.append((channel, max(alive, default=None)))
     return sorted(ranked, key=lambda pair: (-(pair[1] if pair[1] is not None else -(10**9)), pair[0].name))
+
+
+def last_day_of(bucket: int) -> dt.date:
+    """The last day of a bucket's window; of the open one today, since nothing lies ahead."""
+    return min(bucket_window(bucket)[1].date() - dt.timedelta(days=1), timezone.now().date())
 
 
 def newest_message(channel_id: int) -> Message | None:

@@ -30,7 +30,7 @@ class Piece:
 
 
 _MARKS = re.compile(
-    r"```(?:[\w+-]{1,20}\n)?(?P<block>.+?)```"
+    r"```(?:[\w+-]{0,20}\n)?(?P<block>.+?)```"
     r"|`(?P<code>[^`\n]+)`"
     r"|\*\*(?P<bold>[^*\n]+)\*\*"
     r"|~~(?P<strike>[^~\n]+)~~"

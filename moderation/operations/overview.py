@@ -6,12 +6,12 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chatstore.domain.buckets import bucket_window
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.timeline import (
     ACTIVE_CHANNELS_AT_MOST,
+    last_day_of,
     name_users,
     newest_message,
     rank_by_activity,
@@ -63,5 +63,5 @@ def channels_by_activity(user: Actor) -> Overview:
 def _describe(
     channel: Channel, bucket: int | None, newest: Message | None, users: dict[int, ChatUser]
 ) -> ActiveChannel:
-    until = None if bucket is None else bucket_window(bucket)[1].date() - dt.timedelta(days=1)
+    until = None if bucket is None else last_day_of(bucket)
     return ActiveChannel(channel, newest, users.get(newest.author_id) if newest else None, until)

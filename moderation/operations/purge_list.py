@@ -32,6 +32,14 @@ class ListedPurge:
     channel_id: int
     sentence: str
 
+    @property
+    def title(self) -> str:
+        """How many of what: "1,204 messages: everything by Victor in #general"."""
+        count = self.purge.manifest
+        if not count or self.purge.selection["messages"]:
+            return self.sentence[:1].upper() + self.sentence[1:]
+        return f"{count:,} message{'' if count == 1 else 's'}: {self.sentence}"
+
 
 @dataclass(frozen=True, slots=True)
 class PurgePage:

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
-from chatstore.domain.buckets import bucket_window
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
-from chatstore.operations.timeline import ACTIVE_CHANNELS_AT_MOST, find_message, recent_places
+from chatstore.operations.timeline import ACTIVE_CHANNELS_AT_MOST, find_message, last_day_of, recent_places
 from moderation.operations.access import Actor, require, visible_channels
 
 HITS_AT_MOST = 20
@@ -104,7 +103,7 @@ def _place_users(user: Actor, people: Sequence[ChatUser]) -> list[FoundUser]:
         FoundUser(
             person,
             [
-                Place(channels[channel_id], bucket_window(bucket)[1].date() - dt.timedelta(days=1))
+                Place(channels[channel_id], last_day_of(bucket))
                 for channel_id, bucket in places[person.pk]
                 if channel_id in channels
             ],

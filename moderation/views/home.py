@@ -19,6 +19,7 @@ def home(request: HttpRequest) -> HttpResponse:
     """Open to every signed-in account: one without rights is told so here, and by whom to ask."""
     user = request.user
     context = {
+        "nav": "home",
         "may_view": user.has_perm("chatstore.view_channel"),
         "running": list_purges(user, state="running", limit=RECENT_PURGES).purges,
         "ready": list_purges(user, state="ready", limit=RECENT_PURGES).purges,

@@ -31,6 +31,7 @@ def purges(request: HttpRequest) -> HttpResponse:
     before = read_cursor(request.GET, "before")
     listed = list_purges(request.user, state=state, moderator=moderator, channel_id=channel_id, before=before)
     context = {
+        "nav": "purges",
         "page": listed,
         "filters": STATE_FILTERS,
         "state": state,

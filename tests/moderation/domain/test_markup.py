@@ -70,6 +70,7 @@ def test_the_marks_that_chats_use() -> None:
         ("code", "code"),
     ]
     assert kinds("```py\nx = 1\n```") == [("block", "x = 1\n")]
+    assert kinds("```\nx = 1```") == [("block", "x = 1")]
     assert kinds("> said\nanswer") == [("quote", "said"), ("text", "answer")]
     assert kinds("~~no~~ <@12> <#3> <:blob:4>") == [
         ("strike", "no"),
