@@ -1,0 +1,229 @@
+"""The import of one channel: its lock, its loads one after the other, its ledger.
+
+While a load is under way the next one is read from its file, decided and sent: the servers
+always have something to do, and of each load no more is held than the next one needs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from django.conf import settings
+
+from chatstore.domain.discord_export import (
+    ExportHeader,
+    ExportRejected,
+    MessageRejected,
+    measure_message,
+    parse_message,
+)
+from chatstore.domain.errors import ChatstoreError, StoreUnavailable
+from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel, renew_hold
+from chatstore.operations.export_files import ExportFile, read_messages
+from chatstore.operations.import_loads import (
+    Decision,
+    DryRun,
+    Load,
+    StartedLoad,
+    decide_load,
+    finish_load,
+    start_load,
+    write_load,
+)
+from chatstore.operations.import_names import NamesSeen, upsert_channel
+from chatstore.operations.import_run import ImportRun
+from chatstore.operations.import_settling import settle_imported
+from chatstore.store import ledger
+
+LOAD_MESSAGES = 5_000
+LOAD_BYTES = 6 * 1024 * 1024
+"""A load ends at the first of both: 50 batches, and a bound for what is held in memory (two
+loads at once: one under way, one being read)."""
+
+TRIES = 9
+LONGEST_PAUSE_SECONDS = 10.0
+"""A load is tried for some 55 s while the store is unavailable: a node restarts in 20."""
+
+log = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
+
+
+class ChannelLost(ChatstoreError):
+    """The lease lapsed while the import stood still, and another job took the channel."""
+
+
+class ChannelImport:
+    """The import of one channel's files, from taking its lock to giving it back."""
+
+    def __init__(self, run: ImportRun, files: Sequence[tuple[ExportFile, ExportHeader]]) -> None:
+        self.whole = run
+        self.files = files
+        self.header = files[-1][1]
+        self.channel_id = self.header.channel_id
+        self.choices = run.choices
+        self.names = NamesSeen()
+        self.dry_run = DryRun()
+        self.known_buckets: set[int] | None = None
+        self.cleared_at: dict[int, float] = {}
+        self.renewed_at = 0.0
+        self.started: StartedLoad | None = None
+
+    def run(self) -> None:
+        """Import the files. Raises `ChannelLost` when the channel is another job's."""
+        if self.choices.dry_run:
+            self._import_files()
+            return
+        self._take_channel()
+        try:
+            upsert_channel(self.header)
+            self._import_files()
+            self._settle()
+        finally:
+            release_channel(self.channel_id, job=self.whole.job)
+
+    def _settle(self) -> None:
+        try:
+            settle_imported(self.channel_id, self.cleared_at, renew=self._renew, job=self.whole.job)
+        except StoreUnavailable as error:
+            # Everything is written; what is not known of a bucket only makes its pages slower.
+            log.warning("channel %d is not counted: %s", self.channel_id, error)
+
+    def _take_channel(self) -> None:
+        """Wait for a lease that may belong to a killed import; no longer than it can last."""
+        until = time.monotonic() + self.choices.lease_seconds + 5
+        while not hold_channel(self.channel_id, job=self.whole.job, lease_seconds=self.choices.lease_seconds):
+            if time.monotonic() > until:
+                holder = holder_of(self.channel_id) or "another job"
+                raise ChannelLost(f"its channel {self.channel_id} is held by {holder}")
+            time.sleep(0.25)
+        self.renewed_at = time.monotonic()
+
+    def _renew(self) -> None:
+        now = time.monotonic()
+        if now - self.renewed_at < self.choices.lease_seconds / 5:
+            return
+        if not renew_hold(self.channel_id, job=self.whole.job, lease_seconds=self.choices.lease_seconds):
+            raise ChannelLost(f"its channel {self.channel_id} was taken over by another job")
+        self.renewed_at = now
+
+    def _import_files(self) -> None:
+        self.known_buckets = find_known_buckets(self.channel_id)
+        load = Load(self.channel_id)
+        size = 0
+        for message_bytes in self._fill(load):
+            size += message_bytes
+            if len(load.messages) >= LOAD_MESSAGES or size >= LOAD_BYTES:
+                self._take(load)
+                load.clear()
+                size = 0
+        self._take(load)
+        self._complete()
+
+    def _fill(self, load: Load) -> Iterator[int]:
+        """Put message by message into the load; gives the bytes of each."""
+        for file, _ in self.files:
+            try:
+                yield from self._fill_from(file, load)
+            except ExportRejected as rejected:
+                self.whole.fail(file, str(rejected))
+
+    def _fill_from(self, file: ExportFile, load: Load) -> Iterator[int]:
+        now_ms = time.time_ns() // 1_000_000
+        summary = self.whole.summary
+        self.names.forget()
+        for raw in read_messages(file, self.whole.add_bytes):
+            summary.messages += 1
+            try:
+                message = parse_message(raw, channel_id=self.channel_id, now_ms=now_ms)
+                size = measure_message(message)
+            except MessageRejected as rejected:
+                self.whole.reject(file, str(rejected))
+                continue
+            self.names.add(raw)
+            load.add(message)
+            yield size
+
+    def _take(self, load: Load) -> None:
+        """Decide a load, send it off, finish the one before; and count what comes of it."""
+        summary = self.whole.summary
+        summary.already_there += load.already_there
+        summary.updated += load.updated
+        if not load.messages:
+            return
+        decision = self._try_again(lambda: self._decide(load))
+        summary.already_there += decision.already_there
+        summary.removed_before += decision.removed_before
+        summary.restored += sum(map(len, decision.restored.values()))
+        summary.written += sum(map(len, decision.new.values()))
+        summary.updated += sum(map(len, decision.changed.values()))
+        if not self.choices.dry_run:
+            self.names.write()
+            started = self._try_again(lambda: start_load(self.channel_id, decision))
+            self._note_known(decision)
+            self._complete()
+            self.started = started
+
+    def _decide(self, load: Load) -> Decision:
+        decision = decide_load(
+            load,
+            known_buckets=self.known_buckets,
+            standing=self.choices.standing,
+            under_way=self.started,
+            restore=self.choices.restore,
+            dry_run=self.choices.dry_run,
+        )
+        return self.dry_run.leave_out_seen(decision) if self.choices.dry_run else decision
+
+    def _complete(self) -> None:
+        """Finish the load that is under way, if one is."""
+        if self.started is None:
+            return
+        started, self.started = self.started, None
+        decision = started.decision
+        try:
+            taken_back = finish_load(self.channel_id, started)
+        except StoreUnavailable:
+            taken_back = self._try_again(lambda: write_load(self.channel_id, decision))
+        self._note_written(decision.buckets, decision.restored)
+        summary = self.whole.summary
+        summary.removed_before += len(taken_back)
+        changed = {m.message_id for found in decision.changed.values() for m in found}
+        summary.updated -= len(taken_back & changed)
+        summary.written -= len(taken_back - changed)
+
+    def _note_known(self, decision: Decision) -> None:
+        if self.known_buckets is not None:
+            self.known_buckets.update(decision.buckets)
+
+    def _note_written(self, buckets: Sequence[int], restored: dict[int, list[int]]) -> None:
+        now = time.monotonic()
+        if buckets:
+            self.whole.last_clear = now
+        self.cleared_at.update(dict.fromkeys(buckets, now))
+        if self.choices.on_restored is not None:
+            for bucket, ids in restored.items():
+                self.choices.on_restored(self.channel_id, bucket, ids)
+
+    def _try_again(self, act: Callable[[], Answer]) -> Answer:
+        """Do what may be done twice, again while the store is unavailable, holding the channel."""
+        for attempt in itertools.count():
+            if not self.choices.dry_run:
+                self._renew()
+            try:
+                return act()
+            except StoreUnavailable:
+                if attempt + 1 == TRIES:
+                    raise
+                time.sleep(min(2.0**attempt, LONGEST_PAUSE_SECONDS))
+        raise AssertionError
+
+
+def find_known_buckets(channel_id: int) -> set[int] | None:
+    """The buckets with a ledger row; None where no row does not mean never written."""
+    if not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
+        return None
+    return {bucket for bucket, _ in ledger.read_ledger(channel_id)}

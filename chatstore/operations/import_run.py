@@ -1,0 +1,110 @@
+"""One run of an import: how it is to be done, how far it is, what came of it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from chatstore.operations.export_files import ExportFile, FailedFile
+from chatstore.operations.import_loads import Standing
+
+LEASE_SECONDS = 30.0
+"""An import holds its channel by lease, so that a killed one does not hold it for ever."""
+
+TELL_EVERY_SECONDS = 0.2
+REJECTIONS_KEPT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ImportProgress:
+    """How far an import is: bytes of files read, of all; messages read; seconds since it began."""
+
+    bytes_done: int
+    bytes_total: int
+    messages: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class ImportSummary:
+    """What an import did: messages = written + already_there + updated + removed_before + rejected.
+
+    restored: those of `written` for which a purge stood. rejections: the first of the
+    rejected, each with its file and reason. seconds: until everything was written and counted.
+    """
+
+    files: int = 0
+    channels: int = 0
+    messages: int = 0
+    written: int = 0
+    already_there: int = 0
+    updated: int = 0
+    removed_before: int = 0
+    restored: int = 0
+    rejected: int = 0
+    failed_files: list[FailedFile] = field(default_factory=list)
+    rejections: list[FailedFile] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every file was read to its end and every message of it was taken."""
+        return not self.failed_files and not self.rejected
+
+
+@dataclass(frozen=True, slots=True)
+class ImportChoices:
+    """How to import. `restore`: what standing purges removed comes back. `dry_run`: nothing is written.
+
+    standing: for which ids of a (channel, bucket) a purge stands. on_restored: told which
+    ids of a (channel, bucket) came back. lease_seconds: how long a killed import holds its channel.
+    """
+
+    standing: Standing
+    on_restored: Callable[[int, int, Sequence[int]], None] | None = None
+    restore: bool = False
+    dry_run: bool = False
+    lease_seconds: float = LEASE_SECONDS
+
+
+class ImportRun:
+    """What the channels of one import share.
+
+    last_clear: when `live` was last cleared, by `time.monotonic()`. tell: hears of progress.
+    """
+
+    def __init__(self, choices: ImportChoices, tell: Callable[[ImportProgress], None] | None) -> None:
+        self.choices = choices
+        self.summary = ImportSummary()
+        self.job = f"import:{uuid.uuid4()}"
+        self.last_clear: float | None = None
+        self.bytes_total = 0
+        self._tell = tell
+        self._bytes_done = 0
+        self._began = time.monotonic()
+        self._told_at = 0.0
+
+    def seconds(self) -> float:
+        """Since the run began."""
+        return time.monotonic() - self._began
+
+    def fail(self, file: ExportFile, reason: str) -> None:
+        """Name a file that could not be imported, or not to its end."""
+        self.summary.failed_files.append(FailedFile(file.name, reason))
+
+    def add_bytes(self, count: int) -> None:
+        """Told by the reader; tells on, a few times a second."""
+        self._bytes_done += count
+        now = time.monotonic()
+        if self._tell is not None and now - self._told_at > TELL_EVERY_SECONDS:
+            self._told_at = now
+            seconds = now - self._began
+            self._tell(ImportProgress(self._bytes_done, self.bytes_total, self.summary.messages, seconds))
+
+    def reject(self, file: ExportFile, reason: str) -> None:
+        """Count a message that cannot be taken, and name the first ones."""
+        self.summary.rejected += 1
+        if len(self.summary.rejections) < REJECTIONS_KEPT:
+            self.summary.rejections.append(FailedFile(file.name, reason))
