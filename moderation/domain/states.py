@@ -78,7 +78,10 @@ PURGE_MOVES: dict[PurgeState, frozenset[PurgeState]] = {
         }
     ),
     PurgeState.WAITING: frozenset({PurgeState.RUNNING, PurgeState.PAUSED, PurgeState.CANCELLING}),
-    PurgeState.PAUSED: frozenset({PurgeState.QUEUED, PurgeState.CANCELLING}),
+    # Paused when its last step was stamped already, it is done all the same.
+    PurgeState.PAUSED: frozenset(
+        {PurgeState.QUEUED, PurgeState.CANCELLING, PurgeState.DONE, PurgeState.DONE_WITH_FAILURES}
+    ),
     PurgeState.CANCELLING: frozenset({PurgeState.CANCELLED}),
     PurgeState.CANCELLED: frozenset({PurgeState.QUEUED, PurgeState.UNDOING}),
     PurgeState.DONE: frozenset({PurgeState.UNDOING}),

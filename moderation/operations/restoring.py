@@ -36,6 +36,9 @@ from moderation.store.restores import write_rows
 
 def restore_step(step: Step, *, pace: Pace) -> None:
     """Any state → *counted*. Raises `LostStep`, `StoreUnavailable`, `WriteRefused`."""
+    # Also when it goes on where another worker stood: it tells the ledger "now" by this clock,
+    # and one that is behind would leave what came back unseen.
+    check_clock()
     if step.state == StepState.PENDING:
         _decide(step)
     wanted = unpack_ids(step.ids)
@@ -49,7 +52,6 @@ def restore_step(step: Step, *, pace: Pace) -> None:
 
 
 def _decide(step: Step) -> None:
-    check_clock()
     with brief_transaction():
         check_still_running(step.purge_id)
         stamp = issue_stamp(step.channel_id, step.bucket)

@@ -38,11 +38,11 @@ def settle_purge(purge_id: int, *, obstacle: str = "") -> Purge:
         purge = lock_purge(purge_id)
         if purge.state == PurgeState.CANCELLING:
             _settle_cancelled(purge)
-        elif purge.state in (*RUNNABLE, PurgeState.UNDOING):
+        elif purge.state in (*RUNNABLE, PurgeState.PAUSED, PurgeState.UNDOING):
             open_steps = purge.steps.exclude(state__in=FINAL_STEPS)
             if not open_steps.exists():
                 _finish(purge)
-            elif not open_steps.filter(lease_until__gte=ClockTimestamp()).exists():
+            elif purge.state != PurgeState.PAUSED and not open_steps.filter(lease_until__gte=ClockTimestamp()).exists():
                 _wait(purge, obstacle)
         release_idle_channels(purge_id)
     purge.refresh_from_db()

@@ -14,6 +14,7 @@ from chatstore.models import Channel
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import messages
+from chatstore.store.reader import read_page
 from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Purge, Step
@@ -22,11 +23,12 @@ from moderation.operations.claims import LostStep, claim_step, move_step, put_ba
 from moderation.operations.queue import due_purges
 from moderation.operations.running import run_purge
 from moderation.operations.settling import settle_purge
-from moderation.operations.steering import cancel_purge
+from moderation.operations.steering import cancel_purge, pause_purge
 from moderation.operations.steps import finish_step, quarantine_step, stamp_step
 from moderation.operations.sums import sum_of
+from moderation.operations.undos import UndoPart, ask_undo
 from moderation.store.pace import Pace
-from tests.moderation.rooms import VICTOR, confirm, everything, ids_of, make_channel, old_ids, preview, write
+from tests.moderation.rooms import VICTOR, confirm, everything, ids_of, make_channel, old_ids, preview, purge_now, write
 
 TAKEN_OVER_AT = (StepState.STAMPED, StepState.REWRITTEN, StepState.DELETED, StepState.VERIFIED)
 
@@ -213,3 +215,37 @@ def test_a_scan_of_a_large_bucket_stays_its_worker_s(
     renewals = [query for query in asked if query["sql"].startswith('UPDATE "moderation_purge" SET "scan_lease_until"')]
     assert len(renewals) == 2
     assert (purge.state, purge.manifest) == (PurgeState.READY, messages.SCAN_FETCH + 1)
+
+
+def test_a_purge_paused_after_its_last_stamp_is_done_and_not_paused(mona: User, channel: Channel) -> None:
+    write(channel, old_ids(20))
+    purge = confirm(mona, preview(mona, everything(channel)))
+    step = claim(purge)
+    take_to(step, StepState.STAMPED)
+    pause_purge(purge.id, moderator=mona)
+    finish_step(step, pace=Pace(1_000))
+    purge = settle_purge(purge.id)
+    assert (purge.state, sum_of(purge).left) == (PurgeState.DONE, 0)
+    assert holder_of(channel.id) is None
+
+
+def test_an_undo_is_not_gone_on_with_by_a_clock_that_is_off(
+    mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = old_ids(20)
+    write(channel, ids)
+    purge = purge_now(mona, everything(channel))
+    ask_undo(purge.id, moderator=mona, part=UndoPart())
+    killed = claim(purge)
+    move_step(killed, StepState.QUARANTINING, read_stamp=issue_stamp(channel.id, killed.bucket))
+    move_step(killed, StepState.QUARANTINED)
+    move_step(killed, StepState.STAMPED, how="undo", gone_ids=pack_ids(()), asked=20)
+    let_lease_end(purge)
+    right = time.time_ns
+    with monkeypatch.context() as skewed:
+        skewed.setattr(time, "time_ns", lambda: right() - 60_000_000_000)
+        waiting = run_purge(purge.id, patience_seconds=0)
+    assert (waiting.state, ids_of(channel, killed.bucket)) == (PurgeState.UNDOING, [])
+    assert "clock of process" in waiting.wait_reason
+    assert run_purge(purge.id).state == PurgeState.UNDONE
+    assert [message.message_id for message in read_page(channel.id).messages] == ids[::-1]

@@ -73,7 +73,7 @@ def test_a_stamped_step_of_a_paused_purge_goes_to_its_end(mona: User, channel: C
     pause_purge(purge.id, moderator=mona)
     finish_step(step, pace=Pace(10_000))
     assert ids_of(channel, bucket_of(ids[0])) == []
-    assert (run_purge(purge.id).state, sum_of(purge).deleted) == (PurgeState.PAUSED, 150)
+    assert (run_purge(purge.id).state, sum_of(purge).deleted) == (PurgeState.DONE, 150)
 
 
 def test_a_cancelled_purge_can_be_finished(mona: User, channel: Channel) -> None:
