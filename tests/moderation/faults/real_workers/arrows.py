@@ -61,10 +61,10 @@ def arrows_installed() -> Iterator[None]:
         _run(_REMOVE)
 
 
-def stop_at(purge: Purge, state: StepState) -> None:
+def stop_at(purge_id: int, state: StepState) -> None:
     """From now on every move of the purge's steps to `state` waits."""
-    _run("SELECT pg_advisory_lock(%s)", purge.id)
-    _run("INSERT INTO stopped_arrow VALUES (%s, %s)", purge.id, state)
+    _run("SELECT pg_advisory_lock(%s)", purge_id)
+    _run("INSERT INTO stopped_arrow VALUES (%s, %s)", purge_id, state)
 
 
 def let_go(purge: Purge) -> None:

@@ -11,8 +11,9 @@ from chatstore.operations.channel_lock import holder_of
 from moderation.domain.planner import Way
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
-from moderation.models import AuditEntry, Purge, Step
+from moderation.models import AuditEntry, Purge, Step, Undo
 from moderation.operations.sums import sum_of
+from moderation.operations.undos import sum_of_undo
 from tests.moderation.rooms import (
     VICTOR,
     WILMA,
@@ -43,24 +44,34 @@ class Doomed:
         return ids_of(self.channel, *buckets_of([*self.going, *self.staying]))
 
     def state(self) -> str:
-        return Step.objects.get(purge_id=self.purge.id, ordinal=1).state
+        """Of its newest step: the one that removes, or the one that takes back."""
+        return Step.objects.filter(purge_id=self.purge.id).latest("ordinal").state
 
     def is_finished(self) -> bool:
-        return Purge.objects.filter(id=self.purge.id, finished_at__isnull=False).exists()
+        self.purge.refresh_from_db()
+        return self.purge.finished_at is not None and self.purge.state != PurgeState.UNDOING
 
 
 def doom(moderator: User, way: Way) -> Doomed:
-    """Rows: every second of 120. Ranges: 300 with a stranger's in each third. Drop: a whole bucket."""
+    """A previewed purge that is confirmed, so that the workers take it."""
     doomed = preview_doomed(moderator, way)
     confirm(moderator, doomed.purge)
     return doomed
 
 
 def preview_doomed(moderator: User, way: Way) -> Doomed:
-    """As `doom`, not yet confirmed."""
+    """Rows: every second of 120. Ranges: 300 with a stranger's in each third. Drop: a whole bucket.
+
+    Rewrite: every second of 1,200, so many runs that some of what stays is written again.
+    """
     channel = make_channel()
-    ids = old_ids({Way.ROWS: 120, Way.RANGES: 300, Way.DROP: 200}[way])
-    staying = {Way.ROWS: ids[::2], Way.RANGES: ids[50::100], Way.DROP: old_ids(5, buckets_ago=4)}[way]
+    ids = old_ids({Way.ROWS: 120, Way.RANGES: 300, Way.DROP: 200, Way.REWRITE: 1_200}[way])
+    staying = {
+        Way.ROWS: ids[::2],
+        Way.RANGES: ids[50::100],
+        Way.DROP: old_ids(5, buckets_ago=4),
+        Way.REWRITE: ids[::2],
+    }[way]
     going = sorted(set(ids).difference(staying))
     write(channel, going, author=VICTOR)
     write(channel, staying, author=WILMA)
@@ -79,4 +90,16 @@ def assert_done_exactly(doomed: Doomed) -> None:
     assert Step.objects.get(purge_id=doomed.purge.id).how == doomed.way
     acts = AuditEntry.objects.filter(purge=doomed.purge).values_list("act", flat=True)
     assert sorted(acts) == ["purge_confirmed", "purge_drafted", "purge_finished", "step_counted"]
+    assert holder_of(doomed.channel.id) is None
+
+
+def assert_undone_exactly(doomed: Doomed, undo: Undo) -> None:
+    """Everything lives again, and each id was counted once."""
+    doomed.purge.refresh_from_db()
+    total = sum_of_undo(undo)
+    assert doomed.left() == sorted([*doomed.staying, *doomed.going])
+    assert doomed.purge.state == PurgeState.UNDONE
+    assert (total.asked, total.restored) == (len(doomed.going), len(doomed.going))
+    acts = AuditEntry.objects.filter(purge=doomed.purge, act__startswith="undo").values_list("act", flat=True)
+    assert sorted(acts) == ["undo_asked", "undo_finished", "undo_step_counted"]
     assert holder_of(doomed.channel.id) is None

@@ -18,10 +18,18 @@ from chatstore.store import messages
 from moderation.domain.planner import Way
 from moderation.domain.states import StepState
 from moderation.operations.sums import sum_of
+from moderation.operations.undos import UndoPart, ask_undo
 from tests.moderation.faults.real_workers.arrows import cut, find_blocked, let_go, stop_at, wait_for_blocked
-from tests.moderation.faults.real_workers.doomed import DONE_WITHIN_SECONDS, Doomed, assert_done_exactly, doom
+from tests.moderation.faults.real_workers.doomed import (
+    DONE_WITHIN_SECONDS,
+    Doomed,
+    assert_done_exactly,
+    assert_undone_exactly,
+    doom,
+    preview_doomed,
+)
 from tests.moderation.faults.real_workers.workers import Workers, wait_until
-from tests.moderation.rooms import VICTOR
+from tests.moderation.rooms import VICTOR, confirm
 
 ARROWS = (
     StepState.QUARANTINING,
@@ -39,19 +47,26 @@ ALL_KILLED_WITHIN_SECONDS = 180
 
 
 def test_a_worker_killed_at_each_arrow_is_followed_by_one_that_goes_on(mona: User, workers: Workers) -> None:
-    every = [doom(mona, way) for way in (Way.ROWS, Way.RANGES, Way.DROP)]
-    ahead = {doomed.purge.id: deque(ARROWS) for doomed in every}
+    taken_back = doom(mona, Way.RANGES)
+    wait_until(taken_back.is_finished, seconds=DONE_WITHIN_SECONDS)
+    every = [preview_doomed(mona, way) for way in (Way.ROWS, Way.RANGES, Way.DROP, Way.REWRITE)]
+    ahead = {doomed.purge.id: deque(ARROWS) for doomed in (taken_back, *every)}
+    for purge_id in ahead:
+        stop_at(purge_id, ARROWS[0])
     for doomed in every:
-        stop_at(doomed.purge, ARROWS[0])
+        confirm(mona, doomed.purge)
+    undo = ask_undo(taken_back.purge.id, moderator=mona, part=UndoPart())
     end = time.monotonic() + ALL_KILLED_WITHIN_SECONDS
     while any(ahead.values()):
         time.sleep(0.05)
         assert time.monotonic() < end, f"no worker came to these arrows: {ahead}"
-        for doomed in every:
+        for doomed in (taken_back, *every):
             kill_at_next_arrow(doomed, ahead[doomed.purge.id], workers)
-    for doomed in every:
+    for doomed in (taken_back, *every):
         wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)
+    for doomed in every:
         assert_done_exactly(doomed)
+    assert_undone_exactly(taken_back, undo)
 
 
 def kill_at_next_arrow(doomed: Doomed, arrows: deque[StepState], workers: Workers) -> None:
@@ -66,13 +81,13 @@ def kill_at_next_arrow(doomed: Doomed, arrows: deque[StepState], workers: Worker
     cut(backend)
     let_go(doomed.purge)
     if arrows:
-        stop_at(doomed.purge, arrows[0])
+        stop_at(doomed.purge.id, arrows[0])
 
 
 def test_a_worker_stopped_beyond_its_lease_wakes_up_and_changes_nothing(mona: User, workers: Workers) -> None:
     """It sleeps while its quarantine goes to disk, with everything read that it would delete."""
     doomed = doom(mona, Way.RANGES)
-    stop_at(doomed.purge, StepState.QUARANTINED)
+    stop_at(doomed.purge.id, StepState.QUARANTINED)
     child = workers.child_at(wait_for_blocked(doomed.purge))
     let_go(doomed.purge)
     wait_until(lambda: doomed.state() == StepState.QUARANTINED, seconds=5)
@@ -88,7 +103,7 @@ def test_a_worker_stopped_beyond_its_lease_wakes_up_and_changes_nothing(mona: Us
 def test_a_worker_stopped_within_a_move_is_cut_off_and_changes_nothing(mona: User, workers: Workers) -> None:
     """It holds the rows that others need; its deletes are out, but not yet stored as sent."""
     doomed = doom(mona, Way.ROWS)
-    stop_at(doomed.purge, StepState.DELETED)
+    stop_at(doomed.purge.id, StepState.DELETED)
     child = workers.child_at(wait_for_blocked(doomed.purge))
     child.send_signal(signal.SIGSTOP)
     let_go(doomed.purge)
@@ -103,7 +118,7 @@ def test_a_worker_stopped_within_a_move_is_cut_off_and_changes_nothing(mona: Use
 
 def test_a_purge_goes_on_when_the_connection_to_postgres_is_lost(mona: User, workers: Workers) -> None:
     doomed = doom(mona, Way.DROP)
-    stop_at(doomed.purge, StepState.VERIFIED)
+    stop_at(doomed.purge.id, StepState.VERIFIED)
     cut(wait_for_blocked(doomed.purge))
     let_go(doomed.purge)
     wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)

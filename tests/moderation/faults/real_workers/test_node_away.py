@@ -38,7 +38,7 @@ NOTICED_WITHIN_SECONDS = 40
 def test_purges_and_a_preview_wait_for_a_dead_node_and_go_on(mona: User, workers: Workers) -> None:
     stack = read_stack(os.environ)
     stamped, queued = doom(mona, Way.RANGES), preview_doomed(mona, Way.ROWS)
-    stop_at(stamped.purge, StepState.REWRITTEN)
+    stop_at(stamped.purge.id, StepState.REWRITTEN)
     wait_for_blocked(stamped.purge)
     stop_node(stack, SECOND_NODE, kill=True)
     try:

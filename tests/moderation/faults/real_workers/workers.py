@@ -16,7 +16,7 @@ from django.db import connection
 
 from tests.moderation.faults.real_workers.arrows import Backend
 
-CHILDREN = 4
+CHILDREN = 6
 READY_SECONDS = 60
 REDIS_DATABASE = 13
 """No other tests' workers listen there."""
