@@ -20,6 +20,7 @@ from chatstore.store import cassandra
 TRACE_WAIT_SECONDS = 5.0
 """A trace is written 6–10 ms after its answer, on a cold cluster much later."""
 
+_SELECT_EVENTS = "SELECT source, activity FROM system_traces.events WHERE session_id = ?"
 _TRACE_READ = re.compile(r"Read (\d+) live rows and (\d+) tombstone cells")
 
 
@@ -71,7 +72,16 @@ def count_tombstones(traces: Iterable[uuid.UUID]) -> int:
     Raises `StoreUnavailable` when a replica's line does not arrive.
     """
     wanted = _count_replicas(cassandra.LOCAL_QUORUM)
-    return sum(max(dead for _, dead in _read_trace(trace, wanted).values()) for trace in traces)
+    asked = list(traces)
+    jobs = ((_SELECT_EVENTS, (trace,)) for trace in asked)
+    answers = cassandra.execute_window(jobs, consistency=cassandra.LOCAL_ONE)
+    total = 0
+    for trace, events in zip(asked, answers, strict=True):
+        seen = _parse_rows(events)
+        if len(seen) < wanted:
+            seen = _read_trace(trace, wanted)
+        total += max(dead for _, dead in seen.values())
+    return total
 
 
 def _count_replicas(consistency: int) -> int:
@@ -87,17 +97,16 @@ def _read_trace(trace_id: uuid.UUID, wanted: int) -> dict[str, tuple[int, int]]:
     """(live, tombstones) of each replica in one page's trace, asked again until all are there."""
     give_up = time.monotonic() + TRACE_WAIT_SECONDS
     while True:
-        events = cassandra.execute(
-            "SELECT source, activity FROM system_traces.events WHERE session_id = ?",
-            (trace_id,),
-            consistency=cassandra.LOCAL_ONE,
-        )
-        seen = parse_trace((str(source), str(activity)) for source, activity in events)
+        seen = _parse_rows(cassandra.execute(_SELECT_EVENTS, (trace_id,), consistency=cassandra.LOCAL_ONE))
         if len(seen) >= wanted:
             return seen
         if time.monotonic() > give_up:
             raise StoreUnavailable(f"Only {len(seen)} of {wanted} replicas said what they read.")
         time.sleep(0.01)
+
+
+def _parse_rows(events: Iterable[cassandra.Row]) -> dict[str, tuple[int, int]]:
+    return parse_trace((str(source), str(activity)) for source, activity in events)
 
 
 def parse_trace(events: Iterable[tuple[str, str]]) -> dict[str, tuple[int, int]]:
