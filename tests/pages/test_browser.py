@@ -141,6 +141,17 @@ def test_purging_an_authors_spam_leaves_the_channel_right(desk: Desk) -> None:
     expect(page.locator(".gap")).to_be_visible()
 
 
+def test_taking_a_purge_back_brings_every_message_to_its_place(desk: Desk) -> None:
+    page, story = desk.page, desk.story
+    page.goto(f"{desk.site.url}/purges/?state=done&by={desk.account[0]}")
+    page.get_by_role("link", name=f"{story.spam} messages: everything by Victor in #general").click()
+    page.get_by_role("button", name=f"Undo: bring back {story.spam} messages").click()
+    expect(page.get_by_role("heading", name=f"Brought back {story.spam} messages")).to_be_visible(timeout=PURGE_MS)
+    page.goto(f"{desk.channel}?at={story.spam_began:%Y-%m-%d}")
+    assert page.locator(".msg .author", has_text="Victor").count() > 0
+    expect(page.locator(".gap")).to_have_count(0)
+
+
 def test_removing_ticked_messages_takes_exactly_those(desk: Desk) -> None:
     page = desk.page
     page.goto(desk.channel)

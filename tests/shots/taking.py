@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ SCHEMES = ("light", "dark")
 HEIGHT = 900
 SETTLE_MS = 350
 CHECKS = (Path(__file__).parent / "checks.js").read_text(encoding="utf-8")
+README_FOLDER = Path(__file__).parent / "readme"
 FOLDER = settings.BASE_DIR / ".local" / "shots"
 
 
@@ -55,6 +57,9 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("purges-none", "mona", "/purges/?by=nobody-of-that-name")
     yield Shot("find", "mona", f"/find/?q={scene.story.victor}")
     yield Shot("find-nothing", "mona", "/find/?q=nothing-is-called-that")
+    yield Shot("readme-preview", "mona", f"/purges/{scene.ready.pk}/", whole=False)
+    yield Shot("readme-timeline", "mona", f"/channels/{int(scene.done.selection['channel'])}/?at={day}", whole=False)
+    yield Shot("readme-progress", "mona", f"/purges/{scene.done.pk}/", whole=False)
     yield Shot("error-400", "mona", f"/channels/{channel}/?at=2999-01-01", status=400)
     yield Shot("error-403", "tess", f"/channels/{channel}/", status=403)
     yield Shot("error-404", "mona", "/channels/1/", status=404)
@@ -120,6 +125,13 @@ def _take(page: Page, site: Site, shot: Shot, picture: Path) -> list[str]:
     return faults
 
 
+def keep_readme_pictures() -> None:
+    """The README shows the wide, light ones. Kept by `python -m tests.shots readme` alone."""
+    for picture in FOLDER.glob("readme-*-1280-light.png"):
+        name = picture.name.removeprefix("readme-").removesuffix("-1280-light.png")
+        shutil.copyfile(picture, README_FOLDER / f"{name}.png")
+
+
 def main(wanted: Sequence[str]) -> int:
     """Takes the pictures and prints every fault; 1 when there is one."""
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -129,5 +141,7 @@ def main(wanted: Sequence[str]) -> int:
         connections["default"].close()
         with serve(Path(folder)) as site, browse() as browser:
             faults = take_shots(browser, site, scene, wanted)
+    if wanted == ["readme"]:
+        keep_readme_pictures()
     print("\n".join(faults) or f"Every page is sound; the pictures are in {FOLDER.relative_to(settings.BASE_DIR)}.")
     return 1 if faults else 0

@@ -1,0 +1,49 @@
+"""The demo accounts: random passwords, kept for the owner alone, on the local Postgres only."""
+
+from __future__ import annotations
+
+import stat
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import authenticate
+from django.core.management import CommandError, call_command
+from pytest_django import Settings
+
+from moderation.management.commands.demo_accounts import FILE, read_passwords
+
+PATH = settings.STACK.folder / FILE
+
+
+def test_each_of_the_cast_can_sign_in_with_the_kept_password(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("demo_accounts")
+    printed = capsys.readouterr().out
+    passwords = read_passwords(PATH)
+    assert set(passwords) == {"mona", "otto", "ada", "tess"}
+    assert len(set(passwords.values())) == 4
+    for name, password in passwords.items():
+        user = authenticate(username=name, password=password)
+        assert user is not None
+        assert user.is_staff
+        assert not user.is_superuser
+        assert f"{name}  {password}" in printed
+
+
+def test_the_file_is_for_its_owner_alone() -> None:
+    call_command("demo_accounts", quiet=True)
+    PATH.chmod(0o644)
+    call_command("demo_accounts", quiet=True)
+    assert stat.S_IMODE(PATH.stat().st_mode) == 0o600
+
+
+def test_making_them_again_changes_no_password() -> None:
+    call_command("demo_accounts", quiet=True)
+    before = PATH.read_text(encoding="utf-8")
+    call_command("demo_accounts", quiet=True)
+    assert PATH.read_text(encoding="utf-8") == before
+
+
+def test_they_are_not_made_on_a_postgres_that_was_named(settings: Settings) -> None:
+    settings.LOCAL_POSTGRES = False
+    with pytest.raises(CommandError, match="local Postgres only"):
+        call_command("demo_accounts")
