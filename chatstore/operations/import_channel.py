@@ -111,7 +111,7 @@ class ChannelImport:
         self.renewed_at = now
 
     def _import_files(self) -> None:
-        self.known_buckets = find_known_buckets(self.channel_id)
+        self.known_buckets = self._try_again(lambda: find_known_buckets(self.channel_id))
         load = Load(self.channel_id)
         size = 0
         for message_bytes in self._fill(load):
@@ -157,7 +157,7 @@ class ChannelImport:
         decision = self._try_again(lambda: self._decide(load))
         summary.already_there += decision.already_there
         summary.removed_before += decision.removed_before
-        summary.restored += sum(map(len, decision.restored.values()))
+        summary.restored += decision.restored
         summary.written += sum(map(len, decision.new.values()))
         summary.updated += sum(map(len, decision.changed.values()))
         if not self.choices.dry_run:
@@ -188,7 +188,7 @@ class ChannelImport:
             taken_back = finish_load(self.channel_id, started)
         except StoreUnavailable:
             taken_back = self._try_again(lambda: write_load(self.channel_id, decision))
-        self._note_written(decision.buckets, decision.restored)
+        self._note_written(decision)
         summary = self.whole.summary
         summary.removed_before += len(taken_back)
         changed = {m.message_id for found in decision.changed.values() for m in found}
@@ -199,14 +199,14 @@ class ChannelImport:
         if self.known_buckets is not None:
             self.known_buckets.update(decision.buckets)
 
-    def _note_written(self, buckets: Sequence[int], restored: dict[int, list[int]]) -> None:
+    def _note_written(self, decision: Decision) -> None:
         now = time.monotonic()
-        if buckets:
+        if decision.buckets:
             self.whole.last_clear = now
-        self.cleared_at.update(dict.fromkeys(buckets, now))
-        if self.choices.on_restored is not None:
-            for bucket, ids in restored.items():
-                self.choices.on_restored(self.channel_id, bucket, ids)
+        self.cleared_at.update(dict.fromkeys(decision.buckets, now))
+        if self.choices.on_put_back is not None:
+            for bucket, ids in decision.put_back.items():
+                self.choices.on_put_back(self.channel_id, bucket, ids)
 
     def _try_again(self, act: Callable[[], Answer]) -> Answer:
         """Do what may be done twice, again while the store is unavailable, holding the channel."""

@@ -76,13 +76,15 @@ Grouped = dict[int, list[Message]]
 class Decision:
     """What is to be done with a load, by what the store held after the stamps were issued.
 
-    new, changed: by bucket. restored: those of the new for which a purge stands.
+    new, changed: by bucket. put_back: ids for which a purge stands and that live after this,
+    among them such as live already; restored: how many of the new they are.
     """
 
     stamps: dict[int, int]
     new: Grouped
     changed: Grouped
-    restored: dict[int, list[int]]
+    put_back: dict[int, list[int]]
+    restored: int
     already_there: int
     removed_before: int
 
@@ -121,8 +123,8 @@ def decide_load(
         live.update(under_way.edited())
     new: Grouped = {}
     changed: Grouped = {}
-    restored: dict[int, list[int]] = {}
-    already_there = removed_before = 0
+    put_back: dict[int, list[int]] = {}
+    restored = already_there = removed_before = 0
     for bucket, found in grouped.items():
         removed = standing(load.channel_id, bucket)
         withdrawn_here = gone.get(bucket, ())
@@ -130,18 +132,21 @@ def decide_load(
             message_id = message.message_id
             if message_id in withdrawn_here:
                 removed_before += 1
-            elif message_id in live:
+                continue
+            if message_id in live:
                 if is_later(message.edited_at, live[message_id]):
                     changed.setdefault(bucket, []).append(message)
                 else:
                     already_there += 1
             elif message_id in removed and not restore:
                 removed_before += 1
+                continue
             else:
                 new.setdefault(bucket, []).append(message)
-                if message_id in removed:
-                    restored.setdefault(bucket, []).append(message_id)
-    return Decision(stamps, new, changed, restored, already_there, removed_before)
+                restored += message_id in removed
+            if restore and message_id in removed:
+                put_back.setdefault(bucket, []).append(message_id)
+    return Decision(stamps, new, changed, put_back, restored, already_there, removed_before)
 
 
 class DryRun:

@@ -58,12 +58,13 @@ class ImportSummary:
 class ImportChoices:
     """How to import. `restore`: what standing purges removed comes back. `dry_run`: nothing is written.
 
-    standing: for which ids of a (channel, bucket) a purge stands. on_restored: told which
-    ids of a (channel, bucket) came back. lease_seconds: how long a killed import holds its channel.
+    standing: for which ids of a (channel, bucket) a purge stands. on_put_back: told which
+    ids of a (channel, bucket), after they were written, no purge stands for
+    any more. lease_seconds: how long a killed import holds its channel.
     """
 
     standing: Standing
-    on_restored: Callable[[int, int, Sequence[int]], None] | None = None
+    on_put_back: Callable[[int, int, Sequence[int]], None] | None = None
     restore: bool = False
     dry_run: bool = False
     lease_seconds: float = LEASE_SECONDS

@@ -23,7 +23,9 @@ from chatstore.operations.messages import edit_message, withdraw_message
 from chatstore.store import ledger
 from chatstore.store.messages import read_message, update_columns
 from moderation.domain.selection import Selection
-from moderation.operations.imports import StandingPurges
+from moderation.models import AuditEntry
+from moderation.operations.imports import StandingPurges, put_back
+from moderation.operations.standing import standing_ids
 from tests.imports.exports import (
     MAY,
     VICTOR,
@@ -100,16 +102,30 @@ def test_an_import_leaves_alone_what_a_purge_removed_until_it_is_asked_to(mona: 
     again = run_import(path, standing=StandingPurges())
     assert (again.written, again.already_there, again.removed_before) == (0, 18, 12)
     assert live_ids(channel_id, ids) == ids[12:]
-    told: list[tuple[int, int, list[int]]] = []
-    restored = run_import(
-        path,
-        standing=StandingPurges(),
-        restore=True,
-        on_restored=lambda channel, bucket, found: told.append((channel, bucket, sorted(found))),
-    )
-    assert (restored.written, restored.restored, restored.removed_before) == (12, 12, 0)
-    assert told == [(channel_id, bucket_of(ids[0]), ids[:12])]
+    back = run_import(path, standing=StandingPurges(), on_put_back=put_back, restore=True)
+    assert (back.written, back.restored, back.removed_before) == (12, 12, 0)
     assert live_ids(channel_id, ids) == ids
+    assert standing_ids(channel_id, bucket_of(ids[0])) == set()
+
+
+def test_only_the_last_purge_stands_for_what_was_put_back_between(mona: User, tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 10)
+    path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
+    run_import(path)
+    bucket = bucket_of(ids[0])
+    first = purge_now(mona, Selection(channel_id=channel_id, message_ids=tuple(ids[:6])))
+    # A run that died after it had written and before it could note what it had put back.
+    run_import(path, standing=StandingPurges(), restore=True)
+    assert standing_ids(channel_id, bucket) == set(ids[:6])
+    again = run_import(path, standing=StandingPurges(), on_put_back=put_back, restore=True)
+    assert (again.written, again.restored) == (0, 0)
+    assert standing_ids(channel_id, bucket) == set()
+    acts = AuditEntry.objects.filter(purge=first, act="put_back_by_import")
+    assert [entry.details for entry in acts] == [{"bucket": bucket, "ids": 6}]
+    purge_now(mona, Selection(channel_id=channel_id, message_ids=tuple(ids[4:])))
+    assert standing_ids(channel_id, bucket) == set(ids[4:])
+    run_import(path, standing=StandingPurges(), on_put_back=put_back)
+    assert live_ids(channel_id, ids) == ids[:4]
 
 
 def test_a_row_without_an_author_is_no_message(tmp_path: Path) -> None:

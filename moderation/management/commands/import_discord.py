@@ -20,7 +20,7 @@ from chatstore.operations.import_discord import (
     ImportSummary,
     import_discord,
 )
-from moderation.operations.imports import StandingPurges
+from moderation.operations.imports import StandingPurges, put_back
 
 BAR_WIDTH = 30
 PLAIN_LINE_SECONDS = 10.0
@@ -41,7 +41,12 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one JSON object instead of sentences")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        choices = ImportChoices(standing=StandingPurges(), restore=options["restore"], dry_run=options["dry_run"])
+        choices = ImportChoices(
+            standing=StandingPurges(),
+            on_put_back=put_back,
+            restore=options["restore"],
+            dry_run=options["dry_run"],
+        )
         bar = _Bar()
         try:
             summary = import_discord(options["paths"], choices=choices, tell=bar.show)
