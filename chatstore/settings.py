@@ -54,27 +54,19 @@ _database_url = environment.check_url(
 )
 REDIS_URL = environment.check_url(
     "REDIS_URL",
-    _named_redis
-    or _local_url(
-        "redis", user="", keyword="valkey_password", port=STACK.ports.valkey, path="0"
-    ),
+    _named_redis or _local_url("redis", user="", keyword="valkey_password", port=STACK.ports.valkey, path="0"),
     schemes={"redis", "rediss"},
 )
 
-_datacenter = environment.read_text(
-    "CASSANDRA_DATACENTER", layout.CASSANDRA_DATACENTER if LOCAL_CASSANDRA else ""
-)
+_datacenter = environment.read_text("CASSANDRA_DATACENTER", layout.CASSANDRA_DATACENTER if LOCAL_CASSANDRA else "")
 if not _datacenter:
     raise ImproperlyConfigured(
-        "CASSANDRA_DATACENTER must name the datacenter nearest to this machine, "
-        "since CASSANDRA_CONTACT_POINTS is set."
+        "CASSANDRA_DATACENTER must name the datacenter nearest to this machine, since CASSANDRA_CONTACT_POINTS is set."
     )
 
 _keyspace = environment.read_text("CASSANDRA_KEYSPACE", STACK.database)
 if not (_keyspace.isascii() and _keyspace.isidentifier() and len(_keyspace) <= 48):
-    raise ImproperlyConfigured(
-        f"CASSANDRA_KEYSPACE must be letters, digits and underscores, not {_keyspace!r}."
-    )
+    raise ImproperlyConfigured(f"CASSANDRA_KEYSPACE must be letters, digits and underscores, not {_keyspace!r}.")
 
 # What `chatstore.store` connects with. `tls` is an ssl.SSLContext or None.
 # `commitlog_sync_period_ms` is how long after a write the nodes may not yet have it on
@@ -92,9 +84,7 @@ CASSANDRA: dict[str, Any] = {
     "password": environment.read_secret("CASSANDRA_PASSWORD"),
     "tls": environment.read_tls("CASSANDRA_TLS"),
     "datacenter": _datacenter,
-    "replication": environment.read_replication(
-        "CASSANDRA_REPLICATION", {_datacenter: 2 if LOCAL_CASSANDRA else 3}
-    ),
+    "replication": environment.read_replication("CASSANDRA_REPLICATION", {_datacenter: 2 if LOCAL_CASSANDRA else 3}),
     "commitlog_sync_period_ms": environment.read_int(
         "CASSANDRA_COMMITLOG_SYNC_PERIOD_MS",
         default=layout.COMMITLOG_SYNC_PERIOD_MS if LOCAL_CASSANDRA else 10_000,
@@ -102,9 +92,7 @@ CASSANDRA: dict[str, Any] = {
     ),
 }
 # Where nodetool reaches the nodes: local ones by a port each, others by one for all.
-CASSANDRA_JMX_PORT = environment.read_int(
-    "CASSANDRA_JMX_PORT", default=7199, at_least=1, at_most=65535
-)
+CASSANDRA_JMX_PORT = environment.read_int("CASSANDRA_JMX_PORT", default=7199, at_least=1, at_most=65535)
 CASSANDRA_JMX_PORTS: dict[str, int] = (
     dict(
         zip(
@@ -263,9 +251,7 @@ UNFOLD = {
     "SITE_SUBHEADER": "Back to the channels",
     "SITE_URL": "/",
     "SITE_ICON": lambda request: static("moderation/mark.svg"),
-    "SITE_FAVICONS": [
-        {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("moderation/mark.svg")}
-    ],
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("moderation/mark.svg")}],
     "STYLES": [lambda request: static("moderation/admin.css")],
     "COLORS": {
         "primary": {
@@ -347,30 +333,20 @@ CELERY_BEAT_SCHEDULE = {
 # A page still short by then is returned as it is, with "looked back to <date>".
 PAGE_DEADLINE_SECONDS = environment.read_float("PAGE_DEADLINE_SECONDS", default=1.0, above=0)
 # False for tables that other programs write too: a bucket without a ledger row is asked.
-CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN = environment.read_flag(
-    "CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN", default=True
-)
+CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN = environment.read_flag("CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN", default=True)
 # A killed worker's step is taken over after this long; renewed often enough that one
 # missed renewal, or a pause of the machine, does not cost a living worker its step.
 PURGE_LEASE_SECONDS = environment.read_int("PURGE_LEASE_SECONDS", default=30, at_least=2)
-PURGE_LEASE_RENEW_SECONDS = environment.read_int(
-    "PURGE_LEASE_RENEW_SECONDS", default=5, at_least=1
-)
+PURGE_LEASE_RENEW_SECONDS = environment.read_int("PURGE_LEASE_RENEW_SECONDS", default=5, at_least=1)
 if PURGE_LEASE_RENEW_SECONDS * 2 > PURGE_LEASE_SECONDS:
-    raise ImproperlyConfigured(
-        "PURGE_LEASE_RENEW_SECONDS must be at most half of PURGE_LEASE_SECONDS."
-    )
+    raise ImproperlyConfigured("PURGE_LEASE_RENEW_SECONDS must be at most half of PURGE_LEASE_SECONDS.")
 # What one purge may ask of the store; a third of what a local node does, so that the
 # pages people read stay within twice their idle time.
-PURGE_STATEMENTS_PER_SECOND = environment.read_int(
-    "PURGE_STATEMENTS_PER_SECOND", default=20_000, at_least=1
-)
+PURGE_STATEMENTS_PER_SECOND = environment.read_int("PURGE_STATEMENTS_PER_SECOND", default=20_000, at_least=1)
 # Half of the 1,000 tombstones in a read at which Cassandra warns.
 PURGE_TOMBSTONE_BUDGET = environment.read_int("PURGE_TOMBSTONE_BUDGET", default=500, at_least=2)
 # Ids of the last hour are deleted row by row up to here; a read fails at 100,000.
-PURGE_LATER_TOMBSTONES = environment.read_int(
-    "PURGE_LATER_TOMBSTONES", default=40_000, at_least=1, at_most=90_000
-)
+PURGE_LATER_TOMBSTONES = environment.read_int("PURGE_LATER_TOMBSTONES", default=40_000, at_least=1, at_most=90_000)
 # 5 s of clock skew and 4 s of retries fit into it: less would lose what people write.
 CLOCK_SKEW_SECONDS = environment.read_int("CLOCK_SKEW_SECONDS", default=10, at_least=10)
 # How long a purge can be taken back; the quarantine's rows live a day longer.

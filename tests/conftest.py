@@ -30,9 +30,7 @@ hypothesis_settings.register_profile("ci", max_examples=500, deadline=None)
 def pytest_configure(config: pytest.Config) -> None:
     on_ci = os.environ.get("CI", "").lower() == "true"
     hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if on_ci else "dev"))
-    refusal = refuse_servers(
-        database=settings.DATABASES["default"]["NAME"], keyspace=settings.CASSANDRA["keyspace"]
-    )
+    refusal = refuse_servers(database=settings.DATABASES["default"]["NAME"], keyspace=settings.CASSANDRA["keyspace"])
     if refusal:
         pytest.exit(refusal, returncode=4)
     guard_sockets()

@@ -55,9 +55,7 @@ UNKNOWN = Live()
 NOTHING = Live(1, 0, 0)
 
 
-def live_from_read(
-    lowest: int | None, highest: int | None, count: int, *, sealed: bool, settled_before: int
-) -> Live:
+def live_from_read(lowest: int | None, highest: int | None, count: int, *, sealed: bool, settled_before: int) -> Live:
     """What one quorum read of a whole bucket allows the ledger to say.
 
     `sealed`: whether the bucket was sealed when the read began. `settled_before`: the

@@ -108,9 +108,7 @@ class SnowflakeMaker:
 
     def _advance(self, now: int, last_ms: int) -> None:
         if last_ms - now > CLOCK_BACK_LIMIT_MS:
-            raise WriteRefused(
-                f"this machine's clock went back by {last_ms - now} ms; ids made now could repeat"
-            )
+            raise WriteRefused(f"this machine's clock went back by {last_ms - now} ms; ids made now could repeat")
         self._sequence += 1
         if self._sequence == SEQUENCES:
             self._last_ms, self._sequence = last_ms + 1, 0

@@ -142,9 +142,7 @@ def _write_configuration(stack: Stack, *, host: str, folder: Path) -> None:
     (folder / "logback.xml").write_text(_LOGBACK)
 
 
-def call_nodetool(
-    stack: Stack, index: int, *arguments: str, timeout: float = 120
-) -> subprocess.CompletedProcess[str]:
+def call_nodetool(stack: Stack, index: int, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     """Runs Cassandra's nodetool against node 0 or 1; a call takes a second."""
     java = find_java(os.environ)
     command = [str(java / "bin" / "java"), "-Xmx64M", *ACCESS_FLAGS, "-cp", f"{JARS}/*"]

@@ -31,8 +31,7 @@ def check_port(host: str, port: int, *, stack: str, server: str) -> None:
                 raise Problem(tell_missing_address(host)) from None
             setting = name_port_setting(stack, server)
             raise Problem(
-                f"Port {port} on {host} ({server}) is taken: stop what listens there, "
-                f"or set {setting} to a free port."
+                f"Port {port} on {host} ({server}) is taken: stop what listens there, or set {setting} to a free port."
             ) from None
 
 
@@ -67,24 +66,16 @@ def measure_free_memory(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
 
 def check_memory(free: int) -> None:
     if free < NEEDED_BYTES:
-        raise Problem(
-            f"Only {free / 1024**3:.1f} GiB of memory are free; "
-            f"two Cassandra nodes and the rest need 4 GiB."
-        )
+        raise Problem(f"Only {free / 1024**3:.1f} GiB of memory are free; two Cassandra nodes and the rest need 4 GiB.")
 
 
 def check_disk(folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if free < NEEDED_BYTES:
-        raise Problem(
-            f"Only {free / 1024**3:.1f} GiB are free on the disk of {folder}; "
-            f"the servers need 4 GiB."
-        )
+        raise Problem(f"Only {free / 1024**3:.1f} GiB are free on the disk of {folder}; the servers need 4 GiB.")
 
 
-def find_java(
-    environ: Mapping[str, str], *, homes: Iterable[Path] = (Path("/usr/lib/jvm"),)
-) -> Path:
+def find_java(environ: Mapping[str, str], *, homes: Iterable[Path] = (Path("/usr/lib/jvm"),)) -> Path:
     """The home of a JDK 17: JAVA_HOME, the one on the PATH, then those below `homes`.
 
     Cassandra 5.0 runs on 11 and 17 only, and wants modules that a JRE lacks.
@@ -122,8 +113,5 @@ def is_jdk_17(home: Path) -> bool:
 def find_maven(environ: Mapping[str, str]) -> str:
     found = shutil.which("mvn", path=environ.get("PATH", os.defpath))
     if not found:
-        raise Problem(
-            "Maven was not found; it fetches Cassandra's jars. "
-            f"On Debian: apt-get install {MAVEN_PACKAGE}"
-        )
+        raise Problem(f"Maven was not found; it fetches Cassandra's jars. On Debian: apt-get install {MAVEN_PACKAGE}")
     return found

@@ -121,9 +121,7 @@ def list_files(paths: Sequence[Path]) -> Iterator[Path]:
     """The files themselves and those in the folders, sorted, without compiled ones."""
     for path in paths:
         if path.is_dir():
-            yield from sorted(
-                file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts
-            )
+            yield from sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
         elif path.exists():
             yield path
 
@@ -177,9 +175,7 @@ def _wait_for_step(stack: Stack, step: Step, child: subprocess.Popen[bytes]) -> 
 def _finish_step(stack: Stack, step: Step, code: int) -> None:
     if code != 0:
         log = path_of_log(stack, step.name)
-        raise Problem(
-            f"manage.py {step.name} failed. The last lines of {log}:\n{read_last_lines(log)}"
-        )
+        raise Problem(f"manage.py {step.name} failed. The last lines of {log}:\n{read_last_lines(log)}")
     stamp = _path_of_stamp(stack, step)
     stamp.parent.mkdir(parents=True, exist_ok=True)
     stamp.write_text(compute_stamp(stack, step))

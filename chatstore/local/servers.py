@@ -51,11 +51,7 @@ def list_servers(stack: Stack) -> list[Server]:
             )
         )
     if not is_named("REDIS_URL"):
-        servers.append(
-            Server(
-                valkey.NAME, "127.0.0.1", stack.ports.valkey, lambda: valkey.prepare_valkey(stack)
-            )
-        )
+        servers.append(Server(valkey.NAME, "127.0.0.1", stack.ports.valkey, lambda: valkey.prepare_valkey(stack)))
     if not is_named("CASSANDRA_CONTACT_POINTS"):
         servers += [_describe_node(stack, index) for index in range(len(cassandra.NAMES))]
     return servers
@@ -83,9 +79,7 @@ def hold_stack(stack: Stack) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Problem(
-                f"The {stack.name} servers are already being run by another terminal."
-            ) from None
+            raise Problem(f"The {stack.name} servers are already being run by another terminal.") from None
         yield
 
 

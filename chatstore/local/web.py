@@ -37,10 +37,7 @@ def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
         "worker": ["celery", "--app=chatstore", "worker", "--concurrency=2", "--loglevel=INFO"],
         "beat": ["celery", "--app=chatstore", "beat", "--loglevel=INFO", "--pidfile="],
     }
-    return [
-        Launch(name, [sys.executable, "-m", *command], environ, PROJECT_ROOT)
-        for name, command in commands.items()
-    ]
+    return [Launch(name, [sys.executable, "-m", *command], environ, PROJECT_ROOT) for name, command in commands.items()]
 
 
 def end_web(stack: Stack) -> list[str]:

@@ -96,11 +96,7 @@ def edit_message(
     moment = edited_at or dt.datetime.now(dt.UTC)
     stamp = _stamp_after(channel_id, message_id)
     values = {"content": content, "edited_at": moment}
-    insist(
-        lambda seconds: messages.update_columns(
-            channel_id, message_id, values, stamp_us=stamp, timeout=seconds
-        )
-    )
+    insist(lambda seconds: messages.update_columns(channel_id, message_id, values, stamp_us=stamp, timeout=seconds))
     return replace(message, content=content, edited_at=moment)
 
 

@@ -41,10 +41,7 @@ def describe_cassandra() -> Service:
         "keyspace": config["keyspace"],
         "datacenter": config["datacenter"],
         "replication": config["replication"],
-        "nodes": [
-            {"host": host, "up": False, "jmx_port": _find_jmx_port(host)}
-            for host in config["contact_points"]
-        ],
+        "nodes": [{"host": host, "up": False, "jmx_port": _find_jmx_port(host)} for host in config["contact_points"]],
     }
 
 
@@ -80,9 +77,7 @@ def _ask(service: Service, ask: Callable[[], Service]) -> Service:
 
 def _ask_cassandra() -> Service:
     rows = cassandra.execute("SELECT release_version FROM system.local")
-    nodes = [
-        {"host": host, "up": up, "jmx_port": _find_jmx_port(host)} for host, up, _ in cassandra.hosts()
-    ]
+    nodes = [{"host": host, "up": up, "jmx_port": _find_jmx_port(host)} for host, up, _ in cassandra.hosts()]
     return {"ok": all(node["up"] for node in nodes), "version": rows[0][0], "nodes": nodes}
 
 

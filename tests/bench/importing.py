@@ -21,9 +21,7 @@ def measure_import(size: int, *, runs: int) -> dict[str, float]:
 
         def ours() -> float:
             path = write_export(Path(folder), ids)
-            taken = seconds_of(
-                lambda: import_discord([path], choices=ImportChoices(standing=StandingPurges()))
-            )
+            taken = seconds_of(lambda: import_discord([path], choices=ImportChoices(standing=StandingPurges())))
             path.unlink()
             return taken
 

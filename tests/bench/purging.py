@@ -91,9 +91,7 @@ def measure_preview(moderator: User, size: int, *, runs: int) -> dict[str, float
         return seconds_of(lambda: scan_purge(purge.id))
 
     def theirs() -> float:
-        return seconds_of(
-            lambda: [rivals.scan_bucket(filled.channel.id, bucket) for bucket in filled.buckets]
-        )
+        return seconds_of(lambda: [rivals.scan_bucket(filled.channel.id, bucket) for bucket in filled.buckets])
 
     sides = alternate(ours, theirs, runs=runs)
     return {"preview_vs_scan": sides.speed, "preview_messages_per_second": size / sides.ours}

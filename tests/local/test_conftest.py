@@ -17,9 +17,7 @@ from tests.conftest import refuse_servers
         ("chatstore_test2", "chatstore_test", "database"),
     ],
 )
-def test_only_names_that_end_in_test_are_written_to(
-    database: str, keyspace: str, refused: str | None
-) -> None:
+def test_only_names_that_end_in_test_are_written_to(database: str, keyspace: str, refused: str | None) -> None:
     told = refuse_servers(database=database, keyspace=keyspace)
     assert told is None if refused is None else f"the {refused} must end in _test" in str(told)
 

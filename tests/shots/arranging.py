@@ -14,6 +14,8 @@ from chatstore.operations.timeline import open_timeline
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.running import run_purge
+from moderation.operations.steering import pause_purge
+from moderation.operations.undos import UndoPart, ask_undo
 from tests.moderation.rooms import confirm, preview
 from tests.pages.exports import Story, write_hostile, write_story
 from tests.pages.serving import make_account
@@ -33,6 +35,8 @@ class Scene:
     done: Purge
     waiting: Purge
     nothing: Purge
+    undone: Purge
+    paused: Purge
     message: int
 
 
@@ -41,9 +45,12 @@ def arrange_scene(folder: Path) -> Scene:
     until = dt.datetime.now(dt.UTC)
     accounts = {name: make_account(name) for name in ("mona", "otto", "ada", "tess")}
     mona = User.objects.get(username=accounts["mona"][0])
-    story, emptied, held = (write_story(_fresh(folder / name), until=until, spam=1204) for name in "abc")
-    hostile, hostile_path = write_hostile(folder, until=until)
-    call_command("import_discord", *(str(s.path) for s in (story, emptied, held)), str(hostile_path), verbosity=0)
+    story, emptied, held, taken_back = (write_story(_fresh(folder / name), until=until, spam=1204) for name in "abcd")
+    hostile, _ = write_hostile(folder, until=until)
+    call_command("import_discord", str(folder), verbosity=0)
+    undone = run_purge(confirm(mona, preview(mona, _of_victor(taken_back))).pk, patience_seconds=60)
+    ask_undo(undone.pk, moderator=mona, part=UndoPart())
+    paused = confirm(mona, preview(mona, _of_somebody(held)))
     held_up = confirm(mona, preview(mona, _of_victor(held)))
     hold_channel(held.channel_id, job="import:pictures", lease_seconds=HOLD_SECONDS)
     return Scene(
@@ -53,9 +60,15 @@ def arrange_scene(folder: Path) -> Scene:
         ready=preview(mona, _of_victor(story)),
         done=run_purge(confirm(mona, preview(mona, _of_victor(emptied))).pk, patience_seconds=60),
         waiting=run_purge(held_up.pk, patience_seconds=0),
+        undone=run_purge(undone.pk, patience_seconds=60),
+        paused=pause_purge(paused.pk, moderator=mona),
         nothing=preview(mona, Selection(channel_id=story.channel_id, author_ids=(5,))),
         message=open_timeline(story.channel_id).messages[20].message_id,
     )
+
+
+def _of_somebody(story: Story) -> Selection:
+    return Selection(channel_id=story.channel_id, author_ids=(story.people["Ines"],))
 
 
 def _fresh(folder: Path) -> Path:

@@ -52,6 +52,8 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("purge-ready", "mona", f"/purges/{scene.ready.pk}/")
     yield Shot("purge-waiting", "mona", f"/purges/{scene.waiting.pk}/")
     yield Shot("purge-done", "mona", f"/purges/{scene.done.pk}/")
+    yield Shot("purge-undone", "mona", f"/purges/{scene.undone.pk}/")
+    yield Shot("purge-paused", "mona", f"/purges/{scene.paused.pk}/")
     yield Shot("purge-nothing", "mona", f"/purges/{scene.nothing.pk}/")
     yield Shot("purges", "mona", f"/purges/?by={scene.accounts['mona'][0]}")
     yield Shot("purges-none", "mona", "/purges/?by=nobody-of-that-name")
