@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_at
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.snowflakes import unix_ms
-from chatstore.operations.timeline import count_buckets
-from moderation.domain.states import StepState
+from chatstore.operations.timeline import BucketCount, count_buckets
+from moderation.domain.states import PurgeState, StepState
 from moderation.domain.strip import Strip, StripBucket, draw_strip
 from moderation.models import Purge
 
@@ -28,19 +28,26 @@ def map_purge(purge: Purge, channel_id: int) -> Strip:
     The scan's own counts are used where it looked, so that the picture does not move while
     the purge runs.
     """
+    if purge.state == PurgeState.UNDONE:
+        # All of it is back: the channel is as it was.
+        return draw_strip(StripBucket(c.bucket, c.count) for c in _count_if_possible(channel_id))
     frozen = {entry.bucket: entry for entry in purge.manifest_buckets.filter(channel_id=channel_id)}
     removed = _removed_by_bucket(purge, channel_id)
-    try:
-        counts = count_buckets(channel_id)
-    except StoreUnavailable:
-        # A purge that waits for the store must still be shown.
-        counts = []
+    counts = _count_if_possible(channel_id)
     buckets = [StripBucket(c.bucket, c.count) for c in counts if c.bucket not in frozen]
     for bucket, entry in frozen.items():
         done = removed.get(bucket, False)
         count = entry.survivors + entry.count
         buckets.append(StripBucket(bucket, count, going=entry.count, done=done))
     return draw_strip(buckets)
+
+
+def _count_if_possible(channel_id: int) -> Sequence[BucketCount]:
+    """The channel's counts, or none: a purge that waits for the store must still be shown."""
+    try:
+        return count_buckets(channel_id)
+    except StoreUnavailable:
+        return ()
 
 
 def _removed_by_bucket(purge: Purge, channel_id: int) -> Mapping[int, bool]:
