@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, LogoutView
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from chatstore.domain.errors import Forbidden
 
-sign_in = LoginView.as_view(template_name="sign_in.html", redirect_authenticated_user=True)
+
+class SignIn(LoginView):
+    """The sign-in page. A fragment asked for after the session ended reloads its whole page instead."""
+
+    template_name = "sign_in.html"
+    redirect_authenticated_user = True
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The form; for htmx, which was redirected here, the word to reload."""
+        if request.headers.get("HX-Request"):
+            return HttpResponse(status=204, headers={"HX-Refresh": "true"})
+        return super().get(request, *args, **kwargs)
+
+
+sign_in = SignIn.as_view()
 """Open to everybody: Django marks its own login view as needing no login."""
 
 sign_out = LogoutView.as_view()

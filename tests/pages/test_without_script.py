@@ -42,6 +42,13 @@ def test_signing_in_and_out(place: Place) -> None:
     assert client.get(wanted).status_code == 302
 
 
+def test_a_poll_after_signing_out_reloads_the_page_instead_of_showing_a_form_inside_it(place: Place) -> None:
+    live = Client().get(f"/purges/{place.purge.pk}/live/", headers={"HX-Request": "true"})
+    answer = Client().get(live["Location"], headers={"HX-Request": "true"})
+    assert answer.status_code == 204
+    assert answer["HX-Refresh"] == "true"
+
+
 def test_signing_in_leads_to_no_other_site(place: Place) -> None:
     name, password = make_account("mona")
     response = Client().post("/sign-in/", {"username": name, "password": password, "next": "https://evil.example/"})
