@@ -55,16 +55,19 @@ class Selection:
             return max(self.message_ids)
         return MAX_ID if self.before_id is None else self.before_id - 1
 
-    def match(self, rows: Iterable[tuple[int, int]]) -> list[int]:
-        """The ids of `(message_id, author_id)` rows that match, in their order."""
+    def match(self, rows: Iterable[tuple[int, int | None]]) -> list[tuple[int, int]]:
+        """Those of the `(message_id, author_id)` rows that match, in their order.
+
+        A row without an author is only the rest of a late edit, and no message: it never matches.
+        """
         first, last = self.first_id, self.last_id
         if self.message_ids:
             ticked = frozenset(self.message_ids)
-            return [message_id for message_id, _ in rows if message_id in ticked]
+            return [(m, author) for m, author in rows if m in ticked and author is not None]
         if self.author_ids:
             authors = frozenset(self.author_ids)
-            return [m for m, author in rows if author in authors and first <= m <= last]
-        return [message_id for message_id, _ in rows if first <= message_id <= last]
+            return [(m, author) for m, author in rows if author in authors and first <= m <= last]
+        return [(m, author) for m, author in rows if author is not None and first <= m <= last]
 
     def as_json(self) -> dict[str, Any]:
         """A JSON object; ids are texts, since JavaScript's numbers cannot hold them."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
+from operator import itemgetter
 
 from django.conf import settings
 from django.db.models import DurationField, Q, Value
@@ -123,9 +124,8 @@ def _scan_bucket(selection: Selection, bucket: int, renew: Callable[[], None]) -
             renew()
             renewed_at = time.monotonic()
     rows.reverse()
-    # An author's name is what makes a row a message; a row without one is only a late edit's rest.
-    whole = [(message_id, author) for message_id, author in rows if author is not None]
-    matched = selection.match(whole)
+    found = selection.match(rows)
+    matched = [message_id for message_id, _ in found]
     chosen = frozenset(matched)
     survivors = [message_id for message_id, _ in rows if message_id not in chosen]
     return ScannedBucket(
@@ -133,7 +133,7 @@ def _scan_bucket(selection: Selection, bucket: int, renew: Callable[[], None]) -
         scanned=len(rows),
         matched=matched,
         survivors=len(survivors),
-        authors=Counter(author for message_id, author in whole if message_id in chosen),
+        authors=Counter(map(itemgetter(1), found)),
         split=plan_bucket(
             matched,
             survivors,

@@ -21,7 +21,7 @@ def test_authors_and_ids_narrow_together(
         return
     selection = Selection(channel_id=1, author_ids=tuple(authors), after_id=after, before_id=before)
     by_hand = [
-        message
+        (message, author)
         for message, author in sent
         if (not authors or author in authors)
         and (after is None or message >= after)
@@ -33,7 +33,12 @@ def test_authors_and_ids_narrow_together(
 
 def test_ticked_messages_match_only_themselves() -> None:
     selection = Selection(channel_id=1, message_ids=(3, 9))
-    assert selection.match([(1, 1), (3, 1), (4, 1)]) == [3]
+    assert selection.match([(1, 1), (3, 1), (4, 1)]) == [(3, 1)]
+
+
+@pytest.mark.parametrize("fields", [{"message_ids": (3,)}, {"author_ids": (1,)}, {"after_id": 1}, {"everything": True}])
+def test_a_row_without_an_author_never_matches(fields: dict[str, Any]) -> None:
+    assert Selection(channel_id=1, **fields).match([(3, None)]) == []
 
 
 @pytest.mark.parametrize(
