@@ -44,20 +44,23 @@ def select_described(
 
 
 def find_author(name: str) -> int:
-    """The one chat user a name or an id means. Raises `BadInput` when it is none or several.
+    """The one chat user an id or a name means. Raises `BadInput` when it is none or several.
 
-    An id need not be known: an author may have been removed from the chat's own list.
+    An id comes first, and need not be known: an author may be missing from the chat's own list.
     """
-    if name.lstrip("-").isdigit() and len(name) > 5:
-        return parse_snowflake(name)
+    number = parse_snowflake(name) if name.isascii() and name.lstrip("-").isdigit() else None
+    if number is not None and ChatUser.objects.filter(pk=number).exists():
+        return number
     bare = name.removeprefix("@")
     found = list(ChatUser.objects.filter(Q(name__iexact=bare) | Q(display_name__iexact=bare))[:4])
-    if not found:
-        raise BadInput(f"Nobody here is called “{name[:60]}”. Give the exact name, or the user's id.")
     if len(found) > 1:
         ids = ", ".join(str(user.pk) for user in found[:3])
         raise BadInput(f"Several users are called “{name[:60]}”; give an id instead: {ids} …")
-    return found[0].pk
+    if found:
+        return found[0].pk
+    if number is None:
+        raise BadInput(f"Nobody here is called “{name[:60]}”. Give the exact name, or the user's id.")
+    return number
 
 
 def _split_names(text: str) -> list[str]:

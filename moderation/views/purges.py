@@ -53,7 +53,7 @@ def purge(request: HttpRequest, purge_id: int) -> HttpResponse:
 def purge_live(request: HttpRequest, purge_id: int) -> HttpResponse:
     """The part of the page that changes, for htmx to fetch again while something happens."""
     context = describe_live(request.user, purge_for(request.user, purge_id))
-    response = render(request, "_purge_live.html", context)
+    response = render(request, "_purge_live.html", context | {"fragment": True})
     if not context["polling"]:
         # Scanned, or done: the rest of the page is another one now.
         response["HX-Refresh"] = "true"

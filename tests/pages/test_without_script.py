@@ -103,7 +103,10 @@ def test_a_poll_tells_the_page_to_reload_when_there_is_another_page_to_show(
     client.post(f"{path}confirm/", {"digest": bytes(place.purge.digest or b"").hex(), "reason": "spam"})
     waiting = client.get(f"{path}live/")
     assert "HX-Refresh" not in waiting
-    assert 'hx-trigger="every 1s"' in waiting.content.decode()
+    fragment = waiting.content.decode()
+    assert 'hx-trigger="every 1s"' in fragment
+    # The word beside the heading lies outside of what is swapped, and is sent along.
+    assert '<span id="state" hx-swap-oob="true"><span class="chip busy">queued</span></span>' in fragment
 
 
 def test_two_confirmations_are_one(place: Place, mona: User, sign_in: SignIn) -> None:

@@ -61,7 +61,6 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("find-nothing", "mona", "/find/?q=nothing-is-called-that")
     yield Shot("readme-preview", "mona", f"/purges/{scene.ready.pk}/", whole=False)
     yield Shot("readme-timeline", "mona", f"/channels/{int(scene.done.selection['channel'])}/?at={day}", whole=False)
-    yield Shot("readme-progress", "mona", f"/purges/{scene.done.pk}/", whole=False)
     yield Shot("error-400", "mona", f"/channels/{channel}/?at=2999-01-01", status=400)
     yield Shot("error-403", "tess", f"/channels/{channel}/", status=403)
     yield Shot("error-404", "mona", "/channels/1/", status=404)

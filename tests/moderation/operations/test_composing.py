@@ -1,0 +1,44 @@
+"""From what a moderator types to the authors that are meant."""
+
+import secrets
+
+import pytest
+
+from chatstore.domain.errors import BadInput
+from chatstore.models import ChatUser
+from moderation.operations.compose import find_author
+
+
+def make_chat_user(name: str, display_name: str = "") -> ChatUser:
+    return ChatUser.objects.create(pk=secrets.randbits(60), name=name, display_name=display_name)
+
+
+def test_a_name_a_shown_name_and_an_id_mean_the_same_user() -> None:
+    word = secrets.token_hex(6)
+    user = make_chat_user(f"victor-{word}", f"Victor {word}")
+    for typed in (f"victor-{word}", f"VICTOR {word}", f"@victor-{word}", str(user.pk)):
+        assert find_author(typed) == user.pk
+
+
+def test_a_name_that_several_have_is_asked_back_with_their_ids() -> None:
+    name = f"sam-{secrets.token_hex(6)}"
+    users = [make_chat_user(name), make_chat_user(name)]
+    with pytest.raises(BadInput, match="Several users") as refused:
+        find_author(name)
+    assert all(str(user.pk) in str(refused.value) for user in users)
+
+
+def test_an_id_that_nobody_knows_is_still_an_author() -> None:
+    unknown = secrets.randbits(60)
+    assert find_author(str(unknown)) == unknown
+
+
+def test_an_id_comes_before_a_name_of_the_same_digits() -> None:
+    user = make_chat_user(f"one-{secrets.token_hex(6)}")
+    make_chat_user(str(user.pk))
+    assert find_author(str(user.pk)) == user.pk
+
+
+def test_nobody_is_said() -> None:
+    with pytest.raises(BadInput, match="Nobody here"):
+        find_author(f"nobody-{secrets.token_hex(6)}")
