@@ -12,8 +12,10 @@ import django
 
 BOUNDS: dict[str, tuple[str, float]] = {
     "purge_vs_row_deletes": ("at least", 1.3),
+    "rewrite_vs_row_deletes": ("at least", 0.2),
     "page_after_purge": ("at most", 1.5),
     "tombstones_after_purge": ("at most", 500),
+    "undo_vs_insert": ("at least", 0.7),
     "preview_vs_scan": ("at least", 0.6),
     "page_vs_statement": ("at most", 1.6),
     "import_vs_insert": ("at least", 0.5),
@@ -22,13 +24,17 @@ BOUNDS: dict[str, tuple[str, float]] = {
 """What the design asks of each ratio."""
 
 
+PARTS = ("pages", "preview", "purge", "rewrite", "undo", "import", "foreground")
+"""What --only may name."""
+
+
 def main() -> None:
     """Measures everything, prints the ratios beside their bounds, writes them as JSON."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument("--size", type=int, default=200_000)
     parser.add_argument("--out", type=Path, default=Path("bench.json"))
     parser.add_argument("--runs", type=int, default=3, help="alternating runs of each side")
-    parser.add_argument("--only", nargs="*", choices=("pages", "preview", "purge", "import", "foreground"))
+    parser.add_argument("--only", nargs="*", choices=PARTS)
     options = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     django.setup()
@@ -48,6 +54,8 @@ def measure(size: int, *, runs: int, only: list[str] | None) -> dict[str, object
         "pages": reading.measure_pages,
         "preview": lambda: purging.measure_preview(moderator, size, runs=runs),
         "purge": lambda: purging.measure_purges(moderator, size, runs=runs),
+        "rewrite": lambda: purging.measure_rewrites(moderator, size, runs=runs),
+        "undo": lambda: purging.measure_undos(moderator, size, runs=runs),
         "import": lambda: importing.measure_import(size, runs=runs),
         "foreground": lambda: reading.measure_foreground(size, runs=5),
     }

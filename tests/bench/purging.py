@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from django.contrib.auth.models import User
 
@@ -14,39 +14,52 @@ from moderation.models import Purge
 from moderation.operations.purges import confirm_purge, draft_purge
 from moderation.operations.running import run_purge
 from moderation.operations.scanning import scan_purge
+from moderation.operations.undos import UndoPart, ask_undo
 from tests.bench import rivals
-from tests.bench.channels import Filled, fill_channel
+from tests.bench.channels import AUTHORS, Filled, empty_channel, fill_channel, rows_of, spread_ids
 from tests.bench.rounds import alternate, seconds_of
 
 PAGES = 60
 """Pages of which the median is taken."""
 
 
-def preview_all_but_oldest(moderator: User, filled: Filled) -> Purge:
-    """A scanned purge of everything but the channel's oldest message."""
-    selection = Selection(channel_id=filled.channel.id, after_id=filled.ids[1])
+def scan(moderator: User, selection: Selection) -> Purge:
+    """A scanned purge of the selection."""
     purge = draft_purge(moderator=moderator, selection=selection)
     scan_purge(purge.id)
     purge.refresh_from_db()
     return purge
 
 
-def seconds_of_purge(moderator: User, filled: Filled) -> float:
+def all_but_oldest(filled: Filled) -> Selection:
+    """Everything but the channel's oldest message."""
+    return Selection(channel_id=filled.channel.id, after_id=filled.ids[1])
+
+
+def every_second(filled: Filled) -> Selection:
+    """Every second message: the authors come in turn, and half of them are chosen."""
+    return Selection(channel_id=filled.channel.id, author_ids=tuple(range(1, AUTHORS + 1, 2)))
+
+
+def seconds_of_purge(moderator: User, purge: Purge) -> float:
     """From confirming to verified, the quarantine included."""
-    purge = preview_all_but_oldest(moderator, filled)
 
     def act() -> None:
         confirm_purge(purge.id, moderator=moderator, reason="bench", digest=bytes(purge.digest or b""))
-        ended = run_purge(purge.id)
-        if ended.state != PurgeState.DONE:
-            raise RuntimeError(f"the purge is {ended.state}: {ended.wait_reason}")
+        check_ended(run_purge(purge.id), PurgeState.DONE)
 
     return seconds_of(act)
 
 
-def seconds_of_row_deletes(filled: Filled) -> float:
+def check_ended(purge: Purge, state: PurgeState) -> None:
+    """A measurement of what did not end would be no measurement."""
+    if purge.state != state:
+        raise RuntimeError(f"the purge is {purge.state}: {purge.wait_reason}")
+
+
+def seconds_of_row_deletes(filled: Filled, ids: Sequence[int]) -> float:
     """The same ids by a bare loop of batched row deletes."""
-    keys = ((filled.channel.id, bucket_of(message_id), message_id) for message_id in filled.ids[1:])
+    keys = ((filled.channel.id, bucket_of(message_id), message_id) for message_id in ids)
     return seconds_of(lambda: rivals.run_batches(rivals.DELETE_ROW, keys))
 
 
@@ -56,9 +69,13 @@ def measure_purges(moderator: User, size: int, *, runs: int) -> dict[str, float]
 
     def ours() -> float:
         purged.append(fill_channel(size))
-        return seconds_of_purge(moderator, purged[-1])
+        return seconds_of_purge(moderator, scan(moderator, all_but_oldest(purged[-1])))
 
-    sides = alternate(ours, lambda: seconds_of_row_deletes(fill_channel(size)), runs=runs)
+    def theirs() -> float:
+        filled = fill_channel(size)
+        return seconds_of_row_deletes(filled, filled.ids[1:])
+
+    sides = alternate(ours, theirs, runs=runs)
     # Right after the last purge: no flush, no compaction.
     untouched, last = fill_channel(size), purged[-1]
     pages = alternate(page_time(last), page_time(untouched), runs=PAGES)
@@ -69,6 +86,41 @@ def measure_purges(moderator: User, size: int, *, runs: int) -> dict[str, float]
         "page_after_purge": pages.time,
         "tombstones_after_purge": trace_newest_page(last.channel.id).tombstones,
     }
+
+
+def measure_rewrites(moderator: User, size: int, *, runs: int) -> dict[str, float]:
+    """rewrite_vs_row_deletes: every second message goes, and the others are written again where they must."""
+
+    def ours() -> float:
+        return seconds_of_purge(moderator, scan(moderator, every_second(fill_channel(size))))
+
+    def theirs() -> float:
+        filled = fill_channel(size)
+        return seconds_of_row_deletes(filled, filled.ids[::2])
+
+    sides = alternate(ours, theirs, runs=runs)
+    return {"rewrite_vs_row_deletes": sides.speed, "rewrite_messages_per_second": size / 2 / sides.ours}
+
+
+def measure_undos(moderator: User, size: int, *, runs: int) -> dict[str, float]:
+    """undo_vs_insert: taking a purge back, against bare batched inserts of the same rows."""
+
+    def ours() -> float:
+        purge = scan(moderator, all_but_oldest(fill_channel(size)))
+        seconds_of_purge(moderator, purge)
+
+        def act() -> None:
+            ask_undo(purge.id, moderator=moderator, part=UndoPart())
+            check_ended(run_purge(purge.id), PurgeState.UNDONE)
+
+        return seconds_of(act)
+
+    def theirs() -> float:
+        rows = list(rows_of(empty_channel().id, spread_ids(size)))
+        return seconds_of(lambda: rivals.run_batches(rivals.INSERT, rows))
+
+    sides = alternate(ours, theirs, runs=runs)
+    return {"undo_vs_insert": sides.speed, "undo_messages_per_second": size / sides.ours}
 
 
 def page_time(filled: Filled) -> Callable[[], float]:

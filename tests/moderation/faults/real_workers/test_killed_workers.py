@@ -77,7 +77,7 @@ def kill_at_next_arrow(doomed: Doomed, arrows: deque[StepState], workers: Worker
     arrow = arrows.popleft()
     stored = (StepState.PENDING, *ARROWS)[ARROWS.index(arrow)]
     assert doomed.state() == stored
-    workers.child_at(backend).kill()
+    workers.kill(workers.at(backend))
     cut(backend)
     let_go(doomed.purge)
     if arrows:
@@ -88,14 +88,14 @@ def test_a_worker_stopped_beyond_its_lease_wakes_up_and_changes_nothing(mona: Us
     """It sleeps while its quarantine goes to disk, with everything read that it would delete."""
     doomed = doom(mona, Way.RANGES)
     stop_at(doomed.purge.id, StepState.QUARANTINED)
-    child = workers.child_at(wait_for_blocked(doomed.purge))
+    worker = workers.at(wait_for_blocked(doomed.purge))
     let_go(doomed.purge)
     wait_until(lambda: doomed.state() == StepState.QUARANTINED, seconds=5)
-    child.send_signal(signal.SIGSTOP)
+    worker.send_signal(signal.SIGSTOP)
     wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)
     assert_done_exactly(doomed)
     put_back(doomed)
-    child.send_signal(signal.SIGCONT)
+    worker.send_signal(signal.SIGCONT)
     wait_until(lambda: f"of purge {doomed.purge.id} is no longer ours" in workers.said(), seconds=10)
     assert_put_back_stays(doomed)
 
@@ -104,14 +104,14 @@ def test_a_worker_stopped_within_a_move_is_cut_off_and_changes_nothing(mona: Use
     """It holds the rows that others need; its deletes are out, but not yet stored as sent."""
     doomed = doom(mona, Way.ROWS)
     stop_at(doomed.purge.id, StepState.DELETED)
-    child = workers.child_at(wait_for_blocked(doomed.purge))
-    child.send_signal(signal.SIGSTOP)
+    worker = workers.at(wait_for_blocked(doomed.purge))
+    worker.send_signal(signal.SIGSTOP)
     let_go(doomed.purge)
     wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)
     assert_done_exactly(doomed)
     put_back(doomed)
     said_before = len(workers.said())
-    child.send_signal(signal.SIGCONT)
+    worker.send_signal(signal.SIGCONT)
     wait_until(lambda: "raised unexpected: OperationalError" in workers.said()[said_before:], seconds=10)
     assert_put_back_stays(doomed)
 

@@ -1,4 +1,4 @@
-"""A real Celery worker and beat, on a database of their own, so that they take nobody else's purges."""
+"""Real Celery workers and beat, on a database of their own, so that they take nobody else's purges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from django.db import connection
 
 from tests.moderation.faults.real_workers.arrows import Backend
 
-CHILDREN = 6
+WORKERS = 6
+"""Five purges stand at their arrows at once, each with a worker that waits there; one is free to look."""
+
 READY_SECONDS = 60
 REDIS_DATABASE = 13
 """No other tests' workers listen there."""
@@ -28,46 +30,72 @@ LEASE_SECONDS = 3
 
 
 class Workers:
-    """The processes, as the kernel sees them, and what they say."""
+    """The processes, as the kernel sees them, and what they say.
+
+    Each worker is a process of its own that does its tasks itself, and is started again after
+    it was killed, as a supervisor does: what is killed is then a whole worker.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._log = folder / "workers.log"
         self._beat: subprocess.Popen[bytes] | None = None
-        self._worker: subprocess.Popen[bytes] | None = None
+        self._workers: list[subprocess.Popen[bytes]] = []
+        self._started = 0
 
     def start(self) -> None:
-        """Returns when the worker takes tasks."""
-        with self._log.open("ab") as log:
-            self._worker = _start("worker", f"--concurrency={CHILDREN}", log=log.fileno())
-            self._beat = _start("beat", "--pidfile=", log=log.fileno())
-        wait_until(lambda: "celery@" in self.said() and "ready." in self.said(), seconds=READY_SECONDS)
+        """Returns when all the workers take tasks."""
+        for _ in range(WORKERS):
+            self._start_worker()
+        self._beat = self._start("beat", "--pidfile=")
+        wait_until(lambda: self.said().count(" ready.") == WORKERS, seconds=READY_SECONDS)
 
     def stop(self) -> None:
-        """Kills both, whatever state they are in: asked to end, they would wait for their tasks."""
-        for process in (self._beat, self._worker):
-            if process is None:
-                continue
-            for member in [*self._children_of(process), psutil.Process(process.pid)]:
-                member.kill()
-            process.wait()
+        """Kills all of them, whatever state they are in: asked to end, they would wait for their tasks."""
+        for process in (self._beat, *self._workers):
+            if process is not None:
+                process.kill()
+                process.wait()
 
     def said(self) -> str:
-        """The log of both, so far."""
+        """The log of all, so far."""
         return self._log.read_text(errors="replace")
 
-    def child_at(self, backend: Backend) -> psutil.Process:
-        """The child of the worker that has this connection to Postgres."""
-        assert self._worker is not None
+    def at(self, backend: Backend) -> subprocess.Popen[bytes]:
+        """The worker that has this connection to Postgres."""
         # The kernel's list of connections may pass one over while others open and close.
         for _ in range(LIST_TRIES):
-            for child in self._children_of(self._worker):
-                if any(one.laddr.port == backend.client_port for one in child.net_connections("tcp")):
-                    return child
-        raise AssertionError("the connection belongs to no child of this worker")
+            for worker in self._workers:
+                connections = psutil.Process(worker.pid).net_connections("tcp")
+                if any(one.laddr.port == backend.client_port for one in connections):
+                    return worker
+        raise AssertionError("the connection belongs to none of the workers")
 
-    @staticmethod
-    def _children_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-        return list(psutil.Process(process.pid).children(recursive=True))
+    def kill(self, worker: subprocess.Popen[bytes]) -> None:
+        """SIGKILL; another one is on its way when this returns."""
+        worker.kill()
+        worker.wait()
+        self._workers.remove(worker)
+        self._start_worker()
+
+    def _start_worker(self) -> None:
+        self._started += 1
+        self._workers.append(
+            self._start(
+                "worker", "--pool=solo", f"--hostname=w{self._started}@%h", "--without-mingle", "--without-gossip"
+            )
+        )
+
+    def _start(self, *command: str) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "celery", "--app=chatstore", *command, "--loglevel=INFO"],
+                env=os.environ | _environment(),
+                cwd=settings.BASE_DIR,
+                stdin=subprocess.DEVNULL,
+                stdout=log.fileno(),
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
 
 def wait_until(happens: Callable[[], bool], *, seconds: float) -> None:
@@ -75,18 +103,6 @@ def wait_until(happens: Callable[[], bool], *, seconds: float) -> None:
     while not happens():
         assert time.monotonic() < end, f"nothing of it happened in {seconds} s"
         time.sleep(0.05)
-
-
-def _start(*command: str, log: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "celery", "--app=chatstore", *command, "--loglevel=INFO"],
-        env=os.environ | _environment(),
-        cwd=settings.BASE_DIR,
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
 
 
 def _environment() -> dict[str, str]:
