@@ -7,6 +7,8 @@ of the whole bucket decides; what was posted late meanwhile clears the ledger an
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from chatstore.domain.buckets import is_sealed
 from chatstore.domain.errors import WriteRefused
@@ -22,6 +24,50 @@ SETTLED_MS = 3_600_000
 SOURCE = "own read"
 
 
+@dataclass(slots=True)
+class WholeRead:
+    """What one quorum read of a whole bucket saw. began_us: Postgres's clock (µs) before it began.
+
+    count: all rows; authored: those that have their author, which are the messages.
+    """
+
+    began_us: int
+    lowest: int | None = None
+    highest: int | None = None
+    count: int = 0
+    authored: int = 0
+
+    @property
+    def measured_at(self) -> dt.datetime:
+        """When the read began, as figures note it."""
+        return dt.datetime.fromtimestamp(self.began_us / 1e6, tz=dt.UTC)
+
+    def add(self, rows: Sequence[tuple[int, int | None]]) -> None:
+        """A page of (message id, author id), newest first; pages come newest first as well."""
+        if not rows:
+            return
+        self.highest = rows[0][0] if self.highest is None else self.highest
+        self.lowest = rows[-1][0]
+        self.count += len(rows)
+        self.authored += sum(1 for _, author_id in rows if author_id is not None)
+
+
+def note_whole_read(channel_id: int, bucket: int, read: WholeRead) -> Live:
+    """Tell the ledger what a whole read of the bucket allows it to say. The caller's job holds the channel."""
+    now_ms = read.began_us // 1000
+    # Rows without an author count here: maintenance must find them, and an insert may
+    # still be on its way to one.
+    live = live_from_read(
+        read.lowest,
+        read.highest,
+        read.count,
+        sealed=is_sealed(bucket, now_ms=now_ms),
+        settled_before=first_id_at(now_ms - SETTLED_MS),
+    )
+    ledger.set_live(channel_id, bucket, live, read_began_us=read.began_us)
+    return live
+
+
 def settle_bucket(channel_id: int, bucket: int, *, job: str | None = None) -> Live:
     """Read a whole bucket, tell the ledger what lives there and note how many messages.
 
@@ -30,27 +76,11 @@ def settle_bucket(channel_id: int, bucket: int, *, job: str | None = None) -> Li
     holder = holder_of(channel_id)
     if holder is None or job not in (None, holder):
         raise WriteRefused(f"channel {channel_id} is not held by the job that would settle its ledger")
-    began_us = postgres_now_us()
-    now_ms = began_us // 1000
-    lowest = highest = None
-    count = authored = 0
+    read = WholeRead(postgres_now_us())
     for rows in messages.read_ids(channel_id, bucket):
-        highest = rows[0][0] if highest is None else highest
-        lowest = rows[-1][0]
-        count += len(rows)
-        authored += sum(1 for _, author_id in rows if author_id is not None)
-    # Rows without an author count here: maintenance must find them, and an insert may
-    # still be on its way to one.
-    live = live_from_read(
-        lowest,
-        highest,
-        count,
-        sealed=is_sealed(bucket, now_ms=now_ms),
-        settled_before=first_id_at(now_ms - SETTLED_MS),
-    )
-    ledger.set_live(channel_id, bucket, live, read_began_us=began_us)
-    measured_at = dt.datetime.fromtimestamp(began_us / 1e6, tz=dt.UTC)
-    figures.note_figures(channel_id, bucket, {"live_rows": authored}, source=SOURCE, measured_at=measured_at)
+        read.add(rows)
+    live = note_whole_read(channel_id, bucket, read)
+    figures.note_figures(channel_id, bucket, {"live_rows": read.authored}, source=SOURCE, measured_at=read.measured_at)
     return live
 
 

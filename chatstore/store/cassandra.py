@@ -55,7 +55,6 @@ UNSET: Any = UNSET_VALUE
 
 Row = tuple[Any, ...]
 Params = Sequence[Any]
-Statement = PreparedStatement
 
 FETCH_SIZE = 5_000
 """Rows a page of a read; 20,000 is a quarter faster for rows of two numbers."""
@@ -130,11 +129,6 @@ def _open_connection() -> _Connection:
     except Exception as error:
         cluster.shutdown()
         raise translate_error(error) from error
-
-
-def keyspace() -> str:
-    """The keyspace that every statement of the session means."""
-    return str(settings.CASSANDRA["keyspace"])
 
 
 def close() -> None:

@@ -28,7 +28,6 @@ CACHE_SECONDS = 1.0
 a second after its last clear."""
 
 NEWEST_BUCKET = 2**31 - 1
-OLDEST_BUCKET = -(2**31)
 
 _INSERT_ROW = "INSERT INTO bucket_ledger (channel_id, bucket) VALUES (?, ?)"
 _SET_LIVE = "INSERT INTO bucket_ledger (channel_id, bucket, live) VALUES (?, ?, ?) USING TIMESTAMP ?"

@@ -28,14 +28,13 @@ from django.conf import settings
 
 from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import ChatstoreError
-from chatstore.domain.live import live_from_read
 from chatstore.domain.messages import VALUE_COLUMNS
-from chatstore.domain.snowflakes import first_id_at
+from chatstore.operations.bookkeeping import WholeRead, note_whole_read
 from chatstore.operations.clock import check_clock, postgres_now_us
 from chatstore.operations.stamps import issue_stamp
-from chatstore.store import figures, ledger, scans
+from chatstore.store import figures, scans
 from moderation.domain.packing import pack_ids, unpack_ids
-from moderation.domain.planner import RECENT_MS, SpanPlan, Way, plan_spans
+from moderation.domain.planner import SpanPlan, Way, plan_spans
 from moderation.domain.states import StepKind, StepState
 from moderation.models import Step
 from moderation.operations.audit import record_act
@@ -74,11 +73,8 @@ class Kept:
 class LastLook:
     """The verifying read: what of the manifest is still there, and what the bucket holds."""
 
-    began_us: int
+    read: WholeRead
     remaining: Sequence[int]
-    lowest: int | None
-    highest: int | None
-    count: int
     tombstones: int
 
 
@@ -261,37 +257,23 @@ def _verify(step: Step, pace: Pace) -> LastLook:
 
 
 def _look(step: Step, ids: frozenset[int]) -> LastLook:
-    began_us = postgres_now_us()
+    read = WholeRead(postgres_now_us())
     remaining: list[int] = []
-    lowest = highest = None
-    count = 0
     pages = scans.read_all_ids(step.channel_id, step.bucket)
     for page in pages:
-        here = [row[0] for row in page]
-        if here:
-            highest = here[0] if highest is None else highest
-            lowest = here[-1]
-            count += len(here)
-            remaining.extend(ids.intersection(here))
-    return LastLook(began_us, sorted(remaining), lowest, highest, count, pages.count_tombstones())
+        read.add(page)
+        remaining.extend(ids.intersection(row[0] for row in page))
+    return LastLook(read, sorted(remaining), pages.count_tombstones())
 
 
 def _close(step: Step, look: LastLook) -> None:
-    now_ms = look.began_us // 1_000
-    live = live_from_read(
-        look.lowest,
-        look.highest,
-        look.count,
-        sealed=is_sealed(step.bucket, now_ms=now_ms),
-        settled_before=first_id_at(now_ms - RECENT_MS),
-    )
-    ledger.set_live(step.channel_id, step.bucket, live, read_began_us=look.began_us)
+    note_whole_read(step.channel_id, step.bucket, look.read)
     figures.note_figures(
         step.channel_id,
         step.bucket,
-        {"live_rows": look.count, "tombstones": look.tombstones},
+        {"live_rows": look.read.authored, "tombstones": look.tombstones},
         source="purge",
-        measured_at=_moment(look.began_us),
+        measured_at=look.read.measured_at,
     )
 
 
@@ -314,7 +296,7 @@ def _count(step: Step, look: LastLook) -> None:
         )
         record_act("step_counted", actor=None, purge=step.purge, channel_id=step.channel_id, details=_details(step))
         if look.tombstones > settings.PURGE_TOMBSTONE_BUDGET:
-            queue_rewrite(step, now_ms=look.began_us // 1_000)
+            queue_rewrite(step, now_ms=look.read.began_us // 1_000)
 
 
 def _details(step: Step) -> dict[str, object]:

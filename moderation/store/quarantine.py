@@ -48,12 +48,11 @@ class Place:
 class Reading:
     """What a whole read of a bucket found. Lists are in the read's order, descending.
 
-    found: ids of the manifest that are there with their author. authorless: ids of the
-    manifest of which only a late edit is left. survivors: every other id that is there.
+    found: ids of the manifest that are there with their author. survivors: every id that is
+    there and not of the manifest.
     """
 
     found: list[int] = field(default_factory=list)
-    authorless: list[int] = field(default_factory=list)
     survivors: list[int] = field(default_factory=list)
     tombstones: int = 0
 
@@ -117,7 +116,6 @@ def _sort_out(page: list[Row], wanted: frozenset[int], reading: Reading) -> list
     if len(kept) != len(page):
         reading.survivors.extend(row[0] for row in page if row[0] not in wanted)
     reading.found.extend(row[0] for row in kept if row[1] is not None)
-    reading.authorless.extend(row[0] for row in kept if row[1] is None)
     return kept
 
 

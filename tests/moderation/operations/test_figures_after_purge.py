@@ -1,0 +1,19 @@
+"""A purge notes the same figures of a bucket as the bookkeeping does."""
+
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.operations.clock import wall_clock_us
+from chatstore.store import figures, messages
+from tests.moderation.rooms import WILMA, by_victor, make_channel, old_ids, purge_now, write
+
+
+def test_the_rest_of_a_late_edit_is_no_live_message_in_the_figures(mona: User) -> None:
+    channel = make_channel()
+    ids = old_ids(201)
+    write(channel, ids[:150])
+    write(channel, ids[150:200], author=WILMA)
+    messages.update_columns(channel.id, ids[200], {"content": "an edit of what is gone"}, stamp_us=wall_clock_us())
+    purge_now(mona, by_victor(channel))
+    noted = figures.read_figures(channel.id)[bucket_of(ids[0])]
+    assert noted["live_rows"].value == 50
