@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models.functions import Now
 
@@ -69,7 +70,10 @@ class ManifestBucket(models.Model):
 
     class Meta:
         default_permissions = ()
-        indexes = (models.Index(fields=("channel_id", "bucket"), name="manifest_by_bucket"),)
+        indexes = (
+            models.Index(fields=("channel_id", "bucket"), name="manifest_by_bucket"),
+            GinIndex(fields=("authors",), name="manifest_by_author"),
+        )
 
     def __str__(self) -> str:
         return f"bucket {self.bucket} of channel {self.channel_id} in purge {self.purge_id}"
@@ -102,6 +106,9 @@ class Step(models.Model):
     inclusive, stored once at *stamped*. Stamps are µs. `how` is what was done: rows, drop,
     ranges, rewrite or undo. A step is claimed by its token for as long as its lease runs.
 
+    first_id, last_id, sketch: of the ids that a removing step was made with, so that one is
+    found without unpacking all (`moderation.domain.sketches`); none: nobody noted them.
+
     undone_ids: ids for which the step no longer stands. An undo step has the ordinal of the
     step it takes back in `takes_back`, and counts asked = restored + withdrawn +
     still_purged + already_live + nowhere_kept + failed.
@@ -116,6 +123,9 @@ class Step(models.Model):
     state = models.CharField(max_length=12, choices=StepState.choices(), default=StepState.PENDING)
     ids = models.BinaryField()
     count = models.IntegerField()
+    first_id = models.BigIntegerField(null=True)
+    last_id = models.BigIntegerField(null=True)
+    sketch = models.BinaryField(null=True)
     due_at = models.DateTimeField(null=True)
     token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
@@ -151,6 +161,7 @@ class Step(models.Model):
         indexes = (
             models.Index(fields=("state", "due_at"), name="step_by_state"),
             models.Index(fields=("channel_id", "bucket"), name="step_by_bucket"),
+            models.Index(fields=("bucket", "first_id", "last_id"), name="step_by_ids"),
         )
 
     def __str__(self) -> str:

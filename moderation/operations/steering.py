@@ -13,6 +13,7 @@ from django.db.models import Max
 
 from chatstore.domain.errors import BadInput
 from moderation.domain.packing import pack_ids, unpack_ids
+from moderation.domain.sketches import columns_of
 from moderation.domain.states import PURGE_MOVES, PurgeState, StepKind, StepState
 from moderation.models import Purge, Step
 from moderation.operations.access import purge_for, require
@@ -139,8 +140,7 @@ def _part_failed(step: Step, ordinal: int) -> None:
         channel_id=step.channel_id,
         bucket=step.bucket,
         kind=StepKind.ROWS,
-        ids=pack_ids(failed),
-        count=len(failed),
+        **columns_of(failed),
     )
     Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(
         ids=pack_ids(rest), count=len(rest), failed=0, failed_ids=None, error=""
