@@ -1,0 +1,94 @@
+"""What runs beside a raid, each in a process of its own: a Celery worker, and people who talk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+
+from chatstore.celery import app
+from moderation.tasks import run_purge
+
+REDIS_DATABASE = 12
+"""No other tests' workers listen there."""
+
+READY_SECONDS = 60
+
+_IMPORT = "from tests.moderation.incident.talking import talk"
+
+
+def broker() -> str:
+    """The address of the worker's own queue."""
+    return f"{settings.REDIS_URL.rsplit('/', 1)[0]}/{REDIS_DATABASE}"
+
+
+def ring(purge_id: int) -> None:
+    """Tells the worker of a purge, as a view does when it was confirmed."""
+    with app.connection_for_write(broker()) as connection:
+        run_purge.apply_async((purge_id,), connection=connection)
+
+
+@contextmanager
+def one_worker(folder: Path, *, processes: int = 1) -> Iterator[Path]:
+    """A worker that takes only what was rung for; gives the file that it logs to."""
+    command = ["-m", "celery", "--app=chatstore", "worker", f"--concurrency={processes}", "--without-mingle"]
+    log = folder / "worker.log"
+    with log.open("wb") as output:
+        worker = subprocess.Popen(
+            [sys.executable, *command, "--without-gossip", "--hostname=incident@%h", "--loglevel=INFO"],
+            env=os.environ | {"REDIS_URL": broker()},
+            cwd=settings.BASE_DIR,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        wait_until(lambda: " ready." in log.read_text(errors="replace"), seconds=READY_SECONDS)
+        yield log
+    finally:
+        worker.terminate()
+        worker.wait()
+
+
+class Talk:
+    """Who talks in a channel while something else happens there, and what was stored of it by now."""
+
+    def __init__(self, channel_id: int, *, author_id: int, rate: float) -> None:
+        who = f"{channel_id}, author_id={author_id}, rate={rate}"
+        self.stored: dict[int, str] = {}
+        self._process = subprocess.Popen(
+            [sys.executable, "manage.py", "shell", "--no-imports", "-c", f"{_IMPORT}; talk({who})"],
+            cwd=settings.BASE_DIR,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        for line in self._process.stdout or ():
+            message_id, _, content = line.rstrip("\n").partition(" ")
+            self.stored[int(message_id)] = content
+
+    def end(self) -> None:
+        """Nobody talks any more; whatever was said is in `stored`."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        assert self._process.wait(timeout=30) == 0
+        self._reader.join()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+def wait_until(happens: Callable[[], bool], *, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not happens():
+        assert time.monotonic() < end, f"nothing of it happened in {seconds} s"
+        time.sleep(0.02)

@@ -1,0 +1,93 @@
+"""People who open a channel's pages all the time, and what each of them saw."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+
+from django.contrib.auth.models import User
+from django.db import connections
+from django.test import Client
+
+from chatstore.operations.timeline import PAGE_SIZE
+
+_SHOWN = re.compile(r'<article [^>]*id="m(-?\d+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One page as it was answered. missing: ids that had been stored when it was asked for and belong on it."""
+
+    status: int
+    ids: Sequence[int]
+    missing: Collection[int]
+    began: float
+    ended: float
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a full page on which nothing is left out."""
+        return self.status == 200 and len(self.ids) == PAGE_SIZE and not self.missing
+
+
+class Reader:
+    """Opens the newest page of a channel and those around some ids, one after the other, until it ends.
+
+    stays: what must be on a page when it was stored before the page was asked for; it may grow.
+    """
+
+    def __init__(
+        self, user: User, channel_id: int, *, around: Sequence[int], stays: Sequence[Mapping[int, str]]
+    ) -> None:
+        self.pages: list[Seen] = []
+        self._addresses = [f"/channels/{channel_id}/", *(f"/channels/{channel_id}/?around={each}" for each in around)]
+        self._stays = stays
+        self._user = user
+        self._over = threading.Event()
+        self._failed: Exception | None = None
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def rounds(self, count: int) -> list[Seen]:
+        """Waits until every address was opened so often from now on; gives those pages."""
+        start = len(self.pages)
+        # The page that is being answered now may have been asked for before.
+        wanted = count * len(self._addresses) + 1
+        while len(self.pages) < start + wanted and self._thread.is_alive():
+            time.sleep(0.01)
+        return self.pages[start + 1 :]
+
+    def end(self) -> None:
+        """Raises what a page raised."""
+        self._over.set()
+        self._thread.join()
+        if self._failed is not None:
+            raise self._failed
+
+    def _run(self) -> None:
+        try:
+            client = Client()
+            client.force_login(self._user)
+            for address in cycle(self._addresses):
+                if self._over.is_set():
+                    return
+                self.pages.append(self._open(client, address))
+        except Exception as failed:  # noqa: BLE001  it is raised where the test waits
+            self._failed = failed
+        finally:
+            connections.close_all()
+
+    def _open(self, client: Client, address: str) -> Seen:
+        stored = [message_id for known in self._stays for message_id in tuple(known)]
+        began = time.monotonic()
+        answer = client.get(address)
+        ended = time.monotonic()
+        ids = sorted(map(int, _SHOWN.findall(answer.content.decode())))
+        # Nothing stored lies beyond the newest page, and something may on both sides of another.
+        high = ids[-1] if "around" in address and ids else float("inf")
+        missing = {one for one in stored if ids and ids[0] <= one <= high}.difference(ids)
+        return Seen(answer.status_code, ids, missing, began, ended)
