@@ -41,7 +41,7 @@ def may_hold(sketch: bytes | memoryview, message_id: int) -> bool:
     return bool(sketch) and bool(sketch[byte * len(sketch) >> 32] >> bit & 1)
 
 
-def columns_of(ids: Sequence[int]) -> dict[str, Any]:
+def step_columns(ids: Sequence[int]) -> dict[str, Any]:
     """The columns in which a step keeps its ids, ascending, and by which one of them is found again."""
     return {
         "ids": pack_ids(ids),

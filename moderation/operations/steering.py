@@ -13,7 +13,7 @@ from django.db.models import Max
 
 from chatstore.domain.errors import BadInput
 from moderation.domain.packing import pack_ids, unpack_ids
-from moderation.domain.sketches import columns_of
+from moderation.domain.sketches import step_columns
 from moderation.domain.states import PURGE_MOVES, PurgeState, StepKind, StepState
 from moderation.models import Purge, Step
 from moderation.operations.access import purge_for, require
@@ -140,7 +140,7 @@ def _part_failed(step: Step, ordinal: int) -> None:
         channel_id=step.channel_id,
         bucket=step.bucket,
         kind=StepKind.ROWS,
-        **columns_of(failed),
+        **step_columns(failed),
     )
     Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(
         ids=pack_ids(rest), count=len(rest), failed=0, failed_ids=None, error=""

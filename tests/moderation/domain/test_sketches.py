@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from chatstore.domain.buckets import bucket_ids
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, make_snowflake
 from moderation.domain.packing import unpack_ids
-from moderation.domain.sketches import columns_of, may_hold, sketch_ids
+from moderation.domain.sketches import may_hold, sketch_ids, step_columns
 
 MARCH_2024_MS = 1_710_000_000_000
 
@@ -34,8 +34,8 @@ def test_nothing_holds_nothing() -> None:
 
 
 @given(st.lists(st.integers(*bucket_ids(-3)), unique=True, max_size=60).map(sorted))
-def test_the_columns_of_a_step_say_what_it_holds(chosen: list[int]) -> None:
-    columns = columns_of(chosen)
+def test_the_step_columns_a_step_say_what_it_holds(chosen: list[int]) -> None:
+    columns = step_columns(chosen)
     assert unpack_ids(columns["ids"]) == chosen
     assert columns["count"] == len(chosen)
     assert (columns["first_id"], columns["last_id"]) == ((chosen[0], chosen[-1]) if chosen else (None, None))
