@@ -17,6 +17,9 @@ IDS_PER_READ = 100
 
 READS_AHEAD = 8
 
+_LIGHT = frozenset({"message_id", "author_id", "pinned", "webhook_id", "reference"})
+"""Columns of a few bytes, of which a page can hold many."""
+
 _STAMPS = tuple(f"WRITETIME({column})" for column in VALUE_COLUMNS)
 _IN = "FROM messages WHERE channel_id = ? AND bucket = ? AND message_id IN ?"
 _SELECT_ROWS = f"SELECT {', '.join(COLUMNS)} {_IN}"
@@ -45,9 +48,15 @@ def read_whole_rows(channel_id: int, bucket: int) -> TracedPages:
     return TracedPages(channel_id, bucket, columns=COLUMNS, fetch_size=ROW_FETCH)
 
 
+def read_parts(channel_id: int, bucket: int, columns: Sequence[str]) -> TracedPages:
+    """Every row of a bucket, some columns of it; the first one must be the message id."""
+    fetch = SCAN_FETCH if _LIGHT.issuperset(columns) else ROW_FETCH
+    return TracedPages(channel_id, bucket, columns=columns, fetch_size=fetch)
+
+
 def read_all_ids(channel_id: int, bucket: int) -> TracedPages:
     """(message id, author id or None) of every row of a bucket."""
-    return TracedPages(channel_id, bucket, columns=("message_id", "author_id"), fetch_size=SCAN_FETCH)
+    return read_parts(channel_id, bucket, ("message_id", "author_id"))
 
 
 def read_rows_with_writetime(channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:

@@ -2,119 +2,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from chatstore.domain.errors import BadInput
-from chatstore.domain.snowflakes import MAX_ID, MIN_ID, time_of
+from chatstore.domain.snowflakes import MAX_ID, MIN_ID
+from moderation.domain.filters import (
+    Filter,
+    Row,
+    authors_of,
+    columns_of,
+    compile_filter,
+    filter_as_json,
+    filter_from_json,
+    named_authors,
+    span_of,
+)
 
 TICKED_AT_MOST = 1_000
-"""Messages ticked one by one; more are chosen by author and dates."""
+"""Messages ticked one by one; more are chosen by filters. Also of those that are unticked."""
+
+CHANNELS_AT_MOST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Messages of one channel: ticked ones, or all of some authors and of a span of ids.
+    """Ticked messages of one channel, what a filter matches in some channels, or one whole channel.
 
-    after_id is inclusive, before_id exclusive. "The whole channel" is `everything`: a
-    choice of its own, never what is left when every filter is empty.
+    Channels: those of `channel_ids`; or all of the guild; or, when neither is named, every
+    channel in which the authors of `where` have posted. "The whole channel" is `everything`:
+    a choice of its own, never what is left when every filter is empty. A filter leaves pinned
+    messages alone unless `with_pinned`. except_ids: matched, and unticked in the preview.
     """
 
-    channel_id: int
+    channel_ids: tuple[int, ...] = ()
+    guild_id: int | None = None
     message_ids: tuple[int, ...] = ()
-    author_ids: tuple[int, ...] = ()
-    after_id: int | None = None
-    before_id: int | None = None
+    where: Filter | None = None
+    with_pinned: bool = False
+    except_ids: tuple[int, ...] = ()
     everything: bool = False
 
     def __post_init__(self) -> None:
-        narrowed = bool(self.author_ids) or self.after_id is not None or self.before_id is not None
-        if not (self.message_ids or narrowed or self.everything):
+        ways = bool(self.message_ids) + (self.where is not None) + self.everything
+        if ways == 0:
             raise BadInput("Nothing is selected: name messages, an author, dates, or say that the whole channel goes.")
-        if self.everything and (self.message_ids or narrowed):
+        if self.everything and ways > 1:
             raise BadInput("The whole channel was chosen together with other filters: choose one of them.")
-        if self.message_ids and narrowed:
-            raise BadInput("Ticked messages cannot be combined with an author or dates.")
-        if len(self.message_ids) > TICKED_AT_MOST:
-            raise BadInput(f"At most {TICKED_AT_MOST:,} messages can be ticked; choose more by author and dates.")
-        if self.after_id is not None and self.before_id is not None and self.after_id >= self.before_id:
+        if ways > 1:
+            raise BadInput("Ticked messages cannot be combined with filters.")
+        self._check_channels()
+        if max(len(self.message_ids), len(self.except_ids)) > TICKED_AT_MOST:
+            raise BadInput(f"At most {TICKED_AT_MOST:,} messages can be ticked or unticked; use filters for more.")
+        if self.where is not None and self.first_id > self.last_id:
             raise BadInput("The end of the time span does not lie after its beginning.")
+
+    def _check_channels(self) -> None:
+        if self.channel_ids and self.guild_id is not None:
+            raise BadInput("Choose either channels or a whole guild.")
+        if len(self.channel_ids) > CHANNELS_AT_MOST:
+            raise BadInput(f"At most {CHANNELS_AT_MOST:,} channels at a time; or choose the whole guild.")
+        if self.where is None and len(self.channel_ids) != 1:
+            raise BadInput("Name the one channel that is meant.")
+        everywhere = not self.channel_ids and self.guild_id is None
+        if self.where is not None and everywhere and authors_of(self.where) is None:
+            raise BadInput("Over every channel only what named authors wrote can be removed: name an author.")
 
     @property
     def first_id(self) -> int:
         """The lowest id that can match."""
         if self.message_ids:
             return min(self.message_ids)
-        return MIN_ID if self.after_id is None else self.after_id
+        return MIN_ID if self.where is None else span_of(self.where)[0]
 
     @property
     def last_id(self) -> int:
         """The highest id that can match."""
         if self.message_ids:
             return max(self.message_ids)
-        return MAX_ID if self.before_id is None else self.before_id - 1
+        return MAX_ID if self.where is None else span_of(self.where)[1]
 
-    def match(self, rows: Iterable[tuple[int, int | None]]) -> list[tuple[int, int]]:
-        """Those of the `(message_id, author_id)` rows that match, in their order.
+    @property
+    def author_ids(self) -> frozenset[int] | None:
+        """Who alone can have written what matches; None when it may be anybody."""
+        return None if self.where is None else authors_of(self.where)
 
-        A row without an author is only the rest of a late edit, and no message: it never matches.
+    @property
+    def named_authors(self) -> frozenset[int]:
+        """Every author it names, to look their names up."""
+        return frozenset() if self.where is None else named_authors(self.where)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What must be read of each row to tell whether it matches: id and author first."""
+        wanted = set() if self.where is None else set(columns_of(self.where))
+        if self._keeps_pinned:
+            wanted.add("pinned")
+        return ("message_id", "author_id", *sorted(wanted))
+
+    @property
+    def _keeps_pinned(self) -> bool:
+        return self.where is not None and not self.with_pinned
+
+    def matcher(self, *, bots: frozenset[int] = frozenset()) -> Callable[[Sequence[Row]], list[Row]]:
+        """A function that picks from rows of `columns` those that match, in their order.
+
+        A row without an author is only the rest of a late edit, and no message: it never
+        matches. bots: ids of the bots' accounts.
         """
-        first, last = self.first_id, self.last_id
         if self.message_ids:
-            ticked = frozenset(self.message_ids)
-            return [(m, author) for m, author in rows if m in ticked and author is not None]
-        if self.author_ids:
-            authors = frozenset(self.author_ids)
-            return [(m, author) for m, author in rows if author in authors and first <= m <= last]
-        return [(m, author) for m, author in rows if author is not None and first <= m <= last]
+            ticked = frozenset(self.message_ids).difference(self.except_ids)
+            return lambda rows: [row for row in rows if row[0] in ticked and row[1] is not None]
+        unticked = frozenset(self.except_ids)
+        if self.where is None:
+            return lambda rows: [row for row in rows if row[1] is not None and row[0] not in unticked]
+        test = compile_filter(self.where, self.columns, bots=bots)
+        pinned = self.columns.index("pinned") if self._keeps_pinned else None
+
+        def pick(rows: Sequence[Row]) -> list[Row]:
+            found = [row for row in rows if row[1] is not None and test(row)]
+            if pinned is not None:
+                found = [row for row in found if not row[pinned]]
+            return [row for row in found if row[0] not in unticked] if unticked else found
+
+        return pick
 
     def as_json(self) -> dict[str, Any]:
         """A JSON object; ids are texts, since JavaScript's numbers cannot hold them."""
         return {
-            "channel": str(self.channel_id),
+            "channels": [str(i) for i in self.channel_ids],
+            "guild": None if self.guild_id is None else str(self.guild_id),
             "messages": [str(i) for i in self.message_ids],
-            "authors": [str(i) for i in self.author_ids],
-            "after": None if self.after_id is None else str(self.after_id),
-            "before": None if self.before_id is None else str(self.before_id),
+            "where": None if self.where is None else filter_as_json(self.where),
+            "with_pinned": self.with_pinned,
+            "except": [str(i) for i in self.except_ids],
             "everything": self.everything,
         }
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Selection:
+    def from_json(cls, value: Mapping[str, Any]) -> Selection:
         """From what `as_json` gave."""
         return cls(
-            channel_id=int(value["channel"]),
+            channel_ids=tuple(map(int, value["channels"])),
+            guild_id=None if value["guild"] is None else int(value["guild"]),
             message_ids=tuple(map(int, value["messages"])),
-            author_ids=tuple(map(int, value["authors"])),
-            after_id=None if value["after"] is None else int(value["after"]),
-            before_id=None if value["before"] is None else int(value["before"]),
+            where=None if value["where"] is None else filter_from_json(value["where"]),
+            with_pinned=value["with_pinned"],
+            except_ids=tuple(map(int, value["except"])),
             everything=value["everything"],
         )
-
-
-def say_selection(selection: Selection, *, channel: str, authors: dict[int, str]) -> str:
-    """The selection as a sentence's object: "everything by Victor in #general since 1 May 2024".
-
-    channel: the channel's name as shown. authors: names by id; an unknown one is shown by its id.
-    """
-    if selection.message_ids:
-        count = len(selection.message_ids)
-        return f"{count:,} ticked {'message' if count == 1 else 'messages'} in {channel}"
-    if selection.everything:
-        return f"the whole channel {channel}"
-    words = ["everything"]
-    if selection.author_ids:
-        words.append("by " + " and ".join(authors.get(i, f"user {i}") for i in selection.author_ids))
-    words.append(f"in {channel}")
-    if selection.after_id is not None:
-        words.append(f"since {_say_moment(selection.after_id)}")
-    if selection.before_id is not None:
-        words.append(f"before {_say_moment(selection.before_id)}")
-    return " ".join(words)
-
-
-def _say_moment(snowflake: int) -> str:
-    moment = time_of(snowflake)
-    day = f"{moment.day} {moment:%B %Y}"
-    return day if (moment.hour, moment.minute, moment.second) == (0, 0, 0) else f"{day}, {moment:%H:%M} UTC"

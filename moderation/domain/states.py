@@ -47,6 +47,10 @@ class StepKind(_Choices):
     UNDO = "undo"
 
 
+REMOVING = (StepKind.ROWS, StepKind.SPANS, StepKind.LATER)
+"""Kinds of the steps that a manifest is parted into."""
+
+
 class StepState(_Choices):
     """A step's life. Before *stamped* it can go back to pending; from there it only goes forward."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import Exists, OuterRef, Q
+
 from chatstore.domain.errors import BadInput
-from chatstore.models import Channel, ChatUser
-from moderation.domain.selection import Selection, say_selection
 from moderation.domain.states import ACTIVE_PURGES, PurgeState
-from moderation.models import Purge
-from moderation.operations.access import Actor, visible_channels, visible_purges
+from moderation.models import ManifestBucket
+from moderation.operations.access import Actor, visible_purges
+from moderation.operations.sentences import ListedPurge, describe_purges
 
 PURGES_A_PAGE = 30
 
@@ -22,23 +23,6 @@ STATE_FILTERS: dict[str, tuple[str, frozenset[PurgeState]]] = {
     "cancelled": ("Cancelled", frozenset({PurgeState.CANCELLED, PurgeState.EXPIRED})),
 }
 """What a person filters by, with its words."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListedPurge:
-    """A purge with its selection as a sentence's object, names filled in."""
-
-    purge: Purge
-    channel_id: int
-    sentence: str
-
-    @property
-    def title(self) -> str:
-        """How many of what: "1,204 messages: everything by Victor in #general"."""
-        count = self.purge.manifest
-        if not count or self.purge.selection["messages"]:
-            return self.sentence[:1].upper() + self.sentence[1:]
-        return f"{count:,} message{'' if count == 1 else 's'}: {self.sentence}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +53,11 @@ def list_purges(
             raise BadInput("A name cannot hold a NUL character.")
         purges = purges.filter(moderator__username=moderator)
     if channel_id is not None:
-        purges = purges.filter(selection__channel=str(channel_id))
+        # Of one that is still scanned, or matched nothing, only the selection names the channel.
+        scanned = ManifestBucket.objects.filter(purge_id=OuterRef("pk"), channel_id=channel_id)
+        purges = purges.filter(Exists(scanned) | Q(selection__channels__contains=[str(channel_id)]))
     if before is not None:
         purges = purges.filter(pk__lt=before)
     found = list(purges[: limit + 1])
     shown = found[:limit]
     return PurgePage(describe_purges(user, shown), older=shown[-1].pk if len(found) > limit else None)
-
-
-def describe_purges(user: Actor, purges: Sequence[Purge]) -> list[ListedPurge]:
-    """Fills the names in; two queries for any number of purges."""
-    selections = [Selection.from_json(purge.selection) for purge in purges]
-    channels: dict[int, Channel] = visible_channels(user).in_bulk({s.channel_id for s in selections})
-    authors = ChatUser.objects.in_bulk({author for s in selections for author in s.author_ids})
-    names = {author_id: str(author) for author_id, author in authors.items()}
-    listed = []
-    for purge, selection in zip(purges, selections, strict=True):
-        channel = channels.get(selection.channel_id)
-        words = str(channel) if channel else f"channel {selection.channel_id}"
-        listed.append(ListedPurge(purge, selection.channel_id, say_selection(selection, channel=words, authors=names)))
-    return listed

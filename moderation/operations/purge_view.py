@@ -12,11 +12,9 @@ from django.utils import timezone
 
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import time_of
-from chatstore.models import Channel, ChatUser
 from chatstore.store import messages
 from moderation.domain.packing import unpack_ids
 from moderation.domain.planner import BucketPlan, Way
-from moderation.domain.selection import Selection, say_selection
 from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind
 from moderation.models import Purge, Step
 from moderation.operations.sums import PurgeSum, sum_of
@@ -77,14 +75,6 @@ class Progress:
     def is_final(self) -> bool:
         """Whether nothing will change any more."""
         return self.seconds_left == 0
-
-
-def sentence_of(purge: Purge) -> str:
-    """The selection in words: "everything by Victor in #general since 1 May 2024"."""
-    selection = Selection.from_json(purge.selection)
-    channel = Channel.objects.filter(id=selection.channel_id).first()
-    authors = {user.id: str(user) for user in ChatUser.objects.filter(id__in=selection.author_ids)}
-    return say_selection(selection, channel=str(channel or selection.channel_id), authors=authors)
 
 
 def preview_of(purge: Purge) -> Preview:

@@ -11,9 +11,10 @@ from chatstore.domain.errors import BadInput
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations.access import channel_for, purge_for, require
+from moderation.operations.access import purge_for, require
 from moderation.operations.audit import record_act, save_with_next_id
 from moderation.operations.claims import ClockTimestamp, brief_transaction, lock_purge
+from moderation.operations.places import check_places
 
 PREVIEW_LIFE = dt.timedelta(hours=24)
 """A preview older than this no longer shows what is there; it expires unconfirmed."""
@@ -22,9 +23,9 @@ REASON_AT_MOST = 1_000
 
 
 def draft_purge(*, moderator: User, selection: Selection) -> Purge:
-    """A purge to be scanned. Raises `Forbidden`, and `NotFound` for a channel the moderator cannot see."""
+    """A purge to be scanned. Raises `Forbidden`, and `NotFound` for channels the moderator cannot see."""
     require(moderator, "moderation.add_purge")
-    channel_for(moderator, selection.channel_id)
+    check_places(selection, moderator)
     purge = Purge(state=PurgeState.SCANNING, selection=selection.as_json(), moderator=moderator)
     with transaction.atomic():
         save_with_next_id(purge)
@@ -32,7 +33,7 @@ def draft_purge(*, moderator: User, selection: Selection) -> Purge:
             "purge_drafted",
             actor=moderator,
             purge=purge,
-            channel_id=selection.channel_id,
+            channel_id=selection.channel_ids[0] if len(selection.channel_ids) == 1 else None,
             details={"selection": purge.selection},
         )
     return purge

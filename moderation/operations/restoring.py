@@ -22,12 +22,12 @@ from chatstore.store.messages import COLUMNS
 from moderation.domain.chunks import Row
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.restoring import newest_whole_rows, sort_out
-from moderation.domain.states import StepState
+from moderation.domain.states import REMOVING, StepState
 from moderation.models import Step
 from moderation.operations.audit import record_act
 from moderation.operations.claims import brief_transaction, check_still_running, move_step
 from moderation.operations.standing import standing_elsewhere
-from moderation.operations.undos import REMOVING, UndoPart
+from moderation.operations.undos import UndoPart
 from moderation.store import deletes
 from moderation.store.pace import Pace
 from moderation.store.quarantine import Place, kept_attempts, kept_rows

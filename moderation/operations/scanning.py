@@ -10,10 +10,9 @@ import datetime as dt
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from heapq import merge
 from operator import itemgetter
 
 from django.conf import settings
@@ -22,14 +21,18 @@ from django.db.models import DurationField, Q, Value
 from chatstore.domain.buckets import is_sealed
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
 from chatstore.domain.snowflakes import first_id_at, ms_of
+from chatstore.models import ChatUser
 from chatstore.operations.clock import postgres_now_us
-from chatstore.store import ledger, scans
-from moderation.domain.packing import digest_of, pack_ids, unpack_ids
+from chatstore.store import scans
+from moderation.domain.filters import Row
+from moderation.domain.packing import digest_of, unpack_ids
 from moderation.domain.planner import RECENT_MS, BucketSplit, plan_bucket
 from moderation.domain.selection import Selection
+from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.claims import ClockTimestamp, brief_transaction, lock_purge
+from moderation.operations.places import places_of
 
 SCAN_LEASE = dt.timedelta(seconds=60)
 """Renewed with every bucket, and while a large one is read; a scan that says nothing for so
@@ -51,6 +54,7 @@ class LostScan(Exception):
 class ScannedBucket:
     """What one bucket holds of the selection, planned."""
 
+    channel_id: int
     bucket: int
     scanned: int
     matched: list[int]
@@ -67,11 +71,16 @@ def scan_purge(purge_id: int) -> None:
     token = uuid.uuid4()
     if not _claim_scan(purge_id, token):
         return
-    selection = Selection.from_json(Purge.objects.get(id=purge_id).selection)
+    purge = Purge.objects.select_related("moderator").get(id=purge_id)
+    selection = Selection.from_json(purge.selection)
+    renew = partial(_renew_scan, purge_id, token)
+    pick = selection.matcher(bots=_bots(selection))
     try:
         ordinal = 0
-        for scanned in _scan_buckets(selection, partial(_renew_scan, purge_id, token)):
-            ordinal = _freeze_bucket(purge_id, token, selection.channel_id, scanned, ordinal)
+        for channel_id, bucket in places_of(selection, purge.moderator):
+            scanned = _scan_bucket(channel_id, bucket, selection.columns, pick, renew)
+            if scanned.scanned:
+                ordinal = _freeze_bucket(purge_id, token, scanned, ordinal)
         _freeze_manifest(purge_id, token)
     except LostScan:
         return
@@ -104,103 +113,129 @@ def _renew_scan(purge_id: int, token: uuid.UUID) -> None:
         raise LostScan
 
 
-def _scan_buckets(selection: Selection, renew: Callable[[], None]) -> Iterator[ScannedBucket]:
-    """Every bucket that may hold something between the selection's ids, oldest first."""
-    for bucket, live in reversed(ledger.read_ledger(selection.channel_id)):
-        if live.clip(selection.first_id, selection.last_id) is not None:
-            scanned = _scan_bucket(selection, bucket, renew)
-            if scanned.scanned:
-                yield scanned
+def _bots(selection: Selection) -> frozenset[int]:
+    if "webhook_id" not in selection.columns:
+        return frozenset()
+    return frozenset(ChatUser.objects.filter(is_bot=True).values_list("id", flat=True))
 
 
-def _scan_bucket(selection: Selection, bucket: int, renew: Callable[[], None]) -> ScannedBucket:
-    now_ms = postgres_now_us() // 1_000
-    rows: list[tuple[int, int | None]] = []
-    pages = scans.read_all_ids(selection.channel_id, bucket)
+def _scan_bucket(
+    channel_id: int,
+    bucket: int,
+    columns: Sequence[str],
+    pick: Callable[[Sequence[Row]], list[Row]],
+    renew: Callable[[], None],
+) -> ScannedBucket:
+    matched: list[int] = []
+    survivors: list[int] = []
+    authors: Counter[int] = Counter()
+    pages = scans.read_parts(channel_id, bucket, columns)
     renewed_at = time.monotonic()
     for page in pages:
-        rows.extend(page)
+        going = pick(page)
+        ids = [row[0] for row in going]
+        matched.extend(ids)
+        authors.update(map(itemgetter(1), going))
+        if len(going) < len(page):
+            chosen = frozenset(ids)
+            survivors.extend(row[0] for row in page if row[0] not in chosen)
         if time.monotonic() - renewed_at >= RENEW_SECONDS:
             renew()
             renewed_at = time.monotonic()
-    rows.reverse()
-    found = selection.match(rows)
-    matched = [message_id for message_id, _ in found]
-    chosen = frozenset(matched)
-    survivors = [message_id for message_id, _ in rows if message_id not in chosen]
+    matched.reverse()
+    survivors.reverse()
     return ScannedBucket(
+        channel_id=channel_id,
         bucket=bucket,
-        scanned=len(rows),
+        scanned=len(matched) + len(survivors),
         matched=matched,
         survivors=len(survivors),
-        authors=Counter(map(itemgetter(1), found)),
-        split=plan_bucket(
-            matched,
-            survivors,
-            recent_from=first_id_at(now_ms - RECENT_MS),
-            standing_tombstones=pages.count_tombstones(),
-            sealed=is_sealed(bucket, now_ms=now_ms),
-            budget=settings.PURGE_TOMBSTONE_BUDGET,
-            later_from=settings.PURGE_LATER_TOMBSTONES,
-        ),
+        authors=authors,
+        split=split_bucket(bucket, matched, survivors, standing_tombstones=pages.count_tombstones()),
     )
 
 
-def _freeze_bucket(purge_id: int, token: uuid.UUID, channel_id: int, scanned: ScannedBucket, ordinal: int) -> int:
-    split = scanned.split
-    going = list(merge(split.rows, split.spans, split.later))
+def split_bucket(bucket: int, matched: list[int], survivors: list[int], *, standing_tombstones: int) -> BucketSplit:
+    """The matched ids of a bucket, parted into steps and planned for what stands there now.
+
+    matched, survivors: ids, ascending. standing_tombstones: what a read of the bucket steps over already.
+    """
+    now_ms = postgres_now_us() // 1_000
+    return plan_bucket(
+        matched,
+        survivors,
+        recent_from=first_id_at(now_ms - RECENT_MS),
+        standing_tombstones=standing_tombstones,
+        sealed=is_sealed(bucket, now_ms=now_ms),
+        budget=settings.PURGE_TOMBSTONE_BUDGET,
+        later_from=settings.PURGE_LATER_TOMBSTONES,
+    )
+
+
+def _freeze_bucket(purge_id: int, token: uuid.UUID, scanned: ScannedBucket, ordinal: int) -> int:
     with brief_transaction():
         purge = lock_purge(purge_id)
         if purge.scan_token != token or purge.state != PurgeState.SCANNING:
             raise LostScan
         Purge.objects.filter(id=purge_id).update(
             scanned=purge.scanned + scanned.scanned,
-            manifest=purge.manifest + len(going),
+            manifest=purge.manifest + len(scanned.matched),
             scan_lease_until=_lease_end(),
         )
-        if not scanned.matched:
-            return ordinal
-        ManifestBucket.objects.create(
-            purge_id=purge_id,
-            channel_id=channel_id,
-            bucket=scanned.bucket,
-            count=len(going),
-            first_id=going[0] if going else None,
-            last_id=going[-1] if going else None,
-            survivors=scanned.survivors,
-            authors={str(author): count for author, count in scanned.authors.most_common()},
-            plan=split.plan.as_json(),
-        )
-        for kind, ids in (
-            (StepKind.ROWS, split.rows),
-            (StepKind.SPANS, split.spans),
-            (StepKind.LATER, split.later),
-        ):
-            if ids:
-                ordinal += 1
-                Step.objects.create(
-                    purge_id=purge_id,
-                    ordinal=ordinal,
-                    channel_id=channel_id,
-                    bucket=scanned.bucket,
-                    kind=kind,
-                    ids=pack_ids(ids),
-                    count=len(ids),
-                    due_at=_end_of_hour(ids[-1]) if kind == StepKind.LATER else None,
-                    wait_reason="its hour is not over: later, ranges can remove them cheaply"
-                    if kind == StepKind.LATER
-                    else "",
-                )
+        return store_bucket(purge_id, scanned, ordinal) if scanned.matched else ordinal
+
+
+def store_bucket(purge_id: int, scanned: ScannedBucket, ordinal: int) -> int:
+    """Stores what goes of a bucket, and its steps after `ordinal`; returns the last step's ordinal.
+
+    The caller's transaction holds the purge's row.
+    """
+    split = scanned.split
+    ManifestBucket.objects.create(
+        purge_id=purge_id,
+        channel_id=scanned.channel_id,
+        bucket=scanned.bucket,
+        count=len(scanned.matched),
+        first_id=scanned.matched[0],
+        last_id=scanned.matched[-1],
+        survivors=scanned.survivors,
+        authors={str(author): count for author, count in scanned.authors.most_common()},
+        plan=split.plan.as_json(),
+    )
+    for kind, ids in (
+        (StepKind.ROWS, split.rows),
+        (StepKind.SPANS, split.spans),
+        (StepKind.LATER, split.later),
+    ):
+        if ids:
+            ordinal += 1
+            Step.objects.create(
+                purge_id=purge_id,
+                ordinal=ordinal,
+                channel_id=scanned.channel_id,
+                bucket=scanned.bucket,
+                kind=kind,
+                **step_columns(ids),
+                due_at=_end_of_hour(ids[-1]) if kind == StepKind.LATER else None,
+                wait_reason="its hour is not over: later, ranges can remove them cheaply"
+                if kind == StepKind.LATER
+                else "",
+            )
     return ordinal
 
 
-def _freeze_manifest(purge_id: int, token: uuid.UUID) -> None:
+def digest_of_manifest(purge_id: int) -> bytes:
+    """sha256 over everything that the purge's steps are to remove, as they are stored now."""
     steps = (
         Step.objects.filter(purge_id=purge_id)
         .order_by("channel_id", "bucket")
         .values_list("channel_id", "bucket", "ids")
     )
-    digest = digest_of(_ids_of_buckets(steps.iterator(chunk_size=8)))
+    return digest_of(_ids_of_buckets(steps.iterator(chunk_size=8)))
+
+
+def _freeze_manifest(purge_id: int, token: uuid.UUID) -> None:
+    digest = digest_of_manifest(purge_id)
     total = sum(Step.objects.filter(purge_id=purge_id).values_list("count", flat=True))
     matched = ManifestBucket.objects.filter(purge_id=purge_id).exists()
     Purge.objects.filter(id=purge_id, scan_token=token, state=PurgeState.SCANNING).update(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from django.utils import timezone
@@ -10,9 +11,13 @@ from chatstore.domain.buckets import bucket_at
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.operations.timeline import BucketCount, count_buckets
-from moderation.domain.states import PurgeState, StepState
+from moderation.domain.packing import unpack_ids
+from moderation.domain.states import REMOVING, StepState
 from moderation.domain.strip import Strip, StripBucket, draw_strip
 from moderation.models import Purge
+
+CHANNELS_WHOLE = 12
+"""Channels whose whole life is read for one picture: one read each."""
 
 
 def map_channel(channel_id: int, *, here: range | None = None) -> Strip:
@@ -22,24 +27,38 @@ def map_channel(channel_id: int, *, here: range | None = None) -> Strip:
     return draw_strip((StripBucket(c.bucket, c.count) for c in counts), here=here, today=today)
 
 
-def map_purge(purge: Purge, channel_id: int) -> Strip:
-    """The channel with what a purge takes: red while it stands there, emptied once it is gone.
+def map_purge(purge: Purge, channel_ids: Sequence[int]) -> Strip:
+    """Some channels with what a purge takes there: red while it stands, emptied once it is gone.
 
     The scan's own counts are used where it looked, so that the picture does not move while
-    the purge runs.
+    the purge runs. What came back is grey again. Of more than `CHANNELS_WHOLE` channels only
+    what the scan looked at is drawn.
     """
-    if purge.state == PurgeState.UNDONE:
-        # All of it is back: the channel is as it was.
-        return draw_strip(StripBucket(c.bucket, c.count) for c in _count_if_possible(channel_id))
-    frozen = {entry.bucket: entry for entry in purge.manifest_buckets.filter(channel_id=channel_id)}
-    removed = _removed_by_bucket(purge, channel_id)
-    counts = _count_if_possible(channel_id)
-    buckets = [StripBucket(c.bucket, c.count) for c in counts if c.bucket not in frozen]
-    for bucket, entry in frozen.items():
-        done = removed.get(bucket, False)
-        count = entry.survivors + entry.count
-        buckets.append(StripBucket(bucket, count, going=entry.count, done=done))
-    return draw_strip(buckets)
+    staying: Counter[int] = Counter()
+    going: Counter[int] = Counter()
+    uncounted: set[int] = set()
+    frozen = set()
+    for entry in purge.manifest_buckets.filter(channel_id__in=channel_ids).defer("authors", "plan"):
+        frozen.add((entry.channel_id, entry.bucket))
+        staying[entry.bucket] += entry.survivors
+        going[entry.bucket] += entry.count
+    for channel_id in channel_ids if len(channel_ids) <= CHANNELS_WHOLE else ():
+        for other in _count_if_possible(channel_id):
+            if (channel_id, other.bucket) not in frozen:
+                staying[other.bucket] += other.count or 0
+                if other.count is None:
+                    uncounted.add(other.bucket)
+    removed = _removed_by_bucket(purge, channel_ids)
+    back = _back_by_bucket(purge, channel_ids)
+    return draw_strip(
+        StripBucket(
+            bucket,
+            None if bucket in uncounted and not going[bucket] else staying[bucket] + going[bucket],
+            going=going[bucket] - back[bucket],
+            done=removed.get(bucket, False),
+        )
+        for bucket in staying.keys() | going.keys()
+    )
 
 
 def _count_if_possible(channel_id: int) -> Sequence[BucketCount]:
@@ -50,9 +69,18 @@ def _count_if_possible(channel_id: int) -> Sequence[BucketCount]:
         return ()
 
 
-def _removed_by_bucket(purge: Purge, channel_id: int) -> Mapping[int, bool]:
+def _removed_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Mapping[int, bool]:
     """Whether every step that a purge has in a bucket is counted, by bucket."""
     done: dict[int, bool] = {}
-    for bucket, state in purge.steps.filter(channel_id=channel_id).values_list("bucket", "state"):
+    steps = purge.steps.filter(channel_id__in=channel_ids, kind__in=REMOVING)
+    for bucket, state in steps.values_list("bucket", "state"):
         done[bucket] = done.get(bucket, True) and state == StepState.COUNTED
     return done
+
+
+def _back_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Counter[int]:
+    back: Counter[int] = Counter()
+    undone = purge.steps.filter(channel_id__in=channel_ids, undone_ids__isnull=False)
+    for bucket, ids in undone.values_list("bucket", "undone_ids"):
+        back[bucket] += len(unpack_ids(ids))
+    return back

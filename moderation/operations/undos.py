@@ -14,13 +14,11 @@ from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import CAN_BE_UNDONE, PurgeState, StepKind, StepState
+from moderation.domain.states import CAN_BE_UNDONE, REMOVING, PurgeState, StepKind, StepState
 from moderation.models import Purge, Step, Undo
 from moderation.operations.access import purge_for, require
 from moderation.operations.audit import record_act, save_with_next_id
 from moderation.operations.claims import brief_transaction, lock_purge
-
-REMOVING = (StepKind.ROWS, StepKind.SPANS, StepKind.LATER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from chatstore.models import Channel
 from moderation.domain.selection import Selection
 from moderation.forms import ComposeForm
 from moderation.operations.access import channel_for
-from moderation.operations.compose import select_described, select_ticked
+from moderation.operations.compose import Description, Terms, select_described, select_ticked
 from moderation.operations.purges import draft_purge
 from moderation.operations.strips import map_channel
 from moderation.tasks import scan_purge
@@ -45,7 +45,14 @@ def _read_selection(request: HttpRequest, channel: Channel) -> Selection:
     form = ComposeForm(request.POST)
     if not form.is_valid():
         raise BadInput(" ".join(str(error) for errors in form.errors.values() for error in errors))
-    return select_described(channel.pk, **form.cleaned_data, now=timezone.now())
+    typed = form.cleaned_data
+    description = Description(
+        channels=str(channel.pk),
+        all=Terms(authors=typed["authors"], after=typed["after"], before=typed["before"]),
+        everything=typed["everything"],
+        channel_name=channel.name,
+    )
+    return select_described(description, user=request.user, now=timezone.now())
 
 
 def _show_form(request: HttpRequest, channel: Channel, form: ComposeForm, *, refused: str = "") -> HttpResponse:

@@ -15,10 +15,10 @@ from chatstore.models import ChatUser
 from chatstore.operations.timeline import name_users
 from moderation.domain.markup import show_controls
 from moderation.domain.planner import PlannedPart, Way
-from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations.access import Actor, visible_channels
+from moderation.operations.access import Actor
+from moderation.operations.places import channels_of
 from moderation.operations.purge_view import (
     BucketPreview,
     Preview,
@@ -27,8 +27,8 @@ from moderation.operations.purge_view import (
     samples_of,
     say_plan,
     seconds_of,
-    sentence_of,
 )
+from moderation.operations.sentences import sentence_of
 from moderation.operations.steering import acts_on
 from moderation.operations.strips import map_purge
 from moderation.operations.undos import UndoSum, can_be_undone, sum_of_undo, undo_until
@@ -82,8 +82,8 @@ def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
 
 def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
     """The context of the part that changes while something happens."""
-    selection = Selection.from_json(purge.selection)
-    channel = visible_channels(user).filter(pk=selection.channel_id).first()
+    channels = channels_of(user, purge)
+    channel = channels[0] if len(channels) == 1 else None
     state = PurgeState(purge.state)
     sentence = sentence_of(purge)
     return {
@@ -96,7 +96,7 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
         "moderator": purge.moderator.get_full_name() or purge.moderator.get_username(),
         "progress": progress_of(purge) if purge.confirmed_at else None,
         "seconds": seconds_of(purge) if purge.finished_at else None,
-        "strip": map_purge(purge, selection.channel_id) if channel else None,
+        "strip": map_purge(purge, [channel.pk for channel in channels]),
         "acts": acts_on(purge) if user.has_perm("moderation.add_purge") else (),
         "undo": describe_undo(purge, may_ask=user.has_perm("moderation.add_purge")),
         "digest": bytes(purge.digest).hex() if purge.digest else "",

@@ -18,6 +18,7 @@ from moderation.operations.undos import UndoPart, ask_undo
 from tests.bench import rivals
 from tests.bench.channels import AUTHORS, Filled, empty_channel, fill_channel, rows_of, spread_ids
 from tests.bench.rounds import alternate, seconds_of
+from tests.moderation.rooms import choose
 
 PAGES = 60
 """Pages of which the median is taken."""
@@ -33,12 +34,12 @@ def scan(moderator: User, selection: Selection) -> Purge:
 
 def all_but_oldest(filled: Filled) -> Selection:
     """Everything but the channel's oldest message."""
-    return Selection(channel_id=filled.channel.id, after_id=filled.ids[1])
+    return choose(filled.channel.id, after_id=filled.ids[1])
 
 
 def every_second(filled: Filled) -> Selection:
     """Every second message: the authors come in turn, and half of them are chosen."""
-    return Selection(channel_id=filled.channel.id, author_ids=tuple(range(1, AUTHORS + 1, 2)))
+    return choose(filled.channel.id, author_ids=tuple(range(1, AUTHORS + 1, 2)))
 
 
 def seconds_of_purge(moderator: User, purge: Purge) -> float:
@@ -133,8 +134,8 @@ def measure_preview(moderator: User, size: int, *, runs: int) -> dict[str, float
     filled = fill_channel(size)
 
     def ours() -> float:
-        selection = Selection(
-            channel_id=filled.channel.id,
+        selection = choose(
+            filled.channel.id,
             author_ids=(1, 2, 3),
             after_id=filled.ids[0],
             before_id=filled.ids[-1],

@@ -22,7 +22,6 @@ from chatstore.operations.import_loads import Decision, Load, decide_load, finis
 from chatstore.operations.messages import edit_message, withdraw_message
 from chatstore.store import ledger
 from chatstore.store.messages import read_message, update_columns
-from moderation.domain.selection import Selection
 from moderation.models import AuditEntry
 from moderation.operations.imports import StandingPurges, put_back
 from moderation.operations.standing import standing_ids
@@ -38,7 +37,7 @@ from tests.imports.exports import (
     run_import,
     write_export,
 )
-from tests.moderation.rooms import purge_now
+from tests.moderation.rooms import choose, purge_now
 
 
 def decide(channel_id: int, *messages: Message, restore: bool = False) -> Decision:
@@ -97,7 +96,7 @@ def test_an_import_leaves_alone_what_a_purge_removed_until_it_is_asked_to(mona: 
     channel_id, ids = fresh_channel(), ids_from(MAY, 30)
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
     run_import(path)
-    purge_now(mona, Selection(channel_id=channel_id, message_ids=tuple(ids[:12])))
+    purge_now(mona, choose(channel_id, message_ids=tuple(ids[:12])))
     assert live_ids(channel_id, ids) == ids[12:]
     again = run_import(path, standing=StandingPurges())
     assert (again.written, again.already_there, again.removed_before) == (0, 18, 12)
@@ -113,7 +112,7 @@ def test_only_the_last_purge_stands_for_what_was_put_back_between(mona: User, tm
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
     run_import(path)
     bucket = bucket_of(ids[0])
-    first = purge_now(mona, Selection(channel_id=channel_id, message_ids=tuple(ids[:6])))
+    first = purge_now(mona, choose(channel_id, message_ids=tuple(ids[:6])))
     # A run that died after it had written and before it could note what it had put back.
     run_import(path, standing=StandingPurges(), restore=True)
     assert standing_ids(channel_id, bucket) == set(ids[:6])
@@ -122,7 +121,7 @@ def test_only_the_last_purge_stands_for_what_was_put_back_between(mona: User, tm
     assert standing_ids(channel_id, bucket) == set()
     acts = AuditEntry.objects.filter(purge=first, act="put_back_by_import")
     assert [entry.details for entry in acts] == [{"bucket": bucket, "ids": 6}]
-    purge_now(mona, Selection(channel_id=channel_id, message_ids=tuple(ids[4:])))
+    purge_now(mona, choose(channel_id, message_ids=tuple(ids[4:])))
     assert standing_ids(channel_id, bucket) == set(ids[4:])
     run_import(path, standing=StandingPurges(), on_put_back=put_back)
     assert live_ids(channel_id, ids) == ids[:4]

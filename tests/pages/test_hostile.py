@@ -12,8 +12,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 
-from moderation.domain.selection import Selection
-from tests.moderation.rooms import preview
+from tests.moderation.rooms import choose, preview
 from tests.pages.exports import write_hostile
 
 SignIn = Callable[[User], Client]
@@ -65,7 +64,7 @@ def test_links_that_lead_out_tell_nobody_where_from(hostile_channel: int, mona: 
 
 def test_the_other_pages_show_it_as_text_too(hostile_channel: int, mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
-    purge = preview(mona, Selection(channel_id=hostile_channel, everything=True))
+    purge = preview(mona, choose(hostile_channel, everything=True))
     for path in (
         f"/purges/{purge.pk}/",
         f"/purges/{purge.pk}/live/",

@@ -16,7 +16,7 @@ from moderation.models import Purge
 from moderation.operations.running import run_purge
 from moderation.operations.steering import pause_purge
 from moderation.operations.undos import UndoPart, ask_undo
-from tests.moderation.rooms import confirm, preview
+from tests.moderation.rooms import choose, confirm, preview
 from tests.pages.exports import Story, write_hostile, write_story
 from tests.pages.serving import make_account
 
@@ -62,13 +62,13 @@ def arrange_scene(folder: Path) -> Scene:
         waiting=run_purge(held_up.pk, patience_seconds=0),
         undone=run_purge(undone.pk, patience_seconds=60),
         paused=pause_purge(paused.pk, moderator=mona),
-        nothing=preview(mona, Selection(channel_id=story.channel_id, author_ids=(5,))),
+        nothing=preview(mona, choose(story.channel_id, author_ids=(5,))),
         message=open_timeline(story.channel_id).messages[20].message_id,
     )
 
 
 def _of_somebody(story: Story) -> Selection:
-    return Selection(channel_id=story.channel_id, author_ids=(story.people["Ines"],))
+    return choose(story.channel_id, author_ids=(story.people["Ines"],))
 
 
 def _fresh(folder: Path) -> Path:
@@ -77,4 +77,4 @@ def _fresh(folder: Path) -> Path:
 
 
 def _of_victor(story: Story) -> Selection:
-    return Selection(channel_id=story.channel_id, author_ids=(story.victor,))
+    return choose(story.channel_id, author_ids=(story.victor,))

@@ -1,45 +1,57 @@
-"""`manage.py purge`: removes messages of a channel from the command line, shown exactly before."""
+"""`manage.py purge`: removes messages from the command line, shown exactly before."""
 
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import json
 import sys
+from argparse import _ArgumentGroup
 from typing import Any, NoReturn
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandParser
+from django.utils import timezone
 
 from chatstore.domain.errors import BadInput, ChatstoreError
-from chatstore.domain.snowflakes import first_id_at, parse_snowflake, unix_ms
+from chatstore.models import Channel
+from moderation.domain.filters import Content
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations import purge_view
+from moderation.operations.access import visible_channels
+from moderation.operations.compose import Description, Terms, find_channel, select_described
 from moderation.operations.purges import confirm_purge, draft_purge
 from moderation.operations.running import run_purge
 from moderation.operations.scanning import scan_purge
+from moderation.operations.sentences import sentence_of
 from moderation.operations.sums import sum_of
 from moderation.tasks import run_purge as run_purge_task
 
 DONE, FAILED, BAD_INPUT, NOTHING_MATCHED = 0, 1, 2, 3
 """Exit codes."""
 
+GROUPS = {"": "what goes: all of these", "any-": "and one of these at least", "not-": "and none of these"}
+"""Prefixes of the options that describe messages."""
+
 
 class Command(BaseCommand):
     """Prints one JSON object with --json, sentences without."""
 
-    help = "Remove messages of a channel: scan, show, confirm, run."
+    help = (
+        "Remove messages: scan, show, confirm, run. What is given is combined by all; --any-… by any; --not-… by not."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Dates are UTC unless a zone is given; after is inclusive, before exclusive."""
-        parser.add_argument("--channel", required=True, metavar="ID")
-        parser.add_argument("--author", action="append", default=[], metavar="ID", help="may be given several times")
-        parser.add_argument("--after", metavar="DATE", help="inclusive; ISO 8601, UTC unless a zone is given")
-        parser.add_argument("--before", metavar="DATE", help="exclusive; ISO 8601, UTC unless a zone is given")
-        parser.add_argument("--everything", action="store_true", help="the whole channel")
+        where = parser.add_argument_group("where", "Neither: every channel in which the authors have posted.")
+        where.add_argument("--channel", action="append", default=[], metavar="ID", help="or its name; several times")
+        where.add_argument("--guild", default="", metavar="ID", help="every channel of a guild")
+        for prefix, title in GROUPS.items():
+            _add_terms(parser.add_argument_group(title), prefix)
+        parser.add_argument("--with-pinned", action="store_true", help="pinned messages go as well; else they are kept")
+        parser.add_argument("--everything", action="store_true", help="the whole of one channel, pinned ones too")
         parser.add_argument("--reason", required=True, metavar="TEXT")
         parser.add_argument(
             "--as", dest="moderator", metavar="USER", help="who does it; default: the account 'command-line'"
@@ -52,14 +64,14 @@ class Command(BaseCommand):
         """Exits with 0 done, 1 failed or something left, 2 bad input, 3 nothing matched."""
         try:
             moderator = find_moderator(options["moderator"])
-            purge = draft_purge(moderator=moderator, selection=_selection(options))
+            purge = draft_purge(moderator=moderator, selection=_selection(options, moderator))
             scan_purge(purge.id)
             purge.refresh_from_db()
             if purge.state == PurgeState.NOTHING_MATCHED:
                 self._finish(purge, options, NOTHING_MATCHED)
             self._show_preview(purge, options)
             if not options["yes"]:
-                self._ask(purge)
+                self._ask(purge, options)
             purge = confirm_purge(
                 purge.id, moderator=moderator, reason=options["reason"], digest=bytes(purge.digest or b"")
             )
@@ -78,15 +90,20 @@ class Command(BaseCommand):
     def _show_preview(self, purge: Purge, options: dict[str, Any]) -> None:
         preview = purge_view.preview_of(purge)
         if not options["json"]:
-            self.stdout.write(f"{preview.count:,} messages: {purge_view.sentence_of(purge)}")
+            self.stdout.write(f"{preview.count:,} messages: {sentence_of(purge)}")
             self.stdout.write(f"from {preview.oldest:%Y-%m-%d %H:%M} to {preview.newest:%Y-%m-%d %H:%M} UTC")
             self.stdout.write(purge_view.say_plan(preview))
 
-    def _ask(self, purge: Purge) -> None:
+    def _ask(self, purge: Purge, options: dict[str, Any]) -> None:
         if not sys.stdin.isatty():
             raise BadInput("There is no terminal to ask on: say --yes to remove what was found.")
-        answer = input(f"Type {purge.manifest} to remove these messages: ")
-        if answer.strip() != str(purge.manifest):
+        if options["everything"]:
+            wanted = Channel.objects.get(id=purge.selection["channels"][0]).name
+            answer = input(f"Type the channel's name, {wanted}, to remove all of it: ")
+        else:
+            wanted = str(purge.manifest)
+            answer = input(f"Type {wanted} to remove these messages: ")
+        if answer.strip() != wanted:
             raise BadInput("Not confirmed; nothing was removed.")
 
     def _finish(self, purge: Purge, options: dict[str, Any], code: int) -> NoReturn:
@@ -115,27 +132,59 @@ def find_moderator(username: str | None) -> User:
     return named
 
 
-def _selection(options: dict[str, Any]) -> Selection:
-    return Selection(
-        channel_id=parse_snowflake(options["channel"]),
-        author_ids=tuple(parse_snowflake(author) for author in options["author"]),
-        after_id=_first_id_of(options["after"], "--after"),
-        before_id=_first_id_of(options["before"], "--before"),
-        everything=options["everything"],
+def _add_terms(group: _ArgumentGroup, prefix: str) -> None:
+    group.add_argument(
+        f"--{prefix}author", action="append", default=[], metavar="ID", help="or name; one of those given"
+    )
+    group.add_argument(
+        f"--{prefix}after", default="", metavar="DATE", help="inclusive; ISO 8601, UTC unless it has a zone"
+    )
+    group.add_argument(f"--{prefix}before", default="", metavar="DATE", help="exclusive")
+    group.add_argument(
+        f"--{prefix}text", default="", metavar="WORDS", help='whole words in any case; "a phrase" in quotes'
+    )
+    group.add_argument(f"--{prefix}regex", default="", metavar="RE2")
+    group.add_argument(f"--{prefix}has", action="append", default=[], metavar="|".join(Content))
+    group.add_argument(f"--{prefix}bots", action="store_true", help="written by bots and webhooks")
+    group.add_argument(f"--{prefix}pinned", action="store_true", help="that are pinned; see --with-pinned")
+    group.add_argument(f"--{prefix}reply-to", default="", metavar="ID")
+
+
+def _terms(options: dict[str, Any], prefix: str) -> Terms:
+    def given(name: str) -> Any:
+        return options[f"{prefix}{name}".replace("-", "_")]
+
+    return Terms(
+        authors=",".join(given("author")),
+        after=given("after"),
+        before=given("before"),
+        words=given("text"),
+        pattern=given("regex"),
+        has=given("has"),
+        bots=given("bots"),
+        pinned=given("pinned"),
+        reply_to=given("reply-to"),
     )
 
 
-def _first_id_of(text: str | None, option: str) -> int | None:
-    if text is None:
-        return None
-    try:
-        moment = dt.datetime.fromisoformat(text)
-    except ValueError:
-        raise BadInput(f"{option} {text!r} is no date: write it like 2024-05-01 or 2024-05-01T18:30+02:00.") from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
-    if option == "--after" and moment > dt.datetime.now(dt.UTC):
-        raise BadInput(f"{option} {text} lies in the future.")
-    return first_id_at(unix_ms(moment))
+def _selection(options: dict[str, Any], moderator: User) -> Selection:
+    channels = ",".join(options["channel"])
+    described = Description(
+        channels=channels,
+        guild=options["guild"],
+        all=_terms(options, ""),
+        either=_terms(options, "any-"),
+        none=_terms(options, "not-"),
+        with_pinned=options["with_pinned"],
+        everything=options["everything"],
+        # Asked for before anything goes, or waived by --yes.
+        channel_name=_name_of(channels, moderator) if options["everything"] else "",
+    )
+    return select_described(described, user=moderator, now=timezone.now())
+
+
+def _name_of(channel: str, moderator: User) -> str:
+    return find_channel(channel, visible_channels(moderator)).name if channel else ""
 
 
 def _exit_code(purge: Purge) -> int:

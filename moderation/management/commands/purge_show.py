@@ -11,6 +11,7 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from moderation.models import Purge
 from moderation.operations import purge_view
+from moderation.operations.sentences import sentence_of
 
 
 class Command(BaseCommand):
@@ -26,7 +27,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(summary))
             return
-        self.stdout.write(f"purge {purge.id}: {purge_view.sentence_of(purge)}")
+        self.stdout.write(f"purge {purge.id}: {sentence_of(purge)}")
         self.stdout.write(f"{purge.get_state_display()}, by {purge.moderator}: {purge.reason or 'no reason yet'}")
         if purge.wait_reason:
             self.stdout.write(f"waiting: {purge.wait_reason}")

@@ -7,10 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.errors import BadInput
-from chatstore.domain.snowflakes import first_id_at
-from moderation.domain.selection import TICKED_AT_MOST, Selection, say_selection
+from moderation.domain.filters import All, AnyOf, Author, Filter, Not, Pinned, Since, Words
+from moderation.domain.selection import TICKED_AT_MOST, Selection
+from tests.moderation.rooms import choose
 
 rows = st.lists(st.tuples(st.integers(-50, 50), st.integers(1, 4)), max_size=40, unique_by=lambda row: row[0])
+
+
+def pick(selection: Selection, sent: list[tuple[Any, ...]]) -> list[Any]:
+    """Of rows with no other columns than these, and nothing pinned."""
+    padding = (None,) * (len(selection.columns) - 2)
+    return [row[:2] for row in selection.matcher()([(*row, *padding) for row in sent])]
 
 
 @given(rows, st.sets(st.integers(1, 4)), st.none() | st.integers(-60, 0), st.none() | st.integers(1, 60))
@@ -19,7 +26,7 @@ def test_authors_and_ids_narrow_together(
 ) -> None:
     if not authors and after is None and before is None:
         return
-    selection = Selection(channel_id=1, author_ids=tuple(authors), after_id=after, before_id=before)
+    selection = choose(1, author_ids=tuple(authors), after_id=after, before_id=before)
     by_hand = [
         (message, author)
         for message, author in sent
@@ -27,18 +34,34 @@ def test_authors_and_ids_narrow_together(
         and (after is None or message >= after)
         and (before is None or message < before)
     ]
-    assert selection.match(sent) == by_hand
+    assert pick(selection, list(sent)) == by_hand
     assert Selection.from_json(selection.as_json()) == selection
 
 
 def test_ticked_messages_match_only_themselves() -> None:
-    selection = Selection(channel_id=1, message_ids=(3, 9))
-    assert selection.match([(1, 1), (3, 1), (4, 1)]) == [(3, 1)]
+    assert pick(choose(1, message_ids=(3, 9)), [(1, 1), (3, 1), (4, 1)]) == [(3, 1)]
 
 
 @pytest.mark.parametrize("fields", [{"message_ids": (3,)}, {"author_ids": (1,)}, {"after_id": 1}, {"everything": True}])
 def test_a_row_without_an_author_never_matches(fields: dict[str, Any]) -> None:
-    assert Selection(channel_id=1, **fields).match([(3, None)]) == []
+    assert pick(choose(1, **fields), [(3, None)]) == []
+
+
+def test_an_unticked_message_stays() -> None:
+    for chosen in ({"message_ids": (3, 4)}, {"where": Since(1)}, {"everything": True}):
+        selection = Selection(channel_ids=(1,), except_ids=(4,), **chosen)
+        assert pick(selection, [(3, 1), (4, 1)]) == [(3, 1)]
+
+
+def test_a_filter_leaves_pinned_messages_alone_unless_they_are_meant_too() -> None:
+    sent = [(3, 1, True), (4, 1, None), (5, 1, False)]
+    by_filter = Selection(channel_ids=(1,), where=Author((1,)))
+    assert by_filter.columns == ("message_id", "author_id", "pinned")
+    assert [row[0] for row in by_filter.matcher()(sent)] == [4, 5]
+    meant = Selection(channel_ids=(1,), where=All((Author((1,)), Pinned())), with_pinned=True)
+    assert [row[0] for row in meant.matcher()(sent)] == [3]
+    ticked = Selection(channel_ids=(1,), message_ids=(3, 4))
+    assert [row[0] for row in ticked.matcher()(sent)] == [3, 4]
 
 
 @pytest.mark.parametrize(
@@ -53,14 +76,26 @@ def test_a_row_without_an_author_never_matches(fields: dict[str, Any]) -> None:
 )
 def test_a_selection_that_makes_no_sense_is_refused(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        Selection(channel_id=1, **fields)
+        choose(1, **fields)
 
 
-def test_a_selection_reads_as_a_sentence() -> None:
-    may = first_id_at(1_714_521_600_000)
-    selection = Selection(channel_id=1, author_ids=(7, 8), after_id=may)
-    said = say_selection(selection, channel="#general", authors={7: "Victor"})
-    assert said == "everything by Victor and user 8 in #general since 1 May 2024"
-    assert say_selection(Selection(channel_id=1, everything=True), channel="#general", authors={}) == (
-        "the whole channel #general"
-    )
+@pytest.mark.parametrize(
+    "where",
+    [Words("nitro"), Since(5), Not(Author((1,))), AnyOf((Author((1,)), Words("nitro"))), All((Not(Author((1,))),))],
+)
+def test_over_every_channel_only_named_authors_can_be_chosen(where: Filter) -> None:
+    with pytest.raises(BadInput, match="name an author"):
+        Selection(where=where)
+    assert Selection(guild_id=9, where=where).author_ids is None
+
+
+def test_over_every_channel_the_authors_are_known_from_the_filter() -> None:
+    where = All((AnyOf((Author((1,)), All((Author((2, 3)), Words("nitro"))))), Author((2, 1, 4))))
+    assert Selection(where=where).author_ids == frozenset({1, 2})
+
+
+@pytest.mark.parametrize("channels", [(), (1, 2)])
+@pytest.mark.parametrize("fields", [{"message_ids": (3,)}, {"everything": True}])
+def test_ticked_messages_and_a_whole_channel_are_of_one_channel(channels: tuple[int, ...], fields: Any) -> None:
+    with pytest.raises(BadInput, match="the one channel"):
+        Selection(channel_ids=channels, **fields)

@@ -16,7 +16,6 @@ from chatstore.models import Channel
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import messages
-from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.claims import claim_step
@@ -29,6 +28,7 @@ from moderation.store.pace import Pace
 from moderation.store.quarantine import Place, kept_rows
 from tests.moderation.rooms import (
     WILMA,
+    choose,
     confirm,
     everything,
     ids_of,
@@ -135,8 +135,8 @@ def test_a_row_rewritten_after_its_removal_stays_removed_only_as_it_was(mona: Us
 def test_overlapping_purges_count_each_message_once(mona: User, channel: Channel) -> None:
     ids = old_ids(300)
     write(channel, ids)
-    first = preview(mona, Selection(channel_id=channel.id, before_id=ids[200]))
-    second = preview(mona, Selection(channel_id=channel.id, after_id=ids[100]))
+    first = preview(mona, choose(channel.id, before_id=ids[200]))
+    second = preview(mona, choose(channel.id, after_id=ids[100]))
     first, second = run_purge(confirm(mona, first).id), run_purge(confirm(mona, second).id)
     sums = sum_of(first), sum_of(second)
     assert [(total.deleted, total.already_gone) for total in sums] == [(200, 0), (100, 100)]

@@ -12,7 +12,6 @@ from chatstore.domain.messages import Message
 from chatstore.models import Channel
 from chatstore.operations.clock import wall_clock_us
 from chatstore.store import messages, scans
-from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Purge, Step
 from moderation.operations.claims import claim_step
@@ -24,6 +23,7 @@ from moderation.store.pace import Pace
 from tests.moderation.rooms import (
     WILMA,
     by_victor,
+    choose,
     confirm,
     ids_of,
     make_channel,
@@ -114,7 +114,7 @@ def test_a_late_post_inside_a_rewritten_span_stays(mona: User, channel: Channel)
 def test_a_second_purge_removes_what_the_first_one_wrote_again(mona: User, channel: Channel) -> None:
     _, stays = fill(channel)
     purge_now(mona, by_victor(channel))
-    second = purge_now(mona, Selection(channel_id=channel.id, author_ids=(WILMA,)))
+    second = purge_now(mona, choose(channel.id, author_ids=(WILMA,)))
     assert sum_of(second).deleted == len(stays)
     assert ids_of(channel, bucket_of(stays[0])) == []
 

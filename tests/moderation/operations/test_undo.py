@@ -12,10 +12,8 @@ from chatstore.models import Channel
 from chatstore.operations.clock import wall_clock_us
 from chatstore.operations.messages import withdraw_message
 from chatstore.store import messages, reader
-from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge, Step
-from moderation.operations.running import run_purge
 from moderation.operations.standing import standing_ids
 from moderation.operations.steering import cancel_purge
 from moderation.operations.sums import sum_of
@@ -24,6 +22,7 @@ from tests.moderation.rooms import (
     VICTOR,
     WILMA,
     by_victor,
+    choose,
     confirm,
     everything,
     ids_of,
@@ -31,6 +30,7 @@ from tests.moderation.rooms import (
     old_ids,
     preview,
     purge_now,
+    run_to_end,
     recent_ids,
     write,
 )
@@ -43,7 +43,7 @@ def channel() -> Channel:
 
 def take_back(moderator: User, purge: Purge, part: UndoPart | None = None) -> tuple[Purge, UndoSum]:
     undo = ask_undo(purge.id, moderator=moderator, part=part or UndoPart())
-    ended = run_purge(purge.id)
+    ended = run_to_end(purge)
     return ended, sum_of_undo(undo)
 
 
@@ -109,7 +109,7 @@ def test_what_people_withdrew_themselves_is_left_out_and_counted(mona: User, cha
     write(channel, ids)
     draft = confirm(mona, preview(mona, everything(channel)))
     withdraw_message(channel.id, ids[10], actor=VICTOR)
-    purge = run_purge(draft.id)
+    purge = run_to_end(draft)
     purge, total = take_back(mona, purge)
     assert counts(total) == {"asked": 150, "restored": 149, "withdrawn": 1}
     assert ids_of(channel, bucket_of(ids[0])) == ids[:10] + ids[11:]
@@ -120,10 +120,10 @@ def test_an_overlap_comes_back_with_the_second_undo(mona: User, channel: Channel
     ids = old_ids(300)
     write(channel, ids)
     drafts = [
-        preview(mona, Selection(channel_id=channel.id, before_id=ids[200])),
-        preview(mona, Selection(channel_id=channel.id, after_id=ids[100])),
+        preview(mona, choose(channel.id, before_id=ids[200])),
+        preview(mona, choose(channel.id, after_id=ids[100])),
     ]
-    purges = [run_purge(confirm(mona, draft).id) for draft in drafts]
+    purges = [run_to_end(confirm(mona, draft)) for draft in drafts]
     _, first = take_back(mona, purges[order[0]])
     assert first.still_purged == 100
     purge, second = take_back(mona, purges[order[1]])
@@ -167,9 +167,9 @@ def test_a_half_cancelled_purge_is_taken_back_as_far_as_it_came(mona: User, chan
     write(channel, early + late)
     purge = confirm(mona, preview(mona, everything(channel)))
     Step.objects.filter(purge=purge, ordinal=2).update(due_at=dt.datetime(2999, 1, 1, tzinfo=dt.UTC))
-    run_purge(purge.id)
+    run_to_end(purge)
     cancel_purge(purge.id, moderator=mona)
-    purge = run_purge(purge.id)
+    purge = run_to_end(purge)
     assert (purge.state, sum_of(purge).deleted) == (PurgeState.CANCELLED, 150)
     purge, total = take_back(mona, purge)
     assert (purge.state, counts(total)) == (PurgeState.UNDONE, {"asked": 150, "restored": 150})
@@ -190,6 +190,6 @@ def test_only_a_moderator_may_take_back_and_only_what_has_ended(mona: User, otto
     purge = confirm(mona, preview(mona, everything(channel)))
     with pytest.raises(BadInput, match="cannot be taken back"):
         ask_undo(purge.id, moderator=mona, part=UndoPart())
-    run_purge(purge.id)
+    run_to_end(purge)
     with pytest.raises(Forbidden):
         ask_undo(purge.id, moderator=otto, part=UndoPart())

@@ -7,7 +7,6 @@ from chatstore.domain.live import NOTHING
 from chatstore.domain.snowflakes import time_of
 from chatstore.store import ledger, reader
 from moderation.domain.packing import digest_of
-from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.operations.purge_view import preview_of, progress_of, say_plan, summary_of
 from moderation.operations.running import run_purge
@@ -17,6 +16,7 @@ from tests.moderation.rooms import (
     WILMA,
     buckets_of,
     by_victor,
+    choose,
     confirm,
     everything,
     ids_of,
@@ -57,7 +57,7 @@ def test_a_few_messages_go_by_row_at_once(mona: User) -> None:
     channel = make_channel()
     ids = recent_ids(60)
     write(channel, ids)
-    purge = purge_now(mona, Selection(channel_id=channel.id, message_ids=tuple(ids[10:20])))
+    purge = purge_now(mona, choose(channel.id, message_ids=tuple(ids[10:20])))
     assert [step.how for step in purge.steps.all()] == ["rows"]
     assert ids_of(channel, *buckets_of(ids)) == ids[:10] + ids[20:]
     assert summary_of(purge)["seconds"] < 5  # type: ignore[operator]

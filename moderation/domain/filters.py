@@ -1,0 +1,324 @@
+"""What a message must be to be removed: conditions, combined by all, any and not.
+
+A filter is a tree of values. It says which columns it looks at, between which ids and by
+whom a message can be that it matches, and becomes a test for rows; it never matches all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.snowflakes import MAX_ID, MIN_ID
+from moderation.domain.patterns import compile_pattern, compile_words
+
+Row = Sequence[Any]
+"""message_id, author_id, and the filter's columns in the order that was asked for."""
+
+Test = Callable[[Row], bool]
+
+AUTHORS_AT_MOST = 1_000
+CONDITIONS_AT_MOST = 100
+
+
+class Content(StrEnum):
+    """What a message can have in it."""
+
+    LINK = "link"
+    ATTACHMENT = "attachment"
+    EMBED = "embed"
+    MENTION = "mention"
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Written by one of these."""
+
+    ids: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.ids:
+            raise BadInput("No author is named.")
+        if len(self.ids) > AUTHORS_AT_MOST:
+            raise BadInput(f"At most {AUTHORS_AT_MOST:,} authors at a time.")
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """This id or a later one."""
+
+    message_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """An earlier id than this."""
+
+    message_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """All of the words, whole, in any order and any case; a phrase stands in quotes."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        compile_words(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A regular expression that matches somewhere in the text (RE2's syntax)."""
+
+    expression: str
+
+    def __post_init__(self) -> None:
+        compile_pattern(self.expression)
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """A link, an attachment, an embed, or a mention of somebody."""
+
+    what: Content
+
+
+@dataclass(frozen=True, slots=True)
+class FromBot:
+    """Written by a bot's account or through a webhook."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """Pinned in its channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyTo:
+    """A reply to, or a forward of, this message."""
+
+    message_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Each of the parts matches."""
+
+    parts: tuple[Filter, ...]
+
+    def __post_init__(self) -> None:
+        _check_parts(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one of the parts matches."""
+
+    parts: tuple[Filter, ...]
+
+    def __post_init__(self) -> None:
+        _check_parts(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part does not match."""
+
+    part: Filter
+
+
+Filter = Author | Since | Before | Words | Pattern | Has | FromBot | Pinned | ReplyTo | All | AnyOf | Not
+
+
+def _check_parts(parts: Collection[Filter]) -> None:
+    if not parts:
+        raise BadInput("Nothing is selected: no condition is given.")
+    if len(parts) > CONDITIONS_AT_MOST:
+        raise BadInput(f"At most {CONDITIONS_AT_MOST} conditions at a time.")
+
+
+def columns_of(where: Filter) -> frozenset[str]:
+    """The columns of a message that a filter looks at, beside its id and author."""
+    match where:
+        case Words() | Pattern() | Has(Content.LINK):
+            return frozenset({"content"})
+        case Has(what):
+            return frozenset({f"{what}s"})
+        case FromBot():
+            return frozenset({"webhook_id"})
+        case Pinned():
+            return frozenset({"pinned"})
+        case ReplyTo():
+            return frozenset({"reference"})
+        case Not(part):
+            return columns_of(part)
+        case All(parts) | AnyOf(parts):
+            return frozenset().union(*map(columns_of, parts))
+    return frozenset()
+
+
+def span_of(where: Filter) -> tuple[int, int]:
+    """The lowest and the highest id that can match; the first above the second when none can."""
+    match where:
+        case Since(message_id):
+            return message_id, MAX_ID
+        case Before(message_id):
+            return MIN_ID, message_id - 1
+        case ReplyTo(message_id):
+            # Who answers does so later.
+            return message_id, MAX_ID
+        case All(parts):
+            spans = list(map(span_of, parts))
+            return max(first for first, _ in spans), min(last for _, last in spans)
+        case AnyOf(parts):
+            spans = [span for span in map(span_of, parts) if span[0] <= span[1]]
+            return min((first for first, _ in spans), default=1), max((last for _, last in spans), default=0)
+    return MIN_ID, MAX_ID
+
+
+def authors_of(where: Filter) -> frozenset[int] | None:
+    """Who alone can have written what matches; None when it may be anybody."""
+    match where:
+        case Author(ids):
+            return frozenset(ids)
+        case All(parts):
+            known = [authors for authors in map(authors_of, parts) if authors is not None]
+            return frozenset.intersection(*known) if known else None
+        case AnyOf(parts):
+            found = [authors_of(part) for part in parts]
+            return None if None in found else frozenset().union(*(authors for authors in found if authors is not None))
+    return None
+
+
+def named_authors(where: Filter) -> frozenset[int]:
+    """Every author that a filter names, to look their names up."""
+    match where:
+        case Author(ids):
+            return frozenset(ids)
+        case Not(part):
+            return named_authors(part)
+        case All(parts) | AnyOf(parts):
+            return frozenset().union(*map(named_authors, parts))
+    return frozenset()
+
+
+def compile_filter(where: Filter, columns: Sequence[str], *, bots: frozenset[int]) -> Test:  # noqa: C901, PLR0911, PLR0912
+    """A test for rows whose values stand in the order of `columns`. bots: ids of the bots' accounts."""
+
+    def at(column: str) -> int:
+        return columns.index(column)
+
+    match where:
+        case Author(ids):
+            author, authors = at("author_id"), frozenset(ids)
+            return lambda row: row[author] in authors
+        case Since(first):
+            place = at("message_id")
+            return lambda row: bool(row[place] >= first)
+        case Before(end):
+            place = at("message_id")
+            return lambda row: bool(row[place] < end)
+        case Words(text):
+            return _search(at("content"), compile_words(text))
+        case Pattern(expression):
+            return _search(at("content"), [compile_pattern(expression)])
+        case Has(Content.LINK):
+            return _search(at("content"), [compile_pattern(r"(?i)https?://\S")])
+        case Has(what):
+            place = at(f"{what}s")
+            return lambda row: bool(row[place])
+        case FromBot():
+            author, webhook = at("author_id"), at("webhook_id")
+            return lambda row: row[webhook] is not None or row[author] in bots
+        case Pinned():
+            place = at("pinned")
+            return lambda row: bool(row[place])
+        case ReplyTo(message_id):
+            place = at("reference")
+            return lambda row: row[place] is not None and row[place][1] == message_id
+        case Not(part):
+            inner = compile_filter(part, columns, bots=bots)
+            return lambda row: not inner(row)
+        case All(parts):
+            return _all_of([compile_filter(part, columns, bots=bots) for part in parts])
+        case AnyOf(parts):
+            return _any_of([compile_filter(part, columns, bots=bots) for part in parts])
+
+
+def _search(place: int, expressions: Sequence[Any]) -> Test:
+    searches = [expression.search for expression in expressions]
+
+    def test(row: Row) -> bool:
+        text = row[place]
+        return bool(text) and all(search(text) is not None for search in searches)
+
+    return test
+
+
+def _all_of(tests: Sequence[Test]) -> Test:
+    if len(tests) == 1:
+        return tests[0]
+    if len(tests) == 2:
+        # Author and time: what is asked most, for millions of rows.
+        first, second = tests
+        return lambda row: first(row) and second(row)
+    return lambda row: all(test(row) for test in tests)
+
+
+def _any_of(tests: Sequence[Test]) -> Test:
+    return lambda row: any(test(row) for test in tests)
+
+
+def filter_as_json(where: Filter) -> dict[str, Any]:  # noqa: C901, PLR0911
+    """A JSON object of one key; ids are texts, since JavaScript's numbers cannot hold them."""
+    match where:
+        case Author(ids):
+            return {"author": [str(i) for i in ids]}
+        case Since(message_id):
+            return {"since": str(message_id)}
+        case Before(message_id):
+            return {"before": str(message_id)}
+        case Words(text):
+            return {"words": text}
+        case Pattern(expression):
+            return {"pattern": expression}
+        case Has(what):
+            return {"has": str(what)}
+        case FromBot():
+            return {"bot": True}
+        case Pinned():
+            return {"pinned": True}
+        case ReplyTo(message_id):
+            return {"reply_to": str(message_id)}
+        case Not(part):
+            return {"not": filter_as_json(part)}
+        case All(parts):
+            return {"all": [filter_as_json(part) for part in parts]}
+        case AnyOf(parts):
+            return {"any": [filter_as_json(part) for part in parts]}
+
+
+def filter_from_json(value: dict[str, Any]) -> Filter:
+    """From what `filter_as_json` gave."""
+    ((kind, inner),) = value.items()
+    return _FROM_JSON[kind](inner)
+
+
+_FROM_JSON: dict[str, Callable[[Any], Filter]] = {
+    "author": lambda ids: Author(tuple(map(int, ids))),
+    "since": lambda text: Since(int(text)),
+    "before": lambda text: Before(int(text)),
+    "words": Words,
+    "pattern": Pattern,
+    "has": lambda what: Has(Content(what)),
+    "bot": lambda _: FromBot(),
+    "pinned": lambda _: Pinned(),
+    "reply_to": lambda text: ReplyTo(int(text)),
+    "not": lambda part: Not(filter_from_json(part)),
+    "all": lambda parts: All(tuple(map(filter_from_json, parts))),
+    "any": lambda parts: AnyOf(tuple(map(filter_from_json, parts))),
+}

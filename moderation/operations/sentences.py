@@ -1,0 +1,53 @@
+"""Purges with their selections as sentences, names filled in: three queries for any number of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chatstore.models import Channel, ChatUser, Guild
+from moderation.domain.selection import Selection
+from moderation.domain.wording import say_selection
+from moderation.models import Purge
+from moderation.operations.access import Actor, visible_channels
+from moderation.operations.places import say_place
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPurge:
+    """A purge with its selection as a sentence's object. channel_id: of the one channel it names, if it does."""
+
+    purge: Purge
+    channel_id: int | None
+    sentence: str
+
+    @property
+    def title(self) -> str:
+        """How many of what: "1,204 messages: everything by Victor in #general"."""
+        count = self.purge.manifest
+        if not count or self.purge.selection["messages"]:
+            return self.sentence[:1].upper() + self.sentence[1:]
+        return f"{count:,} message{'' if count == 1 else 's'}: {self.sentence}"
+
+
+def describe_purges(user: Actor | None, purges: Sequence[Purge]) -> list[ListedPurge]:
+    """Fills the names in that the user may see; without a user all of them."""
+    selections = [Selection.from_json(purge.selection) for purge in purges]
+    channels = Channel.objects.all() if user is None else visible_channels(user)
+    known = channels.in_bulk({i for selection in selections for i in selection.channel_ids})
+    guilds = Guild.objects.in_bulk({s.guild_id for s in selections if s.guild_id is not None})
+    authors = ChatUser.objects.in_bulk({author for selection in selections for author in selection.named_authors})
+    names = {author_id: str(author) for author_id, author in authors.items()}
+    return [
+        ListedPurge(
+            purge,
+            selection.channel_ids[0] if len(selection.channel_ids) == 1 else None,
+            say_selection(selection, place=say_place(selection, known, guilds), authors=names),
+        )
+        for purge, selection in zip(purges, selections, strict=True)
+    ]
+
+
+def sentence_of(purge: Purge) -> str:
+    """The selection in words: "everything by Victor in #general since 1 May 2024, pinned kept"."""
+    return describe_purges(None, [purge])[0].sentence
