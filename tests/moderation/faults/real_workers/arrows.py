@@ -1,7 +1,8 @@
 """Stops a worker at one move of a step: a trigger of the tests waits for a lock that they hold.
 
 Nothing in the product knows of it. The move is on its way to Postgres, everything before it
-is done, and nothing of it is stored: the worst moment to be killed.
+is done, and nothing of it is stored: the worst moment to be killed. After a move, when it is
+stored and nothing that follows has begun, only a `sleeper` waits: it asks of itself.
 """
 
 from __future__ import annotations
@@ -19,12 +20,11 @@ from moderation.models import Purge
 BLOCKED_WITHIN_SECONDS = 60
 
 _INSTALL = """
-CREATE TABLE IF NOT EXISTS stopped_arrow (purge_id bigint, state text, PRIMARY KEY (purge_id, state));
+CREATE TABLE IF NOT EXISTS stopped_arrow (purge_id bigint, state text, stored bool, PRIMARY KEY (purge_id, state));
 CREATE OR REPLACE FUNCTION stop_at_arrow() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF EXISTS (SELECT FROM stopped_arrow a WHERE a.purge_id = NEW.purge_id AND a.state = NEW.state) THEN
-        PERFORM pg_advisory_xact_lock(NEW.purge_id);
-    END IF;
+    PERFORM pg_advisory_xact_lock(purge_id) FROM stopped_arrow a
+        WHERE a.purge_id = NEW.purge_id AND a.state = NEW.state AND NOT stored;
     RETURN NEW;
 END $$;
 CREATE OR REPLACE TRIGGER stop_at_arrow BEFORE UPDATE ON moderation_step
@@ -34,6 +34,9 @@ _REMOVE = """
 DROP TRIGGER IF EXISTS stop_at_arrow ON moderation_step;
 DROP FUNCTION IF EXISTS stop_at_arrow;
 DROP TABLE IF EXISTS stopped_arrow;
+"""
+_WAIT_STORED = """
+SELECT pg_advisory_xact_lock(purge_id) FROM stopped_arrow WHERE purge_id = %s AND state = %s AND stored
 """
 _BLOCKED = """
 SELECT waiting.pid, waiting.client_port FROM pg_locks JOIN pg_stat_activity waiting USING (pid)
@@ -61,10 +64,15 @@ def arrows_installed() -> Iterator[None]:
         _run(_REMOVE)
 
 
-def stop_at(purge_id: int, state: StepState) -> None:
-    """From now on every move of the purge's steps to `state` waits."""
+def stop_at(purge_id: int, state: StepState, *, stored: bool = False) -> None:
+    """From now on every move of the purge's steps to `state` waits; `stored`: when it was made, in a sleeper."""
     _run("SELECT pg_advisory_lock(%s)", purge_id)
-    _run("INSERT INTO stopped_arrow VALUES (%s, %s)", purge_id, state)
+    _run("INSERT INTO stopped_arrow VALUES (%s, %s, %s)", purge_id, state, stored)
+
+
+def wait_if_stopped(purge_id: int, state: StepState) -> None:
+    """Waits where moves to `state` are to wait when they are stored."""
+    _run(_WAIT_STORED, purge_id, state)
 
 
 def let_go(purge: Purge) -> None:

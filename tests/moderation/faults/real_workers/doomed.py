@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import User
 
@@ -75,10 +75,17 @@ def preview_doomed(moderator: User, way: Way) -> Doomed:
     going = sorted(set(ids).difference(staying))
     write(channel, going, author=VICTOR)
     write(channel, staying, author=WILMA)
-    selection = by_victor(channel)
-    if way is Way.DROP:
-        selection = Selection(channel_id=channel.id, after_id=ids[0])
-    return Doomed(way, channel, preview(moderator, selection), going, staying)
+    return Doomed(way, channel, preview(moderator, selection_of(way, channel, going)), going, staying)
+
+
+def preview_again(moderator: User, doomed: Doomed) -> Doomed:
+    """The same of what was taken back, for a second purge."""
+    selection = selection_of(doomed.way, doomed.channel, doomed.going)
+    return replace(doomed, purge=preview(moderator, selection))
+
+
+def selection_of(way: Way, channel: Channel, going: list[int]) -> Selection:
+    return Selection(channel_id=channel.id, after_id=going[0]) if way is Way.DROP else by_victor(channel)
 
 
 def assert_done_exactly(doomed: Doomed) -> None:

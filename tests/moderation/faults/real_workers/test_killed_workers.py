@@ -84,22 +84,6 @@ def kill_at_next_arrow(doomed: Doomed, arrows: deque[StepState], workers: Worker
         stop_at(doomed.purge.id, arrows[0])
 
 
-def test_a_worker_stopped_beyond_its_lease_wakes_up_and_changes_nothing(mona: User, workers: Workers) -> None:
-    """It sleeps while its quarantine goes to disk, with everything read that it would delete."""
-    doomed = doom(mona, Way.RANGES)
-    stop_at(doomed.purge.id, StepState.QUARANTINED)
-    worker = workers.at(wait_for_blocked(doomed.purge))
-    let_go(doomed.purge)
-    wait_until(lambda: doomed.state() == StepState.QUARANTINED, seconds=5)
-    worker.send_signal(signal.SIGSTOP)
-    wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)
-    assert_done_exactly(doomed)
-    put_back(doomed)
-    worker.send_signal(signal.SIGCONT)
-    wait_until(lambda: f"of purge {doomed.purge.id} is no longer ours" in workers.said(), seconds=10)
-    assert_put_back_stays(doomed)
-
-
 def test_a_worker_stopped_within_a_move_is_cut_off_and_changes_nothing(mona: User, workers: Workers) -> None:
     """It holds the rows that others need; its deletes are out, but not yet stored as sent."""
     doomed = doom(mona, Way.ROWS)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -77,6 +79,16 @@ class Workers:
         self._workers.remove(worker)
         self._start_worker()
 
+    @contextmanager
+    def hushed(self) -> Iterator[None]:
+        """Beat looks for nothing while the context stands, so nobody here begins anything new."""
+        assert self._beat is not None
+        self._beat.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._beat.send_signal(signal.SIGCONT)
+
     def _start_worker(self) -> None:
         self._started += 1
         self._workers.append(
@@ -89,7 +101,7 @@ class Workers:
         with self._log.open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "celery", "--app=chatstore", *command, "--loglevel=INFO"],
-                env=os.environ | _environment(),
+                env=os.environ | worker_environment(),
                 cwd=settings.BASE_DIR,
                 stdin=subprocess.DEVNULL,
                 stdout=log.fileno(),
@@ -105,7 +117,8 @@ def wait_until(happens: Callable[[], bool], *, seconds: float) -> None:
         time.sleep(0.05)
 
 
-def _environment() -> dict[str, str]:
+def worker_environment() -> dict[str, str]:
+    """What a process beside this one needs to work on this one's purges, with short leases."""
     database = connection.settings_dict
     password = quote(str(database["PASSWORD"]), safe="")
     where = f"{database['HOST']}:{database['PORT']}/{database['NAME']}"
