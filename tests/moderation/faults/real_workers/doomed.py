@@ -19,6 +19,7 @@ from tests.moderation.rooms import (
     WILMA,
     buckets_of,
     by_victor,
+    choose,
     confirm,
     ids_of,
     make_channel,
@@ -85,7 +86,7 @@ def preview_again(moderator: User, doomed: Doomed) -> Doomed:
 
 
 def selection_of(way: Way, channel: Channel, going: list[int]) -> Selection:
-    return Selection(channel_id=channel.id, after_id=going[0]) if way is Way.DROP else by_victor(channel)
+    return choose(channel.id, after_id=going[0]) if way is Way.DROP else by_victor(channel)
 
 
 def assert_done_exactly(doomed: Doomed) -> None:
