@@ -30,8 +30,8 @@ from tests.moderation.rooms import (
     old_ids,
     preview,
     purge_now,
-    run_to_end,
     recent_ids,
+    run_to_end,
     write,
 )
 
