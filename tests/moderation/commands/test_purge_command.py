@@ -85,8 +85,8 @@ def test_nothing_matched_exits_with_three() -> None:
     [
         ((), "Nothing is selected"),
         (("--everything", "--author", "5"), "choose one of them"),
-        (("--author", "victor"), "'victor' is not an id"),
-        (("--after", "yesterday"), "is no date"),
+        (("--author", "nobody-at-all"), "Nobody here is called"),
+        (("--after", "yesterday"), "is not a date"),
         (("--after", "2999-01-01"), "future"),
         (("--after", "2024-02-01", "--before", "2024-01-01"), "does not lie after"),
         (("--everything", "--as", "nobody-at-all"), "no account called"),

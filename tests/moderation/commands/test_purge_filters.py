@@ -1,0 +1,88 @@
+"""`manage.py purge` takes every filter, several channels, a guild, and every channel of an author."""
+
+import io
+import json
+import secrets
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from chatstore.models import Channel, Guild
+from tests.moderation.rooms import VICTOR, WILMA, buckets_of, ids_of, make_channel, old_ids, write
+
+IDS = old_ids(60)
+BUCKET = buckets_of(IDS)[0]
+
+
+def run(*options: str) -> tuple[int, Any, str]:
+    """(exit code, the JSON object or None, what it said on stderr)."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("purge", "--reason", "spam", "--json", "--yes", *options, stdout=out, stderr=err)
+    printed = out.getvalue().strip()
+    return int(str(ended.value.code)), json.loads(printed) if printed else None, err.getvalue()
+
+
+@pytest.fixture
+def channels() -> list[Channel]:
+    """Two channels with the same talk in them."""
+    made = [make_channel(), make_channel()]
+    for channel in made:
+        write(channel, IDS[:20], content="free nitro at https://x.example")
+        write(channel, IDS[20:40], content="free beer")
+        write(channel, IDS[40:], author=WILMA, content="free nitro, says wilma")
+    return made
+
+
+def test_conditions_are_combined_by_all_any_and_not(channels: list[Channel]) -> None:
+    named = [option for channel in channels for option in ("--channel", str(channel.pk))]
+    code, printed, _ = run(
+        *named, "--text", "free", "--any-text", "beer", "--any-has", "link", "--not-author", str(WILMA)
+    )
+    assert (code, printed["deleted"], printed["state"]) == (0, 80, "done")
+    assert [ids_of(channel, BUCKET) for channel in channels] == [IDS[40:], IDS[40:]]
+
+
+def test_a_guild_is_named_by_its_id(channels: list[Channel]) -> None:
+    guild = Guild.objects.create(id=secrets.randbits(60), name="Gophers")
+    Channel.objects.filter(pk__in=[channel.pk for channel in channels]).update(guild=guild)
+    code, printed, _ = run("--guild", str(guild.pk), "--regex", "n.tro", "--author", str(VICTOR))
+    assert (code, printed["deleted"]) == (0, 40)
+
+
+def test_an_author_alone_is_looked_for_in_every_channel(channels: list[Channel]) -> None:
+    author = secrets.randbits(60)
+    for channel in channels:
+        write(channel, [IDS[0] + 1], author=author)
+    code, printed, _ = run("--author", str(author))
+    assert (code, printed["deleted"]) == (0, 2)
+    assert [ids_of(channel, BUCKET) for channel in channels] == [IDS, IDS]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "Nothing is selected"),
+        (("--text", "nitro"), "name an author"),
+        (("--regex", "(a"), "cannot be used"),
+        (("--regex", ".*", "--guild", "5"), "matches every message"),
+        (("--has", "spam", "--guild", "5"), "A message can have a link"),
+        (("--everything",), "the one channel"),
+        (("--channel", "no-such-channel", "--text", "x"), "There is no channel"),
+        (("--guild", "5", "--text", "x"), "There is no guild 5"),
+    ],
+)
+def test_what_means_nothing_is_refused(options: tuple[str, ...], said: str) -> None:
+    code, printed, error = run(*options)
+    assert (code, printed) == (2, None)
+    assert said in error
+
+
+def test_a_whole_channel_is_a_choice_of_its_own(channels: list[Channel]) -> None:
+    code, _, error = run("--channel", str(channels[0].pk), "--everything", "--text", "x")
+    assert code == 2
+    assert "choose one of them" in error
+    code, printed, _ = run("--channel", str(channels[0].pk), "--everything")
+    assert (code, printed["deleted"]) == (0, 60)
+    assert [ids_of(channel, BUCKET) for channel in channels] == [[], IDS]

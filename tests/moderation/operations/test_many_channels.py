@@ -1,0 +1,169 @@
+"""A selection over many channels takes exactly what it matches, in those that its moderator sees."""
+
+import secrets
+from dataclasses import replace
+
+import pytest
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.errors import NotFound
+from chatstore.domain.messages import Message
+from chatstore.models import Channel, ChatUser, Guild
+from chatstore.store import ledger, messages
+from moderation.domain.filters import (
+    All,
+    AnyOf,
+    Author,
+    Content,
+    Filter,
+    FromBot,
+    Has,
+    Not,
+    Pattern,
+    Pinned,
+    ReplyTo,
+    Words,
+)
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.operations.purge_view import preview_of
+from moderation.operations.purges import draft_purge
+from moderation.operations.sentences import sentence_of
+from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from tests.moderation.rooms import (
+    WILMA,
+    buckets_of,
+    choose,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    run_to_end,
+    write,
+)
+
+IDS = old_ids(300)
+BUCKET = buckets_of(IDS)[0]
+
+
+@pytest.fixture
+def raider() -> int:
+    """An author whom no other test knows: he is looked for in every channel there is."""
+    return secrets.randbits(60)
+
+
+def make_guild(*channels: Channel) -> Guild:
+    guild = Guild.objects.create(id=secrets.randbits(60), name="Gophers")
+    Channel.objects.filter(pk__in=[channel.pk for channel in channels]).update(guild=guild)
+    return guild
+
+
+def test_an_authors_purge_finds_every_channel_he_posted_in(mona: User, raider: int) -> None:
+    first, second, untouched = make_channel(), make_channel(), make_channel()
+    for channel, his in ((first, IDS[:120]), (second, IDS[:7])):
+        write(channel, his, author=raider)
+        write(channel, IDS[200:], author=WILMA)
+    write(untouched, IDS, author=WILMA)
+    purge = purge_now(mona, Selection(where=Author((raider,))))
+    assert (purge.state, purge.manifest) == (PurgeState.DONE, 127)
+    # Only the buckets in which he had posted were looked at.
+    assert purge.scanned == 120 + 7 + 2 * len(IDS[200:])
+    assert ids_of(first, BUCKET) == ids_of(second, BUCKET) == IDS[200:]
+    assert ids_of(untouched, BUCKET) == IDS
+    assert sentence_of(purge) == f"everything by user {raider} in every channel, pinned kept"
+
+
+def test_a_whole_guild_is_searched_and_no_other(mona: User) -> None:
+    first, second, elsewhere = make_channel(), make_channel(), make_channel()
+    guild = make_guild(first, second)
+    for channel in (first, second, elsewhere):
+        write(channel, IDS[:50], content="Free NITRO for you")
+        write(channel, IDS[50:], content="nitrogen is a gas")
+    selection = Selection(guild_id=guild.pk, where=Words("nitro"))
+    purge = purge_now(mona, selection)
+    assert (purge.state, purge.manifest) == (PurgeState.DONE, 100)
+    assert ids_of(first, BUCKET) == ids_of(second, BUCKET) == IDS[50:]
+    assert ids_of(elsewhere, BUCKET) == IDS
+    per_channel = {bucket.channel_id: bucket.matched for bucket in preview_of(purge).per_bucket}
+    assert per_channel == {first.pk: 50, second.pk: 50}
+    assert sentence_of(purge) == "everything in all channels of Gophers saying “nitro”, pinned kept"
+
+
+def test_one_channel_of_several_can_be_taken_back(mona: User, raider: int) -> None:
+    first, second = make_channel(), make_channel()
+    for channel in (first, second):
+        write(channel, IDS[:150], author=raider)
+    both = Selection(channel_ids=(first.pk, second.pk), where=Author((raider,)))
+    purge = purge_now(mona, both)
+    assert purge.manifest == 300
+    undo = ask_undo(purge.pk, moderator=mona, part=UndoPart(channel_ids=(second.pk,)))
+    assert run_to_end(purge).state == PurgeState.PARTLY_UNDONE
+    assert (sum_of_undo(undo).asked, sum_of_undo(undo).restored) == (150, 150)
+    assert (ids_of(first, BUCKET), ids_of(second, BUCKET)) == ([], IDS[:150])
+
+
+def test_channels_that_a_moderator_cannot_see_are_refused(mona: User) -> None:
+    channel = make_channel()
+    for selection in (
+        Selection(channel_ids=(channel.pk, secrets.randbits(60)), where=Words("x")),
+        Selection(guild_id=secrets.randbits(60), where=Words("x")),
+    ):
+        with pytest.raises(NotFound):
+            draft_purge(moderator=mona, selection=selection)
+
+
+def test_who_lost_the_right_before_the_scan_finds_nothing(mona: User) -> None:
+    channel = make_channel()
+    write(channel, IDS)
+    selection = choose(channel.pk, after_id=IDS[0])
+    mona.groups.clear()
+    mona = User.objects.get(pk=mona.pk)
+    with pytest.raises(Exception, match="may not"):
+        draft_purge(moderator=mona, selection=selection)
+
+
+BOT, WEBHOOK, PERSON = 901, 902, 903
+
+PLAIN = Message(channel_id=0, message_id=0, author_id=PERSON, content="nothing to see")
+
+
+@pytest.mark.parametrize(
+    ("where", "matching"),
+    [
+        (Has(Content.LINK), replace(PLAIN, content="see https://bad.example")),
+        (Has(Content.ATTACHMENT), replace(PLAIN, attachments=('{"id": "1"}',))),
+        (Has(Content.EMBED), replace(PLAIN, embeds=('{"title": "x"}',))),
+        (Has(Content.MENTION), replace(PLAIN, mentions=(PERSON,))),
+        (Pattern(r"fr[e3]{2}\s+n[i1]tro"), replace(PLAIN, content="FR3E  n1tro")),
+        (FromBot(), replace(PLAIN, author_id=BOT)),
+        (FromBot(), replace(PLAIN, author_id=WEBHOOK, webhook_id=5, author_name="hook")),
+        (ReplyTo(IDS[0]), replace(PLAIN, type=19, reference=(1, IDS[0]))),
+        (AnyOf((Words("spam"), Has(Content.EMBED))), replace(PLAIN, content="Spam!")),
+        (All((Not(Author((PERSON,))), Not(Words("spam")))), replace(PLAIN, author_id=WILMA)),
+    ],
+)
+def test_a_condition_matches_messages_as_they_are_stored(mona: User, where: Filter, matching: Message) -> None:
+    ChatUser.objects.update_or_create(pk=BOT, defaults={"name": "bot", "is_bot": True})
+    channel = make_channel()
+    store(channel, [replace(PLAIN, message_id=i) for i in IDS[1:10:2]] + [replace(matching, message_id=IDS[4])])
+    purge = purge_now(mona, Selection(channel_ids=(channel.pk,), where=where))
+    assert purge.manifest == 1
+    assert ids_of(channel, BUCKET) == IDS[1:10:2]
+
+
+def test_pinned_messages_stay_unless_they_are_meant(mona: User) -> None:
+    channel = make_channel()
+    store(channel, [replace(PLAIN, message_id=i, pinned=i == IDS[3]) for i in IDS[:10]])
+    where = Author((PERSON,))
+    purge = purge_now(mona, Selection(channel_ids=(channel.pk,), where=where))
+    assert purge.manifest == 9
+    assert ids_of(channel, BUCKET) == [IDS[3]]
+    meant = Selection(channel_ids=(channel.pk,), where=All((where, Pinned())), with_pinned=True)
+    assert preview(mona, meant).manifest == 1
+
+
+def store(channel: Channel, rows: list[Message]) -> None:
+    ledger.ensure_row(channel.pk, bucket_of(rows[0].message_id))
+    messages.insert_messages([replace(row, channel_id=channel.pk) for row in rows], stamp_us=messages.posted_stamp)
