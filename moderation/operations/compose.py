@@ -31,8 +31,6 @@ from moderation.domain.moments import id_from, parse_moment
 from moderation.domain.selection import Selection
 from moderation.operations.access import Actor, visible_channels
 
-LAST_MOMENT = dt.datetime.max.replace(tzinfo=dt.UTC)
-
 NAMED_AT_MOST = 20
 """Authors or channels named in one field."""
 
@@ -130,8 +128,7 @@ def _conditions(terms: Terms, *, now: dt.datetime) -> Iterator[Filter]:
     if terms.after.strip():
         yield Since(id_from(parse_moment(terms.after, now=now)))
     if terms.before.strip():
-        # Until tomorrow is until now.
-        yield Before(id_from(min(now, parse_moment(terms.before, now=LAST_MOMENT))))
+        yield Before(id_from(parse_moment(terms.before, now=now)))
     if terms.words.strip():
         yield Words(terms.words.strip())
     if terms.pattern.strip():
