@@ -42,8 +42,15 @@ def scan_purge(purge_id: int) -> None:
 
 @app.task(base=Bell)
 def run_purge(purge_id: int) -> None:
-    """Works on a confirmed purge."""
-    running.run_purge(purge_id)
+    """Works on a confirmed purge, then tells of those that waited behind it."""
+    running.run_purge(purge_id, waits_for_channel=False)
+    ring_next(purge_id)
+
+
+def ring_next(purge_id: int) -> None:
+    """A purge was worked on: whoever can go on now is told, not only at the scheduler's next look."""
+    for waiting in queue.next_in_line(purge_id):
+        run_purge.delay(waiting)
 
 
 @app.task

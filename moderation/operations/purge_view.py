@@ -62,8 +62,6 @@ class Progress:
     sum: PurgeSum
     rate_per_second: float | None
     seconds_left: float | None
-    waiting: str
-    wait_until: dt.datetime | None
     per_bucket: Sequence[BucketProgress]
 
     @property
@@ -168,8 +166,6 @@ def progress_of(purge: Purge) -> Progress:
         sum=total,
         rate_per_second=rate,
         seconds_left=0 if is_final else (total.left / rate if rate else None),
-        waiting=purge.wait_reason if purge.state in (PurgeState.WAITING, PurgeState.UNDOING) else "",
-        wait_until=purge.wait_until,
         per_bucket=[
             BucketProgress(
                 channel_id=channel_id,

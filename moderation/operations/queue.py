@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, Max, OuterRef, Q
+from django.db.models.functions import Greatest
 
+from chatstore.models import ChannelLock
 from moderation.domain.states import ACTIVE_PURGES, BETWEEN_STAMPED_AND_COUNTED, FINAL_STEPS, PurgeState
 from moderation.models import Purge, Step
 from moderation.operations.claims import ClockTimestamp
@@ -28,6 +30,31 @@ def due_purges() -> list[int]:
         state__in=ACTIVE_PURGES,
     )
     return list(purges.order_by("id").values_list("id", flat=True))
+
+
+def next_in_line(purge_id: int) -> list[int]:
+    """Who may go on now that a purge was worked on: for each of its channels that nobody holds, the
+    purge that was asked for first of those with something to do there; rewrites come last."""
+    now = ClockTimestamp()
+    held = ChannelLock.objects.exclude(lease_until__lt=now).values("channel_id")
+    channels = Step.objects.filter(purge_id=purge_id).exclude(channel_id__in=held).values("channel_id")
+    waiting = (
+        Step.objects.filter(
+            Q(lease_until__isnull=True) | Q(lease_until__lt=now),
+            Q(due_at__isnull=True) | Q(due_at__lte=now),
+            channel_id__in=channels,
+            purge__state__in=ACTIVE_PURGES - {PurgeState.PAUSED},
+        )
+        .exclude(state__in=FINAL_STEPS)
+        .exclude(purge_id=purge_id)
+        .values("channel_id", "purge_id")
+        .annotate(asked_at=Greatest(F("purge__confirmed_at"), Max("purge__undos__asked_at")))
+        .order_by("purge__is_rewrite", "asked_at")
+    )
+    first: dict[int, int] = {}
+    for row in waiting:
+        first.setdefault(row["channel_id"], row["purge_id"])
+    return list(dict.fromkeys(first.values()))
 
 
 def due_scans() -> list[int]:

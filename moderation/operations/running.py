@@ -37,6 +37,7 @@ from moderation.operations.steps import (
     quarantine_step,
     stamp_step,
 )
+from moderation.operations.waiting import say_behind
 from moderation.store.pace import Pace
 
 logger = logging.getLogger(__name__)
@@ -67,12 +68,14 @@ class Run:
     on_the_way: deque[tuple[Step, Kept]] = field(default_factory=deque)
     counted: int = 0
     obstacle: str = ""
+    is_behind: bool = False
 
 
-def run_purge(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS) -> Purge:
+def run_purge(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS, waits_for_channel: bool = True) -> Purge:
     """Works on a confirmed purge until nothing is left to do now; returns it as it stands then.
 
     patience_seconds: what it may wait, in all, between two steps that get to their end.
+    waits_for_channel: also behind another job; a worker does not, since that job may need it.
     """
     run = Run(purge_id)
     waits_since = time.monotonic()
@@ -83,6 +86,8 @@ def run_purge(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS) -> P
             if run.counted > counted:
                 waits_since = time.monotonic()
             purge = settle_purge(purge_id, obstacle=obstacle)
+            if run.is_behind and not waits_for_channel:
+                return purge
             pause = seconds_until_due(purge)
             if pause is None or time.monotonic() + pause > waits_since + patience_seconds:
                 return purge
@@ -91,14 +96,14 @@ def run_purge(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS) -> P
 
 def _work(run: Run) -> str:
     """Takes every step that is due as far as it goes; returns what stands in the way of all, or nothing."""
-    run.obstacle = ""
+    run.obstacle, run.is_behind = "", False
     try:
         while not run.obstacle and (step := claim_step(run.purge_id, token=run.token)):
             _begin(run, step)
             while run.on_the_way and (len(run.on_the_way) >= PIPELINE or _is_on_disk(run.on_the_way[0][0])):
                 _end(run)
     except ChannelBusy as busy:
-        run.obstacle = f"another job works on the channel: {str(busy).replace(':', ' ')}"
+        run.obstacle, run.is_behind = say_behind(str(busy)), True
     finally:
         while run.on_the_way:
             _end(run)

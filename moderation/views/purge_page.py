@@ -32,6 +32,7 @@ from moderation.operations.sentences import sentence_of
 from moderation.operations.steering import acts_on
 from moderation.operations.strips import map_purge
 from moderation.operations.undos import UndoSum, can_be_undone, sum_of_undo, undo_until
+from moderation.operations.waiting import wait_of
 from moderation.views.rows import rows_of
 
 CHANGING = frozenset(
@@ -95,6 +96,7 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
         "sentence": sentence[:1].upper() + sentence[1:],
         "moderator": purge.moderator.get_full_name() or purge.moderator.get_username(),
         "progress": progress_of(purge) if purge.confirmed_at else None,
+        "wait": wait_of(user, purge),
         "seconds": seconds_of(purge) if purge.finished_at else None,
         "strip": map_purge(purge, [channel.pk for channel in channels]),
         "acts": acts_on(purge) if user.has_perm("moderation.add_purge") else (),
@@ -147,6 +149,8 @@ def _sample(purge: Purge) -> dict[str, Any]:
 
 def _say_heading(purge: Purge) -> str:
     count = f"{purge.manifest:,} message{'' if purge.manifest == 1 else 's'}"
+    if purge.state in (PurgeState.QUEUED, PurgeState.WAITING) and purge.started_at is None:
+        return f"About to remove {count}"
     return {
         PurgeState.SCANNING: "Looking for what matches",
         PurgeState.READY: f"Remove {count}?",

@@ -12,6 +12,7 @@ from chatstore.domain.snowflakes import parse_snowflake
 from moderation.models import Purge
 from moderation.operations import purge_view
 from moderation.operations.sentences import sentence_of
+from moderation.operations.waiting import say_wait, wait_of
 
 
 class Command(BaseCommand):
@@ -29,8 +30,9 @@ class Command(BaseCommand):
             return
         self.stdout.write(f"purge {purge.id}: {sentence_of(purge)}")
         self.stdout.write(f"{purge.get_state_display()}, by {purge.moderator}: {purge.reason or 'no reason yet'}")
-        if purge.wait_reason:
-            self.stdout.write(f"waiting: {purge.wait_reason}")
+        wait = wait_of(None, purge)
+        if wait is not None:
+            self.stdout.write(say_wait(wait))
         self.stdout.write(purge_view.say_sum(purge))
 
 

@@ -149,7 +149,7 @@ def test_a_purge_waits_for_the_job_that_holds_the_channel_and_names_it(mona: Use
     assert hold_channel(channel.id, job="import:7")
     waiting = run_purge(purge.id, patience_seconds=0)
     assert (waiting.state, sum_of(waiting).left) == (PurgeState.WAITING, 120)
-    assert "import 7" in waiting.wait_reason
+    assert waiting.wait_reason == "behind an import into the channel"
     release_channel(channel.id, job="import:7")
     assert run_purge(purge.id).state == PurgeState.DONE
     assert holder_of(channel.id) is None
