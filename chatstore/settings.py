@@ -340,6 +340,8 @@ PURGE_LEASE_SECONDS = environment.read_int("PURGE_LEASE_SECONDS", default=30, at
 PURGE_LEASE_RENEW_SECONDS = environment.read_int("PURGE_LEASE_RENEW_SECONDS", default=5, at_least=1)
 if PURGE_LEASE_RENEW_SECONDS * 2 > PURGE_LEASE_SECONDS:
     raise ImproperlyConfigured("PURGE_LEASE_RENEW_SECONDS must be at most half of PURGE_LEASE_SECONDS.")
+# How many workers may take steps of one purge at the same time; they share its limit.
+PURGE_WORKERS = environment.read_int("PURGE_WORKERS", default=2, at_least=1)
 # What one purge may ask of the store; a third of what a local node does, so that the
 # pages people read stay within twice their idle time.
 PURGE_STATEMENTS_PER_SECOND = environment.read_int("PURGE_STATEMENTS_PER_SECOND", default=20_000, at_least=1)

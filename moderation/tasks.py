@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import Any
 
 from celery.contrib.django.task import DjangoTask
 from celery.result import AsyncResult
+from django.db import transaction
 from kombu.exceptions import OperationalError
 
 from chatstore.celery import app
@@ -53,6 +55,17 @@ def ring_next(purge_id: int) -> None:
         run_purge.delay(waiting)
 
 
+def ring(purge_id: int) -> None:
+    """Calls as many workers to a purge as it can use."""
+    for _ in range(queue.workers_wanted(purge_id)):
+        run_purge.delay(purge_id)
+
+
+def ring_on_commit(purge_id: int) -> None:
+    """`ring`, once what was done is stored."""
+    transaction.on_commit(partial(ring, purge_id))
+
+
 @app.task
 def look_for_due_purges() -> None:
     """Enqueues what is due or stalled: Postgres is the queue, this is the bell."""
@@ -60,4 +73,4 @@ def look_for_due_purges() -> None:
     for purge_id in queue.due_scans():
         scan_purge.delay(purge_id)
     for purge_id in queue.due_purges():
-        run_purge.delay(purge_id)
+        ring(purge_id)

@@ -33,6 +33,8 @@ RUNNABLE = (PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING)
 
 GOING_ON = (PurgeState.RUNNING, PurgeState.UNDOING)
 
+_TURN = (F("due_at").asc(nulls_first=True), "ordinal")
+
 ASLEEP_SECONDS = 5
 """How long a transaction that holds a purge or a step may hear nothing from its worker."""
 
@@ -91,12 +93,9 @@ def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
             due = due.filter(state__in=BETWEEN_STAMPED_AND_COUNTED)
         elif purge.state not in (*RUNNABLE, PurgeState.UNDOING):
             return None
-        # What was put back comes after what was never tried: one bucket in trouble holds up no other.
-        step = due.order_by(F("due_at").asc(nulls_first=True), "ordinal").first()
+        step = _hold_next(due, job=job_of(purge_id))
         if step is None:
             return None
-        if not hold_channel(step.channel_id, job=job_of(purge_id)):
-            raise ChannelBusy(holder_of(step.channel_id) or "another job")
         state = StepState.PENDING if step.state in BEFORE_STAMPED else step.state
         Step.objects.filter(purge_id=purge_id, ordinal=step.ordinal).update(
             state=state, token=token, lease_until=_lease_end(), wait_reason=""
@@ -110,6 +109,23 @@ def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
                 wait_until=None,
             )
         return step
+
+
+def _hold_next(due: models.QuerySet[Step], *, job: str) -> Step | None:
+    """The first of the due steps whose channel can be held. Raises `ChannelBusy` when none can, although some are due.
+
+    What was put back comes after what was never tried: one bucket in trouble holds up no other.
+    """
+    holder = ""
+    busy: list[int] = []
+    while (step := due.exclude(channel_id__in=busy).order_by(*_TURN).first()) is not None:
+        if hold_channel(step.channel_id, job=job):
+            return step
+        busy.append(step.channel_id)
+        holder = holder or holder_of(step.channel_id) or "another job"
+    if busy:
+        raise ChannelBusy(holder)
+    return None
 
 
 def _due_steps(purge_id: int) -> models.QuerySet[Step]:

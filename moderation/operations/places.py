@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
+from django.conf import settings
+
+from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import NotFound
 from chatstore.domain.live import Live
+from chatstore.domain.snowflakes import MIN_ID
 from chatstore.models import Channel, Guild
 from chatstore.store import authors, ledger
+from chatstore.store.ledger_window import LedgerWindow
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.access import Actor, channel_for, visible_channels
@@ -35,7 +41,8 @@ def places_of(selection: Selection, user: Actor) -> Iterator[tuple[int, int]]:
     elif selection.guild_id is not None:
         channels = channels.filter(guild_id=selection.guild_id)
     seen = sorted(channels.values_list("pk", flat=True))
-    if selection.channel_ids or selection.author_ids is None:
+    # Where other programs write too, not every place of an author is on his list.
+    if selection.channel_ids or selection.author_ids is None or not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
         for channel_id in seen:
             yield from _buckets_of(channel_id, selection)
         return
@@ -55,12 +62,19 @@ def _posted_in(author_ids: Iterable[int]) -> Mapping[int, set[int]]:
 
 
 def _buckets_of(channel_id: int, selection: Selection, *, among: set[int] | None = None) -> Iterator[tuple[int, int]]:
-    rows: Iterable[tuple[int, Live]] = reversed(ledger.read_ledger(channel_id))
-    for bucket, live in rows:
+    for bucket, live in _ledger_of(channel_id):
         if among is not None and bucket not in among:
             continue
         if live.clip(selection.first_id, selection.last_id) is not None:
             yield channel_id, bucket
+
+
+def _ledger_of(channel_id: int) -> Iterable[tuple[int, Live]]:
+    """What the ledger says of each bucket that may hold anything, oldest first."""
+    if settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
+        return reversed(ledger.read_ledger(channel_id))
+    window = LedgerWindow(channel_id, start=bucket_of(MIN_ID), descending=False)
+    return chain.from_iterable(iter(window.next_rows, []))
 
 
 def channels_of(user: Actor, purge: Purge) -> Sequence[Channel]:

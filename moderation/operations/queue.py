@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import Exists, F, Max, OuterRef, Q
-from django.db.models.functions import Greatest
+from django.conf import settings
+from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce, Greatest
 
 from chatstore.models import ChannelLock
 from moderation.domain.states import ACTIVE_PURGES, BETWEEN_STAMPED_AND_COUNTED, FINAL_STEPS, PurgeState
@@ -14,22 +15,37 @@ from moderation.operations.claims import ClockTimestamp
 def due_purges() -> list[int]:
     """Purges that somebody should look at: a step is due, or none is left and it is not finished.
 
-    Not while a worker has a step of it under lease. He takes the others too, and a second one
-    beside him would ask the store for twice what one purge may.
+    Not while as many workers have steps of it under lease as one purge may have.
     """
     now = ClockTimestamp()
     open_steps = Step.objects.filter(purge_id=OuterRef("id")).exclude(state__in=FINAL_STEPS)
     free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
     due = Q(due_at__isnull=True) | Q(due_at__lte=now)
-    purges = Purge.objects.filter(
+    purges = Purge.objects.alias(workers=_workers_on("id")).filter(
         Q(wait_until__isnull=True) | Q(wait_until__lte=now),
-        Exists(open_steps.filter(free, due)) | ~Exists(open_steps) | Q(state=PurgeState.CANCELLING),
-        ~Exists(open_steps.filter(lease_until__gte=now)),
+        Exists(open_steps.filter(free, due)) | Q(workers=0) & (~Exists(open_steps) | Q(state=PurgeState.CANCELLING)),
         # A paused purge has only what was stamped to bring to its end.
         ~Q(state=PurgeState.PAUSED) | Exists(open_steps.filter(free, state__in=BETWEEN_STAMPED_AND_COUNTED)),
         state__in=ACTIVE_PURGES,
+        workers__lt=settings.PURGE_WORKERS,
     )
     return list(purges.order_by("id").values_list("id", flat=True))
+
+
+def workers_wanted(purge_id: int) -> int:
+    """How many more workers a purge could use now: one at least, since somebody must look at it."""
+    now = ClockTimestamp()
+    free = Step.objects.filter(Q(lease_until__isnull=True) | Q(lease_until__lt=now), purge_id=purge_id)
+    found: int = Purge.objects.annotate(workers=_workers_on("id")).values_list("workers", flat=True).get(id=purge_id)
+    steps = free.exclude(state__in=FINAL_STEPS)[: settings.PURGE_WORKERS].count()
+    return max(1, min(settings.PURGE_WORKERS - found, steps))
+
+
+def _workers_on(purge: str) -> Coalesce:
+    """How many workers have steps of the purge under lease."""
+    leased = Step.objects.filter(purge_id=OuterRef(purge), lease_until__gte=ClockTimestamp())
+    counted = leased.order_by().values("purge_id").annotate(workers=Count("token", distinct=True)).values("workers")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
 def next_in_line(purge_id: int) -> list[int]:

@@ -64,7 +64,7 @@ class Run:
 
     purge_id: int
     token: uuid.UUID = field(default_factory=uuid.uuid4)
-    pace: Pace = field(default_factory=lambda: Pace(settings.PURGE_STATEMENTS_PER_SECOND))
+    pace: Pace = field(default_factory=lambda: Pace(settings.PURGE_STATEMENTS_PER_SECOND / settings.PURGE_WORKERS))
     on_the_way: deque[tuple[Step, Kept]] = field(default_factory=deque)
     counted: int = 0
     obstacle: str = ""

@@ -17,7 +17,7 @@ from moderation.operations.purge_list import STATE_FILTERS, list_purges
 from moderation.operations.purges import confirm_purge
 from moderation.operations.steering import STEER
 from moderation.operations.undos import UndoPart, ask_undo
-from moderation.tasks import run_purge
+from moderation.tasks import ring_on_commit
 from moderation.views.purge_page import describe_live, describe_page
 from moderation.views.session import actor_of
 
@@ -81,7 +81,7 @@ def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
     except BadInput as error:
         shown.refresh_from_db()
         return _show_purge(request, shown, template="purge.html", refused=str(error))
-    run_purge.delay_on_commit(confirmed.pk)
+    ring_on_commit(confirmed.pk)
     return redirect("purge", confirmed.pk)
 
 
@@ -93,7 +93,7 @@ def purge_steer(request: HttpRequest, purge_id: int, act: str) -> HttpResponse:
         raise NotFound(f"There is no act {act!r}.")
     shown = purge_for(request.user, purge_id)
     STEER[act](shown.pk, moderator=actor_of(request))
-    run_purge.delay_on_commit(shown.pk)
+    ring_on_commit(shown.pk)
     return redirect("purge", shown.pk)
 
 
@@ -104,7 +104,7 @@ def purge_undo(request: HttpRequest, purge_id: int) -> HttpResponse:
     shown = purge_for(request.user, purge_id)
     author = read_cursor(request.POST, "author")
     ask_undo(shown.pk, moderator=actor_of(request), part=UndoPart(author_ids=() if author is None else (author,)))
-    run_purge.delay_on_commit(shown.pk)
+    ring_on_commit(shown.pk)
     return redirect("purge", shown.pk)
 
 

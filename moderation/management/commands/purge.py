@@ -27,7 +27,7 @@ from moderation.operations.running import run_purge
 from moderation.operations.scanning import scan_purge
 from moderation.operations.sentences import sentence_of
 from moderation.operations.sums import sum_of
-from moderation.tasks import run_purge as run_purge_task
+from moderation.tasks import ring
 
 DONE, FAILED, BAD_INPUT, NOTHING_MATCHED = 0, 1, 2, 3
 """Exit codes."""
@@ -76,7 +76,7 @@ class Command(BaseCommand):
                 purge.id, moderator=moderator, reason=options["reason"], digest=bytes(purge.digest or b"")
             )
             if options["detach"]:
-                run_purge_task.delay(purge.id)
+                ring(purge.id)
                 self._finish(purge, options, DONE)
             purge = run_purge(purge.id)
         except BadInput as error:

@@ -16,7 +16,7 @@ from moderation.management.commands.purge_show import find_purge
 from moderation.models import Undo
 from moderation.operations.running import run_purge
 from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
-from moderation.tasks import run_purge as run_purge_task
+from moderation.tasks import ring
 
 
 class Command(BaseCommand):
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         try:
             undo = ask_undo(purge.id, moderator=find_moderator(options["moderator"]), part=_part_of(options))
             if options["detach"]:
-                run_purge_task.delay(purge.id)
+                ring(purge.id)
             else:
                 purge = run_purge(purge.id)
         except BadInput as error:

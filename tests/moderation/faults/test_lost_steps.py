@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
@@ -185,7 +186,8 @@ def test_a_step_that_was_put_back_holds_no_other_up(mona: User, channel: Channel
     assert [claim(purge).ordinal, claim(purge).ordinal] == [2, 1]
 
 
-def test_one_worker_at_a_time_is_told_of_a_purge(mona: User, channel: Channel) -> None:
+def test_no_more_workers_than_it_may_have_are_told_of_a_purge(mona: User, channel: Channel, settings: Settings) -> None:
+    settings.PURGE_WORKERS = 1
     write(channel, [*old_ids(20, buckets_ago=4), *old_ids(20, buckets_ago=3)])
     purge = confirm(mona, preview(mona, everything(channel)))
     assert purge.id in due_purges()

@@ -1,0 +1,81 @@
+"""Several workers take steps of one purge, each step once; a channel that is busy holds up no other."""
+
+import threading
+import uuid
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection
+
+from chatstore.models import Channel
+from chatstore.operations.channel_lock import hold_channel, release_channel
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.models import AuditEntry, Purge
+from moderation.operations.claims import ChannelBusy, claim_step
+from moderation.operations.queue import due_purges, workers_wanted
+from moderation.operations.running import run_purge
+from moderation.operations.sums import sum_of
+from tests.moderation.rooms import VICTOR, confirm, ids_of, make_channel, old_ids, preview, write
+
+BUCKETS_AGO = range(3, 9)
+
+
+def many_steps(moderator: User) -> Purge:
+    """A confirmed purge of two channels and twelve steps."""
+    channels = (make_channel(), make_channel())
+    for channel in channels:
+        for buckets_ago in BUCKETS_AGO:
+            write(channel, old_ids(150, buckets_ago=buckets_ago))
+    selection = Selection(channel_ids=tuple(channel.pk for channel in channels), where=Author((VICTOR,)))
+    return confirm(moderator, preview(moderator, selection))
+
+
+def test_two_workers_beside_each_other_take_each_step_once(mona: User) -> None:
+    purge = many_steps(mona)
+
+    def work() -> None:
+        try:
+            run_purge(purge.id)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    purge.refresh_from_db()
+    assert (purge.state, sum_of(purge).deleted, sum_of(purge).already_gone) == (PurgeState.DONE, 1_800, 0)
+    counted = AuditEntry.objects.filter(purge=purge, act="step_counted").values_list("details__ordinal", flat=True)
+    assert sorted(counted) == list(range(1, 13))
+    for step in purge.steps.all():
+        assert ids_of(Channel.objects.get(pk=step.channel_id), step.bucket) == []
+
+
+def test_as_many_workers_are_called_as_a_purge_can_use(mona: User) -> None:
+    purge = many_steps(mona)
+    assert workers_wanted(purge.id) == settings.PURGE_WORKERS == 2
+    assert claim_step(purge.id, token=uuid.uuid4()) is not None
+    assert workers_wanted(purge.id) == 1
+    assert purge.id in due_purges()
+    assert claim_step(purge.id, token=uuid.uuid4()) is not None
+    assert purge.id not in due_purges()
+
+
+def test_a_channel_that_another_job_holds_is_passed_over(mona: User) -> None:
+    purge = many_steps(mona)
+    busy, free = sorted({step.channel_id for step in purge.steps.all()})
+    assert hold_channel(busy, job="import:1")
+    try:
+        ended = run_purge(purge.id, patience_seconds=0)
+        assert ended.state == PurgeState.WAITING
+        assert sum_of(purge).deleted == 900
+        assert set(purge.steps.filter(state="counted").values_list("channel_id", flat=True)) == {free}
+        with pytest.raises(ChannelBusy, match="import:1"):
+            claim_step(purge.id, token=uuid.uuid4())
+    finally:
+        release_channel(busy, job="import:1")
+    assert run_purge(purge.id, patience_seconds=60).state == PurgeState.DONE
