@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from django import forms
@@ -9,8 +10,28 @@ from django.http import QueryDict
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake
+from moderation.domain.filters import Content
+from moderation.operations.compose import Description, Terms
 
 REASON_CHARACTERS = 1_000
+
+_MESSAGE_LINK = re.compile(r"/channels/(?:[^/]+/)+(-?\d{1,20})/?(?:[?#].*)?$")
+
+_HAS = [
+    (Content.LINK.value, "a link"),
+    (Content.ATTACHMENT.value, "an attachment"),
+    (Content.EMBED.value, "an embed"),
+    (Content.MENTION.value, "a mention"),
+]
+
+_EXAMPLES = {
+    "authors": "Victor, @wilma, 80351110224678912",
+    "after": "2024-03-11 or 2024-03-11T14:30",
+    "before": "2024-03-12",
+    "words": "free “cheap coins”",
+    "pattern": r"(?i)c[0o]ins?\.example",
+    "reply_to": "A message's link or id",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +59,86 @@ def read_cursor(query: QueryDict, name: str) -> int | None:
     return parse_snowflake(text) if text else None
 
 
-class ComposeForm(forms.Form):
-    """Who and when: what a purge by description is made of."""
+class TermsForm(forms.Form):
+    """One group of conditions of the composer."""
 
-    authors = forms.CharField(required=False, max_length=1000)
-    after = forms.CharField(required=False, max_length=40)
-    before = forms.CharField(required=False, max_length=40)
+    authors = forms.CharField(required=False, max_length=1000, label="Written by")
+    after = forms.CharField(required=False, max_length=40, label="From")
+    before = forms.CharField(required=False, max_length=40, label="Until")
+    words = forms.CharField(required=False, max_length=500, label="Saying")
+    pattern = forms.CharField(required=False, max_length=500, strip=False, label="Matching")
+    has = forms.MultipleChoiceField(required=False, choices=_HAS, widget=forms.CheckboxSelectMultiple)
+    bots = forms.BooleanField(required=False)
+    pinned = forms.BooleanField(required=False)
+    reply_to = forms.CharField(required=False, max_length=300, label="Replies to")
+
+    def __init__(self, data: QueryDict, *, prefix: str | None = None) -> None:
+        super().__init__(data, prefix=prefix, auto_id="%s")
+        for name, example in _EXAMPLES.items():
+            self.fields[name].widget.attrs |= {"placeholder": example, "autocomplete": "off"}
+
+    def clean_reply_to(self) -> str:
+        """A message's link means its id."""
+        typed: str = self.cleaned_data["reply_to"]
+        link = _MESSAGE_LINK.search(typed)
+        return link[1] if link else typed
+
+    def is_filled(self) -> bool:
+        """Whether anything of the group is filled in."""
+        return any(self[name].value() for name in self.fields)
+
+    def has_more(self) -> bool:
+        """Whether anything but author and dates is filled in."""
+        return any(self[name].value() for name in self.fields.keys() - {"authors", "after", "before"})
+
+    def read(self) -> Terms:
+        """The group as typed; the form must be valid."""
+        return Terms(**self.cleaned_data)
+
+
+class PlaceForm(forms.Form):
+    """Where the composer looks, and what is said once for all groups."""
+
+    channels = forms.CharField(required=False, max_length=1000)
+    guild = forms.CharField(required=False, max_length=24)
+    with_pinned = forms.BooleanField(required=False)
     everything = forms.BooleanField(required=False)
+    channel_name = forms.CharField(required=False, max_length=200)
+
+
+class Composer:
+    """The composer's fields: where, three groups of conditions, and the choice of a whole channel."""
+
+    def __init__(self, data: QueryDict) -> None:
+        self.place = PlaceForm(data, auto_id="%s")
+        self.all = TermsForm(data)
+        self.either = TermsForm(data, prefix="either")
+        self.none = TermsForm(data, prefix="none")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no condition is filled in yet."""
+        return not (self.all.is_filled() or self.either.is_filled() or self.none.is_filled())
+
+    def read(self) -> Description:
+        """What was typed. Raises `BadInput` with the first field that cannot be read."""
+        for form in (self.place, self.all, self.either, self.none):
+            for field, errors in form.errors.items():
+                label = form.fields[field].label
+                raise BadInput(f"{label}: {errors[0]}" if label else str(errors[0]))
+        place = self.place.cleaned_data
+        if self.all.cleaned_data["pinned"] and not place["with_pinned"]:
+            raise BadInput("Pinned messages are kept. To remove what is pinned, tick “Pinned messages too”.")
+        return Description(**place, all=self.all.read(), either=self.either.read(), none=self.none.read())
+
+
+def read_presets(query: QueryDict) -> QueryDict:
+    """What an address fills in beforehand: any field by its name, `author` and `channel` by an id."""
+    filled = query.copy()
+    for short, name in (("author", "authors"), ("channel", "channels")):
+        if short in filled:
+            filled.setlistdefault(name, filled.getlist(short))
+    return filled
 
 
 class ConfirmForm(forms.Form):

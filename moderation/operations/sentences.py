@@ -33,18 +33,21 @@ class ListedPurge:
 def describe_purges(user: Actor | None, purges: Sequence[Purge]) -> list[ListedPurge]:
     """Fills the names in that the user may see; without a user all of them."""
     selections = [Selection.from_json(purge.selection) for purge in purges]
+    return [
+        ListedPurge(purge, selection.channel_ids[0] if len(selection.channel_ids) == 1 else None, sentence)
+        for purge, selection, sentence in zip(purges, selections, say_selections(user, selections), strict=True)
+    ]
+
+
+def say_selections(user: Actor | None, selections: Sequence[Selection]) -> list[str]:
+    """Selections as sentences' objects, with the names that the user may see; without a user all of them."""
     channels = Channel.objects.all() if user is None else visible_channels(user)
     known = channels.in_bulk({i for selection in selections for i in selection.channel_ids})
     guilds = Guild.objects.in_bulk({s.guild_id for s in selections if s.guild_id is not None})
     authors = ChatUser.objects.in_bulk({author for selection in selections for author in selection.named_authors})
     names = {author_id: str(author) for author_id, author in authors.items()}
     return [
-        ListedPurge(
-            purge,
-            selection.channel_ids[0] if len(selection.channel_ids) == 1 else None,
-            say_selection(selection, place=say_place(selection, known, guilds), authors=names),
-        )
-        for purge, selection in zip(purges, selections, strict=True)
+        say_selection(selection, place=say_place(selection, known, guilds), authors=names) for selection in selections
     ]
 
 

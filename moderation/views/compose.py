@@ -1,20 +1,23 @@
-"""Choosing what to remove: by author and dates, or the messages ticked in a timeline."""
+"""Choosing what to remove: by conditions, over channels, or the messages ticked in a timeline."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from chatstore.domain.errors import BadInput
-from chatstore.models import Channel
+from chatstore.models import Channel, Guild
 from moderation.domain.selection import Selection
-from moderation.forms import ComposeForm
-from moderation.operations.access import channel_for
-from moderation.operations.compose import Description, Terms, select_described, select_ticked
+from moderation.forms import Composer, read_presets
+from moderation.operations.access import Actor, channel_for, visible_channels
+from moderation.operations.compose import select_described, select_ticked
 from moderation.operations.purges import draft_purge
+from moderation.operations.sentences import say_selections
 from moderation.operations.strips import map_channel
 from moderation.tasks import scan_purge
 from moderation.views.session import actor_of
@@ -23,38 +26,74 @@ from moderation.views.session import actor_of
 @require_http_methods(["GET", "HEAD", "POST"])
 @permission_required("moderation.add_purge", raise_exception=True)
 def compose(request: HttpRequest, channel_id: int) -> HttpResponse:
-    """The form; posted, what it describes becomes a purge that is scanned, not yet confirmed."""
-    channel = channel_for(request.user, channel_id)
-    if request.method != "POST":
-        return _show_form(request, channel, ComposeForm(initial=request.GET.dict()))
+    """The form for one channel; posted, what it describes becomes a purge that is scanned, not yet confirmed."""
+    return _compose(request, channel_for(request.user, channel_id))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@permission_required("moderation.add_purge", raise_exception=True)
+def compose_everywhere(request: HttpRequest) -> HttpResponse:
+    """The form for several channels, a whole guild, or wherever somebody posted."""
+    return _compose(request, None)
+
+
+@require_POST
+@permission_required("moderation.add_purge", raise_exception=True)
+def compose_sentence(request: HttpRequest) -> HttpResponse:
+    """What the form says so far, as a sentence; it is only read, nothing is looked for."""
+    return render(request, "_compose_sentence.html", _say(request.user, Composer(request.POST)))
+
+
+def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
+    if request.method != "POST" or "widen" in request.POST:
+        filled = request.POST if request.method == "POST" else read_presets(request.GET)
+        return _show_form(request, channel, Composer(filled))
+    composer = Composer(request.POST)
     try:
-        selection = _read_selection(request, channel)
+        purge = draft_purge(moderator=actor_of(request), selection=_read_selection(request, channel, composer))
     except BadInput as error:
-        form = ComposeForm(request.POST)
-        return _show_form(request, channel, form, refused=str(error))
-    purge = draft_purge(moderator=actor_of(request), selection=selection)
+        return _show_form(request, channel, composer, refused=str(error))
     scan_purge.delay_on_commit(purge.pk)
     return redirect("purge", purge.pk)
 
 
-def _read_selection(request: HttpRequest, channel: Channel) -> Selection:
-    if "ticked" in request.POST:
+def _read_selection(request: HttpRequest, channel: Channel | None, composer: Composer) -> Selection:
+    if channel is not None and "ticked" in request.POST:
         # With a script the ids come as one field: a form may have a thousand fields at most.
         ids = [*request.POST.getlist("message_id"), *request.POST.get("message_ids", "").split()]
         return select_ticked(channel.pk, ids)
-    form = ComposeForm(request.POST)
-    if not form.is_valid():
-        raise BadInput(" ".join(str(error) for errors in form.errors.values() for error in errors))
-    typed = form.cleaned_data
-    description = Description(
-        channels=str(channel.pk),
-        all=Terms(authors=typed["authors"], after=typed["after"], before=typed["before"]),
-        everything=typed["everything"],
-        channel_name=channel.name,
-    )
-    return select_described(description, user=request.user, now=timezone.now())
+    return _select(request.user, composer, channel)
 
 
-def _show_form(request: HttpRequest, channel: Channel, form: ComposeForm, *, refused: str = "") -> HttpResponse:
-    context = {"channel": channel, "form": form, "refused": refused, "strip": map_channel(channel.pk)}
+def _select(user: Actor, composer: Composer, channel: Channel | None = None) -> Selection:
+    description = composer.read()
+    if channel is not None:
+        description = replace(description, channels=str(channel.pk), guild="")
+    return select_described(description, user=user, now=timezone.now())
+
+
+def _say(user: Actor, composer: Composer, channel: Channel | None = None) -> dict[str, str]:
+    """The context of the sentence: what would go, or why that cannot be said yet."""
+    if composer.is_empty:
+        return {}
+    try:
+        selection = _select(user, composer, channel)
+    except BadInput as error:
+        return {"not_yet": str(error)}
+    return {"sentence": say_selections(user, [selection])[0]}
+
+
+def _show_form(request: HttpRequest, channel: Channel | None, form: Composer, *, refused: str = "") -> HttpResponse:
+    context = {
+        "channel": channel,
+        "form": form,
+        "refused": refused,
+        "strip": map_channel(channel.pk) if channel else None,
+        "guilds": () if channel else _visible_guilds(request.user),
+        **_say(request.user, form, channel),
+    }
     return render(request, "compose.html", context, status=400 if refused else 200)
+
+
+def _visible_guilds(user: Actor) -> list[Guild]:
+    return list(Guild.objects.filter(pk__in=visible_channels(user).order_by().values("guild_id")))

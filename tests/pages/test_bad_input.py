@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from django.contrib.auth.models import User
@@ -61,6 +62,24 @@ POSTS: tuple[tuple[dict[str, str | list[str]], str], ...] = (
     ({"after": "1st of May"}, "not a date"),
     ({"after": "2024-03-02", "before": "2024-03-01"}, "does not lie after"),
     ({"everything": "1", "after": "2024-03-02"}, "choose one of them"),
+    ({"everything": "1"}, "type its name: room"),
+    ({"everything": "1", "channel_name": "rom"}, "type its name: room"),
+    ({"pattern": "a("}, "cannot be used"),
+    ({"pattern": ".*"}, "matches every message"),
+    ({"words": "!?"}, "at least one word"),
+    ({"either-has": "gold"}, "gold is not one of the available choices"),
+    ({"none-reply_to": "that one"}, "not an id"),
+    ({"pinned": "1"}, "tick “Pinned messages too”"),
+    ({"with_pinned": "1"}, "Nothing is selected"),
+)
+
+EVERYWHERE: tuple[tuple[dict[str, str], str], ...] = (
+    ({}, "Nothing is selected"),
+    ({"words": "coins"}, "name an author"),
+    ({"words": "coins", "channels": "no-such-channel-here"}, "There is no channel"),
+    ({"authors": "12", "guild": "12345678"}, "There is no guild"),
+    ({"words": "coins", "guild": "x"}, "not an id"),
+    ({"ticked": "1", "message_id": "5"}, "Nothing is selected"),
 )
 
 
@@ -82,6 +101,33 @@ def test_a_selection_that_cannot_be_used_is_explained_beside_its_form(
         page = response.content.decode()
         assert words in page, fields
         assert "Preview what would go" in page, fields
+
+
+def test_a_selection_over_many_channels_is_explained_too(mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    for fields, words in EVERYWHERE:
+        response = client.post("/remove/", fields)
+        assert response.status_code == 400, fields
+        assert words in response.content.decode(), fields
+
+
+def test_nothing_that_was_typed_is_lost(mona: User, sign_in: SignIn) -> None:
+    fields = {
+        "channels": "no-such-channel-here",
+        "authors": "12, 13",
+        "has": ["link", "embed"],
+        "either-words": "free coins",
+        "none-pattern": "keep <me>",
+        "none-bots": "on",
+        "with_pinned": "1",
+    }
+    html = sign_in(mona).post("/remove/", fields).content.decode()
+    kept = dict(re.findall(r'<input type="text" name="([^"]+)" value="([^"]+)"', html))
+    assert kept == {"authors": "12, 13", "either-words": "free coins", "none-pattern": "keep &lt;me&gt;"}
+    assert 'name="channels" value="no-such-channel-here"' in html
+    ticked = re.findall(r'<input type="checkbox" name="([^"]+)"(?: value="([^"]+)")?[^>]* checked', html)
+    assert ticked == [("has", "link"), ("has", "embed"), ("none-bots", ""), ("with_pinned", "1")]
+    assert html.count('<details class="card fold" open>') == 2
 
 
 def test_a_confirmation_needs_a_reason_and_the_digest_that_was_shown(place: Place, mona: User, sign_in: SignIn) -> None:

@@ -19,9 +19,9 @@ SignIn = Callable[[User], Client]
 
 _OUR_TAGS = set(
     (
-        "a article b bdi blockquote body br button circle code dd details div dl dt em form h1 h2 h3 head header html "
-        "img input label li line link main meta nav p path pre progress rect s script section span strong summary "
-        "svg table tbody td text textarea th thead time title tr ul"
+        "a article b bdi blockquote body br button circle code dd details div dl dt em fieldset form h1 h2 h3 head "
+        "header html img input label legend li line link main meta nav option p path pre progress rect s script "
+        "section select span strong summary svg table tbody td text textarea th thead time title tr ul"
     ).split()
 )
 
@@ -69,6 +69,7 @@ def test_the_other_pages_show_it_as_text_too(hostile_channel: int, mona: User, s
         f"/purges/{purge.pk}/",
         f"/purges/{purge.pk}/live/",
         f"/channels/{hostile_channel}/remove/?authors=%3Cscript%3Ealert(1)%3C/script%3E%22onfocus=alert(1)",
+        "/remove/?guild=%22%3E%3Cscript%3E&words=%22%3E%3Cscript%3E&none-pattern=%3Cscript%3E%22onfocus=alert(1)",
         f"/channels/{hostile_channel}/rows/?before={(1 << 63) - 1}",
         "/purges/",
         "/",

@@ -22,6 +22,9 @@ HEIGHT = 900
 SETTLE_MS = 350
 CHECKS = (Path(__file__).parent / "checks.js").read_text(encoding="utf-8")
 README_FOLDER = Path(__file__).parent / "readme"
+FILLED = (
+    "after=2024-05-01&has=link&pattern=c[0o]ins%3F&either-words=free&either-has=embed&none-reply_to=81&with_pinned=1"
+)
 FOLDER = settings.BASE_DIR / ".local" / "shots"
 
 
@@ -46,9 +49,10 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("timeline-operator", "otto", f"/channels/{channel}/?at={day}", whole=False)
     yield Shot("timeline-spam", "mona", f"/channels/{channel}/?at={day}", whole=False)
     yield Shot("timeline-message", "mona", f"/channels/{channel}/?around={scene.message}#m{scene.message}", whole=False)
-    yield Shot("timeline-gap", "mona", f"/channels/{int(scene.done.selection['channel'])}/?at={day}")
+    yield Shot("timeline-gap", "mona", f"/channels/{scene.done.selection['channels'][0]}/?at={day}")
     yield Shot("timeline-hostile", "mona", f"/channels/{scene.hostile}/")
     yield Shot("compose", "mona", f"/channels/{channel}/remove/?authors=Victor")
+    yield Shot("compose-filled", "mona", f"/remove/?{FILLED}&channels={channel}&authors={scene.story.victor}")
     yield Shot("purge-ready", "mona", f"/purges/{scene.ready.pk}/")
     yield Shot("purge-waiting", "mona", f"/purges/{scene.waiting.pk}/")
     yield Shot("purge-done", "mona", f"/purges/{scene.done.pk}/")
@@ -60,7 +64,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("find", "mona", f"/find/?q={scene.story.victor}")
     yield Shot("find-nothing", "mona", "/find/?q=nothing-is-called-that")
     yield Shot("readme-preview", "mona", f"/purges/{scene.ready.pk}/", whole=False)
-    yield Shot("readme-timeline", "mona", f"/channels/{int(scene.done.selection['channel'])}/?at={day}", whole=False)
+    yield Shot("readme-timeline", "mona", f"/channels/{scene.done.selection['channels'][0]}/?at={day}", whole=False)
     yield Shot("error-400", "mona", f"/channels/{channel}/?at=2999-01-01", status=400)
     yield Shot("error-403", "tess", f"/channels/{channel}/", status=403)
     yield Shot("error-404", "mona", "/channels/1/", status=404)
