@@ -1,14 +1,16 @@
 """A message is found among the frozen ids by its id alone, an author among the manifests."""
 
 import django.contrib.postgres.indexes
+from django.apps.registry import Apps
 from django.db import migrations, models
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from zstandard import ZstdError
 
 from moderation.domain.packing import unpack_ids
 from moderation.domain.sketches import sketch_ids
 
 
-def note_ids(apps, schema_editor):
+def note_ids(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Notes of the steps that there are what a new one is made with."""
     steps = apps.get_model("moderation", "Step").objects.filter(kind__in=("rows", "spans", "later"), first_id=None)
     for purge_id, ordinal, packed in steps.values_list("purge_id", "ordinal", "ids").iterator(chunk_size=50):
