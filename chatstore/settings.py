@@ -342,9 +342,10 @@ if PURGE_LEASE_RENEW_SECONDS * 2 > PURGE_LEASE_SECONDS:
     raise ImproperlyConfigured("PURGE_LEASE_RENEW_SECONDS must be at most half of PURGE_LEASE_SECONDS.")
 # How many workers may take steps of one purge at the same time; they share its limit.
 PURGE_WORKERS = environment.read_int("PURGE_WORKERS", default=2, at_least=1)
-# What one purge may ask of the store; a third of what a local node does, so that the
-# pages people read stay within twice their idle time.
-PURGE_STATEMENTS_PER_SECOND = environment.read_int("PURGE_STATEMENTS_PER_SECOND", default=20_000, at_least=1)
+# What one purge may ask of the store.
+PURGE_STATEMENTS_PER_SECOND = environment.read_int("PURGE_STATEMENTS_PER_SECOND", default=60_000, at_least=1)
+# While anybody reads pages, what can wait rests so many times as long as it works.
+PURGE_REST = environment.read_int("PURGE_REST", default=3, at_least=0)
 # Half of the 1,000 tombstones in a read at which Cassandra warns.
 PURGE_TOMBSTONE_BUDGET = environment.read_int("PURGE_TOMBSTONE_BUDGET", default=500, at_least=2)
 # Ids of the last hour are deleted row by row up to here; a read fails at 100,000.

@@ -17,6 +17,7 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message, Page
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, time_of
 from chatstore.store import cassandra, traces
+from chatstore.store.foreground import note_page_read
 from chatstore.store.messages import to_message
 from chatstore.store.search import Search
 
@@ -39,6 +40,7 @@ def read_page(
     if before is not None and after is not None:
         raise BadInput("a page is before or after an id, not both")
     _check_limit(limit)
+    note_page_read()
     deadline = _deadline(deadline_seconds)
     if after is not None:
         return _page_up(channel_id, after=after, limit=limit, deadline=deadline)
@@ -52,6 +54,7 @@ def read_around(channel_id: int, message_id: int, limit: int = 50, *, deadline_s
     the page is newer; what is missing there is made up with older ones.
     """
     _check_limit(limit)
+    note_page_read()
     deadline = _deadline(deadline_seconds)
     half = limit // 2
     upper = _search_up(channel_id, after=message_id, need=half + 1, deadline=deadline)

@@ -66,15 +66,37 @@ def read_rows_with_writetime(channel_id: int, bucket: int, ids: Sequence[int]) -
         yield [(*row[:width], max(stamp for stamp in row[width:] if stamp is not None)) for row in rows]
 
 
-def read_rows(channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:
-    """Those of the rows that are there, all columns, up to `IDS_PER_READ` at a time."""
-    yield from _read_in(_SELECT_ROWS, channel_id, bucket, ids)
+def read_rows(
+    channel_id: int, bucket: int, ids: Sequence[int], *, thick: bool = False
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Those of the rows that are there, all columns, some at a time.
+
+    ids: ascending. thick: they are many of what lies between them, so everything there is read.
+    """
+    if thick:
+        yield from _read_between(COLUMNS, channel_id, bucket, ids)
+    else:
+        yield from _read_in(_SELECT_ROWS, channel_id, bucket, ids)
 
 
-def read_oldest_writetimes(channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
-    """(message id, the oldest WRITETIME among its cells, µs) of those that are there."""
-    for rows in _read_in(_SELECT_STAMPS, channel_id, bucket, ids):
+def read_oldest_writetimes(
+    channel_id: int, bucket: int, ids: Sequence[int], *, thick: bool = False
+) -> Iterator[list[tuple[int, int]]]:
+    """(message id, the oldest WRITETIME among its cells, µs) of those that are there; as `read_rows`."""
+    if thick:
+        pages = _read_between(("message_id", *_STAMPS), channel_id, bucket, ids)
+    else:
+        pages = _read_in(_SELECT_STAMPS, channel_id, bucket, ids)
+    for rows in pages:
         yield [(row[0], min(stamp for stamp in row[1:] if stamp is not None)) for row in rows]
+
+
+def _read_between(
+    columns: Sequence[str], channel_id: int, bucket: int, ids: Sequence[int]
+) -> Iterator[list[tuple[Any, ...]]]:
+    wanted = frozenset(ids)
+    for page in iterate_rows(channel_id, bucket, first=ids[0], last=ids[-1], columns=columns):
+        yield [row for row in page if row[0] in wanted]
 
 
 def _read_in(cql: str, channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:

@@ -25,6 +25,9 @@ from moderation.store.restores import write_rows
 REWRITE_AFTER_MS = 70 * 60 * 1_000
 """After the newest matched id: its hour is over, and nobody's retries can still arrive."""
 
+THICK = 8
+"""One row in so many: an IN of 100 ids costs as much as a slice of 800 rows."""
+
 
 def rewrite_survivors(step: Step, pace: Pace) -> None:
     """Writes the survivors inside the step's spans again, and reads them back.
@@ -36,9 +39,12 @@ def rewrite_survivors(step: Step, pace: Pace) -> None:
     if not ids or step.delete_stamp is None:
         return
     stamp = step.delete_stamp + 1
-    rows = scans.read_rows(step.channel_id, step.bucket, ids)
+    # Where what stays stands thick, reading everything between is quicker than asking for each.
+    thick = len(ids) * THICK >= len(ids) + step.count
+    rows = scans.read_rows(step.channel_id, step.bucket, ids, thick=thick)
     write_rows(step.channel_id, step.bucket, rows, stamp_of=lambda _: stamp, pace=pace, consistency=ALL)
-    for page in scans.read_oldest_writetimes(step.channel_id, step.bucket, ids):
+    for page in scans.read_oldest_writetimes(step.channel_id, step.bucket, ids, thick=thick):
+        pace.rest()
         older = [message_id for message_id, oldest in page if oldest < stamp]
         if older:
             raise StoreUnavailable(f"{len(older):,} messages that stay could not be written again yet")

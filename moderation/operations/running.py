@@ -127,7 +127,7 @@ def _begin(run: Run, step: Step) -> None:
                 reason="written to in the last 10 seconds: a range must not reach what is new",
             )
             return
-        run.on_the_way.append((step, quarantine_step(step)))
+        run.on_the_way.append((step, quarantine_step(step, pace=run.pace)))
 
 
 def _end(run: Run) -> None:

@@ -78,7 +78,7 @@ class LastLook:
     tombstones: int
 
 
-def quarantine_step(step: Step) -> Kept:
+def quarantine_step(step: Step, *, pace: Pace) -> Kept:
     """*pending* → *quarantined*. Raises `PlanRejected`, `WriteRefused`, `LostStep`, `StoreUnavailable`."""
     check_clock()
     _check_columns()
@@ -88,7 +88,7 @@ def quarantine_step(step: Step) -> Kept:
         move_step(step, StepState.QUARANTINING, read_stamp=stamp)
     ids = unpack_ids(step.ids)
     keep = {StepKind.ROWS: _keep_rows, StepKind.REWRITE: _keep_nothing}.get(StepKind(step.kind), _keep_bucket)
-    kept = keep(step, ids)
+    kept = keep(step, ids, pace)
     move_step(step, StepState.QUARANTINED, quarantined_at=_moment(postgres_now_us()))
     return kept
 
@@ -181,16 +181,21 @@ def _moment(us: int) -> dt.datetime:
     return dt.datetime.fromtimestamp(us / 1_000_000, tz=dt.UTC)
 
 
-def _keep_rows(step: Step, ids: Sequence[int]) -> Kept:
+def _keep_rows(step: Step, ids: Sequence[int], _: Pace) -> Kept:
     seen = quarantine_rows(_place(step, _stored(step.read_stamp)), ids)
     found = {message_id for message_id, _, has_author in seen if has_author}
     gone = [message_id for message_id in ids if message_id not in found]
     return Kept(gone, SpanPlan(Way.ROWS, (), len(seen)), len(seen))
 
 
-def _keep_bucket(step: Step, ids: Sequence[int]) -> Kept:
+def _keep_bucket(step: Step, ids: Sequence[int], pace: Pace) -> Kept:
     place = _place(step, _stored(step.read_stamp))
-    reading = quarantine_bucket(place, ids, before_each_page=lambda: check_may_go_on(step.purge_id))
+
+    def before_each_page() -> None:
+        check_may_go_on(step.purge_id)
+        pace.rest()
+
+    reading = quarantine_bucket(place, ids, before_each_page=before_each_page)
     plan = plan_spans(
         ids,
         reading.survivors[::-1],
@@ -203,7 +208,7 @@ def _keep_bucket(step: Step, ids: Sequence[int]) -> Kept:
     return Kept(gone, plan, reading.tombstones + plan.tombstones)
 
 
-def _keep_nothing(step: Step, gone_before: Sequence[int]) -> Kept:
+def _keep_nothing(step: Step, gone_before: Sequence[int], _: Pace) -> Kept:
     """A rewrite: whatever lives stays, and the spans are those of what a purge removed by row."""
     pages = scans.read_all_ids(step.channel_id, step.bucket)
     survivors = [row[0] for page in pages for row in page][::-1]
@@ -238,7 +243,7 @@ def _send_deletes(step: Step, pace: Pace) -> None:
 
 def _verify(step: Step, pace: Pace) -> LastLook:
     ids: frozenset[int] = frozenset(unpack_ids(step.ids) if step.kind != StepKind.REWRITE else ())
-    look = _look(step, ids)
+    look = _look(step, ids, pace)
     for _ in range(VERIFY_ROUNDS):
         if not look.remaining:
             break
@@ -252,17 +257,20 @@ def _verify(step: Step, pace: Pace) -> LastLook:
         with brief_transaction():
             check_still_mine(step)
         deletes.delete_rows(step.channel_id, step.bucket, [[(row[0], row[1]) for row in seen]], pace=pace)
-        look = _look(step, ids)
+        look = _look(step, ids, pace)
     return look
 
 
-def _look(step: Step, ids: frozenset[int]) -> LastLook:
+def _look(step: Step, ids: frozenset[int], pace: Pace) -> LastLook:
     read = WholeRead(postgres_now_us())
     remaining: list[int] = []
     pages = scans.read_all_ids(step.channel_id, step.bucket)
     for page in pages:
         read.add(page)
         remaining.extend(ids.intersection(row[0] for row in page))
+        if step.kind != StepKind.ROWS:
+            # A raid goes at once, whoever reads.
+            pace.rest()
     return LastLook(read, sorted(remaining), pages.count_tombstones())
 
 

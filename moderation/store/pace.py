@@ -1,12 +1,19 @@
-"""Keeps a purge's statements per second under its limit, so that people's reads come first."""
+"""Keeps a purge out of people's way: so many statements a second, and a rest while they read."""
 
 from __future__ import annotations
 
 import time
 
+from django.conf import settings
+
+from chatstore.store.foreground import is_anybody_reading
+
+LONGEST_WORK_SECONDS = 0.2
+"""What counts as work between two rests: longer was waiting for the disk or for Postgres."""
+
 
 class Pace:
-    """A token bucket of one process: at most `per_second` statements, a second's worth at once.
+    """A token bucket of one worker: at most `per_second` statements, a second's worth at once.
 
     Halved when the store times out; back to the full rate by a tenth each second.
     """
@@ -16,6 +23,7 @@ class Pace:
         self._rate = per_second
         self._left = per_second
         self._at = time.monotonic()
+        self._rested_at = self._at
 
     @property
     def rate(self) -> float:
@@ -28,6 +36,21 @@ class Pace:
         self._left -= statements
         if self._left < 0:
             time.sleep(-self._left / self._rate)
+
+    def rest(self) -> None:
+        """While anybody reads pages: rests `PURGE_REST` times as long as was worked since the last rest.
+
+        For what can wait; called after each page of a read and before each batch.
+        """
+        if is_anybody_reading():
+            worked = time.monotonic() - self._rested_at
+            time.sleep(min(worked, LONGEST_WORK_SECONDS) * settings.PURGE_REST)
+        self._rested_at = time.monotonic()
+
+    def wait_and_rest(self, statements: int) -> None:
+        """Both, for writes that can wait."""
+        self.rest()
+        self.wait(statements)
 
     def halve(self) -> None:
         """Slows down by half, to a hundredth of the limit at the least."""

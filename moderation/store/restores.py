@@ -42,7 +42,7 @@ def write_rows(
     Raises `StoreUnavailable`; written twice at the same stamps they are the same rows.
     """
     jobs = _batches(channel_id, bucket, chunks, stamp_of)
-    cassandra.execute_batch_jobs(jobs, pace=pace.wait, consistency=consistency)
+    cassandra.execute_batch_jobs(jobs, pace=pace.wait_and_rest, consistency=consistency)
 
 
 def _batches(

@@ -47,7 +47,7 @@ def claim(purge: Purge) -> Step:
 
 def take_to(step: Step, state: StepState) -> None:
     """Takes a claimed step forward by hand, as a worker does that sends nothing any more."""
-    stamp_step(step, quarantine_step(step))
+    stamp_step(step, quarantine_step(step, pace=Pace(1_000)))
     for after in TAKEN_OVER_AT[1 : TAKEN_OVER_AT.index(state) + 1]:
         move_step(step, after)
 
@@ -154,7 +154,7 @@ def test_a_cancelled_purge_settles_wherever_its_worker_was_lost(
     assert (sum_of(purge).deleted, sum_of(purge).left) == (gone, 40 - gone)
     assert ids_of(channel, bucket_of(first[0]), bucket_of(second[0])) == [*first[gone:], *second]
     with pytest.raises(LostStep):
-        finish_step(lost, pace=Pace(1_000)) if lost_at else quarantine_step(lost)
+        finish_step(lost, pace=Pace(1_000)) if lost_at else quarantine_step(lost, pace=Pace(1_000))
 
 
 def test_a_purge_cancelled_before_anybody_began_is_cancelled_whole(mona: User, channel: Channel) -> None:

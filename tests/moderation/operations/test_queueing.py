@@ -22,6 +22,7 @@ from moderation.operations.steering import pause_purge
 from moderation.operations.steps import quarantine_step
 from moderation.operations.undos import UndoPart, ask_undo
 from moderation.operations.waiting import Wait, wait_of
+from moderation.store.pace import Pace
 from tests.moderation.incident.processes import one_worker, ring, wait_until
 from tests.moderation.rooms import (
     VICTOR,
@@ -230,7 +231,7 @@ def test_a_purge_that_no_worker_looks_at_says_so(
 def test_a_purge_that_waits_for_the_disk_says_so(mona: User, channel: Channel) -> None:
     write(channel, old_ids(200))
     purge = confirm(mona, preview(mona, everything(channel)))
-    quarantine_step(claim(purge))
+    quarantine_step(claim(purge), pace=Pace(1_000))
     wait = wait_at(mona, purge)
     assert wait.sentence.startswith("Waiting until what is kept for undo is on the disk")
     assert wait.until is not None

@@ -49,7 +49,7 @@ def run_step_with(purge: Purge, meanwhile: Callable[[], None]) -> Step:
     """The purge's only step, with something happening between its read and its deletes."""
     step = claim_step(purge.id, token=uuid.uuid4())
     assert step is not None
-    kept = quarantine_step(step)
+    kept = quarantine_step(step, pace=Pace(1_000))
     meanwhile()
     stamp_step(step, kept)
     finish_step(step, pace=Pace(10_000))
@@ -175,6 +175,6 @@ def test_a_worker_whose_claim_was_taken_over_moves_nothing(mona: User, channel: 
     assert asleep is not None
     Step.objects.filter(purge_id=purge.id).update(token=uuid.uuid4())
     with pytest.raises(Exception, match="step 1 of purge") as lost:
-        quarantine_step(asleep)
+        quarantine_step(asleep, pace=Pace(1_000))
     assert type(lost.value).__name__ == "LostStep"
     assert Step.objects.get(purge_id=purge.id, ordinal=1).state == StepState.PENDING

@@ -60,7 +60,7 @@ def run_with(purge: Purge, meanwhile: Callable[[], None]) -> Step:
     """The purge's only step, with something happening between its read and its writes."""
     step = claim_step(purge.id, token=uuid.uuid4())
     assert step is not None
-    kept = quarantine_step(step)
+    kept = quarantine_step(step, pace=Pace(1_000))
     stamp_step(step, kept)
     meanwhile()
     finish_step(step, pace=Pace(10_000))
@@ -73,6 +73,18 @@ def test_every_second_message_stays_and_the_bucket_is_in_budget(mona: User, chan
     purge = purge_now(mona, by_victor(channel))
     step = purge.steps.get()
     assert (purge.state, step.how, sum_of(purge).deleted) == (PurgeState.DONE, "rewrite", 700)
+    assert ids_of(channel, step.bucket) == stays
+    assert tombstones_in(channel, step.bucket) <= 500
+
+
+def test_few_that_stay_among_many_that_go_are_written_again_as_well(mona: User, channel: Channel) -> None:
+    ids = old_ids(6_000)
+    stays = ids[10::20]
+    write(channel, sorted({*ids}.difference(stays)))
+    write(channel, stays, author=WILMA)
+    purge = purge_now(mona, by_victor(channel))
+    step = purge.steps.get()
+    assert (purge.state, step.how, sum_of(purge).deleted) == (PurgeState.DONE, "rewrite", 5_700)
     assert ids_of(channel, step.bucket) == stays
     assert tombstones_in(channel, step.bucket) <= 500
 

@@ -57,7 +57,7 @@ def test_pausing_stops_a_step_before_its_stamp(mona: User, channel: Channel) -> 
     purge = confirmed(mona, channel, ids)
     step = claim_step(purge.id, token=uuid.uuid4())
     assert step is not None
-    kept = quarantine_step(step)
+    kept = quarantine_step(step, pace=Pace(1_000))
     pause_purge(purge.id, moderator=mona)
     with pytest.raises(LostStep):
         stamp_step(step, kept)
@@ -69,7 +69,7 @@ def test_a_stamped_step_of_a_paused_purge_goes_to_its_end(mona: User, channel: C
     purge = confirmed(mona, channel, ids)
     step = claim_step(purge.id, token=uuid.uuid4())
     assert step is not None
-    stamp_step(step, quarantine_step(step))
+    stamp_step(step, quarantine_step(step, pace=Pace(1_000)))
     pause_purge(purge.id, moderator=mona)
     finish_step(step, pace=Pace(10_000))
     assert ids_of(channel, bucket_of(ids[0])) == []
@@ -140,6 +140,6 @@ def test_a_pause_is_in_effect_within_two_seconds_of_a_large_bucket(mona: User, c
     with ThreadPoolExecutor(1) as pool:
         paused = pool.submit(pause_in_the_middle)
         with pytest.raises(LostStep):
-            quarantine_step(step)
+            quarantine_step(step, pace=Pace(1_000))
         assert time.monotonic() - paused.result() < 2
     assert Step.objects.get(purge=purge).state == StepState.QUARANTINING
