@@ -3,7 +3,7 @@
 from django.urls import URLPattern, path, register_converter
 
 from moderation.forms import SnowflakeConverter
-from moderation.views import compose, home, purges, session, timeline
+from moderation.views import chat_user, compose, home, message, purges, session, timeline
 
 register_converter(SnowflakeConverter, "snowflake")
 
@@ -15,9 +15,12 @@ urlpatterns: list[URLPattern] = [
     path("channels/<snowflake:channel_id>/", timeline.timeline, name="timeline"),
     path("channels/<snowflake:channel_id>/rows/", timeline.timeline_rows, name="timeline_rows"),
     path("channels/<snowflake:channel_id>/remove/", compose.compose, name="compose"),
-    path("channels/<snowflake:channel_id>/<snowflake:message_id>/", timeline.message, name="message"),
     path("remove/", compose.compose_everywhere, name="compose_everywhere"),
     path("remove/sentence/", compose.compose_sentence, name="compose_sentence"),
+    path("channels/<snowflake:channel_id>/<snowflake:message_id>/", message.message, name="message"),
+    path("channels/<snowflake:channel_id>/<snowflake:message_id>/undo/", message.message_undo, name="message_undo"),
+    path("messages/<snowflake:message_id>/", message.message_anywhere, name="message_anywhere"),
+    path("users/<snowflake:user_id>/", chat_user.chat_user, name="user"),
     path("purges/", purges.purges, name="purges"),
     path("purges/<snowflake:purge_id>/", purges.purge, name="purge"),
     path("purges/<snowflake:purge_id>/live/", purges.purge_live, name="purge_live"),

@@ -1,5 +1,5 @@
 """Reading a channel for people: a page of messages with the names and quotes it needs,
-the counts of its buckets, and where a bare message id lives.
+and the counts of its buckets.
 
 Rights are the caller's to check; everything here reads.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from django.utils import timezone
 
-from chatstore.domain.buckets import bucket_of, bucket_window
+from chatstore.domain.buckets import bucket_window
 from chatstore.domain.messages import Message, Page
 from chatstore.models import Channel, ChatUser
 from chatstore.store import authors, cassandra, figures, ledger, reader
@@ -112,25 +112,6 @@ def count_buckets(channel_id: int) -> list[BucketCount]:
         else:
             counts.append(BucketCount(bucket, None))
     return counts
-
-
-def find_message(channel_ids: Iterable[int], message_id: int) -> list[int]:
-    """The channels, of those given, in which a message with this id lives."""
-    bucket = bucket_of(message_id)
-    wanted = list(channel_ids)
-    jobs = [
-        (
-            "SELECT author_id FROM messages WHERE channel_id = ? AND bucket = ? AND message_id = ?",
-            (channel_id, bucket, message_id),
-        )
-        for channel_id in wanted
-    ]
-    answers = cassandra.execute_window(jobs)
-    return [
-        channel_id
-        for channel_id, rows in zip(wanted, answers, strict=True)
-        if any(author_id is not None for (author_id,) in rows)
-    ]
 
 
 def rank_by_activity(channels: Sequence[Channel]) -> list[tuple[Channel, int | None]]:

@@ -7,6 +7,8 @@ from chatstore.store import cassandra
 
 _INSERT = "INSERT INTO withdrawn (channel_id, bucket, message_id) VALUES (?, ?, ?)"
 _SELECT = "SELECT message_id FROM withdrawn WHERE channel_id = ? AND bucket = ?"
+SELECT_ONE = f"{_SELECT} AND message_id = ?"
+"""Channel, bucket, message: a row when its author withdrew it."""
 
 
 def note_withdrawn(channel_id: int, message_id: int, *, timeout: float | None = None) -> None:
@@ -17,3 +19,8 @@ def note_withdrawn(channel_id: int, message_id: int, *, timeout: float | None = 
 def withdrawn_ids(channel_id: int, bucket: int) -> set[int]:
     """The ids of a bucket that their authors withdrew."""
     return {row[0] for row in cassandra.execute(_SELECT, (channel_id, bucket))}
+
+
+def is_withdrawn(channel_id: int, message_id: int) -> bool:
+    """Whether its author withdrew the message."""
+    return bool(cassandra.execute(SELECT_ONE, (channel_id, bucket_of(message_id), message_id)))

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Q
+from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
-from chatstore.operations.timeline import ACTIVE_CHANNELS_AT_MOST, find_message, last_day_of, recent_places
+from chatstore.operations.timeline import last_day_of, recent_places
+from chatstore.store.locating import Located
 from moderation.operations.access import Actor, require, visible_channels
+from moderation.operations.chat_users import account_made_at
+from moderation.operations.whereabouts import locate
 
 HITS_AT_MOST = 20
 USERS_AT_MOST = 10
@@ -33,17 +37,22 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class FoundUser:
-    """A chat user and where he was active, the most recent place first."""
+    """A chat user and where he was active, the most recent place first. made_at: the account, if its id says."""
 
     user: ChatUser
+    made_at: dt.datetime | None
     places: Sequence[Place]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a query leads to. message: (channel id, message id) when it names exactly one."""
+    """What a query leads to. message: (channel id, message id) when it names exactly one.
+
+    looked_for: how far one looked for a bare id that no channel has.
+    """
 
     message: tuple[int, int] | None = None
+    looked_for: Located | None = None
     channels: Sequence[Channel] = ()
     users: Sequence[FoundUser] = ()
 
@@ -75,9 +84,10 @@ def _find_id(user: Actor, number: int) -> Found:
     users = _place_users(user, list(_visible_users(user, Q(pk=number))))
     if channels or users:
         return Found(channels=channels, users=users)
-    everywhere = visible_channels(user).order_by("-pk").values_list("pk", flat=True)
-    homes = find_message(everywhere[:ACTIVE_CHANNELS_AT_MOST], number)
-    return Found(message=(homes[0], number)) if homes else Found()
+    located = locate(user, number)
+    if located.channel_id is None:
+        return Found(looked_for=located)
+    return Found(message=(located.channel_id, number))
 
 
 def _find_names(user: Actor, words: str) -> Found:
@@ -102,6 +112,7 @@ def _place_users(user: Actor, people: Sequence[ChatUser]) -> list[FoundUser]:
     return [
         FoundUser(
             person,
+            account_made_at(person.pk, now=timezone.now()),
             [
                 Place(channels[channel_id], last_day_of(bucket))
                 for channel_id, bucket in places[person.pk]

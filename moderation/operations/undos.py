@@ -12,6 +12,7 @@ from django.db.models import Max, Min, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import CAN_BE_UNDONE, REMOVING, PurgeState, StepKind, StepState
@@ -104,6 +105,8 @@ def _steps_to_take_back(purge: Purge, part: UndoPart) -> Sequence[Step]:
     counted = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED)
     if part.channel_ids:
         counted = counted.filter(channel_id__in=part.channel_ids)
+    if part.message_ids:
+        counted = counted.filter(bucket__in={bucket_of(message_id) for message_id in part.message_ids})
     return list(counted.order_by("ordinal"))
 
 

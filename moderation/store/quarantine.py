@@ -21,6 +21,10 @@ INSERT = """INSERT INTO quarantine
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 SELECT_BODIES = """SELECT chunk, body FROM quarantine
     WHERE purge_id = ? AND channel_id = ? AND bucket = ? AND attempt = ?"""
+SELECT_ENDS = """SELECT chunk, first_id, last_id FROM quarantine
+    WHERE purge_id = ? AND channel_id = ? AND bucket = ? AND attempt = ?"""
+SELECT_BODY = """SELECT body FROM quarantine
+    WHERE purge_id = ? AND channel_id = ? AND bucket = ? AND attempt = ? AND chunk = ?"""
 SELECT_ATTEMPTS = """SELECT attempt FROM quarantine
     WHERE purge_id = ? AND channel_id = ? AND bucket = ? GROUP BY attempt"""
 
@@ -109,6 +113,15 @@ def kept_rows(place: Place) -> Iterator[list[Row]]:
     for page in cassandra.iterate(SELECT_BODIES, place.key(), fetch_size=CHUNKS_PER_PAGE):
         for _, body in page:
             yield decode_chunk(body)
+
+
+def kept_copies(place: Place, message_id: int) -> Iterator[list[Row]]:
+    """What an attempt kept of one message; only the chunks that may hold it are read and unpacked."""
+    for page in cassandra.iterate(SELECT_ENDS, place.key()):
+        for chunk, first_id, last_id in page:
+            if first_id <= message_id <= last_id:
+                for (body,) in cassandra.execute(SELECT_BODY, (*place.key(), chunk)):
+                    yield [row for row in decode_chunk(body) if row[0] == message_id]
 
 
 def _sort_out(page: list[Row], wanted: frozenset[int], reading: Reading) -> list[Row]:

@@ -56,6 +56,7 @@ SAMPLES = 15
 class AuthorShare:
     """How many of the matched messages somebody wrote."""
 
+    user_id: int
     name: str
     count: int
 
@@ -169,7 +170,8 @@ def _say_heading(purge: Purge) -> str:
 def _share_by_author(preview: Preview) -> Sequence[AuthorShare]:
     shown = preview.per_author[:AUTHORS_SHOWN]
     users = ChatUser.objects.in_bulk([author for author, _ in shown])
-    return [AuthorShare(show_controls(str(users.get(author) or f"user {author}")), count) for author, count in shown]
+    names = {author: show_controls(str(users.get(author) or f"user {author}")) for author, _ in shown}
+    return [AuthorShare(author, names[author], count) for author, count in shown]
 
 
 def _row_of(bucket: BucketPreview) -> BucketRow:

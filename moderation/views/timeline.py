@@ -6,8 +6,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -60,14 +59,6 @@ def timeline_rows(request: HttpRequest, channel_id: int) -> HttpResponse:
     context["may_purge"] = request.user.has_perm("moderation.add_purge")
     context["only"] = "older" if position.before is not None else "newer"
     return render(request, "_message_rows.html", context)
-
-
-@require_safe
-@permission_required("chatstore.view_channel", raise_exception=True)
-def message(request: HttpRequest, channel_id: int, message_id: int) -> HttpResponse:
-    """The address of one message, to be copied: its place in the timeline."""
-    channel = channel_for(request.user, channel_id)
-    return redirect(f"{reverse('timeline', args=(channel.pk,))}?around={message_id}#m{message_id}")
 
 
 def _open(channel: Channel, position: Position) -> tuple[Timeline, Position, str]:

@@ -94,10 +94,13 @@ channels/<snowflake:channel_id>/ GET channels/{channel}/ 302 403 200 200 200
 channels/<snowflake:channel_id>/rows/ GET channels/{channel}/rows/?before={message} 302 403 200 200 200
 channels/<snowflake:channel_id>/remove/ GET channels/{channel}/remove/ 302 403 200 403 200
 channels/<snowflake:channel_id>/remove/ POST channels/{channel}/remove/ 302 403 400 403 400
-channels/<snowflake:channel_id>/<snowflake:message_id>/ GET channels/{channel}/{message}/ 302 403 302 302 302
 remove/ GET remove/ 302 403 200 403 200
 remove/ POST remove/ 302 403 400 403 400
 remove/sentence/ POST remove/sentence/ 302 403 200 403 200
+channels/<snowflake:channel_id>/<snowflake:message_id>/ GET channels/{channel}/{message}/ 302 403 200 200 200
+channels/<snowflake:channel_id>/<snowflake:message_id>/undo/ POST channels/{channel}/{message}/undo/ 302 403 400 403 400
+messages/<snowflake:message_id>/ GET messages/1/ 302 403 404 404 404
+users/<snowflake:user_id>/ GET users/{chatuser}/ 302 403 200 403 200
 purges/ GET purges/ 302 403 200 200 200
 purges/<snowflake:purge_id>/ GET purges/{purge}/ 302 403 200 200 200
 purges/<snowflake:purge_id>/live/ GET purges/{purge}/live/ 302 403 200 200 200

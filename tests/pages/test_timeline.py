@@ -68,9 +68,9 @@ def test_a_copied_link_leads_to_its_message(place: Place, mona: User, sign_in: S
     client = sign_in(mona)
     link = f"/channels/{place.channel.pk}/{place.ids[3]}/"
     assert link in client.get(f"/channels/{place.channel.pk}/").content.decode()
-    response = client.get(link)
-    assert response["Location"] == f"/channels/{place.channel.pk}/?around={place.ids[3]}#m{place.ids[3]}"
-    page = client.get(response["Location"]).content.decode()
+    there = f"/channels/{place.channel.pk}/?around={place.ids[3]}#m{place.ids[3]}"
+    assert f'href="{there}"' in client.get(link).content.decode()
+    page = client.get(there).content.decode()
     assert re.search(rf'class="msg[^"]* focus" id="m{place.ids[3]}"', page)
 
 
@@ -86,7 +86,6 @@ def test_the_search_box_finds_links_ids_names_and_people(place: Place, mona: Use
     for query in (
         f"https://discord.example/channels/{channel.guild_id}/{channel.pk}/{message_id}",
         f"http://testserver{target}",
-        str(message_id),
     ):
         assert client.get("/find/", {"q": query})["Location"] == target
     assert client.get("/find/", {"q": str(channel.pk)})["Location"] == f"/channels/{channel.pk}/"

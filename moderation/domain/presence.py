@@ -1,0 +1,83 @@
+"""Where and when somebody was active: a strip for each channel, all over the same time.
+
+Pure: buckets go in, coordinates and words come out. Only whether he wrote in ten days is
+known, not how much, so bars have one height, and ten days that follow each other are one bar.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from chatstore.domain.buckets import bucket_window
+from moderation.domain.strip import days_in_words
+
+WIDTH = 720.0
+_NARROWEST = 3.0
+"""What can still be seen and hit when ten years lie side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Ten days, or several that follow each other, in which he wrote."""
+
+    x: float
+    width: float
+    first_day: dt.date
+    last_day: dt.date
+
+    @property
+    def at(self) -> str:
+        """The day to jump to, as the timeline's `at` wants it."""
+        return self.first_day.isoformat()
+
+    @property
+    def title(self) -> str:
+        """The days in words."""
+        return days_in_words(self.first_day, self.last_day)
+
+
+@dataclass(frozen=True, slots=True)
+class Presences:
+    """The strips by channel, and the days at which all of them begin and end."""
+
+    strips: Mapping[int, Sequence[Run]]
+    first_day: dt.date
+    last_day: dt.date
+    width: float = WIDTH
+
+
+def draw_presences(buckets: Mapping[int, Iterable[int]], *, today: int) -> Presences | None:
+    """The strips of some channels, from the first bucket of any to today's; None when there are none."""
+    ordered = {channel_id: sorted(set(there)) for channel_id, there in buckets.items() if there}
+    if not ordered:
+        return None
+    first = min(there[0] for there in ordered.values())
+    end = max(today, *(there[-1] for there in ordered.values()))
+    pitch = WIDTH / (end - first + 1)
+    strips = {
+        channel_id: [_draw_run(*ends, first=first, pitch=pitch) for ends in _runs(there)]
+        for channel_id, there in ordered.items()
+    }
+    return Presences(strips, bucket_window(first)[0].date(), _last_day(end))
+
+
+def _runs(buckets: Sequence[int]) -> list[tuple[int, int]]:
+    runs: list[tuple[int, int]] = []
+    for bucket in buckets:
+        if runs and runs[-1][1] == bucket - 1:
+            runs[-1] = runs[-1][0], bucket
+        else:
+            runs.append((bucket, bucket))
+    return runs
+
+
+def _draw_run(begin: int, end: int, *, first: int, pitch: float) -> Run:
+    width = max((end - begin + 1) * pitch, _NARROWEST)
+    x = min((begin - first) * pitch, WIDTH - width)
+    return Run(round(x, 1), round(width, 1), bucket_window(begin)[0].date(), _last_day(end))
+
+
+def _last_day(bucket: int) -> dt.date:
+    return bucket_window(bucket)[1].date() - dt.timedelta(days=1)

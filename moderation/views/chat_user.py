@@ -1,0 +1,27 @@
+"""A chat user: who this is, where and when active, what purges chose."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from moderation.domain.markup import show_controls
+from moderation.operations.chat_users import profile_of
+from moderation.views.rows import Writer
+
+
+@require_safe
+@permission_required("chatstore.view_chatuser", raise_exception=True)
+def chat_user(request: HttpRequest, user_id: int) -> HttpResponse:
+    """All that is known of one chat user."""
+    profile = profile_of(request.user, user_id)
+    name = show_controls(str(profile.user)) if profile.user else f"user {user_id}"
+    strips = profile.strips.strips if profile.strips else {}
+    context = {
+        "profile": profile,
+        "who": Writer(user_id, name, is_bot=bool(profile.user and profile.user.is_bot), is_webhook=False),
+        "rows": [(presence, strips[presence.channel.pk]) for presence in profile.presences],
+    }
+    return render(request, "user.html", context)

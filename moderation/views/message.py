@@ -1,0 +1,179 @@
+"""One message: what became of it, in its place, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from chatstore.domain.messages import Message
+from chatstore.domain.snowflakes import parse_snowflake, time_of
+from chatstore.operations.timeline import Timeline, name_users, open_timeline
+from moderation.domain.fates import Comeback, Fate
+from moderation.operations.past_purges import PurgePart
+from moderation.operations.undos import undo_until
+from moderation.operations.whereabouts import Story, Verdict, ask_undo_of_message, kept_copy, locate, story_of
+from moderation.tasks import run_purge
+from moderation.views.rows import Row, lay_out, rows_of
+from moderation.views.session import actor_of
+
+AROUND = 11
+"""Messages shown in context, the one in question among them."""
+
+_CHIPS = {
+    Verdict.LIVE: ("done", "there"),
+    Verdict.REMOVED: ("needs", "removed"),
+    Verdict.WITHDRAWN: ("", "withdrawn"),
+    Verdict.GONE: ("", "gone"),
+    Verdict.NEVER_SEEN: ("", "never seen"),
+}
+_FATES = {
+    Fate.WAITING: "is to remove it",
+    Fate.DELETED: "removed it",
+    Fate.ALREADY_GONE: "found it gone already",
+    Fate.FAILED: "could not remove it",
+    Fate.LEFT: "was stopped before it came to it",
+}
+_COMEBACKS = {
+    Comeback.ON_ITS_WAY: "is bringing it back",
+    Comeback.RESTORED: "brought it back",
+    Comeback.WITHDRAWN: "left it away: its author had withdrawn it",
+    Comeback.STILL_PURGED: "left it away: another purge stood for it",
+    Comeback.ALREADY_LIVE: "found it there already",
+    Comeback.LEFT_OUT: "had nothing to bring back: it was there already, or another purge stood for it",
+    Comeback.NOWHERE_KEPT: "could not bring it back: it is nowhere kept",
+    Comeback.FAILED: "could not bring it back; try again",
+}
+
+
+@require_safe
+@permission_required("chatstore.view_channel", raise_exception=True)
+def message(request: HttpRequest, channel_id: int, message_id: int) -> HttpResponse:
+    """What became of one message of a channel; 404, with what stands around, when it was never seen."""
+    story = story_of(request.user, channel_id, message_id)
+    context = _describe(request, story)
+    status = 404 if story.verdict is Verdict.NEVER_SEEN else 200
+    return render(request, "message.html", context, status=status)
+
+
+@require_safe
+@permission_required("chatstore.view_channel", raise_exception=True)
+def message_anywhere(request: HttpRequest, message_id: int) -> HttpResponse:
+    """A bare id: to its channel's page of it; 404, saying how far one looked, when no channel knows it."""
+    located = locate(request.user, message_id)
+    if located.channel_id is not None:
+        return redirect("message", located.channel_id, message_id)
+    context = {"located": located, "message_id": message_id, "posted_at": time_of(message_id)}
+    return render(request, "message_nowhere.html", context, status=404)
+
+
+@require_POST
+@permission_required("moderation.add_purge", raise_exception=True)
+def message_undo(request: HttpRequest, channel_id: int, message_id: int) -> HttpResponse:
+    """Brings this one message back from the purge that the form names."""
+    purge_id = parse_snowflake(request.POST.get("purge", ""))
+    ask_undo_of_message(purge_id, moderator=actor_of(request), channel_id=channel_id, message_id=message_id)
+    run_purge.delay_on_commit(purge_id)
+    return redirect("message", channel_id, message_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ToldReturn:
+    """A line of the history: who took it back, and what came of it."""
+
+    who: str
+    words: str
+    at: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ToldPart:
+    """A purge in the history of a message."""
+
+    part: PurgePart
+    who: str
+    words: str
+    returns: Sequence[ToldReturn]
+
+
+def _describe(request: HttpRequest, story: Story) -> dict[str, Any]:
+    user = request.user
+    # What its author withdrew is nobody's to read any more, even where a purge kept it.
+    shows_kept = story.live is None and not story.is_withdrawn and user.has_perm("moderation.view_purge")
+    removed = kept_copy(user, story) if shows_kept else None
+    said = story.live or removed
+    before, after, users = _around(story)
+    if said is not None:
+        users |= name_users([said])
+    undoing = any(told.comeback is Comeback.ON_ITS_WAY for part in story.parts for told in part.returns)
+    return {
+        "channel": story.channel,
+        "story": story,
+        "posted_at": time_of(story.message_id),
+        "verdict": story.verdict.value,
+        "chip": _CHIPS[story.verdict],
+        "removal": story.removal,
+        "remover": _name_moderator(story.removal) if story.removal else "",
+        "row": _row_of(said, users),
+        "rows_before": before,
+        "rows_after": after,
+        "users": users,
+        "history": [_tell(part) for part in story.parts],
+        "undoing": undoing,
+        "undo": _offer_undo(story) if user.has_perm("moderation.add_purge") and not undoing else None,
+    }
+
+
+def _row_of(said: Message | None, users: dict[int, Any]) -> Row | None:
+    return rows_of([said], users)[0] if said is not None else None
+
+
+def _around(story: Story) -> tuple[list[Row], list[Row], dict[int, Any]]:
+    """The rows before and after the message, and the users that they name."""
+    opened = open_timeline(story.channel.pk, around=story.message_id, limit=AROUND)
+    return _part(opened, newer=False, of=story), _part(opened, newer=True, of=story), dict(opened.users)
+
+
+def _part(opened: Timeline, *, newer: bool, of: Story) -> list[Row]:
+    chosen = [m for m in opened.messages if m.message_id != of.message_id and (m.message_id > of.message_id) == newer]
+    return lay_out(replace(opened, messages=chosen))
+
+
+@dataclass(frozen=True, slots=True)
+class UndoOffer:
+    """The purge that can give the message back, until when, and what stands in the way."""
+
+    part: PurgePart
+    who: str
+    until: Any
+    others: Sequence[PurgePart]
+
+
+def _offer_undo(story: Story) -> UndoOffer | None:
+    offered = story.may_undo
+    if not offered:
+        return None
+    first = offered[0]
+    others = [part for part in story.standing if part is not first]
+    return UndoOffer(first, _name_moderator(first), undo_until(first.purge), others)
+
+
+def _tell(part: PurgePart) -> ToldPart:
+    returns = [
+        ToldReturn(
+            who=(told.undo.moderator.get_full_name() or told.undo.moderator.get_username()) if told.undo else "",
+            words=_COMEBACKS[told.comeback] if told.undo else "An import put it back",
+            at=told.at or (told.undo.asked_at if told.undo else None),
+        )
+        for told in part.returns
+    ]
+    return ToldPart(part, _name_moderator(part), _FATES[part.fate], returns)
+
+
+def _name_moderator(part: PurgePart) -> str:
+    return part.purge.moderator.get_full_name() or part.purge.moderator.get_username()

@@ -1,0 +1,110 @@
+"""A chat user's page says who this is, where and when active, and which purges chose his messages."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable
+
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chatstore.domain.buckets import bucket_at
+from chatstore.domain.snowflakes import make_snowflake
+from chatstore.models import ChatUser
+from chatstore.store import authors
+from tests.moderation.rooms import choose, make_channel, now_ms, old_ids, preview, purge_now, write
+from tests.pages.test_hostile import check_harmless
+
+SignIn = Callable[[User], Client]
+
+YEAR_MS = 365 * 86_400_000
+
+
+def make_chat_user(*, name: str = "zoe", shown: str = "Zoë", is_bot: bool = False) -> ChatUser:
+    pk = make_snowflake(now_ms() - 2 * YEAR_MS) | secrets.randbits(22)
+    return ChatUser.objects.create(pk=pk, name=name, display_name=shown, is_bot=is_bot)
+
+
+def page_of(client: Client, user_id: int) -> str:
+    response = client.get(f"/users/{user_id}/")
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_name_id_age_and_places_are_shown(mona: User, sign_in: SignIn) -> None:
+    person, channel, other = make_chat_user(is_bot=True), make_channel(), make_channel()
+    today = bucket_at(now_ms())
+    for bucket in (today - 9, today - 8, today - 2):
+        authors.ensure_author_bucket(person.pk, channel.pk, bucket)
+    authors.ensure_author_bucket(person.pk, other.pk, today - 5)
+    html = page_of(sign_in(mona), person.pk)
+    assert "Zoë" in html
+    assert ">bot<" in html
+    assert str(person.pk) in html
+    assert "the id does not say" not in html
+    strips = html.split('class="strip presence"')[1:]
+    # Ten days that follow each other are one bar; the channel with the most comes first.
+    assert [strip.count('class="bar"') for strip in strips] == [2, 1]
+    assert html.index(f"/channels/{channel.pk}/") < html.index(f"/channels/{other.pk}/")
+    assert "3 × ten days" in html
+
+
+def test_more_than_twelve_channels_are_counted(mona: User, sign_in: SignIn) -> None:
+    person = make_chat_user()
+    for _ in range(15):
+        authors.ensure_author_bucket(person.pk, make_channel().pk, bucket_at(now_ms()) - 3)
+    html = page_of(sign_in(mona), person.pk)
+    assert html.count('class="strip presence"') == 12
+    assert "and 3 more channels" in html
+
+
+def test_somebody_whom_the_chats_list_does_not_know_is_shown_by_his_id(mona: User, sign_in: SignIn) -> None:
+    stranger, channel = secrets.randbits(21), make_channel()
+    authors.ensure_author_bucket(stranger, channel.pk, bucket_at(now_ms()))
+    html = page_of(sign_in(mona), stranger)
+    assert f"user {stranger}" in html
+    assert "unknown to the chat&#x27;s list" in html or "unknown to the chat's list" in html
+    assert "the id does not say" in html
+
+
+def test_nobody_is_not_found(mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    for nobody in (secrets.randbits(60), -(1 << 63), (1 << 63) - 1):
+        assert client.get(f"/users/{nobody}/").status_code == 404, nobody
+
+
+def test_purges_that_chose_his_messages_are_listed_with_how_many(mona: User, sign_in: SignIn) -> None:
+    person, channel, ids = make_chat_user(), make_channel(), old_ids(60)
+    write(channel, ids[:25], author=person.pk)
+    write(channel, ids[25:], author=secrets.randbits(60))
+    first = purge_now(mona, choose(channel.pk, before_id=ids[10]))
+    second = purge_now(mona, choose(channel.pk, everything=True))
+    preview(mona, choose(channel.pk, everything=True))
+    html = page_of(sign_in(mona), person.pk)
+    assert [int(i) for i in re.findall(r'class="title" href="/purges/(-?\d+)/"', html)] == [second.pk, first.pk]
+    assert "15 messages by <bdi>Zoë</bdi> chosen" in html
+    assert "10 messages by <bdi>Zoë</bdi> chosen" in html
+    assert re.search(r"Messages they chose</dt><dd>25<", html)
+
+
+def test_a_hostile_name_harms_nothing(mona: User, sign_in: SignIn) -> None:
+    person = make_chat_user(name="<b>\u202egnp", shown="<script>alert(1)</script>\u202e")
+    authors.ensure_author_bucket(person.pk, make_channel().pk, bucket_at(now_ms()))
+    html = page_of(sign_in(mona), person.pk)
+    check_harmless(html)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;[RLO]" in html
+
+
+def test_a_timeline_leads_to_its_authors_for_those_who_may_see_them(mona: User, otto: User, sign_in: SignIn) -> None:
+    person, channel, ids = make_chat_user(), make_channel(), old_ids(3)
+    write(channel, ids, author=person.pk)
+    path = f"/channels/{channel.pk}/"
+    assert f'href="/users/{person.pk}/"' in sign_in(mona).get(path).content.decode()
+    assert "/users/" not in sign_in(otto).get(path).content.decode()
+    assert sign_in(otto).get(f"/users/{person.pk}/").status_code == 403
+
+
+def test_the_search_leads_to_him(mona: User, sign_in: SignIn) -> None:
+    person = make_chat_user()
+    assert f'href="/users/{person.pk}/"' in sign_in(mona).get("/find/", {"q": str(person.pk)}).content.decode()

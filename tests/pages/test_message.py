@@ -1,0 +1,216 @@
+"""A message's page says what became of it, shows it in its place, and gives it back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.management import call_command
+from django.test import Client
+
+from chatstore.domain.snowflakes import make_snowflake, ms_of
+from chatstore.models import Channel, ChatUser
+from chatstore.operations.messages import withdraw_message
+from chatstore.store import messages as message_store
+from moderation.models import Purge
+from moderation.operations.running import run_purge
+from moderation.operations.undos import UndoPart, ask_undo
+from tests.conftest import make_user
+from tests.moderation.rooms import VICTOR, by_victor, choose, everything, now_ms, purge_now, write
+from tests.pages.exports import write_hostile
+from tests.pages.test_hostile import check_harmless
+from tests.pages.test_without_script import read_fields
+
+SignIn = Callable[[User], Client]
+
+
+@pytest.fixture
+def channel() -> Channel:
+    """A channel of its own, made on some day two months ago."""
+    ChatUser.objects.get_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
+    made_ms = now_ms() - 60 * 86_400_000 - secrets.randbelow(86_400_000)
+    return Channel.objects.create(pk=make_snowflake(made_ms) | secrets.randbits(22), name="room")
+
+
+def ids_in(channel: Channel, count: int) -> list[int]:
+    """Ids from right after the channel was made, ascending, that no other channel has."""
+    start = ms_of(channel.pk) + 1_000
+    return [make_snowflake(start + 90_000 * n) | secrets.randbits(22) for n in range(count)]
+
+
+def page_of(client: Client, channel: Channel, message_id: int, *, status: int = 200) -> str:
+    response = client.get(f"/channels/{channel.pk}/{message_id}/")
+    assert response.status_code == status
+    return response.content.decode()
+
+
+def ids_shown(html: str) -> list[int]:
+    return [int(found) for found in re.findall(r'<article [^>]*id="m(-?\d+)"', html)]
+
+
+def chip_of(html: str) -> str:
+    found = re.search(r'<span class="chip[^"]*">([^<]*)</span></div>', html)
+    assert found
+    return found[1]
+
+
+def test_one_that_lives_stands_highlighted_among_its_neighbours(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    ids = ids_in(channel, 30)
+    write(channel, ids)
+    html = page_of(sign_in(mona), channel, ids[12])
+    assert chip_of(html) == "there"
+    shown = ids_shown(html)
+    assert shown == ids[7:18]
+    question = html.split('class="in-question')[1]
+    assert f"hello {ids[12]}" in question
+    assert f"?around={ids[12]}#m{ids[12]}" in html
+
+
+def test_one_that_was_removed_says_by_whom_why_and_what_it_said(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    ids = ids_in(channel, 40)
+    write(channel, ids[::2], content="buy my coins")
+    write(channel, ids[1::2], author=VICTOR + 1)
+    purge = purge_now(mona, by_victor(channel))
+    html = page_of(sign_in(mona), channel, ids[12])
+    assert chip_of(html) == "removed"
+    assert f"by {mona.username}" in html
+    assert "because “a test”" in html
+    assert f"/purges/{purge.pk}/" in html
+    assert f"buy my coins {ids[12]}" in html.split('class="in-question away"')[1]
+    assert ids[12] in ids_shown(html)
+    assert ids[11] in ids_shown(html)
+
+
+def test_what_it_said_is_for_those_alone_who_may_see_purges(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    ids = ids_in(channel, 30)
+    write(channel, ids, content="buy my coins")
+    purge_now(mona, everything(channel))
+    reader = make_user("rita", group=None)
+    reader.user_permissions.add(Permission.objects.get(codename="view_channel"))
+    html = page_of(sign_in(reader), channel, ids[12])
+    assert chip_of(html) == "removed"
+    assert "buy my coins" not in html
+    assert "because" not in html
+    assert "/purges/" not in html
+
+
+def test_one_that_its_author_withdrew_says_so_and_not_what_it_said(
+    mona: User, sign_in: SignIn, channel: Channel
+) -> None:
+    ids = ids_in(channel, 30)
+    write(channel, ids)
+    withdraw_message(channel.pk, ids[12], actor=VICTOR)
+    html = page_of(sign_in(mona), channel, ids[12])
+    assert chip_of(html) == "withdrawn"
+    assert f"hello {ids[12]}" not in html
+    assert "Bring this message back" not in html
+
+
+def test_one_that_was_never_seen_is_not_found_and_its_place_is_shown(
+    mona: User, sign_in: SignIn, channel: Channel
+) -> None:
+    ids = ids_in(channel, 30)
+    write(channel, ids)
+    html = page_of(sign_in(mona), channel, ids[12] + 1, status=404)
+    assert chip_of(html) == "never seen"
+    assert ids[12] in ids_shown(html)
+
+
+def test_it_is_brought_back_alone_by_a_plain_form(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    ids = ids_in(channel, 130)
+    write(channel, ids)
+    purge = purge_now(mona, everything(channel))
+    client = sign_in(mona)
+    path = f"/channels/{channel.pk}/{ids[12]}/"
+    fields = read_fields(client.get(path).content.decode(), f"{path}undo/")
+    assert client.post(f"{path}undo/", fields)["Location"] == path
+    assert "It is being brought back" in client.get(path).content.decode()
+    run_purge(purge.pk)
+    html = client.get(path).content.decode()
+    assert chip_of(html) == "there"
+    assert "brought it back" in html
+    assert "Bring this message back" not in html
+    assert message_store.read_message(channel.pk, ids[12]) is not None
+    assert message_store.read_message(channel.pk, ids[13]) is None
+    # The next one of the same purge is offered as before.
+    assert "Bring this message back" in page_of(client, channel, ids[13])
+
+
+def test_while_another_purge_stands_for_it_the_page_says_so_before_and_after(
+    mona: User, sign_in: SignIn, channel: Channel
+) -> None:
+    ids = ids_in(channel, 130)
+    write(channel, ids)
+    client = sign_in(mona)
+    first = purge_now(mona, everything(channel))
+    ask_undo(first.pk, moderator=mona, part=UndoPart(message_ids=(ids[4],)))
+    run_purge(first.pk)
+    second = purge_now(mona, choose(channel.pk, message_ids=[ids[4]]))
+    html = page_of(client, channel, ids[4])
+    assert html.index(f"/purges/{second.pk}/") < html.index("Purges that chose it")
+    assert "took it back, and the undo brought it back" in html
+    assert [int(i) for i in re.findall(r'class="title" href="/purges/(-?\d+)/"', html)] == [second.pk, first.pk]
+
+
+def test_a_purge_that_does_not_stand_for_it_brings_nothing_back(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    ids = ids_in(channel, 130)
+    write(channel, ids[:-1])
+    purge = purge_now(mona, everything(channel))
+    client = sign_in(mona)
+    for message_id, named in ((ids[-1], str(purge.pk)), (ids[0], "7"), (ids[0], ""), (ids[0], "x")):
+        response = client.post(f"/channels/{channel.pk}/{message_id}/undo/", {"purge": named})
+        assert response.status_code == 400, (message_id, named)
+    assert Purge.objects.get(pk=purge.pk).state == purge.state
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_bare_id_leads_to_its_channel(mona: User, sign_in: SignIn, channel: Channel, *, removed: bool) -> None:
+    ids = ids_in(channel, 30)
+    write(channel, ids)
+    if removed:
+        purge_now(mona, everything(channel))
+    client = sign_in(mona)
+    target = f"/channels/{channel.pk}/{ids[3]}/"
+    assert client.get(f"/messages/{ids[3]}/")["Location"] == target
+    assert client.get("/find/", {"q": str(ids[3])})["Location"] == target
+
+
+def test_a_bare_id_of_a_withdrawn_message_leads_there_too(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    ids = ids_in(channel, 5)
+    write(channel, ids)
+    withdraw_message(channel.pk, ids[3], actor=VICTOR)
+    assert sign_in(mona).get(f"/messages/{ids[3]}/")["Location"] == f"/channels/{channel.pk}/{ids[3]}/"
+
+
+def test_a_bare_id_that_nobody_knows_says_where_was_looked(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    ids = ids_in(channel, 5)
+    write(channel, ids)
+    response = sign_in(mona).get(f"/messages/{ids[3] + 1}/")
+    assert response.status_code == 404
+    assert re.search(r"none of the [\d,]+ channels? that held anything", response.content.decode())
+
+
+def test_the_most_distant_ids_are_answered(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    client = sign_in(mona)
+    for extreme in (-(1 << 63), -1, 0, (1 << 63) - 1):
+        assert client.get(f"/messages/{extreme}/").status_code == 404, extreme
+        assert client.get(f"/channels/{channel.pk}/{extreme}/").status_code == 404, extreme
+
+
+def test_what_people_write_harms_no_page_of_a_message(mona: User, sign_in: SignIn, tmp_path: Path) -> None:
+    channel_id, path = write_hostile(tmp_path, until=dt.datetime.now(dt.UTC))
+    call_command("import_discord", str(path), verbosity=0)
+    client = sign_in(mona)
+    ids = ids_shown(client.get(f"/channels/{channel_id}/").content.decode())
+    for removed in (False, True):
+        if removed:
+            purge_now(mona, choose(channel_id, everything=True))
+        for message_id in (ids[0], ids[3]):
+            html = client.get(f"/channels/{channel_id}/{message_id}/").content.decode()
+            assert "in-question" in html
+            check_harmless(html)
