@@ -70,7 +70,8 @@ class StepState(_Choices):
 PURGE_MOVES: dict[PurgeState, frozenset[PurgeState]] = {
     PurgeState.DRAFT: frozenset({PurgeState.SCANNING, PurgeState.EXPIRED}),
     PurgeState.SCANNING: frozenset({PurgeState.READY, PurgeState.NOTHING_MATCHED, PurgeState.EXPIRED}),
-    PurgeState.READY: frozenset({PurgeState.QUEUED, PurgeState.EXPIRED}),
+    # Nothing matched any more: all of it was unticked.
+    PurgeState.READY: frozenset({PurgeState.QUEUED, PurgeState.EXPIRED, PurgeState.NOTHING_MATCHED}),
     PurgeState.QUEUED: frozenset({PurgeState.RUNNING, PurgeState.WAITING, PurgeState.PAUSED, PurgeState.CANCELLING}),
     PurgeState.RUNNING: frozenset(
         {
