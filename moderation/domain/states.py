@@ -87,7 +87,8 @@ PURGE_MOVES: dict[PurgeState, frozenset[PurgeState]] = {
     PurgeState.PAUSED: frozenset(
         {PurgeState.QUEUED, PurgeState.CANCELLING, PurgeState.DONE, PurgeState.DONE_WITH_FAILURES}
     ),
-    PurgeState.CANCELLING: frozenset({PurgeState.CANCELLED}),
+    # Cancelled when its last step was stamped already, likewise.
+    PurgeState.CANCELLING: frozenset({PurgeState.CANCELLED, PurgeState.DONE, PurgeState.DONE_WITH_FAILURES}),
     PurgeState.CANCELLED: frozenset({PurgeState.QUEUED, PurgeState.UNDOING}),
     PurgeState.DONE: frozenset({PurgeState.UNDOING}),
     PurgeState.DONE_WITH_FAILURES: frozenset({PurgeState.QUEUED, PurgeState.UNDOING}),

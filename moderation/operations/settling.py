@@ -88,7 +88,12 @@ def _wait(purge: Purge, obstacle: str) -> None:
 def _settle_cancelled(purge: Purge) -> None:
     idle = purge.steps.filter(Q(lease_until__isnull=True) | Q(lease_until__lt=ClockTimestamp()))
     idle.filter(state__in=BEFORE_STAMPED).update(state=StepState.CANCELLED, token=None, lease_until=None)
-    if not purge.steps.exclude(state__in=FINAL_STEPS).exists():
+    if purge.steps.exclude(state__in=FINAL_STEPS).exists():
+        return
+    if not purge.steps.filter(state=StepState.CANCELLED).exists():
+        # It came too late to stop anything.
+        _finish(purge)
+    else:
         Purge.objects.filter(id=purge.id).update(
             state=PurgeState.CANCELLED, finished_at=ClockTimestamp(), wait_reason="", wait_until=None
         )

@@ -15,6 +15,7 @@ from moderation.domain.markup import Piece, is_long, parse_markup, shorten, show
 from moderation.domain.states import PurgeState
 from moderation.domain.strip import days_in_words
 from moderation.models import Purge
+from moderation.operations.sums import PurgeSum
 
 register = template.Library()
 
@@ -106,15 +107,20 @@ _ACT_WORDS = {
     "pause": "Pause",
     "resume": "Go on",
     "cancel": "Stop removing",
-    "finish": "Remove what is left",
-    "retry": "Try the failed ones again",
+    "finish": "Remove the {left:,} that {left_are} left",
+    "retry": "Try the {failed:,} failed {failed_ones} again",
 }
 
 
 @register.simple_tag
-def say_act(act: str) -> str:
-    """What a button that steers a purge says."""
-    return _ACT_WORDS[act]
+def say_act(act: str, total: PurgeSum) -> str:
+    """What a button that steers a purge says: what happens, and to how many."""
+    return _ACT_WORDS[act].format(
+        left=total.left,
+        left_are="is" if total.left == 1 else "are",
+        failed=total.failed,
+        failed_ones="one" if total.failed == 1 else "ones",
+    )
 
 
 @register.filter

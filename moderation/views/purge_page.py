@@ -11,13 +11,14 @@ from django.conf import settings
 
 from chatstore.domain.buckets import bucket_window
 from chatstore.domain.errors import StoreUnavailable
-from chatstore.models import ChatUser
+from chatstore.models import Channel, ChatUser
 from chatstore.operations.timeline import name_users
 from moderation.domain.markup import show_controls
 from moderation.domain.planner import PlannedPart, Way
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access import Actor
+from moderation.operations.failures import Failure, failures_of
 from moderation.operations.places import channels_of
 from moderation.operations.purge_view import (
     BucketPreview,
@@ -98,12 +99,29 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
         "moderator": purge.moderator.get_full_name() or purge.moderator.get_username(),
         "progress": progress_of(purge) if purge.confirmed_at else None,
         "wait": wait_of(user, purge),
+        "failures": describe_failures(purge, channels),
         "seconds": seconds_of(purge) if purge.finished_at else None,
         "strip": map_purge(purge, [channel.pk for channel in channels]),
         "acts": acts_on(purge) if user.has_perm("moderation.add_purge") else (),
         "undo": describe_undo(purge, may_ask=user.has_perm("moderation.add_purge")),
         "digest": bytes(purge.digest).hex() if purge.digest else "",
     }
+
+
+@dataclass(frozen=True, slots=True)
+class FailuresView:
+    """What failed: each bucket with its channel's name, where there are several, and its days."""
+
+    rows: Sequence[tuple[Failure, str, tuple[date, date]]]
+    others: int
+
+
+def describe_failures(purge: Purge, channels: Sequence[Channel]) -> FailuresView:
+    """What failed in the channels that the user may see."""
+    names = {channel.pk: str(channel) if len(channels) > 1 else "" for channel in channels}
+    found = failures_of(purge)
+    rows = [(one, names[one.channel_id], _days_of(one.bucket)) for one in found.shown if one.channel_id in names]
+    return FailuresView(rows, found.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +192,16 @@ def _share_by_author(preview: Preview) -> Sequence[AuthorShare]:
     return [AuthorShare(author, names[author], count) for author, count in shown]
 
 
+def _days_of(bucket: int) -> tuple[date, date]:
+    first, end = bucket_window(bucket)
+    return first.date(), end.date() - timedelta(days=1)
+
+
 def _row_of(bucket: BucketPreview) -> BucketRow:
-    first, end = bucket_window(bucket.bucket)
+    first, last = _days_of(bucket.bucket)
     return BucketRow(
-        first_day=first.date(),
-        last_day=end.date() - timedelta(days=1),
+        first_day=first,
+        last_day=last,
         matched=bucket.matched,
         survivors=bucket.survivors,
         how="; ".join(map(_say_part, bucket.plan.parts)),

@@ -11,6 +11,7 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from moderation.models import Purge
 from moderation.operations import purge_view
+from moderation.operations.failures import failures_of
 from moderation.operations.sentences import sentence_of
 from moderation.operations.waiting import say_wait, wait_of
 
@@ -34,6 +35,8 @@ class Command(BaseCommand):
         if wait is not None:
             self.stdout.write(say_wait(wait))
         self.stdout.write(purge_view.say_sum(purge))
+        for line in failures_of(purge).as_lines():
+            self.stdout.write(line)
 
 
 def find_purge(text: str) -> Purge:

@@ -2,11 +2,14 @@
 
 import time
 import uuid
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.db import connection
+from django.test import Client
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
@@ -108,6 +111,91 @@ def test_a_step_that_was_refused_as_a_whole_is_tried_again(mona: User, channel: 
     assert run_purge(purge.id).state == PurgeState.DONE_WITH_FAILURES
     retry_purge(purge.id, moderator=mona)
     assert run_purge(purge.id).state == PurgeState.DONE
+
+
+def test_a_cancel_that_comes_too_late_to_stop_anything_leaves_the_purge_done(mona: User, channel: Channel) -> None:
+    purge = confirmed(mona, channel, old_ids(150))
+    step = claim_step(purge.id, token=uuid.uuid4())
+    assert step is not None
+    stamp_step(step, quarantine_step(step, pace=Pace(10_000)))
+    cancel_purge(purge.id, moderator=mona)
+    finish_step(step, pace=Pace(10_000))
+    assert (run_purge(purge.id).state, sum_of(purge).deleted) == (PurgeState.DONE, 150)
+
+
+def stop_after_the_first_bucket(mona: User, channel: Channel, act: Callable[..., Purge]) -> Purge:
+    """Two buckets of 150, of which the first was counted when somebody acted."""
+    purge = confirmed(mona, channel, [*old_ids(150, buckets_ago=4), *old_ids(150, buckets_ago=3)])
+    step = claim_step(purge.id, token=uuid.uuid4())
+    assert step is not None
+    stamp_step(step, quarantine_step(step, pace=Pace(10_000)))
+    finish_step(step, pace=Pace(10_000))
+    act(purge.id, moderator=mona)
+    return run_purge(purge.id)
+
+
+def test_a_paused_purge_says_what_is_removed_and_can_go_on_or_be_stopped(
+    mona: User, channel: Channel, sign_in: Callable[[User], Client]
+) -> None:
+    purge = stop_after_the_first_bucket(mona, channel, pause_purge)
+    page = sign_in(mona).get(f"/purges/{purge.id}/").content.decode()
+    assert "Paused: 150 messages removed, 150 still there." in page
+    assert (">Go on</button>" in page, ">Stop removing</button>" in page) == (True, True)
+
+
+def test_a_stopped_purge_says_what_is_removed_and_can_be_finished(
+    mona: User, channel: Channel, sign_in: Callable[[User], Client]
+) -> None:
+    purge = stop_after_the_first_bucket(mona, channel, cancel_purge)
+    client, path = sign_in(mona), f"/purges/{purge.id}/"
+    page = client.get(path).content.decode()
+    assert "Stopped: 150 messages removed, 150 still there." in page
+    assert ">Remove the 150 that are left</button>" in page
+    client.post(f"{path}finish/")
+    assert (run_purge(purge.id).state, sum_of(purge).deleted) == (PurgeState.DONE, 300)
+
+
+def test_a_stopped_purge_can_be_taken_back_as_far_as_it_came(
+    mona: User, channel: Channel, sign_in: Callable[[User], Client]
+) -> None:
+    purge = stop_after_the_first_bucket(mona, channel, cancel_purge)
+    client, path = sign_in(mona), f"/purges/{purge.id}/"
+    assert "bring back 150 messages" in client.get(path).content.decode()
+    client.post(f"{path}undo/")
+    assert run_purge(purge.id).state == PurgeState.UNDONE
+    ids = [*old_ids(150, buckets_ago=4), *old_ids(150, buckets_ago=3)]
+    assert len(ids_of(channel, *{bucket_of(each) for each in ids})) == 300
+
+
+def test_failures_are_shown_by_bucket_and_message_with_their_error(
+    mona: User, channel: Channel, sign_in: Callable[[User], Client], capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, some = old_ids(150, buckets_ago=4), old_ids(150, buckets_ago=3)
+    purge = confirmed(mona, channel, [*whole, *some])
+    run_purge(purge.id)
+    first, second = purge.steps.order_by("ordinal")
+    fail(first, whole, "the table messages has columns that this version does not copy: mood")
+    fail(second, some[:3], "3 came back three times")
+    Purge.objects.filter(id=purge.id).update(state=PurgeState.DONE_WITH_FAILURES)
+    page = sign_in(mona).get(f"/purges/{purge.id}/").content.decode()
+    assert "150 messages not removed" in page
+    assert "does not copy: mood." in page
+    assert "and 140 more" in page
+    assert "3 messages not removed" in page
+    for message_id in some[:3]:
+        assert f'<a href="/channels/{channel.id}/{message_id}/">{message_id}</a>' in page
+    assert ">Try the 153 failed ones again</button>" in page
+    call_command("purge_show", str(purge.id))
+    told = capsys.readouterr().out
+    assert f"bucket {bucket_of(some[0])} of channel {channel.id}: 3 failed: 3 came back three times" in told
+    assert str(some[2]) in told
+
+
+def fail(step: Step, ids: list[int], error: str) -> None:
+    """As if these had failed while the step ran."""
+    Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(
+        deleted=step.count - len(ids), failed=len(ids), failed_ids=pack_ids(ids), error=error
+    )
 
 
 def test_what_makes_no_sense_is_refused(mona: User, channel: Channel) -> None:
