@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-SIZE ?= 200000
+SIZE ?= 1000000
 OUT ?= bench.json
 
 # What a real installation sets at least; no server is reached by the checks.

@@ -1,4 +1,4 @@
-"""`python -m tests.bench --size 200000 --out bench.json`, on the test servers."""
+"""`python -m tests.bench --size 1000000 --out bench.json`, on the test servers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PARTS = ("pages", "preview", "purge", "rewrite", "undo", "import", "foreground")
 def main() -> None:
     """Measures everything, prints the ratios beside their bounds, writes them as JSON."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
-    parser.add_argument("--size", type=int, default=200_000)
+    parser.add_argument("--size", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, default=Path("bench.json"))
     parser.add_argument("--runs", type=int, default=3, help="alternating runs of each side")
     parser.add_argument("--only", nargs="*", choices=PARTS)
@@ -47,7 +47,7 @@ def measure(size: int, *, runs: int, only: list[str] | None) -> dict[str, object
     """Every measurement that was asked for, told as it comes."""
     # Models can be imported only after django.setup().
     from moderation.management.commands.purge import find_moderator  # noqa: PLC0415
-    from tests.bench import conditions, importing, purging, reading  # noqa: PLC0415
+    from tests.bench import conditions, crew, importing, purging, reading  # noqa: PLC0415
 
     moderator = find_moderator(None)
     parts: dict[str, Callable[[], dict[str, float]]] = {
@@ -57,16 +57,17 @@ def measure(size: int, *, runs: int, only: list[str] | None) -> dict[str, object
         "rewrite": lambda: purging.measure_rewrites(moderator, size, runs=runs),
         "undo": lambda: purging.measure_undos(moderator, size, runs=runs),
         "import": lambda: importing.measure_import(size, runs=runs),
-        "foreground": lambda: reading.measure_foreground(size, runs=5),
+        "foreground": lambda: reading.measure_foreground(moderator, size, runs=5),
     }
     measured: dict[str, object] = {"size": size, "conditions": conditions.describe_conditions()}
     print(json.dumps(measured, indent=2))
-    for name, act in parts.items():
-        if not only or name in only:
-            figures = {key: round(value, 3) for key, value in act().items()}
-            measured |= figures
-            for key, value in figures.items():
-                print(f"{key:28}{value:>14,}   {tell_bound(key, value)}", flush=True)
+    with crew.crew():
+        for name, act in parts.items():
+            if not only or name in only:
+                figures = {key: round(value, 3) for key, value in act().items()}
+                measured |= figures
+                for key, value in figures.items():
+                    print(f"{key:28}{value:>14,}   {tell_bound(key, value)}", flush=True)
     return measured
 
 

@@ -19,5 +19,7 @@ def describe_conditions() -> dict[str, Any]:
         "replication": settings.CASSANDRA["replication"],
         "consistency": "LOCAL_QUORUM",
         "cores": os.cpu_count(),
+        "purge_workers": settings.PURGE_WORKERS,
+        "purge_rest": settings.PURGE_REST,
         "statements_per_second": settings.PURGE_STATEMENTS_PER_SECOND,
     }

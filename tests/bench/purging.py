@@ -7,21 +7,26 @@ from collections.abc import Callable, Sequence
 from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
+from chatstore.models.cassandra import MessageRow
 from chatstore.store.reader import read_page, trace_newest_page
 from moderation.domain.selection import Selection
-from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations.purges import confirm_purge, draft_purge
-from moderation.operations.running import run_purge
+from moderation.operations.purges import draft_purge
 from moderation.operations.scanning import scan_purge
-from moderation.operations.undos import UndoPart, ask_undo
 from tests.bench import rivals
 from tests.bench.channels import AUTHORS, Filled, empty_channel, fill_channel, rows_of, spread_ids
+from tests.bench.crew import seconds_of_purge, seconds_of_undo
 from tests.bench.rounds import alternate, seconds_of
 from tests.moderation.rooms import choose
 
 PAGES = 60
 """Pages of which the median is taken."""
+
+MODEL_DELETES = 5_000
+"""Enough for a rate: a million would take twenty minutes."""
+
+DISCORD_PER_SECOND = 100
+"""Discord's API deletes up to 100 messages a call, of the last 14 days, at about a call a second."""
 
 
 def scan(moderator: User, selection: Selection) -> Purge:
@@ -40,22 +45,6 @@ def all_but_oldest(filled: Filled) -> Selection:
 def every_second(filled: Filled) -> Selection:
     """Every second message: the authors come in turn, and half of them are chosen."""
     return choose(filled.channel.id, author_ids=tuple(range(1, AUTHORS + 1, 2)))
-
-
-def seconds_of_purge(moderator: User, purge: Purge) -> float:
-    """From confirming to verified, the quarantine included."""
-
-    def act() -> None:
-        confirm_purge(purge.id, moderator=moderator, reason="bench", digest=bytes(purge.digest or b""))
-        check_ended(run_purge(purge.id), PurgeState.DONE)
-
-    return seconds_of(act)
-
-
-def check_ended(purge: Purge, state: PurgeState) -> None:
-    """A measurement of what did not end would be no measurement."""
-    if purge.state != state:
-        raise RuntimeError(f"the purge is {purge.state}: {purge.wait_reason}")
 
 
 def seconds_of_row_deletes(filled: Filled, ids: Sequence[int]) -> float:
@@ -80,13 +69,29 @@ def measure_purges(moderator: User, size: int, *, runs: int) -> dict[str, float]
     # Right after the last purge: no flush, no compaction.
     untouched, last = fill_channel(size), purged[-1]
     pages = alternate(page_time(last), page_time(untouched), runs=PAGES)
+    speed, by_model = size / sides.ours, rate_of_model_deletes()
     return {
         "purge_vs_row_deletes": sides.speed,
-        "purge_messages_per_second": size / sides.ours,
+        "purge_messages_per_second": speed,
         "row_deletes_per_second": size / sides.theirs,
+        "model_deletes_per_second": by_model,
+        "purge_vs_model_deletes": speed / by_model,
+        "purge_vs_discord_limit": speed / DISCORD_PER_SECOND,
         "page_after_purge": pages.time,
         "tombstones_after_purge": trace_newest_page(last.channel.id).tombstones,
     }
+
+
+def rate_of_model_deletes() -> float:
+    """Messages a second by `Model.objects.filter(…).delete()` of the engine, one after the other."""
+    filled = fill_channel(MODEL_DELETES)
+    doomed = MessageRow.objects.filter(channel_id=filled.channel.id)
+
+    def act() -> None:
+        for message_id in filled.ids:
+            doomed.filter(bucket=bucket_of(message_id), message_id=message_id).delete()
+
+    return MODEL_DELETES / seconds_of(act)
 
 
 def measure_rewrites(moderator: User, size: int, *, runs: int) -> dict[str, float]:
@@ -109,12 +114,7 @@ def measure_undos(moderator: User, size: int, *, runs: int) -> dict[str, float]:
     def ours() -> float:
         purge = scan(moderator, all_but_oldest(fill_channel(size)))
         seconds_of_purge(moderator, purge)
-
-        def act() -> None:
-            ask_undo(purge.id, moderator=moderator, part=UndoPart())
-            check_ended(run_purge(purge.id), PurgeState.UNDONE)
-
-        return seconds_of(act)
+        return seconds_of_undo(moderator, purge)
 
     def theirs() -> float:
         rows = list(rows_of(empty_channel().id, spread_ids(size)))

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import itertools
-import os
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
+
+from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.store.messages import COLUMNS
 from chatstore.store.reader import read_page
 from moderation.domain.states import PurgeState
-from moderation.models import Purge
+from moderation.operations.purges import draft_purge
+from moderation.operations.scanning import scan_purge
 from tests.bench import rivals
 from tests.bench.channels import Filled, fill_channel
+from tests.bench.crew import begin_purge, is_busy, wait_for
 from tests.bench.rounds import alternate, seconds_of
+from tests.moderation.rooms import choose
 
 PAGES = 300
 STATEMENT = f"SELECT {', '.join(COLUMNS)} FROM messages WHERE channel_id = ? AND bucket = ? LIMIT 50"
@@ -44,13 +46,13 @@ def measure_pages() -> dict[str, float]:
     return {"page_vs_statement": sides.time, "page_milliseconds": sides.ours * 1_000}
 
 
-def measure_foreground(size: int, *, runs: int) -> dict[str, float]:
+def measure_foreground(moderator: User, size: int, *, runs: int) -> dict[str, float]:
     """foreground_p95: a page's p95 while another channel is purged at the default limit, against idle."""
     reader = fill_channel(5_000)
     idle, busy = [], []
     for _ in range(runs):
         idle.append(p95_while(reader, runs_for(IDLE_SECONDS)))
-        busy.append(p95_during_purge(reader, fill_channel(size)))
+        busy.append(p95_during_purge(moderator, reader, fill_channel(size)))
     return {"foreground_p95": statistics.median(busy) / statistics.median(idle)}
 
 
@@ -71,20 +73,12 @@ def p95_while(reader: Filled, goes_on: Callable[[], bool]) -> float:
     return statistics.quantiles(taken, n=20)[-1]
 
 
-def p95_during_purge(reader: Filled, doomed: Filled) -> float:
-    """The same while a process of its own purges the other channel."""
-    command = [
-        sys.executable, "manage.py", "purge", "--channel", str(doomed.channel.id),
-        "--everything", "--reason", "bench", "--yes", "--json",
-    ]  # fmt: skip
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ)
-    try:
-        purges = Purge.objects.filter(selection__channel=str(doomed.channel.id))
-        while not purges.filter(state=PurgeState.RUNNING).exists():
-            if process.poll() is not None:
-                raise RuntimeError(f"the purge ended with {process.returncode} before it ran")
-            time.sleep(0.01)
-        return p95_while(reader, lambda: purges.filter(state=PurgeState.RUNNING).exists())
-    finally:
-        if process.wait(timeout=300) != 0:
-            raise RuntimeError(f"the purge ended with {process.returncode}")
+def p95_during_purge(moderator: User, reader: Filled, doomed: Filled) -> float:
+    """The same while the crew purges the other channel."""
+    purge = draft_purge(moderator=moderator, selection=choose(doomed.channel.id, everything=True))
+    scan_purge(purge.id)
+    purge.refresh_from_db()
+    begin_purge(moderator, purge)
+    p95 = p95_while(reader, lambda: is_busy(purge))
+    wait_for(purge, PurgeState.DONE)
+    return p95

@@ -1,0 +1,101 @@
+"""The workers that take a purge's steps, as many as the settings allow, and how long they take."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from chatstore.celery import app
+from moderation.domain.states import PurgeState
+from moderation.models import Purge
+from moderation.operations.purges import confirm_purge
+from moderation.operations.undos import UndoPart, ask_undo
+from moderation.tasks import look_for_due_purges, ring
+from tests.bench.rounds import seconds_of
+
+READY_SECONDS = 60
+LOOK_SECONDS = 10.0
+"""As beat does, for steps that became due."""
+
+BUSY = frozenset({PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING, PurgeState.UNDOING})
+
+
+@contextmanager
+def crew() -> Iterator[None]:
+    """A Celery worker with a process for each of `PURGE_WORKERS`, as `make run` starts it."""
+    app.control.purge()
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "worker.log"
+        command = ["-m", "celery", "--app=chatstore", "worker", f"--concurrency={settings.PURGE_WORKERS}"]
+        with log.open("wb") as output:
+            worker = subprocess.Popen(
+                [sys.executable, *command, "--without-mingle", "--without-gossip", "--loglevel=INFO"],
+                env=os.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            end = time.monotonic() + READY_SECONDS
+            while " ready." not in log.read_text(errors="replace"):
+                if worker.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError(f"no worker came up:\n{log.read_text(errors='replace')[-2_000:]}")
+                time.sleep(0.1)
+            yield
+        finally:
+            worker.terminate()
+            worker.wait()
+
+
+def seconds_of_purge(moderator: User, purge: Purge) -> float:
+    """From confirming to verified, the quarantine included; the crew does the work."""
+
+    def act() -> None:
+        begin_purge(moderator, purge)
+        wait_for(purge, PurgeState.DONE)
+
+    return seconds_of(act)
+
+
+def begin_purge(moderator: User, purge: Purge) -> None:
+    """Confirms it and calls the crew."""
+    confirm_purge(purge.id, moderator=moderator, reason="bench", digest=bytes(purge.digest or b""))
+    ring(purge.id)
+
+
+def seconds_of_undo(moderator: User, purge: Purge) -> float:
+    """From asking to verified."""
+
+    def act() -> None:
+        ask_undo(purge.id, moderator=moderator, part=UndoPart())
+        ring(purge.id)
+        wait_for(purge, PurgeState.UNDONE)
+
+    return seconds_of(act)
+
+
+def is_busy(purge: Purge) -> bool:
+    """Whether the crew still has something to do on it."""
+    purge.refresh_from_db(fields=("state", "wait_reason"))
+    return purge.state in BUSY
+
+
+def wait_for(purge: Purge, state: PurgeState) -> None:
+    """Until it has ended; a measurement of what ended otherwise would be no measurement."""
+    looked_at = time.monotonic()
+    while is_busy(purge):
+        time.sleep(0.02)
+        if time.monotonic() - looked_at > LOOK_SECONDS:
+            look_for_due_purges()
+            looked_at = time.monotonic()
+    if purge.state != state:
+        raise RuntimeError(f"the purge is {purge.state}: {purge.wait_reason}")
