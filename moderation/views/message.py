@@ -12,14 +12,15 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.messages import Message
-from chatstore.domain.snowflakes import parse_snowflake, time_of
-from chatstore.operations.timeline import Timeline, name_users, open_timeline
+from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake, time_of
+from chatstore.operations.timeline import name_users, open_timeline
 from moderation.domain.fates import Comeback, Fate
+from moderation.operations.gaps import find_gaps
 from moderation.operations.past_purges import PurgePart
 from moderation.operations.undos import undo_until
 from moderation.operations.whereabouts import Story, Verdict, ask_undo_of_message, kept_copy, locate, story_of
 from moderation.tasks import run_purge
-from moderation.views.rows import Row, lay_out, rows_of
+from moderation.views.rows import lay_out
 from moderation.views.session import actor_of
 
 AROUND = 11
@@ -27,7 +28,7 @@ AROUND = 11
 
 _CHIPS = {
     Verdict.LIVE: ("done", "there"),
-    Verdict.REMOVED: ("needs", "removed"),
+    Verdict.REMOVED: ("", "removed"),
     Verdict.WITHDRAWN: ("", "withdrawn"),
     Verdict.GONE: ("", "gone"),
     Verdict.NEVER_SEEN: ("", "never seen"),
@@ -105,11 +106,7 @@ def _describe(request: HttpRequest, story: Story) -> dict[str, Any]:
     user = request.user
     # What its author withdrew is nobody's to read any more, even where a purge kept it.
     shows_kept = story.live is None and not story.is_withdrawn and user.has_perm("moderation.view_purge")
-    removed = kept_copy(user, story) if shows_kept else None
-    said = story.live or removed
-    before, after, users = _around(story)
-    if said is not None:
-        users |= name_users([said])
+    said = story.live or (kept_copy(user, story) if shows_kept else None)
     undoing = any(told.comeback is Comeback.ON_ITS_WAY for part in story.parts for told in part.returns)
     return {
         "channel": story.channel,
@@ -119,29 +116,38 @@ def _describe(request: HttpRequest, story: Story) -> dict[str, Any]:
         "chip": _CHIPS[story.verdict],
         "removal": story.removal,
         "remover": _name_moderator(story.removal) if story.removal else "",
-        "row": _row_of(said, users),
-        "rows_before": before,
-        "rows_after": after,
-        "users": users,
         "history": [_tell(part) for part in story.parts],
         "undoing": undoing,
         "undo": _offer_undo(story) if user.has_perm("moderation.add_purge") and not undoing else None,
+        **_in_its_place(story, said),
     }
 
 
-def _row_of(said: Message | None, users: dict[int, Any]) -> Row | None:
-    return rows_of([said], users)[0] if said is not None else None
-
-
-def _around(story: Story) -> tuple[list[Row], list[Row], dict[int, Any]]:
-    """The rows before and after the message, and the users that they name."""
-    opened = open_timeline(story.channel.pk, around=story.message_id, limit=AROUND)
-    return _part(opened, newer=False, of=story), _part(opened, newer=True, of=story), dict(opened.users)
-
-
-def _part(opened: Timeline, *, newer: bool, of: Story) -> list[Row]:
-    chosen = [m for m in opened.messages if m.message_id != of.message_id and (m.message_id > of.message_id) == newer]
-    return lay_out(replace(opened, messages=chosen))
+def _in_its_place(story: Story, said: Message | None) -> dict[str, Any]:
+    """The rows before it, its own where it may be read, those after it, and the users they name."""
+    channel_id, message_id = story.channel.pk, story.message_id
+    opened = open_timeline(channel_id, around=message_id, limit=AROUND)
+    others = [other for other in opened.messages if other.message_id != message_id]
+    shown = sorted([*others, *([said] if said else [])], key=lambda one: one.message_id)
+    users = {**opened.users, **(name_users([said]) if said else {})}
+    gaps = find_gaps(
+        channel_id,
+        [one.message_id for one in shown],
+        after=MIN_ID if opened.page.older is None else None,
+        before=MAX_ID if opened.page.newer is None else None,
+    )
+    rows = lay_out(replace(opened, messages=shown, users=users), gaps)
+    # The one in question stands in a frame of its own, so no run of messages reaches across it.
+    own = next((row for row in rows if row.message.message_id == message_id), None)
+    after = [row for row in rows if row.message.message_id > message_id]
+    return {
+        "users": users,
+        "rows_before": [row for row in rows if row.message.message_id < message_id],
+        "above_row": own,
+        "row": replace(own, continued=False, day=None, gaps=()) if own else None,
+        "gaps_below": gaps.get(None, ()),
+        "rows_after": [replace(row, continued=row.continued and row is not after[0]) for row in after],
+    }
 
 
 @dataclass(frozen=True, slots=True)

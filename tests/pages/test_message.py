@@ -137,6 +137,9 @@ def test_it_is_brought_back_alone_by_a_plain_form(mona: User, sign_in: SignIn, c
     assert "Bring this message back" not in html
     assert message_store.read_message(channel.pk, ids[12]) is not None
     assert message_store.read_message(channel.pk, ids[13]) is None
+    # Around it what the purge removed is still away.
+    assert "12 messages removed" in html.split('class="in-question')[0]
+    assert "117 messages removed" in html.split('class="in-question')[1]
     # The next one of the same purge is offered as before.
     assert "Bring this message back" in page_of(client, channel, ids[13])
 

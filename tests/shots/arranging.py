@@ -38,6 +38,9 @@ class Scene:
     undone: Purge
     paused: Purge
     message: int
+    removed: int
+    removed_author: int
+    back: int
 
 
 def arrange_scene(folder: Path) -> Scene:
@@ -53,18 +56,27 @@ def arrange_scene(folder: Path) -> Scene:
     paused = confirm(mona, preview(mona, _of_somebody(held)))
     held_up = confirm(mona, preview(mona, _of_victor(held)))
     hold_channel(held.channel_id, job="import:pictures", lease_seconds=HOLD_SECONDS)
+    done = run_purge(confirm(mona, preview(mona, _of_victor(emptied))).pk, patience_seconds=60)
     return Scene(
         accounts=accounts,
         story=story,
         hostile=hostile,
         ready=preview(mona, _of_victor(story)),
-        done=run_purge(confirm(mona, preview(mona, _of_victor(emptied))).pk, patience_seconds=60),
+        done=done,
         waiting=run_purge(held_up.pk, patience_seconds=0),
         undone=run_purge(undone.pk, patience_seconds=60),
         paused=pause_purge(paused.pk, moderator=mona),
         nothing=preview(mona, choose(story.channel_id, author_ids=(5,))),
         message=open_timeline(story.channel_id).messages[20].message_id,
+        removed=_chosen_by(done),
+        removed_author=emptied.victor,
+        back=_chosen_by(undone),
     )
+
+
+def _chosen_by(purge: Purge) -> int:
+    """The first message that a purge chose."""
+    return min(first for first in purge.manifest_buckets.values_list("first_id", flat=True) if first is not None)
 
 
 def _of_somebody(story: Story) -> Selection:
