@@ -148,6 +148,23 @@ class ConfirmForm(forms.Form):
     digest = forms.RegexField(r"^[0-9a-f]{64}$")
 
 
+def read_ticked(posted: QueryDict) -> list[int]:
+    """The ids of ticked messages. Raises `BadInput` when there is none or one is no id."""
+    # With a script they may come as one field: a form may have a thousand fields at most.
+    ids = [*posted.getlist("message_id"), *posted.get("message_ids", "").split()]
+    if not ids:
+        raise BadInput("No message is ticked.")
+    return sorted({parse_snowflake(text) for text in ids})
+
+
+def read_digest(posted: QueryDict) -> bytes:
+    """The digest of the preview that was shown. Raises `BadInput` when it is none."""
+    text = posted.get("digest", "")
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise BadInput("The preview is not complete. Look at it again.")
+    return bytes.fromhex(text)
+
+
 class SnowflakeConverter:
     """A 64-bit id in an address; anything else is no address of ours."""
 

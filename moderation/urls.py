@@ -3,7 +3,7 @@
 from django.urls import URLPattern, path, register_converter
 
 from moderation.forms import SnowflakeConverter
-from moderation.views import chat_user, compose, home, message, purges, session, timeline
+from moderation.views import chat_user, compose, home, manifest, message, purges, session, timeline
 
 register_converter(SnowflakeConverter, "snowflake")
 
@@ -24,6 +24,9 @@ urlpatterns: list[URLPattern] = [
     path("purges/", purges.purges, name="purges"),
     path("purges/<snowflake:purge_id>/", purges.purge, name="purge"),
     path("purges/<snowflake:purge_id>/live/", purges.purge_live, name="purge_live"),
+    path("purges/<snowflake:purge_id>/messages/", manifest.purge_messages, name="purge_messages"),
+    path("purges/<snowflake:purge_id>/untick/", purges.purge_untick, name="purge_untick"),
+    path("purges/<snowflake:purge_id>/tick/", purges.purge_tick, name="purge_tick"),
     path("purges/<snowflake:purge_id>/confirm/", purges.purge_confirm, name="purge_confirm"),
     path("purges/<snowflake:purge_id>/undo/", purges.purge_undo, name="purge_undo"),
     path("purges/<snowflake:purge_id>/<slug:act>/", purges.purge_steer, name="purge_steer"),

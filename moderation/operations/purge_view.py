@@ -7,16 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
 from django.utils import timezone
 
-from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import time_of
-from chatstore.store import messages
-from moderation.domain.packing import unpack_ids
 from moderation.domain.planner import BucketPlan, Way
 from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind
-from moderation.models import Purge, Step
+from moderation.models import Purge
 from moderation.operations.sums import PurgeSum, sum_of
 
 
@@ -120,39 +116,14 @@ def say_plan(preview: Preview) -> str:
         _say(ways[Way.LATER], "{} of the last hour removed when their hour is over", "message"),
     ]
     words = ", ".join(filter(None, said))
+    channels = len({bucket.channel_id for bucket in preview.per_bucket})
+    if channels > 1:
+        words = f"in {channels:,} channels, {words}"
     return f"{words}; no bucket gains more than {_say(worst, '{}', 'tombstone')}." if words else ""
 
 
 def _say(count: int, phrase: str, noun: str) -> str:
     return phrase.format(f"{count:,} {noun}{'' if count == 1 else 's'}") if count else ""
-
-
-def samples_of(purge: Purge, *, limit: int = 25) -> tuple[list[Message], list[Message]]:
-    """The first and the last messages of the manifest, oldest first, as they stand in the store now.
-
-    Those that are gone by now are missing. Raises `StoreUnavailable`.
-    """
-    ordered = purge.steps.exclude(kind=StepKind.UNDO).order_by("channel_id", "bucket")
-    first = _ends_of(ordered, limit)
-    last = [pair for pair in _ends_of(ordered.reverse(), -limit) if pair not in set(first)]
-    return _read(first), _read(last)
-
-
-def _ends_of(steps: QuerySet[Step], limit: int) -> list[tuple[int, int]]:
-    pairs: list[tuple[int, int]] = []
-    for step in steps:
-        ids = unpack_ids(step.ids)
-        pairs.extend((step.channel_id, i) for i in (ids[:limit] if limit > 0 else ids[limit:]))
-        # A bucket has up to three steps, so the ends are known one bucket later.
-        if len(pairs) >= 3 * abs(limit):
-            break
-    pairs.sort()
-    return pairs[:limit] if limit > 0 else pairs[limit:]
-
-
-def _read(pairs: Sequence[tuple[int, int]]) -> list[Message]:
-    found = (messages.read_message(channel_id, message_id) for channel_id, message_id in pairs)
-    return [message for message in found if message is not None]
 
 
 def progress_of(purge: Purge) -> Progress:

@@ -115,13 +115,14 @@ def kept_rows(place: Place) -> Iterator[list[Row]]:
             yield decode_chunk(body)
 
 
-def kept_copies(place: Place, message_id: int) -> Iterator[list[Row]]:
-    """What an attempt kept of one message; only the chunks that may hold it are read and unpacked."""
+def kept_copies(place: Place, *message_ids: int) -> Iterator[list[Row]]:
+    """What an attempt kept of some messages; only the chunks that may hold one are read and unpacked."""
+    wanted = frozenset(message_ids)
     for page in cassandra.iterate(SELECT_ENDS, place.key()):
         for chunk, first_id, last_id in page:
-            if first_id <= message_id <= last_id:
+            if any(first_id <= message_id <= last_id for message_id in wanted):
                 for (body,) in cassandra.execute(SELECT_BODY, (*place.key(), chunk)):
-                    yield [row for row in decode_chunk(body) if row[0] == message_id]
+                    yield [row for row in decode_chunk(body) if row[0] in wanted]
 
 
 def _sort_out(page: list[Row], wanted: frozenset[int], reading: Reading) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib.auth.decorators import permission_required
@@ -10,13 +11,14 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.errors import BadInput, NotFound
-from moderation.forms import ConfirmForm, read_cursor
+from moderation.forms import ConfirmForm, read_cursor, read_digest, read_ticked
 from moderation.models import Purge
 from moderation.operations.access import purge_for
 from moderation.operations.purge_list import STATE_FILTERS, list_purges
 from moderation.operations.purges import confirm_purge
 from moderation.operations.steering import STEER
 from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.unticking import tick_again, untick_messages
 from moderation.tasks import ring_on_commit
 from moderation.views.purge_page import describe_live, describe_page
 from moderation.views.session import actor_of
@@ -99,11 +101,42 @@ def purge_steer(request: HttpRequest, purge_id: int, act: str) -> HttpResponse:
 
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
-def purge_undo(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """Brings back all of it, or one author's."""
+def purge_untick(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """Leaves the ticked messages out of a preview."""
+    return _change_preview(request, purge_id, untick_messages)
+
+
+@require_POST
+@permission_required("moderation.add_purge", raise_exception=True)
+def purge_tick(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """Takes unticked messages into a preview again."""
+    return _change_preview(request, purge_id, tick_again)
+
+
+def _change_preview(request: HttpRequest, purge_id: int, change: Callable[..., Purge]) -> HttpResponse:
     shown = purge_for(request.user, purge_id)
-    author = read_cursor(request.POST, "author")
-    ask_undo(shown.pk, moderator=actor_of(request), part=UndoPart(author_ids=() if author is None else (author,)))
+    try:
+        change(shown.pk, read_ticked(request.POST), moderator=actor_of(request), digest=read_digest(request.POST))
+    except BadInput as error:
+        shown.refresh_from_db()
+        return _show_purge(request, shown, template="purge.html", refused=str(error))
+    return redirect("purge_messages" if request.POST.get("then") == "list" else "purge", shown.pk)
+
+
+@require_POST
+@permission_required("moderation.add_purge", raise_exception=True)
+def purge_undo(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """Brings back all of it, or what one author wrote, what one channel lost, what is ticked."""
+    shown = purge_for(request.user, purge_id)
+    author, channel = (read_cursor(request.POST, name) for name in ("author", "channel"))
+    # An empty list of ticked ones must not mean all.
+    ticked = read_ticked(request.POST) if request.POST.keys() & {"ticked", "message_id", "message_ids"} else ()
+    part = UndoPart(
+        author_ids=() if author is None else (author,),
+        channel_ids=() if channel is None else (channel,),
+        message_ids=tuple(ticked),
+    )
+    ask_undo(shown.pk, moderator=actor_of(request), part=part)
     ring_on_commit(shown.pk)
     return redirect("purge", shown.pk)
 

@@ -104,6 +104,9 @@ users/<snowflake:user_id>/ GET users/{chatuser}/ 302 403 200 403 200
 purges/ GET purges/ 302 403 200 200 200
 purges/<snowflake:purge_id>/ GET purges/{purge}/ 302 403 200 200 200
 purges/<snowflake:purge_id>/live/ GET purges/{purge}/live/ 302 403 200 200 200
+purges/<snowflake:purge_id>/messages/ GET purges/{purge}/messages/ 302 403 200 200 200
+purges/<snowflake:purge_id>/untick/ POST purges/{purge}/untick/ 302 403 400 403 400
+purges/<snowflake:purge_id>/tick/ POST purges/{purge}/tick/ 302 403 400 403 400
 purges/<snowflake:purge_id>/confirm/ POST purges/{purge}/confirm/ 302 403 400 403 400
 purges/<snowflake:purge_id>/undo/ POST purges/{purge}/undo/ 302 403 400 403 400
 purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/pause/ 302 403 400 403 400

@@ -11,11 +11,14 @@ from django.core.management import call_command
 
 from chatstore.operations.channel_lock import hold_channel
 from chatstore.operations.timeline import open_timeline
+from moderation.domain.filters import All, Author, Content, Has, Not
+from moderation.domain.packing import unpack_ids
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.running import run_purge
 from moderation.operations.steering import pause_purge
 from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.unticking import untick_messages
 from tests.moderation.rooms import choose, confirm, preview
 from tests.pages.exports import Story, write_hostile, write_story
 from tests.pages.serving import make_account
@@ -37,6 +40,8 @@ class Scene:
     nothing: Purge
     undone: Purge
     paused: Purge
+    many: Purge
+    partly: Purge
     message: int
     removed: int
     removed_author: int
@@ -53,6 +58,11 @@ def arrange_scene(folder: Path) -> Scene:
     call_command("import_discord", str(folder), verbosity=0)
     undone = run_purge(confirm(mona, preview(mona, _of_victor(taken_back))).pk, patience_seconds=60)
     ask_undo(undone.pk, moderator=mona, part=UndoPart())
+    undone = run_purge(undone.pk, patience_seconds=60)
+    partly = run_purge(confirm(mona, preview(mona, _of_two(taken_back))).pk, patience_seconds=60)
+    ask_undo(partly.pk, moderator=mona, part=UndoPart(author_ids=(taken_back.people["Ines"],)))
+    many = preview(mona, _with_links(story, emptied, taken_back))
+    many = untick_messages(many.pk, _first_ids(many)[:2], moderator=mona, digest=bytes(many.digest or b""))
     paused = confirm(mona, preview(mona, _of_somebody(held)))
     held_up = confirm(mona, preview(mona, _of_victor(held)))
     hold_channel(held.channel_id, job="import:pictures", lease_seconds=HOLD_SECONDS)
@@ -64,8 +74,10 @@ def arrange_scene(folder: Path) -> Scene:
         ready=preview(mona, _of_victor(story)),
         done=done,
         waiting=run_purge(held_up.pk, patience_seconds=0),
-        undone=run_purge(undone.pk, patience_seconds=60),
+        undone=undone,
         paused=pause_purge(paused.pk, moderator=mona),
+        many=many,
+        partly=run_purge(partly.pk, patience_seconds=60),
         nothing=preview(mona, choose(story.channel_id, author_ids=(5,))),
         message=open_timeline(story.channel_id).messages[20].message_id,
         removed=_chosen_by(done),
@@ -81,6 +93,19 @@ def _chosen_by(purge: Purge) -> int:
 
 def _of_somebody(story: Story) -> Selection:
     return choose(story.channel_id, author_ids=(story.people["Ines"],))
+
+
+def _of_two(story: Story) -> Selection:
+    return choose(story.channel_id, author_ids=(story.people["Ines"], story.people["Wilma"]))
+
+
+def _with_links(*stories: Story) -> Selection:
+    where = All((Has(Content.LINK), Not(Author((stories[0].people["Ines"],)))))
+    return Selection(channel_ids=tuple(story.channel_id for story in stories), where=where)
+
+
+def _first_ids(purge: Purge) -> list[int]:
+    return unpack_ids(purge.steps.order_by("ordinal")[0].ids)
 
 
 def _fresh(folder: Path) -> Path:

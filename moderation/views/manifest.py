@@ -1,0 +1,128 @@
+"""The whole manifest of a purge as a list: looked through, unticked before, brought back after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from chatstore.domain.errors import BadInput, StoreUnavailable
+from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.models import Channel, ChatUser
+from chatstore.operations.timeline import name_users
+from moderation.domain.fates import Fate
+from moderation.domain.states import PurgeState
+from moderation.forms import read_cursor
+from moderation.models import Purge
+from moderation.operations.access import purge_for
+from moderation.operations.manifest_list import Entry, ManifestPage, list_manifest, list_unticked
+from moderation.operations.sentences import describe_purges
+from moderation.operations.undos import can_be_undone
+from moderation.views.rows import Row, rows_of
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """A message of the list. row: None when it can be read nowhere. new_channel: set where another one begins."""
+
+    entry: Entry
+    row: Row | None
+    words: str
+    new_channel: Channel | None
+    may_tick: bool
+
+
+@require_safe
+@permission_required("moderation.view_purge", raise_exception=True)
+def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """A page of the messages that a purge chose; `channel` and `author` narrow it."""
+    purge = purge_for(request.user, purge_id)
+    channel_id, author_id = read_cursor(request.GET, "channel"), read_cursor(request.GET, "author")
+    silent, unticked, page = "", [], ManifestPage((), None)
+    try:
+        page = list_manifest(
+            request.user, purge, after=_read_after(request.GET), channel_id=channel_id, author_id=author_id
+        )
+        unticked = list_unticked(request.user, purge) if purge.state == PurgeState.READY else []
+    except StoreUnavailable as error:
+        silent = f"The messages cannot be shown now: {error}"
+    users = name_users(entry.message for entry in (*page.entries, *unticked) if entry.message is not None)
+    may_change = request.user.has_perm("moderation.add_purge")
+    may_untick = may_change and purge.state == PurgeState.READY
+    may_undo = may_change and can_be_undone(purge)
+    context = {
+        "nav": "purges",
+        "purge": purge,
+        "sentence": describe_purges(request.user, [purge])[0].sentence,
+        "digest": bytes(purge.digest).hex() if purge.digest else "",
+        "entries": _rows_of(purge, page.entries, users, may_untick=may_untick, may_undo=may_undo),
+        "unticked": _rows_of(purge, unticked, users, may_untick=may_untick, may_undo=False),
+        "users": users,
+        "silent": silent,
+        "may_untick": may_untick,
+        "may_undo": may_undo,
+        "author": ChatUser.objects.filter(pk=author_id).first() if author_id is not None else None,
+        "author_id": author_id,
+        "channel_id": channel_id,
+        "is_first": "after" not in request.GET,
+        "next": _next_address(page, channel_id, author_id),
+    }
+    return render(request, "manifest.html", context)
+
+
+def _read_after(query: QueryDict) -> tuple[int, int] | None:
+    text = query.get("after", "")
+    if not text:
+        return None
+    channel_id, colon, message_id = text.partition(":")
+    if not colon:
+        raise BadInput("A page goes on after a channel and a message: “channel:message”.")
+    return parse_snowflake(channel_id), parse_snowflake(message_id)
+
+
+def _next_address(page: ManifestPage, channel_id: int | None, author_id: int | None) -> str:
+    if page.after is None:
+        return ""
+    narrowed = {"channel": channel_id, "author": author_id}
+    return "?" + urlencode(
+        {"after": "{}:{}".format(*page.after)} | {name: i for name, i in narrowed.items() if i is not None}
+    )
+
+
+def _rows_of(
+    purge: Purge, entries: Sequence[Entry], users: dict[int, ChatUser], *, may_untick: bool, may_undo: bool
+) -> list[EntryRow]:
+    rows: list[EntryRow] = []
+    before: int | None = None
+    for entry in entries:
+        # Each line has its own date, since what lies between two of them is not shown.
+        row = replace(rows_of([entry.message], users)[0], day=None) if entry.message is not None else None
+        is_removed = entry.fate in (Fate.DELETED, Fate.ALREADY_GONE) and not entry.is_undone
+        rows.append(
+            EntryRow(
+                entry,
+                row,
+                _say_fate(purge, entry),
+                entry.channel if entry.channel.pk != before else None,
+                may_tick=may_untick or (may_undo and is_removed),
+            )
+        )
+        before = entry.channel.pk
+    return rows
+
+
+def _say_fate(purge: Purge, entry: Entry) -> str:
+    if entry.fate is None:
+        return "stays" if entry.is_live else "gone meanwhile"
+    if entry.is_undone:
+        return "back" if entry.is_live else "not brought back"
+    if entry.fate is Fate.DELETED:
+        return "written again" if entry.is_live else "removed"
+    if entry.fate is Fate.WAITING:
+        return ("goes" if purge.confirmed_at is None else "left") if entry.is_live else "gone meanwhile"
+    return {Fate.ALREADY_GONE: "gone already", Fate.FAILED: "failed"}.get(entry.fate, "left")

@@ -1,0 +1,113 @@
+"""Every message of a manifest can be looked at, before it goes and afterwards."""
+
+import pytest
+from django.contrib.auth.models import User
+
+from chatstore.models import Channel
+from chatstore.operations.messages import withdraw_message
+from moderation.domain.fates import Fate
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
+from moderation.models import Purge
+from moderation.operations.manifest_list import Entry, list_manifest, list_unticked
+from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.unticking import untick_messages
+from tests.conftest import make_user
+from tests.moderation.rooms import (
+    VICTOR,
+    WILMA,
+    confirm,
+    everything,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    recent_ids,
+    run_to_end,
+    write,
+)
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return make_channel()
+
+
+def all_pages(user: User, purge: Purge, *, limit: int, author_id: int | None = None) -> list[list[Entry]]:
+    pages, after = [], None
+    while True:
+        page = list_manifest(user, purge, after=after, author_id=author_id, limit=limit)
+        pages.append(list(page.entries))
+        if page.after is None:
+            return pages
+        after = page.after
+
+
+def ids(entries: list[Entry]) -> list[int]:
+    return [entry.message_id for entry in entries]
+
+
+def test_its_pages_hold_each_message_once_by_channel_and_time(mona: User, channel: Channel) -> None:
+    other, old, recent = make_channel(), old_ids(130), recent_ids(20)
+    write(channel, [*old[:30], *recent])
+    write(other, old[30:])
+    purge = preview(mona, Selection(channel_ids=(channel.pk, other.pk), where=Author((VICTOR,))))
+    pages = all_pages(mona, purge, limit=50)
+    assert [len(page) for page in pages] == [50, 50, 50]
+    found = [(entry.channel.pk, entry.message_id) for page in pages for entry in page]
+    assert found == sorted([(channel.pk, i) for i in [*old[:30], *recent]] + [(other.pk, i) for i in old[30:]])
+    assert all(entry.is_live and entry.message and entry.fate is Fate.WAITING for page in pages for entry in page)
+
+
+def test_one_authors_messages_alone_can_be_asked_for(mona: User, channel: Channel) -> None:
+    written = old_ids(120)
+    write(channel, written[::3])
+    write(channel, [i for i in written if i not in written[::3]], author=WILMA)
+    purge = preview(mona, everything(channel))
+    pages = all_pages(mona, purge, limit=15, author_id=VICTOR)
+    assert [i for page in pages for i in ids(page)] == written[::3]
+
+
+def test_what_is_removed_is_shown_as_it_was_kept(mona: User, channel: Channel) -> None:
+    old, recent = old_ids(150), recent_ids(5)
+    write(channel, [*old, *recent], content="buy")
+    purge = confirm(mona, preview(mona, everything(channel)))
+    withdraw_message(channel.pk, old[3], actor=VICTOR)
+    purge = run_to_end(purge)
+    entries = [entry for page in all_pages(mona, purge, limit=50) for entry in page]
+    assert ids(entries) == [*old, *recent]
+    kept = {entry.message_id: entry.message.content for entry in entries if entry.message is not None}
+    assert kept == {i: f"buy {i}" for i in [*old, *recent] if i != old[3]}
+    assert not any(entry.is_live for entry in entries)
+    assert {entry.fate for entry in entries if entry.message_id != old[3]} == {Fate.DELETED}
+    assert entries[3].fate is Fate.ALREADY_GONE
+
+
+def test_what_came_back_is_told_from_what_is_still_removed(mona: User, channel: Channel) -> None:
+    old = old_ids(120)
+    write(channel, old[:100])
+    write(channel, old[100:], author=WILMA)
+    purge = purge_now(mona, everything(channel))
+    ask_undo(purge.pk, moderator=mona, part=UndoPart(author_ids=(WILMA,)))
+    purge = run_to_end(purge)
+    entries = [entry for page in all_pages(mona, purge, limit=50) for entry in page]
+    assert ids([entry for entry in entries if entry.is_undone and entry.is_live]) == old[100:]
+    assert ids([entry for entry in entries if not entry.is_undone and not entry.is_live]) == old[:100]
+
+
+def test_what_was_unticked_stands_in_a_list_of_its_own(mona: User, channel: Channel) -> None:
+    old = old_ids(20)
+    write(channel, old)
+    purge = preview(mona, everything(channel))
+    purge = untick_messages(purge.pk, old[4:6], moderator=mona, digest=bytes(purge.digest or b""))
+    assert ids(list_unticked(mona, purge)) == old[4:6]
+    assert [entry.message.content for entry in list_unticked(mona, purge) if entry.message] == [
+        f"hello {i}" for i in old[4:6]
+    ]
+    assert ids(list(list_manifest(mona, purge).entries)) == [i for i in old if i not in old[4:6]]
+
+
+def test_who_may_not_see_the_channel_sees_none_of_it(mona: User, channel: Channel) -> None:
+    write(channel, old_ids(20))
+    purge = preview(mona, everything(channel))
+    assert list_manifest(make_user("tess", group=None), purge).entries == []

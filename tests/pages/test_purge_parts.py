@@ -1,0 +1,160 @@
+"""Parts of a purge by plain forms: single messages unticked before, one author or channel brought back after."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.models import Channel, ChatUser
+from moderation.domain.filters import AnyOf, Author, Words
+from moderation.domain.selection import Selection
+from moderation.models import Purge
+from moderation.operations.running import run_purge
+from tests.conftest import make_user
+from tests.moderation.rooms import VICTOR, WILMA, ids_of, make_channel, old_ids, preview, purge_now, write
+from tests.pages.conftest import Place
+from tests.pages.test_without_script import read_fields
+
+SignIn = Callable[[User], Client]
+
+
+def read(client: Client, path: str) -> str:
+    response = client.get(path)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+@pytest.fixture
+def rooms() -> tuple[Channel, Channel]:
+    """Two channels, in each of which Victor and Wilma wrote ten messages."""
+    ChatUser.objects.get_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
+    channels, ids = (make_channel(), make_channel()), old_ids(40)
+    for n, channel in enumerate(channels):
+        mine = ids[20 * n : 20 * n + 20]
+        write(channel, mine[::2])
+        write(channel, mine[1::2], author=WILMA)
+    return channels
+
+
+def everything_in(channels: tuple[Channel, Channel]) -> Selection:
+    where = AnyOf((Author((VICTOR, WILMA)), Words("never said")))
+    return Selection(channel_ids=tuple(channel.pk for channel in channels), where=where)
+
+
+def bucket() -> int:
+    return bucket_of(old_ids(1)[0])
+
+
+def test_a_message_is_left_out_and_taken_in_again(place: Place, mona: User, sign_in: SignIn) -> None:
+    client, path = sign_in(mona), f"/purges/{place.purge.pk}/"
+    listed = read(client, f"{path}messages/")
+    assert re.findall(r'name="message_id" value="(-?\d+)"', listed) == [str(i) for i in place.victors]
+    fields = read_fields(listed, f"{path}untick/")
+    response = client.post(f"{path}untick/", {**fields, "message_id": str(place.victors[2])})
+    assert response["Location"] == f"{path}messages/"
+    page = read(client, path)
+    assert "Remove 5 messages" in page
+    assert "1 message left out" in page
+    assert fields["digest"] not in page
+    back = read_fields(read(client, f"{path}messages/"), f"{path}tick/")
+    client.post(f"{path}tick/", {**back, "message_id": str(place.victors[2])})
+    assert f'name="digest" value="{fields["digest"]}"' in read(client, path)
+
+
+def test_a_preview_that_changed_meanwhile_is_shown_with_what_it_is_now(
+    place: Place, mona: User, sign_in: SignIn
+) -> None:
+    client, path = sign_in(mona), f"/purges/{place.purge.pk}/untick/"
+    fields = {"digest": bytes(place.purge.digest or b"").hex()}
+    assert client.post(path, {**fields, "message_id": str(place.victors[0])}).status_code == 302
+    for more, words in (
+        ({**fields, "message_id": str(place.victors[1])}, "has changed since"),
+        (fields, "No message is ticked"),
+        ({"message_id": str(place.victors[1])}, "not complete"),
+        ({**fields, "message_id": "x"}, "not an id"),
+    ):
+        response = client.post(path, more)
+        assert response.status_code == 400
+        assert words in response.content.decode()
+        assert "Remove 5 messages" in response.content.decode()
+
+
+def test_a_list_goes_on_where_it_ended_and_says_where_that_is_no_place(
+    place: Place, mona: User, sign_in: SignIn
+) -> None:
+    client, path = sign_in(mona), f"/purges/{place.purge.pk}/messages/"
+    after = f"{place.channel.pk}:{place.victors[3]}"
+    assert read(client, f"{path}?after={after}").count('name="message_id"') == 2
+    assert "That was all of it" in read(client, f"{path}?after={place.channel.pk}:{place.victors[-1]}")
+    assert read(client, f"{path}?channel=5").count('name="message_id"') == 0
+    for query in ("after=5", "after=a:b", "channel=x", "author=x", "after=5:99999999999999999999"):
+        assert client.get(f"{path}?{query}").status_code == 400, query
+
+
+def test_the_preview_counts_by_channel_and_author(rooms: tuple[Channel, Channel], mona: User, sign_in: SignIn) -> None:
+    page = read(sign_in(mona), f"/purges/{preview(mona, everything_in(rooms)).pk}/")
+    for channel in rooms:
+        assert re.search(
+            rf'/channels/{channel.pk}/\?at=[\d-]+"><bdi>#room</bdi></a></td><td class="num"><a[^>]*>20<', page
+        )
+    assert "in 2 channels, 40 messages removed one by one" in page
+    assert page.count('class="strip"') == 3
+
+
+def test_one_author_then_one_channel_then_ticked_ones_come_back(
+    rooms: tuple[Channel, Channel], mona: User, sign_in: SignIn
+) -> None:
+    client = sign_in(mona)
+    purge = purge_now(mona, everything_in(rooms))
+    path, ids = f"/purges/{purge.pk}/", old_ids(40)
+
+    def undo(fields: dict[str, str | list[str]]) -> str:
+        assert client.post(f"{path}undo/", fields).status_code == 302
+        run_purge(purge.pk, patience_seconds=60)
+        return read(client, path)
+
+    page = read(client, path)
+    assert "Bring back 20 by Victor 71" in page
+    page = undo({"author": str(VICTOR)})
+    assert "20 messages are back, 20 are still removed." in page
+    assert ids_of(rooms[0], bucket()) == ids[:20:2]
+    assert "by Victor 71</button>" not in page
+    page = undo({"channel": str(rooms[0].pk)})
+    assert "30 messages are back, 10 are still removed." in page
+    assert ids_of(rooms[0], bucket()) == ids[:20]
+    assert ids_of(rooms[1], bucket()) == ids[20::2]
+    listed = read(client, f"{path}messages/")
+    assert re.findall(r'name="message_id" value="(-?\d+)"', listed) == [str(i) for i in ids[21::2]]
+    page = undo({"ticked": "1", "message_id": [str(ids[21]), str(ids[23])]})
+    assert "32 messages are back, 8 are still removed." in page
+    assert "Undo: bring back the other 8 messages" in page
+    assert ids_of(rooms[1], bucket()) == sorted([*ids[20::2], ids[21], ids[23]])
+
+
+def test_nothing_ticked_is_not_everything(place: Place, mona: User, sign_in: SignIn) -> None:
+    purge = purge_now(mona, Selection(channel_ids=(place.channel.pk,), where=Author((VICTOR,))))
+    response = sign_in(mona).post(f"/purges/{purge.pk}/undo/", {"ticked": "1"})
+    assert response.status_code == 400
+    assert "No message is ticked" in response.content.decode()
+    assert not Purge.objects.get(pk=purge.pk).undos.exists()
+
+
+def test_who_may_not_open_the_channels_sees_counts_and_no_word(
+    rooms: tuple[Channel, Channel], mona: User, sign_in: SignIn
+) -> None:
+    purge = preview(mona, everything_in(rooms))
+    reader = make_user("otto", group=None)
+    reader.user_permissions.add(Permission.objects.get(codename="view_purge", content_type__app_label="moderation"))
+    client = sign_in(reader)
+    page, listed = read(client, f"/purges/{purge.pk}/"), read(client, f"/purges/{purge.pk}/messages/")
+    assert page.count("a channel that you cannot open") == 2
+    assert "40 messages" in page
+    for html in (page, listed):
+        assert "hello" not in html
+        assert "#room" not in html
+        assert f"/channels/{rooms[0].pk}/" not in html
