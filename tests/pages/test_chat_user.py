@@ -7,12 +7,13 @@ import secrets
 from collections.abc import Callable
 
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import Client, override_settings
 
 from chatstore.domain.buckets import bucket_at
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import ChatUser
 from chatstore.store import authors
+from moderation.operations.chat_users import PLACES_BETWEEN_LOOKS
 from tests.moderation.rooms import choose, make_channel, now_ms, old_ids, preview, purge_now, write
 from tests.pages.test_hostile import check_harmless
 
@@ -86,6 +87,17 @@ def test_purges_that_chose_his_messages_are_listed_with_how_many(mona: User, sig
     assert "15 messages by <bdi>Zoë</bdi> chosen" in html
     assert "10 messages by <bdi>Zoë</bdi> chosen" in html
     assert re.search(r"Messages they chose</dt><dd>25<", html)
+
+
+def test_a_life_too_long_for_the_deadline_says_how_far_it_was_read(mona: User, sign_in: SignIn) -> None:
+    person, channel = make_chat_user(), make_channel()
+    today = bucket_at(now_ms())
+    authors.ensure_author_buckets({(person.pk, today - n, channel.pk) for n in range(PLACES_BETWEEN_LOOKS + 5)})
+    assert "Looked back to" not in page_of(sign_in(mona), person.pk)
+    with override_settings(PAGE_DEADLINE_SECONDS=1e-9):
+        html = page_of(sign_in(mona), person.pk)
+    assert "Looked back to" in html
+    assert f"{PLACES_BETWEEN_LOOKS:,} × ten days" in html
 
 
 def test_a_hostile_name_harms_nothing(mona: User, sign_in: SignIn) -> None:
