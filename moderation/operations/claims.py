@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -34,6 +35,9 @@ RUNNABLE = (PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING)
 GOING_ON = (PurgeState.RUNNING, PurgeState.UNDOING)
 
 _TURN = (F("due_at").asc(nulls_first=True), "ordinal")
+
+LOOK_SECONDS = 0.5
+"""How often a worker looks whether it may go on: a pause is to be in effect within two seconds."""
 
 ASLEEP_SECONDS = 5
 """How long a transaction that holds a purge or a step may hear nothing from its worker."""
@@ -171,6 +175,19 @@ def check_may_go_on(purge_id: int) -> None:
     """A look without holding anything, for the middle of a long reading; raises `LostStep`."""
     if not Purge.objects.filter(id=purge_id, state__in=GOING_ON).exists():
         raise LostStep(f"purge {purge_id} no longer runs")
+
+
+def watch_purge(purge_id: int) -> Callable[[], None]:
+    """`check_may_go_on` for the middle of many small pages: looks at most every `LOOK_SECONDS`."""
+    looked_at = time.monotonic()
+
+    def look() -> None:
+        nonlocal looked_at
+        if time.monotonic() - looked_at >= LOOK_SECONDS:
+            check_may_go_on(purge_id)
+            looked_at = time.monotonic()
+
+    return look
 
 
 def check_still_mine(step: Step) -> None:

@@ -8,12 +8,14 @@ reason. A crash leaves survivors that stand twice as one: the rows are the same.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable, Iterator
 
 from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.snowflakes import ms_of
 from chatstore.store import scans
 from chatstore.store.cassandra import ALL
+from moderation.domain.chunks import Row
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind
 from moderation.models import Purge, Step
@@ -29,11 +31,11 @@ THICK = 8
 """One row in so many: an IN of 100 ids costs as much as a slice of 800 rows."""
 
 
-def rewrite_survivors(step: Step, pace: Pace) -> None:
+def rewrite_survivors(step: Step, pace: Pace, *, look: Callable[[], None]) -> None:
     """Writes the survivors inside the step's spans again, and reads them back.
 
-    Raises `StoreUnavailable` when a replica is away or a survivor does not stand as written;
-    nothing was deleted then.
+    look: called for each page; what it raises stops here. Raises `StoreUnavailable` when a replica
+    is away or a survivor does not stand as written. Nothing was deleted then.
     """
     ids = unpack_ids(step.survivors)
     if not ids or step.delete_stamp is None:
@@ -41,13 +43,20 @@ def rewrite_survivors(step: Step, pace: Pace) -> None:
     stamp = step.delete_stamp + 1
     # Where what stays stands thick, reading everything between is quicker than asking for each.
     thick = len(ids) * THICK >= len(ids) + step.count
-    rows = scans.read_rows(step.channel_id, step.bucket, ids, thick=thick)
+    rows = _watched(scans.read_rows(step.channel_id, step.bucket, ids, thick=thick), look)
     write_rows(step.channel_id, step.bucket, rows, stamp_of=lambda _: stamp, pace=pace, consistency=ALL)
     for page in scans.read_oldest_writetimes(step.channel_id, step.bucket, ids, thick=thick):
+        look()
         pace.rest()
         older = [message_id for message_id, oldest in page if oldest < stamp]
         if older:
             raise StoreUnavailable(f"{len(older):,} messages that stay could not be written again yet")
+
+
+def _watched(pages: Iterator[list[Row]], look: Callable[[], None]) -> Iterator[list[Row]]:
+    for page in pages:
+        look()
+        yield page
 
 
 def queue_rewrite(step: Step, *, now_ms: int) -> None:

@@ -25,7 +25,15 @@ from chatstore.operations.clock import postgres_now_us
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import StepKind, StepState
 from moderation.models import Purge, Step
-from moderation.operations.claims import ChannelBusy, LostStep, claim_step, put_back, renewed_leases
+from moderation.operations.claims import (
+    LOOK_SECONDS,
+    ChannelBusy,
+    LostStep,
+    check_may_go_on,
+    claim_step,
+    put_back,
+    renewed_leases,
+)
 from moderation.operations.restoring import restore_step
 from moderation.operations.settling import seconds_until_due, settle_purge
 from moderation.operations.steps import (
@@ -133,9 +141,12 @@ def _begin(run: Run, step: Step) -> None:
 def _end(run: Run) -> None:
     step, kept = run.on_the_way.popleft()
     with _outcomes(run, step):
-        time.sleep(max(0.0, (on_disk_at_us(step) - postgres_now_us()) / 1_000_000))
+        while (left := (on_disk_at_us(step) - postgres_now_us()) / 1_000_000) > 0:
+            time.sleep(min(left, LOOK_SECONDS))
+            check_may_go_on(step.purge_id)
         stamp_step(step, kept)
-        _finish(run, step)
+        finish_step(step, pace=run.pace, may_stop=True)
+        run.counted += 1
 
 
 def _finish(run: Run, step: Step) -> None:

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.contrib.auth.models import User
-from django.db.models import Max
 
 from chatstore.domain.errors import BadInput
-from moderation.domain.packing import pack_ids, unpack_ids
-from moderation.domain.sketches import step_columns
+from moderation.domain.packing import unpack_ids
 from moderation.domain.states import PURGE_MOVES, PurgeState, StepKind, StepState
 from moderation.models import Purge, Step
 from moderation.operations.access import purge_for, require
 from moderation.operations.audit import record_act
 from moderation.operations.claims import brief_transaction, lock_purge
+from moderation.operations.parting import part_step
 from moderation.operations.sums import sum_of
 
 
@@ -124,24 +123,7 @@ def _reopen_failed(purge: Purge) -> None:
     purge.steps.filter(state=StepState.FAILED).update(
         state=StepState.PENDING, failed=0, failed_ids=None, error="", counted_at=None
     )
-    last: int = purge.steps.aggregate(last=Max("ordinal"))["last"]
     counted = purge.steps.filter(state=StepState.COUNTED, failed__gt=0).exclude(kind=StepKind.UNDO)
-    for ordinal, step in enumerate(counted.order_by("ordinal"), start=last + 1):
-        _part_failed(step, ordinal)
-
-
-def _part_failed(step: Step, ordinal: int) -> None:
-    """What failed becomes a step of its own, so that each id is counted in one place."""
-    failed = unpack_ids(step.failed_ids)
-    rest = sorted(frozenset(unpack_ids(step.ids)).difference(failed))
-    Step.objects.create(
-        purge_id=step.purge_id,
-        ordinal=ordinal,
-        channel_id=step.channel_id,
-        bucket=step.bucket,
-        kind=StepKind.ROWS,
-        **step_columns(failed),
-    )
-    Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(
-        ids=pack_ids(rest), count=len(rest), failed=0, failed_ids=None, error=""
-    )
+    for step in counted.order_by("ordinal"):
+        part_step(step, unpack_ids(step.failed_ids))
+        Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(failed=0, failed_ids=None, error="")

@@ -21,8 +21,9 @@ after R0 - 10 s outlives it, and what of the manifest was, is found by the verif
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from django.conf import settings
 
@@ -39,12 +40,16 @@ from moderation.domain.states import StepKind, StepState
 from moderation.models import Step
 from moderation.operations.audit import record_act
 from moderation.operations.claims import (
+    LostStep,
     brief_transaction,
     check_may_go_on,
     check_still_mine,
     check_still_running,
+    lock_purge,
     move_step,
+    watch_purge,
 )
+from moderation.operations.parting import part_step
 from moderation.operations.rewriting import queue_rewrite, rewrite_survivors
 from moderation.store import deletes
 from moderation.store.pace import Pace
@@ -122,23 +127,41 @@ def stamp_step(step: Step, kept: Kept) -> None:
     )
 
 
-def finish_step(step: Step, *, pace: Pace) -> None:
-    """*stamped* or any later state → *counted*. Raises `LostStep`, `StoreUnavailable`."""
+def finish_step(step: Step, *, pace: Pace, may_stop: bool = False) -> None:
+    """*stamped* or any later state → *counted*. Raises `LostStep`, `StoreUnavailable`.
+
+    may_stop: for who has stamped it himself, and nobody else, since what another worker has sent by then
+    is not known. A pause or a cancel then takes the step back to *pending* while its survivors are
+    written again, since no delete is out; and it parts rows that are not sent yet from those that are.
+    """
+    look = watch_purge(step.purge_id) if may_stop else _go_on
     if step.state == StepState.STAMPED:
-        rewrite_survivors(step, pace)
+        rewrite_survivors(step, pace, look=partial(_stop_unless_it_goes_on, step, look))
         move_step(step, StepState.REWRITTEN)
     if step.state == StepState.REWRITTEN:
-        _send_deletes(step, pace)
+        _send_deletes(step, pace, look)
         move_step(step, StepState.DELETED)
     if step.state in (StepState.DELETED, StepState.VERIFIED, StepState.CLOSED):
         # A taken-over step looks again: the reading that closes it must be its own.
-        look = _verify(step, pace)
+        last = _verify(step, pace)
         if step.state == StepState.DELETED:
-            move_step(step, StepState.VERIFIED, failed_ids=pack_ids(look.remaining))
-        _close(step, look)
+            move_step(step, StepState.VERIFIED, failed_ids=pack_ids(last.remaining))
+        _close(step, last)
         if step.state == StepState.VERIFIED:
             move_step(step, StepState.CLOSED)
-        _count(step, look)
+        _count(step, last)
+
+
+def _go_on() -> None:
+    pass
+
+
+def _stop_unless_it_goes_on(step: Step, look: Callable[[], None]) -> None:
+    try:
+        look()
+    except LostStep:
+        move_step(step, StepState.PENDING)
+        raise
 
 
 def fail_step(step: Step, reason: str) -> None:
@@ -182,7 +205,8 @@ def _moment(us: int) -> dt.datetime:
 
 
 def _keep_rows(step: Step, ids: Sequence[int], _: Pace) -> Kept:
-    seen = quarantine_rows(_place(step, _stored(step.read_stamp)), ids)
+    place = _place(step, _stored(step.read_stamp))
+    seen = quarantine_rows(place, ids, before_each_page=watch_purge(step.purge_id))
     found = {message_id for message_id, _, has_author in seen if has_author}
     gone = [message_id for message_id in ids if message_id not in found]
     return Kept(gone, SpanPlan(Way.ROWS, (), len(seen)), len(seen))
@@ -228,17 +252,36 @@ def _keep_nothing(step: Step, gone_before: Sequence[int], _: Pace) -> Kept:
     return Kept((), replace(plan, way=Way.REWRITE), plan.tombstones)
 
 
-def _send_deletes(step: Step, pace: Pace) -> None:
+def _send_deletes(step: Step, pace: Pace, look: Callable[[], None]) -> None:
     channel_id, bucket = step.channel_id, step.bucket
     if step.kind == StepKind.ROWS:
-        kept = kept_writetimes(_place(step, _stored(step.read_stamp)))
-        deletes.delete_rows(channel_id, bucket, kept, pace=pace)
+        _send_rows(step, pace, look)
         return
     spans = [(first, last) for first, last in step.spans or ()]
     if spans == [bucket_ids(bucket)]:
         deletes.drop_bucket(channel_id, bucket, stamp=_stored(step.delete_stamp))
     else:
         deletes.delete_spans(channel_id, bucket, spans, stamp=_stored(step.delete_stamp), pace=pace)
+
+
+def _send_rows(step: Step, pace: Pace, look: Callable[[], None]) -> None:
+    sent: set[int] = set()
+
+    def until_stopped() -> Iterator[list[tuple[int, int]]]:
+        for rows in kept_writetimes(_place(step, _stored(step.read_stamp))):
+            look()
+            sent.update(message_id for message_id, _ in rows)
+            yield rows
+
+    try:
+        deletes.delete_rows(step.channel_id, step.bucket, until_stopped(), pace=pace)
+    except LostStep:
+        # What was sent has been answered by now, and goes on to be counted without the rest.
+        unsent = frozenset(unpack_ids(step.ids)).difference(sent, unpack_ids(step.gone_ids))
+        with brief_transaction():
+            lock_purge(step.purge_id)
+            check_still_mine(step)
+            part_step(step, sorted(unsent))
 
 
 def _verify(step: Step, pace: Pace) -> LastLook:

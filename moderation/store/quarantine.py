@@ -81,15 +81,19 @@ def quarantine_bucket(place: Place, ids: Collection[int], *, before_each_page: C
     return reading
 
 
-def quarantine_rows(place: Place, ids: Sequence[int]) -> list[tuple[int, int, bool]]:
+def quarantine_rows(
+    place: Place, ids: Sequence[int], *, before_each_page: Callable[[], None] = lambda: None
+) -> list[tuple[int, int, bool]]:
     """Keeps the rows of `ids` with their newest WRITETIME, reads back what it kept.
 
+    before_each_page: as in `quarantine_bucket`.
     Returns (message id, WRITETIME in µs, whether it has its author) of those that are there.
     """
     seen: list[tuple[int, int, bool]] = []
 
     def pages() -> Iterator[list[Row]]:
         for page in scans.read_rows_with_writetime(place.channel_id, place.bucket, ids):
+            before_each_page()
             seen.extend((row[0], row[-1], row[1] is not None) for row in page)
             yield page
 

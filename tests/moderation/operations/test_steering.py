@@ -3,7 +3,8 @@
 import time
 import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
@@ -21,15 +22,31 @@ from chatstore.store import messages
 from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
-from moderation.operations.claims import LostStep, claim_step
+from moderation.operations.claims import LostStep, claim_step, put_back
 from moderation.operations.queue import due_purges
 from moderation.operations.running import run_purge
 from moderation.operations.steering import cancel_purge, finish_purge, pause_purge, resume_purge, retry_purge
 from moderation.operations.steps import finish_step, quarantine_step, stamp_step
 from moderation.operations.sums import sum_of
+from moderation.operations.undos import UndoPart, ask_undo
 from moderation.store.pace import Pace
 from moderation.store.quarantine import kept_attempts
-from tests.moderation.rooms import VICTOR, confirm, everything, ids_of, make_channel, old_ids, preview, write
+from tests.moderation.rooms import (
+    VICTOR,
+    WILMA,
+    buckets_of,
+    by_victor,
+    confirm,
+    everything,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    recent_ids,
+    write,
+)
+
+AFTER = {pause_purge: PurgeState.PAUSED, cancel_purge: PurgeState.CANCELLED}
 
 
 @pytest.fixture
@@ -40,6 +57,12 @@ def channel() -> Channel:
 def confirmed(mona: User, channel: Channel, ids: list[int]) -> Purge:
     write(channel, ids)
     return confirm(mona, preview(mona, everything(channel)))
+
+
+def claim(purge: Purge) -> Step:
+    step = claim_step(purge.id, token=uuid.uuid4())
+    assert step is not None
+    return step
 
 
 def test_a_paused_purge_rests_gives_its_channel_back_and_goes_on_when_resumed(mona: User, channel: Channel) -> None:
@@ -58,8 +81,7 @@ def test_a_paused_purge_rests_gives_its_channel_back_and_goes_on_when_resumed(mo
 def test_pausing_stops_a_step_before_its_stamp(mona: User, channel: Channel) -> None:
     ids = old_ids(150)
     purge = confirmed(mona, channel, ids)
-    step = claim_step(purge.id, token=uuid.uuid4())
-    assert step is not None
+    step = claim(purge)
     kept = quarantine_step(step, pace=Pace(1_000))
     pause_purge(purge.id, moderator=mona)
     with pytest.raises(LostStep):
@@ -70,8 +92,7 @@ def test_pausing_stops_a_step_before_its_stamp(mona: User, channel: Channel) -> 
 def test_a_stamped_step_of_a_paused_purge_goes_to_its_end(mona: User, channel: Channel) -> None:
     ids = old_ids(150)
     purge = confirmed(mona, channel, ids)
-    step = claim_step(purge.id, token=uuid.uuid4())
-    assert step is not None
+    step = claim(purge)
     stamp_step(step, quarantine_step(step, pace=Pace(1_000)))
     pause_purge(purge.id, moderator=mona)
     finish_step(step, pace=Pace(10_000))
@@ -115,8 +136,7 @@ def test_a_step_that_was_refused_as_a_whole_is_tried_again(mona: User, channel: 
 
 def test_a_cancel_that_comes_too_late_to_stop_anything_leaves_the_purge_done(mona: User, channel: Channel) -> None:
     purge = confirmed(mona, channel, old_ids(150))
-    step = claim_step(purge.id, token=uuid.uuid4())
-    assert step is not None
+    step = claim(purge)
     stamp_step(step, quarantine_step(step, pace=Pace(10_000)))
     cancel_purge(purge.id, moderator=mona)
     finish_step(step, pace=Pace(10_000))
@@ -126,8 +146,7 @@ def test_a_cancel_that_comes_too_late_to_stop_anything_leaves_the_purge_done(mon
 def stop_after_the_first_bucket(mona: User, channel: Channel, act: Callable[..., Purge]) -> Purge:
     """Two buckets of 150, of which the first was counted when somebody acted."""
     purge = confirmed(mona, channel, [*old_ids(150, buckets_ago=4), *old_ids(150, buckets_ago=3)])
-    step = claim_step(purge.id, token=uuid.uuid4())
-    assert step is not None
+    step = claim(purge)
     stamp_step(step, quarantine_step(step, pace=Pace(10_000)))
     finish_step(step, pace=Pace(10_000))
     act(purge.id, moderator=mona)
@@ -212,22 +231,98 @@ def test_what_makes_no_sense_is_refused(mona: User, channel: Channel) -> None:
             act(purge.id, moderator=mona)
 
 
-def test_a_pause_is_in_effect_within_two_seconds_of_a_large_bucket(mona: User, channel: Channel) -> None:
-    purge = confirmed(mona, channel, old_ids(60_000))
-    step = claim_step(purge.id, token=uuid.uuid4())
-    assert step is not None
-    bucket = step.bucket
+def when(happens: Callable[[], bool], act: Callable[..., Purge], purge: Purge, mona: User) -> Future[float]:
+    """Acts from another thread as soon as something is so; gives the moment."""
 
-    def pause_in_the_middle() -> float:
-        while not kept_attempts(purge.id, channel.id, bucket):
-            time.sleep(0.01)
-        pause_purge(purge.id, moderator=mona)
-        connection.close()
-        return time.monotonic()
+    def wait_and_act() -> float:
+        try:
+            while not happens():
+                time.sleep(0.01)
+            act(purge.id, moderator=mona)
+            return time.monotonic()
+        finally:
+            connection.close()
 
-    with ThreadPoolExecutor(1) as pool:
-        paused = pool.submit(pause_in_the_middle)
-        with pytest.raises(LostStep):
-            quarantine_step(step, pace=Pace(1_000))
-        assert time.monotonic() - paused.result() < 2
+    return _others.submit(wait_and_act)
+
+
+_others = ThreadPoolExecutor(1)
+
+
+def is_at(purge: Purge, state: StepState) -> Callable[[], bool]:
+    return lambda: Step.objects.filter(purge=purge, state=state).exists()
+
+
+@pytest.mark.parametrize("make_ids", [partial(old_ids, 60_000), partial(recent_ids, 30_000)])
+def test_a_pause_is_in_effect_within_two_seconds_while_a_large_bucket_is_kept(
+    mona: User, channel: Channel, make_ids: Callable[[], list[int]]
+) -> None:
+    purge = confirmed(mona, channel, make_ids())
+    step = claim(purge)
+    paused = when(lambda: bool(kept_attempts(purge.id, channel.id, step.bucket)), pause_purge, purge, mona)
+    with pytest.raises(LostStep):
+        quarantine_step(step, pace=Pace(1_000))
+    assert time.monotonic() - paused.result() < 2
     assert Step.objects.get(purge=purge).state == StepState.QUARANTINING
+
+
+@pytest.mark.parametrize("act", [pause_purge, cancel_purge])
+def test_rows_that_were_not_sent_yet_stay_and_are_counted_apart(
+    mona: User, channel: Channel, act: Callable[..., Purge]
+) -> None:
+    ids = recent_ids(20_000)
+    purge = confirmed(mona, channel, ids)
+    step = claim(purge)
+    stamp_step(step, quarantine_step(step, pace=Pace(20_000)))
+    acted = when(is_at(purge, StepState.REWRITTEN), act, purge, mona)
+    # Two seconds after a second's worth, and what was under way.
+    finish_step(step, pace=Pace(2_000), may_stop=True)
+    acted.result()
+    purge = run_purge(purge.id)
+    total = sum_of(purge)
+    assert (purge.state, total.deleted + total.left) == (AFTER[act], 20_000)
+    assert 0 < total.deleted <= 10_000
+    assert len(ids_of(channel, *buckets_of(ids))) == total.left
+    assert holder_of(channel.id) is None
+    (resume_purge if act is pause_purge else finish_purge)(purge.id, moderator=mona)
+    purge = run_purge(purge.id)
+    assert (purge.state, sum_of(purge).deleted) == (PurgeState.DONE, 20_000)
+    ask_undo(purge.id, moderator=mona, part=UndoPart())
+    assert run_purge(purge.id).state == PurgeState.UNDONE
+    assert ids_of(channel, *buckets_of(ids)) == ids
+
+
+@pytest.mark.parametrize("act", [pause_purge, cancel_purge])
+def test_nothing_is_removed_when_it_is_stopped_while_survivors_are_written_again(
+    mona: User, channel: Channel, act: Callable[..., Purge]
+) -> None:
+    ids = old_ids(20_000)
+    write(channel, ids[::2])
+    write(channel, ids[1::2], author=WILMA)
+    purge = confirm(mona, preview(mona, by_victor(channel)))
+    step = claim(purge)
+    stamp_step(step, quarantine_step(step, pace=Pace(20_000)))
+    acted = when(lambda: True, act, purge, mona)
+    with pytest.raises(LostStep):
+        finish_step(step, pace=Pace(1_000), may_stop=True)
+    assert time.monotonic() - acted.result() < 2
+    assert step.state == StepState.PENDING
+    put_back(step, due_in=0, reason="")
+    purge = run_purge(purge.id)
+    assert (purge.state, sum_of(purge).left, holder_of(channel.id)) == (AFTER[act], 10_000, None)
+    assert ids_of(channel, step.bucket) == ids
+    (resume_purge if act is pause_purge else finish_purge)(purge.id, moderator=mona)
+    assert run_purge(purge.id, patience_seconds=30).state == PurgeState.DONE
+    assert ids_of(channel, step.bucket) == ids[1::2]
+
+
+def test_a_step_that_was_taken_over_goes_to_its_end_although_it_is_paused(mona: User, channel: Channel) -> None:
+    """What the first worker has sent is not known, so nothing of it may be counted as left."""
+    ids = recent_ids(5_000)
+    purge = confirmed(mona, channel, ids)
+    step = claim(purge)
+    stamp_step(step, quarantine_step(step, pace=Pace(20_000)))
+    pause_purge(purge.id, moderator=mona)
+    Step.objects.filter(purge=purge).update(lease_until="2020-01-01T00:00:00Z")
+    purge = run_purge(purge.id)
+    assert (purge.state, sum_of(purge).deleted) == (PurgeState.DONE, 5_000)
