@@ -11,7 +11,7 @@ PRODUCTION := env BASE_URL=https://chat.example SECRET_KEY="$$($(BIN)/python -c 
 	DATABASE_URL=postgres://chatstore:x@db.example/chatstore REDIS_URL=rediss://:x@redis.example/0 \
 	CASSANDRA_CONTACT_POINTS=cassandra.example CASSANDRA_DATACENTER=dc1
 
-.PHONY: run test check shots bench lock
+.PHONY: run test soak check shots bench lock
 
 run: .venv/installed
 	@$(BIN)/python -m chatstore.local run
@@ -19,6 +19,10 @@ run: .venv/installed
 # TESTS="tests/local -x" narrows it down.
 test: .venv/installed
 	@$(BIN)/python -m chatstore.local exec test $(BIN)/python -m pytest $(TESTS)
+
+# Ten minutes, twenty at most. The seed it prints repeats it: SEED=….
+soak: .venv/installed
+	@$(BIN)/python -m chatstore.local exec test $(BIN)/python -m tests.soak $(SEED)
 
 # The one RuntimeWarning is that no database was there to compare the migrations with.
 check: .venv/installed

@@ -35,25 +35,26 @@ class Workers:
     """The processes, as the kernel sees them, and what they say.
 
     Each worker is a process of its own that does its tasks itself, and is started again after
-    it was killed, as a supervisor does: what is killed is then a whole worker.
+    it was killed, as a supervisor does: what is killed is then a whole worker. Postgres knows
+    each by its name, which no other has after it.
     """
 
     def __init__(self, folder: Path) -> None:
         self._log = folder / "workers.log"
         self._beat: subprocess.Popen[bytes] | None = None
-        self._workers: list[subprocess.Popen[bytes]] = []
+        self._workers: dict[str, subprocess.Popen[bytes]] = {}
         self._started = 0
 
     def start(self) -> None:
         """Returns when all the workers take tasks."""
         for _ in range(WORKERS):
             self._start_worker()
-        self._beat = self._start("beat", "--pidfile=")
+        self._start_beat()
         wait_until(lambda: self.said().count(" ready.") == WORKERS, seconds=READY_SECONDS)
 
     def stop(self) -> None:
         """Kills all of them, whatever state they are in: asked to end, they would wait for their tasks."""
-        for process in (self._beat, *self._workers):
+        for process in (self._beat, *self._workers.values()):
             if process is not None:
                 process.kill()
                 process.wait()
@@ -66,18 +67,31 @@ class Workers:
         """The worker that has this connection to Postgres."""
         # The kernel's list of connections may pass one over while others open and close.
         for _ in range(LIST_TRIES):
-            for worker in self._workers:
+            for worker in self._workers.values():
                 connections = psutil.Process(worker.pid).net_connections("tcp")
                 if any(one.laddr.port == backend.client_port for one in connections):
                     return worker
         raise AssertionError("the connection belongs to none of the workers")
 
+    def named(self, name: str) -> subprocess.Popen[bytes] | None:
+        """The worker of this name; None when it has been killed."""
+        return self._workers.get(name)
+
     def kill(self, worker: subprocess.Popen[bytes]) -> None:
         """SIGKILL; another one is on its way when this returns."""
         worker.kill()
         worker.wait()
-        self._workers.remove(worker)
-        self._start_worker()
+        self._replace(worker)
+
+    def revive(self) -> int:
+        """Starts again what has ended by itself, as a supervisor does; returns how many that were."""
+        ended = [worker for worker in self._workers.values() if worker.poll() is not None]
+        for worker in ended:
+            self._replace(worker)
+        if self._beat is None or self._beat.poll() is None:
+            return len(ended)
+        self._start_beat()
+        return len(ended) + 1
 
     @contextmanager
     def hushed(self) -> Iterator[None]:
@@ -89,19 +103,25 @@ class Workers:
         finally:
             self._beat.send_signal(signal.SIGCONT)
 
+    def _replace(self, worker: subprocess.Popen[bytes]) -> None:
+        self._workers = {name: one for name, one in self._workers.items() if one is not worker}
+        self._start_worker()
+
     def _start_worker(self) -> None:
         self._started += 1
-        self._workers.append(
-            self._start(
-                "worker", "--pool=solo", f"--hostname=w{self._started}@%h", "--without-mingle", "--without-gossip"
-            )
+        name = f"w{self._started}"
+        self._workers[name] = self._start(
+            name, "worker", "--pool=solo", f"--hostname={name}@%h", "--without-mingle", "--without-gossip"
         )
 
-    def _start(self, *command: str) -> subprocess.Popen[bytes]:
+    def _start_beat(self) -> None:
+        self._beat = self._start("beat", "beat", "--pidfile=")
+
+    def _start(self, name: str, *command: str) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "celery", "--app=chatstore", *command, "--loglevel=INFO"],
-                env=os.environ | worker_environment(),
+                env=os.environ | worker_environment() | {"PGAPPNAME": name},
                 cwd=settings.BASE_DIR,
                 stdin=subprocess.DEVNULL,
                 stdout=log.fileno(),

@@ -1,0 +1,56 @@
+"""A worker stays small, however much it removes: it keeps ids, never all the messages of a bucket."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from chatstore.models import Channel
+from tests.moderation.rooms import make_channel, old_ids, write
+
+MOST_MIB = 400
+
+LOOK_SECONDS = 0.02
+
+BIG, MANY, EACH = 200_000, 50, 400
+"""Messages of the one big bucket; buckets of the long channel, and messages in each of those."""
+
+
+def test_a_worker_stays_under_400_mib_for_a_purge_of_one_big_bucket(mona: User) -> None:
+    channel = make_channel()
+    write(channel, old_ids(BIG), content="as long as what people write is, about eighty characters with its number")
+    assert peak_mib(channel, mona) < MOST_MIB
+
+
+def test_a_worker_stays_under_400_mib_for_a_purge_of_many_buckets(mona: User) -> None:
+    channel = make_channel()
+    for ago in range(1, MANY + 1):
+        write(channel, old_ids(EACH, buckets_ago=ago), content="x" * 2_000)
+    assert peak_mib(channel, mona) < MOST_MIB
+
+
+def peak_mib(channel: Channel, moderator: User) -> float:
+    """The most that a process had in memory which scanned, previewed and removed the whole channel."""
+    command = ("purge", f"--channel={channel.id}", "--everything", "--reason=a test", f"--as={moderator.username}")
+    peak = 0.0
+    with subprocess.Popen(
+        [sys.executable, settings.BASE_DIR / "manage.py", *command, "--yes", "--json"], stdout=subprocess.DEVNULL
+    ) as worker:
+        while worker.poll() is None:
+            peak = max(peak, read_peak_mib(worker.pid))
+            time.sleep(LOOK_SECONDS)
+    assert worker.returncode == 0
+    return peak
+
+
+def read_peak_mib(pid: int) -> float:
+    """VmHWM, which only grows; 0 when the process has just ended.
+
+    Not `ru_maxrss`: that begins with what its parent had, when it was started.
+    """
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    lines = dict(line.split(":", 1) for line in status.splitlines())
+    return int(lines.get("VmHWM", "0 kB").split()[0]) / 1_024

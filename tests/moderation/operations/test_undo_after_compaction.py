@@ -1,0 +1,101 @@
+"""What was removed comes back the same when flush, compaction and repair have gone over what was left."""
+
+import datetime as dt
+import os
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.local.cassandra import NAMES, call_nodetool
+from chatstore.local.layout import read_stack
+from chatstore.models import Channel
+from chatstore.store import cassandra
+from chatstore.store.reader import read_page
+from moderation.domain.planner import Way
+from moderation.domain.states import PurgeState
+from moderation.models import Purge, Step
+from moderation.operations.steering import cancel_purge
+from moderation.operations.sums import sum_of
+from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from tests.moderation.rooms import confirm, make_channel, old_ids, preview, purge_now, run_to_end
+from tests.soak.scene import Row, rows_of, select_victor, write_bucket
+
+SHAPES = {Way.ROWS: (90, 10), Way.RANGES: (300, 80), Way.DROP: (120, 1_000), Way.REWRITE: (1_200, 2)}
+"""What a bucket holds that goes this way, and how seldom a message stays."""
+
+_TOKEN = "SELECT token(channel_id, bucket) FROM messages WHERE channel_id = ? AND bucket = ? LIMIT 1"
+
+
+def test_undo_is_equal_after_flush_compaction_and_repair_also_of_a_half_cancelled_purge(mona: User) -> None:
+    whole, half = fill_channel(Way.RANGES, Way.REWRITE), fill_channel(Way.DROP, Way.ROWS, Way.RANGES)
+    before = {channel.id: rows_of_channel(channel) for channel in (whole, half)}
+    page = read_page(half.id, limit=500).messages
+    tokens = {f"{one.id}:{bucket}": token_of(one, bucket) for one in (whole, half) for bucket in buckets_of(one)}
+    purges = [purge_now(mona, select_victor(whole)), purge_half(mona, half)]
+    assert [purge.state for purge in purges] == [PurgeState.DONE, PurgeState.CANCELLED]
+    assert ways_of(purges[0]) == {Way.RANGES, Way.REWRITE}
+    assert ways_of(purges[1]) == {Way.DROP, Way.ROWS}
+    wear_down(tokens)
+    for purge in purges:
+        undo = ask_undo(purge.id, moderator=mona, part=UndoPart())
+        assert run_to_end(purge).state == PurgeState.UNDONE
+        assert sum_of_undo(undo).restored == sum_of(purge).deleted > 0
+    assert {channel.id: rows_of_channel(channel) for channel in (whole, half)} == before
+    assert read_page(half.id, limit=500).messages == page
+
+
+def fill_channel(*ways: Way) -> Channel:
+    """A bucket for each way, the first one the oldest."""
+    channel = make_channel()
+    for ago, way in zip(range(len(ways) + 1, 1, -1), ways, strict=True):
+        count, stays_every = SHAPES[way]
+        write_bucket(channel, old_ids(count, buckets_ago=ago), stays_every=stays_every)
+    return channel
+
+
+def buckets_of(channel: Channel) -> list[int]:
+    """Those that hold anything, newest first."""
+    return [bucket_of(old_ids(1, buckets_ago=ago)[0]) for ago in (2, 3, 4)]
+
+
+def rows_of_channel(channel: Channel) -> list[Row]:
+    """Every row with all columns, newest first."""
+    return [row for bucket in buckets_of(channel) for row in rows_of(channel, bucket)]
+
+
+def purge_half(moderator: User, channel: Channel) -> Purge:
+    """Cancelled when its first two steps were done, and a third had not begun."""
+    purge = confirm(moderator, preview(moderator, select_victor(channel)))
+    Step.objects.filter(purge=purge, ordinal=3).update(due_at=dt.datetime(9999, 1, 1, tzinfo=dt.UTC))
+    run_to_end(purge)
+    cancel_purge(purge.id, moderator=moderator)
+    return run_to_end(purge)
+
+
+def ways_of(purge: Purge) -> set[str]:
+    """How its counted steps were done."""
+    return set(Step.objects.filter(purge=purge, counted_at__isnull=False).values_list("how", flat=True))
+
+
+def token_of(channel: Channel, bucket: int) -> int | None:
+    """Where the ring has a bucket; None when nothing is there."""
+    rows = cassandra.execute(_TOKEN, (channel.id, bucket))
+    return rows[0][0] if rows else None
+
+
+def wear_down(tokens: dict[str, int | None]) -> None:
+    """Flushes, compacts and repairs the buckets, on all nodes: all of a table would take minutes in a used store."""
+    keyspace = settings.CASSANDRA["keyspace"]
+    filled = {key: token for key, token in tokens.items() if token is not None}
+    for node in range(len(NAMES)):
+        nodetool(node, "flush", keyspace)
+        for key in filled:
+            nodetool(node, "compact", "--partition", key, keyspace, "messages")
+    for token in filled.values():
+        nodetool(0, "repair", "-full", "-st", str(token - 1), "-et", str(token), keyspace, "messages")
+
+
+def nodetool(node: int, *arguments: str) -> None:
+    called = call_nodetool(read_stack(os.environ), node, *arguments)
+    assert called.returncode == 0, called.stdout + called.stderr

@@ -1,0 +1,64 @@
+"""Takes servers of the test stack away and brings them back."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from chatstore.local import cassandra, postgres, valkey
+from chatstore.local.layout import Stack, read_stack
+from chatstore.local.processes import end_processes, find_process, start_process, wait_until_dead
+from chatstore.local.servers import END_SECONDS, list_servers, start_node, stop_node, wait_until_ready
+
+SECOND_NODE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """Something that happens to a server when so many workers were killed."""
+
+    after_kills: int
+    says: str
+    happen: Callable[[], None]
+
+
+def stop_second_node(*, kill: bool) -> None:
+    stop_node(_stack(), SECOND_NODE, kill=kill)
+
+
+def start_second_node() -> None:
+    start_node(_stack(), SECOND_NODE)
+
+
+def is_second_node_away() -> bool:
+    return find_process(_stack(), cassandra.NAMES[SECOND_NODE]) is None
+
+
+def restart_postgres(*, kill: bool) -> None:
+    """A fast shutdown, which cuts everybody off, or a crash, which it recovers from."""
+    process = find_process(_stack(), postgres.NAME)
+    if process is not None and not kill:
+        process.send_signal(signal.SIGINT)
+        wait_until_dead(process, seconds=END_SECONDS)
+    _restart(postgres.NAME)
+
+
+def restart_valkey(*, kill: bool) -> None:
+    """Ended in order, or killed: its last second may be lost."""
+    if not kill:
+        end_processes(_stack(), [valkey.NAME], seconds=END_SECONDS)
+    _restart(valkey.NAME)
+
+
+def _restart(name: str) -> None:
+    stack = _stack()
+    end_processes(stack, [name], seconds=0)
+    server = next(server for server in list_servers(stack) if server.name == name)
+    start_process(stack, server.prepare())
+    wait_until_ready(stack, server)
+
+
+def _stack() -> Stack:
+    return read_stack(os.environ)

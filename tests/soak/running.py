@@ -1,0 +1,217 @@
+"""One purge of two channels while a hundred of its workers are killed and each server goes away.
+
+A Cassandra node is away, killed and stopped in turn, while every second worker is killed; with
+two replicas nothing can be decided then: the purge waits, says why, and goes on by itself.
+Valkey and Postgres are restarted, in order and by SIGKILL, at moments of their own. People
+talk meanwhile. Afterwards exactly the manifest is gone, every count is true, pages answer,
+and an undo brings all of it back with every column.
+"""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import psycopg
+from django.contrib.auth.models import Group, User
+from django.db import Error, connection
+
+from moderation.domain.states import FINAL_STEPS, PurgeState
+from moderation.models import Purge, Step
+from tests.moderation.faults.real_workers.apart import database_apart
+from tests.moderation.faults.real_workers.workers import Workers
+from tests.moderation.rooms import confirm
+from tests.soak.checking import check_purged, check_undone
+from tests.soak.outages import (
+    Outage,
+    is_second_node_away,
+    restart_postgres,
+    restart_valkey,
+    start_second_node,
+    stop_second_node,
+)
+from tests.soak.scene import Scene, arrange_scene
+from tests.soak.strikes import Strikes, claims_noted
+from tests.soak.talk import Talk
+
+SIZE = 300_000
+KILLS = 100
+OUTAGE_KILLS = 25
+MOST_SECONDS = 20 * 60
+WAITS_WITHIN_SECONDS = 60
+ENDS_WITHIN_SECONDS = 240
+LOOK_SECONDS = 0.01
+
+
+class Failed(Exception):
+    """What did not happen, or happened and must not."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0 when everything held. arguments: the seed, as text, or nothing."""
+    seed = arguments[0] if arguments and arguments[0] else secrets.token_hex(4)
+    print(f"SEED={seed} repeats this soak", flush=True)
+    began = time.monotonic()
+    say = partial(_say, began)
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.signal(signal.SIGTERM, _stop)
+    signal.alarm(MOST_SECONDS)
+    with tempfile.TemporaryDirectory() as folder, database_apart("chatstore_soak_test"):
+        workers = Workers(Path(folder))
+        try:
+            with claims_noted():
+                soak(Random(seed), workers, say)
+        except (Failed, AssertionError) as failed:
+            say(f"FAILED with SEED={seed}: {failed}")
+            print("\n".join(workers.said().splitlines()[-60:]), file=sys.stderr)
+            return 1
+        finally:
+            signal.alarm(0)
+            workers.stop()
+    say("everything held")
+    return 0
+
+
+def soak(random: Random, workers: Workers, say: Callable[[str], None]) -> None:
+    mona = User.objects.create_user(f"mona-{secrets.token_hex(4)}", is_staff=True)
+    mona.groups.add(Group.objects.get(name="moderators"))
+    scene = arrange_scene(mona, random, size=SIZE)
+    steps = Step.objects.filter(purge_id=scene.purge.id).count()
+    say(f"{scene.purge.manifest:,} messages to remove in {steps} steps of {len(scene.channels)} channels")
+    workers.start()
+    talk = Talk(scene.channels[0])
+    try:
+        confirm(mona, scene.purge)
+        strikes = Strikes(workers, scene.purge.id, random)
+        kill_and_restart(scene, strikes, plan_outages(random, scene.purge, say), steps, say)
+        wait_for(scene.purge, workers, PurgeState.DONE)
+        say("done; checking")
+        check_purged(scene, talk.stored, mona)
+        check_undone(scene, talk.stored, mona, wait=lambda: wait_for(scene.purge, workers, PurgeState.UNDONE))
+    finally:
+        talk.end()
+    say(f"undone, all of it; people said {len(talk.stored):,} things meanwhile, {talk.refused:,} were not taken")
+
+
+def plan_outages(random: Random, purge: Purge, say: Callable[[str], None]) -> list[Outage]:
+    """Twice the node is away for a quarter of the kills; the rest at moments that chance chooses."""
+    first, second = random.randint(5, 15), random.randint(50, 65)
+    killed_first = random.random() < 0.5
+    outages = [
+        Outage(
+            random.randrange(1, KILLS), f"{name} {'killed' if kill else 'ended'} and started", partial(act, kill=kill)
+        )
+        for name, act in (("Postgres", restart_postgres), ("Valkey", restart_valkey))
+        for kill in (True, False)
+    ]
+    for start, kill in ((first, killed_first), (second, not killed_first)):
+        says = f"a Cassandra node {'killed' if kill else 'stopped'}; the purge says that a replica is missing"
+        outages.append(Outage(start, says, partial(lose_node, purge, kill=kill)))
+        outages.append(Outage(start + OUTAGE_KILLS, "the node is back", start_second_node))
+    return sorted(outages, key=lambda outage: outage.after_kills)
+
+
+def lose_node(purge: Purge, *, kill: bool) -> None:
+    """Returns when people can read why the purge gets no further."""
+    stop_second_node(kill=kill)
+    _wait_until(
+        lambda: _waits_for_replica(purge), seconds=WAITS_WITHIN_SECONDS, what="waited for the replica, and said so"
+    )
+
+
+def kill_and_restart(
+    scene: Scene, strikes: Strikes, outages: list[Outage], steps: int, say: Callable[[str], None]
+) -> None:
+    """A hundred kills, so spread that the purge does not end before the last of them."""
+    ended = 0
+    due = list(outages)
+    while strikes.count < KILLS:
+        while due and due[0].after_kills <= strikes.count:
+            outage = due.pop(0)
+            outage.happen()
+            say(f"{strikes.count} kills: {outage.says}")
+        with patience():
+            left = count_open(scene.purge)
+            if not left:
+                raise Failed(f"the purge ended after {strikes.count} kills")
+            ended += strikes.workers.revive()
+            is_behind = left / steps > 1 - strikes.count / KILLS
+            if strike(strikes, is_behind=is_behind, node_away=is_second_node_away()) and strikes.count % 10 == 0:
+                say(f"{strikes.count} kills, {steps - count_open(scene.purge)} of {steps} steps counted")
+    for outage in due:
+        outage.happen()
+        say(f"{strikes.count} kills: {outage.says}")
+    found = ", ".join(f"{count} {state}" for state, count in strikes.left_in.most_common())
+    say(f"the killed left behind these steps: {found}; {ended} workers ended by themselves and were started again")
+
+
+def strike(strikes: Strikes, *, is_behind: bool, node_away: bool) -> bool:
+    """One kill at a moment that chance chooses; whether it hit a worker with a step in hand.
+
+    is_behind: the purge is, behind the kills; it is then let go on for a while.
+    """
+    if node_away:
+        return strikes.strike_at_claim(seconds=1)
+    if not strikes.list_busy():
+        time.sleep(LOOK_SECONDS)
+        return False
+    time.sleep(strikes.random.uniform(0, 4 if is_behind else 0.4))
+    return strikes.strike()
+
+
+def wait_for(purge: Purge, workers: Workers, state: PurgeState) -> None:
+    def ended() -> bool:
+        with patience():
+            workers.revive()
+            purge.refresh_from_db()
+        return purge.state == state
+
+    _wait_until(ended, seconds=ENDS_WITHIN_SECONDS, what=f"came to be {state}")
+
+
+def count_open(purge: Purge) -> int:
+    return Step.objects.filter(purge_id=purge.id).exclude(state__in=FINAL_STEPS).count()
+
+
+@contextmanager
+def patience() -> Iterator[None]:
+    """What is asked of Postgres while it starts is asked again by the next look."""
+    try:
+        yield
+    except (Error, psycopg.Error):
+        connection.close()
+        time.sleep(0.1)
+
+
+def _waits_for_replica(purge: Purge) -> bool:
+    with patience():
+        purge.refresh_from_db()
+    return purge.state == PurgeState.WAITING and "replica" in purge.wait_reason
+
+
+def _wait_until(happens: Callable[[], bool], *, seconds: float, what: str) -> None:
+    end = time.monotonic() + seconds
+    while not happens():
+        if time.monotonic() > end:
+            raise Failed(f"the purge had not {what} after {seconds:.0f} s")
+        time.sleep(0.05)
+
+
+def _say(began: float, line: str) -> None:
+    print(f"{time.monotonic() - began:5.0f} s  {line}", flush=True)
+
+
+def _give_up(_number: int, _frame: object) -> None:
+    raise Failed(f"it was not over after {MOST_SECONDS // 60} minutes")
+
+
+def _stop(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,114 @@
+"""Kills the worker that has a step in hand, and tells which those are.
+
+A trigger notes who claims: Postgres knows each worker by its name. A kill counts only when a
+step was left behind by it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+
+import psycopg
+from django.db import connection
+from psycopg import sql
+
+from moderation.domain.states import FINAL_STEPS
+from moderation.models import Step
+from tests.moderation.faults.real_workers.workers import Workers
+
+_INSTALL = """
+CREATE TABLE IF NOT EXISTS claim_noted (token uuid PRIMARY KEY, worker text);
+CREATE OR REPLACE FUNCTION note_claim() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO claim_noted VALUES (NEW.token, current_setting('application_name')) ON CONFLICT DO NOTHING;
+    PERFORM pg_notify('claimed', concat_ws(' ', NEW.purge_id, current_setting('application_name'), NEW.token));
+    RETURN NEW;
+END $$;
+CREATE OR REPLACE TRIGGER note_claim BEFORE UPDATE ON moderation_step
+    FOR EACH ROW WHEN (NEW.token IS DISTINCT FROM OLD.token AND NEW.token IS NOT NULL) EXECUTE FUNCTION note_claim();
+"""
+_REMOVE = """
+DROP TRIGGER IF EXISTS note_claim ON moderation_step;
+DROP FUNCTION IF EXISTS note_claim;
+DROP TABLE IF EXISTS claim_noted;
+"""
+_BUSY = """
+SELECT DISTINCT worker, token FROM moderation_step JOIN claim_noted USING (token)
+WHERE purge_id = %s AND lease_until >= clock_timestamp() AND state <> ALL(%s) ORDER BY worker
+"""
+
+
+@contextmanager
+def claims_noted() -> Iterator[None]:
+    """The trigger stands while the context does."""
+    with connection.cursor() as cursor:
+        cursor.execute(_INSTALL)
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(_REMOVE)
+
+
+@dataclass(slots=True)
+class Strikes:
+    """The kills so far. left_in: in which states the steps stood that they left behind."""
+
+    workers: Workers
+    purge_id: int
+    random: Random
+    count: int = 0
+    left_in: Counter[str] = field(default_factory=Counter)
+
+    def list_busy(self) -> list[tuple[str, uuid.UUID]]:
+        """Living workers with a step of the purge in hand, by name, with the token they hold it under."""
+        with connection.cursor() as cursor:
+            cursor.execute(_BUSY, (self.purge_id, list(FINAL_STEPS)))
+            return [(name, token) for name, token in cursor.fetchall() if self.workers.named(name) is not None]
+
+    def strike(self) -> bool:
+        """Kills one of the busy workers, by chance; whether it hit one that had a step in hand still."""
+        busy = self.list_busy()
+        return bool(busy) and self._kill(*self.random.choice(busy))
+
+    def strike_at_claim(self, *, seconds: float) -> bool:
+        """Waits until a worker claims a step, and kills it at once; whether it hit.
+
+        While nothing can be decided a step is in hand for some milliseconds only.
+        """
+        with listen("claimed") as listener:
+            for note in listener.notifies(timeout=seconds):
+                purge_id, name, token = note.payload.split()
+                if int(purge_id) == self.purge_id and self.workers.named(name) is not None:
+                    return self._kill(name, uuid.UUID(token))
+        return False
+
+    def _kill(self, name: str, token: uuid.UUID) -> bool:
+        worker = self.workers.named(name)
+        assert worker is not None
+        self.workers.kill(worker)
+        left = list(Step.objects.filter(purge_id=self.purge_id, token=token).values_list("state", flat=True))
+        self.left_in.update(left)
+        self.count += bool(left)
+        return bool(left)
+
+
+@contextmanager
+def listen(channel: str) -> Iterator[psycopg.Connection]:
+    """A connection of its own that hears what is notified from now on."""
+    database = connection.settings_dict
+    with psycopg.connect(
+        host=database["HOST"],
+        port=database["PORT"],
+        user=database["USER"],
+        password=database["PASSWORD"],
+        dbname=database["NAME"],
+        autocommit=True,
+    ) as listener:
+        listener.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+        yield listener
