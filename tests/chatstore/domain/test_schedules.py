@@ -1,0 +1,98 @@
+"""A schedule is due once for each time the wall clock should show, whatever is done to the clock."""
+
+import datetime as dt
+from collections import Counter
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.schedules import Schedule
+
+ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC", "Africa/Casablanca")
+"""Lord Howe moves by half an hour; Casablanca goes back for Ramadan."""
+
+
+def utc(*parts: int) -> dt.datetime:
+    return dt.datetime(*parts, tzinfo=dt.UTC)  # type: ignore[misc, arg-type]
+
+
+@given(st.sampled_from(ZONES), st.integers(0, 23), st.integers(0, 59), st.integers(2015, 2036))
+def test_a_nightly_schedule_runs_once_on_every_local_date(zone: str, hour: int, minute: int, year: int) -> None:
+    nightly = Schedule(f"{minute} {hour} * * *", zone)
+    slots = nightly.next_slots(utc(year, 1, 1), 366)
+    dates = Counter(slot.wall.date() for slot in slots)
+    first = min(dates)
+    assert dates == Counter(first + dt.timedelta(days=number) for number in range(366))
+    assert all(one.at < other.at for one, other in zip(slots, slots[1:], strict=False))
+    for slot in slots:
+        shown = slot.at.astimezone(ZoneInfo(zone))
+        # Skipped by the clock, it is due when the clock goes on.
+        assert shown.replace(tzinfo=None) >= slot.wall
+        assert shown.replace(tzinfo=None) - slot.wall <= dt.timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("zone", "around", "at"),
+    [
+        ("Europe/Berlin", utc(2026, 3, 28, 12), utc(2026, 3, 29, 1, 0)),
+        ("Europe/Berlin", utc(2026, 10, 24, 12), utc(2026, 10, 25, 0, 30)),
+        ("America/New_York", utc(2026, 3, 7, 12), utc(2026, 3, 8, 7, 0)),
+        ("America/New_York", utc(2026, 10, 31, 12), utc(2026, 11, 1, 7, 30)),
+    ],
+)
+def test_half_past_two_on_the_nights_on_which_the_clock_changes(
+    zone: str, around: dt.datetime, at: dt.datetime
+) -> None:
+    (slot,) = Schedule("30 2 * * *", zone).next_slots(around, 1)
+    assert slot.at == at
+
+
+def test_what_the_clock_shows_twice_is_due_the_first_time() -> None:
+    nightly = Schedule("30 1 * * *", "America/New_York")
+    (slot,) = nightly.next_slots(utc(2026, 10, 31, 12), 1)
+    assert (slot.key, slot.at) == ("2026-11-01T01:30", utc(2026, 11, 1, 5, 30))
+    # Asked between the two, the next one is tomorrow's.
+    assert nightly.next_slots(utc(2026, 11, 1, 6, 0), 1)[0].key == "2026-11-02T01:30"
+    assert nightly.last_slot(utc(2026, 11, 1, 6, 45), since=utc(2026, 11, 1)) == slot
+
+
+def test_the_last_slot_is_the_one_that_should_have_run() -> None:
+    hourly = Schedule("5 * * * *", "UTC")
+    assert (
+        hourly.last_slot(utc(2026, 1, 1, 3, 30), since=utc(2026, 1, 1)) == hourly.next_slots(utc(2026, 1, 1, 3), 1)[0]
+    )
+    assert hourly.last_slot(utc(2026, 1, 1, 3, 4), since=utc(2026, 1, 1, 2, 5)) is None
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes", "hour", "is_open"),
+    [(1, 5, 0, False), (1, 5, 1, True), (1, 5, 5, False), (22, 5, 23, True), (22, 5, 4, True), (22, 5, 12, False)],
+)
+def test_the_allowed_hours_are_of_the_zone_and_may_pass_midnight(
+    opens: int, closes: int, hour: int, is_open: bool
+) -> None:
+    nightly = Schedule("0 2 * * *", "Asia/Tokyo", dt.time(opens), dt.time(closes))
+    moment = dt.datetime(2026, 5, 1, hour, tzinfo=ZoneInfo("Asia/Tokyo"))
+    assert nightly.is_open(moment.astimezone(dt.UTC)) is is_open
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone", "hours", "said"),
+    [
+        ("30 2 * *", "UTC", (None, None), "five fields"),
+        ("30 25 * * *", "UTC", (None, None), "Bad hour"),
+        ("0 0 30 2 *", "UTC", (None, None), "is no schedule|never comes"),
+        ("* * * * *", "Mars/Olympus", (None, None), "no time zone"),
+        ("* * * * *", "../etc/passwd", (None, None), "no time zone"),
+        ("* * * * *", "UTC", (dt.time(1), None), "both ends"),
+        ("* * * * *", "UTC", (dt.time(1), dt.time(1)), "end where they begin"),
+    ],
+)
+def test_a_schedule_that_means_nothing_is_refused(
+    cron: str, zone: str, hours: tuple[dt.time | None, dt.time | None], said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        Schedule(cron, zone, *hours)
