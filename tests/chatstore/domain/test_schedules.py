@@ -1,6 +1,7 @@
 """A schedule is due once for each time the wall clock should show, whatever is done to the clock."""
 
 import datetime as dt
+import itertools
 from collections import Counter
 from zoneinfo import ZoneInfo
 
@@ -26,7 +27,7 @@ def test_a_nightly_schedule_runs_once_on_every_local_date(zone: str, hour: int, 
     dates = Counter(slot.wall.date() for slot in slots)
     first = min(dates)
     assert dates == Counter(first + dt.timedelta(days=number) for number in range(366))
-    assert all(one.at < other.at for one, other in zip(slots, slots[1:], strict=False))
+    assert all(one.at < other.at for one, other in itertools.pairwise(slots))
     for slot in slots:
         shown = slot.at.astimezone(ZoneInfo(zone))
         # Skipped by the clock, it is due when the clock goes on.
