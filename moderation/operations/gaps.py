@@ -70,7 +70,7 @@ def _steps_between(channel_id: int, low: int, high: int) -> list[Step]:
         state=StepState.COUNTED,
         deleted__gt=0,
     )
-    wanted = steps.select_related("purge__moderator").defer("ids", "gone_ids", "failed_ids", "survivors")
+    wanted = steps.select_related("purge__moderator").defer("ids", "sketch", "gone_ids", "failed_ids", "survivors")
     return list(wanted.order_by("-counted_at")[:STEPS_AT_MOST])
 
 
