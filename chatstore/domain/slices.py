@@ -32,6 +32,13 @@ class Slice:
         middle = self.low + (self.high - self.low) // 2
         return Slice(self.bucket, self.low, middle), Slice(self.bucket, middle + 1, self.high)
 
+    def pieces(self, width: int) -> list[Slice]:
+        """The slice as slices of at most so many ids, ascending; itself when it is no wider."""
+        if self.high - self.low < width:
+            return [self]
+        starts = range(self.low, self.high + 1, width)
+        return [Slice(self.bucket, start, min(start + width - 1, self.high)) for start in starts]
+
 
 def cut_slices(rows: Iterable[tuple[int, Live]], *, low: int, high: int) -> list[Slice]:
     """What of the ids `low` to `high` may live, a slice per ledger row, in the rows' order."""

@@ -2,7 +2,8 @@
 
 What is asked: slices of buckets between their live ids, so that a dead span is never
 touched; just enough buckets at a time; the newest one beside the ledger, not after it,
-guessed from what the ledger last said. What failed on tombstones is asked again in halves.
+guessed from what the ledger last said. What failed on tombstones is asked again in halves, and
+so narrow from the start by the next pages.
 At the deadline the search ends where it is, but never before it got on by one slice: the
 next page begins where this one ended, so it must have moved.
 """
@@ -21,6 +22,7 @@ from chatstore.store import cassandra, ledger
 from chatstore.store.driver_errors import DeadlinePassed
 from chatstore.store.ledger_window import LedgerWindow
 from chatstore.store.messages import COLUMNS
+from chatstore.store.widths import widths
 
 _SELECT = (
     f"SELECT {', '.join(COLUMNS)} FROM messages "
@@ -28,6 +30,9 @@ _SELECT = (
 )
 SELECT_DOWN = f"{_SELECT} ORDER BY message_id DESC LIMIT ?"
 SELECT_UP = f"{_SELECT} ORDER BY message_id ASC LIMIT ?"
+
+MOST_PIECES = 256
+"""Pieces of one ruined bucket that a page has at hand."""
 
 _AUTHOR = COLUMNS.index("author_id")
 
@@ -112,10 +117,10 @@ class Search:
         start = bucket_of(self._high if self._descending else self._low)
         if remembered and (start >= remembered[-1][0] or len(remembered) < ledger.NEWEST_ROWS):
             guesses = cut_slices(remembered, low=self._low, high=self._high)
-            return guesses[0 if self._descending else -1] if guesses else None
+            return self._narrow(guesses[0 if self._descending else -1])[0] if guesses else None
         now = bucket_at(time.time_ns() // 1_000_000)
         first, last = bucket_ids(min(now, start) if self._descending else start)
-        return Slice(bucket_of(first), max(first, self._low), min(last, self._high))
+        return self._narrow(Slice(bucket_of(first), max(first, self._low), min(last, self._high)))[0]
 
     def _refill(self) -> None:
         """Have slices at hand, as far as the ledger has any more."""
@@ -123,7 +128,16 @@ class Search:
             rows = self._window.next_rows()
             if not rows:
                 return
-            self._slices.extend(cut_slices(rows, low=self._low, high=self._high))
+            for part in cut_slices(rows, low=self._low, high=self._high):
+                self._slices.extend(self._narrow(part))
+
+    def _narrow(self, part: Slice) -> list[Slice]:
+        """The slice no wider than what could be read of its bucket lately, the nearest first."""
+        width = widths.get(self.channel_id, part.bucket)
+        if width is None:
+            return [part]
+        pieces = part.pieces(max(width, (part.high - part.low) // MOST_PIECES + 1))
+        return pieces[::-1] if self._descending else pieces
 
     def _send_wave(self) -> bool:
         """Ask the next few slices at once; False when there are none."""
@@ -171,7 +185,9 @@ class Search:
         except TooManyTombstones:
             if asked.slice.low >= asked.slice.high:
                 raise
-            self._give_back(*asked.slice.halves())
+            lower, upper = asked.slice.halves()
+            widths.note(self.channel_id, lower.bucket, lower.high - lower.low + 1)
+            self._give_back(lower, upper)
             return True
         except DeadlinePassed:
             if not self._moved:

@@ -30,12 +30,13 @@ from django.conf import settings
 from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import ChatstoreError
 from chatstore.domain.messages import VALUE_COLUMNS
+from chatstore.domain.snowflakes import first_id_at
 from chatstore.operations.bookkeeping import WholeRead, note_whole_read
 from chatstore.operations.clock import check_clock, postgres_now_us
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import figures, scans
 from moderation.domain.packing import pack_ids, unpack_ids
-from moderation.domain.planner import SpanPlan, Way, plan_spans
+from moderation.domain.planner import RECENT_MS, SpanPlan, Way, ids_inside, plan_spans
 from moderation.domain.states import StepKind, StepState
 from moderation.models import Step
 from moderation.operations.audit import record_act
@@ -233,7 +234,10 @@ def _keep_bucket(step: Step, ids: Sequence[int], pace: Pace) -> Kept:
 
 
 def _keep_nothing(step: Step, gone_before: Sequence[int], _: Pace) -> Kept:
-    """A rewrite: whatever lives stays, and the spans are those of what a purge removed by row."""
+    """A rewrite: whatever lives stays, and the spans are those of what a purge removed by row.
+
+    Of a bucket that others' deletes use the budget of up, all that is over an hour old is one span.
+    """
     pages = scans.read_all_ids(step.channel_id, step.bucket)
     survivors = [row[0] for page in pages for row in page][::-1]
     tombstones = pages.count_tombstones()
@@ -241,14 +245,14 @@ def _keep_nothing(step: Step, gone_before: Sequence[int], _: Pace) -> Kept:
     budget: int = settings.PURGE_TOMBSTONE_BUDGET
     if tombstones <= budget or not matched:
         return Kept((), SpanPlan(Way.REWRITE, (), 0), tombstones)
-    plan = plan_spans(
-        matched,
-        survivors,
-        # A span takes the row deletes inside it away.
-        standing_tombstones=max(0, tombstones - len(matched)),
-        sealed=is_sealed(step.bucket, now_ms=_stored(step.read_stamp) // 1_000),
-        budget=budget,
-    )
+    # A span takes the row deletes inside it away; others' may lie anywhere.
+    others = max(0, tombstones - len(matched))
+    read_ms = _stored(step.read_stamp) // 1_000
+    sealed = is_sealed(step.bucket, now_ms=read_ms)
+    span = (bucket_ids(step.bucket)[0], first_id_at(read_ms - RECENT_MS) - 1)
+    if others > budget and not sealed and span[0] < span[1]:
+        return Kept((), SpanPlan(Way.REWRITE, [span], 2, ids_inside(survivors, [span])), 2)
+    plan = plan_spans(matched, survivors, standing_tombstones=others, sealed=sealed, budget=budget)
     return Kept((), replace(plan, way=Way.REWRITE), plan.tombstones)
 
 

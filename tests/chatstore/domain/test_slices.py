@@ -53,6 +53,13 @@ def test_halves_of_a_slice_meet_and_cover_it(low: int, width: int) -> None:
     assert upper.low <= upper.high
 
 
+@given(low=st.integers(-100, 100), ids=st.integers(1, 100), width=st.integers(1, 120))
+def test_pieces_of_a_slice_meet_and_cover_it_and_none_is_too_wide(low: int, ids: int, width: int) -> None:
+    pieces = Slice(1, low, low + ids - 1).pieces(width)
+    assert [one for piece in pieces for one in range(piece.low, piece.high + 1)] == list(range(low, low + ids))
+    assert max(piece.high - piece.low + 1 for piece in pieces) <= width
+
+
 @given(
     expected=st.lists(st.none() | st.integers(0, 60), min_size=1, max_size=60),
     need=st.integers(1, 60),

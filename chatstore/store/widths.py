@@ -1,0 +1,42 @@
+"""How wide an interval of a ruined bucket could not be read: the next page does not try it again.
+
+Only a guess of what to ask: it changes how many statements a page needs, never what it shows.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+
+FORGET_SECONDS = 300.0
+"""By then somebody may have healed the bucket; a page that finds it has not pays one failed read."""
+
+MOST_BUCKETS = 10_000
+
+_Key = tuple[int, int]
+
+
+class Widths:
+    """Widths by (channel id, bucket), the least recently noted forgotten first. Safe between threads."""
+
+    def __init__(self) -> None:
+        self._noted: OrderedDict[_Key, tuple[float, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def note(self, channel_id: int, bucket: int, width: int) -> None:
+        """An interval of twice this many ids could not be read."""
+        with self._lock:
+            self._noted[channel_id, bucket] = (time.monotonic(), width)
+            self._noted.move_to_end((channel_id, bucket))
+            while len(self._noted) > MOST_BUCKETS:
+                self._noted.popitem(last=False)
+
+    def get(self, channel_id: int, bucket: int) -> int | None:
+        """How many ids to ask of the bucket at once; None where nothing failed lately."""
+        noted = self._noted.get((channel_id, bucket))
+        return noted[1] if noted is not None and time.monotonic() - noted[0] < FORGET_SECONDS else None
+
+
+widths = Widths()
+"""This process's."""
