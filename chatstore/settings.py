@@ -328,6 +328,10 @@ CELERY_BEAT_SCHEDULE = {
     },
 }
 
+# --- Maintenance: what runs by itself, by whom it is done and, unless it was changed in the browser, when
+
+MAINTENANCE_JOBS: dict[str, dict[str, Any]] = {}
+
 # --- Reading and purging -------------------------------------------------------------
 
 # A page still short by then is returned as it is, with "looked back to <date>".

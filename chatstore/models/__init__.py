@@ -14,6 +14,7 @@ from chatstore.models.cassandra import (
 )
 from chatstore.models.chat import Channel, ChatUser, Guild
 from chatstore.models.jobs import BucketStamp, ChannelLock, WorkerLease
+from chatstore.models.maintenance import Finding, JobRun, JobSchedule
 
 __all__ = [
     "AuthorBucketRow",
@@ -23,7 +24,10 @@ __all__ = [
     "Channel",
     "ChannelLock",
     "ChatUser",
+    "Finding",
     "Guild",
+    "JobRun",
+    "JobSchedule",
     "MessageRow",
     "PinRow",
     "QuarantineRow",

@@ -1,0 +1,97 @@
+"""Maintenance: when jobs run, what each run did, and what was found wrong."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from chatstore.domain.runs import RunState, Severity
+
+
+class JobSchedule(models.Model):
+    """When a job runs; see `chatstore.domain.schedules`. A job without a row runs when its defaults say."""
+
+    job = models.SlugField(primary_key=True, max_length=40)
+    cron = models.CharField(max_length=100)
+    zone = models.CharField(max_length=60)
+    opens = models.TimeField(null=True, blank=True)
+    closes = models.TimeField(null=True, blank=True)
+    is_on = models.BooleanField(default=True)
+    changed_at = models.DateTimeField(db_default=Now())
+    changed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+
+    class Meta:
+        default_permissions = ("view", "change")
+
+    def __str__(self) -> str:
+        return f"{self.job}: {self.cron} ({self.zone})"
+
+
+class JobRun(models.Model):
+    """One run of a job.
+
+    slot: the time on the wall that it stands for ("2026-03-29T02:30"); a second run for the
+    same one cannot be made. None: somebody asked for it. subject: what a run that was asked
+    for is about ("<channel>:<bucket>"), or nothing. did: counts by name, when it has ended.
+    progress: {"done", "total", "what"} while it runs. A run is claimed by its token for as
+    long as its lease runs.
+    """
+
+    job = models.SlugField(max_length=40)
+    slot = models.CharField(max_length=16, null=True)  # noqa: DJ001 - None is not the same as no time
+    subject = models.CharField(max_length=60, blank=True)
+    state = models.CharField(max_length=10, choices=RunState.choices(), default=RunState.QUEUED)
+    due_at = models.DateTimeField()
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    token = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    tries = models.IntegerField(default=0)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    progress = models.JSONField(default=dict)
+    did = models.JSONField(default=dict)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("-due_at", "-id")
+        default_permissions = ("add", "view")
+        constraints = (models.UniqueConstraint(fields=("job", "slot"), name="one_run_a_slot"),)
+        indexes = (
+            models.Index(fields=("job", "-due_at"), name="run_by_job"),
+            models.Index(fields=("state", "due_at"), name="run_by_state"),
+        )
+
+    def __str__(self) -> str:
+        return f"run {self.pk} of {self.job}"
+
+
+class Finding(models.Model):
+    """Something that needs a person: opened once, closed by itself when it is over.
+
+    kind and subject name it: ("heavy bucket", "<channel>:<bucket>"). words: what people read.
+    """
+
+    kind = models.CharField(max_length=40)
+    subject = models.CharField(max_length=100, blank=True)
+    severity = models.IntegerField(choices=Severity.choices())
+    words = models.TextField()
+    details = models.JSONField(default=dict)
+    opened_at = models.DateTimeField(db_default=Now())
+    seen_at = models.DateTimeField(db_default=Now())
+    closed_at = models.DateTimeField(null=True)
+    told_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-severity", "-opened_at")
+        default_permissions = ("view",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("kind", "subject"), condition=models.Q(closed_at=None), name="one_open_finding"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.words
