@@ -6,9 +6,11 @@ The step is taken by hand from state to state, so that the race stands exactly w
 import time
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
@@ -24,10 +26,14 @@ from moderation.operations.settling import settle_purge
 from moderation.operations.standing import standing_ids
 from moderation.operations.steps import finish_step, quarantine_step, stamp_step
 from moderation.operations.sums import sum_of
+from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
 from moderation.store.pace import Pace
 from moderation.store.quarantine import Place, kept_rows
+from tests.conftest import make_user
 from tests.moderation.rooms import (
     WILMA,
+    buckets_of,
+    by_victor,
     choose,
     confirm,
     everything,
@@ -141,6 +147,49 @@ def test_overlapping_purges_count_each_message_once(mona: User, channel: Channel
     sums = sum_of(first), sum_of(second)
     assert [(total.deleted, total.already_gone) for total in sums] == [(200, 0), (100, 100)]
     assert standing_ids(channel.id, bucket_of(ids[0])) == set(ids)
+
+
+def run_at_once(*purges: Purge) -> list[Purge]:
+    """Each by a worker of its own, at the same time."""
+
+    def run(purge: Purge) -> Purge:
+        try:
+            return run_purge(purge.id, patience_seconds=60)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(purges)) as workers:
+        return list(workers.map(run, purges))
+
+
+def test_two_moderators_at_once_remove_and_take_back_each_message_once(mona: User, channel: Channel) -> None:
+    other = make_user("mo", group="moderators")
+    old, recent = old_ids(1_200), recent_ids(300)
+    write(channel, [*old[::2], *recent[:200]])
+    write(channel, [*old[1::2], *recent[200:]], author=WILMA)
+    # Victor's 800, of which the older half of the old ones is in both.
+    drafts = [
+        (mona, preview(mona, by_victor(channel))),
+        (other, preview(other, choose(channel.id, before_id=old[600]))),
+    ]
+    purges = run_at_once(*(confirm(moderator, draft) for moderator, draft in drafts))
+    assert [purge.state for purge in purges] == [PurgeState.DONE] * 2
+    sums = [sum_of(purge) for purge in purges]
+    assert [total.deleted + total.already_gone for total in sums] == [800, 600]
+    assert sorted(total.already_gone for total in sums) == [0, 300]
+    buckets = buckets_of([*old, *recent])
+    assert ids_of(channel, *buckets) == sorted([*old[601::2], *recent[200:]])
+
+    undos = [
+        ask_undo(purge.id, moderator=moderator, part=UndoPart())
+        for (moderator, _), purge in zip(drafts, purges, strict=True)
+    ]
+    assert [purge.state for purge in run_at_once(*purges)] == [PurgeState.UNDONE] * 2
+    back = [sum_of_undo(undo) for undo in undos]
+    assert sum(total.restored for total in back) == 1_100
+    assert sorted(total.still_purged for total in back) == [0, 300]
+    assert ids_of(channel, *buckets) == [*old, *recent]
+    assert standing_ids(channel.id, bucket_of(old[0])) == set()
 
 
 def test_a_purge_waits_for_the_job_that_holds_the_channel_and_names_it(mona: User, channel: Channel) -> None:
