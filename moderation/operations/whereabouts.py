@@ -79,7 +79,9 @@ class Story:
 
     @property
     def may_undo(self) -> list[PurgePart]:
-        """Those of them that can still be taken back."""
+        """Those of them that can still be taken back; none where that would bring nothing back."""
+        if self.live is not None or self.is_withdrawn:
+            return []
         return [part for part in self.standing if can_be_undone(part.purge)]
 
 

@@ -21,7 +21,18 @@ from moderation.models import Purge
 from moderation.operations.running import run_purge
 from moderation.operations.undos import UndoPart, ask_undo
 from tests.conftest import make_user
-from tests.moderation.rooms import VICTOR, by_victor, choose, everything, now_ms, purge_now, write
+from tests.moderation.rooms import (
+    VICTOR,
+    by_victor,
+    choose,
+    confirm,
+    everything,
+    now_ms,
+    preview,
+    purge_now,
+    run_to_end,
+    write,
+)
 from tests.pages.exports import write_hostile
 from tests.pages.test_hostile import check_harmless
 from tests.pages.test_without_script import read_fields
@@ -158,6 +169,27 @@ def test_while_another_purge_stands_for_it_the_page_says_so_before_and_after(
     assert html.index(f"/purges/{second.pk}/") < html.index("Purges that chose it")
     assert "took it back, and the undo brought it back" in html
     assert [int(i) for i in re.findall(r'class="title" href="/purges/(-?\d+)/"', html)] == [second.pk, first.pk]
+
+
+def test_with_two_purges_standing_the_first_undo_leaves_it_away_and_the_second_brings_it(
+    mona: User, sign_in: SignIn, channel: Channel
+) -> None:
+    ids = ids_in(channel, 130)
+    write(channel, ids)
+    drafts = [preview(mona, everything(channel)), preview(mona, choose(channel.pk, message_ids=[ids[4]]))]
+    purges = [run_to_end(confirm(mona, draft)) for draft in drafts]
+    client = sign_in(mona)
+    path = f"/channels/{channel.pk}/{ids[4]}/"
+    html = client.get(path).content.decode()
+    assert "After this one 1 other purge still stands for it" in html
+    client.post(f"{path}undo/", read_fields(html, f"{path}undo/"))
+    run_to_end(purges[1])
+    html = client.get(path).content.decode()
+    assert chip_of(html) == "removed"
+    assert "left it away: another purge stood for it" in html
+    client.post(f"{path}undo/", read_fields(html, f"{path}undo/"))
+    run_to_end(purges[0])
+    assert chip_of(client.get(path).content.decode()) == "there"
 
 
 def test_a_purge_that_does_not_stand_for_it_brings_nothing_back(mona: User, sign_in: SignIn, channel: Channel) -> None:

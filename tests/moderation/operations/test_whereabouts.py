@@ -134,3 +134,15 @@ def test_a_purge_that_has_not_ended_is_not_offered(mona: User, channel: Channel)
     assert story_of(mona, channel.pk, ids[0]).may_undo == []
     with pytest.raises(BadInput, match="does not stand"):
         ask_undo_of_message(purge.pk, moderator=mona, channel_id=channel.pk, message_id=ids[0])
+
+
+def test_what_its_author_withdrew_is_not_offered_again(mona: User, channel: Channel) -> None:
+    ids = old_ids(130)
+    write(channel, ids)
+    draft = confirm(mona, preview(mona, everything(channel)))
+    withdraw_message(channel.pk, ids[5], actor=VICTOR)
+    run_purge(draft.pk)
+    story = story_of(mona, channel.pk, ids[5])
+    assert [part.stands for part in story.parts] == [True]
+    assert story.may_undo == []
+    assert len(story_of(mona, channel.pk, ids[6]).may_undo) == 1
