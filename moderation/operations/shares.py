@@ -13,6 +13,8 @@ from moderation.domain.states import REMOVING, StepState
 from moderation.models import Purge
 from moderation.operations.purge_view import Preview
 
+NAMED_AT_MOST = 50
+
 
 @dataclass(frozen=True, slots=True)
 class ChannelShare:
@@ -63,17 +65,16 @@ def share_by_channel(purge: Purge, preview: Preview, channels: Sequence[Channel]
     ]
 
 
-def share_by_author(purge: Purge, preview: Preview, *, at_most: int) -> list[AuthorShare]:
-    """The authors with the most messages."""
-    shown = preview.per_author[:at_most]
-    users = ChatUser.objects.in_bulk([author for author, _ in shown])
+def share_by_author(purge: Purge, preview: Preview) -> list[AuthorShare]:
+    """Every author of the manifest, the one with the most first; names of the first `NAMED_AT_MOST`."""
+    users = ChatUser.objects.in_bulk([author for author, _ in preview.per_author[:NAMED_AT_MOST]])
     back = {
         int(author)
         for part in purge.undos.exclude(finished_at=None).values_list("part", flat=True)
         if not part["channels"] and not part["messages"]
         for author in part["authors"]
     }
-    return [AuthorShare(author, users.get(author), count, author in back) for author, count in shown]
+    return [AuthorShare(author, users.get(author), count, author in back) for author, count in preview.per_author]
 
 
 def standing_by_channel(purge: Purge) -> Mapping[int, int]:

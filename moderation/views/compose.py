@@ -10,9 +10,10 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from chatstore.domain.errors import BadInput
+from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.models import Channel, Guild
 from moderation.domain.selection import Selection
+from moderation.domain.strip import Strip
 from moderation.forms import Composer, read_presets
 from moderation.operations.access import Actor, channel_for, visible_channels
 from moderation.operations.compose import select_described, select_ticked
@@ -83,12 +84,20 @@ def _say(user: Actor, composer: Composer, channel: Channel | None = None) -> dic
     return {"sentence": say_selections(user, [selection])[0]}
 
 
+def _map(channel: Channel) -> Strip | None:
+    """The channel's strip; without the store one can still say what should go."""
+    try:
+        return map_channel(channel.pk)
+    except StoreUnavailable:
+        return None
+
+
 def _show_form(request: HttpRequest, channel: Channel | None, form: Composer, *, refused: str = "") -> HttpResponse:
     context = {
         "channel": channel,
         "form": form,
         "refused": refused,
-        "strip": map_channel(channel.pk) if channel else None,
+        "strip": _map(channel) if channel else None,
         "guilds": () if channel else _visible_guilds(request.user),
         **_say(request.user, form, channel),
     }

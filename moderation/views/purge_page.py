@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from chatstore.models import Channel
+from chatstore.models import Channel, ChatUser
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge
 from moderation.operations.access import Actor
@@ -95,12 +95,13 @@ def describe_failures(purge: Purge, channels: Sequence[Channel]) -> FailuresView
 class UndoView:
     """What the page says of taking a purge back. until: how long it is offered, or None.
 
-    back: how many messages stand there again. standing: how many the purge still stands for.
+    sums: who took what back, and what came of it. back: how many messages stand there again.
+    standing: how many the purge still stands for.
     """
 
     may_ask: bool
     until: datetime | None
-    sums: Sequence[tuple[str, UndoSum]]
+    sums: Sequence[tuple[str, str, UndoSum]]
     back: int
     standing: int
 
@@ -108,15 +109,29 @@ class UndoView:
 def describe_undo(purge: Purge, *, may_ask: bool) -> UndoView:
     """The offer to take it back, and what earlier ones did."""
     undos = purge.undos.select_related("moderator").order_by("pk")
-    sums = [(undo.moderator.get_full_name() or undo.moderator.get_username(), sum_of_undo(undo)) for undo in undos]
+    sums = [
+        (undo.moderator.get_full_name() or undo.moderator.get_username(), _say_part(undo.part), sum_of_undo(undo))
+        for undo in undos
+    ]
     offered = can_be_undone(purge)
     return UndoView(
         may_ask and offered,
         undo_until(purge) if offered else None,
         sums,
-        back=sum(total.restored + total.already_live for _, total in sums),
+        back=sum(total.restored + total.already_live for *_, total in sums),
         standing=sum(standing_by_channel(purge).values()) if purge.state in CAN_BE_UNDONE else 0,
     )
+
+
+def _say_part(part: dict[str, list[str]]) -> str:
+    """What somebody took back: "it", "what Victor wrote", "3 messages"."""
+    if part["messages"]:
+        count = len(part["messages"])
+        return f"{count:,} message{'' if count == 1 else 's'}"
+    if part["authors"]:
+        known = ChatUser.objects.in_bulk(map(int, part["authors"]))
+        return f"what {' or '.join(str(known.get(int(i)) or f'user {i}') for i in part['authors'])} wrote"
+    return "what it removed from one channel" if part["channels"] else "it"
 
 
 def _say_heading(purge: Purge) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -73,6 +73,7 @@ def describe_preview(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any
     preview = preview_of(purge)
     shares = share_by_channel(purge, preview, channels)
     known = {channel.pk: channel for channel in channels} if len(shares) > 1 else {}
+    authors = share_by_author(purge, preview)
     context: dict[str, Any] = {
         "preview": preview,
         "place": preview.oldest,
@@ -81,8 +82,11 @@ def describe_preview(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any
         "channel_count": len(shares),
         "other_channels": max(len(shares) - CHANNELS_SHOWN, 0),
         "channel_strips": _strips(purge, channels) if 1 < len(channels) <= STRIPS_AT_MOST else (),
-        "authors": share_by_author(purge, preview, at_most=AUTHORS_SHOWN),
-        "other_authors": max(len(preview.per_author) - AUTHORS_SHOWN, 0),
+        "authors": authors[:AUTHORS_SHOWN],
+        # Else something of it failed, was held, or came back otherwise, and nobody noted by whom it was.
+        "is_exact_by_author": sum(share.standing for share in shares)
+        == sum(author.count for author in authors if not author.is_back),
+        "other_authors": max(len(authors) - AUTHORS_SHOWN, 0),
         "survivors": sum(bucket.survivors for bucket in preview.per_bucket),
         "bucket_rows": [_row_of(bucket, known) for bucket in preview.per_bucket[:BUCKETS_SHOWN]],
         "other_buckets": max(len(preview.per_bucket) - BUCKETS_SHOWN, 0),
@@ -109,7 +113,8 @@ def _sample(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any]:
 
 
 def _run_of(run: Run, users: dict[int, ChatUser]) -> SampleRun:
-    rows = rows_of(run.messages, users)
+    # Each line has its own date, since days may lie between two runs.
+    rows = [replace(row, day=None) for row in rows_of(run.messages, users)]
     return SampleRun(run.channel, [SampleRow(row, row.message.message_id in run.goes) for row in rows])
 
 

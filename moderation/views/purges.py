@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from chatstore.domain.errors import BadInput, NotFound
 from moderation.forms import ConfirmForm, read_cursor, read_digest, read_ticked
 from moderation.models import Purge
-from moderation.operations.access import purge_for
+from moderation.operations.access import purge_for, visible_channels
 from moderation.operations.purge_list import STATE_FILTERS, list_purges
 from moderation.operations.purges import confirm_purge
 from moderation.operations.steering import STEER
@@ -39,6 +39,7 @@ def purges(request: HttpRequest) -> HttpResponse:
         "state": state,
         "by": moderator,
         "in_channel": channel_id,
+        "channel": visible_channels(request.user).filter(pk=channel_id).first() if channel_id is not None else None,
     }
     return render(request, "purges.html", context)
 

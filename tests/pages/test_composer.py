@@ -20,6 +20,9 @@ from tests.pages.test_hostile import check_harmless
 
 SignIn = Callable[[User], Client]
 
+NOBODY = str(secrets.randbits(60))
+"""An id that the chat's list of users does not have."""
+
 
 def say(client: Client, fields: dict[str, Any]) -> str:
     """The live sentence's fragment, as text."""
@@ -87,16 +90,16 @@ def test_what_is_typed_becomes_exactly_that_selection(mona: User, sign_in: SignI
 
 
 def test_an_author_without_a_channel_means_wherever_he_posted(mona: User, sign_in: SignIn) -> None:
-    selected = select(sign_in(mona), "/remove/", {"authors": "12345"})
-    assert (selected.channel_ids, selected.guild_id, selected.author_ids) == ((), None, frozenset({12345}))
+    selected = select(sign_in(mona), "/remove/", {"authors": NOBODY})
+    assert (selected.channel_ids, selected.guild_id, selected.author_ids) == ((), None, frozenset({int(NOBODY)}))
 
 
 def test_a_whole_guild_is_chosen_from_the_list(place: Place, mona: User, sign_in: SignIn) -> None:
     client, guild = sign_in(mona), place.channel.guild_id
-    page = client.get("/remove/", {"guild": str(guild), "author": "12345"}).content.decode()
+    page = client.get("/remove/", {"guild": str(guild), "author": NOBODY}).content.decode()
     assert f'<option value="{guild}" selected>Harbour</option>' in page
-    assert 'name="authors" value="12345"' in page
-    assert "Everything by user 12345 in all channels of Harbour, pinned kept" in page
+    assert f'name="authors" value="{NOBODY}"' in page
+    assert f"Everything by user {NOBODY} in all channels of Harbour, pinned kept" in page
     assert select(client, "/remove/", {"guild": str(guild), "words": "x"}).guild_id == guild
 
 

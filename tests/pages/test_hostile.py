@@ -68,6 +68,8 @@ def test_the_other_pages_show_it_as_text_too(hostile_channel: int, mona: User, s
     for path in (
         f"/purges/{purge.pk}/",
         f"/purges/{purge.pk}/live/",
+        f"/purges/{purge.pk}/messages/",
+        f"/purges/{purge.pk}/messages/?author=5&channel={hostile_channel}",
         f"/channels/{hostile_channel}/remove/?authors=%3Cscript%3Ealert(1)%3C/script%3E%22onfocus=alert(1)",
         "/remove/?guild=%22%3E%3Cscript%3E&words=%22%3E%3Cscript%3E&none-pattern=%3Cscript%3E%22onfocus=alert(1)",
         f"/channels/{hostile_channel}/rows/?before={(1 << 63) - 1}",

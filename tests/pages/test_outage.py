@@ -22,7 +22,7 @@ def _store_is_away(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object, **kwargs: object) -> None:
         raise StoreUnavailable("Cassandra does not answer.")
 
-    for name in ("execute", "execute_window", "iterate"):
+    for name in ("submit", "execute", "execute_window", "iterate"):
         monkeypatch.setattr(cassandra, name, fail)
 
 
@@ -46,3 +46,18 @@ def test_home_and_a_purge_are_shown_without_it(place: Place, mona: User, sign_in
     page = purge.content.decode()
     assert "Remove 6 messages" in page
     assert "cannot be shown now" in page
+
+
+@pytest.mark.usefixtures("_store_is_away")
+def test_one_can_go_on_composing_but_nothing_is_unticked(place: Place, mona: User, sign_in: SignIn) -> None:
+    client, path = sign_in(mona), f"/purges/{place.purge.pk}/"
+    composed = client.get(f"/channels/{place.channel.pk}/remove/", {"words": "coins"})
+    assert composed.status_code == 200
+    assert "Everything in #room saying “coins”" in composed.content.decode()
+    listed = client.get(f"{path}messages/")
+    assert listed.status_code == 200
+    assert "The messages cannot be shown now" in listed.content.decode()
+    fields = {"digest": bytes(place.purge.digest or b"").hex(), "message_id": str(place.victors[0])}
+    assert client.post(f"{path}untick/", fields).status_code == 503
+    place.purge.refresh_from_db()
+    assert place.purge.manifest == 6

@@ -53,7 +53,11 @@ def arrange_scene(folder: Path) -> Scene:
     until = dt.datetime.now(dt.UTC)
     accounts = {name: make_account(name) for name in ("mona", "otto", "ada", "tess")}
     mona = User.objects.get(username=accounts["mona"][0])
-    story, emptied, held, taken_back = (write_story(_fresh(folder / name), until=until, spam=1204) for name in "abcd")
+    story, emptied, held, taken_back = (
+        # A second apart, since no two messages of a chat share an id.
+        write_story(_fresh(folder / name), until=until - dt.timedelta(seconds=n), spam=1204)
+        for n, name in enumerate("abcd")
+    )
     hostile, _ = write_hostile(folder, until=until)
     call_command("import_discord", str(folder), verbosity=0)
     undone = run_purge(confirm(mona, preview(mona, _of_victor(taken_back))).pk, patience_seconds=60)

@@ -1,0 +1,129 @@
+"""Compose by words over two channels, leave one message out, remove the rest, bring one author back: in Chromium."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.pages.exports import Story, write_story
+from tests.pages.serving import Site, browse, make_account, serve, sign_in
+
+PURGE_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A signed-in moderator's browser, and two imported channels with a wave of spam each."""
+
+    page: Page
+    site: Site
+    stories: tuple[Story, Story]
+    account: tuple[str, str]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    folder: Path = tmp_path_factory.mktemp("site")
+    until = dt.datetime.now(dt.UTC)
+    folders = [folder / "one", folder / "two"]
+    for place in folders:
+        place.mkdir()
+    one, two = (
+        write_story(place, until=until - dt.timedelta(seconds=n), spam=120, days=100) for n, place in enumerate(folders)
+    )
+    account = make_account("mona")
+    with serve(folder) as site:
+        for place in folders:
+            site.manage("import_discord", str(place))
+        with browse() as browser:
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
+            complaints: list[str] = []
+            page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            sign_in(page, site, account)
+            yield Desk(page, site, (one, two), account)
+    assert complaints == []
+
+
+def list_ids(page: Page, address: str) -> list[str]:
+    """The ids of all messages in the manifest's list."""
+    ids: list[str] = []
+    page.goto(address)
+    while True:
+        ids += page.locator(".entry a[href*='/channels/']", has_text="Open").evaluate_all(
+            "links => links.map(link => link.getAttribute('href').split('/').at(-2))"
+        )
+        more = page.get_by_role("link", name="More messages")
+        if not more.count():
+            return ids
+        more.click()
+        page.wait_for_load_state()
+
+
+def test_from_words_in_two_channels_to_one_author_back(desk: Desk) -> None:
+    page, (one, two) = desk.page, desk.stories
+    page.goto(f"{desk.site.url}/channels/{one.channel_id}/")
+    page.get_by_role("link", name="Remove by author or date").click()
+    page.get_by_role("button", name="In other channels too").click()
+    expect(page.get_by_label("Channels")).to_have_value(str(one.channel_id))
+    page.get_by_label("Channels").fill(f"{one.channel_id}, {two.channel_id}")
+    page.get_by_text("Words, links, bots, replies").click()
+    page.locator("#words").fill("cheap followers")
+    # The sentence follows what is typed, without a click.
+    said = page.get_by_label("In words")
+    expect(said).to_contain_text("Everything in #general and #general saying “cheap followers”, pinned kept")
+    page.locator("#words").fill("FREE coins")
+    expect(said).to_contain_text("saying “FREE coins”")
+    page.locator("#after").fill("tomorrow")
+    expect(said).to_contain_text("“tomorrow” is not a date")
+    page.locator("#after").fill("")
+    expect(said).to_contain_text("saying “FREE coins”, pinned kept")
+    page.get_by_role("button", name="Preview what would go").click()
+
+    expect(page.get_by_role("button", name="Remove 80 messages")).to_be_visible(timeout=PURGE_MS)
+    address = re.sub(r"[?#].*", "", page.url)
+    manifest = list_ids(page, f"{address}messages/")
+    assert len(set(manifest)) == 80
+    page.goto(address)
+    expect(page.get_by_role("button", name="Leave")).to_be_hidden()
+    tick = page.locator(".entry.goes .tick").nth(1)
+    spared = tick.get_attribute("value")
+    tick.click()
+    page.get_by_role("button", name="Leave this one out").click()
+    expect(page.get_by_role("button", name="Remove 79 messages")).to_be_visible()
+    expect(page.locator("body")).to_contain_text("1 message left out")
+
+    page.get_by_label("Why?").fill("Spam in both channels")
+    page.get_by_role("button", name="Remove 79 messages").click()
+    expect(page.get_by_role("heading", name="Removed 79 messages")).to_be_visible(timeout=PURGE_MS)
+    for story in (one, two):
+        page.goto(f"{desk.site.url}/channels/{story.channel_id}/?at={story.spam_began:%Y-%m-%d}")
+        left = page.locator(".msg", has_text="FREE coins").evaluate_all("rows => rows.map(row => row.id.slice(1))")
+        assert left == ([spared] if spared in left else [])
+        assert page.locator(".msg", has_text="last chance!!!").count() > 0
+
+    assert sorted(list_ids(page, f"{address}messages/")) == sorted(i for i in manifest if i != spared)
+    expect(page.locator(".entry .fate")).to_have_text(["removed"] * 29)
+    page.goto(address)
+    page.get_by_role("button", name=re.compile(r"^Bring back \d+ by Victor$")).first.click()
+    expect(page.get_by_role("heading", name="Brought back a part of 79 messages")).to_be_visible(timeout=PURGE_MS)
+    expect(page.locator("body")).to_contain_text(re.compile(r"(39|40) messages are back, (39|40) are still removed"))
+
+
+def test_ticked_ones_come_back_from_the_list(desk: Desk) -> None:
+    page = desk.page
+    page.goto(f"{desk.site.url}/purges/?state=undone&by={desk.account[0]}")
+    page.locator(".purge-line .title").first.click()
+    page.get_by_role("link", name="Look through all 79 messages").click()
+    ticks = page.locator(".entry .tick")
+    ticks.nth(0).click()
+    ticks.nth(2).click(modifiers=["Shift"])
+    page.get_by_role("button", name="Bring back these 3").click()
+    expect(page.locator("body")).to_contain_text("took 3 messages back", timeout=PURGE_MS)
+    expect(page.locator("body")).to_contain_text(re.compile(r"(42|43) messages are back"), timeout=PURGE_MS)
