@@ -61,7 +61,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("preview-many", "mona", f"/purges/{scene.many.pk}/")
     yield Shot("manifest", "mona", f"/purges/{scene.many.pk}/messages/")
     yield Shot("manifest-partly-undone", "mona", f"/purges/{scene.partly.pk}/messages/")
-    yield Shot("purge-paused", "mona", f"/purges/{scene.paused.pk}/")
+    yield from _steered_shots(scene)
     yield Shot("purge-nothing", "mona", f"/purges/{scene.nothing.pk}/")
     emptied, taken_back = (purge.selection["channels"][0] for purge in (scene.done, scene.undone))
     yield Shot("message-live", "mona", f"/channels/{channel}/{scene.message}/")
@@ -89,6 +89,11 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("admin-users", "ada", "/admin/chatstore/chatuser/", whole=False)
     yield Shot("admin-purge", "ada", f"/admin/moderation/purge/{scene.done.pk}/change/")
     yield Shot("admin-audit", "ada", "/admin/moderation/auditentry/", whole=False)
+
+
+def _steered_shots(scene: Scene) -> Iterator[Shot]:
+    for name, purge in (("behind", scene.behind), ("failed", scene.failed), ("paused", scene.paused)):
+        yield Shot(f"purge-{name}", "mona", f"/purges/{purge.pk}/")
 
 
 def take_shots(browser: Browser, site: Site, scene: Scene, wanted: Sequence[str]) -> list[str]:
