@@ -106,6 +106,18 @@ def test_the_preview_counts_by_channel_and_author(rooms: tuple[Channel, Channel]
     assert page.count('class="strip"') == 3
 
 
+def test_the_list_of_a_channel_has_the_purges_of_many_channels_too(
+    rooms: tuple[Channel, Channel], mona: User, sign_in: SignIn
+) -> None:
+    purge, client = preview(mona, everything_in(rooms)), sign_in(mona)
+    for channel in rooms:
+        page = read(client, f"/purges/?channel={channel.pk}")
+        assert "40 messages: everything in #room and #room" in page
+        assert f'href="/purges/{purge.pk}/"' in page
+        assert f'href="?state=done&amp;channel={channel.pk}"' in page
+    assert f"/purges/{purge.pk}/" not in read(client, f"/purges/?channel={make_channel().pk}")
+
+
 def test_one_author_then_one_channel_then_ticked_ones_come_back(
     rooms: tuple[Channel, Channel], mona: User, sign_in: SignIn
 ) -> None:
