@@ -49,16 +49,16 @@ def run_purge(purge_id: int) -> None:
     ring_next(purge_id)
 
 
-def ring_next(purge_id: int) -> None:
-    """A purge was worked on: whoever can go on now is told, not only at the scheduler's next look."""
-    for waiting in queue.next_in_line(purge_id):
-        run_purge.delay(waiting)
-
-
 def ring(purge_id: int) -> None:
     """Calls as many workers to a purge as it can use."""
     for _ in range(queue.workers_wanted(purge_id)):
         run_purge.delay(purge_id)
+
+
+def ring_next(purge_id: int) -> None:
+    """A purge was worked on: whoever can go on now is told, not only at the scheduler's next look."""
+    for waiting in queue.next_in_line(purge_id):
+        ring(waiting)
 
 
 def ring_on_commit(purge_id: int) -> None:

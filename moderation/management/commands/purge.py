@@ -27,7 +27,7 @@ from moderation.operations.running import run_purge
 from moderation.operations.scanning import scan_purge
 from moderation.operations.sentences import sentence_of
 from moderation.operations.sums import sum_of
-from moderation.tasks import ring
+from moderation.tasks import ring, ring_next
 
 DONE, FAILED, BAD_INPUT, NOTHING_MATCHED = 0, 1, 2, 3
 """Exit codes."""
@@ -79,6 +79,7 @@ class Command(BaseCommand):
                 ring(purge.id)
                 self._finish(purge, options, DONE)
             purge = run_purge(purge.id)
+            ring_next(purge.id)
         except BadInput as error:
             self.stderr.write(f"error: {error}")
             sys.exit(BAD_INPUT)

@@ -16,7 +16,7 @@ from moderation.management.commands.purge_show import find_purge
 from moderation.models import Undo
 from moderation.operations.running import run_purge
 from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
-from moderation.tasks import ring
+from moderation.tasks import ring, ring_next
 
 
 class Command(BaseCommand):
@@ -41,6 +41,7 @@ class Command(BaseCommand):
                 ring(purge.id)
             else:
                 purge = run_purge(purge.id)
+                ring_next(purge.id)
         except BadInput as error:
             raise CommandError(str(error), returncode=BAD_INPUT) from None
         except ChatstoreError as error:
