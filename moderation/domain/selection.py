@@ -32,8 +32,9 @@ class Selection:
 
     Channels: those of `channel_ids`; or all of the guild; or, when neither is named, every
     channel in which the authors of `where` have posted. "The whole channel" is `everything`:
-    a choice of its own, never what is left when every filter is empty. A filter leaves pinned
-    messages alone unless `with_pinned`. except_ids: matched, and unticked in the preview.
+    a choice of its own, never what is left when every filter is empty. A filter that does not
+    speak of pinned messages leaves them alone, unless `with_pinned`. except_ids: matched, and
+    unticked in the preview.
     """
 
     channel_ids: tuple[int, ...] = ()
@@ -97,13 +98,14 @@ class Selection:
     def columns(self) -> tuple[str, ...]:
         """What must be read of each row to tell whether it matches: id and author first."""
         wanted = set() if self.where is None else set(columns_of(self.where))
-        if self._keeps_pinned:
+        if self.keeps_pinned:
             wanted.add("pinned")
         return ("message_id", "author_id", *sorted(wanted))
 
     @property
-    def _keeps_pinned(self) -> bool:
-        return self.where is not None and not self.with_pinned
+    def keeps_pinned(self) -> bool:
+        """Whether pinned messages stay although they match; a filter that speaks of them decides itself."""
+        return self.where is not None and not self.with_pinned and "pinned" not in columns_of(self.where)
 
     def matcher(self, *, bots: frozenset[int] = frozenset()) -> Callable[[Sequence[Row]], list[Row]]:
         """A function that picks from rows of `columns` those that match, in their order.
@@ -118,7 +120,7 @@ class Selection:
         if self.where is None:
             return lambda rows: [row for row in rows if row[1] is not None and row[0] not in unticked]
         test = compile_filter(self.where, self.columns, bots=bots)
-        pinned = self.columns.index("pinned") if self._keeps_pinned else None
+        pinned = self.columns.index("pinned") if self.keeps_pinned else None
 
         def pick(rows: Sequence[Row]) -> list[Row]:
             found = [row for row in rows if row[1] is not None and test(row)]

@@ -43,7 +43,7 @@ def say_selection(selection: Selection, *, place: str, authors: Names) -> str:
         words = f"the whole channel {place.removeprefix('in ')}"
     else:
         words = " ".join(["everything", *_say_parts(selection.where, place, authors)])
-        if not selection.with_pinned:
+        if selection.keeps_pinned:
             words += ", pinned kept"
     left = len(selection.except_ids)
     return f"{words}, {left:,} unticked" if left else words

@@ -147,7 +147,7 @@ def _add_terms(group: _ArgumentGroup, prefix: str) -> None:
     group.add_argument(f"--{prefix}regex", default="", metavar="RE2")
     group.add_argument(f"--{prefix}has", action="append", default=[], metavar="|".join(Content))
     group.add_argument(f"--{prefix}bots", action="store_true", help="written by bots and webhooks")
-    group.add_argument(f"--{prefix}pinned", action="store_true", help="that are pinned; see --with-pinned")
+    group.add_argument(f"--{prefix}pinned", action="store_true", help="that are pinned")
     group.add_argument(f"--{prefix}reply-to", default="", metavar="ID")
 
 

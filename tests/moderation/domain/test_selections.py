@@ -58,7 +58,9 @@ def test_a_filter_leaves_pinned_messages_alone_unless_they_are_meant_too() -> No
     by_filter = Selection(channel_ids=(1,), where=Author((1,)))
     assert by_filter.columns == ("message_id", "author_id", "pinned")
     assert [row[0] for row in by_filter.matcher()(sent)] == [4, 5]
-    meant = Selection(channel_ids=(1,), where=All((Author((1,)), Pinned())), with_pinned=True)
+    with_pinned = Selection(channel_ids=(1,), where=Author((1,)), with_pinned=True)
+    assert [row[0] for row in with_pinned.matcher()([row[:2] for row in sent])] == [3, 4, 5]
+    meant = Selection(channel_ids=(1,), where=All((Author((1,)), Pinned())))
     assert [row[0] for row in meant.matcher()(sent)] == [3]
     ticked = Selection(channel_ids=(1,), message_ids=(3, 4))
     assert [row[0] for row in ticked.matcher()(sent)] == [3, 4]
