@@ -1,7 +1,12 @@
 """Messages of a preview can be left out one by one: a new digest, and exactly the rest goes."""
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier
+
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden
@@ -119,6 +124,46 @@ def test_a_stale_digest_is_refused_and_changes_nothing(mona: User, channel: Chan
     assert now.manifest == 19
     with pytest.raises(BadInput, match="not what was previewed"):
         confirm(mona, shown)
+
+
+def test_it_is_what_a_scan_without_them_would_have_been(mona: User, channel: Channel) -> None:
+    old, recent = old_ids(400), recent_ids(120)
+    write(channel, [*old[::2], *recent])
+    write(channel, old[1::2], author=WILMA)
+    selection = Selection(channel_ids=(channel.pk,), where=Author((VICTOR,)))
+    out = (old[0], old[200], recent[7])
+    less = untick(mona, preview(mona, selection), *out)
+    fresh = preview(mona, replace(selection, except_ids=out))
+    assert (less.manifest, digest(less), less.selection) == (fresh.manifest, digest(fresh), fresh.selection)
+    assert preview_of(less) == preview_of(fresh)
+    assert [(step.kind, bytes(step.ids)) for step in less.steps.order_by("bucket", "kind")] == [
+        (step.kind, bytes(step.ids)) for step in fresh.steps.order_by("bucket", "kind")
+    ]
+
+
+def test_of_two_moderators_at_once_the_second_is_told(mona: User, channel: Channel) -> None:
+    ids = old_ids(40)
+    write(channel, ids)
+    shown = preview(mona, everything(channel))
+    both = Barrier(2)
+
+    def untick_one(message_id: int) -> str:
+        try:
+            both.wait(timeout=30)
+            untick(mona, shown, message_id)
+        except BadInput as error:
+            return str(error)
+        finally:
+            connection.close()
+        return "done"
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = sorted(pool.map(untick_one, ids[:2]))
+    assert answers == ["The preview has changed since it was shown to you. Look at it again.", "done"]
+    shown.refresh_from_db()
+    left = unticked_messages(shown)
+    assert (shown.manifest, len(left)) == (39, 1)
+    assert digest(shown) == digest_of([(channel.pk, [i for i in ids if (channel.pk, i) not in left])])
 
 
 def test_twice_is_once(mona: User, channel: Channel) -> None:
