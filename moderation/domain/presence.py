@@ -40,11 +40,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Presences:
-    """The strips by channel, and the days at which all of them begin and end."""
+    """The strips by channel, and the day at which all of them begin; they end today."""
 
     strips: Mapping[int, Sequence[Run]]
     first_day: dt.date
-    last_day: dt.date
     width: float = WIDTH
 
 
@@ -60,7 +59,7 @@ def draw_presences(buckets: Mapping[int, Iterable[int]], *, today: int) -> Prese
         channel_id: [_draw_run(*ends, first=first, pitch=pitch) for ends in _runs(there)]
         for channel_id, there in ordered.items()
     }
-    return Presences(strips, bucket_window(first)[0].date(), _last_day(end))
+    return Presences(strips, bucket_window(first)[0].date())
 
 
 def _runs(buckets: Sequence[int]) -> list[tuple[int, int]]:

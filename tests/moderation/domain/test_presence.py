@@ -30,7 +30,7 @@ def test_every_bar_lies_within_the_strip_and_can_be_seen(places: dict[int, list[
     if drawn is None:
         return
     for channel_id, runs in drawn.strips.items():
-        assert runs[-1].last_day <= drawn.last_day
+        assert runs[0].first_day >= drawn.first_day
         assert all(run.x >= 0 and run.x + run.width <= WIDTH + 0.2 and run.width >= 2 for run in runs), channel_id
         days = sum((run.last_day - run.first_day).days + 1 for run in runs)
         assert days == 10 * len(set(places[channel_id]))
