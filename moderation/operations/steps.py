@@ -228,8 +228,7 @@ def _keep_bucket(step: Step, ids: Sequence[int], pace: Pace) -> Kept:
         sealed=is_sealed(step.bucket, now_ms=_stored(step.read_stamp) // 1_000),
         budget=settings.PURGE_TOMBSTONE_BUDGET,
     )
-    found = frozenset(reading.found)
-    gone = [message_id for message_id in ids if message_id not in found] if len(found) != len(ids) else []
+    gone = [] if len(reading.found) == len(ids) else sorted(frozenset(ids).difference(reading.found))
     return Kept(gone, plan, reading.tombstones + plan.tombstones)
 
 

@@ -7,6 +7,7 @@ attempts never mix. A crash leaves chunks of an attempt that nobody names: they 
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -50,14 +51,14 @@ class Place:
 
 @dataclass(slots=True)
 class Reading:
-    """What a whole read of a bucket found. Lists are in the read's order, descending.
+    """What a whole read of a bucket found. In the read's order, descending; 8 bytes an id, not 40 as in a list.
 
     found: ids of the manifest that are there with their author. survivors: every id that is
     there and not of the manifest.
     """
 
-    found: list[int] = field(default_factory=list)
-    survivors: list[int] = field(default_factory=list)
+    found: array[int] = field(default_factory=lambda: array("q"))
+    survivors: array[int] = field(default_factory=lambda: array("q"))
     tombstones: int = 0
 
 
