@@ -10,16 +10,24 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.live import Live
-from chatstore.store import cassandra, withdrawn
+from chatstore.store import cassandra
 
-CHANNELS_AT_ONCE = 128
-"""Channels between two looks at the clock: some 40 ms, several times that on a busy machine."""
+CHANNELS_AT_ONCE = 256
+"""Channels between two looks at the clock: some 100 ms on two busy cores."""
 
-_SELECT_LEDGER = "SELECT live FROM bucket_ledger WHERE channel_id = ? AND bucket = ?"
-_SELECT_AUTHOR = "SELECT author_id FROM messages WHERE channel_id = ? AND bucket = ? AND message_id = ?"
+KEYS_A_STATEMENT = 32
+"""Partitions that one statement asks: over three times the channels a second of a statement each
+(2,560 channels, two nodes), and few enough for a coordinator to scatter."""
+
+_SELECT_LEDGER = "SELECT channel_id, live FROM bucket_ledger WHERE channel_id IN ? AND bucket = ?"
+_SELECT_AUTHOR = "SELECT channel_id, author_id FROM messages WHERE channel_id IN ? AND bucket = ? AND message_id = ?"
+_SELECT_WITHDRAWN = (
+    "SELECT channel_id, message_id FROM withdrawn WHERE channel_id IN ? AND bucket = ? AND message_id = ?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +61,27 @@ def locate_message(channel_ids: Iterable[int], message_id: int, *, deadline_seco
 
 def _were_there(channel_ids: Sequence[int], message_id: int) -> list[tuple[int, bool]]:
     """Those with a ledger row for the id's bucket, each with whether the id may live there."""
-    jobs = [(_SELECT_LEDGER, (channel_id, bucket_of(message_id))) for channel_id in channel_ids]
+    rows = _ask(_SELECT_LEDGER, channel_ids, bucket_of(message_id))
     return [
-        (channel_id, Live.from_tuple(rows[0][0]).clip(message_id, message_id) is not None)
-        for channel_id, rows in zip(channel_ids, cassandra.execute_window(jobs), strict=True)
-        if rows
+        (channel_id, Live.from_tuple(rows[channel_id]).clip(message_id, message_id) is not None)
+        for channel_id in channel_ids
+        if channel_id in rows
     ]
 
 
 def _that_know(were_there: Sequence[tuple[int, bool]], message_id: int) -> Iterator[int]:
-    """Those that hold the message, then those whose author withdrew it."""
+    """Those that hold the message, then those whose author withdrew it, each in the order given."""
     alive = [channel_id for channel_id, may_live in were_there if may_live]
-    yield from _with_rows(_SELECT_AUTHOR, alive, message_id)
-    yield from _with_rows(withdrawn.SELECT_ONE, [channel_id for channel_id, _ in were_there], message_id)
+    authors = _ask(_SELECT_AUTHOR, alive, bucket_of(message_id), message_id)
+    # A row without an author, what an edit left of a removed message, is none.
+    yield from (channel_id for channel_id in alive if authors.get(channel_id) is not None)
+    every = [channel_id for channel_id, _ in were_there]
+    noted = _ask(_SELECT_WITHDRAWN, every, bucket_of(message_id), message_id)
+    yield from (channel_id for channel_id in every if channel_id in noted)
 
 
-def _with_rows(cql: str, channel_ids: Sequence[int], message_id: int) -> Iterator[int]:
-    """An authorless row, what an edit left of a removed message, is none."""
-    jobs = [(cql, (channel_id, bucket_of(message_id), message_id)) for channel_id in channel_ids]
-    for channel_id, rows in zip(channel_ids, cassandra.execute_window(jobs), strict=True):
-        if rows and rows[0][0] is not None:
-            yield channel_id
+def _ask(cql: str, channel_ids: Sequence[int], *values: int) -> dict[int, Any]:
+    """What the statement selects beside the channel, by channel."""
+    parts = (channel_ids[n : n + KEYS_A_STATEMENT] for n in range(0, len(channel_ids), KEYS_A_STATEMENT))
+    answers = cassandra.execute_window((cql, (part, *values)) for part in parts)
+    return {channel_id: value for rows in answers for channel_id, value in rows}

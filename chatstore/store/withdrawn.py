@@ -7,8 +7,7 @@ from chatstore.store import cassandra
 
 _INSERT = "INSERT INTO withdrawn (channel_id, bucket, message_id) VALUES (?, ?, ?)"
 _SELECT = "SELECT message_id FROM withdrawn WHERE channel_id = ? AND bucket = ?"
-SELECT_ONE = f"{_SELECT} AND message_id = ?"
-"""Channel, bucket, message: a row when its author withdrew it."""
+_SELECT_ONE = f"{_SELECT} AND message_id = ?"
 
 
 def note_withdrawn(channel_id: int, message_id: int, *, timeout: float | None = None) -> None:
@@ -23,4 +22,4 @@ def withdrawn_ids(channel_id: int, bucket: int) -> set[int]:
 
 def is_withdrawn(channel_id: int, message_id: int) -> bool:
     """Whether its author withdrew the message."""
-    return bool(cassandra.execute(SELECT_ONE, (channel_id, bucket_of(message_id), message_id)))
+    return bool(cassandra.execute(_SELECT_ONE, (channel_id, bucket_of(message_id), message_id)))
