@@ -83,9 +83,15 @@ PURGE_MOVES: dict[PurgeState, frozenset[PurgeState]] = {
         }
     ),
     PurgeState.WAITING: frozenset({PurgeState.RUNNING, PurgeState.PAUSED, PurgeState.CANCELLING}),
-    # Paused when its last step was stamped already, it is done all the same.
+    # Paused when its last step was stamped already, it is done all the same. Taken back, it is cancelled first.
     PurgeState.PAUSED: frozenset(
-        {PurgeState.QUEUED, PurgeState.CANCELLING, PurgeState.DONE, PurgeState.DONE_WITH_FAILURES}
+        {
+            PurgeState.QUEUED,
+            PurgeState.CANCELLING,
+            PurgeState.DONE,
+            PurgeState.DONE_WITH_FAILURES,
+            PurgeState.UNDOING,
+        }
     ),
     # Cancelled when its last step was stamped already, likewise.
     PurgeState.CANCELLING: frozenset({PurgeState.CANCELLED, PurgeState.DONE, PurgeState.DONE_WITH_FAILURES}),

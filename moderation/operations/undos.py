@@ -8,18 +8,26 @@ from dataclasses import asdict, dataclass
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import Max, Min, Sum
+from django.db.models import Max, Min, Q, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import CAN_BE_UNDONE, REMOVING, PurgeState, StepKind, StepState
+from moderation.domain.states import (
+    BETWEEN_STAMPED_AND_COUNTED,
+    CAN_BE_UNDONE,
+    FINAL_STEPS,
+    REMOVING,
+    PurgeState,
+    StepKind,
+    StepState,
+)
 from moderation.models import Purge, Step, Undo
 from moderation.operations.access import purge_for, require
 from moderation.operations.audit import record_act, save_with_next_id
-from moderation.operations.claims import brief_transaction, lock_purge
+from moderation.operations.claims import ClockTimestamp, brief_transaction, lock_purge
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,7 @@ def can_be_undone(purge: Purge) -> bool:
 def ask_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
     """Puts a purge, or a part of it, to be taken back: → *undoing*.
 
-    Raises `BadInput` when there is nothing to take back, or it is too late.
+    A paused purge is cancelled first. Raises `BadInput` when there is nothing to take back, or it is too late.
     """
     require(moderator, "moderation.add_purge")
     with brief_transaction():
@@ -87,6 +95,8 @@ def ask_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
         sources = _steps_to_take_back(purge, part)
         if not sources:
             raise BadInput("Nothing of that was removed by this purge.")
+        if purge.state == PurgeState.PAUSED:
+            _cancel_rest(purge, moderator)
         undo = Undo(purge=purge, moderator=moderator, part=part.as_json())
         save_with_next_id(undo)
         _make_steps(purge, undo, sources)
@@ -108,6 +118,14 @@ def _steps_to_take_back(purge: Purge, part: UndoPart) -> Sequence[Step]:
     if part.message_ids:
         counted = counted.filter(bucket__in={bucket_of(message_id) for message_id in part.message_ids})
     return list(counted.order_by("ordinal"))
+
+
+def _cancel_rest(purge: Purge, moderator: User) -> None:
+    left = purge.steps.exclude(state__in=FINAL_STEPS)
+    if left.filter(Q(lease_until__gte=ClockTimestamp()) | Q(state__in=BETWEEN_STAMPED_AND_COUNTED)).exists():
+        raise BadInput("A worker still brings a step of it to its end. Try again in a moment.")
+    left.update(state=StepState.CANCELLED, token=None, lease_until=None)
+    record_act("purge_cancelled", actor=moderator, purge=purge)
 
 
 def _make_steps(purge: Purge, undo: Undo, sources: Sequence[Step]) -> None:

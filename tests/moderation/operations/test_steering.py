@@ -174,16 +174,32 @@ def test_a_stopped_purge_says_what_is_removed_and_can_be_finished(
     assert (run_purge(purge.id).state, sum_of(purge).deleted) == (PurgeState.DONE, 300)
 
 
-def test_a_stopped_purge_can_be_taken_back_as_far_as_it_came(
-    mona: User, channel: Channel, sign_in: Callable[[User], Client]
+@pytest.mark.parametrize("act", [pause_purge, cancel_purge])
+def test_a_purge_that_was_stopped_can_be_taken_back_as_far_as_it_came(
+    mona: User, channel: Channel, sign_in: Callable[[User], Client], act: Callable[..., Purge]
 ) -> None:
-    purge = stop_after_the_first_bucket(mona, channel, cancel_purge)
+    purge = stop_after_the_first_bucket(mona, channel, act)
     client, path = sign_in(mona), f"/purges/{purge.id}/"
     assert "bring back 150 messages" in client.get(path).content.decode()
     client.post(f"{path}undo/")
     assert run_purge(purge.id).state == PurgeState.UNDONE
     ids = [*old_ids(150, buckets_ago=4), *old_ids(150, buckets_ago=3)]
     assert len(ids_of(channel, *{bucket_of(each) for each in ids})) == 300
+
+
+def test_a_paused_purge_is_not_taken_back_while_a_worker_has_a_step_of_it_in_hand(mona: User, channel: Channel) -> None:
+    purge = confirmed(mona, channel, [*old_ids(150, buckets_ago=4), *old_ids(150, buckets_ago=3)])
+    first, second = claim(purge), claim(purge)
+    for step in (first, second):
+        stamp_step(step, quarantine_step(step, pace=Pace(10_000)))
+    finish_step(first, pace=Pace(10_000))
+    pause_purge(purge.id, moderator=mona)
+    with pytest.raises(BadInput, match="Try again in a moment"):
+        ask_undo(purge.id, moderator=mona, part=UndoPart())
+    finish_step(second, pace=Pace(10_000))
+    run_purge(purge.id)
+    ask_undo(purge.id, moderator=mona, part=UndoPart())
+    assert run_purge(purge.id).state == PurgeState.UNDONE
 
 
 def test_failures_are_shown_by_bucket_and_message_with_their_error(
