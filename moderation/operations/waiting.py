@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db.models import Max, Q
 
-from chatstore.operations.channel_lock import holder_of
+from chatstore.models import ChannelLock
 from chatstore.operations.clock import postgres_now_us
 from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind, StepState
 from moderation.models import AuditEntry, Purge, Step
@@ -128,15 +128,14 @@ def _purge_that_left(rewrite: Purge) -> Purge | None:
 
 
 def _job_before(purge: Purge) -> str | None:
-    """The job that holds a channel in which the purge has something to do now."""
+    """A job that holds a channel of the purge, where others hold each one in which it has something to do now."""
     if purge.steps.filter(lease_until__gte=ClockTimestamp()).exclude(state__in=FINAL_STEPS).exists():
         return None
     due = purge.steps.filter(Q(due_at__isnull=True) | Q(due_at__lte=ClockTimestamp())).exclude(state__in=FINAL_STEPS)
-    for channel_id in due.order_by("channel_id").values_list("channel_id", flat=True).distinct():
-        job = holder_of(channel_id)
-        if job not in (None, job_of(purge.pk)):
-            return job
-    return None
+    wanted = due.order_by().values("channel_id").distinct()
+    locks = ChannelLock.objects.filter(channel_id__in=wanted).exclude(lease_until__lt=ClockTimestamp())
+    jobs = list(locks.exclude(job=job_of(purge.pk)).order_by("since").values_list("job", flat=True))
+    return jobs[0] if jobs and len(jobs) == wanted.count() else None
 
 
 def _on_disk_at(purge: Purge) -> dt.datetime | None:

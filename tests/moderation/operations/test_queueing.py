@@ -12,6 +12,8 @@ from django.test import Client
 
 from chatstore.models import Channel
 from chatstore.operations.channel_lock import hold_channel, release_channel
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.claims import claim_step
@@ -129,6 +131,19 @@ def test_who_may_not_see_the_other_purge_is_not_told_what_it_removes(mona: User,
     first, second = (confirm(mona, preview(mona, everything(channel))) for _ in range(2))
     claim(first)
     assert wait_at(tess, let_wait(second)) == Wait("behind another job")
+
+
+def test_a_purge_of_several_channels_is_behind_nobody_while_one_of_them_is_free(mona: User, channel: Channel) -> None:
+    elsewhere = make_channel()
+    for each in (channel, elsewhere):
+        write(each, old_ids(5))
+    purge = confirm(mona, preview(mona, Selection(channel_ids=(channel.id, elsewhere.id), where=Author((VICTOR,)))))
+    assert hold_channel(channel.id, job="import:7")
+    assert wait_of(mona, purge) is None
+    assert hold_channel(elsewhere.id, job="import:7")
+    assert wait_at(mona, purge).words == "behind an import into the channel"
+    for each in (channel, elsewhere):
+        release_channel(each.id, job="import:7")
 
 
 def test_nobody_is_named_who_is_done_by_now(mona: User, channel: Channel) -> None:
