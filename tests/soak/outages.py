@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from chatstore.local import cassandra, postgres, valkey
 from chatstore.local.layout import Stack, read_stack
+from chatstore.local.problems import Problem
 from chatstore.local.processes import end_processes, find_process, start_process, wait_until_dead
-from chatstore.local.servers import END_SECONDS, list_servers, start_node, stop_node, wait_until_ready
+from chatstore.local.servers import END_SECONDS, list_servers, stop_node, wait_until_ready
 
 SECOND_NODE = 1
+
+START_TRIES = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ def stop_second_node(*, kill: bool) -> None:
 
 
 def start_second_node() -> None:
-    start_node(_stack(), SECOND_NODE)
+    _start(cassandra.NAMES[SECOND_NODE])
 
 
 def is_second_node_away() -> bool:
@@ -53,11 +57,25 @@ def restart_valkey(*, kill: bool) -> None:
 
 
 def _restart(name: str) -> None:
+    end_processes(_stack(), [name], seconds=0)
+    _start(name)
+
+
+def _start(name: str) -> None:
+    """Tried again while its port is taken: somebody's connection may have been given that very one."""
     stack = _stack()
-    end_processes(stack, [name], seconds=0)
     server = next(server for server in list_servers(stack) if server.name == name)
-    start_process(stack, server.prepare())
-    wait_until_ready(stack, server)
+    for tries_left in range(START_TRIES, -1, -1):
+        try:
+            if find_process(stack, name) is None:
+                start_process(stack, server.prepare())
+            wait_until_ready(stack, server)
+        except Problem:
+            if not tries_left:
+                raise
+            time.sleep(1)
+        else:
+            return
 
 
 def _stack() -> Stack:

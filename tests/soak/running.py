@@ -24,6 +24,8 @@ import psycopg
 from django.contrib.auth.models import Group, User
 from django.db import Error, connection
 
+from chatstore.domain.errors import ChatstoreError
+from chatstore.local.problems import Problem
 from moderation.domain.states import FINAL_STEPS, PurgeState
 from moderation.models import Purge, Step
 from tests.moderation.faults.real_workers.apart import database_apart
@@ -69,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
         try:
             with claims_noted():
                 soak(Random(seed), workers, say)
-        except (Failed, AssertionError) as failed:
+        except (Failed, AssertionError, ChatstoreError, Problem) as failed:
             say(f"FAILED with SEED={seed}: {failed}")
             print("\n".join(workers.said().splitlines()[-60:]), file=sys.stderr)
             return 1

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Collection, Iterator
+import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from random import Random
+from typing import Any, TypeVar
 
 from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
+from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
 from chatstore.store import ledger, messages, scans
@@ -20,6 +24,8 @@ from moderation.domain.planner import Way
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from tests.moderation.rooms import VICTOR, WILMA, buckets_of, make_channel, old_ids, preview, recent_ids
+
+TRIES = 10
 
 TALKER = 73
 """Posts while everything happens; nothing that was stored of it may go."""
@@ -37,7 +43,9 @@ Picture = dict[tuple[int, int], str]
 """sha256 over all rows with all columns, by channel and bucket; buckets without any are left out."""
 
 
-Row = tuple[object, ...]
+Row = tuple[Any, ...]
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +94,13 @@ def write_bucket(channel: Channel, ids: list[int], *, stays_every: int) -> int:
     """Victor's messages, and a stranger's among them, stamped as if posted at their own time; gives the bucket."""
     bucket = bucket_of(ids[0])
     ledger.ensure_row(channel.id, bucket)
-    rows = (
+    rows = [
         write_message(
             channel.id, message_id, WILMA if place % stays_every == 0 else VICTOR, rich=not place % RICH_EVERY
         )
         for place, message_id in enumerate(ids, start=1)
-    )
-    messages.insert_messages(rows, stamp_us=messages.posted_stamp)
+    ]
+    patiently(lambda: messages.insert_messages(rows, stamp_us=messages.posted_stamp))
     return bucket
 
 
@@ -128,26 +136,38 @@ def picture_of(
     picture: Picture = {}
     for channel in channels:
         for bucket in buckets:
-            digest, seen = hashlib.sha256(), 0
-            for row in rows_of(channel, bucket):
-                if row[1] not in without:
-                    digest.update(repr(row).encode())
-                    seen += 1
-            if seen:
-                picture[channel.id, bucket] = digest.hexdigest()
+            rows = [row for row in rows_of(channel, bucket) if row[1] not in without]
+            if rows:
+                picture[channel.id, bucket] = hashlib.sha256(repr(rows).encode()).hexdigest()
     return picture
 
 
-def rows_of(channel: Channel, bucket: int) -> Iterator[Row]:
+def rows_of(channel: Channel, bucket: int) -> list[Row]:
     """Every row with all columns, newest first."""
-    for page in scans.read_whole_rows(channel.id, bucket):
-        yield from page
+    return patiently(lambda: [row for page in scans.read_whole_rows(channel.id, bucket) for row in page])
+
+
+def patiently(act: Callable[[], Answer]) -> Answer:
+    """What may be done twice is tried again where the store, busy or just back, does not answer in time."""
+    for _ in range(TRIES - 1):
+        try:
+            return act()
+        except StoreUnavailable:
+            time.sleep(1)
+    return act()
 
 
 def ids_of(channel: Channel, buckets: Collection[int]) -> set[int]:
     """Every message that stands there, at quorum."""
-    pages = (page for bucket in buckets for page in scans.read_all_ids(channel.id, bucket))
-    return {message_id for page in pages for message_id, author in page if author is not None}
+    return patiently(
+        lambda: {
+            message_id
+            for bucket in buckets
+            for page in scans.read_all_ids(channel.id, bucket)
+            for message_id, author in page
+            if author is not None
+        }
+    )
 
 
 def read_through(channel: Channel) -> set[int]:
@@ -155,7 +175,7 @@ def read_through(channel: Channel) -> set[int]:
     seen: set[int] = set()
     before = None
     while True:
-        page = read_page(channel.id, before=before, limit=500)
+        page = patiently(partial(read_page, channel.id, before=before, limit=500))
         seen.update(message.message_id for message in page.messages)
         if page.older is None:
             return seen
