@@ -67,8 +67,9 @@ def arrange_scene(folder: Path) -> Scene:
     undone = run_purge(confirm(mona, preview(mona, _of_victor(taken_back))).pk, patience_seconds=60)
     ask_undo(undone.pk, moderator=mona, part=UndoPart())
     undone = run_purge(undone.pk, patience_seconds=60)
-    partly = run_purge(confirm(mona, preview(mona, _of_two(taken_back))).pk, patience_seconds=60)
+    partly = run_purge(confirm(mona, preview(mona, _of_some(taken_back, emptied))).pk, patience_seconds=60)
     ask_undo(partly.pk, moderator=mona, part=UndoPart(author_ids=(taken_back.people["Ines"],)))
+    partly = run_purge(partly.pk, patience_seconds=60)
     many = preview(mona, _with_links(story, emptied, taken_back))
     many = untick_messages(many.pk, _first_ids(many)[:2], moderator=mona, digest=bytes(many.digest or b""))
     paused = confirm(mona, preview(mona, _of_somebody(held)))
@@ -90,7 +91,7 @@ def arrange_scene(folder: Path) -> Scene:
         many=many,
         behind=run_purge(behind.pk, patience_seconds=0),
         failed=failed,
-        partly=run_purge(partly.pk, patience_seconds=60),
+        partly=partly,
         nothing=preview(mona, choose(story.channel_id, author_ids=(5,))),
         message=open_timeline(story.channel_id).messages[20].message_id,
         removed=_chosen_by(done),
@@ -121,8 +122,9 @@ def _of_somebody(story: Story) -> Selection:
     return choose(story.channel_id, author_ids=(story.people["Ines"],))
 
 
-def _of_two(story: Story) -> Selection:
-    return choose(story.channel_id, author_ids=(story.people["Ines"], story.people["Wilma"]))
+def _of_some(one: Story, other: Story) -> Selection:
+    authors = (one.people["Ines"], one.people["Wilma"], other.people["Priya"])
+    return Selection(channel_ids=(one.channel_id, other.channel_id), where=Author(authors))
 
 
 def _with_links(*stories: Story) -> Selection:
