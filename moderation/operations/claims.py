@@ -20,6 +20,7 @@ from django.conf import settings
 from django.db import Error, connection, models, transaction
 from django.db.models import F, Q
 
+from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
 from moderation.domain.states import (
     BEFORE_STAMPED,
@@ -49,14 +50,6 @@ class LostStep(Exception):
 
 class ChannelBusy(Exception):
     """Another job holds the channel; `str()` of it is that job."""
-
-
-class ClockTimestamp(models.Func):
-    """Postgres's clock as it is now, not as it was when the transaction began."""
-
-    function = "clock_timestamp"
-    template = "%(function)s()"
-    output_field = models.DateTimeField()
 
 
 def job_of(purge_id: int) -> str:

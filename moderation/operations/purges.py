@@ -8,12 +8,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from chatstore.domain.errors import BadInput
+from chatstore.models.functions import ClockTimestamp
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access import purge_for, require
 from moderation.operations.audit import record_act, save_with_next_id
-from moderation.operations.claims import ClockTimestamp, brief_transaction, lock_purge
+from moderation.operations.claims import brief_transaction, lock_purge
 from moderation.operations.places import check_places
 
 PREVIEW_LIFE = dt.timedelta(hours=24)

@@ -7,9 +7,9 @@ from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, S
 from django.db.models.functions import Coalesce, Greatest
 
 from chatstore.models import ChannelLock
+from chatstore.models.functions import ClockTimestamp
 from moderation.domain.states import ACTIVE_PURGES, BETWEEN_STAMPED_AND_COUNTED, FINAL_STEPS, PurgeState
 from moderation.models import Purge, Step
-from moderation.operations.claims import ClockTimestamp
 
 
 def due_purges() -> list[int]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.snowflakes import ms_of
+from chatstore.models.functions import ClockTimestamp
 from chatstore.store import scans
 from chatstore.store.cassandra import ALL
 from moderation.domain.chunks import Row
@@ -20,7 +21,6 @@ from moderation.domain.packing import unpack_ids
 from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind
 from moderation.models import Purge, Step
 from moderation.operations.audit import save_with_next_id
-from moderation.operations.claims import ClockTimestamp
 from moderation.store.pace import Pace
 from moderation.store.restores import write_rows
 

@@ -22,6 +22,7 @@ from chatstore.domain.buckets import is_sealed
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
 from chatstore.domain.snowflakes import first_id_at, ms_of
 from chatstore.models import ChatUser
+from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.clock import postgres_now_us
 from chatstore.store import scans
 from moderation.domain.filters import Row
@@ -31,7 +32,7 @@ from moderation.domain.selection import Selection
 from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import ManifestBucket, Purge, Step
-from moderation.operations.claims import ClockTimestamp, brief_transaction, lock_purge
+from moderation.operations.claims import brief_transaction, lock_purge
 from moderation.operations.places import places_of
 
 SCAN_LEASE = dt.timedelta(seconds=60)

@@ -9,17 +9,12 @@ from django.db import transaction
 from django.db.models import Min, Q
 from django.db.models.functions import Coalesce
 
+from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.clock import postgres_now_us
 from moderation.domain.states import BEFORE_STAMPED, FINAL_STEPS, PurgeState, StepState
 from moderation.models import Purge
 from moderation.operations.audit import record_act
-from moderation.operations.claims import (
-    RUNNABLE,
-    ClockTimestamp,
-    brief_transaction,
-    lock_purge,
-    release_idle_channels,
-)
+from moderation.operations.claims import RUNNABLE, brief_transaction, lock_purge, release_idle_channels
 from moderation.operations.sums import sum_of
 from moderation.operations.undos import finish_undos
 

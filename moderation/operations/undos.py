@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
+from chatstore.models.functions import ClockTimestamp
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import (
     BETWEEN_STAMPED_AND_COUNTED,
@@ -27,7 +28,7 @@ from moderation.domain.states import (
 from moderation.models import Purge, Step, Undo
 from moderation.operations.access import purge_for, require
 from moderation.operations.audit import record_act, save_with_next_id
-from moderation.operations.claims import ClockTimestamp, brief_transaction, lock_purge
+from moderation.operations.claims import brief_transaction, lock_purge
 
 
 @dataclass(frozen=True, slots=True)

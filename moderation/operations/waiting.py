@@ -12,11 +12,12 @@ from django.conf import settings
 from django.db.models import Max, Q
 
 from chatstore.models import ChannelLock
+from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.clock import postgres_now_us
 from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind, StepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.access import Actor, visible_purges
-from moderation.operations.claims import ClockTimestamp, job_of
+from moderation.operations.claims import job_of
 from moderation.operations.sentences import sentence_of
 
 WAITS_IN = frozenset(
