@@ -8,16 +8,14 @@ has no slot, and leaves the next one where it was. Who calls these enqueues, aft
 from __future__ import annotations
 
 import datetime as dt
-import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import Error, connection, models
+from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 
@@ -26,6 +24,7 @@ from chatstore.domain.runs import ENDED, RunState
 from chatstore.domain.schedules import Schedule, Slot
 from chatstore.models import JobRun, JobSchedule
 from chatstore.models.functions import ClockTimestamp
+from chatstore.operations.leases import renewed
 
 LEASE = dt.timedelta(seconds=60)
 """A run that says nothing for so long is taken up by another worker."""
@@ -201,7 +200,7 @@ def work_on_run(run_id: int, work: Callable[[Claim], Mapping[str, Any]]) -> JobR
     if claim is None:
         return None
     try:
-        with _renewed(claim):
+        with renewed(lambda: _renew(claim), every_seconds=RENEW_SECONDS):
             try:
                 claim.end(work(claim))
             except ChatstoreError as error:
@@ -212,28 +211,8 @@ def work_on_run(run_id: int, work: Callable[[Claim], Mapping[str, Any]]) -> JobR
     return claim.run
 
 
-@contextmanager
-def _renewed(claim: Claim) -> Iterator[None]:
-    stop = threading.Event()
-    thread = threading.Thread(target=_renew_until, args=(claim, stop), name="renew-run", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-def _renew_until(claim: Claim, stop: threading.Event) -> None:
-    try:
-        while not stop.wait(RENEW_SECONDS):
-            try:
-                JobRun.objects.filter(pk=claim.run.pk, token=claim.token).update(lease_until=_lease_end())
-            except Error:
-                # Postgres is away for a moment; the lease runs on, and the next round tries again.
-                connection.close()
-    finally:
-        connection.close()
+def _renew(claim: Claim) -> None:
+    JobRun.objects.filter(pk=claim.run.pk, token=claim.token).update(lease_until=_lease_end())
 
 
 def _lease_end() -> models.expressions.Combinable:

@@ -9,19 +9,19 @@ stopped past its lease and wakes up again finds its token gone, and moves nothin
 from __future__ import annotations
 
 import datetime as dt
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from django.conf import settings
-from django.db import Error, connection, models, transaction
+from django.db import connection, models, transaction
 from django.db.models import F, Q
 
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.leases import renewed
 from moderation.domain.states import (
     BEFORE_STAMPED,
     BETWEEN_STAMPED_AND_COUNTED,
@@ -218,26 +218,7 @@ def release_idle_channels(purge_id: int) -> None:
         release_channel(channel_id, job=job_of(purge_id))
 
 
-@contextmanager
-def renewed_leases(token: uuid.UUID) -> Iterator[None]:
+def renewed_leases(token: uuid.UUID) -> AbstractContextManager[None]:
     """Renews the leases of everything claimed under the token, from a thread of its own."""
-    stop = threading.Event()
-    thread = threading.Thread(target=_renew_until, args=(token, stop), name="renew-leases", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-def _renew_until(token: uuid.UUID, stop: threading.Event) -> None:
-    try:
-        while not stop.wait(settings.PURGE_LEASE_RENEW_SECONDS):
-            try:
-                Step.objects.filter(token=token).exclude(state__in=FINAL_STEPS).update(lease_until=_lease_end())
-            except Error:
-                # Postgres is away for a moment; the lease runs on, and the next round tries again.
-                connection.close()
-    finally:
-        connection.close()
+    steps = Step.objects.filter(token=token).exclude(state__in=FINAL_STEPS)
+    return renewed(lambda: steps.update(lease_until=_lease_end()), every_seconds=settings.PURGE_LEASE_RENEW_SECONDS)
