@@ -127,8 +127,6 @@ class Composer:
                 label = form.fields[field].label
                 raise BadInput(f"{label}: {errors[0]}" if label else str(errors[0]))
         place = self.place.cleaned_data
-        if self.all.cleaned_data["pinned"] and not place["with_pinned"]:
-            raise BadInput("Pinned messages are kept. To remove what is pinned, tick “Pinned messages too”.")
         return Description(**place, all=self.all.read(), either=self.either.read(), none=self.none.read())
 
 

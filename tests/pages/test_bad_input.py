@@ -69,7 +69,6 @@ POSTS: tuple[tuple[dict[str, str | list[str]], str], ...] = (
     ({"words": "!?"}, "at least one word"),
     ({"either-has": "gold"}, "gold is not one of the available choices"),
     ({"none-reply_to": "that one"}, "not an id"),
-    ({"pinned": "1"}, "tick “Pinned messages too”"),
     ({"with_pinned": "1"}, "Nothing is selected"),
 )
 
