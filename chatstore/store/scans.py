@@ -82,13 +82,23 @@ def read_rows(
 def read_oldest_writetimes(
     channel_id: int, bucket: int, ids: Sequence[int], *, thick: bool = False
 ) -> Iterator[list[tuple[int, int]]]:
-    """(message id, the oldest WRITETIME among its cells, µs) of those that are there; as `read_rows`."""
-    if thick:
-        pages = _read_between(("message_id", *_STAMPS), channel_id, bucket, ids)
-    else:
-        pages = _read_in(_SELECT_STAMPS, channel_id, bucket, ids)
-    for rows in pages:
-        yield [(row[0], min(stamp for stamp in row[1:] if stamp is not None)) for row in rows]
+    """(message id, the oldest WRITETIME among its cells, µs) of those that are there; as `read_rows`.
+
+    Where they stand thick, and a row has its author, his cell speaks for all: each row is
+    written in one mutation, and thirteen more WRITETIMEs make the read three times as long.
+    """
+    if not thick:
+        yield from map(_oldest, _read_in(_SELECT_STAMPS, channel_id, bucket, ids))
+        return
+    authorless: list[int] = []
+    for rows in _read_between(("message_id", "WRITETIME(author_id)"), channel_id, bucket, ids):
+        authorless.extend(message_id for message_id, stamp in rows if stamp is None)
+        yield [(message_id, stamp) for message_id, stamp in rows if stamp is not None]
+    yield from map(_oldest, _read_in(_SELECT_STAMPS, channel_id, bucket, authorless))
+
+
+def _oldest(rows: Sequence[tuple[Any, ...]]) -> list[tuple[int, int]]:
+    return [(row[0], min(stamp for stamp in row[1:] if stamp is not None)) for row in rows]
 
 
 def _read_between(
