@@ -349,7 +349,7 @@ PURGE_WORKERS = environment.read_int("PURGE_WORKERS", default=2, at_least=1)
 # What one purge may ask of the store.
 PURGE_STATEMENTS_PER_SECOND = environment.read_int("PURGE_STATEMENTS_PER_SECOND", default=60_000, at_least=1)
 # While anybody reads pages, what can wait rests so many times as long as it works.
-PURGE_REST = environment.read_int("PURGE_REST", default=3, at_least=0)
+PURGE_REST = environment.read_int("PURGE_REST", default=8, at_least=0)
 # Half of the 1,000 tombstones in a read at which Cassandra warns.
 PURGE_TOMBSTONE_BUDGET = environment.read_int("PURGE_TOMBSTONE_BUDGET", default=500, at_least=2)
 # Ids of the last hour are deleted row by row up to here; a read fails at 100,000.

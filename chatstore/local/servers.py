@@ -27,6 +27,9 @@ READY_SECONDS = 150
 # all of it ends within 20 s.
 END_SECONDS = 13
 
+START_TRIES = 10
+START_AGAIN_SECONDS = 2.0
+
 
 @dataclass(frozen=True)
 class Server:
@@ -157,6 +160,13 @@ def stop_node(stack: Stack, index: int, *, kill: bool = False) -> None:
 def start_node(stack: Stack, index: int) -> None:
     """Starts Cassandra node 0 or 1 again and waits until it answers."""
     server = _describe_node(stack, index)
-    if find_process(stack, server.name) is None:
-        start_process(stack, server.prepare())
-    wait_until_ready(stack, server)
+    for tries_left in reversed(range(START_TRIES)):
+        if find_process(stack, server.name) is None:
+            start_process(stack, server.prepare())
+        try:
+            return wait_until_ready(stack, server)
+        except Problem:
+            # While it was away, one of its ports may have been lent to somebody's connection.
+            if not tries_left or find_process(stack, server.name) is not None:
+                raise
+            time.sleep(START_AGAIN_SECONDS)
