@@ -27,7 +27,7 @@ READY_SECONDS = 150
 # all of it ends within 20 s.
 END_SECONDS = 13
 
-START_TRIES = 10
+START_TRIES = 15
 START_AGAIN_SECONDS = 2.0
 
 
@@ -159,14 +159,23 @@ def stop_node(stack: Stack, index: int, *, kill: bool = False) -> None:
 
 def start_node(stack: Stack, index: int) -> None:
     """Starts Cassandra node 0 or 1 again and waits until it answers."""
-    server = _describe_node(stack, index)
+    start_again(stack, _describe_node(stack, index))
+
+
+def start_again(stack: Stack, server: Server) -> None:
+    """Starts a server that was up before, and waits until it answers.
+
+    While it was away, one of its ports may have been lent to somebody's connection: then it
+    is tried again for a while.
+    """
     for tries_left in reversed(range(START_TRIES)):
-        if find_process(stack, server.name) is None:
-            start_process(stack, server.prepare())
         try:
-            return wait_until_ready(stack, server)
+            if find_process(stack, server.name) is None:
+                start_process(stack, server.prepare())
+            wait_until_ready(stack, server)
         except Problem:
-            # While it was away, one of its ports may have been lent to somebody's connection.
             if not tries_left or find_process(stack, server.name) is not None:
                 raise
             time.sleep(START_AGAIN_SECONDS)
+        else:
+            return

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from chatstore.local import cassandra, postgres, valkey
 from chatstore.local.layout import Stack, read_stack
-from chatstore.local.problems import Problem
-from chatstore.local.processes import end_processes, find_process, start_process, wait_until_dead
-from chatstore.local.servers import END_SECONDS, list_servers, stop_node, wait_until_ready
+from chatstore.local.processes import end_processes, find_process, wait_until_dead
+from chatstore.local.servers import END_SECONDS, list_servers, start_again, stop_node
 
 SECOND_NODE = 1
-
-START_TRIES = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +58,8 @@ def _restart(name: str) -> None:
 
 
 def _start(name: str) -> None:
-    """Tried again while its port is taken: somebody's connection may have been given that very one."""
     stack = _stack()
-    server = next(server for server in list_servers(stack) if server.name == name)
-    for tries_left in range(START_TRIES, -1, -1):
-        try:
-            if find_process(stack, name) is None:
-                start_process(stack, server.prepare())
-            wait_until_ready(stack, server)
-        except Problem:
-            if not tries_left:
-                raise
-            time.sleep(1)
-        else:
-            return
+    start_again(stack, next(server for server in list_servers(stack) if server.name == name))
 
 
 def _stack() -> Stack:
