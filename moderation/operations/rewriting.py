@@ -27,6 +27,9 @@ from moderation.store.restores import write_rows
 REWRITE_AFTER_MS = 70 * 60 * 1_000
 """After the newest matched id: its hour is over, and nobody's retries can still arrive."""
 
+ROWS_A_LOOK = 500
+"""Rows written between two looks whether it may go on: a page of the reading has thousands."""
+
 THICK = 8
 """One row in so many: an IN of 100 ids costs as much as a slice of 800 rows."""
 
@@ -34,7 +37,7 @@ THICK = 8
 def rewrite_survivors(step: Step, pace: Pace, *, look: Callable[[], None]) -> None:
     """Writes the survivors inside the step's spans again, and reads them back.
 
-    look: called for each page; what it raises stops here. Raises `StoreUnavailable` when a replica
+    look: called every few rows; what it raises stops here. Raises `StoreUnavailable` when a replica
     is away or a survivor does not stand as written. Nothing was deleted then.
     """
     ids = unpack_ids(step.survivors)
@@ -55,8 +58,9 @@ def rewrite_survivors(step: Step, pace: Pace, *, look: Callable[[], None]) -> No
 
 def _watched(pages: Iterator[list[Row]], look: Callable[[], None]) -> Iterator[list[Row]]:
     for page in pages:
-        look()
-        yield page
+        for start in range(0, len(page), ROWS_A_LOOK):
+            look()
+            yield page[start : start + ROWS_A_LOOK]
 
 
 def queue_rewrite(step: Step, *, now_ms: int) -> None:
