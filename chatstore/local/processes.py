@@ -9,6 +9,7 @@ import json
 import os
 import pwd
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -76,8 +77,9 @@ def start_process(stack: Stack, launch: Launch) -> psutil.Process:
         )
     process = psutil.Process(child.pid)
     _keep_pid(stack, launch.name, process)
-    # Popen warns when it is forgotten while its child runs; psutil reaps the child.
-    child.returncode = 0
+    # Nobody may wait for it before it dies: left unreaped, a Postgres that was killed would
+    # keep its number, and the next one would take it for running.
+    threading.Thread(target=child.wait, name=f"reap-{launch.name}", daemon=True).start()
     return process
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -95,6 +96,15 @@ def test_all_are_asked_to_end_at_once(stack: Stack) -> None:
     # One after the other would take 1.8 s, and the last would have to be killed.
     assert end_processes(stack, names, seconds=1.5) == []
     assert all(is_dead(process) for process in processes)
+
+
+def test_a_server_that_somebody_kills_leaves_its_number_free(stack: Stack) -> None:
+    process = start(stack, "sleeper", SLEEPER)
+    os.kill(process.pid, signal.SIGKILL)
+    end = time.monotonic() + 5
+    while psutil.pid_exists(process.pid):
+        assert time.monotonic() < end, "nobody has reaped it"
+        time.sleep(0.01)
 
 
 def test_a_server_that_dies_is_told_of_with_its_last_lines(stack: Stack) -> None:
