@@ -13,6 +13,8 @@ from chatstore.models import Channel
 from chatstore.operations.messages import withdraw_message
 from chatstore.store import messages
 from moderation.domain.fates import Comeback, Fate
+from moderation.domain.filters import Since
+from moderation.domain.selection import Selection
 from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind, StepState
 from moderation.models import Purge, Step
@@ -139,7 +141,12 @@ def test_a_preview_that_was_never_confirmed_took_no_part(mona: User, channel: Ch
 def make_steps(moderator: User, *, bucket: int, channels: int, ids_each: int) -> list[Step]:
     """Steps as purges of many channels leave them, every one with ids from all over the same bucket."""
     purge = Purge(
-        state=PurgeState.DONE, selection={}, moderator=moderator, confirmed_at=dt.datetime.now(dt.UTC), reason="a test"
+        state=PurgeState.DONE,
+        # The lists that other tests open show it as well.
+        selection=Selection(guild_id=1, where=Since(bucket_ids(bucket)[0])).as_json(),
+        moderator=moderator,
+        confirmed_at=dt.datetime.now(dt.UTC),
+        reason="a test",
     )
     save_with_next_id(purge)
     first, last = bucket_ids(bucket)
