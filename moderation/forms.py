@@ -146,10 +146,15 @@ class ConfirmForm(forms.Form):
     digest = forms.RegexField(r"^[0-9a-f]{64}$")
 
 
+def ticked_in(posted: QueryDict) -> list[str]:
+    """The ids of ticked messages as they came, each a field or all in one."""
+    # With a script they come as one field: a form may have a thousand fields at most.
+    return [*posted.getlist("message_id"), *posted.get("message_ids", "").split()]
+
+
 def read_ticked(posted: QueryDict) -> list[int]:
     """The ids of ticked messages. Raises `BadInput` when there is none or one is no id."""
-    # With a script they may come as one field: a form may have a thousand fields at most.
-    ids = [*posted.getlist("message_id"), *posted.get("message_ids", "").split()]
+    ids = ticked_in(posted)
     if not ids:
         raise BadInput("No message is ticked.")
     return sorted({parse_snowflake(text) for text in ids})

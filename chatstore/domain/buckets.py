@@ -39,6 +39,12 @@ def bucket_window(bucket: int) -> tuple[dt.datetime, dt.datetime]:
     return time_of(bucket * _IDS_PER_BUCKET), time_of((bucket + 1) * _IDS_PER_BUCKET)
 
 
+def bucket_days(bucket: int) -> tuple[dt.date, dt.date]:
+    """The first and the last day of a bucket's window, in UTC."""
+    begin, end = bucket_window(bucket)
+    return begin.date(), end.date() - dt.timedelta(days=1)
+
+
 def is_sealed(bucket: int, *, now_ms: int) -> bool:
     """Whether the bucket's window ended over 60 minutes before `now_ms`."""
     return EPOCH_MS + (bucket + 1) * BUCKET_MS + SEAL_AFTER_MS < now_ms

@@ -38,6 +38,10 @@ LOOKS_BACK = dt.timedelta(hours=20)
 """A slot that nobody saw for so long, since nothing was running, is not made up for."""
 
 
+_FREE = Q(lease_until=None) | Q(lease_until__lt=ClockTimestamp())
+"""Runs that no worker has in hand."""
+
+
 class RunLost(Exception):
     """Another worker has taken the run over."""
 
@@ -73,7 +77,10 @@ def job_named(name: str) -> Job:
 
 def schedule_of(job: Job) -> tuple[Schedule | None, bool]:
     """(when it runs, whether it is switched on): what was set in the browser, else the defaults."""
-    row = JobSchedule.objects.filter(pk=job.name).first()
+    return _read_schedule(job, JobSchedule.objects.filter(pk=job.name).first())
+
+
+def _read_schedule(job: Job, row: JobSchedule | None) -> tuple[Schedule | None, bool]:
     if row is None:
         return job.schedule, job.schedule is not None
     return Schedule(row.cron, row.zone, row.opens, row.closes), row.is_on
@@ -100,12 +107,13 @@ def set_schedule(name: str, schedule: Schedule, *, is_on: bool, actor: User) -> 
 def make_due_runs(now: dt.datetime) -> list[JobRun]:
     """Makes the runs whose time has come; gives those that nobody else had made."""
     made = []
+    rows = JobSchedule.objects.in_bulk()
     for job in list_jobs():
-        schedule, is_on = schedule_of(job)
+        row = rows.get(job.name)
+        schedule, is_on = _read_schedule(job, row)
         if schedule is None or not is_on:
             continue
-        changed = JobSchedule.objects.filter(pk=job.name).values_list("changed_at", flat=True).first()
-        since = max(now - LOOKS_BACK, changed or now - LOOKS_BACK)
+        since = now - LOOKS_BACK if row is None else max(now - LOOKS_BACK, row.changed_at)
         slot = schedule.last_slot(now, since=since)
         if slot is not None and (run := _make_run(job, slot)) is not None:
             made.append(run)
@@ -131,8 +139,7 @@ def ask_run(name: str, *, actor: User, subject: str = "") -> JobRun:
 
 def due_runs() -> list[JobRun]:
     """Runs that nobody works on although they could go on, the earliest first."""
-    free = Q(lease_until=None) | Q(lease_until__lt=ClockTimestamp())
-    waiting = JobRun.objects.filter(free, due_at__lte=ClockTimestamp()).exclude(state__in=ENDED)
+    waiting = JobRun.objects.filter(_FREE, due_at__lte=ClockTimestamp()).exclude(state__in=ENDED)
     return list(waiting.order_by("due_at", "id"))
 
 
@@ -175,8 +182,7 @@ _ENDING: dict[str, Any] = {"ended_at": ClockTimestamp(), "token": None, "lease_u
 def claim_run(run_id: int) -> Claim | None:
     """Takes a run; None when somebody else has it, or it has ended. A run begun too often has failed."""
     token = uuid.uuid4()
-    free = Q(lease_until=None) | Q(lease_until__lt=ClockTimestamp())
-    runs = JobRun.objects.filter(free, pk=run_id).exclude(state__in=ENDED)
+    runs = JobRun.objects.filter(_FREE, pk=run_id).exclude(state__in=ENDED)
     worn_out = runs.filter(tries__gte=TRIES)
     worn_out.filter(error="").update(error=f"begun {TRIES} times, and never brought to its end")
     worn_out.update(state=RunState.FAILED, **_ENDING)

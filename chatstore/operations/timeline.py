@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from django.utils import timezone
 
-from chatstore.domain.buckets import bucket_window
+from chatstore.domain.buckets import bucket_days
 from chatstore.domain.messages import Message, Page
 from chatstore.models import Channel, ChatUser
 from chatstore.store import authors, cassandra, figures, ledger, reader
@@ -130,7 +130,7 @@ def rank_by_activity(channels: Sequence[Channel]) -> list[tuple[Channel, int | N
 
 def last_day_of(bucket: int) -> dt.date:
     """The last day of a bucket's window; of the open one today, since nothing lies ahead."""
-    return min(bucket_window(bucket)[1].date() - dt.timedelta(days=1), timezone.now().date())
+    return min(bucket_days(bucket)[1], timezone.now().date())
 
 
 def newest_message(channel_id: int) -> Message | None:

@@ -10,7 +10,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from chatstore.domain.buckets import bucket_window
+from chatstore.domain.buckets import bucket_days
 from moderation.domain.strip import days_in_words
 
 WIDTH = 720.0
@@ -59,7 +59,7 @@ def draw_presences(buckets: Mapping[int, Iterable[int]], *, today: int) -> Prese
         channel_id: [_draw_run(*ends, first=first, pitch=pitch) for ends in _runs(there)]
         for channel_id, there in ordered.items()
     }
-    return Presences(strips, bucket_window(first)[0].date())
+    return Presences(strips, bucket_days(first)[0])
 
 
 def _runs(buckets: Sequence[int]) -> list[tuple[int, int]]:
@@ -75,8 +75,4 @@ def _runs(buckets: Sequence[int]) -> list[tuple[int, int]]:
 def _draw_run(begin: int, end: int, *, first: int, pitch: float) -> Run:
     width = max((end - begin + 1) * pitch, _NARROWEST)
     x = min((begin - first) * pitch, WIDTH - width)
-    return Run(round(x, 1), round(width, 1), bucket_window(begin)[0].date(), _last_day(end))
-
-
-def _last_day(bucket: int) -> dt.date:
-    return bucket_window(bucket)[1].date() - dt.timedelta(days=1)
+    return Run(round(x, 1), round(width, 1), bucket_days(begin)[0], bucket_days(end)[1])

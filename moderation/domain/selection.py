@@ -71,6 +71,11 @@ class Selection:
             raise BadInput("Over every channel only what named authors wrote can be removed: name an author.")
 
     @property
+    def only_channel_id(self) -> int | None:
+        """The one channel that it names, if it does."""
+        return self.channel_ids[0] if len(self.channel_ids) == 1 else None
+
+    @property
     def first_id(self) -> int:
         """The lowest id that can match."""
         if self.message_ids:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from chatstore.domain.buckets import bucket_window
+from chatstore.domain.buckets import bucket_days
 
 HEIGHT = 56
 LABELS = 18
@@ -169,7 +169,7 @@ def _middles(breaks: Sequence[float]) -> tuple[float, ...]:
 
 
 def _draw_bar(entry: StripBucket, *, x: float, width: float, peak: int, here: bool) -> Bar:
-    first, end = bucket_window(entry.bucket)
+    first_day, last_day = bucket_days(entry.bucket)
     height = _height_of(entry.count, peak=peak)
     red = 0.0
     if entry.going:
@@ -186,11 +186,11 @@ def _draw_bar(entry: StripBucket, *, x: float, width: float, peak: int, here: bo
         red_height=round(max(red, 0.0), 1),
         kind=_kind_of(entry),
         here=here,
-        title=_title_of(entry, first.date(), end.date() - dt.timedelta(days=1)),
+        title=_title_of(entry, first_day, last_day),
         count=entry.count,
         going=entry.going,
-        first_day=first.date(),
-        last_day=end.date() - dt.timedelta(days=1),
+        first_day=first_day,
+        last_day=last_day,
     )
 
 

@@ -22,6 +22,11 @@ def require(user: Actor, permission: str) -> None:
         raise Forbidden("Your account may not do this. An administrator can give you the right.")
 
 
+def name_of(staff: AbstractUser) -> str:
+    """What a member of staff is called: the full name, or else the account's."""
+    return staff.get_full_name() or staff.get_username()
+
+
 def visible_channels(user: Actor) -> QuerySet[Channel]:
     """The channels a user may open, with their guilds; none without the right."""
     channels = Channel.objects.select_related("guild")

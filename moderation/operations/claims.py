@@ -35,6 +35,12 @@ RUNNABLE = (PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING)
 
 GOING_ON = (PurgeState.RUNNING, PurgeState.UNDOING)
 
+FREE = Q(lease_until__isnull=True) | Q(lease_until__lt=ClockTimestamp())
+"""Steps that no worker has in hand."""
+
+DUE = Q(due_at__isnull=True) | Q(due_at__lte=ClockTimestamp())
+"""Steps that need not wait any more."""
+
 _TURN = (F("due_at").asc(nulls_first=True), "ordinal")
 
 LOOK_SECONDS = 0.5
@@ -126,12 +132,7 @@ def _hold_next(due: models.QuerySet[Step], *, job: str) -> Step | None:
 
 
 def _due_steps(purge_id: int) -> models.QuerySet[Step]:
-    now = ClockTimestamp()
-    return Step.objects.filter(
-        Q(due_at__isnull=True) | Q(due_at__lte=now),
-        Q(lease_until__isnull=True) | Q(lease_until__lt=now),
-        purge_id=purge_id,
-    ).exclude(state__in=FINAL_STEPS)
+    return Step.objects.filter(DUE, FREE, purge_id=purge_id).exclude(state__in=FINAL_STEPS)
 
 
 def _lease_end() -> models.expressions.Combinable:

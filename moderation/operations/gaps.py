@@ -13,6 +13,7 @@ from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import StepState
 from moderation.models import Step
+from moderation.operations.access import name_of
 
 STEPS_AT_MOST = 300
 """Steps that one page looks into, the newest first; a bucket rarely saw more than a few."""
@@ -49,7 +50,7 @@ def find_gaps(
             known = counts.get((above, step.purge_id))
             counts[above, step.purge_id] = Gap(
                 purge_id=step.purge_id,
-                moderator=step.purge.moderator.get_full_name() or step.purge.moderator.get_username(),
+                moderator=name_of(step.purge.moderator),
                 at=_later(step.counted_at, known.at if known else None),
                 count=count + (known.count if known else 0),
             )

@@ -34,7 +34,7 @@ def draft_purge(*, moderator: User, selection: Selection) -> Purge:
             "purge_drafted",
             actor=moderator,
             purge=purge,
-            channel_id=selection.channel_ids[0] if len(selection.channel_ids) == 1 else None,
+            channel_id=selection.only_channel_id,
             details={"selection": purge.selection},
         )
     return purge

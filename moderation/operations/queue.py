@@ -10,6 +10,7 @@ from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
 from moderation.domain.states import ACTIVE_PURGES, BETWEEN_STAMPED_AND_COUNTED, FINAL_STEPS, PurgeState
 from moderation.models import Purge, Step
+from moderation.operations.claims import DUE, FREE
 
 
 def due_purges() -> list[int]:
@@ -19,13 +20,11 @@ def due_purges() -> list[int]:
     """
     now = ClockTimestamp()
     open_steps = Step.objects.filter(purge_id=OuterRef("id")).exclude(state__in=FINAL_STEPS)
-    free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
-    due = Q(due_at__isnull=True) | Q(due_at__lte=now)
     purges = Purge.objects.alias(workers=_workers_on("id")).filter(
         Q(wait_until__isnull=True) | Q(wait_until__lte=now),
-        Exists(open_steps.filter(free, due)) | Q(workers=0) & (~Exists(open_steps) | Q(state=PurgeState.CANCELLING)),
+        Exists(open_steps.filter(FREE, DUE)) | Q(workers=0) & (~Exists(open_steps) | Q(state=PurgeState.CANCELLING)),
         # A paused purge has only what was stamped to bring to its end.
-        ~Q(state=PurgeState.PAUSED) | Exists(open_steps.filter(free, state__in=BETWEEN_STAMPED_AND_COUNTED)),
+        ~Q(state=PurgeState.PAUSED) | Exists(open_steps.filter(FREE, state__in=BETWEEN_STAMPED_AND_COUNTED)),
         state__in=ACTIVE_PURGES,
         workers__lt=settings.PURGE_WORKERS,
     )
@@ -34,8 +33,7 @@ def due_purges() -> list[int]:
 
 def workers_wanted(purge_id: int) -> int:
     """How many more workers a purge could use now: one at least, since somebody must look at it."""
-    now = ClockTimestamp()
-    free = Step.objects.filter(Q(lease_until__isnull=True) | Q(lease_until__lt=now), purge_id=purge_id)
+    free = Step.objects.filter(FREE, purge_id=purge_id)
     found: int = Purge.objects.annotate(workers=_workers_on("id")).values_list("workers", flat=True).get(id=purge_id)
     steps = free.exclude(state__in=FINAL_STEPS)[: settings.PURGE_WORKERS].count()
     return max(1, min(settings.PURGE_WORKERS - found, steps))
@@ -51,13 +49,12 @@ def _workers_on(purge: str) -> Coalesce:
 def next_in_line(purge_id: int) -> list[int]:
     """Who may go on now that a purge was worked on: for each of its channels that nobody holds, the
     purge that was asked for first of those with something to do there; rewrites come last."""
-    now = ClockTimestamp()
-    held = ChannelLock.objects.exclude(lease_until__lt=now).values("channel_id")
+    held = ChannelLock.objects.exclude(lease_until__lt=ClockTimestamp()).values("channel_id")
     channels = Step.objects.filter(purge_id=purge_id).exclude(channel_id__in=held).values("channel_id")
     waiting = (
         Step.objects.filter(
-            Q(lease_until__isnull=True) | Q(lease_until__lt=now),
-            Q(due_at__isnull=True) | Q(due_at__lte=now),
+            FREE,
+            DUE,
             channel_id__in=channels,
             purge__state__in=ACTIVE_PURGES - {PurgeState.PAUSED},
         )

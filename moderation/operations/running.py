@@ -145,12 +145,11 @@ def _end(run: Run) -> None:
             time.sleep(min(left, LOOK_SECONDS))
             check_may_go_on(step.purge_id)
         stamp_step(step, kept)
-        finish_step(step, pace=run.pace, may_stop=True)
-        run.counted += 1
+        _finish(run, step, may_stop=True)
 
 
-def _finish(run: Run, step: Step) -> None:
-    finish_step(step, pace=run.pace)
+def _finish(run: Run, step: Step, *, may_stop: bool = False) -> None:
+    finish_step(step, pace=run.pace, may_stop=may_stop)
     run.counted += 1
 
 

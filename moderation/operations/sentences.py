@@ -34,7 +34,7 @@ def describe_purges(user: Actor | None, purges: Sequence[Purge]) -> list[ListedP
     """Fills the names in that the user may see; without a user all of them."""
     selections = [Selection.from_json(purge.selection) for purge in purges]
     return [
-        ListedPurge(purge, selection.channel_ids[0] if len(selection.channel_ids) == 1 else None, sentence)
+        ListedPurge(purge, selection.only_channel_id, sentence)
         for purge, selection, sentence in zip(purges, selections, say_selections(user, selections), strict=True)
     ]
 

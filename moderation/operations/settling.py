@@ -6,7 +6,7 @@ import datetime as dt
 import logging
 
 from django.db import transaction
-from django.db.models import Min, Q
+from django.db.models import Min
 from django.db.models.functions import Coalesce
 
 from chatstore.models.functions import ClockTimestamp
@@ -14,7 +14,7 @@ from chatstore.operations.clock import postgres_now_us
 from moderation.domain.states import BEFORE_STAMPED, FINAL_STEPS, PurgeState, StepState
 from moderation.models import Purge
 from moderation.operations.audit import record_act
-from moderation.operations.claims import RUNNABLE, brief_transaction, lock_purge, release_idle_channels
+from moderation.operations.claims import FREE, RUNNABLE, brief_transaction, lock_purge, release_idle_channels
 from moderation.operations.sums import sum_of
 from moderation.operations.undos import finish_undos
 
@@ -81,7 +81,7 @@ def _wait(purge: Purge, obstacle: str) -> None:
 
 
 def _settle_cancelled(purge: Purge) -> None:
-    idle = purge.steps.filter(Q(lease_until__isnull=True) | Q(lease_until__lt=ClockTimestamp()))
+    idle = purge.steps.filter(FREE)
     idle.filter(state__in=BEFORE_STAMPED).update(state=StepState.CANCELLED, token=None, lease_until=None)
     if purge.steps.exclude(state__in=FINAL_STEPS).exists():
         return

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chatstore.domain.buckets import bucket_window
+from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import REMOVING, StepState
@@ -59,7 +59,7 @@ def share_by_channel(purge: Purge, preview: Preview, channels: Sequence[Channel]
             count,
             staying[channel_id],
             standing[channel_id],
-            bucket_window(first[channel_id])[0].date().isoformat(),
+            bucket_days(first[channel_id])[0].isoformat(),
         )
         for channel_id, count in going.most_common()
     ]

@@ -9,15 +9,15 @@ import datetime as dt
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db.models import Max, Q
+from django.db.models import Max
 
 from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.clock import postgres_now_us
 from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind, StepState
 from moderation.models import AuditEntry, Purge, Step
-from moderation.operations.access import Actor, visible_purges
-from moderation.operations.claims import job_of
+from moderation.operations.access import Actor, name_of, visible_purges
+from moderation.operations.claims import DUE, job_of
 from moderation.operations.sentences import sentence_of
 
 WAITS_IN = frozenset(
@@ -114,8 +114,7 @@ def _describe_job(job: str) -> tuple[str, Purge | None]:
 
 
 def _name(purge: Purge) -> str:
-    moderator = purge.moderator.get_full_name() or purge.moderator.get_username()
-    return f"purge {purge.pk} ({sentence_of(purge)}, by {moderator})"
+    return f"purge {purge.pk} ({sentence_of(purge)}, by {name_of(purge.moderator)})"
 
 
 def _purge_that_left(rewrite: Purge) -> Purge | None:
@@ -132,7 +131,7 @@ def _job_before(purge: Purge) -> str | None:
     """A job that holds a channel of the purge, where others hold each one in which it has something to do now."""
     if purge.steps.filter(lease_until__gte=ClockTimestamp()).exclude(state__in=FINAL_STEPS).exists():
         return None
-    due = purge.steps.filter(Q(due_at__isnull=True) | Q(due_at__lte=ClockTimestamp())).exclude(state__in=FINAL_STEPS)
+    due = purge.steps.filter(DUE).exclude(state__in=FINAL_STEPS)
     wanted = due.order_by().values("channel_id").distinct()
     locks = ChannelLock.objects.filter(channel_id__in=wanted).exclude(lease_until__lt=ClockTimestamp())
     jobs = list(locks.exclude(job=job_of(purge.pk)).order_by("since").values_list("job", flat=True))

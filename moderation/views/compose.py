@@ -14,7 +14,7 @@ from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.models import Channel, Guild
 from moderation.domain.selection import Selection
 from moderation.domain.strip import Strip
-from moderation.forms import Composer, read_presets
+from moderation.forms import Composer, read_presets, ticked_in
 from moderation.operations.access import Actor, channel_for, visible_channels
 from moderation.operations.compose import select_described, select_ticked
 from moderation.operations.purges import draft_purge
@@ -60,9 +60,7 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
 
 def _read_selection(request: HttpRequest, channel: Channel | None, composer: Composer) -> Selection:
     if channel is not None and "ticked" in request.POST:
-        # With a script the ids come as one field: a form may have a thousand fields at most.
-        ids = [*request.POST.getlist("message_id"), *request.POST.get("message_ids", "").split()]
-        return select_ticked(channel.pk, ids)
+        return select_ticked(channel.pk, ticked_in(request.POST))
     return _select(request.user, composer, channel)
 
 

@@ -15,11 +15,12 @@ from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake, time_of
 from chatstore.operations.timeline import name_users, open_timeline
 from moderation.domain.fates import Comeback, Fate
+from moderation.operations.access import name_of
 from moderation.operations.gaps import find_gaps
 from moderation.operations.past_purges import PurgePart
 from moderation.operations.undos import undo_until
 from moderation.operations.whereabouts import Story, Verdict, ask_undo_of_message, kept_copy, locate, story_of
-from moderation.tasks import run_purge
+from moderation.tasks import ring_on_commit
 from moderation.views.rows import lay_out
 from moderation.views.session import actor_of
 
@@ -79,7 +80,7 @@ def message_undo(request: HttpRequest, channel_id: int, message_id: int) -> Http
     """Brings this one message back from the purge that the form names."""
     purge_id = parse_snowflake(request.POST.get("purge", ""))
     ask_undo_of_message(purge_id, moderator=actor_of(request), channel_id=channel_id, message_id=message_id)
-    run_purge.delay_on_commit(purge_id)
+    ring_on_commit(purge_id)
     return redirect("message", channel_id, message_id)
 
 
@@ -115,7 +116,7 @@ def _describe(request: HttpRequest, story: Story) -> dict[str, Any]:
         "verdict": story.verdict.value,
         "chip": _CHIPS[story.verdict],
         "removal": story.removal,
-        "remover": _name_moderator(story.removal) if story.removal else "",
+        "remover": name_of(story.removal.purge.moderator) if story.removal else "",
         "history": [_tell(part) for part in story.parts],
         "undoing": undoing,
         "undo": _offer_undo(story) if user.has_perm("moderation.add_purge") and not undoing else None,
@@ -166,20 +167,16 @@ def _offer_undo(story: Story) -> UndoOffer | None:
         return None
     first = offered[0]
     others = [part for part in story.standing if part is not first]
-    return UndoOffer(first, _name_moderator(first), undo_until(first.purge), others)
+    return UndoOffer(first, name_of(first.purge.moderator), undo_until(first.purge), others)
 
 
 def _tell(part: PurgePart) -> ToldPart:
     returns = [
         ToldReturn(
-            who=(told.undo.moderator.get_full_name() or told.undo.moderator.get_username()) if told.undo else "",
+            who=name_of(told.undo.moderator) if told.undo else "",
             words=_COMEBACKS[told.comeback] if told.undo else "An import put it back",
             at=told.at or (told.undo.asked_at if told.undo else None),
         )
         for told in part.returns
     ]
-    return ToldPart(part, _name_moderator(part), _FATES[part.fate], returns)
-
-
-def _name_moderator(part: PurgePart) -> str:
-    return part.purge.moderator.get_full_name() or part.purge.moderator.get_username()
+    return ToldPart(part, name_of(part.purge.moderator), _FATES[part.fate], returns)

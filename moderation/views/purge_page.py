@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge
-from moderation.operations.access import Actor
+from moderation.operations.access import Actor, name_of
 from moderation.operations.failures import Failure, failures_of
 from moderation.operations.places import channels_of
 from moderation.operations.purge_view import progress_of, seconds_of
@@ -20,7 +21,7 @@ from moderation.operations.steering import acts_on
 from moderation.operations.strips import map_purge
 from moderation.operations.undos import UndoSum, can_be_undone, sum_of_undo, undo_until
 from moderation.operations.waiting import wait_of
-from moderation.views.purge_preview import days_of, describe_preview
+from moderation.views.purge_preview import describe_preview
 
 CHANGING = frozenset(
     {
@@ -59,7 +60,7 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
         "polling": state in CHANGING,
         "heading": _say_heading(purge),
         "sentence": sentence[:1].upper() + sentence[1:],
-        "moderator": purge.moderator.get_full_name() or purge.moderator.get_username(),
+        "moderator": name_of(purge.moderator),
         "progress": progress_of(purge) if purge.confirmed_at else None,
         "wait": wait_of(user, purge),
         "failures": describe_failures(purge, channels),
@@ -87,7 +88,7 @@ def describe_failures(purge: Purge, channels: Sequence[Channel]) -> FailuresView
     """What failed in the channels that the user may see."""
     names = {channel.pk: str(channel) if len(channels) > 1 else "" for channel in channels}
     found = failures_of(purge)
-    rows = [(one, names[one.channel_id], days_of(one.bucket)) for one in found.shown if one.channel_id in names]
+    rows = [(one, names[one.channel_id], bucket_days(one.bucket)) for one in found.shown if one.channel_id in names]
     return FailuresView(rows, found.others)
 
 
@@ -109,10 +110,7 @@ class UndoView:
 def describe_undo(purge: Purge, *, may_ask: bool) -> UndoView:
     """The offer to take it back, and what earlier ones did."""
     undos = purge.undos.select_related("moderator").order_by("pk")
-    sums = [
-        (undo.moderator.get_full_name() or undo.moderator.get_username(), _say_part(undo.part), sum_of_undo(undo))
-        for undo in undos
-    ]
+    sums = [(name_of(undo.moderator), _say_part(undo.part), sum_of_undo(undo)) for undo in undos]
     offered = can_be_undone(purge)
     return UndoView(
         may_ask and offered,

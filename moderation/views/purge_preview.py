@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 from django.conf import settings
 
-from chatstore.domain.buckets import bucket_window
+from chatstore.domain.buckets import bucket_days
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.timeline import name_users
@@ -118,14 +118,8 @@ def _run_of(run: Run, users: dict[int, ChatUser]) -> SampleRun:
     return SampleRun(run.channel, [SampleRow(row, row.message.message_id in run.goes) for row in rows])
 
 
-def days_of(bucket: int) -> tuple[date, date]:
-    """The first and the last day of a bucket."""
-    first, end = bucket_window(bucket)
-    return first.date(), end.date() - timedelta(days=1)
-
-
 def _row_of(bucket: BucketPreview, channels: dict[int, Channel]) -> BucketRow:
-    first, last = days_of(bucket.bucket)
+    first, last = bucket_days(bucket.bucket)
     return BucketRow(
         channel=channels.get(bucket.channel_id),
         first_day=first,
