@@ -326,10 +326,18 @@ CELERY_BEAT_SCHEDULE = {
         # One that nobody picked up in time is repeated by the next look anyway.
         "options": {"expires": BEAT_LOOK_SECONDS},
     },
+    "look for due runs": {
+        "task": "chatstore.tasks.look_for_due_runs",
+        "schedule": BEAT_LOOK_SECONDS,
+        "options": {"expires": BEAT_LOOK_SECONDS, "queue": "maintenance"},
+    },
 }
+# A repair takes hours: purges never wait behind maintenance, whose workers read a queue of their own.
+CELERY_TASK_ROUTES = {"chatstore.tasks.work_on_run": {"queue": "maintenance"}}
 
-# --- Maintenance: what runs by itself, by whom it is done and, unless it was changed in the browser, when
+# --- Maintenance: what it does, by which operation and, unless that was changed in the browser, when -----
 
+# schedule: cron, time zone and, where there are any, the first and last of the allowed hours.
 MAINTENANCE_JOBS: dict[str, dict[str, Any]] = {}
 
 # --- Reading and purging -------------------------------------------------------------

@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from functools import partial
-from typing import Any
 
-from celery.contrib.django.task import DjangoTask
-from celery.result import AsyncResult
 from django.db import transaction
-from kombu.exceptions import OperationalError
 
 from chatstore.celery import app
+from chatstore.tasks import Bell
 from moderation.operations import queue, running, scanning
 from moderation.operations.purges import expire_previews
-
-logger = logging.getLogger(__name__)
-
-
-class Bell(DjangoTask):  # type: ignore[misc]
-    """A task that only tells workers of what stands in Postgres already.
-
-    Whoever rings has done his act, so a broker that is away is no error of his: it is
-    logged, and the next look of the scheduler after its return finds what is due.
-    """
-
-    abstract = True
-
-    def apply_async(self, *args: Any, **kwargs: Any) -> AsyncResult | None:
-        """Enqueues; None, after less than a second, when the broker does not answer."""
-        try:
-            return super().apply_async(*args, **kwargs)
-        except OperationalError as error:
-            logger.warning("nobody was told of %s yet, the broker is away: %s", self.name, error)
-            return None
 
 
 @app.task(base=Bell)

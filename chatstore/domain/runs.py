@@ -6,13 +6,17 @@ from enum import IntEnum, StrEnum
 
 
 class RunState(StrEnum):
-    """A run waits, is at work, and has ended well or not. skipped: it could not begin in its hours."""
+    """A run waits, is at work, and has ended well or not.
+
+    skipped: it could not begin in its hours, or while another one was at work. stopped: by a person.
+    """
 
     QUEUED = "queued"
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
     SKIPPED = "skipped"
+    STOPPED = "stopped"
 
     @classmethod
     def choices(cls) -> list[tuple[str, str]]:
@@ -32,5 +36,5 @@ class Severity(IntEnum):
         return [(member.value, member.name.lower()) for member in cls]
 
 
-ENDED = (RunState.DONE, RunState.FAILED, RunState.SKIPPED)
+ENDED = (RunState.DONE, RunState.FAILED, RunState.SKIPPED, RunState.STOPPED)
 """States that nothing follows; "run again" makes a new run."""

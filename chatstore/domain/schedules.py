@@ -99,6 +99,15 @@ class Schedule:
             return self.opens <= wall < self.closes
         return wall >= self.opens or wall < self.closes
 
+    def closes_after(self, moment: dt.datetime) -> dt.datetime | None:
+        """When the hours that are open at a moment end, in UTC; None: never."""
+        if self.opens is None or self.closes is None:
+            return None
+        zone = ZoneInfo(self.zone)
+        today = moment.astimezone(zone).date()
+        ends = (_instant_of(dt.datetime.combine(today + dt.timedelta(days=n), self.closes), zone) for n in (0, 1, 2))
+        return next(end for end in ends if end > moment)
+
 
 _FIELDS = ("minute", "hour", "day of month", "month", "day of week")
 

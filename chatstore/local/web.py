@@ -1,4 +1,4 @@
-"""The project's own processes beside the stores: gunicorn, a Celery worker, beat."""
+"""The project's own processes beside the stores: gunicorn, two Celery workers, beat."""
 
 import http.client
 import os
@@ -11,14 +11,14 @@ from chatstore.local.processes import Launch, end_processes, path_of_log, read_l
 
 # In the order in which they are told to end, all within WEB_END_SECONDS: who rings the
 # bell before who answers it. A worker's step cut short goes on at the next start.
-NAMES = ("web", "beat", "worker")
+NAMES = ("web", "beat", "worker", "maintenance")
 WEB_END_SECONDS = 4
 # gunicorn listens before its workers have loaded the project.
 ANSWER_SECONDS = 30
 
 
 def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
-    """How the three are started. Raises Problem when the web's port is taken."""
+    """How the four are started. Raises Problem when the web's port is taken."""
     check_port(host, stack.ports.web, stack=stack.name, server="web")
     environ = os.environ | {"CHATSTORE_STACK": stack.name, "PYTHONUNBUFFERED": "1"}
     commands = {
@@ -35,13 +35,23 @@ def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
             "--access-logfile=-",
         ],
         "worker": ["celery", "--app=chatstore", "worker", "--concurrency=2", "--loglevel=INFO"],
+        # A repair takes hours; purges have workers of their own.
+        "maintenance": [
+            "celery",
+            "--app=chatstore",
+            "worker",
+            "--queues=maintenance",
+            "--concurrency=1",
+            "--hostname=maintenance@%h",
+            "--loglevel=INFO",
+        ],
         "beat": ["celery", "--app=chatstore", "beat", "--loglevel=INFO", "--pidfile="],
     }
     return [Launch(name, [sys.executable, "-m", *command], environ, PROJECT_ROOT) for name, command in commands.items()]
 
 
 def end_web(stack: Stack) -> list[str]:
-    """Ends what is left of the three; the names of those that had to be killed."""
+    """Ends what is left of the four; the names of those that had to be killed."""
     return end_processes(stack, NAMES, seconds=WEB_END_SECONDS)
 
 

@@ -14,14 +14,16 @@ from chatstore.models.cassandra import (
 )
 from chatstore.models.chat import Channel, ChatUser, Guild
 from chatstore.models.jobs import BucketStamp, ChannelLock, WorkerLease
-from chatstore.models.maintenance import Finding, JobRun, JobSchedule
+from chatstore.models.maintenance import BucketDeletes, ChannelDay, Finding, JobRun, JobSchedule
 
 __all__ = [
     "AuthorBucketRow",
+    "BucketDeletes",
     "BucketFigureRow",
     "BucketLedgerRow",
     "BucketStamp",
     "Channel",
+    "ChannelDay",
     "ChannelLock",
     "ChatUser",
     "Finding",

@@ -1,4 +1,4 @@
-"""Maintenance: when jobs run, what each run did, and what was found wrong."""
+"""Maintenance: when jobs run, what each run did, what was found wrong; which buckets had deletes; figures by day."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class JobRun(models.Model):
     same one cannot be made. None: somebody asked for it. subject: what a run that was asked
     for is about ("<channel>:<bucket>"), or nothing. did: counts by name, when it has ended.
     progress: {"done", "total", "what"} while it runs. A run is claimed by its token for as
-    long as its lease runs.
+    long as its lease runs. again_of: the failed run that this one tries again.
+    stop_asked_by: who wants it to end.
     """
 
     job = models.SlugField(max_length=40)
@@ -46,6 +47,8 @@ class JobRun(models.Model):
     state = models.CharField(max_length=10, choices=RunState.choices(), default=RunState.QUEUED)
     due_at = models.DateTimeField()
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    again_of = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="again")
+    stop_asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
     tries = models.IntegerField(default=0)
@@ -95,3 +98,51 @@ class Finding(models.Model):
 
     def __str__(self) -> str:
         return self.words
+
+
+class BucketDeletes(models.Model):
+    """How many deletes (tombstones written: rows, spans, a partition) a bucket had within an hour of Postgres's clock.
+
+    last_at: the last of them. is_looked_at: bookkeeping has read the bucket since. A row goes when it was
+    looked at and a repair that began after `last_at` has covered it.
+    """
+
+    pk = models.CompositePrimaryKey("channel_id", "bucket", "hour")
+    channel_id = models.BigIntegerField()
+    bucket = models.IntegerField()
+    hour = models.DateTimeField()
+    deletes = models.BigIntegerField()
+    last_at = models.DateTimeField()
+    is_looked_at = models.BooleanField(default=False)
+
+    class Meta:
+        default_permissions = ()
+        indexes = (
+            models.Index(fields=("last_at",), condition=models.Q(is_looked_at=False), name="deletes_to_look_at"),
+            models.Index(fields=("last_at",), name="deletes_by_time"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.deletes} deletes in bucket {self.bucket} of channel {self.channel_id}"
+
+
+class ChannelDay(models.Model):
+    """What was measured of a channel on a day (UTC), for its history; None: not measured that day.
+
+    tombstones, bytes: the most of any one bucket. read_ms: the newest page's read. live_rows: in all.
+    """
+
+    pk = models.CompositePrimaryKey("channel_id", "day")
+    channel_id = models.BigIntegerField()
+    day = models.DateField()
+    tombstones = models.BigIntegerField(null=True)
+    bytes = models.BigIntegerField(null=True)
+    read_ms = models.FloatField(null=True)
+    live_rows = models.BigIntegerField(null=True)
+
+    class Meta:
+        default_permissions = ()
+        indexes = (models.Index(fields=("day",), name="channel_days_by_day"),)
+
+    def __str__(self) -> str:
+        return f"channel {self.channel_id} on {self.day}"

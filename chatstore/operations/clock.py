@@ -6,6 +6,7 @@ A process whose clock is off by more than five seconds refuses to write: 5 s of 
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import socket
 import threading
@@ -28,6 +29,11 @@ def postgres_now_us() -> int:
         cursor.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
         row = cursor.fetchone()
     return int(row[0])
+
+
+def postgres_now() -> dt.datetime:
+    """The same, in UTC."""
+    return dt.datetime.fromtimestamp(postgres_now_us() / 1_000_000, tz=dt.UTC)
 
 
 def wall_clock_us() -> int:

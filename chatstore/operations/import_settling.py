@@ -14,7 +14,7 @@ from chatstore.domain.live import Live, live_from_read
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.operations.bookkeeping import SETTLED_MS, SOURCE, settle_bucket
 from chatstore.operations.channel_lock import holder_of
-from chatstore.operations.clock import postgres_now_us
+from chatstore.operations.clock import postgres_now, postgres_now_us
 from chatstore.store.ledger import CACHE_SECONDS
 from chatstore.store.loads import count_live_in, note_live_rows_in, read_bounds_in, set_live_in
 
@@ -36,7 +36,7 @@ def settle_imported(channel_id: int, cleared_at: Mapping[int, float], *, renew: 
     renew()
     settle_buckets(channel_id, sorted(cleared_at.keys() - set(recent)), job=job, renew=renew)
     renew()
-    measured_at = dt.datetime.fromtimestamp(postgres_now_us() / 1e6, tz=dt.UTC)
+    measured_at = postgres_now()
     counts = count_live_in(channel_id, recent)
     note_live_rows_in(channel_id, counts, source=SOURCE, measured_at=measured_at)
 

@@ -2,7 +2,9 @@
 
 A run for a slot is the unique row (job, slot): whoever makes it second has lost, so a night
 has one run of each job, however many schedulers look. A run that was asked for by a person
-has no slot, and leaves the next one where it was. Who calls these enqueues, after commit.
+has no slot, and leaves the next one where it was. One that failed stays so: trying again is
+another run, made by itself as often as the job's settings say, or by a person.
+Who calls these enqueues, after commit.
 """
 
 from __future__ import annotations
@@ -18,13 +20,16 @@ from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce
+from django.utils.module_loading import import_string
 
 from chatstore.domain.errors import BadInput, ChatstoreError, NotFound
 from chatstore.domain.runs import ENDED, RunState
 from chatstore.domain.schedules import Schedule, Slot
 from chatstore.models import JobRun, JobSchedule
 from chatstore.models.functions import ClockTimestamp
+from chatstore.operations.clock import postgres_now
 from chatstore.operations.leases import renewed
+from chatstore.operations.rights import MAINTAIN, SCHEDULE, require
 
 LEASE = dt.timedelta(seconds=60)
 """A run that says nothing for so long is taken up by another worker."""
@@ -46,25 +51,39 @@ class RunLost(Exception):
     """Another worker has taken the run over."""
 
 
+class RunStopped(ChatstoreError):
+    """Somebody wanted the run to end."""
+
+
+class OutOfHours(ChatstoreError):
+    """The hours that the run may be at work in are over."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A kind of maintenance, as settings declare it (`MAINTENANCE_JOBS`).
 
-    task: the Celery task that takes a run's id. words: what it does, for people.
+    work: the dotted name of the operation, `Callable[[Claim], Mapping]`. words: what it does, for
+    people. schedule: when it runs unless that was changed in the browser; None: only when somebody asks.
+    tries, retry_minutes: how often a scheduled run is begun in all when it fails, and how long after.
     """
 
     name: str
-    task: str
+    work: str
     words: str
     schedule: Schedule | None
+    tries: int = 1
+    retry_minutes: int = 30
 
 
 def list_jobs() -> list[Job]:
     """Every job there is, with its defaults."""
-    return [
-        Job(name, entry["task"], entry["words"], Schedule(*entry["schedule"]) if entry.get("schedule") else None)
-        for name, entry in settings.MAINTENANCE_JOBS.items()
-    ]
+    return [_read_job(name, entry) for name, entry in settings.MAINTENANCE_JOBS.items()]
+
+
+def _read_job(name: str, entry: Mapping[str, Any]) -> Job:
+    schedule = Schedule(*entry["schedule"]) if entry.get("schedule") else None
+    return Job(name, entry["work"], entry["words"], schedule, entry.get("tries", 1), entry.get("retry_minutes", 30))
 
 
 def job_named(name: str) -> Job:
@@ -87,7 +106,8 @@ def _read_schedule(job: Job, row: JobSchedule | None) -> tuple[Schedule | None, 
 
 
 def set_schedule(name: str, schedule: Schedule, *, is_on: bool, actor: User) -> JobSchedule:
-    """Sets when a job runs. The caller has checked the actor's right."""
+    """Sets when a job runs. Raises `Forbidden`."""
+    require(actor, SCHEDULE)
     job = job_named(name)
     row, _ = JobSchedule.objects.update_or_create(
         job=job.name,
@@ -125,16 +145,44 @@ def _make_run(job: Job, slot: Slot) -> JobRun | None:
     return run if made else None
 
 
-def ask_run(name: str, *, actor: User, subject: str = "") -> JobRun:
-    """A run that somebody wants now. The caller has checked his right.
+def ask_run(name: str, *, actor: User, subject: str = "", again_of: JobRun | None = None) -> JobRun:
+    """A run that somebody wants now. subject: what it is about ("<channel>:<bucket>").
 
-    Raises `BadInput` while another one of the same job and subject waits or is at work.
+    Raises `Forbidden`; `BadInput` while another one of the same job and subject waits or is at work.
     """
+    require(actor, MAINTAIN)
     job = job_named(name)
-    open_run = JobRun.objects.filter(job=job.name, subject=subject).exclude(state__in=ENDED).first()
+    open_run = _open_runs(job.name, subject).first()
     if open_run is not None:
         raise BadInput(f"{job.words} is {open_run.state} already.")
-    return JobRun.objects.create(job=job.name, subject=subject, due_at=ClockTimestamp(), asked_by=actor)
+    return JobRun.objects.create(
+        job=job.name, subject=subject, due_at=ClockTimestamp(), asked_by=actor, again_of=again_of
+    )
+
+
+def ask_again(run_id: int, *, actor: User) -> JobRun:
+    """The same once more, after a run that has ended. Raises as `ask_run`, and `NotFound`."""
+    require(actor, MAINTAIN)
+    run = JobRun.objects.filter(pk=run_id, state__in=ENDED).first()
+    if run is None:
+        raise NotFound(f"There is no run {run_id} that has ended.")
+    return ask_run(run.job, actor=actor, subject=run.subject, again_of=run)
+
+
+def stop_run(run_id: int, *, actor: User) -> bool:
+    """Has a run end: at once when nobody is at work on it, else at its worker's next look.
+
+    Whether there was anything to stop. Raises `Forbidden`.
+    """
+    require(actor, MAINTAIN)
+    runs = JobRun.objects.filter(pk=run_id).exclude(state__in=ENDED)
+    if runs.filter(_FREE).update(state=RunState.STOPPED, stop_asked_by=actor, **_ENDING):
+        return True
+    return bool(runs.filter(stop_asked_by=None).update(stop_asked_by=actor))
+
+
+def _open_runs(job: str, subject: str) -> models.QuerySet[JobRun]:
+    return JobRun.objects.filter(job=job, subject=subject).exclude(state__in=ENDED)
 
 
 def due_runs() -> list[JobRun]:
@@ -145,31 +193,42 @@ def due_runs() -> list[JobRun]:
 
 @dataclass(slots=True)
 class Claim:
-    """A run in the hands of one worker."""
+    """A run in the hands of one worker. closes_at: when its hours are over; None: never."""
 
     run: JobRun
     token: uuid.UUID
+    closes_at: dt.datetime | None = None
 
     def tell(self, *, done: int, total: int | None, what: str = "") -> None:
-        """Says how far it is. Raises `RunLost`."""
+        """Says how far it is, between two parts of the work. Raises as `look`."""
         self._update(progress={"done": done, "total": total, "what": what})
+        self.look()
+
+    def look(self) -> None:
+        """Whether it may go on. Raises `RunLost`, `RunStopped`, `OutOfHours`."""
+        run = JobRun.objects.filter(pk=self.run.pk, token=self.token).only("stop_asked_by").first()
+        if run is None:
+            raise RunLost(f"run {self.run.pk}")
+        if run.stop_asked_by_id is not None:
+            raise RunStopped("It was stopped.")
+        if self.closes_at is not None and postgres_now() >= self.closes_at:
+            raise OutOfHours(f"It was still at work when its hours were over, at {self.closes_at:%H:%M} UTC.")
 
     def end(self, did: Mapping[str, Any]) -> None:
         """It has ended well. did: counts by name. Raises `RunLost`."""
         self._update(state=RunState.DONE, did=dict(did), error="", **_ENDING)
 
-    def fail(self, error: str, *, did: Mapping[str, Any] | None = None) -> None:
-        """It has ended, and not well."""
-        self._update(state=RunState.FAILED, did=dict(did or {}), error=error, **_ENDING)
+    def fail(self, error: str) -> None:
+        """It has ended, and not well. Raises `RunLost`."""
+        self._update(state=RunState.FAILED, error=error, **_ENDING)
 
     def skip(self, why: str) -> None:
-        """It could not begin in the hours that it may run in."""
+        """It could not begin. Raises `RunLost`."""
         self._update(state=RunState.SKIPPED, error=why, **_ENDING)
 
-    def put_back(self, *, due_in: dt.timedelta, why: str) -> None:
-        """To be taken up again later; counts as one of its tries."""
-        later = ClockTimestamp() + models.Value(due_in, output_field=models.DurationField())
-        self._update(state=RunState.QUEUED, error=why, due_at=later, token=None, lease_until=None)
+    def note(self, did: Mapping[str, Any]) -> None:
+        """Stores what it did up to now, for when it does not come to its end. Raises `RunLost`."""
+        self._update(did=dict(did))
 
     def _update(self, **stored: Any) -> None:
         if JobRun.objects.filter(pk=self.run.pk, token=self.token).update(**stored) != 1:
@@ -196,25 +255,71 @@ def claim_run(run_id: int) -> Claim | None:
     return Claim(JobRun.objects.get(pk=run_id), token) if claimed else None
 
 
-def work_on_run(run_id: int, work: Callable[[Claim], Mapping[str, Any]]) -> JobRun | None:
-    """Claims a run, does its work under a lease that is renewed, and stores how it ended.
+def work_on_run(run_id: int) -> JobRun | None:
+    """Claims a run, does its job's work under a lease that is renewed, and stores how it ended.
 
-    work: gives its counts by name; a `ChatstoreError` that it raises is the run's error.
-    Gives the run as it stands then; None when somebody else has it.
+    What a `ChatstoreError` of the work says is the run's error. Gives the run as it stands then;
+    None when somebody else has it.
     """
     claim = claim_run(run_id)
     if claim is None:
         return None
+    job = job_named(claim.run.job)
     try:
-        with renewed(lambda: _renew(claim), every_seconds=RENEW_SECONDS):
-            try:
-                claim.end(work(claim))
-            except ChatstoreError as error:
-                claim.fail(str(error))
+        why_not = _why_not(job, claim)
+        if why_not:
+            claim.skip(why_not)
+        else:
+            with renewed(lambda: _renew(claim), every_seconds=RENEW_SECONDS):
+                _work(job, claim)
     except RunLost:
         return None
     claim.run.refresh_from_db()
     return claim.run
+
+
+def _work(job: Job, claim: Claim) -> None:
+    work: Callable[[Claim], Mapping[str, Any]] = import_string(job.work)
+    try:
+        claim.end(work(claim))
+    except RunStopped as stopped:
+        claim._update(state=RunState.STOPPED, error=str(stopped), **_ENDING)
+    except ChatstoreError as error:
+        claim.fail(str(error))
+        _try_again(job, claim.run)
+    except Exception:
+        # A fault of ours: the traceback goes to the log, and the run does not hang in the list.
+        claim.fail("It broke off on an error of the program; the worker's log has it.")
+        raise
+
+
+def _why_not(job: Job, claim: Claim) -> str:
+    """Why a run cannot begin now; sets until when it may be at work."""
+    # Of two that began together the earlier one goes on.
+    mine = claim.run
+    before = Q(started_at__lt=mine.started_at) | Q(started_at=mine.started_at, pk__lt=mine.pk)
+    others = _open_runs(job.name, "").filter(before, lease_until__gte=ClockTimestamp())
+    if not mine.subject and (other := others.first()) is not None:
+        return f"Run {other.pk} of the same job is still at work."
+    schedule, _ = schedule_of(job)
+    if schedule is None or claim.run.asked_by_id is not None:
+        return ""
+    now = postgres_now()
+    if not schedule.is_open(now):
+        return f"It may only run between {schedule.opens:%H:%M} and {schedule.closes:%H:%M} ({schedule.zone})."
+    claim.closes_at = schedule.closes_after(now)
+    return ""
+
+
+def _try_again(job: Job, failed: JobRun) -> None:
+    """Another run of a scheduled one that failed, later, unless it was tried often enough."""
+    tries, first = 1, failed
+    while first.again_of is not None:
+        tries, first = tries + 1, first.again_of
+    if first.slot is None or tries >= job.tries:
+        return
+    later = ClockTimestamp() + models.Value(dt.timedelta(minutes=job.retry_minutes), models.DurationField())
+    JobRun.objects.create(job=job.name, due_at=later, again_of=failed)
 
 
 def _renew(claim: Claim) -> None:

@@ -1,4 +1,4 @@
-"""Quarantined rows as bytes: by column, JSON, zstd.
+"""Rows as bytes, in the quarantine and in memory: by column, JSON, zstd.
 
 A chunk holds at most `ROWS_PER_CHUNK` rows and `BYTES_PER_CHUNK` of JSON. Columns that no
 row of the chunk has set are left out, so an average row costs its text and little more.
@@ -53,6 +53,33 @@ def decode_chunk(body: bytes) -> list[Row]:
         columns[_REFERENCE] = [None if value is None else tuple(value) for value in columns[_REFERENCE]]
     names = (*ROW_COLUMNS, WRITETIME) if WRITETIME in columns else ROW_COLUMNS
     return list(zip(*(columns.get(name, repeat(None)) for name in names), strict=False))
+
+
+class PackedRows:
+    """Rows that wait in memory as chunks: all that were added, or none of them once they are too large.
+
+    at_most: bytes. size: bytes that it holds.
+    """
+
+    def __init__(self, at_most: int) -> None:
+        self._at_most = at_most
+        self._chunks: list[bytes] = []
+        self.size = 0
+        self.is_whole = True
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Adds any number of rows; without effect once it has let go."""
+        for start in range(0, len(rows) if self.is_whole else 0, ROWS_PER_CHUNK):
+            for _, body in encode_chunks(rows[start : start + ROWS_PER_CHUNK]):
+                self._chunks.append(body)
+                self.size += len(body)
+        if self.size > self._at_most:
+            self._chunks.clear()
+            self.size, self.is_whole = 0, False
+
+    def __iter__(self) -> Iterator[list[Row]]:
+        """The rows as they were added, up to `ROWS_PER_CHUNK` at a time."""
+        return map(decode_chunk, self._chunks)
 
 
 def _to_json(rows: Sequence[Row]) -> bytes:

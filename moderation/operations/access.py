@@ -9,17 +9,14 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import QuerySet
 
-from chatstore.domain.errors import Forbidden, NotFound
+from chatstore.domain.errors import NotFound
 from chatstore.models import Channel
+from chatstore.operations.rights import require
 from moderation.models import Purge
 
 Actor = AbstractUser | AnonymousUser
 
-
-def require(user: Actor, permission: str) -> None:
-    """Raises `Forbidden` unless the user has the permission ("app.codename")."""
-    if not user.has_perm(permission):
-        raise Forbidden("Your account may not do this. An administrator can give you the right.")
+__all__ = ["Actor", "channel_for", "name_of", "purge_for", "require", "visible_channels", "visible_purges"]
 
 
 def name_of(staff: AbstractUser) -> str:

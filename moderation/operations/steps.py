@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from django.conf import settings
@@ -68,11 +68,15 @@ class PlanRejected(ChatstoreError):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a quarantined step goes on with; lost in a crash, since the step then starts again."""
+    """What a quarantined step goes on with; lost in a crash, since the step then starts again.
+
+    stays: the rows of the bucket that are not to go, where its plan writes them again and they have room.
+    """
 
     gone: Sequence[int]
     plan: SpanPlan
     tombstones: int
+    stays: PackedRows = field(default_factory=partial(PackedRows, 0))
 
 
 @dataclass(frozen=True, slots=True)

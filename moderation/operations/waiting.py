@@ -13,7 +13,7 @@ from django.db.models import Max
 
 from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
-from chatstore.operations.clock import postgres_now_us
+from chatstore.operations.clock import postgres_now
 from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind, StepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.access import Actor, name_of, visible_purges
@@ -78,7 +78,7 @@ def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
     """
     if purge.state not in WAITS_IN:
         return None
-    now = dt.datetime.fromtimestamp(postgres_now_us() / 1_000_000, tz=dt.UTC)
+    now = postgres_now()
     unseen = _unseen_seconds(purge, now)
     job = _job_before(purge)
     if job is not None:

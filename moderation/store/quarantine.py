@@ -15,7 +15,7 @@ from typing import Any
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.store import cassandra, scans
-from moderation.domain.chunks import ROWS_PER_CHUNK, Row, decode_chunk, encode_chunks
+from moderation.domain.chunks import ROWS_PER_CHUNK, PackedRows, Row, decode_chunk, encode_chunks
 
 INSERT = """INSERT INTO quarantine
     (purge_id, channel_id, bucket, attempt, chunk, message_count, first_id, last_id, body)
@@ -62,10 +62,12 @@ class Reading:
     tombstones: int = 0
 
 
-def quarantine_bucket(place: Place, ids: Collection[int], *, before_each_page: Callable[[], None]) -> Reading:
+def quarantine_bucket(
+    place: Place, ids: Collection[int], *, stays: PackedRows, before_each_page: Callable[[], None]
+) -> Reading:
     """Reads the whole bucket, keeps the rows of `ids`, and reads back what it kept.
 
-    before_each_page: may raise to stop here; what was kept by then nobody names.
+    stays: takes every other row. before_each_page: may raise to stop here; what was kept by then nobody names.
     Raises `StoreUnavailable` when anything was not kept as it was sent.
     """
     reading = Reading()
@@ -75,7 +77,7 @@ def quarantine_bucket(place: Place, ids: Collection[int], *, before_each_page: C
     def doomed() -> Iterator[list[Row]]:
         for page in pages:
             before_each_page()
-            yield _sort_out(page, wanted, reading)
+            yield _sort_out(page, wanted, reading, stays)
 
     _keep(place, doomed())
     reading.tombstones = pages.count_tombstones()
@@ -130,10 +132,12 @@ def kept_copies(place: Place, *message_ids: int) -> Iterator[list[Row]]:
                     yield [row for row in decode_chunk(body) if row[0] in wanted]
 
 
-def _sort_out(page: list[Row], wanted: frozenset[int], reading: Reading) -> list[Row]:
+def _sort_out(page: list[Row], wanted: frozenset[int], reading: Reading, stays: PackedRows) -> list[Row]:
     kept = [row for row in page if row[0] in wanted]
     if len(kept) != len(page):
-        reading.survivors.extend(row[0] for row in page if row[0] not in wanted)
+        others = [row for row in page if row[0] not in wanted]
+        reading.survivors.extend(row[0] for row in others)
+        stays.add(others)
     reading.found.extend(row[0] for row in kept if row[1] is not None)
     return kept
 

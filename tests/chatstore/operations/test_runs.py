@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from pytest_django import Settings
 
-from chatstore.domain.errors import BadInput, NotFound, StoreUnavailable
+from chatstore.domain.errors import BadInput, Forbidden, NotFound, StoreUnavailable
 from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Schedule
 from chatstore.models import JobRun
@@ -19,6 +19,7 @@ from chatstore.operations.runs import (
     TRIES,
     Claim,
     RunLost,
+    ask_again,
     ask_run,
     claim_run,
     due_runs,
@@ -26,6 +27,7 @@ from chatstore.operations.runs import (
     make_due_runs,
     schedule_of,
     set_schedule,
+    stop_run,
     work_on_run,
 )
 
@@ -37,9 +39,31 @@ NIGHT = dt.datetime(2026, 10, 25, tzinfo=dt.UTC)
 def job(settings: Settings) -> str:
     """A job that no other test has, each night at half past two in Berlin."""
     name = f"job-{uuid.uuid4().hex[:8]}"
-    entry = {"task": "nobody.does_it", "words": "A test's job", "schedule": ("30 2 * * *", "Europe/Berlin")}
-    settings.MAINTENANCE_JOBS = {name: entry}
+    settings.MAINTENANCE_JOBS = {
+        name: {
+            "work": f"{__name__}.do_work",
+            "words": "A test's job",
+            "schedule": ("30 2 * * *", "Europe/Berlin"),
+            "tries": 2,
+        }
+    }
     return name
+
+
+WORKS: list[Callable[[Claim], Mapping[str, Any]]] = []
+"""What the job's work does, the next one last."""
+
+
+def do_work(claim: Claim) -> Mapping[str, Any]:
+    return WORKS.pop()(claim)
+
+
+def run_with(run: JobRun, work: Callable[[Claim], Mapping[str, Any]]) -> JobRun | None:
+    WORKS.append(work)
+    try:
+        return work_on_run(run.pk)
+    finally:
+        WORKS.clear()
 
 
 def at_once(act: Callable[[], Any], *, threads: int = 8) -> list[Any]:
@@ -89,12 +113,12 @@ def test_a_run_tells_how_far_it_is_and_what_it_did(job: str) -> None:
         told.append(JobRun.objects.get(pk=run.pk).progress)
         return {"buckets": 9}
 
-    ended = work_on_run(run.pk, work)
+    ended = run_with(run, work)
     assert ended is not None
     assert (ended.state, ended.did, ended.token) == (RunState.DONE, {"buckets": 9}, None)
     assert told == [{"done": 3, "total": 9, "what": "buckets"}]
     assert ended.ended_at is not None
-    assert work_on_run(run.pk, work) is None
+    assert run_with(run, work) is None
 
 
 def test_a_run_that_the_store_cannot_serve_has_failed_with_its_reason(job: str) -> None:
@@ -103,7 +127,7 @@ def test_a_run_that_the_store_cannot_serve_has_failed_with_its_reason(job: str) 
     def work(claim: Claim) -> Mapping[str, Any]:
         raise StoreUnavailable("node 127.0.0.2 is down")
 
-    ended = work_on_run(run.pk, work)
+    ended = run_with(run, work)
     assert ended is not None
     assert (ended.state, ended.error) == (RunState.FAILED, "node 127.0.0.2 is down")
 
@@ -130,7 +154,7 @@ def test_a_run_that_somebody_asks_for_leaves_the_next_one_where_it_was(job: str,
     assert (asked.slot, asked.asked_by) == (None, otto)
     with pytest.raises(BadInput, match="queued already"):
         ask_run(job, actor=otto)
-    assert work_on_run(asked.pk, lambda _: {}) is not None
+    assert run_with(asked, lambda _: {}) is not None
     (run,) = make_due_runs(NIGHT + dt.timedelta(hours=2))
     assert run.slot == "2026-10-25T02:30"
 
@@ -150,3 +174,108 @@ def test_a_schedule_that_was_changed_counts_from_then_on(job: str, otto: User) -
 def test_a_job_that_there_is_none_of_is_refused(otto: User) -> None:
     with pytest.raises(NotFound):
         ask_run("no-such-job", actor=otto)
+
+
+def test_staff_without_the_right_starts_stops_and_sets_nothing(job: str, mona: User) -> None:
+    with pytest.raises(Forbidden):
+        ask_run(job, actor=mona)
+    with pytest.raises(Forbidden):
+        set_schedule(job, Schedule("0 5 * * *", "UTC"), is_on=True, actor=mona)
+    (run,) = make_due_runs(NIGHT + dt.timedelta(hours=2))
+    with pytest.raises(Forbidden):
+        stop_run(run.pk, actor=mona)
+
+
+def test_a_scheduled_run_that_failed_is_tried_again_as_often_as_the_job_says(job: str) -> None:
+    (run,) = make_due_runs(NIGHT + dt.timedelta(hours=2))
+
+    def fail(claim: Claim) -> Mapping[str, Any]:
+        raise StoreUnavailable("node 127.0.0.2 is down")
+
+    run_with(run, fail)
+    (again,) = JobRun.objects.filter(again_of=run)
+    assert again.due_at > dt.datetime.now(dt.UTC) + dt.timedelta(minutes=29)
+    run_with(again, fail)
+    assert not JobRun.objects.filter(again_of=again).exists()
+
+
+def test_a_failed_run_that_somebody_asked_for_is_not_tried_by_itself_but_again_when_he_wants(
+    job: str, otto: User
+) -> None:
+    asked = ask_run(job, actor=otto, subject="5:7")
+
+    def fail(claim: Claim) -> Mapping[str, Any]:
+        raise StoreUnavailable("node 127.0.0.2 is down")
+
+    run_with(asked, fail)
+    assert not JobRun.objects.filter(again_of=asked).exists()
+    again = ask_again(asked.pk, actor=otto)
+    assert (again.subject, again.again_of) == ("5:7", asked)
+
+
+def test_a_run_is_stopped_between_two_parts_of_its_work(job: str, otto: User) -> None:
+    asked = ask_run(job, actor=otto)
+
+    def work(claim: Claim) -> Mapping[str, Any]:
+        claim.tell(done=1, total=3)
+        assert stop_run(asked.pk, actor=otto)
+        claim.tell(done=2, total=3)
+        raise AssertionError("it went on")
+
+    ended = run_with(asked, work)
+    assert ended is not None
+    assert (ended.state, ended.stop_asked_by, ended.progress["done"]) == (RunState.STOPPED, otto, 2)
+
+
+def test_a_run_that_nobody_has_begun_is_stopped_at_once(job: str, otto: User) -> None:
+    asked = ask_run(job, actor=otto)
+    assert stop_run(asked.pk, actor=otto)
+    asked.refresh_from_db()
+    assert asked.state == RunState.STOPPED
+    assert claim_run(asked.pk) is None
+    assert not stop_run(asked.pk, actor=otto)
+
+
+def test_a_run_does_not_begin_beside_another_one_of_its_job(job: str, otto: User) -> None:
+    (run,) = make_due_runs(NIGHT + dt.timedelta(hours=2))
+    asked = ask_run_beside(run, otto)
+
+    def work(claim: Claim) -> Mapping[str, Any]:
+        ended = run_with(asked, lambda _: {})
+        assert ended is not None
+        assert (ended.state, ended.error) == (RunState.SKIPPED, f"Run {run.pk} of the same job is still at work.")
+        return {}
+
+    ended = run_with(run, work)
+    assert ended is not None
+    assert ended.state == RunState.DONE
+
+
+def ask_run_beside(run: JobRun, actor: User) -> JobRun:
+    """A second run of the same job that is due, as a second night's would be."""
+    return JobRun.objects.create(job=run.job, due_at=NIGHT, asked_by=actor)
+
+
+def test_a_scheduled_run_neither_begins_nor_goes_on_outside_of_its_hours(job: str, otto: User) -> None:
+    now = dt.datetime.now(dt.UTC)
+    ahead, later = ((now + dt.timedelta(hours=hours)).time().replace(microsecond=0) for hours in (2, 3))
+    set_schedule(job, Schedule("30 2 * * *", "UTC", ahead, later), is_on=True, actor=otto)
+    run = JobRun.objects.create(job=job, slot="2026-10-25T02:30", due_at=NIGHT)
+    ended = run_with(run, lambda _: {})
+    assert ended is not None
+    assert ended.state == RunState.SKIPPED
+    assert "It may only run between" in ended.error
+
+    set_schedule(job, Schedule("30 2 * * *", "UTC"), is_on=True, actor=otto)
+    run = JobRun.objects.create(job=job, slot="2026-10-26T02:30", due_at=NIGHT)
+
+    def work(claim: Claim) -> Mapping[str, Any]:
+        claim.tell(done=1, total=2)
+        claim.closes_at = now
+        claim.tell(done=2, total=2)
+        raise AssertionError("it went on")
+
+    ended = run_with(run, work)
+    assert ended is not None
+    assert ended.state == RunState.FAILED
+    assert "still at work when its hours were over" in ended.error
