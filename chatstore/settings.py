@@ -340,6 +340,17 @@ CELERY_TASK_ROUTES = {"chatstore.tasks.work_on_run": {"queue": "maintenance"}}
 # schedule: cron, time zone and, where there are any, the first and last of the allowed hours.
 MAINTENANCE_JOBS: dict[str, dict[str, Any]] = {}
 
+# --- Health: from when on a partition needs somebody -------------------------------------------------
+
+# Cassandra warns of a read at 1,000 tombstones, and fails it at 100,000.
+HEALTH_WARN_TOMBSTONES = environment.read_int("HEALTH_WARN_TOMBSTONES", default=1_000, at_least=1)
+HEALTH_ALARM_TOMBSTONES = environment.read_int("HEALTH_ALARM_TOMBSTONES", default=50_000, at_least=1)
+# A partition is best kept below 100 MB.
+HEALTH_WARN_BYTES = environment.read_int("HEALTH_WARN_BYTES", default=50_000_000, at_least=1)
+HEALTH_ALARM_BYTES = environment.read_int("HEALTH_ALARM_BYTES", default=100_000_000, at_least=1)
+# What the nightly probes may take; what is left is looked at first by the next ones.
+PROBE_SECONDS = environment.read_int("PROBE_SECONDS", default=900, at_least=1)
+
 # --- Reading and purging -------------------------------------------------------------
 
 # A page still short by then is returned as it is, with "looked back to <date>".
