@@ -3,12 +3,21 @@
 A survivor stands again at T + 1 µs before the span is deleted at T, on every replica. An edit
 before or after wins over it, since it is newer; a person's own delete stays, for the same
 reason. A crash leaves survivors that stand twice as one: the rows are the same.
+
+What is written is what the read at R0 saw, kept packed in the worker's memory; who takes the
+step over, or had no room for it, reads the rows a second time. Both are right, since whatever
+a second read could see and the first one did not wins over T + 1 µs by itself:
+- People's posts, edits and deletes are stamped by clocks at most 5 s off and given up 4 s
+  later, so what arrives after R0 is stamped after R0 - 9 s, and T is R0 - 10 s.
+- Undo, import and other purges don't write there meanwhile: the channel is held.
+- Other steps of the same purge remove other ids, and none of those stands inside a span.
+What was refused to its sender, but stands on one replica, may be seen by either read or not.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import StoreUnavailable
@@ -16,7 +25,7 @@ from chatstore.domain.snowflakes import ms_of
 from chatstore.models.functions import ClockTimestamp
 from chatstore.store import scans
 from chatstore.store.cassandra import ALL
-from moderation.domain.chunks import Row
+from moderation.domain.chunks import PackedRows, Row
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind
 from moderation.models import Purge, Step
@@ -34,9 +43,10 @@ THICK = 8
 """One row in so many: an IN of 100 ids costs as much as a slice of 800 rows."""
 
 
-def rewrite_survivors(step: Step, pace: Pace, *, look: Callable[[], None]) -> None:
+def rewrite_survivors(step: Step, pace: Pace, *, stays: PackedRows | None, look: Callable[[], None]) -> None:
     """Writes the survivors inside the step's spans again, and reads them back.
 
+    stays: what the step's own read has seen of them, and of others perhaps.
     look: called every few rows; what it raises stops here. Raises `StoreUnavailable` when a replica
     is away or a survivor does not stand as written. Nothing was deleted then.
     """
@@ -46,14 +56,21 @@ def rewrite_survivors(step: Step, pace: Pace, *, look: Callable[[], None]) -> No
     stamp = step.delete_stamp + 1
     # Where what stays stands thick, reading everything between is quicker than asking for each.
     thick = len(ids) * THICK >= len(ids) + step.count
-    rows = _watched(scans.read_rows(step.channel_id, step.bucket, ids, thick=thick), look)
-    write_rows(step.channel_id, step.bucket, rows, stamp_of=lambda _: stamp, pace=pace, consistency=ALL)
+    if stays is not None and stays.is_whole:
+        rows = _only(stays, frozenset(ids))
+    else:
+        rows = scans.read_rows(step.channel_id, step.bucket, ids, thick=thick)
+    write_rows(step.channel_id, step.bucket, _watched(rows, look), stamp_of=lambda _: stamp, pace=pace, consistency=ALL)
     for page in scans.read_oldest_writetimes(step.channel_id, step.bucket, ids, thick=thick):
         look()
         pace.rest()
         older = [message_id for message_id, oldest in page if oldest < stamp]
         if older:
             raise StoreUnavailable(f"{len(older):,} messages that stay could not be written again yet")
+
+
+def _only(pages: Iterable[list[Row]], ids: frozenset[int]) -> Iterator[list[Row]]:
+    return ([row for row in page if row[0] in ids] for page in pages)
 
 
 def _watched(pages: Iterator[list[Row]], look: Callable[[], None]) -> Iterator[list[Row]]:

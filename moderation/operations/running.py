@@ -37,6 +37,7 @@ from moderation.operations.claims import (
 from moderation.operations.restoring import restore_step
 from moderation.operations.settling import seconds_until_due, settle_purge
 from moderation.operations.steps import (
+    STAYS_AT_MOST,
     Kept,
     PlanRejected,
     fail_step,
@@ -135,7 +136,8 @@ def _begin(run: Run, step: Step) -> None:
                 reason="written to in the last 10 seconds: a range must not reach what is new",
             )
             return
-        run.on_the_way.append((step, quarantine_step(step, pace=run.pace)))
+        room = STAYS_AT_MOST - sum(kept.stays.size for _, kept in run.on_the_way if kept.stays is not None)
+        run.on_the_way.append((step, quarantine_step(step, pace=run.pace, room=room)))
 
 
 def _end(run: Run) -> None:
@@ -145,11 +147,11 @@ def _end(run: Run) -> None:
             time.sleep(min(left, LOOK_SECONDS))
             check_may_go_on(step.purge_id)
         stamp_step(step, kept)
-        _finish(run, step, may_stop=True)
+        _finish(run, step, kept)
 
 
-def _finish(run: Run, step: Step, *, may_stop: bool = False) -> None:
-    finish_step(step, pace=run.pace, may_stop=may_stop)
+def _finish(run: Run, step: Step, kept: Kept | None = None) -> None:
+    finish_step(step, pace=run.pace, kept=kept)
     run.counted += 1
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from django.conf import settings
@@ -35,10 +35,11 @@ from chatstore.operations.bookkeeping import WholeRead, note_whole_read
 from chatstore.operations.clock import check_clock, postgres_now_us
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import figures, scans
+from moderation.domain.chunks import PackedRows
 from moderation.domain.packing import pack_ids, unpack_ids
-from moderation.domain.planner import RECENT_MS, SpanPlan, Way, ids_inside, plan_spans
-from moderation.domain.states import StepKind, StepState
-from moderation.models import Step
+from moderation.domain.planner import RECENT_MS, BucketPlan, SpanPlan, Way, ids_inside, plan_spans
+from moderation.domain.states import FINAL_STEPS, StepKind, StepState
+from moderation.models import ManifestBucket, Step
 from moderation.operations.audit import record_act
 from moderation.operations.claims import (
     LostStep,
@@ -51,13 +52,16 @@ from moderation.operations.claims import (
     watch_purge,
 )
 from moderation.operations.parting import part_step
-from moderation.operations.rewriting import queue_rewrite, rewrite_survivors
+from moderation.operations.rewriting import THICK, queue_rewrite, rewrite_survivors
 from moderation.store import deletes
 from moderation.store.pace import Pace
 from moderation.store.quarantine import Place, kept_writetimes, quarantine_bucket, quarantine_rows
 
 VERIFY_ROUNDS = 3
 """How often what came back is deleted again before it counts as failed."""
+
+STAYS_AT_MOST = 64 << 20
+"""Bytes of rows that stay, packed, in one worker's memory; beyond, they are read a second time."""
 
 KNOWN_COLUMNS = frozenset({"channel_id", "bucket", "message_id", *VALUE_COLUMNS})
 
@@ -70,13 +74,13 @@ class PlanRejected(ChatstoreError):
 class Kept:
     """What a quarantined step goes on with; lost in a crash, since the step then starts again.
 
-    stays: the rows of the bucket that are not to go, where its plan writes them again and they have room.
+    stays: the rows that are not to go, where the plan is to write many of them again.
     """
 
     gone: Sequence[int]
     plan: SpanPlan
     tombstones: int
-    stays: PackedRows = field(default_factory=partial(PackedRows, 0))
+    stays: PackedRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +92,11 @@ class LastLook:
     tombstones: int
 
 
-def quarantine_step(step: Step, *, pace: Pace) -> Kept:
-    """*pending* → *quarantined*. Raises `PlanRejected`, `WriteRefused`, `LostStep`, `StoreUnavailable`."""
+def quarantine_step(step: Step, *, pace: Pace, room: int = STAYS_AT_MOST) -> Kept:
+    """*pending* → *quarantined*. Raises `PlanRejected`, `WriteRefused`, `LostStep`, `StoreUnavailable`.
+
+    room: bytes that `Kept.stays` may take.
+    """
     check_clock()
     _check_columns()
     with brief_transaction():
@@ -97,8 +104,12 @@ def quarantine_step(step: Step, *, pace: Pace) -> Kept:
         stamp = issue_stamp(step.channel_id, step.bucket)
         move_step(step, StepState.QUARANTINING, read_stamp=stamp)
     ids = unpack_ids(step.ids)
-    keep = {StepKind.ROWS: _keep_rows, StepKind.REWRITE: _keep_nothing}.get(StepKind(step.kind), _keep_bucket)
-    kept = keep(step, ids, pace)
+    if step.kind == StepKind.ROWS:
+        kept = _keep_rows(step, ids)
+    elif step.kind == StepKind.REWRITE:
+        kept = _keep_nothing(step, ids)
+    else:
+        kept = _keep_bucket(step, ids, pace, PackedRows(room) if _writes_many_again(step) else None)
     move_step(step, StepState.QUARANTINED, quarantined_at=_moment(postgres_now_us()))
     return kept
 
@@ -132,16 +143,17 @@ def stamp_step(step: Step, kept: Kept) -> None:
     )
 
 
-def finish_step(step: Step, *, pace: Pace, may_stop: bool = False) -> None:
+def finish_step(step: Step, *, pace: Pace, kept: Kept | None = None) -> None:
     """*stamped* or any later state → *counted*. Raises `LostStep`, `StoreUnavailable`.
 
-    may_stop: for who has stamped it himself, and nobody else, since what another worker has sent by then
+    kept: of who has stamped it himself, and nobody else, since what another worker has sent by then
     is not known. A pause or a cancel then takes the step back to *pending* while its survivors are
     written again, since no delete is out; and it parts rows that are not sent yet from those that are.
     """
-    look = watch_purge(step.purge_id) if may_stop else _go_on
+    look = watch_purge(step.purge_id) if kept is not None else _go_on
     if step.state == StepState.STAMPED:
-        rewrite_survivors(step, pace, look=partial(_stop_unless_it_goes_on, step, look))
+        stays = kept.stays if kept is not None else None
+        rewrite_survivors(step, pace, stays=stays, look=partial(_stop_unless_it_goes_on, step, look))
         move_step(step, StepState.REWRITTEN)
     if step.state == StepState.REWRITTEN:
         _send_deletes(step, pace, look)
@@ -209,7 +221,7 @@ def _moment(us: int) -> dt.datetime:
     return dt.datetime.fromtimestamp(us / 1_000_000, tz=dt.UTC)
 
 
-def _keep_rows(step: Step, ids: Sequence[int], _: Pace) -> Kept:
+def _keep_rows(step: Step, ids: Sequence[int]) -> Kept:
     place = _place(step, _stored(step.read_stamp))
     seen = quarantine_rows(place, ids, before_each_page=watch_purge(step.purge_id))
     found = {message_id for message_id, _, has_author in seen if has_author}
@@ -217,26 +229,43 @@ def _keep_rows(step: Step, ids: Sequence[int], _: Pace) -> Kept:
     return Kept(gone, SpanPlan(Way.ROWS, (), len(seen)), len(seen))
 
 
-def _keep_bucket(step: Step, ids: Sequence[int], pace: Pace) -> Kept:
+def _writes_many_again(step: Step) -> bool:
+    """Whether the preview's plan writes enough of what stays again to have all of it packed."""
+    planned = ManifestBucket.objects.filter(
+        purge_id=step.purge_id, channel_id=step.channel_id, bucket=step.bucket
+    ).first()
+    return planned is not None and BucketPlan.from_json(planned.plan).rewritten * THICK > planned.survivors
+
+
+def _is_alone(step: Step) -> bool:
+    """Whether no other step of the purge has still to remove ids of the bucket.
+
+    To this one those are survivors: a span over the whole bucket would write again what the other removes.
+    """
+    here = Step.objects.filter(purge_id=step.purge_id, channel_id=step.channel_id, bucket=step.bucket)
+    return not here.exclude(ordinal=step.ordinal).exclude(state__in=FINAL_STEPS).exists()
+
+
+def _keep_bucket(step: Step, ids: Sequence[int], pace: Pace, stays: PackedRows | None) -> Kept:
     place = _place(step, _stored(step.read_stamp))
 
     def before_each_page() -> None:
         check_may_go_on(step.purge_id)
         pace.rest()
 
-    reading = quarantine_bucket(place, ids, before_each_page=before_each_page)
+    reading = quarantine_bucket(place, ids, stays=stays, before_each_page=before_each_page)
     plan = plan_spans(
         ids,
         reading.survivors[::-1],
         standing_tombstones=reading.tombstones,
-        sealed=is_sealed(step.bucket, now_ms=_stored(step.read_stamp) // 1_000),
+        sealed=is_sealed(step.bucket, now_ms=_stored(step.read_stamp) // 1_000) and _is_alone(step),
         budget=settings.PURGE_TOMBSTONE_BUDGET,
     )
     gone = [] if len(reading.found) == len(ids) else sorted(frozenset(ids).difference(reading.found))
-    return Kept(gone, plan, reading.tombstones + plan.tombstones)
+    return Kept(gone, plan, reading.tombstones + plan.tombstones, stays)
 
 
-def _keep_nothing(step: Step, gone_before: Sequence[int], _: Pace) -> Kept:
+def _keep_nothing(step: Step, gone_before: Sequence[int]) -> Kept:
     """A rewrite: whatever lives stays, and the spans are those of what a purge removed by row.
 
     Of a bucket that others' deletes use the budget of up, all that is over an hour old is one span.

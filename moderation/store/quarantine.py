@@ -63,11 +63,12 @@ class Reading:
 
 
 def quarantine_bucket(
-    place: Place, ids: Collection[int], *, stays: PackedRows, before_each_page: Callable[[], None]
+    place: Place, ids: Collection[int], *, stays: PackedRows | None, before_each_page: Callable[[], None]
 ) -> Reading:
     """Reads the whole bucket, keeps the rows of `ids`, and reads back what it kept.
 
-    stays: takes every other row. before_each_page: may raise to stop here; what was kept by then nobody names.
+    stays: takes every other row, where it is given.
+    before_each_page: may raise to stop here; what was kept by then nobody names.
     Raises `StoreUnavailable` when anything was not kept as it was sent.
     """
     reading = Reading()
@@ -132,12 +133,13 @@ def kept_copies(place: Place, *message_ids: int) -> Iterator[list[Row]]:
                     yield [row for row in decode_chunk(body) if row[0] in wanted]
 
 
-def _sort_out(page: list[Row], wanted: frozenset[int], reading: Reading, stays: PackedRows) -> list[Row]:
+def _sort_out(page: list[Row], wanted: frozenset[int], reading: Reading, stays: PackedRows | None) -> list[Row]:
     kept = [row for row in page if row[0] in wanted]
     if len(kept) != len(page):
         others = [row for row in page if row[0] not in wanted]
         reading.survivors.extend(row[0] for row in others)
-        stays.add(others)
+        if stays is not None:
+            stays.add(others)
     reading.found.extend(row[0] for row in kept if row[1] is not None)
     return kept
 

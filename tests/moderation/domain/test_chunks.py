@@ -5,7 +5,7 @@ import datetime as dt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moderation.domain.chunks import BYTES_PER_CHUNK, ROW_COLUMNS, Row, decode_chunk, encode_chunks
+from moderation.domain.chunks import BYTES_PER_CHUNK, ROW_COLUMNS, PackedRows, Row, decode_chunk, encode_chunks
 
 int64 = st.integers(-(1 << 63), (1 << 63) - 1)
 # Naive, as the driver gives times.
@@ -60,3 +60,22 @@ def test_rows_too_large_for_one_chunk_are_split() -> None:
 def test_a_single_enormous_row_is_kept_whole() -> None:
     sent = [(1, 2, 0, "y" * (2 * BYTES_PER_CHUNK), *[None] * (len(ROW_COLUMNS) - 4))]
     assert decoded(sent) == sent
+
+
+@given(st.lists(st.lists(rows, max_size=5), max_size=5))
+def test_rows_packed_in_memory_come_back_as_they_were_added(pages: list[list[Row]]) -> None:
+    packed = PackedRows(1 << 20)
+    for page in pages:
+        packed.add(page)
+    assert packed.is_whole
+    assert [row for page in packed for row in page] == [row for page in pages for row in page]
+
+
+def test_rows_that_grow_beyond_their_room_are_let_go_of_and_stay_so() -> None:
+    page = [(message_id, *(None,) * (len(ROW_COLUMNS) - 1)) for message_id in range(2_500)]
+    packed = PackedRows(1_000)
+    packed.add(page[:10])
+    assert 0 < packed.size <= 1_000
+    packed.add(page)
+    packed.add(page[:1])
+    assert (packed.is_whole, packed.size, list(packed)) == (False, 0, [])

@@ -14,10 +14,11 @@ from chatstore.operations.clock import wall_clock_us
 from chatstore.store import messages, scans
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Purge, Step
-from moderation.operations.claims import claim_step
+from moderation.operations.claims import brief_transaction, claim_step
+from moderation.operations.parting import part_step
 from moderation.operations.running import run_purge
 from moderation.operations.settling import settle_purge
-from moderation.operations.steps import finish_step, quarantine_step, stamp_step
+from moderation.operations.steps import STAYS_AT_MOST, finish_step, quarantine_step, stamp_step
 from moderation.operations.sums import sum_of
 from moderation.store.pace import Pace
 from tests.moderation.rooms import (
@@ -56,14 +57,21 @@ def fill(channel: Channel) -> tuple[list[int], list[int]]:
     return ids[::2], ids[1::2]
 
 
-def run_with(purge: Purge, meanwhile: Callable[[], None]) -> Step:
+FROM_MEMORY, NO_ROOM, TAKEN_OVER = "from memory", "no room in memory", "taken over"
+WAYS = pytest.mark.parametrize("way", [FROM_MEMORY, NO_ROOM, TAKEN_OVER])
+"""Where the survivors are written again from: what the step's own read saw, or a second reading."""
+
+
+def run_with(purge: Purge, meanwhile: Callable[[], None], *, way: str) -> Step:
     """The purge's only step, with something happening between its read and its writes."""
     step = claim_step(purge.id, token=uuid.uuid4())
     assert step is not None
-    kept = quarantine_step(step, pace=Pace(1_000))
+    kept = quarantine_step(step, pace=Pace(1_000), room=0 if way == NO_ROOM else STAYS_AT_MOST)
+    assert kept.stays is not None
+    assert kept.stays.is_whole == (way != NO_ROOM)
     stamp_step(step, kept)
     meanwhile()
-    finish_step(step, pace=Pace(10_000))
+    finish_step(step, pace=Pace(10_000), kept=None if way == TAKEN_OVER else kept)
     settle_purge(purge.id)
     return step
 
@@ -89,28 +97,31 @@ def test_few_that_stay_among_many_that_go_are_written_again_as_well(mona: User, 
     assert tombstones_in(channel, step.bucket) <= 500
 
 
-def test_an_edit_of_a_survivor_wins_over_its_rewriting(mona: User, channel: Channel) -> None:
+@WAYS
+def test_an_edit_of_a_survivor_wins_over_its_rewriting(mona: User, channel: Channel, way: str) -> None:
     _, stays = fill(channel)
     purge = confirm(mona, preview(mona, by_victor(channel)))
 
     def edit() -> None:
         messages.update_columns(channel.id, stays[9], {"content": "better"}, stamp_us=wall_clock_us())
 
-    step = run_with(purge, edit)
+    step = run_with(purge, edit, way=way)
     found = messages.read_message(channel.id, stays[9])
     assert found is not None
     assert (found.content, found.author_id) == ("better", WILMA)
     assert ids_of(channel, step.bucket) == stays
 
 
-def test_a_survivor_that_its_author_withdraws_stays_withdrawn(mona: User, channel: Channel) -> None:
+@WAYS
+def test_a_survivor_that_its_author_withdraws_stays_withdrawn(mona: User, channel: Channel, way: str) -> None:
     _, stays = fill(channel)
     purge = confirm(mona, preview(mona, by_victor(channel)))
-    step = run_with(purge, lambda: messages.delete_row(channel.id, stays[5], stamp_us=wall_clock_us()))
+    step = run_with(purge, lambda: messages.delete_row(channel.id, stays[5], stamp_us=wall_clock_us()), way=way)
     assert ids_of(channel, step.bucket) == stays[:5] + stays[6:]
 
 
-def test_a_late_post_inside_a_rewritten_span_stays(mona: User, channel: Channel) -> None:
+@WAYS
+def test_a_late_post_inside_a_rewritten_span_stays(mona: User, channel: Channel, way: str) -> None:
     goes, stays = fill(channel)
     purge = confirm(mona, preview(mona, by_victor(channel)))
     late = goes[100] + 1
@@ -119,7 +130,7 @@ def test_a_late_post_inside_a_rewritten_span_stays(mona: User, channel: Channel)
         message = Message(channel_id=channel.id, message_id=late, author_id=WILMA, content="late")
         messages.insert_message(message, stamp_us=wall_clock_us())
 
-    step = run_with(purge, post)
+    step = run_with(purge, post, way=way)
     assert ids_of(channel, step.bucket) == sorted([*stays, late])
 
 
@@ -131,7 +142,8 @@ def test_a_second_purge_removes_what_the_first_one_wrote_again(mona: User, chann
     assert ids_of(channel, bucket_of(stays[0])) == []
 
 
-def test_rewritten_survivors_keep_every_column(mona: User, channel: Channel) -> None:
+@WAYS
+def test_rewritten_survivors_keep_every_column(mona: User, channel: Channel, way: str) -> None:
     goes, _ = fill(channel)
     whole = Message(
         channel_id=channel.id,
@@ -145,8 +157,29 @@ def test_rewritten_survivors_keep_every_column(mona: User, channel: Channel) -> 
         reference=(channel.id, None),
     )
     messages.insert_message(whole, stamp_us=messages.posted_stamp(whole))
-    purge_now(mona, by_victor(channel))
+    run_with(confirm(mona, preview(mona, by_victor(channel))), lambda: None, way=way)
     assert messages.read_message(channel.id, whole.message_id) == whole
+
+
+def test_what_another_step_removes_meanwhile_is_not_written_again(mona: User, channel: Channel) -> None:
+    """A bucket that others ruined is written again as a whole, but not while rows of it go in a step of their own."""
+    goes, stays = fill(channel)
+    for message_id in stays[:550]:
+        messages.delete_row(channel.id, message_id, stamp_us=wall_clock_us() - 60_000_000)
+    purge = confirm(mona, preview(mona, by_victor(channel)))
+    spans = purge.steps.get()
+    with brief_transaction():
+        part_step(spans, goes[-50:])
+    for_spans, for_rows = (claim_step(purge.id, token=uuid.uuid4()) for _ in range(2))
+    assert for_spans is not None
+    assert for_rows is not None
+    assert for_spans.kind == StepKind.SPANS
+    kept = quarantine_step(for_spans, pace=Pace(1_000))
+    stamp_step(for_rows, quarantine_step(for_rows, pace=Pace(1_000)))
+    finish_step(for_rows, pace=Pace(1_000))
+    stamp_step(for_spans, kept)
+    finish_step(for_spans, pace=Pace(10_000), kept=kept)
+    assert ids_of(channel, for_spans.bucket) == stays[550:]
 
 
 def test_a_raid_goes_by_row_at_once_and_a_rewrite_mends_the_bucket_later(mona: User, channel: Channel) -> None:

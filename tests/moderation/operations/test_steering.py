@@ -289,10 +289,11 @@ def test_rows_that_were_not_sent_yet_stay_and_are_counted_apart(
     ids = recent_ids(20_000)
     purge = confirmed(mona, channel, ids)
     step = claim(purge)
-    stamp_step(step, quarantine_step(step, pace=Pace(20_000)))
+    kept = quarantine_step(step, pace=Pace(20_000))
+    stamp_step(step, kept)
     acted = when(is_at(purge, StepState.REWRITTEN), act, purge, mona)
     # Two seconds after a second's worth, and what was under way.
-    finish_step(step, pace=Pace(2_000), may_stop=True)
+    finish_step(step, pace=Pace(2_000), kept=kept)
     acted.result()
     purge = run_purge(purge.id)
     total = sum_of(purge)
@@ -317,10 +318,11 @@ def test_nothing_is_removed_when_it_is_stopped_while_survivors_are_written_again
     write(channel, ids[1::2], author=WILMA)
     purge = confirm(mona, preview(mona, by_victor(channel)))
     step = claim(purge)
-    stamp_step(step, quarantine_step(step, pace=Pace(20_000)))
+    kept = quarantine_step(step, pace=Pace(20_000))
+    stamp_step(step, kept)
     acted = when(lambda: True, act, purge, mona)
     with pytest.raises(LostStep):
-        finish_step(step, pace=Pace(1_000), may_stop=True)
+        finish_step(step, pace=Pace(1_000), kept=kept)
     assert time.monotonic() - acted.result() < 2
     assert step.state == StepState.PENDING
     put_back(step, due_in=0, reason="")
