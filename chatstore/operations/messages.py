@@ -15,10 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
+from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden, NotFound, StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, ms_of
 from chatstore.operations.clock import check_clock, wall_clock_us
+from chatstore.operations.deletes import note_deletes
 from chatstore.operations.snowflake_ids import new_message_id
 from chatstore.store import authors, ledger, messages, pins, withdrawn
 
@@ -112,6 +114,7 @@ def withdraw_message(channel_id: int, message_id: int, *, actor: int) -> bool:
     if message is not None and message.author_id != actor:
         raise Forbidden("only its author can withdraw a message")
     withdrawn.note_withdrawn(channel_id, message_id)
+    note_deletes(channel_id, bucket_of(message_id), 1)
     stamp = _stamp_after(channel_id, message_id)
     insist(lambda seconds: messages.delete_row(channel_id, message_id, stamp_us=stamp, timeout=seconds))
     return message is not None

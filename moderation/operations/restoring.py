@@ -16,6 +16,7 @@ import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 
 from chatstore.operations.clock import check_clock, postgres_now_us
+from chatstore.operations.deletes import note_deletes
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import ledger, scans, withdrawn
 from chatstore.store.messages import COLUMNS
@@ -146,6 +147,7 @@ def _delete_withdrawn(step: Step, ids: Sequence[int], pace: Pace) -> None:
     """What its author deleted while it came back goes again, at the stamp it came back with."""
     rows = scans.read_rows_with_writetime(step.channel_id, step.bucket, ids)
     stamps = ([(row[0], row[-1]) for row in page] for page in rows)
+    note_deletes(step.channel_id, step.bucket, len(ids))
     deletes.delete_rows(step.channel_id, step.bucket, stamps, pace=pace)
 
 

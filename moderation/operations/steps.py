@@ -33,6 +33,7 @@ from chatstore.domain.messages import VALUE_COLUMNS
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.operations.bookkeeping import WholeRead, note_whole_read
 from chatstore.operations.clock import check_clock, postgres_now_us
+from chatstore.operations.deletes import note_deletes
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import figures, scans
 from moderation.domain.chunks import PackedRows
@@ -85,11 +86,15 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class LastLook:
-    """The verifying read: what of the manifest is still there, and what the bucket holds."""
+    """The verifying read: what of the manifest is still there, and what the bucket holds.
+
+    again: rows that earlier rounds of it deleted.
+    """
 
     read: WholeRead
     remaining: Sequence[int]
     tombstones: int
+    again: int = 0
 
 
 def quarantine_step(step: Step, *, pace: Pace, room: int = STAYS_AT_MOST) -> Kept:
@@ -336,7 +341,7 @@ def _verify(step: Step, pace: Pace) -> LastLook:
         with brief_transaction():
             check_still_mine(step)
         deletes.delete_rows(step.channel_id, step.bucket, [[(row[0], row[1]) for row in seen]], pace=pace)
-        look = _look(step, ids, pace)
+        look = replace(_look(step, ids, pace), again=look.again + len(seen))
     return look
 
 
@@ -381,9 +386,18 @@ def _count(step: Step, look: LastLook) -> None:
             token=None,
             lease_until=None,
         )
+        note_deletes(step.channel_id, step.bucket, _tombstones_of(step) + look.again, sent_by=look.read.measured_at)
         record_act("step_counted", actor=None, purge=step.purge, channel_id=step.channel_id, details=_details(step))
         if look.tombstones > settings.PURGE_TOMBSTONE_BUDGET:
             queue_rewrite(step, now_ms=look.read.began_us // 1_000)
+
+
+def _tombstones_of(step: Step) -> int:
+    """What the step itself wrote: a row or a partition is one, a range has two ends."""
+    if step.kind == StepKind.ROWS:
+        return step.deleted
+    spans = [(first, last) for first, last in step.spans or ()]
+    return 1 if spans == [bucket_ids(step.bucket)] else sum(1 if first == last else 2 for first, last in spans)
 
 
 def _details(step: Step) -> dict[str, object]:
