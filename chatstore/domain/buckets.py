@@ -45,6 +45,17 @@ def bucket_days(bucket: int) -> tuple[dt.date, dt.date]:
     return begin.date(), end.date() - dt.timedelta(days=1)
 
 
+def days_in_words(first: dt.date, last: dt.date) -> str:
+    """A span of days as people say it: "11–20 March 2024"."""
+    if first == last:
+        return f"{first.day} {first:%B %Y}"
+    if (first.year, first.month) == (last.year, last.month):
+        return f"{first.day}–{last.day} {last:%B %Y}"
+    if first.year == last.year:
+        return f"{first.day} {first:%B} – {last.day} {last:%B %Y}"
+    return f"{first.day} {first:%B %Y} – {last.day} {last:%B %Y}"
+
+
 def is_sealed(bucket: int, *, now_ms: int) -> bool:
     """Whether the bucket's window ended over 60 minutes before `now_ms`."""
     return EPOCH_MS + (bucket + 1) * BUCKET_MS + SEAL_AFTER_MS < now_ms

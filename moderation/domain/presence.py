@@ -10,8 +10,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from chatstore.domain.buckets import bucket_days
-from moderation.domain.strip import days_in_words
+from chatstore.domain.buckets import bucket_days, days_in_words
 
 WIDTH = 720.0
 _NARROWEST = 3.0

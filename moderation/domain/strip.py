@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from chatstore.domain.buckets import bucket_days
+from chatstore.domain.buckets import bucket_days, days_in_words
 
 HEIGHT = 56
 LABELS = 18
@@ -220,17 +220,6 @@ def _title_of(entry: StripBucket, first: dt.date, last: dt.date) -> str:
 
 def _say_messages(count: int) -> str:
     return f"{count:,} message{'' if count == 1 else 's'}"
-
-
-def days_in_words(first: dt.date, last: dt.date) -> str:
-    """A span of days as people say it: "11–20 March 2024"."""
-    if first == last:
-        return f"{first.day} {first:%B %Y}"
-    if (first.year, first.month) == (last.year, last.month):
-        return f"{first.day}–{last.day} {last:%B %Y}"
-    if first.year == last.year:
-        return f"{first.day} {first:%B} – {last.day} {last:%B %Y}"
-    return f"{first.day} {first:%B %Y} – {last.day} {last:%B %Y}"
 
 
 def _label(bars: Sequence[Bar], *, pitch: float) -> tuple[Label, ...]:

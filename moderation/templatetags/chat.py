@@ -10,10 +10,10 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from chatstore.domain.buckets import days_in_words
 from chatstore.domain.snowflakes import time_of
 from moderation.domain.markup import Piece, is_long, parse_markup, shorten, show_controls
 from moderation.domain.states import PurgeState
-from moderation.domain.strip import days_in_words
 from moderation.models import Purge
 from moderation.operations.sums import PurgeSum
 
