@@ -127,17 +127,24 @@ def set_schedule(name: str, schedule: Schedule, *, is_on: bool, actor: User) -> 
 def make_due_runs(now: dt.datetime) -> list[JobRun]:
     """Makes the runs whose time has come; gives those that nobody else had made."""
     made = []
-    rows = JobSchedule.objects.in_bulk()
-    for job in list_jobs():
-        row = rows.get(job.name)
-        schedule, is_on = _read_schedule(job, row)
-        if schedule is None or not is_on:
-            continue
-        since = now - LOOKS_BACK if row is None else max(now - LOOKS_BACK, row.changed_at)
+    for job, schedule, changed_at in scheduled_jobs():
+        since = now - LOOKS_BACK if changed_at is None else max(now - LOOKS_BACK, changed_at)
         slot = schedule.last_slot(now, since=since)
         if slot is not None and (run := _make_run(job, slot)) is not None:
             made.append(run)
     return made
+
+
+def scheduled_jobs() -> list[tuple[Job, Schedule, dt.datetime | None]]:
+    """The jobs that run by themselves: when, and when that was set; None: never, it is the default."""
+    rows = JobSchedule.objects.in_bulk()
+    found = []
+    for job in list_jobs():
+        row = rows.get(job.name)
+        schedule, is_on = _read_schedule(job, row)
+        if schedule is not None and is_on:
+            found.append((job, schedule, row.changed_at if row else None))
+    return found
 
 
 def _make_run(job: Job, slot: Slot) -> JobRun | None:
