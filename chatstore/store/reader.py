@@ -16,7 +16,7 @@ from django.conf import settings
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message, Page
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, time_of
-from chatstore.store import cassandra, traces
+from chatstore.store import cassandra, counters, traces
 from chatstore.store.foreground import note_page_read
 from chatstore.store.messages import to_message
 from chatstore.store.search import Search
@@ -43,8 +43,8 @@ def read_page(
     note_page_read()
     deadline = _deadline(deadline_seconds)
     if after is not None:
-        return _page_up(channel_id, after=after, limit=limit, deadline=deadline)
-    return _page_down(channel_id, before=before, limit=limit, deadline=deadline)
+        return _counted(_page_up(channel_id, after=after, limit=limit, deadline=deadline))
+    return _counted(_page_down(channel_id, before=before, limit=limit, deadline=deadline))
 
 
 def read_around(channel_id: int, message_id: int, limit: int = 50, *, deadline_seconds: float | None = None) -> Page:
@@ -66,7 +66,13 @@ def read_around(channel_id: int, message_id: int, limit: int = 50, *, deadline_s
     newer: int | None = newest[-1].message_id if newest else message_id
     if not newer_follows:
         newer = None if upper.is_whole else upper.edge
-    return replace(page, messages=[*newest[::-1], *page.messages], newer=newer, hidden=page.hidden + newer_hidden)
+    messages = [*newest[::-1], *page.messages]
+    return _counted(replace(page, messages=messages, newer=newer, hidden=page.hidden + newer_hidden))
+
+
+def _counted(page: Page) -> Page:
+    counters.count(counters.HIDDEN, page.hidden)
+    return page
 
 
 def _check_limit(limit: int) -> None:

@@ -18,7 +18,7 @@ from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
 from chatstore.domain.errors import TooManyTombstones
 from chatstore.domain.slices import MOST_AT_ONCE, WAVE_GROWTH, Slice, cut_slices, size_wave
 from chatstore.domain.snowflakes import MAX_ID
-from chatstore.store import cassandra, ledger
+from chatstore.store import cassandra, counters, ledger
 from chatstore.store.driver_errors import DeadlinePassed
 from chatstore.store.ledger_window import LedgerWindow
 from chatstore.store.messages import COLUMNS
@@ -67,6 +67,7 @@ class Search:
         self._moved = False
         self._slices: deque[Slice] = deque()
         self._flying: deque[Asked] = deque()
+        self._empty: list[int] = []
         self._unknown_asked = self._unknown_found = 0
         self._unknown_at_once = 1
 
@@ -90,9 +91,17 @@ class Search:
         while self._missing > 0:
             if not self._flying and not self._send_wave():
                 self.is_whole = True
-                return
+                break
             if self._is_late() or not self._take_one():
-                return
+                counters.count(counters.LATE)
+                break
+        counters.count(counters.SKIPPED, self._count_skipped())
+
+    def _count_skipped(self) -> int:
+        if self.is_whole:
+            return len(self._empty)
+        end = bucket_of(self.edge)
+        return sum(1 for bucket in self._empty if (bucket > end if self._descending else bucket < end))
 
     def _is_late(self) -> bool:
         return self._moved and time.monotonic() > self._deadline
@@ -128,6 +137,7 @@ class Search:
             rows = self._window.next_rows()
             if not rows:
                 return
+            self._empty += [bucket for bucket, live in rows if live.is_nothing]
             for part in cut_slices(rows, low=self._low, high=self._high):
                 self._slices.extend(self._narrow(part))
 
@@ -185,6 +195,7 @@ class Search:
         except TooManyTombstones:
             if asked.slice.low >= asked.slice.high:
                 raise
+            counters.count(counters.ABORTED)
             lower, upper = asked.slice.halves()
             widths.note(self.channel_id, lower.bucket, lower.high - lower.low + 1)
             self._give_back(lower, upper)

@@ -1,0 +1,119 @@
+"""What the read path met, added up over all processes: kept in Redis, of interest and never of need.
+
+A process adds up for itself; a thread of its own sends that on, at most once a second, so that
+no page waits for Redis or fails for it. What a process had not sent when it ended is lost.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import threading
+import time
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.store.redis import redis_client
+
+HIDDEN = "authorless_hidden"
+"""Rows without an author that pages left out, each time they did."""
+
+HEALED = "authorless_healed"
+"""Such rows that maintenance has removed."""
+
+SKIPPED = "buckets_skipped"
+"""Buckets that a page passed without asking them, since the ledger says that nothing lives there."""
+
+LATE = "deadline_reached"
+"""Pages that ended short at their deadline, with a cursor."""
+
+ABORTED = "aborted_by_tombstones"
+"""Reads that the servers gave up over tombstones, asked again in halves."""
+
+NAMES = (HIDDEN, HEALED, SKIPPED, LATE, ABORTED)
+
+KEY = "read_path_counters"
+_SINCE = "since"
+
+SEND_EVERY_SECONDS = 1.0
+SILENT_SECONDS = 5.0
+"""After Redis did not answer."""
+
+
+class _Process:
+    """What this process has counted and not sent yet; a fork begins anew."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.sending = threading.Lock()
+        self.unsent: dict[str, int] = {}
+        self.has_some = threading.Event()
+        self.sender: threading.Thread | None = None
+
+
+_process = _Process()
+
+
+def _begin_anew() -> None:
+    _process.__init__()  # type: ignore[misc]
+
+
+os.register_at_fork(after_in_child=_begin_anew)
+
+
+def count(name: str, number: int = 1) -> None:
+    """Adds to one of `NAMES`; costs the reader nothing."""
+    if number <= 0:
+        return
+    with _process.lock:
+        _process.unsent[name] = _process.unsent.get(name, 0) + number
+        if _process.sender is None:
+            _process.sender = threading.Thread(target=_send_on, args=(_process,), name="send-counters", daemon=True)
+            _process.sender.start()
+    _process.has_some.set()
+
+
+def send_counts() -> None:
+    """Sends what this process has counted. Raises `StoreUnavailable`; nothing is lost then.
+
+    What the server took although its answer was lost is counted twice.
+    """
+    with _process.sending:
+        with _process.lock:
+            unsent, _process.unsent = _process.unsent, {}
+        if not unsent:
+            return
+        try:
+            client = redis_client()
+            client.hsetnx(KEY, _SINCE, str(time.time_ns() // 1_000_000))
+            while unsent:
+                name = next(iter(unsent))
+                client.hincrby(KEY, name, unsent[name])
+                del unsent[name]
+        finally:
+            with _process.lock:
+                for name, number in unsent.items():
+                    _process.unsent[name] = _process.unsent.get(name, 0) + number
+
+
+def read_all() -> dict[str, int]:
+    """Every counter's total since `counting_since()`. Raises `StoreUnavailable`."""
+    kept = redis_client().hgetall(KEY)
+    return {name: int(kept.get(name, 0)) for name in NAMES}
+
+
+def counting_since() -> dt.datetime | None:
+    """When the first of the totals was counted; None when nothing was. Raises `StoreUnavailable`."""
+    since = redis_client().hget(KEY, _SINCE)
+    return None if since is None else dt.datetime.fromtimestamp(int(since) / 1_000, tz=dt.UTC)
+
+
+def _send_on(process: _Process) -> None:
+    while True:
+        process.has_some.wait()
+        process.has_some.clear()
+        try:
+            send_counts()
+        except StoreUnavailable:
+            process.has_some.set()
+            time.sleep(SILENT_SECONDS)
+        time.sleep(SEND_EVERY_SECONDS)
