@@ -167,6 +167,14 @@ def ask_run(name: str, *, actor: User, subject: str = "", again_of: JobRun | Non
     )
 
 
+def ask_by_itself(name: str, *, subject: str) -> JobRun | None:
+    """A run that a measurement calls for, asked by nobody; None while one of the same waits or is at work."""
+    job = job_named(name)
+    if _open_runs(job.name, subject).exists():
+        return None
+    return JobRun.objects.create(job=job.name, subject=subject, due_at=ClockTimestamp())
+
+
 def ask_again(run_id: int, *, actor: User) -> JobRun:
     """The same once more, after a run that has ended. Raises as `ask_run`, and `NotFound`."""
     require(actor, MAINTAIN)

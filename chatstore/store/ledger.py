@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 
 from django.conf import settings
 
@@ -32,6 +33,7 @@ NEWEST_BUCKET = 2**31 - 1
 _INSERT_ROW = "INSERT INTO bucket_ledger (channel_id, bucket) VALUES (?, ?)"
 _SET_LIVE = "INSERT INTO bucket_ledger (channel_id, bucket, live) VALUES (?, ?, ?) USING TIMESTAMP ?"
 _SELECT_ALL = "SELECT bucket, live FROM bucket_ledger WHERE channel_id = ?"
+_SELECT_NEWEST = "SELECT bucket FROM bucket_ledger WHERE channel_id = ? LIMIT 1"
 _SELECT_DOWN = (
     "SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? AND bucket <= ? ORDER BY bucket DESC LIMIT ?"
 )
@@ -75,6 +77,12 @@ def read_ledger(channel_id: int, *, newest: int | None = None) -> list[LedgerRow
     if newest is None:
         return to_ledger_rows(cassandra.execute(_SELECT_ALL, (channel_id,)))
     return submit_rows(channel_id, start=NEWEST_BUCKET, descending=True, limit=newest).rows()
+
+
+def read_newest_buckets(channel_ids: Sequence[int]) -> dict[int, int]:
+    """The newest bucket that was ever written, by channel; without those of which none was."""
+    answers = cassandra.execute_window([(_SELECT_NEWEST, (channel_id,)) for channel_id in channel_ids])
+    return {channel_id: rows[0][0] for channel_id, rows in zip(channel_ids, answers, strict=True) if rows}
 
 
 def read_live(channel_id: int, bucket: int) -> Live | None:
