@@ -338,7 +338,14 @@ CELERY_TASK_ROUTES = {"chatstore.tasks.work_on_run": {"queue": "maintenance"}}
 # --- Maintenance: what it does, by which operation and, unless that was changed in the browser, when -----
 
 # schedule: cron, time zone and, where there are any, the first and last of the allowed hours.
-MAINTENANCE_JOBS: dict[str, dict[str, Any]] = {}
+MAINTENANCE_JOBS: dict[str, dict[str, Any]] = {
+    "bookkeeping": {
+        "work": "chatstore.operations.books.keep_books",
+        "words": "Looking for buckets in which nothing lives any more",
+        "schedule": ("0 5 * * *", "UTC"),
+        "tries": 2,
+    },
+}
 
 # --- Health: from when on a partition needs somebody -------------------------------------------------
 
@@ -350,6 +357,10 @@ HEALTH_WARN_BYTES = environment.read_int("HEALTH_WARN_BYTES", default=50_000_000
 HEALTH_ALARM_BYTES = environment.read_int("HEALTH_ALARM_BYTES", default=100_000_000, at_least=1)
 # What the nightly probes may take; what is left is looked at first by the next ones.
 PROBE_SECONDS = environment.read_int("PROBE_SECONDS", default=900, at_least=1)
+
+# What one night's look at emptied buckets may take; what is left is looked at the next night.
+BOOKKEEPING_SECONDS = environment.read_int("BOOKKEEPING_SECONDS", default=1_800, at_least=1)
+BOOKKEEPING_BUCKETS = environment.read_int("BOOKKEEPING_BUCKETS", default=20_000, at_least=1)
 
 # --- Reading and purging -------------------------------------------------------------
 

@@ -7,21 +7,25 @@ of the whole bucket decides; what was posted late meanwhile clears the ledger an
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from chatstore.domain.buckets import is_sealed
-from chatstore.domain.errors import WriteRefused
+from chatstore.domain.errors import StoreUnavailable, WriteRefused
 from chatstore.domain.live import Live, live_from_read
 from chatstore.domain.snowflakes import first_id_at
-from chatstore.operations.channel_lock import holder_of
+from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel, renew_hold
 from chatstore.operations.clock import postgres_now_us
-from chatstore.store import figures, ledger, messages
+from chatstore.store import figures, ledger, messages, scans
 
 SETTLED_MS = 3_600_000
 """An open bucket's `from` is at most the id of an hour before: newer posts take no marking path."""
 
 SOURCE = "own read"
+
+TELL_SECONDS = 30.0
+"""How long a look holds the channel to tell the ledger: longer than a statement is waited for."""
 
 
 @dataclass(slots=True)
@@ -41,6 +45,11 @@ class WholeRead:
     def measured_at(self) -> dt.datetime:
         """When the read began, as figures note it."""
         return dt.datetime.fromtimestamp(self.began_us / 1e6, tz=dt.UTC)
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """What it counted, as figures name it. authorless: rows that maintenance removes."""
+        return {"live_rows": self.authored, "authorless": self.count - self.authored}
 
     def add(self, rows: Sequence[tuple[int, int | None]]) -> None:
         """A page of (message id, author id), newest first; pages come newest first as well."""
@@ -80,8 +89,45 @@ def settle_bucket(channel_id: int, bucket: int, *, job: str | None = None) -> Li
     for rows in messages.read_ids(channel_id, bucket):
         read.add(rows)
     live = note_whole_read(channel_id, bucket, read)
-    figures.note_figures(channel_id, bucket, {"live_rows": read.authored}, source=SOURCE, measured_at=read.measured_at)
+    figures.note_figures(channel_id, bucket, read.figures, source=SOURCE, measured_at=read.measured_at)
     return live
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look at a bucket saw, and what the ledger says of it now."""
+
+    read: WholeRead
+    live: Live
+
+
+def look_at_bucket(
+    channel_id: int, bucket: int, *, job: str, between_pages: Callable[[], None] = lambda: None
+) -> Look | None:
+    """Reads a whole bucket of a channel that no other job holds, tells the ledger and notes figures.
+
+    While it reads, any job may take the channel, which waits for nothing then: what was seen is
+    thrown away. The channel is held for the telling alone. None when it is, or was, another job's.
+    """
+    if not hold_channel(channel_id, job=job, lease_seconds=0):
+        return None
+    try:
+        read = WholeRead(postgres_now_us())
+        pages = scans.read_all_ids(channel_id, bucket)
+        for rows in pages:
+            read.add(rows)
+            between_pages()
+        if not renew_hold(channel_id, job=job, lease_seconds=TELL_SECONDS):
+            return None
+        live = note_whole_read(channel_id, bucket, read)
+    finally:
+        release_channel(channel_id, job=job)
+    seen = dict(read.figures)
+    with suppress(StoreUnavailable):
+        # A trace that did not arrive: what is unknown is not noted.
+        seen["tombstones"] = pages.count_tombstones()
+    figures.note_figures(channel_id, bucket, seen, source=SOURCE, measured_at=read.measured_at)
+    return Look(read, live)
 
 
 def settle_channel(channel_id: int, *, job: str) -> int:

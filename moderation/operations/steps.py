@@ -363,7 +363,7 @@ def _close(step: Step, look: LastLook) -> None:
     figures.note_figures(
         step.channel_id,
         step.bucket,
-        {"live_rows": look.read.authored, "tombstones": look.tombstones},
+        {**look.read.figures, "tombstones": look.tombstones},
         source="purge",
         measured_at=look.read.measured_at,
     )
