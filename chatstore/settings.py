@@ -318,7 +318,7 @@ CELERY_TIMEZONE = "UTC"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # A purge's task runs for minutes: fetched ahead, others would wait behind it.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_SCHEDULER = "chatstore.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "look for due purges": {
         "task": "moderation.tasks.look_for_due_purges",
@@ -339,6 +339,21 @@ CELERY_TASK_ROUTES = {"chatstore.tasks.work_on_run": {"queue": "maintenance"}}
 
 # schedule: cron, time zone and, where there are any, the first and last of the allowed hours.
 MAINTENANCE_JOBS: dict[str, dict[str, Any]] = {
+    "probe": {
+        "work": "chatstore.operations.probes.probe_run",
+        "words": "Probing what the newest pages cost",
+        # Before the repair, after which deletes that it has covered are forgotten.
+        "schedule": ("30 0 * * *", "UTC"),
+        "tries": 2,
+    },
+    "verify": {
+        "work": "chatstore.operations.verifying.verify_bucket_run",
+        "words": "Verifying what lives in a bucket",
+    },
+    "rewrite": {
+        "work": "moderation.operations.asked_rewrite.rewrite_bucket_run",
+        "words": "Writing a bucket again",
+    },
     "bookkeeping": {
         "work": "chatstore.operations.books.keep_books",
         "words": "Looking for buckets in which nothing lives any more",
@@ -346,6 +361,39 @@ MAINTENANCE_JOBS: dict[str, dict[str, Any]] = {
         "tries": 2,
     },
 }
+
+# --- The watch: what needs a person, and who is told ---------------------------------------------------
+
+# Each minute one of all workers looks; 0: this process does not.
+WATCH_SECONDS = environment.read_int("WATCH_SECONDS", default=60, at_least=0)
+# Operations that are given the time; the last one tells of what the others found.
+WATCHES = [
+    "chatstore.operations.watching.look_at_runs",
+    "chatstore.operations.watching.look_at_beat",
+    "chatstore.operations.watching.look_at_nodes",
+    "moderation.operations.watching.look_at_purges",
+    "chatstore.operations.digest.tell_findings",
+]
+# The address is a secret: whoever has it can write to it.
+FINDINGS_WEBHOOK_URL = environment.read_secret("FINDINGS_WEBHOOK_URL")
+if FINDINGS_WEBHOOK_URL:
+    environment.check_url("FINDINGS_WEBHOOK_URL", FINDINGS_WEBHOOK_URL, schemes={"http", "https"})
+FINDINGS_MAIL_TO = environment.read_names("FINDINGS_MAIL_TO", [])
+# smtp://host:25, or smtp+tls://user:password@host:587.
+_mail = env.email_url_config(
+    environment.check_url(
+        "EMAIL_URL",
+        environment.read_secret("EMAIL_URL") or "smtp://127.0.0.1:25",
+        schemes={"smtp", "smtps", "smtp+tls", "smtp+ssl"},
+    )
+)
+EMAIL_HOST, EMAIL_PORT = _mail["EMAIL_HOST"], _mail["EMAIL_PORT"] or 25
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail["EMAIL_HOST_USER"] or "", _mail["EMAIL_HOST_PASSWORD"] or ""
+EMAIL_USE_TLS, EMAIL_USE_SSL = _mail.get("EMAIL_USE_TLS", False), _mail.get("EMAIL_USE_SSL", False)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = environment.read_text("MAIL_FROM", f"chatstore@{_base_host}")
+# What a scraper of /metrics shows as "Authorization: Bearer …"; without it only operators may read them.
+METRICS_TOKEN = environment.read_secret("METRICS_TOKEN")
 
 # --- Health: from when on a partition needs somebody -------------------------------------------------
 

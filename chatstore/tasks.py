@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from threading import Event, Thread
 from typing import Any
 
 from celery.contrib.django.task import DjangoTask
 from celery.result import AsyncResult
+from celery.signals import worker_ready
+from django.conf import settings
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
 from chatstore.celery import app
-from chatstore.operations import runs
+from chatstore.operations import rounds, runs
 from chatstore.operations.clock import postgres_now
 
 logger = logging.getLogger(__name__)
@@ -53,3 +56,10 @@ def look_for_due_runs() -> None:
     runs.make_due_runs(postgres_now())
     for run in runs.due_runs():
         work_on_run.delay(run.pk)
+
+
+@worker_ready.connect
+def _keep_watch(**_: Any) -> None:
+    """Each worker's main process watches beside its tasks, for as long as it lives."""
+    if settings.WATCH_SECONDS:
+        Thread(target=rounds.keep_watch, args=(Event(),), name="watch", daemon=True).start()

@@ -7,5 +7,7 @@ reads any conftest; subprocesses of a test inherit the variable.
 import os
 
 os.environ["CHATSTORE_STACK"] = "test"
+# Workers of tests watch nothing: what tests leave behind on purpose would be found.
+os.environ["WATCH_SECONDS"] = "0"
 
 from chatstore.settings import *  # noqa: F403

@@ -75,6 +75,7 @@ class Finding(models.Model):
     """Something that needs a person: opened once, closed by itself when it is over.
 
     kind and subject name it: ("heavy bucket", "<channel>:<bucket>"). words: what people read.
+    told_at, mailed_at: when the webhook and the mails' readers last heard of it.
     """
 
     kind = models.CharField(max_length=40)
@@ -86,6 +87,7 @@ class Finding(models.Model):
     seen_at = models.DateTimeField(db_default=Now())
     closed_at = models.DateTimeField(null=True)
     told_at = models.DateTimeField(null=True)
+    mailed_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ("-severity", "-opened_at")

@@ -1,0 +1,30 @@
+"""For how long each purge has stood where it stands; kept in Redis, and begun anew where that forgot."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from chatstore.store.redis import redis_client
+
+KEY = "purge_positions"
+
+
+def note_positions(positions: Mapping[int, str], *, now: dt.datetime) -> dict[int, dt.datetime]:
+    """Since when each purge has been at its position, by its id; what is not among them is forgotten.
+
+    Raises `StoreUnavailable`.
+    """
+    client = redis_client()
+    kept: Any = client.hgetall(KEY)
+    since: dict[int, dt.datetime] = {}
+    for purge_id, position in positions.items():
+        moment, _, noted = kept.get(str(purge_id), "").partition(" ")
+        since[purge_id] = dt.datetime.fromisoformat(moment) if moment and noted == position else now
+    gone = set(kept) - {str(purge_id) for purge_id in positions}
+    if gone:
+        client.hdel(KEY, *gone)
+    if since:
+        client.hset(KEY, mapping={str(key): f"{at.isoformat()} {positions[key]}" for key, at in since.items()})
+    return since
