@@ -273,22 +273,29 @@ def _keep_bucket(step: Step, ids: Sequence[int], pace: Pace, stays: PackedRows |
 def _keep_nothing(step: Step, gone_before: Sequence[int]) -> Kept:
     """A rewrite: whatever lives stays, and the spans are those of what a purge removed by row.
 
-    Of a bucket that others' deletes use the budget of up, all that is over an hour old is one span.
+    Of a bucket that others' deletes use the budget of up, all that is over an hour old is one span; so
+    it is of one that somebody wants written again, without ids that went before, whatever its budget.
     """
     pages = scans.read_all_ids(step.channel_id, step.bucket)
     survivors = [row[0] for page in pages for row in page][::-1]
     tombstones = pages.count_tombstones()
     matched = sorted(frozenset(gone_before).difference(survivors))
     budget: int = settings.PURGE_TOMBSTONE_BUDGET
-    if tombstones <= budget or not matched:
+    wanted = tombstones > 0 if not gone_before else tombstones > budget and bool(matched)
+    if not wanted:
         return Kept((), SpanPlan(Way.REWRITE, (), 0), tombstones)
     # A span takes the row deletes inside it away; others' may lie anywhere.
     others = max(0, tombstones - len(matched))
     read_ms = _stored(step.read_stamp) // 1_000
     sealed = is_sealed(step.bucket, now_ms=read_ms)
-    span = (bucket_ids(step.bucket)[0], first_id_at(read_ms - RECENT_MS) - 1)
-    if others > budget and not sealed and span[0] < span[1]:
+    whole = bucket_ids(step.bucket)
+    span = (whole[0], first_id_at(read_ms - RECENT_MS) - 1)
+    if not gone_before and sealed:
+        return Kept((), SpanPlan(Way.REWRITE, [whole], 1, survivors), 1)
+    if not sealed and span[0] < span[1] and (others > budget or not gone_before):
         return Kept((), SpanPlan(Way.REWRITE, [span], 2, ids_inside(survivors, [span])), 2)
+    if not matched:
+        return Kept((), SpanPlan(Way.REWRITE, (), 0), tombstones)
     plan = plan_spans(matched, survivors, standing_tombstones=others, sealed=sealed, budget=budget)
     return Kept((), replace(plan, way=Way.REWRITE), plan.tombstones)
 

@@ -1,0 +1,82 @@
+"""A bucket that an operator wants written again: a rewrite as one that follows a purge, of no ids.
+
+What lives stands again above one delete of everything older, which takes all tombstones below it
+away. The engine's steps do it, with their stamps, their lock and their looks; see `rewriting`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from chatstore.domain.errors import BadInput, ChatstoreError
+from chatstore.models.functions import ClockTimestamp
+from chatstore.operations.probes import read_bucket
+from chatstore.operations.rights import MAINTAIN, require
+from chatstore.operations.runs import Claim
+from moderation.domain.packing import pack_ids, unpack_ids
+from moderation.domain.selection import Selection
+from moderation.domain.states import ACTIVE_PURGES, PurgeState, StepKind
+from moderation.models import Purge, Step
+from moderation.operations.audit import record_act, save_with_next_id
+from moderation.operations.running import run_purge
+
+LOOK_EVERY_SECONDS = 2.0
+FOLLOWED_FOR_SECONDS = 120.0
+"""A rewrite that waits behind another job longer than that goes on by itself, as every purge does."""
+
+
+class RewriteFailed(ChatstoreError):
+    """The step said no; what it said is the text. Nothing was deleted."""
+
+
+def rewrite_bucket_run(claim: Claim) -> Mapping[str, Any]:
+    """The job "rewrite" of a bucket ("<channel>:<bucket>"). Raises `RewriteFailed`, and what `Claim.tell` raises."""
+    purge_id = claim.run.did.get("rewrite")
+    if purge_id is None:
+        channel_id, bucket = read_bucket(claim.run.subject)
+        if claim.run.asked_by is None:
+            raise BadInput("Somebody must ask for a rewrite.")
+        purge_id = ask_rewrite(channel_id, bucket, actor=claim.run.asked_by).pk
+        claim.note({"rewrite": purge_id})
+    give_up = time.monotonic() + FOLLOWED_FOR_SECONDS
+    while (purge := run_purge(purge_id, waits_for_channel=False)).state in ACTIVE_PURGES:
+        if time.monotonic() > give_up:
+            return {"rewrite": purge_id, "still waiting": purge.wait_reason or "for its turn"}
+        claim.tell(done=0, total=1, what=purge.wait_reason)
+        time.sleep(LOOK_EVERY_SECONDS)
+    step = purge.steps.get(ordinal=1)
+    if step.error:
+        raise RewriteFailed(f"The bucket was not written again: {step.error}.")
+    return {"rewrite": purge_id, "messages written again": len(unpack_ids(step.survivors))}
+
+
+def ask_rewrite(channel_id: int, bucket: int, *, actor: User) -> Purge:
+    """Queues a rewrite of a bucket. Raises `Forbidden`. Who calls this runs it, or the scheduler does."""
+    require(actor, MAINTAIN)
+    purge = Purge(
+        is_rewrite=True,
+        state=PurgeState.QUEUED,
+        selection=Selection(channel_ids=(channel_id,), everything=True).as_json(),
+        moderator=actor,
+        reason="somebody asked for the bucket to be written again",
+        confirmed_at=ClockTimestamp(),
+    )
+    with transaction.atomic():
+        save_with_next_id(purge)
+        Step.objects.create(
+            purge_id=purge.pk,
+            ordinal=1,
+            channel_id=channel_id,
+            bucket=bucket,
+            kind=StepKind.REWRITE,
+            ids=pack_ids(()),
+            count=0,
+        )
+        details = {"bucket": bucket}
+        record_act("rewrite_asked", actor=actor, purge=purge, channel_id=channel_id, details=details)
+    return purge
