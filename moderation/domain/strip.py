@@ -37,6 +37,7 @@ class StripBucket:
 
     count: messages, or None when nobody counted them yet (never drawn as 0). going: how many
     of them are chosen to go. done: going has happened. note: more words for the title.
+    kind, title: what they are instead of what follows from the counts; "going" then is what is dead.
     """
 
     bucket: int
@@ -44,6 +45,8 @@ class StripBucket:
     going: int = 0
     done: bool = False
     note: str = ""
+    kind: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +189,7 @@ def _draw_bar(entry: StripBucket, *, x: float, width: float, peak: int, here: bo
         red_height=round(max(red, 0.0), 1),
         kind=_kind_of(entry),
         here=here,
-        title=_title_of(entry, first_day, last_day),
+        title=entry.title or _title_of(entry, first_day, last_day),
         count=entry.count,
         going=entry.going,
         first_day=first_day,
@@ -203,6 +206,8 @@ def _height_of(count: int | None, *, peak: int) -> float:
 
 
 def _kind_of(entry: StripBucket) -> str:
+    if entry.kind:
+        return entry.kind
     if entry.going:
         return "done" if entry.done else "going"
     if entry.count is None:
