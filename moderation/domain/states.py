@@ -31,6 +31,7 @@ class PurgeState(_Choices):
     UNDOING = "undoing"
     UNDONE = "undone"
     PARTLY_UNDONE = "partly_undone"
+    UNDO_EXPIRED = "undo_expired"
 
 
 class StepKind(_Choices):
@@ -95,10 +96,10 @@ PURGE_MOVES: dict[PurgeState, frozenset[PurgeState]] = {
     ),
     # Cancelled when its last step was stamped already, likewise.
     PurgeState.CANCELLING: frozenset({PurgeState.CANCELLED, PurgeState.DONE, PurgeState.DONE_WITH_FAILURES}),
-    PurgeState.CANCELLED: frozenset({PurgeState.QUEUED, PurgeState.UNDOING}),
-    PurgeState.DONE: frozenset({PurgeState.UNDOING}),
-    PurgeState.DONE_WITH_FAILURES: frozenset({PurgeState.QUEUED, PurgeState.UNDOING}),
-    PurgeState.PARTLY_UNDONE: frozenset({PurgeState.UNDOING}),
+    PurgeState.CANCELLED: frozenset({PurgeState.QUEUED, PurgeState.UNDOING, PurgeState.UNDO_EXPIRED}),
+    PurgeState.DONE: frozenset({PurgeState.UNDOING, PurgeState.UNDO_EXPIRED}),
+    PurgeState.DONE_WITH_FAILURES: frozenset({PurgeState.QUEUED, PurgeState.UNDOING, PurgeState.UNDO_EXPIRED}),
+    PurgeState.PARTLY_UNDONE: frozenset({PurgeState.UNDOING, PurgeState.UNDO_EXPIRED}),
     PurgeState.UNDOING: frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE}),
 }
 """Who may follow whom; the states that are missing are final."""

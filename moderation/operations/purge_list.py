@@ -18,7 +18,7 @@ PURGES_A_PAGE = 30
 STATE_FILTERS: dict[str, tuple[str, frozenset[PurgeState]]] = {
     "running": ("Running", ACTIVE_PURGES),
     "ready": ("To be confirmed", frozenset({PurgeState.SCANNING, PurgeState.READY})),
-    "done": ("Done", frozenset({PurgeState.DONE, PurgeState.DONE_WITH_FAILURES})),
+    "done": ("Done", frozenset({PurgeState.DONE, PurgeState.DONE_WITH_FAILURES, PurgeState.UNDO_EXPIRED})),
     "undone": ("Brought back", frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE})),
     "cancelled": ("Cancelled", frozenset({PurgeState.CANCELLED, PurgeState.EXPIRED})),
 }

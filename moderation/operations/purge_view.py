@@ -162,6 +162,7 @@ FINAL_PURGES = frozenset(
         PurgeState.DONE_WITH_FAILURES,
         PurgeState.UNDONE,
         PurgeState.PARTLY_UNDONE,
+        PurgeState.UNDO_EXPIRED,
     }
 )
 

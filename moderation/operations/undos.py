@@ -89,9 +89,10 @@ def ask_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
     with brief_transaction():
         purge_for(moderator, purge_id)
         purge = lock_purge(purge_id)
-        if purge.state not in CAN_BE_UNDONE:
+        is_over = purge.state == PurgeState.UNDO_EXPIRED
+        if purge.state not in CAN_BE_UNDONE and not is_over:
             raise BadInput(f"A purge that is {purge.get_state_display()} cannot be taken back now.")
-        if not can_be_undone(purge):
+        if is_over or not can_be_undone(purge):
             raise BadInput(f"What it removed is kept for {settings.QUARANTINE_DAYS} days; that time is over.")
         sources = _steps_to_take_back(purge, part)
         if not sources:

@@ -17,6 +17,7 @@ from chatstore.store import messages, withdrawn
 from chatstore.store.locating import Located, locate_message
 from moderation.domain.fates import Fate
 from moderation.domain.restoring import newest_whole_rows
+from moderation.domain.states import PurgeState
 from moderation.models import Undo
 from moderation.operations.access import Actor, channel_for, require, visible_channels
 from moderation.operations.past_purges import PurgePart, find_parts
@@ -83,6 +84,13 @@ class Story:
         if self.live is not None or self.is_withdrawn:
             return []
         return [part for part in self.standing if can_be_undone(part.purge)]
+
+    @property
+    def is_too_late(self) -> bool:
+        """Whether it is away for good: a purge that stands for it can no longer be taken back."""
+        if self.live is not None or self.is_withdrawn:
+            return False
+        return any(part.purge.state == PurgeState.UNDO_EXPIRED for part in self.standing)
 
 
 def story_of(user: Actor, channel_id: int, message_id: int) -> Story:

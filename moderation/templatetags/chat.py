@@ -47,6 +47,7 @@ _CHIPS = {
     PurgeState.UNDOING: ("busy", "bringing back"),
     PurgeState.UNDONE: ("", "brought back"),
     PurgeState.PARTLY_UNDONE: ("", "partly brought back"),
+    PurgeState.UNDO_EXPIRED: ("", "undo over"),
     PurgeState.CANCELLING: ("busy", "stopping"),
     PurgeState.CANCELLED: ("", "stopped"),
     PurgeState.DONE: ("done", "done"),

@@ -163,7 +163,7 @@ class UndoOffer:
 
 def _offer_undo(story: Story) -> UndoOffer | None:
     offered = story.may_undo
-    if not offered:
+    if not offered or story.is_too_late:
         return None
     first = offered[0]
     others = [part for part in story.standing if part is not first]

@@ -19,6 +19,7 @@ from moderation.operations.sentences import describe_purges
 from moderation.operations.shares import standing_by_channel
 from moderation.operations.steering import acts_on
 from moderation.operations.strips import map_purge
+from moderation.operations.sums import sum_of
 from moderation.operations.undos import UndoSum, can_be_undone, sum_of_undo, undo_until
 from moderation.operations.waiting import wait_of
 from moderation.views.purge_preview import describe_preview
@@ -94,7 +95,7 @@ def describe_failures(purge: Purge, channels: Sequence[Channel]) -> FailuresView
 
 @dataclass(frozen=True, slots=True)
 class UndoView:
-    """What the page says of taking a purge back. until: how long it is offered, or None.
+    """What the page says of taking a purge back. until: how long it is, or was, offered; or None.
 
     sums: who took what back, and what came of it. back: how many messages stand there again.
     standing: how many the purge still stands for.
@@ -112,12 +113,13 @@ def describe_undo(purge: Purge, *, may_ask: bool) -> UndoView:
     undos = purge.undos.select_related("moderator").order_by("pk")
     sums = [(name_of(undo.moderator), _say_part(undo.part), sum_of_undo(undo)) for undo in undos]
     offered = can_be_undone(purge)
+    is_over = purge.state == PurgeState.UNDO_EXPIRED
     return UndoView(
         may_ask and offered,
-        undo_until(purge) if offered else None,
+        undo_until(purge) if offered or is_over else None,
         sums,
         back=sum(total.restored + total.already_live for *_, total in sums),
-        standing=sum(standing_by_channel(purge).values()) if purge.state in CAN_BE_UNDONE else 0,
+        standing=sum(standing_by_channel(purge).values()) if purge.state in CAN_BE_UNDONE or is_over else 0,
     )
 
 
@@ -136,6 +138,9 @@ def _say_heading(purge: Purge) -> str:
     count = f"{purge.manifest:,} message{'' if purge.manifest == 1 else 's'}"
     if purge.state in (PurgeState.QUEUED, PurgeState.WAITING) and purge.started_at is None:
         return f"About to remove {count}"
+    if purge.state == PurgeState.UNDO_EXPIRED:
+        deleted = sum_of(purge).deleted
+        return f"Removed {count}" if deleted == purge.manifest else f"Removed {deleted:,} of {count}"
     return {
         PurgeState.SCANNING: "Looking for what matches",
         PurgeState.READY: f"Remove {count}?",
