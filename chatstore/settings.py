@@ -360,6 +360,18 @@ MAINTENANCE_JOBS: dict[str, dict[str, Any]] = {
         "schedule": ("0 5 * * *", "UTC"),
         "tries": 2,
     },
+    "authorless": {
+        "work": "moderation.operations.authorless.remove_authorless",
+        "words": "Removing rows that edits left without an author",
+        "schedule": ("0 6 * * *", "UTC"),
+        "tries": 2,
+    },
+    "expire": {
+        "work": "moderation.operations.expiring.close_expired",
+        "words": "Closing purges that can no longer be taken back",
+        "schedule": ("30 6 * * *", "UTC"),
+        "tries": 2,
+    },
 }
 
 # --- The watch: what needs a person, and who is told ---------------------------------------------------
