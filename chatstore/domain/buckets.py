@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 
-from chatstore.domain.snowflakes import EPOCH_MS, MAX_ID, MIN_ID, TIME_SHIFT, time_of
+from chatstore.domain.snowflakes import EPOCH_MS, MAX_ID, MIN_ID, TIME_SHIFT, ms_of, time_of
 
 BUCKET_MS = 864_000_000
 """Ten days. Discord's own choice: large enough to keep a partition under 100 MB."""
 
 SEAL_AFTER_MS = 3_600_000
 """A bucket is sealed an hour after its window ended: later posts take the marking path."""
+
+LATE_AFTER_MS = 50 * 60 * 1000
+"""Ten minutes before its bucket can be sealed, a post takes the marking path."""
 
 _IDS_PER_BUCKET = BUCKET_MS << TIME_SHIFT
 
@@ -59,3 +62,11 @@ def days_in_words(first: dt.date, last: dt.date) -> str:
 def is_sealed(bucket: int, *, now_ms: int) -> bool:
     """Whether the bucket's window ended over 60 minutes before `now_ms`."""
     return EPOCH_MS + (bucket + 1) * BUCKET_MS + SEAL_AFTER_MS < now_ms
+
+
+def is_late(message_id: int, *, now_ms: int) -> bool:
+    """Whether a message written at `now_ms` could come into a bucket of which more is known than of open ones.
+
+    What is written so late clears the ledger, before and after.
+    """
+    return ms_of(message_id) < now_ms - LATE_AFTER_MS

@@ -55,6 +55,14 @@ UNKNOWN = Live()
 NOTHING = Live(1, 0, 0)
 
 
+def stamp_of_live(*, read_began_us: int, skew_seconds: int) -> int:
+    """The stamp (µs) of what a read that began then allows to say: it loses to whatever was cleared since.
+
+    Clears are stamped by other clocks, which may be as much as that behind (DESIGN.md §4).
+    """
+    return read_began_us - skew_seconds * 1_000_000
+
+
 def live_from_read(lowest: int | None, highest: int | None, count: int, *, sealed: bool, settled_before: int) -> Live:
     """What one quorum read of a whole bucket allows the ledger to say.
 

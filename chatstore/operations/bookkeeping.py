@@ -6,21 +6,16 @@ of the whole bucket decides; what was posted late meanwhile clears the ledger an
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from chatstore.domain.buckets import is_sealed
 from chatstore.domain.errors import StoreUnavailable, WriteRefused
-from chatstore.domain.live import Live, live_from_read
-from chatstore.domain.snowflakes import first_id_at
+from chatstore.domain.live import Live
+from chatstore.domain.whole_reads import WholeRead
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel, renew_hold
 from chatstore.operations.clock import postgres_now_us
 from chatstore.store import figures, ledger, messages, scans
-
-SETTLED_MS = 3_600_000
-"""An open bucket's `from` is at most the id of an hour before: newer posts take no marking path."""
 
 SOURCE = "own read"
 
@@ -28,51 +23,9 @@ TELL_SECONDS = 30.0
 """How long a look holds the channel to tell the ledger: longer than a statement is waited for."""
 
 
-@dataclass(slots=True)
-class WholeRead:
-    """What one quorum read of a whole bucket saw. began_us: Postgres's clock (µs) before it began.
-
-    count: all rows; authored: those that have their author, which are the messages.
-    """
-
-    began_us: int
-    lowest: int | None = None
-    highest: int | None = None
-    count: int = 0
-    authored: int = 0
-
-    @property
-    def measured_at(self) -> dt.datetime:
-        """When the read began, as figures note it."""
-        return dt.datetime.fromtimestamp(self.began_us / 1e6, tz=dt.UTC)
-
-    @property
-    def figures(self) -> dict[str, int]:
-        """What it counted, as figures name it. authorless: rows that maintenance removes."""
-        return {"live_rows": self.authored, "authorless": self.count - self.authored}
-
-    def add(self, rows: Sequence[tuple[int, int | None]]) -> None:
-        """A page of (message id, author id), newest first; pages come newest first as well."""
-        if not rows:
-            return
-        self.highest = rows[0][0] if self.highest is None else self.highest
-        self.lowest = rows[-1][0]
-        self.count += len(rows)
-        self.authored += sum(1 for _, author_id in rows if author_id is not None)
-
-
 def note_whole_read(channel_id: int, bucket: int, read: WholeRead) -> Live:
     """Tell the ledger what a whole read of the bucket allows it to say. The caller's job holds the channel."""
-    now_ms = read.began_us // 1000
-    # Rows without an author count here: maintenance must find them, and an insert may
-    # still be on its way to one.
-    live = live_from_read(
-        read.lowest,
-        read.highest,
-        read.count,
-        sealed=is_sealed(bucket, now_ms=now_ms),
-        settled_before=first_id_at(now_ms - SETTLED_MS),
-    )
+    live = read.live(bucket)
     ledger.set_live(channel_id, bucket, live, read_began_us=read.began_us)
     return live
 

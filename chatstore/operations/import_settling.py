@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from django.conf import settings
 
-from chatstore.domain.buckets import is_sealed
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones, WriteRefused
-from chatstore.domain.live import Live, live_from_read
-from chatstore.domain.snowflakes import first_id_at
-from chatstore.operations.bookkeeping import SETTLED_MS, SOURCE, settle_bucket
+from chatstore.domain.live import Live
+from chatstore.domain.whole_reads import live_of_bucket
+from chatstore.operations.bookkeeping import SOURCE, settle_bucket
 from chatstore.operations.channel_lock import holder_of
 from chatstore.operations.clock import postgres_now, postgres_now_us
 from chatstore.store.ledger import CACHE_SECONDS
@@ -64,13 +63,10 @@ def settle_buckets(
 
 def _settle_at_once(channel_id: int, buckets: Sequence[int]) -> None:
     began_us = postgres_now_us()
-    now_ms = began_us // 1000
-    floor = first_id_at(now_ms - SETTLED_MS)
     lives: dict[int, Live] = {}
     counts: dict[int, int] = {}
     for bucket, (lowest, highest, rows, authored) in read_bounds_in(channel_id, buckets).items():
-        sealed = is_sealed(bucket, now_ms=now_ms)
-        lives[bucket] = live_from_read(lowest, highest, rows, sealed=sealed, settled_before=floor)
+        lives[bucket] = live_of_bucket(bucket, lowest, highest, rows, began_us=began_us)
         counts[bucket] = authored
     set_live_in(channel_id, lives, read_began_us=began_us)
     measured_at = dt.datetime.fromtimestamp(began_us / 1e6, tz=dt.UTC)

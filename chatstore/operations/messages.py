@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
-from chatstore.domain.buckets import bucket_of
+from chatstore.domain.buckets import bucket_of, is_late
 from chatstore.domain.errors import BadInput, Forbidden, NotFound, StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, ms_of
@@ -31,9 +31,6 @@ TRY_SECONDS = 2.0
 """What one try may take, so that a node which hangs leaves time for another."""
 
 PAUSE_SECONDS = 0.1
-
-LATE_AFTER_MS = 50 * 60 * 1000
-"""Ten minutes before its bucket can be sealed, a post takes the marking path."""
 
 FUTURE_MS = 60_000
 """A gateway's own ids may be this far ahead of this machine's clock."""
@@ -75,12 +72,13 @@ def post_message(
     message = Message(channel_id, chosen, author_id, content, **columns)
     authors.ensure_author_bucket(author_id, channel_id, message.bucket)
     ledger.ensure_row(channel_id, message.bucket)
-    is_late = ms_of(chosen) < _now_ms() - LATE_AFTER_MS
-    if is_late:
+    began_late = is_late(chosen, now_ms=_now_ms())
+    if began_late:
         ledger.clear_live(channel_id, message.bucket)
     stamp = wall_clock_us()
     insist(lambda seconds: messages.insert_message(message, stamp_us=stamp, timeout=seconds))
-    if is_late:
+    # Asked again: a process that stood still in between may have come too late by now.
+    if began_late or is_late(chosen, now_ms=_now_ms()):
         ledger.clear_live(channel_id, message.bucket)
     return message
 

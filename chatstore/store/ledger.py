@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from django.conf import settings
 
-from chatstore.domain.live import Live
+from chatstore.domain.live import Live, stamp_of_live
 from chatstore.store import cassandra
 from chatstore.store.remembered import Remembered
 
@@ -67,7 +67,7 @@ def set_live(channel_id: int, bucket: int, live: Live, *, read_began_us: int) ->
     Only by a job that holds the channel. `read_began_us`: Postgres's clock (µs) before the
     read began; the value is stamped `CLOCK_SKEW_SECONDS` earlier and loses to any clear since.
     """
-    stamp = read_began_us - settings.CLOCK_SKEW_SECONDS * 1_000_000
+    stamp = stamp_of_live(read_began_us=read_began_us, skew_seconds=settings.CLOCK_SKEW_SECONDS)
     cassandra.execute(_SET_LIVE, (channel_id, bucket, live.as_tuple(), stamp))
     forget_cache(channel_id)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from django.conf import settings
 
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
-from chatstore.domain.live import Live
+from chatstore.domain.live import Live, stamp_of_live
 from chatstore.store import cassandra, ledger, messages
 
 FEW_IDS = 100
@@ -48,7 +48,7 @@ def ensure_rows_in(channel_id: int, buckets: Iterable[int]) -> None:
 
 def set_live_in(channel_id: int, lives: Mapping[int, Live], *, read_began_us: int) -> None:
     """Say what lives in each bucket, as `ledger.set_live` does for one."""
-    stamp = read_began_us - settings.CLOCK_SKEW_SECONDS * 1_000_000
+    stamp = stamp_of_live(read_began_us=read_began_us, skew_seconds=settings.CLOCK_SKEW_SECONDS)
     jobs = ((_SET_LIVE, (channel_id, bucket, live.as_tuple(), stamp)) for bucket, live in lives.items())
     for _ in cassandra.execute_window(jobs):
         pass

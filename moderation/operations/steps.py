@@ -31,7 +31,8 @@ from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import ChatstoreError
 from chatstore.domain.messages import VALUE_COLUMNS
 from chatstore.domain.snowflakes import first_id_at
-from chatstore.operations.bookkeeping import WholeRead, note_whole_read
+from chatstore.domain.whole_reads import WholeRead
+from chatstore.operations.bookkeeping import note_whole_read
 from chatstore.operations.clock import check_clock, postgres_now_us
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.stamps import issue_stamp

@@ -1,0 +1,62 @@
+"""What one quorum read of a whole bucket saw, and what it allows the ledger to say."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chatstore.domain.buckets import is_sealed
+from chatstore.domain.live import Live, live_from_read
+from chatstore.domain.snowflakes import first_id_at
+
+SETTLED_MS = 3_600_000
+"""An open bucket's `from` is at most the id of an hour before: newer posts take no marking path."""
+
+
+@dataclass(slots=True)
+class WholeRead:
+    """What one quorum read of a whole bucket saw. began_us: Postgres's clock (µs) before it began.
+
+    count: all rows; authored: those that have their author, which are the messages.
+    """
+
+    began_us: int
+    lowest: int | None = None
+    highest: int | None = None
+    count: int = 0
+    authored: int = 0
+
+    @property
+    def measured_at(self) -> dt.datetime:
+        """When the read began, as figures note it."""
+        return dt.datetime.fromtimestamp(self.began_us / 1e6, tz=dt.UTC)
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """What it counted, as figures name it. authorless: rows that maintenance removes."""
+        return {"live_rows": self.authored, "authorless": self.count - self.authored}
+
+    def add(self, rows: Sequence[tuple[int, int | None]]) -> None:
+        """A page of (message id, author id), newest first; pages come newest first as well."""
+        if not rows:
+            return
+        self.highest = rows[0][0] if self.highest is None else self.highest
+        self.lowest = rows[-1][0]
+        self.count += len(rows)
+        self.authored += sum(1 for _, author_id in rows if author_id is not None)
+
+    def live(self, bucket: int) -> Live:
+        """What the ledger may be told of the bucket.
+
+        Rows without an author count here: maintenance must find them, and an insert may
+        still be on its way to one.
+        """
+        return live_of_bucket(bucket, self.lowest, self.highest, self.count, began_us=self.began_us)
+
+
+def live_of_bucket(bucket: int, lowest: int | None, highest: int | None, count: int, *, began_us: int) -> Live:
+    """The same of a read that the servers put together. began_us: Postgres's clock before it began."""
+    now_ms = began_us // 1_000
+    sealed = is_sealed(bucket, now_ms=now_ms)
+    return live_from_read(lowest, highest, count, sealed=sealed, settled_before=first_id_at(now_ms - SETTLED_MS))
