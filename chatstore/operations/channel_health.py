@@ -37,6 +37,9 @@ NEWEST_PAGE_TOMBSTONES = "newest_page_tombstones"
 NEWEST_PAGE_STATEMENTS = "newest_page_statements"
 """Of the channel, kept with the bucket that was its newest when they were measured."""
 
+TOMBSTONES, SEEN_BY_REPAIR = "tombstones", "tombstones_seen_by_repair"
+"""As a read of all of it stepped over them, and as the last comparison of replicas listed them."""
+
 REPAIRED_AT = "repaired_at"
 """When the last full repair of the bucket began, in Unix milliseconds."""
 
@@ -80,6 +83,11 @@ class BucketHealth:
         return figure if figure is not None and figure.value == self.messages else None
 
     @property
+    def tombstones_figure(self) -> Figure | None:
+        """What was last counted of its tombstones."""
+        return tombstones_in(self.figures)
+
+    @property
     def dead_percent(self) -> float | None:
         """How much of what a read of all of it steps through is dead, 0 to 100; None: not known."""
         share = dead_share(self.messages, self.known.tombstones)
@@ -88,7 +96,17 @@ class BucketHealth:
     @property
     def repaired_at(self) -> dt.datetime | None:
         """When the last full repair that covered it began; None: none is known."""
-        return None if self.repaired is None else dt.datetime.fromtimestamp(self.repaired.value / 1000, tz=dt.UTC)
+        return None if self.repaired is None else _moment(self.repaired.value)
+
+    @property
+    def latest(self) -> Figure | None:
+        """What was measured of it last."""
+        return max(self.figures.values(), key=lambda figure: figure.measured_at, default=None)
+
+    @property
+    def page_us(self) -> int | None:
+        """What its newest page takes, in µs; None: not known."""
+        return _value_of(self.figures.get("page_us"))
 
     @property
     def was_written(self) -> bool:
@@ -109,6 +127,11 @@ class ChannelHealth:
     findings: Sequence[Finding]
     last_repair: Figure | None
     now: dt.datetime
+
+    @property
+    def last_repair_at(self) -> dt.datetime | None:
+        """When the last repair of everything began; None: none came to its end."""
+        return None if self.last_repair is None else _moment(self.last_repair.value)
 
     @property
     def states(self) -> Mapping[BucketState, int]:
@@ -183,6 +206,12 @@ def last_full_repair() -> Figure | None:
     return Figure(unix_ms(last.started_at), f"repair, run {last.pk}", last.ended_at or last.started_at)
 
 
+def tombstones_in(found: Mapping[str, Figure]) -> Figure | None:
+    """Whichever of the two counts of a bucket's tombstones was measured last; None: neither was."""
+    counts = [found[name] for name in (TOMBSTONES, SEEN_BY_REPAIR) if name in found]
+    return max(counts, key=lambda figure: figure.measured_at, default=None)
+
+
 def _newest_page(measured: Mapping[int, Mapping[str, Figure]]) -> Mapping[str, Figure]:
     """The channel's own figures, of the bucket where they were noted last."""
     noted = [found for found in measured.values() if NEWEST_PAGE_US in found]
@@ -213,9 +242,9 @@ def _describe(
         live=live,
         is_open=not is_sealed(bucket, now_ms=unix_ms(now)),
         may_be_unlisted=not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN,
-        live_rows=_value(found, "live_rows"),
-        tombstones=_value(found, "tombstones"),
-        bytes=_value(found, "bytes"),
+        live_rows=_value_of(found.get("live_rows")),
+        tombstones=_value_of(tombstones_in(found)),
+        bytes=_value_of(found.get("bytes")),
     )
     limits = health_limits()
     return BucketHealth(
@@ -229,8 +258,11 @@ def _describe(
     )
 
 
-def _value(found: Mapping[str, Figure], name: str) -> int | None:
-    figure = found.get(name)
+def _moment(ms: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(ms / 1000, tz=dt.UTC)
+
+
+def _value_of(figure: Figure | None) -> int | None:
     return None if figure is None else figure.value
 
 
@@ -242,5 +274,4 @@ def _last_repair_of(bucket: int, own: Figure | None, of_all: Figure | None) -> F
 
 
 def _badness(entry: BucketHealth) -> tuple[int, int, int]:
-    page = entry.figures.get("page_us")
-    return (entry.severity or 0, entry.known.tombstones or 0, page.value if page else 0)
+    return (entry.severity or 0, entry.known.tombstones or 0, entry.page_us or 0)

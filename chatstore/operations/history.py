@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Max, Q, QuerySet
 
 from chatstore.domain.runs import RunState
 from chatstore.models import ChannelDay, JobRun
-from chatstore.operations.channel_health import OLD_AFTER
+from chatstore.operations.channel_health import OLD_AFTER, tombstones_in
 from chatstore.store import figures
 from chatstore.store.figures import Figure
 
@@ -35,8 +35,8 @@ def note_day(channel_id: int, *, now: dt.datetime, read_ms: float | None) -> Non
     found = list(figures.read_figures(channel_id).values())
     live = [figures_of["live_rows"].value for figures_of in found if "live_rows" in figures_of]
     measured = {
-        "tombstones": _most(found, "tombstones", since=now - OLD_AFTER),
-        "bytes": _most(found, "bytes", since=now - OLD_AFTER),
+        "tombstones": _most(map(tombstones_in, found), since=now - OLD_AFTER),
+        "bytes": _most((figures_of.get("bytes") for figures_of in found), since=now - OLD_AFTER),
         "read_ms": read_ms,
         "live_rows": sum(live) if live else None,
     }
@@ -47,9 +47,8 @@ def note_day(channel_id: int, *, now: dt.datetime, read_ms: float | None) -> Non
     )
 
 
-def _most(found: Sequence[Mapping[str, Figure]], name: str, *, since: dt.datetime) -> int | None:
-    measured = [figures_of[name] for figures_of in found if name in figures_of]
-    return max((figure.value for figure in measured if figure.measured_at >= since), default=None)
+def _most(measured: Iterable[Figure | None], *, since: dt.datetime) -> int | None:
+    return max((one.value for one in measured if one is not None and one.measured_at >= since), default=None)
 
 
 def channel_days(channel_id: int, *, today: dt.date) -> list[Day]:

@@ -117,7 +117,7 @@ def _note_page(channel_id: int, bucket: int, page: probing.BucketPage) -> dict[s
     if page.milliseconds is None or page.tombstones is None:
         found = {"page_tombstones": FAILS_AT, "tombstones": FAILS_AT}
         figures.note_figures(channel_id, bucket, found, source=ABORTED, measured_at=page.measured_at)
-        return {"at least, tombstones": FAILS_AT}
+        return {"tombstones at least": FAILS_AT}
     cost = {"page_us": round(page.milliseconds * 1000), "page_tombstones": page.tombstones}
     before = figures.read_figures(channel_id).get(bucket, {})
     figures.note_figures(channel_id, bucket, cost, source=SOURCE, measured_at=page.measured_at)
@@ -142,7 +142,7 @@ def _note_ruined(channel_id: int, bucket: int, *, now: dt.datetime) -> dict[str,
     found = {NEWEST_PAGE_US: round(milliseconds * 1000), NEWEST_PAGE_TOMBSTONES: FAILS_AT}
     figures.note_figures(channel_id, bucket, found, source=ABORTED, measured_at=now)
     note_day(channel_id, now=now, read_ms=milliseconds)
-    return {"microseconds": found[NEWEST_PAGE_US], "at least, tombstones": FAILS_AT}
+    return {"microseconds": found[NEWEST_PAGE_US], "tombstones at least": FAILS_AT}
 
 
 def _newest_bucket(channel_id: int) -> int:
@@ -198,7 +198,7 @@ def probe_due_channels(claim: Claim) -> dict[str, int]:
     """Probes what is due until `PROBE_SECONDS` are over. Raises what `Claim.tell` raises, and `StoreUnavailable`."""
     now = postgres_now()
     give_up = time.monotonic() + settings.PROBE_SECONDS
-    did = {"channels": 0, "buckets": 0, "left for the next time": 0}
+    did = {"channels": 0, "buckets with deletes": 0, "left for the next time": 0}
     with_deletes = set(_deletes(now).values_list("channel_id", flat=True).distinct())
     due = _due_channels(now, first=with_deletes)
     for start in range(0, len(due), CHANNELS_AT_ONCE):
@@ -209,7 +209,7 @@ def probe_due_channels(claim: Claim) -> dict[str, int]:
                 claim.note(did)
                 return did
             claim.tell(done=start, total=len(due), what=f"channel {channel_id}")
-            did["buckets"] += _probe_buckets(channel_id, now=now) if channel_id in with_deletes else 0
+            did["buckets with deletes"] += _probe_buckets(channel_id, now=now) if channel_id in with_deletes else 0
             probe_channel(channel_id, now=now)
             did["channels"] += 1
             claim.note(did)
