@@ -4,7 +4,10 @@ Where no external server is named, the local ones of `.local/<CHATSTORE_STACK>` 
 used, so that a plain `manage.py` works beside `make run` without exports.
 """
 
+import datetime as dt
 import os
+import shlex
+import sys
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -103,6 +106,12 @@ CASSANDRA_JMX_PORTS: dict[str, int] = (
     )
     if LOCAL_CASSANDRA
     else {}
+)
+# What maintenance calls for a node; {host} and {port} stand for where it is reached. "ssh {host} nodetool" will do.
+NODETOOL = environment.read_secret("NODETOOL") or (
+    f"{shlex.quote(sys.executable)} -m chatstore.local nodetool {STACK.name} {{host}}"
+    if LOCAL_CASSANDRA
+    else "nodetool -h {host} -p {port}"
 )
 if CASSANDRA["user"] and not CASSANDRA["password"]:
     raise ImproperlyConfigured("CASSANDRA_USER needs CASSANDRA_PASSWORD.")
@@ -339,6 +348,37 @@ CELERY_TASK_ROUTES = {"chatstore.tasks.work_on_run": {"queue": "maintenance"}}
 
 # schedule: cron, time zone and, where there are any, the first and last of the allowed hours.
 MAINTENANCE_JOBS: dict[str, dict[str, Any]] = {
+    "repair": {
+        "work": "chatstore.operations.repair.repair_run",
+        "words": "Repairing all tables on every node",
+        # A laptop is seldom up at night: there it is twice a day, so that what it slept through is made up for.
+        "schedule": ("30 2,14 * * *", "UTC") if LOCAL_CASSANDRA else ("30 2 * * *", "UTC", dt.time(1), dt.time(6)),
+        "tries": 3,
+    },
+    "repair_bucket": {
+        "work": "chatstore.operations.repair.repair_bucket_run",
+        "words": "Repairing a bucket",
+    },
+    "measure": {
+        "work": "chatstore.operations.repair.measure_bucket_run",
+        "words": "Having the replicas measure a bucket",
+    },
+    "compact": {
+        "work": "chatstore.operations.compaction.compact_bucket_run",
+        "words": "Dropping the tombstones of a bucket",
+    },
+    "merge": {
+        "work": "chatstore.operations.compaction.merge_bucket_run",
+        "words": "Merging the files of a bucket",
+    },
+    "raise_gc_grace": {
+        "work": "chatstore.operations.gc_grace.raise_run",
+        "words": "Raising gc_grace until a repair has passed",
+    },
+    "restore_gc_grace": {
+        "work": "chatstore.operations.gc_grace.restore_run",
+        "words": "Putting gc_grace back",
+    },
     "probe": {
         "work": "chatstore.operations.probes.probe_run",
         "words": "Probing what the newest pages cost",
@@ -383,6 +423,7 @@ WATCHES = [
     "chatstore.operations.watching.look_at_runs",
     "chatstore.operations.watching.look_at_beat",
     "chatstore.operations.watching.look_at_nodes",
+    "chatstore.operations.repair_clock.look_at_repairs",
     "moderation.operations.watching.look_at_purges",
     "chatstore.operations.digest.tell_findings",
 ]
@@ -406,6 +447,13 @@ EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = environment.read_text("MAIL_FROM", f"chatstore@{_base_host}")
 # What a scraper of /metrics shows as "Authorization: Bearer …"; without it only operators may read them.
 METRICS_TOKEN = environment.read_secret("METRICS_TOKEN")
+
+# At 80 % of gc_grace without a repair it is raised to ten days until one has passed; else a page offers it.
+GC_GRACE_RAISE_BY_ITSELF = environment.read_flag("GC_GRACE_RAISE_BY_ITSELF", default=LOCAL_CASSANDRA)
+# Whether purges wait when it is over. Nobody repairs the servers that the tests keep.
+PURGES_WAIT_FOR_REPAIR = environment.read_flag(
+    "PURGES_WAIT_FOR_REPAIR", default=not (LOCAL_CASSANDRA and STACK.name == "test")
+)
 
 # --- Health: from when on a partition needs somebody -------------------------------------------------
 

@@ -9,6 +9,10 @@ class StoreUnavailable(ChatstoreError):
     """The store cannot say or do it now. Trying again later may help; nothing is lost."""
 
 
+class NodeUnreachable(StoreUnavailable):
+    """One node could not be asked; the text names it."""
+
+
 class TooManyTombstones(ChatstoreError):
     """A read was aborted because it stepped over too many tombstones. Ask a smaller interval."""
 

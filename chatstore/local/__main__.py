@@ -4,8 +4,8 @@ import argparse
 import os
 import sys
 
-from chatstore.local.cassandra import call_nodetool
-from chatstore.local.layout import STACK_NAMES, Stack, WrongSetting, read_stack
+from chatstore.local.cassandra import name_nodetool
+from chatstore.local.layout import CASSANDRA_HOSTS, STACK_NAMES, Stack, WrongSetting, read_stack
 from chatstore.local.problems import Problem
 from chatstore.local.processes import find_process
 from chatstore.local.running import run_beside_servers, run_stack
@@ -49,8 +49,10 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         command = commands.add_parser(name, help=text)
         command.add_argument("stack", choices=STACK_NAMES)
         command.set_defaults(act=act)
-        if name in {"stop-node", "start-node", "nodetool"}:
+        if name in {"stop-node", "start-node"}:
             command.add_argument("node", type=int, choices=(1, 2))
+        if name == "nodetool":
+            command.add_argument("node", choices=("1", "2", *CASSANDRA_HOSTS), help="its number, or its address")
         if name in {"nodetool", "exec"}:
             command.add_argument("arguments", nargs=argparse.REMAINDER)
     return parser.parse_args(arguments)
@@ -104,10 +106,11 @@ def begin_node(stack: Stack, options: argparse.Namespace) -> int:
 
 
 def run_nodetool(stack: Stack, options: argparse.Namespace) -> int:
-    answer = call_nodetool(stack, options.node - 1, *options.arguments)
-    sys.stdout.write(answer.stdout)
-    sys.stderr.write(answer.stderr)
-    return answer.returncode
+    known = options.node in CASSANDRA_HOSTS
+    index = CASSANDRA_HOSTS.index(options.node) if known else int(options.node) - 1
+    command = name_nodetool(stack, index, *options.arguments)
+    # In our place: who ends this process has ended nodetool, and a repair takes as long as it takes.
+    os.execv(command[0], command)  # noqa: S606 - no shell is wanted
 
 
 if __name__ == "__main__":

@@ -142,12 +142,17 @@ def _write_configuration(stack: Stack, *, host: str, folder: Path) -> None:
     (folder / "logback.xml").write_text(_LOGBACK)
 
 
-def call_nodetool(stack: Stack, index: int, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    """Runs Cassandra's nodetool against node 0 or 1; a call takes a second."""
+def name_nodetool(stack: Stack, index: int, *arguments: str) -> list[str]:
+    """The command of Cassandra's nodetool against node 0 or 1; it takes a second. Raises Problem."""
     java = find_java(os.environ)
     command = [str(java / "bin" / "java"), "-Xmx64M", *ACCESS_FLAGS, "-cp", f"{JARS}/*"]
     # nodetool keeps a history in the home folder, which is not ours to write to.
     command += [f"-Dlogback.configurationFile={POM.with_name('nodetool-logback.xml')}"]
     command += [f"-Duser.home={stack.folder}", "org.apache.cassandra.tools.NodeTool"]
-    command += ["-h", "127.0.0.1", "-p", str(choose_jmx_port(stack, index)), *arguments]
+    return [*command, "-h", "127.0.0.1", "-p", str(choose_jmx_port(stack, index)), *arguments]
+
+
+def call_nodetool(stack: Stack, index: int, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    """What nodetool answers."""
+    command = name_nodetool(stack, index, *arguments)
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)

@@ -154,3 +154,21 @@ class PinRow(DjangoCassandraModel):  # type: ignore[misc]
 
     class Meta:
         get_pk_field = "channel_id"
+
+
+DEFAULT_GC_GRACE_SECONDS = 864_000
+"""Cassandra's own: ten days."""
+
+TABLES: dict[str, int] = {
+    model.__table_name__: (model.__options__ or {}).get("gc_grace_seconds", DEFAULT_GC_GRACE_SECONDS)
+    for model in (
+        MessageRow,
+        BucketLedgerRow,
+        BucketFigureRow,
+        AuthorBucketRow,
+        QuarantineRow,
+        WithdrawnRow,
+        PinRow,
+    )
+}
+"""Every table, with the gc_grace (s) that it is declared with."""

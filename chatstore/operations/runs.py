@@ -75,6 +75,11 @@ class Job:
     tries: int = 1
     retry_minutes: int = 30
 
+    @property
+    def title(self) -> str:
+        """The name as a heading: "Bookkeeping"."""
+        return self.name.replace("-", " ").capitalize()
+
 
 def list_jobs() -> list[Job]:
     """Every job there is, with its defaults."""
@@ -317,7 +322,9 @@ def _why_not(job: Job, claim: Claim) -> str:
     if not mine.subject and (other := others.first()) is not None:
         return f"Run {other.pk} of the same job is still at work."
     schedule, _ = schedule_of(job)
-    if schedule is None or claim.run.asked_by_id is not None:
+    # Hours are for what begins by itself; somebody at a terminal asks without an account.
+    begins_by_itself = claim.run.slot is not None or claim.run.again_of_id is not None
+    if schedule is None or claim.run.asked_by_id is not None or not begins_by_itself:
         return ""
     now = postgres_now()
     if not schedule.is_open(now):

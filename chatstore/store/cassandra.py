@@ -41,6 +41,7 @@ from cassandra.query import (
     BatchType,
     BoundStatement,
     PreparedStatement,
+    SimpleStatement,
     tuple_factory,
 )
 from django.conf import settings
@@ -64,6 +65,9 @@ WINDOW = 32
 
 REQUEST_TIMEOUT_SECONDS = 12.0
 """Longer than the server's own limits (5 s a read, 2 s a write), so that its reason is heard."""
+
+NODE_TIMEOUT_SECONDS = 3.0
+"""What a node tells of itself comes from its memory: one that is slower has trouble."""
 
 SLOW_SECONDS = 1.0
 """Calls slower than this are logged with their statement."""
@@ -145,6 +149,25 @@ def hosts() -> list[tuple[str, bool, str]]:
     return sorted((str(h.address), bool(h.is_up), str(h.datacenter)) for h in metadata.all_hosts())
 
 
+def ring() -> list[tuple[int, str]]:
+    """(token, address of the node that owns it), ascending: the driver keeps it up to date."""
+    token_map = _process.connect().cluster.metadata.token_map
+    if token_map is None or not token_map.ring:
+        raise StoreUnavailable("The nodes have not said yet who owns what.")
+    return [(int(token.value), str(token_map.token_to_host_owner[token].address)) for token in token_map.ring]
+
+
+def locate_partition(cql: str, params: Params) -> tuple[int, list[str]]:
+    """(token, addresses of its replicas) of the partition that a statement asks; nothing is asked."""
+    metadata = _process.connect().cluster.metadata
+    key = prepare(cql).bind(params).routing_key
+    if metadata.token_map is None:
+        raise StoreUnavailable("The nodes have not said yet who owns what.")
+    replicas = metadata.get_replicas(settings.CASSANDRA["keyspace"], key)
+    token = int(metadata.token_map.token_class.from_key(key).value)
+    return token, sorted(str(host.address) for host in replicas)
+
+
 def prepare(cql: str) -> PreparedStatement:
     """The statement prepared on the servers, once in this process."""
     connection = _process.connect()
@@ -212,6 +235,22 @@ def _send(statement: Any, cql: str, *, timeout: float | None = None, trace: bool
     session = _process.connect().session
     try:
         return Pending(session.execute_async(statement, timeout=limit, trace=trace), cql)
+    except Exception as error:
+        raise translate_error(error) from error
+
+
+def submit_to(address: str, cql: str, params: Params = (), *, timeout: float = NODE_TIMEOUT_SECONDS) -> Pending:
+    """Ask one node for what it keeps for itself alone (`system_views`, `system`); parameters are `%s`.
+
+    Raises `StoreUnavailable`, here or when the rows are asked for.
+    """
+    connection = _process.connect()
+    host = next((h for h in connection.cluster.metadata.all_hosts() if str(h.address) == address), None)
+    if host is None:
+        raise StoreUnavailable(f"The cluster has no node {address}.")
+    statement = SimpleStatement(cql, consistency_level=LOCAL_ONE)
+    try:
+        return Pending(connection.session.execute_async(statement, params or None, host=host, timeout=timeout), cql)
     except Exception as error:
         raise translate_error(error) from error
 

@@ -1,0 +1,127 @@
+"""Compaction of one bucket: its files merged, or its tombstones dropped before Cassandra would by itself.
+
+- Dropping asks for more than merging. A tombstone is what keeps a late copy of the deleted row away: it may
+  go when a repair that began after the delete has passed, so that every replica has it, and when gc_grace is
+  over, so that nothing older can still arrive. All replicas drop it one right after the other, flushed
+  before: a read at quorum in between writes it back from the one that still has it.
+- `forcecompact` says nothing and exits with 0 also when it did nothing: the bucket is measured afterwards.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Max
+
+from chatstore.domain.errors import BadInput, NodeUnreachable
+from chatstore.models import BucketDeletes
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.probes import read_bucket
+from chatstore.operations.repair import note_measured
+from chatstore.operations.repair_clock import MESSAGES, last_repair_of, surely_before
+from chatstore.operations.runs import Claim
+from chatstore.store import nodes, nodetool, repairs, tables
+
+COMPACTION_SECONDS = 3_600.0
+"""For all files that hold the bucket, which are rewritten whole."""
+
+
+def why_not_compact(channel_id: int, bucket: int) -> str:
+    """Why the tombstones of a bucket may not be dropped now, in a sentence; "" when they may be.
+
+    Raises `StoreUnavailable`.
+    """
+    _, replicas = repairs.locate_bucket(channel_id, bucket)
+    down = [host for host in nodes.nodes_down() if host in replicas]
+    if down:
+        return f"Node {', '.join(down)} is down. All replicas must drop them together, or they are written back."
+    if not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
+        return "Other programs delete here too, and nobody knows when: Cassandra drops them by itself after gc_grace."
+    began_at = last_repair_of(channel_id, bucket)
+    if began_at is None:
+        return "No full repair has covered this bucket within 30 days. Repair it first."
+    last: dt.datetime | None = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket).aggregate(
+        last=Max("last_at")
+    )["last"]
+    # What was forgotten of deletes is older than gc_grace, and covered.
+    if last is None:
+        return ""
+    if last >= surely_before(began_at):
+        return f"The last delete here ({_say(last)}) is newer than the last repair ({_say(began_at)}). Repair it first."
+    free_at = last + dt.timedelta(seconds=tables.read_table(MESSAGES).gc_grace_seconds)
+    if free_at > postgres_now():
+        return (
+            f"The last delete here ({_say(last)}) is younger than gc_grace: until {_say(free_at)} an older write "
+            "could still arrive, and what was deleted would be back."
+        )
+    return ""
+
+
+def compact_bucket_run(claim: Claim) -> Mapping[str, Any]:
+    """The job "compact": drops a bucket's tombstones on every replica, and measures it again.
+
+    Raises `BadInput` when they may not be dropped, `NodeUnreachable`, `NodetoolFailed`, `RepairFailed`.
+    """
+    channel_id, bucket = read_bucket(claim.run.subject)
+    if why_not := why_not_compact(channel_id, bucket):
+        raise BadInput(why_not)
+    _, replicas = repairs.locate_bucket(channel_id, bucket)
+    claim.tell(done=0, total=3, what="measuring it before")
+    before = repairs.measure_bucket(channel_id, bucket)
+    claim.tell(done=1, total=3, what="compacting it on every replica")
+    keyspace = settings.CASSANDRA["keyspace"]
+    _on_each(replicas, "flush", keyspace, MESSAGES, look=claim.look)
+    _on_each(replicas, "forcecompact", keyspace, MESSAGES, f"{channel_id}:{bucket}")
+    claim.tell(done=2, total=3, what="measuring it again")
+    after = note_measured(repairs.measure_bucket(channel_id, bucket))
+    was = "not known" if before.most_tombstones is None else before.most_tombstones
+    return {"tombstones before": was, "replicas": len(replicas), **after}
+
+
+def merge_bucket_run(claim: Claim) -> Mapping[str, Any]:
+    """The job "merge": joins the files in which a bucket lies; what gc_grace keeps stays."""
+    channel_id, bucket = read_bucket(claim.run.subject)
+    claim.tell(done=0, total=1, what="merging its files on every replica")
+    return {"replicas": merge_bucket(channel_id, bucket, look=claim.look)}
+
+
+def merge_bucket(channel_id: int, bucket: int, *, look: Callable[[], None] = lambda: None) -> int:
+    """Joins the files in which a bucket lies, on every replica; how many replicas did.
+
+    Dead rows go, tombstones stay. Safe at any time; a page of a bucket over dead rows is several times
+    quicker afterwards. Raises `NodeUnreachable`, `NodetoolFailed`.
+    """
+    _, replicas = repairs.locate_bucket(channel_id, bucket)
+    up = [host for host in replicas if host not in nodes.nodes_down()]
+    if not up:
+        raise NodeUnreachable(f"Node {', '.join(replicas)} is down, and nobody else has this bucket.")
+    keyspace = settings.CASSANDRA["keyspace"]
+    _on_each(up, "flush", keyspace, MESSAGES, look=look)
+    _on_each(up, "compact", "--partition", f"{channel_id}:{bucket}", keyspace, MESSAGES, look=look)
+    return len(up)
+
+
+def _on_each(hosts: Sequence[str], *arguments: str, look: Callable[[], None] = lambda: None) -> None:
+    """The same on several nodes at once: what lies between them is what a read could undo.
+
+    look: called every second; what it raises ends the calls. What a node has begun it brings to its end.
+    """
+    give_up = time.monotonic() + COMPACTION_SECONDS
+    with ExitStack() as stack:
+        calls = [stack.enter_context(nodetool.calling(host, *arguments)) for host in hosts]
+        for call in calls:
+            while not call.wait(1.0):
+                look()
+                if time.monotonic() > give_up:
+                    raise NodeUnreachable(f"Node {call.host} is not done with nodetool {arguments[0]} after an hour.")
+        for call in calls:
+            call.answer()
+
+
+def _say(moment: dt.datetime) -> str:
+    return f"{moment.day} {moment:%B, %H:%M} UTC"

@@ -1,0 +1,127 @@
+"""Cassandra's nodes, each by its own word: up or down, how much it keeps, what waits to be compacted.
+
+Every node is asked at the same time for what it alone knows. One that does not answer is named;
+what nobody told is None, never 0.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from chatstore.domain.errors import NodeUnreachable, StoreUnavailable
+from chatstore.store import cassandra
+from chatstore.store.cassandra import Params, Pending, Row
+
+Answers = Mapping[str, list[Row] | NodeUnreachable]
+"""What each node said, by its address, or why it said nothing."""
+
+_RELEASE = "SELECT release_version FROM system.local"
+_COMPACTIONS = "SELECT pending_tasks, active_tasks FROM system_views.thread_pools WHERE name = 'CompactionExecutor'"
+_LOAD = "SELECT address, load FROM system_views.gossip_info"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of the cluster.
+
+    is_up: as the driver sees it. silent: why it did not answer when it was asked; empty when it did.
+    load_bytes: what it keeps on disk, by gossip. compactions_waiting, compactions_running: tasks.
+    """
+
+    address: str
+    datacenter: str
+    is_up: bool
+    asked_at: dt.datetime
+    silent: str = ""
+    release: str | None = None
+    load_bytes: int | None = None
+    compactions_waiting: int | None = None
+    compactions_running: int | None = None
+
+
+def read_nodes() -> list[Node]:
+    """Every node of the cluster, by address. Raises `StoreUnavailable` when none at all answers."""
+    releases, compactions, loads = ask_nodes(_RELEASE), ask_nodes(_COMPACTIONS), _read_loads()
+    now = dt.datetime.now(dt.UTC)
+    found = []
+    for address, is_up, datacenter in cassandra.hosts():
+        release, tasks = releases.get(address), compactions.get(address)
+        waiting, running = _first(tasks, width=2)
+        found.append(
+            Node(
+                address=address,
+                datacenter=datacenter,
+                is_up=is_up,
+                asked_at=now,
+                silent=str(release) if isinstance(release, NodeUnreachable) else "",
+                release=_first(release, width=1)[0],
+                load_bytes=loads.get(address),
+                compactions_waiting=waiting,
+                compactions_running=running,
+            )
+        )
+    return found
+
+
+def ask_nodes(cql: str, params: Params = (), *, hosts: Iterable[str] | None = None) -> Answers:
+    """Asks some nodes, or all of them, at the same time for what each keeps for itself."""
+    wanted = list_addresses() if hosts is None else hosts
+    flying: dict[str, Pending | NodeUnreachable] = {}
+    for address in wanted:
+        try:
+            flying[address] = cassandra.submit_to(address, cql, params)
+        except StoreUnavailable as error:
+            flying[address] = _unreachable(address, error)
+    return {address: _wait_for(address, pending) for address, pending in flying.items()}
+
+
+def ask_node(address: str, cql: str, params: Params = ()) -> list[Row]:
+    """Asks one node. Raises `NodeUnreachable`."""
+    answer = ask_nodes(cql, params, hosts=[address])[address]
+    if isinstance(answer, NodeUnreachable):
+        raise answer
+    return answer
+
+
+def list_addresses() -> list[str]:
+    """Every node that the driver knows, up or down."""
+    return [address for address, *_ in cassandra.hosts()]
+
+
+def nodes_down() -> list[str]:
+    """Addresses of the nodes that the driver sees as down."""
+    return [address for address, is_up, _ in cassandra.hosts() if not is_up]
+
+
+def _wait_for(address: str, pending: Pending | NodeUnreachable) -> list[Row] | NodeUnreachable:
+    if isinstance(pending, NodeUnreachable):
+        return pending
+    try:
+        return pending.rows()
+    except StoreUnavailable as error:
+        return _unreachable(address, error)
+
+
+def _unreachable(address: str, error: StoreUnavailable) -> NodeUnreachable:
+    return NodeUnreachable(f"Node {address} does not answer. {error}")
+
+
+def _first(answer: list[Row] | NodeUnreachable | None, *, width: int) -> Sequence[object]:
+    """The only row of an answer; as many times None where there is none."""
+    if answer is None or isinstance(answer, NodeUnreachable) or not answer:
+        return (None,) * width
+    return answer[0]
+
+
+def _read_loads() -> dict[str, int]:
+    """Bytes on disk by node, by what gossip has carried; from any node."""
+    loads = {}
+    for address, load in cassandra.execute(_LOAD, consistency=cassandra.LOCAL_ONE):
+        try:
+            loads[str(address)] = round(float(load))
+        except (TypeError, ValueError):
+            # A node that has not said yet.
+            continue
+    return loads

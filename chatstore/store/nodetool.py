@@ -1,0 +1,160 @@
+"""nodetool, the way to Cassandra's own maintenance that also goes through ssh.
+
+The command is a template (`NODETOOL`), parted as a shell would and run without one. It may hold a
+password: what we log and say is what nodetool was asked and what it answered, never the template.
+
+Each call is a session of its own, so that all of it can be ended: when its caller is done with it,
+and, by the kernel, when its caller has died. On the node a repair goes on without its nodetool.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from django.conf import settings
+
+from chatstore.domain.errors import ChatstoreError, NodeUnreachable
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_SECONDS = 60.0
+"""For what is quick: nearly all of it is the start of a Java."""
+
+END_SECONDS = 5.0
+"""After that it is killed."""
+
+POLL_SECONDS = 0.1
+
+# Told to the kernel by the child itself, before it becomes nodetool (prctl's PR_SET_PDEATHSIG is 1): a
+# function to be called between fork and exec could hang in a process with threads.
+_TIED = (
+    "import ctypes, os, signal, sys; ctypes.CDLL(None).prctl(1, signal.SIGTERM); "
+    "os.getppid() == int(sys.argv[1]) or sys.exit(1); os.execvp(sys.argv[2], sys.argv[2:])"
+)
+
+_UNREACHED = ("Failed to connect", "ConnectException", "Connection refused", "Connection timed out", "No route to host")
+_SSH_FAILED = 255
+
+
+class NodetoolFailed(ChatstoreError):
+    """nodetool reached the node and did not get done what it was to do; the text says what it said."""
+
+
+class Call:
+    """A nodetool that is under way. Both of its outputs go to a file, so that it never waits for a reader."""
+
+    def __init__(self, host: str, arguments: tuple[str, ...]) -> None:
+        self.host = host
+        self.arguments = arguments
+        self._output, self._errors = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115 - `end` closes them
+        command = [sys.executable, "-I", "-S", "-c", _TIED, str(os.getpid()), *_command_of(host), *arguments]
+        self._child = subprocess.Popen(
+            command,
+            cwd=settings.BASE_DIR,
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=self._errors,
+            start_new_session=True,
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self._child.poll() is not None
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it ended within the time."""
+        try:
+            self._child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def read_output(self) -> str:
+        """What it wrote up to now."""
+        return _read(self._output)
+
+    def answer(self) -> str:
+        """What it wrote, once it is over. Raises `NodeUnreachable`, `NodetoolFailed`."""
+        output, errors = self.read_output(), _read(self._errors)
+        code = self._child.returncode
+        if code == 0:
+            return output
+        what = " ".join(self.arguments[:1])
+        said = _last_words(errors, output)
+        logger.warning("nodetool %s on %s ended with %s: %s", what, self.host, code, said)
+        if code == _SSH_FAILED or any(words in errors + output for words in _UNREACHED):
+            raise NodeUnreachable(f"Node {self.host} can't be reached by nodetool: {said}")
+        raise NodetoolFailed(f"nodetool {what} failed on node {self.host}: {said}")
+
+    def end(self) -> None:
+        """Ends what is left of it, all its processes; done twice it changes nothing."""
+        for send, seconds in ((signal.SIGTERM, END_SECONDS), (signal.SIGKILL, END_SECONDS)):
+            try:
+                os.killpg(self._child.pid, send)
+            except ProcessLookupError:
+                break
+            if self.wait(seconds):
+                break
+        self._output.close()
+        self._errors.close()
+
+
+@contextmanager
+def calling(host: str, *arguments: str) -> Iterator[Call]:
+    """Starts nodetool against a node; it ends with the block at the latest. Raises `NodeUnreachable`."""
+    try:
+        call = Call(host, arguments)
+    except OSError as error:
+        raise NodeUnreachable(f"nodetool can't be started here: {error.strerror}.") from None
+    try:
+        yield call
+    finally:
+        call.end()
+
+
+def run(host: str, *arguments: str, timeout: float = TIMEOUT_SECONDS) -> str:
+    """What nodetool answers. timeout: seconds. Raises `NodeUnreachable`, `NodetoolFailed`."""
+    began = time.monotonic()
+    with calling(host, *arguments) as call:
+        if not call.wait(timeout):
+            raise NodeUnreachable(f"Node {host} did not answer nodetool {arguments[0]} within {timeout:.0f} s.")
+        answer = call.answer()
+    logger.info("nodetool %s on %s: %.1f s", arguments[0], host, time.monotonic() - began)
+    return answer
+
+
+def _command_of(host: str) -> list[str]:
+    """The template with the node's names put in, after it was parted: no name can become two words."""
+    ports: dict[str, int] = settings.CASSANDRA_JMX_PORTS
+    names = {"{host}": host, "{port}": str(ports.get(host, settings.CASSANDRA_JMX_PORT))}
+    words = shlex.split(settings.NODETOOL)
+    for name, value in names.items():
+        words = [word.replace(name, value) for word in words]
+    return words
+
+
+def _read(file: IO[bytes]) -> str:
+    """All of a file that a child may still write to: it shares our place in it, which must stay where it is."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode("utf-8", "replace")
+
+
+def _last_words(*texts: str) -> str:
+    """The line of the outputs that says most: the last one that is no stack trace."""
+    for text in texts:
+        lines = [line.strip() for line in text.splitlines()]
+        told = [line for line in lines if line and not line.startswith(("at ", "--", "..."))]
+        errors = [line for line in told if line.lower().startswith(("error:", "nodetool:"))]
+        if told:
+            return (errors or told)[-1].removeprefix("nodetool: ").removeprefix("error: ")[:300]
+    return "it said nothing"

@@ -1,0 +1,268 @@
+"""Full repairs: begun by nodetool, followed in the nodes' own tables, believed by their history alone.
+
+- Always full. An incremental one fills no figures and splits sstables for good, so that deletes and
+  what they delete never meet again. Never forced: with a replica away it would repair nothing there.
+- The exit code says that the command ran. That it repaired is said by `repair_history`.
+- A preview changes nothing, compares the replicas and fills Cassandra's own figures.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from django.conf import settings
+
+from chatstore.domain.errors import ChatstoreError, NodeUnreachable, StoreUnavailable
+from chatstore.domain.token_ranges import Repaired
+from chatstore.store import cassandra, nodes, nodetool, repair_history, top_partitions
+from chatstore.store.top_partitions import TopPartitions
+
+MESSAGES = "messages"
+
+PREVIEW_SECONDS = 600.0
+"""For the preview of one partition: mostly the start of a Java, beside a busy compaction much longer."""
+
+_PARTITION = "SELECT message_id FROM messages WHERE channel_id = ? AND bucket = ?"
+_RUNNING = "SELECT keyspace_name, table_names, type, completed, state_init_timestamp FROM system_views.repairs"
+_FAILURE = "SELECT failure_cause FROM system_views.repairs WHERE id = %s"
+_VALIDATIONS = (
+    "SELECT repair_id, table_name, completed, bytes_read, estimated_total_bytes FROM system_views.repair_validations"
+)
+_TASKS = "SELECT keyspace_name, table_name, task_id, kind FROM system_views.sstable_tasks"
+_BEGUN = re.compile(r"Starting repair command #\d+ \(([0-9a-f-]{36})\)")
+
+HISTORY_SECONDS = 5.0
+"""How long the history may take to have what nodetool says is done."""
+
+
+class RepairFailed(ChatstoreError):
+    """A repair did not get to its end; the text says of what, where and why."""
+
+
+class RepairOverlaps(ChatstoreError):
+    """Another repair is at work, perhaps somebody else's; the text names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRepair:
+    """A repair that a node coordinates now. kind: "full", "incremental", "preview full" …"""
+
+    host: str
+    keyspace: str
+    tables: tuple[str, ...]
+    kind: str
+    began_at: dt.datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one repair command covers: some tables on one node.
+
+    token: of the one partition that it is about; None: all that the node has first (`-pr`).
+    """
+
+    host: str
+    tables: tuple[str, ...]
+    token: int | None = None
+    is_preview: bool = False
+
+    @property
+    def arguments(self) -> list[str]:
+        """nodetool's."""
+        words = ["repair", "-full"]
+        words += ["--preview"] if self.is_preview else []
+        words += ["-pr"] if self.token is None else ["-st", str(self.token - 1), "-et", str(self.token)]
+        return [*words, "--", settings.CASSANDRA["keyspace"], *self.tables]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A bucket by Cassandra's own figures, replica by replica.
+
+    replicas: what each lists; None for a replica means: below what it lists. in_sync: whether they agree.
+    silent: replicas that did not answer.
+    """
+
+    channel_id: int
+    bucket: int
+    measured_at: dt.datetime
+    in_sync: bool
+    bytes: Mapping[str, int | None]
+    tombstones: Mapping[str, int | None]
+    silent: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def most_bytes(self) -> int | None:
+        """Of the replica that has the most; None: none of them lists it."""
+        return _most(self.bytes)
+
+    @property
+    def most_tombstones(self) -> int | None:
+        return _most(self.tombstones)
+
+    @property
+    def tombstones_apart(self) -> int | None:
+        """By how much the replicas differ: a sign of a missing repair. None unless all of them said."""
+        told = [number for number in self.tombstones.values() if number is not None]
+        return max(told) - min(told) if told and len(told) == len(self.tombstones) and not self.silent else None
+
+
+def _most(told: Mapping[str, int | None]) -> int | None:
+    return max((number for number in told.values() if number is not None), default=None)
+
+
+def locate_bucket(channel_id: int, bucket: int) -> tuple[int, list[str]]:
+    """(token, addresses of its replicas) of a bucket's partition of `messages`."""
+    return cassandra.locate_partition(_PARTITION, (channel_id, bucket))
+
+
+# --- Repairing -----------------------------------------------------------------------
+
+
+@contextmanager
+def repairing(part: Part) -> Iterator[nodetool.Call]:
+    """A repair under way. Whoever leaves before its end leaves nothing behind: its nodetool is ended,
+    and what the replicas still compare for it is stopped, as far as they can be reached."""
+    with nodetool.calling(part.host, *part.arguments) as call:
+        try:
+            yield call
+        except BaseException:
+            if not call.is_over:
+                call.end()
+                stop_comparing(part.tables)
+            raise
+
+
+def stop_comparing(tables: Sequence[str]) -> int:
+    """Stops what replicas read for repairs of these tables, so that those fail at once; how many reads."""
+    stopped = 0
+    for host, tasks in nodes.ask_nodes(_TASKS).items():
+        if isinstance(tasks, NodeUnreachable):
+            continue
+        for keyspace, table, task_id, kind in tasks:
+            ours = keyspace == settings.CASSANDRA["keyspace"] and table in tables
+            if ours and "validation" in str(kind).lower():
+                try:
+                    nodetool.run(host, "stop", "-id", str(task_id))
+                    stopped += 1
+                except (StoreUnavailable, nodetool.NodetoolFailed):
+                    # It is over by now, or its node is: then nothing of it goes on either.
+                    continue
+    return stopped
+
+
+def id_of(call: nodetool.Call) -> uuid.UUID | None:
+    """Under which name the nodes know a repair that was begun; None before they do."""
+    begun = _BEGUN.search(call.read_output())
+    return uuid.UUID(begun[1]) if begun else None
+
+
+def finish_repair(part: Part, call: nodetool.Call) -> Repaired:
+    """What a command that is over has repaired, by the history.
+
+    Raises `RepairFailed` unless the history has it, `NodeUnreachable`.
+    """
+    what = f"The repair of {', '.join(part.tables)} on node {part.host}"
+    repair_id = id_of(call)
+    try:
+        call.answer()
+    except nodetool.NodetoolFailed as failed:
+        raise RepairFailed(f"{what} failed. {_cause_of(part.host, repair_id) or failed}") from failed
+    if repair_id is None:
+        raise RepairFailed(f"{what} did nothing: nodetool said no name of a repair.")
+    give_up = time.monotonic() + HISTORY_SECONDS
+    while (repaired := repair_history.read_parent(repair_id, tables=part.tables)) is None:
+        if time.monotonic() > give_up:
+            raise RepairFailed(f"{what} ended, but the repair history does not have it as done.")
+        time.sleep(0.2)
+    return repaired
+
+
+def _cause_of(host: str, repair_id: uuid.UUID | None) -> str:
+    """Why the coordinator says that a repair failed; empty when it does not say."""
+    if repair_id is None:
+        return ""
+    answer = nodes.ask_nodes(_FAILURE, (repair_id,), hosts=[host])[host]
+    causes = [] if isinstance(answer, NodeUnreachable) else [str(cause) for (cause,) in answer if cause]
+    return causes[0].partition("\n")[0][:300] if causes else ""
+
+
+def list_running() -> list[RunningRepair]:
+    """Repairs that the nodes coordinate now, previews too. A node that cannot say is left out:
+    its virtual table breaks for good after a forced repair with a replica away."""
+    found = []
+    for host, answer in nodes.ask_nodes(_RUNNING).items():
+        if isinstance(answer, NodeUnreachable):
+            continue
+        for keyspace, tables, kind, completed, began_at in answer:
+            if not completed:
+                began = None if began_at is None else began_at.replace(tzinfo=dt.UTC)
+                found.append(RunningRepair(host, keyspace, tuple(tables or ()), kind, began))
+    return found
+
+
+def refuse_overlap(tables: Sequence[str]) -> None:
+    """Raises `RepairOverlaps` when one of the tables is being repaired, by whomever."""
+    for running in list_running():
+        shared = set(running.tables or tables) & set(tables)
+        if running.keyspace == settings.CASSANDRA["keyspace"] and shared and not running.kind.startswith("preview"):
+            since = f" since {running.began_at:%H:%M} UTC" if running.began_at else ""
+            raise RepairOverlaps(
+                f"Another repair ({running.kind}, of {', '.join(sorted(shared))}) is at work on node "
+                f"{running.host}{since}. Two would compare the same data twice; this one is tried again later."
+            )
+
+
+def read_progress(repair_id: uuid.UUID) -> tuple[str, float | None]:
+    """(the table that is compared now, how far the replicas are with it, 0 to 1; None: not known)."""
+    seen: dict[str, list[tuple[int, int]]] = {}
+    for answer in nodes.ask_nodes(_VALIDATIONS).values():
+        if isinstance(answer, NodeUnreachable):
+            continue
+        for of_repair, table, completed, read, total in answer:
+            if of_repair == repair_id and not completed:
+                seen.setdefault(table, []).append((read or 0, total or 0))
+    for table, amounts in seen.items():
+        # The table's own column of per cent is wrong; its bytes are right.
+        total = sum(amount for _, amount in amounts)
+        return table, min(1.0, sum(read for read, _ in amounts) / total) if total else None
+    return "", None
+
+
+# --- Measuring -----------------------------------------------------------------------
+
+
+def measure_bucket(channel_id: int, bucket: int) -> Measured:
+    """Has the replicas compare one bucket and fill their figures of it; changes nothing, notes nothing.
+
+    Takes two starts of a Java. Raises `NodeUnreachable` when a replica is away, `RepairFailed`.
+    """
+    token, replicas = locate_bucket(channel_id, bucket)
+    down = [host for host in nodes.nodes_down() if host in replicas]
+    if down:
+        raise NodeUnreachable(f"Node {', '.join(down)} is down, and has a part of this bucket.")
+    part = Part(replicas[0], (MESSAGES,), token=token, is_preview=True)
+    measured_at = dt.datetime.now(dt.UTC)
+    try:
+        told = nodetool.run(part.host, *part.arguments, timeout=PREVIEW_SECONDS)
+    except nodetool.NodetoolFailed as failed:
+        raise RepairFailed(f"The replicas could not be compared: {failed}") from failed
+    listed = top_partitions.read_all_live(replicas)
+    key = (channel_id, bucket)
+    answered = {host: lists for host, lists in listed.items() if isinstance(lists, TopPartitions)}
+    return Measured(
+        channel_id=channel_id,
+        bucket=bucket,
+        measured_at=measured_at,
+        # The exit code is 0 in both cases.
+        in_sync="in sync" in told,
+        bytes={host: lists.bytes_of(key) for host, lists in answered.items()},
+        tombstones={host: lists.tombstones_of(key) for host, lists in answered.items()},
+        silent={host: str(lists) for host, lists in listed.items() if isinstance(lists, NodeUnreachable)},
+    )

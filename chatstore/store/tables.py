@@ -1,0 +1,53 @@
+"""What the schema says of our tables, and the one thing of it that is ever changed: gc_grace."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.store import cassandra
+
+_SELECT = "SELECT id, gc_grace_seconds FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?"
+
+ALTER_SECONDS = 30.0
+
+_UUID_EPOCH = dt.datetime(1582, 10, 15, tzinfo=dt.UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """gc_grace_seconds: as it is now. created_at: by the table's own id; None where that carries no time."""
+
+    gc_grace_seconds: int
+    created_at: dt.datetime | None
+
+
+def read_table(table: str) -> TableFacts:
+    """Raises `StoreUnavailable`, also when the table is not there."""
+    rows = cassandra.execute(_SELECT, (settings.CASSANDRA["keyspace"], table), consistency=cassandra.LOCAL_ONE)
+    if not rows:
+        raise StoreUnavailable(f"There is no table {table} in the keyspace.")
+    table_id, gc_grace_seconds = rows[0]
+    return TableFacts(int(gc_grace_seconds), _time_of(table_id))
+
+
+def set_gc_grace(table: str, seconds: int) -> None:
+    """Alters the table. Raises `StoreUnavailable`."""
+    host = next((address for address, is_up, _ in cassandra.hosts() if is_up), None)
+    if host is None:
+        raise StoreUnavailable("No Cassandra node answers.")
+    keyspace = settings.CASSANDRA["keyspace"]
+    # A change of the schema waits until all nodes have agreed on it.
+    cql = f"ALTER TABLE {keyspace}.{table} WITH gc_grace_seconds = {int(seconds)}"
+    cassandra.submit_to(host, cql, timeout=ALTER_SECONDS).rows()
+
+
+def _time_of(table_id: Any) -> dt.datetime | None:
+    if not isinstance(table_id, uuid.UUID) or table_id.version != 1:
+        return None
+    return _UUID_EPOCH + dt.timedelta(microseconds=table_id.time // 10)

@@ -1,0 +1,252 @@
+"""The largest partitions of `messages` and those with the most tombstones, as each replica lists them.
+
+Cassandra fills the lists at full repairs and at previews of them. A node has two: the live one, by
+nodetool (a second of Java), and the one that it saves hourly, by CQL, which costs nothing. What was
+read live is remembered in Redis, and whichever is younger counts. A list is short, and begins at a
+floor: a partition that is not on it is smaller than that, or than the last one on it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+
+from chatstore.domain.errors import NodeUnreachable, StoreUnavailable
+from chatstore.store import nodes, nodetool
+from chatstore.store.cassandra import Row
+from chatstore.store.redis import redis_client
+
+TABLE = "messages"
+
+SOURCE = "top partitions"
+
+Bucket = tuple[int, int]
+"""(channel id, bucket)."""
+
+_SAVED = (
+    "SELECT top_type, last_update, top FROM system.top_partitions WHERE keyspace_name = %s AND table_name = 'messages'"
+)
+_FLOOR_NAMES = {
+    "min_tracked_partition_size": "bytes",
+    "min_tracked_partition_tombstone_count": "tombstones",
+    "max_top_size_partition_count": "bytes_listed",
+    "max_top_tombstone_partition_count": "tombstones_listed",
+}
+_SETTINGS = "SELECT name, value FROM system_views.settings"
+_AMOUNT = re.compile(r"(\d+)(B|KiB|MiB|GiB|TiB)?")
+_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+REMEMBERED_SECONDS = 7 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """What a node's lists leave out. None: it did not say.
+
+    bytes, tombstones: smaller ones are not listed. bytes_listed, tombstones_listed: how many are at most.
+    """
+
+    bytes: int | None = None
+    tombstones: int | None = None
+    bytes_listed: int | None = None
+    tombstones_listed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopPartitions:
+    """The lists of one node. updated_at: when they were filled last; None: not known, or never.
+
+    read_at: when the node was asked, or saved them. is_live: by nodetool, not the hourly copy.
+    """
+
+    host: str
+    sizes: Mapping[Bucket, int]
+    tombstones: Mapping[Bucket, int]
+    updated_at: dt.datetime | None
+    read_at: dt.datetime
+    floor: Floor = field(default_factory=Floor)
+    is_live: bool = True
+
+    def bytes_of(self, bucket: Bucket) -> int | None:
+        """Of a partition; 0 when the list would have it, None when it may be below what is listed."""
+        listed = (self.floor.bytes, self.floor.bytes_listed)
+        return _value_of(self.sizes, bucket, listed)
+
+    def tombstones_of(self, bucket: Bucket) -> int | None:
+        """As `bytes_of`."""
+        listed = (self.floor.tombstones, self.floor.tombstones_listed)
+        return _value_of(self.tombstones, bucket, listed)
+
+
+def _value_of(listed: Mapping[Bucket, int], bucket: Bucket, limits: tuple[int | None, int | None]) -> int | None:
+    floor, most = limits
+    if bucket in listed or floor is None or most is None:
+        return listed.get(bucket)
+    return 0 if floor <= 1 and len(listed) < most else None
+
+
+def read_live(host: str) -> TopPartitions:
+    """A node's lists as they are now, by nodetool; remembered. Raises `NodeUnreachable`, `NodetoolFailed`."""
+    keyspace = settings.CASSANDRA["keyspace"]
+    told = nodetool.run(host, "tablestats", "-F", "json", f"{keyspace}.{TABLE}")
+    try:
+        table = json.loads(told)[keyspace]["tables"][TABLE]
+    except (ValueError, KeyError) as error:
+        raise NodeUnreachable(f"Node {host} answered nodetool tablestats with what is no figures.") from error
+    now = dt.datetime.now(dt.UTC)
+    read = TopPartitions(
+        host=host,
+        sizes=_read_list(table.get("top_size_partitions") or {}),
+        tombstones=_read_list(table.get("top_tombstone_partitions") or {}),
+        updated_at=_latest(
+            _read_moment(table.get("top_size_partitions_last_update")),
+            _read_moment(table.get("top_tombstone_partitions_last_update")),
+        ),
+        read_at=now,
+        floor=_read_floors([host])[host],
+    )
+    _remember(read)
+    return read
+
+
+def read_all_live(hosts: Iterable[str]) -> dict[str, TopPartitions | NodeUnreachable]:
+    """`read_live` of several nodes at the same time."""
+    wanted = list(hosts)
+
+    def read(host: str) -> TopPartitions | NodeUnreachable:
+        try:
+            return read_live(host)
+        except NodeUnreachable as error:
+            return error
+
+    if not wanted:
+        return {}
+    with ThreadPoolExecutor(max_workers=min(len(wanted), 8)) as pool:
+        return dict(zip(wanted, pool.map(read, wanted), strict=True))
+
+
+def read_known() -> dict[str, TopPartitions | NodeUnreachable]:
+    """Of every node the younger of what it saved and what was read live; by CQL alone.
+
+    Raises `StoreUnavailable` when no node at all answers.
+    """
+    answers = nodes.ask_nodes(_SAVED, (settings.CASSANDRA["keyspace"],))
+    floors = _read_floors(answers)
+    remembered = _read_remembered()
+    known: dict[str, TopPartitions | NodeUnreachable] = {}
+    for host, answer in answers.items():
+        saved = answer if isinstance(answer, NodeUnreachable) else _read_saved(host, answer, floors[host])
+        live = remembered.get(host)
+        is_younger = isinstance(saved, TopPartitions) and live is not None and live.read_at > saved.read_at
+        known[host] = live if live is not None and is_younger else saved
+    return known
+
+
+def _read_saved(host: str, rows: Iterable[Row], floor: Floor) -> TopPartitions:
+    lists: dict[str, Mapping[Bucket, int]] = {}
+    moments = []
+    for kind, updated_at, top in rows:
+        lists[kind] = _read_list(dict(top or ()))
+        if updated_at is not None:
+            moments.append(updated_at.replace(tzinfo=dt.UTC))
+    updated = max(moments, default=None)
+    return TopPartitions(
+        host=host,
+        sizes=lists.get("SIZES", {}),
+        tombstones=lists.get("TOMBSTONES", {}),
+        updated_at=updated,
+        read_at=updated or dt.datetime.min.replace(tzinfo=dt.UTC),
+        floor=floor,
+        is_live=False,
+    )
+
+
+def _read_list(listed: Mapping[str, int | str]) -> dict[Bucket, int]:
+    found = {}
+    for key, value in listed.items():
+        channel_id, _, bucket = key.rpartition(":")
+        try:
+            found[int(channel_id), int(bucket)] = int(value)
+        except ValueError:
+            # A key that is none of ours.
+            continue
+    return found
+
+
+def _read_floors(hosts: Iterable[str]) -> dict[str, Floor]:
+    answers = nodes.ask_nodes(_SETTINGS, hosts=list(hosts))
+    floors = {}
+    for host, answer in answers.items():
+        told = {} if isinstance(answer, NodeUnreachable) else {str(name): value for name, value in answer}
+        floors[host] = Floor(**{field: _read_amount(told.get(name)) for name, field in _FLOOR_NAMES.items()})
+    return floors
+
+
+def _read_amount(text: object) -> int | None:
+    """ "10", "1MiB" → a number."""
+    amount = _AMOUNT.fullmatch(str(text))
+    return int(amount[1]) * _UNITS[amount[2] or "B"] if amount else None
+
+
+def _read_moment(text: object) -> dt.datetime | None:
+    if not isinstance(text, str):
+        return None
+    try:
+        moment = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+
+
+def _latest(*moments: dt.datetime | None) -> dt.datetime | None:
+    return max((moment for moment in moments if moment is not None), default=None)
+
+
+def _key(host: str) -> str:
+    return f"top_partitions:{settings.CASSANDRA['keyspace']}:{host}"
+
+
+def _remember(read: TopPartitions) -> None:
+    kept: dict[str, Any] = {
+        "sizes": [[*bucket, value] for bucket, value in read.sizes.items()],
+        "tombstones": [[*bucket, value] for bucket, value in read.tombstones.items()],
+        "updated_at": read.updated_at.isoformat() if read.updated_at else None,
+        "read_at": read.read_at.isoformat(),
+        "floor": [read.floor.bytes, read.floor.tombstones, read.floor.bytes_listed, read.floor.tombstones_listed],
+    }
+    try:
+        redis_client().set(_key(read.host), json.dumps(kept), ex=REMEMBERED_SECONDS)
+    except StoreUnavailable:
+        # The node's own hourly copy is there as well.
+        return
+
+
+def _read_remembered() -> dict[str, TopPartitions]:
+    found = {}
+    try:
+        client = redis_client()
+        for host in nodes.list_addresses():
+            text = client.get(_key(host))
+            if text:
+                found[host] = _recall(host, json.loads(text))
+    except StoreUnavailable:
+        return {}
+    return found
+
+
+def _recall(host: str, kept: Mapping[str, Any]) -> TopPartitions:
+    return TopPartitions(
+        host=host,
+        sizes={(channel, bucket): value for channel, bucket, value in kept["sizes"]},
+        tombstones={(channel, bucket): value for channel, bucket, value in kept["tombstones"]},
+        updated_at=_read_moment(kept["updated_at"]),
+        read_at=dt.datetime.fromisoformat(kept["read_at"]),
+        floor=Floor(*kept["floor"]),
+    )
