@@ -3,7 +3,18 @@
 from django.urls import URLPattern, path, register_converter
 
 from moderation.forms import SnowflakeConverter
-from moderation.views import chat_user, compose, home, manifest, message, purges, session, timeline
+from moderation.views import (
+    chat_user,
+    compose,
+    home,
+    maintenance,
+    manifest,
+    message,
+    metrics,
+    purges,
+    session,
+    timeline,
+)
 
 register_converter(SnowflakeConverter, "snowflake")
 
@@ -30,4 +41,15 @@ urlpatterns: list[URLPattern] = [
     path("purges/<snowflake:purge_id>/confirm/", purges.purge_confirm, name="purge_confirm"),
     path("purges/<snowflake:purge_id>/undo/", purges.purge_undo, name="purge_undo"),
     path("purges/<snowflake:purge_id>/<slug:act>/", purges.purge_steer, name="purge_steer"),
+    path("maintenance/", maintenance.maintenance, name="maintenance"),
+    path("maintenance/live/", maintenance.maintenance_live, name="maintenance_live"),
+    path("maintenance/runs/", maintenance.runs, name="runs"),
+    path("maintenance/runs/<int:run_id>/", maintenance.run, name="run"),
+    path("maintenance/runs/<int:run_id>/live/", maintenance.run_live, name="run_live"),
+    path("maintenance/runs/<int:run_id>/stop/", maintenance.run_stop, name="run_stop"),
+    path("maintenance/runs/<int:run_id>/again/", maintenance.run_again, name="run_again"),
+    path("maintenance/jobs/<slug:name>/", maintenance.job, name="job"),
+    path("maintenance/jobs/<slug:name>/preview/", maintenance.job_preview, name="job_preview"),
+    path("maintenance/jobs/<slug:name>/run/", maintenance.job_run, name="job_run"),
+    path("metrics", metrics.metrics, name="metrics"),
 ]

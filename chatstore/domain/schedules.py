@@ -67,6 +67,12 @@ class Schedule:
         if first is None:
             raise BadInput(f"“{self.cron}” never comes.")
 
+    @property
+    def words(self) -> str:
+        """When it is due, as people say it: "at 02:30 every day"."""
+        said = CronSim(self.cron, dt.datetime(2024, 1, 1)).explain()  # noqa: DTZ001 - on the wall
+        return said[:1].lower() + said[1:]
+
     def slots_after(self, moment: dt.datetime) -> Iterator[Slot]:
         """The slots that are due after a moment, the first one first."""
         zone = ZoneInfo(self.zone)

@@ -79,7 +79,7 @@ def _why_missed(job: Job, slot: Slot, now: dt.datetime) -> str:
 def _say_missed(job: Job, schedule: Schedule, slot: Slot, why: str) -> Found:
     when = f"at {slot.wall:%H:%M} on {slot.wall.day} {slot.wall:%B} ({schedule.zone})"
     details = {"job": job.name, "due_at": slot.at.isoformat()}
-    return Found(Severity.AMBER, f"{job.words} did not run {when}: {why}.", details)
+    return Found(Severity.AMBER, f"{job.title} did not run {when}: {why}.", details)
 
 
 def _find_failed(job: Job) -> Found | None:
@@ -90,7 +90,7 @@ def _find_failed(job: Job) -> Found | None:
     failed = ended[0]
     is_urgent = len(ended) == URGENT_FAILURES and all(run.state == RunState.FAILED for run in ended)
     again = JobRun.objects.filter(again_of=failed).exclude(state__in=ENDED).first()
-    words = f"{job.words} failed{f' {URGENT_FAILURES} times in a row' if is_urgent else ''}: {failed.error}"
+    words = f"{job.title} failed{f' {URGENT_FAILURES} times in a row' if is_urgent else ''}: {failed.error}"
     if again is not None:
         words += f" It is tried again at {again.due_at:%H:%M} UTC."
     return Found(Severity.RED if is_urgent else Severity.AMBER, words, {"job": job.name, "run": failed.pk})

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
+from chatstore.operations.maintenance import say_silence
+from chatstore.operations.rights import READ_HEALTH
 from moderation.operations.overview import channels_by_activity
 from moderation.operations.purge_list import list_purges
 from moderation.operations.search import search_anything
+from moderation.views.findings import list_findings
 
 RECENT_PURGES = 6
+FINDINGS_AT_HOME = 6
 
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """Open to every signed-in account: one without rights is told so here, and by whom to ask."""
     user = request.user
-    context = {
+    context: dict[str, Any] = {
         "nav": "home",
         "may_view": user.has_perm("chatstore.view_channel"),
         "running": list_purges(user, state="running", limit=RECENT_PURGES).purges,
@@ -26,6 +32,14 @@ def home(request: HttpRequest) -> HttpResponse:
         "finished": list_purges(user, state="done", limit=RECENT_PURGES).purges,
         "overview": channels_by_activity(user),
     }
+    if user.has_perm(READ_HEALTH):
+        findings = list_findings(user)
+        context |= {
+            "operates": True,
+            "silence": say_silence(),
+            "findings": findings[:FINDINGS_AT_HOME],
+            "other_findings": len(findings[FINDINGS_AT_HOME:]),
+        }
     return render(request, "home.html", context)
 
 

@@ -115,6 +115,18 @@ purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/cancel/ 302 403 400 
 purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/finish/ 302 403 400 403 400
 purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/retry/ 302 403 400 403 400
 purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/nothing/ 302 403 404 403 404
+maintenance/ GET maintenance/ 302 403 403 200 200
+maintenance/live/ GET maintenance/live/ 302 403 403 200 200
+maintenance/runs/ GET maintenance/runs/ 302 403 403 200 200
+maintenance/runs/<int:run_id>/ GET maintenance/runs/0/ 302 403 403 404 404
+maintenance/runs/<int:run_id>/live/ GET maintenance/runs/0/live/ 302 403 403 404 404
+maintenance/runs/<int:run_id>/stop/ POST maintenance/runs/0/stop/ 302 403 403 302 302
+maintenance/runs/<int:run_id>/again/ POST maintenance/runs/0/again/ 302 403 403 404 404
+maintenance/jobs/<slug:name>/ GET maintenance/jobs/bookkeeping/ 302 403 403 200 200
+maintenance/jobs/<slug:name>/ POST maintenance/jobs/bookkeeping/ 302 403 403 400 400
+maintenance/jobs/<slug:name>/preview/ GET maintenance/jobs/bookkeeping/preview/ 302 403 403 200 200
+maintenance/jobs/<slug:name>/run/ POST maintenance/jobs/nothing/run/ 302 403 403 404 404
+metrics GET metrics 403 403 403 200 200
 """  # noqa: E501  a line is an address
 
 

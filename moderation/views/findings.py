@@ -1,0 +1,54 @@
+"""Findings as pages list them: worst first, each with a link to where it can be mended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.urls import NoReverseMatch, reverse
+
+from chatstore.models import Finding
+from chatstore.operations.maintenance import Actor, findings_for
+
+
+@dataclass(frozen=True, slots=True)
+class FindingLine:
+    """A finding, and where something can be done about it: address ("" for nowhere) and what the link says."""
+
+    finding: Finding
+    address: str
+    link: str
+
+
+def list_findings(user: Actor) -> list[FindingLine]:
+    """What is open. Raises `Forbidden`."""
+    return [FindingLine(finding, *_link_of(finding)) for finding in findings_for(user)]
+
+
+def _link_of(finding: Finding) -> tuple[str, str]:
+    kind, subject, details = finding.kind, finding.subject, finding.details
+    try:
+        if kind in ("heavy bucket", "missing survivor"):
+            channel_id, _, bucket = subject.partition(":")
+            return reverse("bucket_health", args=[int(channel_id), int(bucket)]), "Open the bucket"
+        if kind == "failed run":
+            return reverse("run", args=[details["run"]]), "Open the run"
+        if kind == "missed run":
+            return reverse("job", args=[subject]), "Open the job"
+        if kind == "beat silent":
+            return reverse("maintenance"), "Open maintenance"
+        if kind in ("late repair", "node down"):
+            return reverse("cluster_health"), "Open the cluster"
+        if kind == "stuck purge":
+            return _link_of_purge(finding)
+    except NoReverseMatch:
+        # A job that there is none of any more, or a subject of an older version.
+        return "", ""
+    return "", ""
+
+
+def _link_of_purge(finding: Finding) -> tuple[str, str]:
+    if not finding.details["is_rewrite"]:
+        return reverse("purge", args=[int(finding.subject)]), "Open the purge"
+    # Rewrites have no page; what they mend is a bucket of a channel.
+    channels = finding.details["channels"]
+    return (reverse("channel_health", args=[int(channels[0])]), "Open the channel") if channels else ("", "")

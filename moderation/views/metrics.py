@@ -1,0 +1,54 @@
+"""Metrics as Prometheus reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.http import require_safe
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
+
+from chatstore.operations.rights import READ_HEALTH
+from moderation.operations.metrics import read_all_metrics
+
+_FAMILIES = {"gauge": GaugeMetricFamily, "counter": CounterMetricFamily}
+
+
+# A scraper has no session; it shows the token, and nobody without either is told anything.
+@login_not_required
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """For the bearer of the token, and for operators."""
+    if not _may_read(request):
+        return HttpResponse("Not for this account.\n", status=403, content_type="text/plain; charset=utf-8")
+    registry = CollectorRegistry()
+    registry.register(_Now())
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+
+
+def _may_read(request: HttpRequest) -> bool:
+    token = settings.METRICS_TOKEN
+    if token and constant_time_compare(request.headers.get("Authorization", ""), f"Bearer {token}"):
+        return True
+    return request.user.has_perm(READ_HEALTH)
+
+
+class _Now(Collector):
+    """What is so when it is asked: every process tells the same, since none keeps figures of its own."""
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in read_all_metrics():
+            family = _FAMILIES[metric.kind](metric.name, metric.words, labels=metric.labels)
+            for labels, value in metric.samples:
+                family.add_metric(labels, value)
+            yield family
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing beforehand: registering would ask every store once more."""
+        return iter(())
