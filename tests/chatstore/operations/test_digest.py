@@ -1,0 +1,167 @@
+"""What opened and what closed is told once, in one message, by webhook and by mail; who failed is tried again."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import logging
+import threading
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from django.core import mail
+from pytest_django import Settings
+
+from chatstore.domain.runs import Severity
+from chatstore.models import Finding
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.digest import tell_findings
+from chatstore.operations.findings import Found, close_finding, open_finding
+
+SECRET = "T0P-s3cret"
+
+
+@dataclass
+class Hook:
+    """A web server that takes webhooks: what it was sent, and what it answers."""
+
+    port: int = 0
+    status: int = 204
+    taken: list[dict[str, Any]] = field(default_factory=list)
+
+
+@pytest.fixture
+def hook(settings: Settings) -> Iterator[Hook]:
+    heard = Hook()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            heard.taken.append(json.loads(body))
+            self.send_response(heard.status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server names it so
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    heard.port = server.server_port
+    settings.FINDINGS_WEBHOOK_URL = f"http://127.0.0.1:{heard.port}/hooks/{SECRET}"
+    yield heard
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def _only_my_findings(settings: Settings) -> Iterator[None]:
+    """What other tests left open was told of before."""
+    settings.FINDINGS_WEBHOOK_URL, settings.FINDINGS_MAIL_TO = "", []
+    now = postgres_now()
+    Finding.objects.update(told_at=now, mailed_at=now)
+    yield
+    Finding.objects.filter(kind__startswith="digest-").delete()
+
+
+@pytest.fixture
+def kind() -> str:
+    return f"digest-{uuid.uuid4().hex[:8]}"
+
+
+def tell() -> None:
+    tell_findings(postgres_now())
+
+
+def words_of(taken: dict[str, Any], which: str) -> list[str]:
+    return [finding["words"] for finding in taken[which]]
+
+
+def test_what_opened_and_closed_is_one_message_worst_first(kind: str, hook: Hook) -> None:
+    open_finding(kind, "1", Found(Severity.AMBER, "a bucket is heavy", {"tombstones": 1_200}))
+    tell()
+    open_finding(kind, "2", Found(Severity.AMBER, "a repair is late"))
+    open_finding(kind, "3", Found(Severity.RED, "a node is down"))
+    close_finding(kind, "1")
+    tell()
+    first, second = hook.taken
+    assert words_of(first, "opened") == ["a bucket is heavy"]
+    assert first["opened"][0]["details"] == {"tombstones": 1_200}
+    assert words_of(second, "opened") == ["a node is down", "a repair is late"]
+    assert words_of(second, "closed") == ["a bucket is heavy"]
+    assert second["text"].startswith(
+        "Chatstore: 2 findings, 1 over\n! a node is down\na repair is late\nOver: a bucket"
+    )
+
+
+def test_nothing_is_told_twice_and_without_news_nothing_at_all(kind: str, hook: Hook) -> None:
+    open_finding(kind, "1", Found(Severity.AMBER, "a bucket is heavy"))
+    tell()
+    open_finding(kind, "1", Found(Severity.AMBER, "a bucket is heavier"))
+    tell()
+    assert len(hook.taken) == 1
+
+
+def test_a_webhook_that_fails_is_tried_again_at_the_next_look_and_its_address_is_in_no_log(
+    kind: str, hook: Hook, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    open_finding(kind, "1", Found(Severity.AMBER, "a bucket is heavy"))
+    hook.status = 500
+    tell()
+    hook.status = 200
+    tell()
+    tell()
+    assert [words_of(taken, "opened") for taken in hook.taken] == [["a bucket is heavy"]] * 2
+    assert "HTTPError 500" in caplog.text
+    assert SECRET not in caplog.text
+
+
+def test_a_webhook_that_nobody_answers_is_said_and_tried_again(
+    kind: str, hook: Hook, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    address, settings.FINDINGS_WEBHOOK_URL = settings.FINDINGS_WEBHOOK_URL, f"http://127.0.0.1:9/{SECRET}"
+    open_finding(kind, "1", Found(Severity.AMBER, "a bucket is heavy"))
+    tell()
+    assert "URLError" in caplog.text
+    assert SECRET not in caplog.text
+    settings.FINDINGS_WEBHOOK_URL = address
+    tell()
+    assert len(hook.taken) == 1
+
+
+def test_a_mail_says_the_same_and_does_not_come_twice_for_a_webhook_that_failed(
+    kind: str, hook: Hook, settings: Settings
+) -> None:
+    settings.FINDINGS_MAIL_TO = ["otto@chat.example"]
+    hook.status = 500
+    open_finding(kind, "1", Found(Severity.RED, "a node is down"))
+    tell()
+    tell()
+    (sent,) = mail.outbox
+    assert sent.to == ["otto@chat.example"]
+    assert sent.subject == "Chatstore: 1 finding"
+    assert sent.body.startswith("! a node is down\n")
+    assert len(hook.taken) == 2
+
+
+def test_what_closed_before_anybody_was_told_is_told_as_over(kind: str, hook: Hook) -> None:
+    open_finding(kind, "1", Found(Severity.AMBER, "a bucket is heavy"))
+    close_finding(kind, "1")
+    tell()
+    (taken,) = hook.taken
+    assert (taken["opened"], words_of(taken, "closed")) == ([], ["a bucket is heavy"])
+
+
+def test_a_new_webhook_hears_no_old_stories(kind: str, hook: Hook) -> None:
+    over = open_finding(kind, "1", Found(Severity.AMBER, "a bucket was heavy"))
+    long_ago = postgres_now() - dt.timedelta(days=3)
+    Finding.objects.filter(pk=over.pk).update(opened_at=long_ago, closed_at=long_ago)
+    tell()
+    assert hook.taken == []

@@ -1,0 +1,42 @@
+"""The real beat says that it lives."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import redis
+from django.conf import settings
+
+REDIS_DATABASE = 8
+"""No other tests' beat or workers listen there."""
+
+
+def test_beat_says_again_and_again_that_it_lives() -> None:
+    broker = f"{settings.REDIS_URL.rsplit('/', 1)[0]}/{REDIS_DATABASE}"
+    client = redis.Redis.from_url(broker)
+    client.flushdb()
+    command = [sys.executable, "-m", "celery", "--app=chatstore", "beat", "--pidfile=", "--loglevel=WARNING"]
+    environ = {**os.environ, "REDIS_URL": broker, "DJANGO_SETTINGS_MODULE": "chatstore.settings"}
+    beat = subprocess.Popen(command, env=environ, cwd=settings.BASE_DIR)
+    try:
+        first = wait_for_word(client, after=0)
+        later = wait_for_word(client, after=first)
+    finally:
+        beat.kill()
+        beat.wait()
+        client.close()
+    assert later > first
+
+
+def wait_for_word(client: redis.Redis, *, after: float) -> float:
+    """When beat said it last, once it has said so after a moment."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        said = float(client.get("seen:beat") or 0)  # type: ignore[arg-type]
+        if said > after:
+            return said
+        time.sleep(0.1)
+    raise AssertionError("beat did not say that it lives")
