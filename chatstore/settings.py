@@ -424,6 +424,7 @@ WATCHES = [
     "chatstore.operations.watching.look_at_beat",
     "chatstore.operations.watching.look_at_nodes",
     "chatstore.operations.repair_clock.look_at_repairs",
+    "chatstore.operations.heavy_buckets.look_at_buckets",
     "moderation.operations.watching.look_at_purges",
     "chatstore.operations.digest.tell_findings",
 ]

@@ -78,7 +78,7 @@ class Job:
     @property
     def title(self) -> str:
         """The name as a heading: "Bookkeeping"."""
-        return self.name.replace("-", " ").capitalize()
+        return self.name.replace("-", " ").replace("_", " ").capitalize()
 
 
 def list_jobs() -> list[Job]:

@@ -1,0 +1,93 @@
+"""A bucket over a threshold is told of by the youngest measurement, and over when a later one is below."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+
+import pytest
+
+from chatstore.domain.runs import Severity
+from chatstore.models import Channel, ChannelDay, Finding
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.deletes import note_deletes
+from chatstore.operations.heavy_buckets import HEAVY_BUCKET, look_at_buckets
+from chatstore.store.figures import note_figures
+from tests.chatstore.arranging import fresh_id
+
+BUCKET = 333
+"""Long ago."""
+
+
+@pytest.fixture
+def channel_id() -> Iterator[int]:
+    """A channel with a name that had a great many deletes lately, so that its figures are looked at."""
+    channel = Channel.objects.create(pk=fresh_id(), name="general")
+    note_deletes(channel.pk, BUCKET, 5_000)
+    yield channel.pk
+    Finding.objects.filter(kind=HEAVY_BUCKET, subject__startswith=f"{channel.pk}:").delete()
+
+
+def measure(channel_id: int, *, minutes_ago: float = 0, source: str = "own read", **figures: int) -> None:
+    measured_at = postgres_now() - dt.timedelta(minutes=minutes_ago)
+    note_figures(channel_id, BUCKET, figures, source=source, measured_at=measured_at)
+
+
+def look(channel_id: int) -> Finding | None:
+    look_at_buckets(postgres_now())
+    open_ones = Finding.objects.filter(kind=HEAVY_BUCKET, subject=f"{channel_id}:{BUCKET}", closed_at=None)
+    return open_ones.first()
+
+
+def test_what_is_below_every_threshold_is_nobody_s_matter(channel_id: int) -> None:
+    measure(channel_id, tombstones=999, bytes=49_000_000)
+    assert look(channel_id) is None
+
+
+def test_a_bucket_over_a_threshold_is_told_once_in_words_with_its_source(channel_id: int) -> None:
+    measure(channel_id, tombstones=1_200)
+    first, again = look(channel_id), look(channel_id)
+    assert first is not None
+    assert again is not None
+    assert first.pk == again.pk
+    assert (first.severity, first.details) == (Severity.AMBER, {"tombstones": 1_200})
+    assert "general" in first.words
+    assert "whoever reads all of it steps over 1,200 tombstones (own read, " in first.words
+
+
+def test_far_over_it_is_urgent(channel_id: int) -> None:
+    measure(channel_id, tombstones=60_000, bytes=120_000_000)
+    found = look(channel_id)
+    assert found is not None
+    assert found.severity == Severity.RED
+    assert "120 MB in one partition" in found.words
+
+
+def test_the_younger_measurement_counts_whoever_took_it(channel_id: int) -> None:
+    measure(channel_id, minutes_ago=60, tombstones=60_000)
+    assert look(channel_id) is not None
+    measure(channel_id, minutes_ago=30, tombstones_seen_by_repair=2, source="top partitions")
+    assert look(channel_id) is None
+
+
+def test_it_is_looked_at_until_it_is_over_also_without_new_deletes(channel_id: int) -> None:
+    measure(channel_id, tombstones=1_200)
+    assert look(channel_id) is not None
+    later = postgres_now() + dt.timedelta(days=10)
+    look_at_buckets(later)
+    assert Finding.objects.filter(kind=HEAVY_BUCKET, subject=f"{channel_id}:{BUCKET}", closed_at=None).exists()
+    measure(channel_id, tombstones=12)
+    look_at_buckets(later)
+    assert not Finding.objects.filter(kind=HEAVY_BUCKET, subject=f"{channel_id}:{BUCKET}", closed_at=None).exists()
+
+
+def test_a_day_that_was_over_a_limit_puts_a_channel_in_question() -> None:
+    quiet = fresh_id()
+    measure(quiet, tombstones=1_500)
+    assert look(quiet) is None
+    ChannelDay.objects.create(channel_id=quiet, day=postgres_now().date(), tombstones=1_500)
+    found = look(quiet)
+    assert found is not None
+    assert found.words.startswith(f"Channel {quiet}, ")
+    found.delete()
+    ChannelDay.objects.filter(channel_id=quiet).delete()
