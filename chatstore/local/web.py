@@ -35,13 +35,14 @@ def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
             "--access-logfile=-",
         ],
         "worker": ["celery", "--app=chatstore", "worker", "--concurrency=2", "--loglevel=INFO"],
-        # A repair takes hours; purges have workers of their own.
+        # A repair takes hours; purges have workers of their own. Beside it the second process does what
+        # somebody asks for meanwhile, and looks for what is due.
         "maintenance": [
             "celery",
             "--app=chatstore",
             "worker",
             "--queues=maintenance",
-            "--concurrency=1",
+            "--concurrency=2",
             "--hostname=maintenance@%h",
             "--loglevel=INFO",
         ],

@@ -1,6 +1,6 @@
 """`make run` without its Cassandra: that stands where the environment says, on the test nodes.
 
-Postgres, Valkey, the web, the worker and beat are real, on ports and in a folder of the
+Postgres, Valkey, the web, the workers and beat are real, on ports and in a folder of the
 test's own. How Cassandra itself starts and stops is in the drill of CI.
 """
 
@@ -29,7 +29,7 @@ from chatstore.local.processes import end_processes, find_process
 from chatstore.local.valkey import prepare_valkey
 
 STORES = ("postgres", "valkey")
-WEB = ("web", "beat", "worker")
+WEB = ("web", "beat", "worker", "maintenance")
 READY_SECONDS = 120
 
 
