@@ -6,13 +6,19 @@ from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.models import Group, User
-from django.db.models import Model
+from django.db.models import Model, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django_celery_beat import models as beat
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.models import Channel, ChannelDay, ChatUser, Guild
+from chatstore.operations.channel_health import read_channel_health
+from chatstore.operations.rights import READ_HEALTH
 
 # Its stock actions (run, enable, disable) check no permission: whoever may look could act.
 for _schedule in (
@@ -47,13 +53,56 @@ class GuildAdmin(NeverDeleted):
 
 @admin.register(Channel)
 class ChannelAdmin(NeverDeleted):
-    """Channels, threads and direct conversations."""
+    """Channels, threads and direct conversations; how their partitions are, for those who may read that."""
 
     list_display = ("name", "guild", "category", "kind", "id")
     list_filter = ("kind",)
     list_select_related = ("guild",)
     search_fields = ("name", "=id", "guild__name")
     autocomplete_fields = ("guild",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Channel]:
+        """With the tombstones of the worst bucket on the last day when any were counted."""
+        days = ChannelDay.objects.filter(channel_id=OuterRef("pk"), tombstones__isnull=False).order_by("-day")
+        channels: QuerySet[Channel] = super().get_queryset(request)
+        return channels.annotate(
+            worst=Subquery(days.values("tombstones")[:1]), worst_on=Subquery(days.values("day")[:1])
+        )
+
+    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+        """Tombstones too, with the right."""
+        return (*self.list_display, *_health_fields(request, "tombstones", "health"))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
+        """How its partitions are, with the right; not of one that is only being added."""
+        return _health_fields(request, "partitions", "health") if obj is not None else ()
+
+    @admin.display(description="Tombstones, worst bucket", ordering="worst")
+    def tombstones(self, channel: Channel) -> str:
+        """As last counted, and on which day."""
+        worst: int | None = getattr(channel, "worst", None)
+        return "not known" if worst is None else f"{worst:,} ({getattr(channel, 'worst_on', None):%d %b})"
+
+    @admin.display(description="Partitions")
+    def partitions(self, channel: Channel) -> str:
+        """How many buckets are in which state, and the most tombstones of one."""
+        try:
+            health = read_channel_health(None, channel.pk)
+        except StoreUnavailable as error:
+            return str(error)
+        states = ", ".join(f"{number:,} {state.value}" for state, number in sorted(health.states.items()))
+        counted = [entry.known.tombstones for entry in health.buckets if entry.known.tombstones is not None]
+        worst = f"{max(counted):,} tombstones in the worst" if counted else "tombstones not known"
+        return f"{states or 'nothing was ever written'}; {worst}"
+
+    @admin.display(description="Health")
+    def health(self, channel: Channel) -> SafeString:
+        """The way to the page."""
+        return format_html('<a href="{}">Open its health</a>', reverse("channel_health", args=[channel.pk]))
+
+
+def _health_fields(request: HttpRequest, *names: str) -> tuple[str, ...]:
+    return names if request.user.has_perm(READ_HEALTH) else ()
 
 
 @admin.register(ChatUser)

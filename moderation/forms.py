@@ -183,3 +183,17 @@ class SnowflakeConverter:
     def to_url(self, value: int) -> str:
         """The id as it is written."""
         return str(value)
+
+
+class BucketConverter:
+    """A bucket's number in an address; before 2015 they are negative."""
+
+    regex = "-?[0-9]{1,6}"
+
+    def to_python(self, value: str) -> int:
+        """The number; which there are is the operation's to say."""
+        return int(value)
+
+    def to_url(self, value: int) -> str:
+        """The number as it is written."""
+        return str(value)

@@ -2,8 +2,9 @@
 
 from django.urls import URLPattern, path, register_converter
 
-from moderation.forms import SnowflakeConverter
+from moderation.forms import BucketConverter, SnowflakeConverter
 from moderation.views import (
+    channel_health,
     chat_user,
     compose,
     home,
@@ -17,6 +18,7 @@ from moderation.views import (
 )
 
 register_converter(SnowflakeConverter, "snowflake")
+register_converter(BucketConverter, "bucket")
 
 urlpatterns: list[URLPattern] = [
     path("", home.home, name="home"),
@@ -26,6 +28,17 @@ urlpatterns: list[URLPattern] = [
     path("channels/<snowflake:channel_id>/", timeline.timeline, name="timeline"),
     path("channels/<snowflake:channel_id>/rows/", timeline.timeline_rows, name="timeline_rows"),
     path("channels/<snowflake:channel_id>/remove/", compose.compose, name="compose"),
+    path("channels/<snowflake:channel_id>/health/", channel_health.channel_health, name="channel_health"),
+    path("channels/<snowflake:channel_id>/health/probe/", channel_health.channel_probe, name="channel_probe"),
+    path("channels/<snowflake:channel_id>/health/<bucket:bucket>/", channel_health.bucket_health, name="bucket_health"),
+    path(
+        "channels/<snowflake:channel_id>/health/<bucket:bucket>/live/", channel_health.bucket_live, name="bucket_live"
+    ),
+    path(
+        "channels/<snowflake:channel_id>/health/<bucket:bucket>/<slug:act>/",
+        channel_health.bucket_act,
+        name="bucket_act",
+    ),
     path("remove/", compose.compose_everywhere, name="compose_everywhere"),
     path("remove/sentence/", compose.compose_sentence, name="compose_sentence"),
     path("channels/<snowflake:channel_id>/<snowflake:message_id>/", message.message, name="message"),

@@ -8,20 +8,21 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 
 from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of, bucket_window, is_sealed
-from chatstore.domain.errors import NotFound
+from chatstore.domain.errors import NotFound, StoreUnavailable
 from chatstore.domain.health import BucketState, Known, Limits, dead_share, explain, severity_of, state_of
 from chatstore.domain.live import Live
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, unix_ms
 from chatstore.models import Finding, JobRun
 from chatstore.operations.clock import postgres_now
+from chatstore.operations.repair_clock import last_repair_of
 from chatstore.operations.rights import READ_HEALTH, require
 from chatstore.store import figures, ledger
 from chatstore.store.figures import Figure
@@ -195,6 +196,17 @@ def read_channel_health(user: AbstractUser | AnonymousUser | None, channel_id: i
         last_repair=last_repair,
         now=now,
     )
+
+
+def with_repair_history(channel_id: int, entry: BucketHealth) -> BucketHealth:
+    """A bucket with what Cassandra's own history says of its last repair, whoever began it, where that can be read."""
+    try:
+        began_at = last_repair_of(channel_id, entry.bucket)
+    except StoreUnavailable:
+        return entry
+    if began_at is None or (entry.repaired_at is not None and entry.repaired_at >= began_at):
+        return entry
+    return replace(entry, repaired=Figure(unix_ms(began_at), "repair history", postgres_now()))
 
 
 def last_full_repair() -> Figure | None:

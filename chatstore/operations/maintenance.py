@@ -25,6 +25,7 @@ from chatstore.store.heartbeats import WATCH, seconds_since
 Actor = AbstractUser | AnonymousUser
 
 NEXT_RUNS, LAST_RUNS = 5, 30
+RUNS_ABOUT = 12
 RUNS_A_PAGE = 30
 
 FAILED_WITHIN = dt.timedelta(days=7)
@@ -176,6 +177,12 @@ def list_runs(
     found = _describe(runs[: RUNS_A_PAGE + 1])
     shown = found[:RUNS_A_PAGE]
     return RunPage(shown, older=shown[-1].run.pk if len(found) > RUNS_A_PAGE else None)
+
+
+def runs_about(user: Actor, subject: str) -> list[ListedRun]:
+    """The last runs about a channel ("<id>") or a bucket ("<id>:<bucket>"), newest first. Raises `Forbidden`."""
+    require(user, READ_HEALTH)
+    return _describe(_runs().filter(subject=subject).order_by("-id")[:RUNS_ABOUT])
 
 
 def run_for(user: Actor, run_id: int) -> ListedRun:

@@ -94,6 +94,11 @@ channels/<snowflake:channel_id>/ GET channels/{channel}/ 302 403 200 200 200
 channels/<snowflake:channel_id>/rows/ GET channels/{channel}/rows/?before={message} 302 403 200 200 200
 channels/<snowflake:channel_id>/remove/ GET channels/{channel}/remove/ 302 403 200 403 200
 channels/<snowflake:channel_id>/remove/ POST channels/{channel}/remove/ 302 403 400 403 400
+channels/<snowflake:channel_id>/health/ GET channels/{channel}/health/ 302 403 403 200 200
+channels/<snowflake:channel_id>/health/probe/ POST channels/1/health/probe/ 302 403 403 404 404
+channels/<snowflake:channel_id>/health/<bucket:bucket>/ GET channels/{channel}/health/-7/ 302 403 403 200 200
+channels/<snowflake:channel_id>/health/<bucket:bucket>/live/ GET channels/{channel}/health/-7/live/ 302 403 403 200 200
+channels/<snowflake:channel_id>/health/<bucket:bucket>/<slug:act>/ POST channels/{channel}/health/-7/nothing/ 302 403 403 404 404
 remove/ GET remove/ 302 403 200 403 200
 remove/ POST remove/ 302 403 400 403 400
 remove/sentence/ POST remove/sentence/ 302 403 200 403 200

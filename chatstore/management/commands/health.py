@@ -1,0 +1,88 @@
+"""`manage.py health`: the cluster's health, or a channel's bucket by bucket, at the terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from chatstore.domain.errors import ChatstoreError
+from chatstore.domain.health import say_bytes
+from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.operations.health_report import Report, report_channel, report_cluster
+
+
+class Command(BaseCommand):
+    help = "Say how the cluster is, or one channel; exit code 1 while an urgent finding is open."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--channel", help="a channel's id: its buckets instead of the cluster")
+        parser.add_argument("--json", action="store_true", help="one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            report = self._read(options["channel"])
+        except ChatstoreError as error:
+            raise CommandError(str(error)) from None
+        if options["json"]:
+            self.stdout.write(json.dumps(report, indent=2))
+        else:
+            self.stdout.write("\n".join(tell_channel(report) if options["channel"] else tell_cluster(report)))
+        if not report["ok"]:
+            sys.exit(1)
+
+    def _read(self, channel: str | None) -> Report:
+        return report_cluster() if channel is None else report_channel(parse_snowflake(channel))
+
+
+def tell_cluster(report: Report) -> list[str]:
+    """Findings first, then clocks, nodes and the worst partitions, a line each."""
+    lines = [*_tell_findings(report), *(f"silent     {words}" for words in report["silent"])]
+    for clock in report["repair_clocks"] or ():
+        last = clock["last_full_repair"] or "not within 30 days"
+        left = f"{clock['hours_left']:.0f} of {clock['gc_grace_hours']:.0f} hours of gc_grace left"
+        lines.append(f"repair     {clock['table']:15} {clock['state']:6} last {last}, {left}")
+    for node in report["nodes"] or ():
+        load = _say(node["load_bytes"], say_bytes)
+        waiting = _say(node["compactions_waiting"])
+        state = "up" if node["up"] else f"down: {node['silent']}"
+        lines.append(f"node       {node['address']:15} {state}, {load}, compactions waiting: {waiting}")
+    for worst in report["worst_partitions"] or ():
+        size, dead = _say(worst["bytes"], say_bytes), _say(worst["tombstones"])
+        lines.append(f"partition  {_plain(worst['name'])}, {worst['days']}: {dead} tombstones, {size}")
+    return lines
+
+
+def tell_channel(report: Report) -> list[str]:
+    """The channel, then a line for each bucket that was ever written."""
+    at_least = "at least " if report["uncounted_buckets"] else ""
+    page = report["newest_page"].get("newest_page_us")
+    cost = "not known" if page is None else f"{page['value'] / 1000:.1f} ms ({page['source']}, {page['measured_at']})"
+    lines = [
+        f"{_plain(report['name'])}: {at_least}{report['messages']:,} messages, newest page {cost}",
+        *_tell_findings(report),
+    ]
+    for bucket in report["buckets"]:
+        dead = "" if bucket["dead_percent"] is None else f" ({bucket['dead_percent']} % dead)"
+        lines.append(
+            f"{bucket['bucket']:6} {bucket['days']:32} {bucket['state']:10} messages: {_say(bucket['messages'])}, "
+            f"tombstones: {_say(bucket['tombstones'])}{dead}, size: {_say(bucket['bytes'], say_bytes)}"
+        )
+    return lines
+
+
+def _tell_findings(report: Report) -> list[str]:
+    if not report["findings"]:
+        return ["findings   none open"]
+    return [f"{finding['severity']:10} {_plain(finding['words'])}" for finding in report["findings"]]
+
+
+def _say(value: int | None, say: Any = "{:,}".format) -> str:
+    return "not known" if value is None else str(say(value))
+
+
+def _plain(text: str) -> str:
+    """A name without the characters that would steer a terminal."""
+    return "".join(char if char.isprintable() else "?" for char in text)

@@ -1,0 +1,124 @@
+"""Channel health: every bucket of a channel, one of them in full, and what can be done about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from chatstore.models import Channel
+from chatstore.operations.channel_health import BucketHealth, ChannelHealth, read_channel_health, with_repair_history
+from chatstore.operations.maintenance import runs_about
+from chatstore.operations.rights import MAINTAIN, READ_HEALTH
+from chatstore.operations.runs import ask_run
+from chatstore.tasks import ring_run_on_commit
+from moderation.domain.health_strip import STATE_WORDS, Entry, draw_health
+from moderation.domain.strip import Strip
+from moderation.operations.access import channel_for
+from moderation.operations.bucket_actions import act_on_bucket, offers_for
+from moderation.operations.bucket_purges import touches_of_bucket
+from moderation.operations.history_charts import chart_of_channel
+from moderation.views.health_lines import bucket_lines, newest_page_lines
+from moderation.views.session import actor_of
+
+WORST = 8
+
+
+@require_safe
+@permission_required(READ_HEALTH, raise_exception=True)
+def channel_health(request: HttpRequest, channel_id: int) -> HttpResponse:
+    """A channel from its first bucket to now, the worst of them, and its last ninety days."""
+    channel = channel_for(request.user, channel_id)
+    health = read_channel_health(request.user, channel.pk)
+    context = _describe_channel(channel, health) | {
+        "worst": health.worst(WORST),
+        "newest_page": newest_page_lines(health),
+        "chart": chart_of_channel(channel.pk),
+        "runs": runs_about(request.user, str(channel.pk)),
+        "may_act": request.user.has_perm(MAINTAIN),
+    }
+    return render(request, "channel_health.html", context)
+
+
+@require_POST
+@permission_required(MAINTAIN, raise_exception=True)
+def channel_probe(request: HttpRequest, channel_id: int) -> HttpResponse:
+    """Probes a channel's newest page now."""
+    channel = channel_for(request.user, channel_id)
+    run = ask_run("probe", actor=actor_of(request), subject=str(channel.pk))
+    ring_run_on_commit(run.pk)
+    return redirect("channel_health", channel.pk)
+
+
+@require_safe
+@permission_required(READ_HEALTH, raise_exception=True)
+def bucket_health(request: HttpRequest, channel_id: int, bucket: int) -> HttpResponse:
+    """All that is known of one bucket, who touched it, and what can be done about it."""
+    channel = channel_for(request.user, channel_id)
+    health = read_channel_health(request.user, channel.pk)
+    found = with_repair_history(channel.pk, health.find(bucket))
+    context = _describe_channel(channel, health, here=bucket) | _describe_live(request, health, found)
+    context |= {
+        "touches": touches_of_bucket(request.user, channel.pk, bucket),
+        "offers": offers_for(channel.pk, found),
+        "may_act": request.user.has_perm(MAINTAIN),
+    }
+    return render(request, "bucket_health.html", context)
+
+
+@require_safe
+@permission_required(READ_HEALTH, raise_exception=True)
+def bucket_live(request: HttpRequest, channel_id: int, bucket: int) -> HttpResponse:
+    """The figures and the runs, for htmx to fetch again while one is at work; the whole page anew once none is."""
+    channel = channel_for(request.user, channel_id)
+    health = read_channel_health(request.user, channel.pk)
+    found = with_repair_history(channel.pk, health.find(bucket))
+    context = _describe_live(request, health, found) | {"channel": channel}
+    response = render(request, "_bucket_live.html", context)
+    if not context["polling"]:
+        response["HX-Refresh"] = "true"
+    return response
+
+
+@require_POST
+@permission_required(MAINTAIN, raise_exception=True)
+def bucket_act(request: HttpRequest, channel_id: int, bucket: int, act: str) -> HttpResponse:
+    """Asks for one of the actions; the page shows how it goes."""
+    channel = channel_for(request.user, channel_id)
+    read_channel_health(request.user, channel.pk).find(bucket)
+    run = act_on_bucket(act, channel.pk, bucket, actor=actor_of(request))
+    ring_run_on_commit(run.pk)
+    return redirect("bucket_health", channel.pk, bucket)
+
+
+# --- What the templates are given ---------------------------------------------------------------
+
+
+def _describe_channel(channel: Channel, health: ChannelHealth, *, here: int | None = None) -> dict[str, Any]:
+    states = health.states
+    return {
+        "nav": "health",
+        "channel": channel,
+        "health": health,
+        "strip": _draw(health, here=here),
+        "legend": [(state.value, words, states[state]) for state, words in STATE_WORDS.items() if state in states],
+    }
+
+
+def _draw(health: ChannelHealth, *, here: int | None) -> Strip:
+    return draw_health((Entry(b.bucket, b.known, b.state) for b in health.buckets), here=here)
+
+
+def _describe_live(request: HttpRequest, health: ChannelHealth, found: BucketHealth) -> dict[str, Any]:
+    subject = f"{health.channel_id}:{found.bucket}"
+    runs = runs_about(request.user, subject)
+    return {
+        "bucket": found,
+        "subject": subject,
+        "lines": bucket_lines(health, found),
+        "runs": runs,
+        "polling": any(not run.has_ended for run in runs),
+    }
