@@ -24,7 +24,7 @@ BOUNDS: dict[str, tuple[str, float]] = {
 """What the design asks of each ratio."""
 
 
-PARTS = ("pages", "preview", "purge", "rewrite", "undo", "import", "foreground")
+PARTS = ("pages", "emptied", "preview", "purge", "rewrite", "undo", "import", "foreground")
 """What --only may name."""
 
 
@@ -47,11 +47,12 @@ def measure(size: int, *, runs: int, only: list[str] | None) -> dict[str, object
     """Every measurement that was asked for, told as it comes."""
     # Models can be imported only after django.setup().
     from moderation.management.commands.purge import find_moderator  # noqa: PLC0415
-    from tests.bench import conditions, crew, importing, purging, reading  # noqa: PLC0415
+    from tests.bench import conditions, crew, emptied, importing, purging, reading  # noqa: PLC0415
 
     moderator = find_moderator(None)
     parts: dict[str, Callable[[], dict[str, float]]] = {
         "pages": reading.measure_pages,
+        "emptied": lambda: emptied.measure_emptied(moderator),
         "preview": lambda: purging.measure_preview(moderator, size, runs=runs),
         "purge": lambda: purging.measure_purges(moderator, size, runs=runs),
         "rewrite": lambda: purging.measure_rewrites(moderator, size, runs=runs),
