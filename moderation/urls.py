@@ -6,6 +6,7 @@ from moderation.forms import BucketConverter, SnowflakeConverter
 from moderation.views import (
     channel_health,
     chat_user,
+    cluster_health,
     compose,
     home,
     maintenance,
@@ -54,6 +55,9 @@ urlpatterns: list[URLPattern] = [
     path("purges/<snowflake:purge_id>/confirm/", purges.purge_confirm, name="purge_confirm"),
     path("purges/<snowflake:purge_id>/undo/", purges.purge_undo, name="purge_undo"),
     path("purges/<snowflake:purge_id>/<slug:act>/", purges.purge_steer, name="purge_steer"),
+    path("health/", cluster_health.cluster_health, name="cluster_health"),
+    path("health/live/", cluster_health.cluster_live, name="cluster_live"),
+    path("health/<slug:act>/", cluster_health.cluster_act, name="cluster_act"),
     path("maintenance/", maintenance.maintenance, name="maintenance"),
     path("maintenance/live/", maintenance.maintenance_live, name="maintenance_live"),
     path("maintenance/runs/", maintenance.runs, name="runs"),

@@ -12,10 +12,12 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chatstore.domain.errors import NodeUnreachable, StoreUnavailable
+from chatstore.domain.errors import BadInput, NodeUnreachable, StoreUnavailable
+from chatstore.domain.runs import ENDED, RunState
 from chatstore.domain.token_ranges import Repaired
 from chatstore.models import JobRun
 from chatstore.models.cassandra import TABLES
+from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.deletes import prune_deletes
 from chatstore.operations.gc_grace import restore_after_repair
@@ -28,7 +30,7 @@ from chatstore.operations.repair_clock import (
     repaired_by_node,
     surely_before,
 )
-from chatstore.operations.runs import Claim
+from chatstore.operations.runs import Claim, ask_by_itself
 from chatstore.store import figures, nodes, repairs, top_partitions
 from chatstore.store.repairs import Measured, Part
 from chatstore.store.top_partitions import TopPartitions
@@ -116,8 +118,20 @@ def note_measured(measured: Measured) -> dict[str, Any]:
 
 
 def begin_at_terminal(job: str, subject: str = "") -> JobRun:
-    """A run for somebody at a terminal of this installation, who needs no account."""
-    return JobRun.objects.create(job=job, subject=subject, due_at=postgres_now())
+    """A run for somebody at a terminal of this installation, who needs no account.
+
+    Raises `BadInput` while another one of the same job and subject waits or is at work.
+    """
+    run = ask_by_itself(job, subject=subject)
+    if run is None:
+        raise BadInput("Such a repair is waiting or at work already; the page Maintenance shows it.")
+    return run
+
+
+def stop_at_terminal(run_id: int) -> None:
+    """Ends a run that was interrupted in its own process, so that no worker takes it up."""
+    stopped = {"state": RunState.STOPPED, "error": "It was stopped at the terminal.", "ended_at": ClockTimestamp()}
+    JobRun.objects.filter(pk=run_id).exclude(state__in=ENDED).update(**stopped, token=None, lease_until=None)
 
 
 def _say(value: int | None) -> int | str:

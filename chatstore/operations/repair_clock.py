@@ -14,13 +14,13 @@ from django.db.models import Min
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.repair_clocks import ClockState, RepairClock
-from chatstore.domain.runs import ENDED, Severity
+from chatstore.domain.runs import Severity
 from chatstore.domain.token_ranges import covered_since, primary_ranges
-from chatstore.models import BucketDeletes, JobRun
+from chatstore.models import BucketDeletes
 from chatstore.models.cassandra import TABLES
-from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.findings import Found, sync_findings
+from chatstore.operations.runs import ask_by_itself
 from chatstore.store import cassandra, repair_history, repairs, tables
 
 MESSAGES = "messages"
@@ -151,13 +151,7 @@ def judge_clocks(clocks: Sequence[RepairClock]) -> None:
     for clock in clocks:
         is_asked = clock.waits_at_red and clock.state != ClockState.GREEN and not clock.is_raised
         if is_asked and settings.GC_GRACE_RAISE_BY_ITSELF:
-            _ask_by_itself("raise_gc_grace")
-
-
-def _ask_by_itself(job: str) -> None:
-    """A run that nobody asked for but a setting; beat rings for it."""
-    if not JobRun.objects.filter(job=job).exclude(state__in=ENDED).exists():
-        JobRun.objects.create(job=job, due_at=ClockTimestamp())
+            ask_by_itself("raise_gc_grace", subject="")
 
 
 def _say_late(clock: RepairClock) -> Found:

@@ -22,6 +22,7 @@ from chatstore.domain.errors import StoreUnavailable, TooManyTombstones, WriteRe
 from chatstore.domain.snowflakes import ms_of
 from chatstore.models import BucketStamp
 from chatstore.operations.clock import postgres_now_us
+from chatstore.operations.repair_clock import check_repaired
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import StepKind, StepState
 from moderation.models import Purge, Step
@@ -67,6 +68,10 @@ PUZZLED_RETRY_SECONDS = 60.0
 """After an error that nobody foresaw: often it comes again, and each one is logged at length."""
 
 
+CHECK_REPAIR_SECONDS = 30.0
+"""A repair is late after days: it need not be looked for at each step."""
+
+
 @dataclass(slots=True)
 class Run:
     """One worker's work on one purge."""
@@ -78,6 +83,7 @@ class Run:
     counted: int = 0
     obstacle: str = ""
     is_behind: bool = False
+    checks_repair_at: float = 0.0
 
 
 def run_purge(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS, waits_for_channel: bool = True) -> Purge:
@@ -128,6 +134,7 @@ def _begin(run: Run, step: Step) -> None:
         if step.state != StepState.PENDING:
             _finish(run, step)
             return
+        _check_repaired(run)
         wait = _seconds_until_quiet(step)
         if wait > 0:
             put_back(
@@ -191,6 +198,13 @@ def _failing(step: Step) -> Iterator[None]:
 
 def _is_on_disk(step: Step) -> bool:
     return on_disk_at_us(step) <= postgres_now_us()
+
+
+def _check_repaired(run: Run) -> None:
+    """Raises `RepairIsLate` (which waits, as the store's own troubles do); looked at twice a minute."""
+    if time.monotonic() >= run.checks_repair_at:
+        check_repaired()
+        run.checks_repair_at = time.monotonic() + CHECK_REPAIR_SECONDS
 
 
 def _seconds_until_quiet(step: Step) -> float:

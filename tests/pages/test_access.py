@@ -120,6 +120,9 @@ purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/cancel/ 302 403 400 
 purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/finish/ 302 403 400 403 400
 purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/retry/ 302 403 400 403 400
 purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/nothing/ 302 403 404 403 404
+health/ GET health/ 302 403 403 200 200
+health/live/ GET health/live/ 302 403 403 200 200
+health/<slug:act>/ POST health/nothing/ 302 403 403 404 404
 maintenance/ GET maintenance/ 302 403 403 200 200
 maintenance/live/ GET maintenance/live/ 302 403 403 200 200
 maintenance/runs/ GET maintenance/runs/ 302 403 403 200 200

@@ -1,0 +1,97 @@
+"""`manage.py repair`: all tables on every node, or one bucket, in the foreground; recorded as a run like any other."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import threading
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.runs import ENDED, RunState
+from chatstore.models import JobRun
+from chatstore.operations.repair import begin_at_terminal, stop_at_terminal
+from chatstore.operations.runs import work_on_run
+
+POLL_SECONDS = 0.5
+
+
+class Command(BaseCommand):
+    """Repairs, with a line of progress; its exit code is 1 when the repair failed."""
+
+    help = "Repair all tables in full on every node, or one bucket of a channel."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--channel", type=int, help="a channel's id; with --bucket")
+        parser.add_argument("--bucket", type=int, help="the number of one of its buckets of ten days")
+        parser.add_argument("--json", action="store_true", help="print the run as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        channel_id, bucket = options["channel"], options["bucket"]
+        if (channel_id is None) != (bucket is None):
+            raise CommandError("--channel and --bucket belong together.")
+        job, subject = ("repair", "") if channel_id is None else ("repair_bucket", f"{channel_id}:{bucket}")
+        try:
+            run = begin_at_terminal(job, subject)
+        except BadInput as error:
+            raise CommandError(str(error)) from None
+        over = threading.Event()
+        teller = threading.Thread(target=self._tell, args=(run.pk, over), daemon=True)
+        if not options["json"]:
+            teller.start()
+        try:
+            self._work(run)
+        except KeyboardInterrupt:
+            stop_at_terminal(run.pk)
+        finally:
+            over.set()
+        run.refresh_from_db()
+        self.stdout.write(json.dumps(_describe(run)) if options["json"] else _say(run))
+        if run.state != RunState.DONE:
+            raise SystemExit(1)
+
+    def _work(self, run: JobRun) -> None:
+        """Until it has ended, whoever does it: a worker may have been called first."""
+        work_on_run(run.pk)
+        run.refresh_from_db()
+        while run.state not in ENDED:
+            time.sleep(POLL_SECONDS)
+            run.refresh_from_db()
+
+    def _tell(self, run_id: int, over: threading.Event) -> None:
+        """A line for each part of the work as it is begun."""
+        said = ""
+        try:
+            while not over.wait(POLL_SECONDS):
+                progress = JobRun.objects.get(pk=run_id).progress
+                words = f"{progress['done']} of {progress['total']}: {progress['what']}" if progress else ""
+                if words != said:
+                    self.stderr.write(words)
+                    said = words
+        finally:
+            connections.close_all()
+
+
+def _describe(run: JobRun) -> dict[str, Any]:
+    seconds = None
+    if run.started_at is not None and run.ended_at is not None:
+        seconds = round((run.ended_at - run.started_at).total_seconds(), 1)
+    return {
+        "run": run.pk,
+        "job": run.job,
+        "subject": run.subject,
+        "state": str(run.state),
+        "seconds": seconds,
+        "did": run.did,
+        "error": run.error,
+    }
+
+
+def _say(run: JobRun) -> str:
+    told = _describe(run)
+    did = ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in run.did.items())
+    return ". ".join(filter(None, (f"Run {run.pk}: {run.state} after {told['seconds']} s", did, run.error)))
