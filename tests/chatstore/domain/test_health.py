@@ -1,0 +1,113 @@
+"""A bucket's state follows from what is known of it; what nobody measured is never taken for 0."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatstore.domain.health import (
+    SPARSE_BELOW,
+    BucketState,
+    Known,
+    Limits,
+    dead_share,
+    explain,
+    is_slowed,
+    say_bytes,
+    severity_of,
+    state_of,
+)
+from chatstore.domain.live import NOTHING, UNKNOWN, Live
+from chatstore.domain.runs import Severity
+
+LIMITS = Limits(warn_tombstones=1_000, alarm_tombstones=50_000, warn_bytes=50_000_000, alarm_bytes=100_000_000)
+
+lives = (
+    st.none()
+    | st.sampled_from([UNKNOWN, NOTHING, Live(-5, None, None)])
+    | st.builds(Live, st.just(3), st.just(90), st.integers(1, 100_000))
+)
+known = st.builds(
+    Known,
+    live=lives,
+    is_open=st.booleans(),
+    may_be_unlisted=st.booleans(),
+    live_rows=st.none() | st.integers(0, 100_000),
+    tombstones=st.none() | st.integers(0, 200_000),
+    bytes=st.none() | st.integers(0, 200_000_000),
+)
+
+
+@given(known)
+def test_a_bucket_over_no_limit_is_never_called_bad_and_one_over_a_limit_always_is(one: Known) -> None:
+    over = (one.tombstones or 0) >= LIMITS.warn_tombstones or (one.bytes or 0) >= LIMITS.warn_bytes
+    assert (state_of(one, LIMITS) in (BucketState.TOMBSTONES, BucketState.HEAVY)) == over
+    assert (severity_of(one, LIMITS) is not None) == over
+
+
+@given(known)
+def test_only_what_pages_do_not_ask_is_called_empty(one: Known) -> None:
+    if state_of(one, LIMITS) == BucketState.EMPTY:
+        assert one.live is None or one.live.is_nothing
+        assert one.messages == 0
+
+
+@given(known)
+def test_a_sealed_bucket_is_unknown_exactly_when_nobody_can_say_how_many_live_there(one: Known) -> None:
+    quiet = replace(one, is_open=False, tombstones=None, bytes=None)
+    assert (state_of(quiet, LIMITS) == BucketState.UNKNOWN) == (quiet.messages is None)
+
+
+@given(known)
+def test_a_figure_of_nothing_beside_a_ledger_that_was_cleared_since_counts_for_nothing(one: Known) -> None:
+    cleared = replace(one, live=UNKNOWN, live_rows=0)
+    assert cleared.messages is None
+
+
+@given(known)
+def test_every_state_has_its_reason_in_words(one: Known) -> None:
+    assert explain(one, LIMITS).endswith(".")
+
+
+def test_the_states_of_plain_buckets() -> None:
+    full = Live(1, 9, SPARSE_BELOW)
+    assert state_of(Known(full, live_rows=SPARSE_BELOW), LIMITS) == BucketState.LIVE
+    assert state_of(Known(full, live_rows=SPARSE_BELOW - 1), LIMITS) == BucketState.SPARSE
+    assert state_of(Known(None), LIMITS) == BucketState.EMPTY
+    assert state_of(Known(None, may_be_unlisted=True), LIMITS) == BucketState.UNKNOWN
+    assert state_of(Known(UNKNOWN), LIMITS) == BucketState.UNKNOWN
+    assert state_of(Known(UNKNOWN, is_open=True), LIMITS) == BucketState.OPEN
+    # What lives nowhere may still be full of tombstones.
+    assert state_of(Known(NOTHING, tombstones=60_000), LIMITS) == BucketState.TOMBSTONES
+
+
+def test_the_alarm_comes_at_half_of_what_fails_a_read() -> None:
+    assert severity_of(Known(UNKNOWN, tombstones=49_999), LIMITS) == Severity.AMBER
+    assert severity_of(Known(UNKNOWN, tombstones=50_000), LIMITS) == Severity.RED
+    assert severity_of(Known(UNKNOWN, bytes=100_000_000), LIMITS) == Severity.RED
+
+
+@pytest.mark.parametrize(
+    ("live_rows", "tombstones", "share"),
+    [(None, 5, None), (5, None, None), (0, 0, 0.0), (0, 7, 1.0), (300, 100, 0.25)],
+)
+def test_the_dead_share_is_known_only_when_both_of_its_parts_are(
+    live_rows: int | None, tombstones: int | None, share: float | None
+) -> None:
+    assert dead_share(live_rows, tombstones) == share
+
+
+def test_a_page_is_slowed_at_three_times_its_cost_and_never_below_20_ms() -> None:
+    assert not is_slowed(19_000, 1_000)
+    assert is_slowed(21_000, 7_000)
+    assert not is_slowed(20_999, 7_000)
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(0, "0 B"), (812, "812 B"), (1_000, "1.0 kB"), (999_600, "1.0 MB"), (1_234_567, "1.2 MB"), (123_456_789, "123 MB"),
+     (2_000_000_000_000, "2.0 TB")],
+)  # fmt: skip
+def test_sizes_are_said_in_decimal_units(count: int, words: str) -> None:
+    assert say_bytes(count) == words

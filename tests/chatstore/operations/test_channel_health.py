@@ -1,0 +1,178 @@
+"""A channel's health is read from ledger, figures and history alone, however many buckets it has."""
+
+import datetime as dt
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
+
+from chatstore.domain.buckets import bucket_at, bucket_of
+from chatstore.domain.errors import Forbidden, NotFound
+from chatstore.domain.health import BucketState
+from chatstore.domain.runs import RunState, Severity
+from chatstore.domain.snowflakes import MIN_ID, first_id_at, unix_ms
+from chatstore.models import JobRun
+from chatstore.operations.bookkeeping import settle_bucket
+from chatstore.operations.channel_health import ChannelHealth, read_channel_health
+from chatstore.operations.channel_lock import hold_channel
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.findings import Found, close_finding, open_finding
+from chatstore.store import figures, ledger
+from tests.chatstore.arranging import DAY_MS, fresh_id, now_ms, spread_ids, write_messages
+from tests.chatstore.counting import watch_statements
+
+BUCKET = 300
+
+
+def channel_of_now() -> int:
+    """A channel that was made just now: its only buckets are those that a test writes."""
+    return first_id_at(now_ms()) | (fresh_id() % (1 << 22))
+
+
+def read(channel_id: int) -> ChannelHealth:
+    return read_channel_health(None, channel_id)
+
+
+def note(channel_id: int, bucket: int, *, source: str = "probe", hours_ago: float = 0, **found: int) -> None:
+    measured_at = postgres_now() - dt.timedelta(hours=hours_ago)
+    figures.note_figures(channel_id, bucket, found, source=source, measured_at=measured_at)
+
+
+def test_a_channel_that_was_never_measured_says_unknown_of_everything() -> None:
+    channel_id = channel_of_now()
+    write_messages(channel_id, spread_ids(3, newest_ms=now_ms() - 100 * DAY_MS))
+    health = read(channel_id)
+    (bucket,) = [entry for entry in health.buckets if entry.was_written]
+    assert bucket.state == BucketState.UNKNOWN
+    assert (bucket.messages, bucket.known.tombstones, bucket.known.bytes, bucket.page_us) == (None, None, None, None)
+    assert (bucket.dead_percent, bucket.severity) == (None, None)
+    assert (health.newest_page, health.uncounted) == ({}, 1 + (health.buckets[-1].messages is None))
+
+
+def test_a_bucket_that_was_counted_says_how_many_live_there_by_whose_word_and_when() -> None:
+    channel_id = channel_of_now()
+    ids = spread_ids(60, newest_ms=now_ms() - 100 * DAY_MS, step_ms=1)
+    bucket = bucket_of(ids[0])
+    ids = [one for one in ids if bucket_of(one) == bucket]
+    write_messages(channel_id, ids)
+    hold_channel(channel_id, job="a test")
+    settle_bucket(channel_id, bucket)
+    found = read(channel_id).find(bucket)
+    assert (found.state, found.messages) == (BucketState.LIVE if len(ids) >= 50 else BucketState.SPARSE, len(ids))
+    assert found.messages_figure is not None
+    assert found.messages_figure.source == "own read"
+    assert postgres_now() - found.messages_figure.measured_at < dt.timedelta(minutes=1)
+
+
+def test_the_worst_come_first_and_what_is_fine_and_unmeasured_is_not_among_them() -> None:
+    channel_id = channel_of_now()
+    for bucket in range(BUCKET, BUCKET + 5):
+        ledger.ensure_row(channel_id, bucket)
+    note(channel_id, BUCKET, tombstones=2_000)
+    note(channel_id, BUCKET + 1, bytes=120_000_000)
+    note(channel_id, BUCKET + 2, tombstones=7)
+    note(channel_id, BUCKET + 3, tombstones=0)
+    worst = read(channel_id).worst(8)
+    assert [entry.bucket for entry in worst] == [BUCKET + 1, BUCKET, BUCKET + 2]
+    assert [entry.severity for entry in worst] == [Severity.RED, Severity.AMBER, None]
+
+
+def test_of_two_counts_of_tombstones_the_younger_one_counts() -> None:
+    channel_id = channel_of_now()
+    ledger.ensure_row(channel_id, BUCKET)
+    note(channel_id, BUCKET, tombstones=60_000, hours_ago=5)
+    assert read(channel_id).find(BUCKET).known.tombstones == 60_000
+    note(channel_id, BUCKET, tombstones_seen_by_repair=3, source="top partitions")
+    assert read(channel_id).find(BUCKET).known.tombstones == 3
+
+
+def test_a_figure_is_old_after_26_hours() -> None:
+    channel_id = channel_of_now()
+    note(channel_id, BUCKET, tombstones=1, hours_ago=25.9)
+    note(channel_id, BUCKET + 1, tombstones=1, hours_ago=26.1)
+    health = read(channel_id)
+    assert not health.is_old(health.find(BUCKET).tombstones_figure)
+    assert health.is_old(health.find(BUCKET + 1).tombstones_figure)
+
+
+def test_every_bucket_from_the_channels_creation_to_now_is_there_but_for_long_silences() -> None:
+    now = now_ms()
+    channel_id = first_id_at(now - 30 * DAY_MS)
+    buckets = [entry.bucket for entry in read(channel_id).buckets]
+    assert buckets == list(range(bucket_of(channel_id), bucket_at(now) + 1))
+    ledger.ensure_row(channel_id, bucket_at(now) - 400)
+    with_silence = [entry.bucket for entry in read(channel_id).buckets]
+    assert with_silence == [bucket_at(now) - 400, *buckets]
+
+
+def test_buckets_before_2015_are_as_good_as_others() -> None:
+    channel_id = first_id_at(now_ms() - 4_400 * DAY_MS)
+    ledger.ensure_row(channel_id, -40)
+    note(channel_id, -40, tombstones=5)
+    found = read(channel_id).find(-40)
+    assert found.known.tombstones == 5
+    assert found.last_day.year < 2015
+
+
+def test_a_bucket_that_lies_ahead_or_where_no_id_lies_is_not_there() -> None:
+    health = read(channel_of_now())
+    for bucket in (bucket_at(now_ms()) + 1, bucket_of(MIN_ID) - 1):
+        with pytest.raises(NotFound):
+            health.find(bucket)
+    assert not health.find(BUCKET).was_written
+    assert health.find(BUCKET).state == BucketState.EMPTY
+
+
+def test_where_others_write_too_a_bucket_without_a_row_is_not_called_empty(settings: Settings) -> None:
+    settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN = False
+    assert read(channel_of_now()).find(BUCKET).state == BucketState.UNKNOWN
+
+
+def test_the_last_repair_of_everything_covers_the_buckets_that_were_there(otto: User) -> None:
+    channel_id = channel_of_now()
+    ledger.ensure_row(channel_id, BUCKET)
+    began = postgres_now()
+    run = JobRun.objects.create(job="repair", due_at=began, started_at=began, ended_at=began, state=RunState.DONE)
+    health = read(channel_id)
+    assert health.last_repair is not None
+    assert health.last_repair.source == f"repair, run {run.pk}"
+    assert health.find(BUCKET).repaired_at == dt.datetime.fromtimestamp(unix_ms(began) / 1000, tz=dt.UTC)
+    own = unix_ms(began + dt.timedelta(seconds=5))
+    note(channel_id, BUCKET, source="repair", repaired_at=own)
+    repaired = read(channel_id).find(BUCKET).repaired
+    assert repaired is not None
+    assert repaired.source == "repair"
+
+
+def test_open_findings_of_its_buckets_are_named() -> None:
+    channel_id = channel_of_now()
+    subject = f"{channel_id}:{BUCKET}"
+    open_finding("heavy bucket", subject, Found(Severity.AMBER, "It is heavy."))
+    assert [finding.words for finding in read(channel_id).findings] == ["It is heavy."]
+    close_finding("heavy bucket", subject)
+    assert read(channel_id).findings == []
+
+
+def test_only_who_may_read_health_reads_it(mona: User, otto: User) -> None:
+    channel_id = channel_of_now()
+    assert read_channel_health(otto, channel_id).channel_id == channel_id
+    with pytest.raises(Forbidden):
+        read_channel_health(mona, channel_id)
+
+
+@pytest.mark.parametrize("count", [3, 200])
+def test_it_asks_as_little_of_200_buckets_as_of_three_and_no_bucket_at_all(count: int) -> None:
+    channel_id = channel_of_now()
+    newest = bucket_at(now_ms())
+    for bucket in range(newest - count, newest):
+        ledger.ensure_row(channel_id, bucket)
+        note(channel_id, bucket, tombstones=bucket % 7, live_rows=100)
+    read(channel_id)
+    with watch_statements() as statements, CaptureQueriesContext(connection) as queries:
+        health = read(channel_id)
+    assert sum(entry.was_written for entry in health.buckets) == count
+    assert len(statements) == 2
+    assert not [cql for cql in statements if "FROM messages" in cql]
+    assert len(queries) == 3

@@ -1,0 +1,97 @@
+"""Ninety days as lines: what was not measured is a gap, what was done lies on the same axis."""
+
+import datetime as dt
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moderation.domain.history_chart import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    DayFigures,
+    Mark,
+    Scale,
+    draw_history,
+    say_count,
+    say_milliseconds,
+    say_size,
+)
+
+LAST = dt.date(2026, 11, 21)
+FIRST = LAST - dt.timedelta(days=89)
+LOG = Scale("Tombstones", say_count, limit=1_000, is_log=True)
+PLAIN = Scale("Size", say_size, limit=50_000_000)
+SCALES = [LOG, PLAIN, Scale("Page", say_milliseconds)]
+
+values = st.none() | st.floats(0, 1e9, allow_nan=False)
+days = st.lists(
+    st.builds(
+        DayFigures,
+        st.integers(0, 89).map(lambda n: FIRST + dt.timedelta(days=n)),
+        st.tuples(values, values, values),
+    ),
+    max_size=90,
+    unique_by=lambda day: day.day,
+).map(lambda found: sorted(found, key=lambda day: day.day))
+
+
+@given(days)
+def test_each_measured_day_is_one_dot_inside_the_field(found: list[DayFigures]) -> None:
+    chart = draw_history(found, [], SCALES, first=FIRST, last=LAST)
+    for index, panel in enumerate(chart.panels):
+        assert len(panel.dots) == sum(day.values[index] is not None for day in found)
+        assert all(LEFT <= dot.x <= WIDTH - RIGHT and TOP <= dot.y <= HEIGHT - BOTTOM for dot in panel.dots)
+        assert all(TOP <= tick.y <= HEIGHT - BOTTOM for tick in panel.ticks)
+
+
+@given(days)
+def test_a_higher_value_never_lies_lower(found: list[DayFigures]) -> None:
+    chart = draw_history(found, [], SCALES, first=FIRST, last=LAST)
+    for index, panel in enumerate(chart.panels):
+        measured = [value for day in found if (value := day.values[index]) is not None]
+        ranked = sorted(zip(measured, (dot.y for dot in panel.dots), strict=True))
+        assert [y for _, y in ranked] == sorted((y for _, y in ranked), reverse=True)
+
+
+def day(ago: int, *figures: float | None) -> DayFigures:
+    return DayFigures(LAST - dt.timedelta(days=ago), (*figures, *(None,) * (3 - len(figures))))
+
+
+def test_a_day_that_was_not_measured_parts_the_line() -> None:
+    chart = draw_history([day(9, 1), day(8, 2), day(6, 3), day(5, 4), day(4, 5)], [], SCALES, first=FIRST, last=LAST)
+    assert [len(points.split()) for points in chart.panels[0].lines] == [2, 3]
+    assert chart.panels[1].lines == []
+    assert chart.panels[1].summary == "Not measured on any day."
+
+
+def test_the_limit_is_in_sight_once_a_value_comes_near_it() -> None:
+    far = draw_history([day(3, 10, 1_000_000)], [], SCALES, first=FIRST, last=LAST)
+    near = draw_history([day(3, 800, 30_000_000)], [], SCALES, first=FIRST, last=LAST)
+    assert [any(tick.is_limit for tick in panel.ticks) for panel in far.panels] == [False, False, False]
+    assert [any(tick.is_limit for tick in panel.ticks) for panel in near.panels] == [True, True, False]
+
+
+def test_what_was_done_stands_on_the_axis_and_in_the_table_of_its_day() -> None:
+    purged = dt.datetime(2026, 11, 11, 23, 59, tzinfo=dt.UTC)
+    marks = [Mark("purge", purged, "purge 81 removed 1,204 messages"), Mark("repair", purged, "full repair, run 7")]
+    too_old = Mark("purge", dt.datetime(2026, 1, 1, tzinfo=dt.UTC), "purge 1 removed 1 message")
+    chart = draw_history([day(10, 4, 5, 6)], [too_old, *marks], SCALES, first=FIRST, last=LAST)
+    assert [mark.title for mark in chart.marks] == [mark.words for mark in marks]
+    assert chart.kinds == ["purge", "repair"]
+    (row,) = chart.rows
+    assert (row.day, row.cells) == (dt.date(2026, 11, 11), ["4", "5 B", "6.0 ms"])
+    assert row.done == [mark.words for mark in marks]
+
+
+def test_a_day_with_nothing_but_a_mark_says_that_nothing_was_measured() -> None:
+    mark = Mark("repair", dt.datetime(2026, 11, 1, 3, tzinfo=dt.UTC), "full repair, run 7")
+    (row,) = draw_history([], [mark], SCALES, first=FIRST, last=LAST).rows
+    assert set(row.cells) == {"not measured"}
+
+
+def test_a_chart_of_nothing_says_so() -> None:
+    assert draw_history([], [], SCALES, first=FIRST, last=LAST).is_empty
