@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,16 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.runs import RunState, Severity
 from chatstore.models import Finding, JobRun
 from chatstore.operations.clock import postgres_now
+from chatstore.operations.repair_clock import read_clocks
 from chatstore.operations.runs import list_jobs
 from chatstore.store import cassandra, counters
 from chatstore.store.heartbeats import BEAT, WATCH, count_bells, seconds_since
 
 logger = logging.getLogger(__name__)
+
+
+CLOCKS_FOR = dt.timedelta(minutes=1)
+"""How long the repair clocks are kept: each is several reads, and they move by the hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +37,20 @@ class Metric:
     kind: Literal["gauge", "counter"] = "gauge"
 
 
+@dataclass(slots=True)
+class _Clocks:
+    """The repair clocks as this process read them last."""
+
+    read_at: dt.datetime | None = None
+    samples: Sequence[tuple[Sequence[str], float]] = ()
+
+
+_clocks = _Clocks()
+
+
 def read_metrics() -> Iterator[Metric]:
     """Everything that chatstore knows; a part whose store does not answer is missing."""
-    return read_parts((_findings, _runs, _successes, _signs_of_life, _bells, _nodes, _read_path))
+    return read_parts((_findings, _runs, _successes, _signs_of_life, _bells, _nodes, _repairs, _read_path))
 
 
 def read_parts(parts: Iterable[Callable[[], Iterable[Metric]]]) -> Iterator[Metric]:
@@ -86,6 +103,15 @@ def _bells() -> Iterator[Metric]:
 def _nodes() -> Iterator[Metric]:
     samples = [((address, datacenter), float(is_up)) for address, is_up, datacenter in cassandra.hosts()]
     yield Metric("chatstore_node_up", "Whether the driver knows a node to be up.", ("node", "datacenter"), samples)
+
+
+def _repairs() -> Iterator[Metric]:
+    now = postgres_now()
+    if _clocks.read_at is None or now - _clocks.read_at > CLOCKS_FOR:
+        _clocks.samples = [((clock.table,), clock.share) for clock in read_clocks(now)]
+        _clocks.read_at = now
+    words = "How much of gc_grace has passed since the first delete that no repair covers; 1: too late."
+    yield Metric("chatstore_repair_clock_share", words, ("table",), _clocks.samples)
 
 
 def _read_path() -> Iterator[Metric]:

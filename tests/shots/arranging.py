@@ -24,6 +24,7 @@ from moderation.operations.unticking import untick_messages
 from tests.moderation.rooms import choose, confirm, preview
 from tests.pages.exports import Story, write_hostile, write_story
 from tests.pages.serving import make_account
+from tests.shots.upkeep import Upkeep, arrange_upkeep
 
 HOLD_SECONDS = 1800
 """Long enough for all pictures: a purge of a channel that an import holds waits that long."""
@@ -50,13 +51,14 @@ class Scene:
     removed: int
     removed_author: int
     back: int
+    upkeep: Upkeep
 
 
 def arrange_scene(folder: Path) -> Scene:
     """Imports the channels and brings each purge to its state. Takes some 20 seconds."""
     until = dt.datetime.now(dt.UTC)
     accounts = {name: make_account(name) for name in ("mona", "otto", "ada", "tess")}
-    mona = User.objects.get(username=accounts["mona"][0])
+    mona, otto = (User.objects.get(username=accounts[name][0]) for name in ("mona", "otto"))
     story, emptied, held, taken_back = (
         # A second apart, since no two messages of a chat share an id.
         write_story(_fresh(folder / name), until=until - dt.timedelta(seconds=n), spam=1204)
@@ -79,6 +81,7 @@ def arrange_scene(folder: Path) -> Scene:
     failed = _fail_some(run_purge(confirm(mona, preview(mona, _of_somebody(emptied))).pk, patience_seconds=60))
     behind = confirm(mona, preview(mona, choose(emptied.channel_id, author_ids=(emptied.people["Wilma"],))))
     hold_channel(emptied.channel_id, job=job_of(done.pk))
+    message = open_timeline(story.channel_id).messages[20].message_id
     return Scene(
         accounts=accounts,
         story=story,
@@ -93,10 +96,11 @@ def arrange_scene(folder: Path) -> Scene:
         failed=failed,
         partly=partly,
         nothing=preview(mona, choose(story.channel_id, author_ids=(5,))),
-        message=open_timeline(story.channel_id).messages[20].message_id,
+        message=message,
         removed=_chosen_by(done),
         removed_author=emptied.victor,
         back=_chosen_by(undone),
+        upkeep=arrange_upkeep(otto, channel_id=story.channel_id, message_id=message),
     )
 
 

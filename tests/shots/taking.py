@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 from tests.pages.serving import Site, browse, serve, sign_in
 from tests.shots.arranging import Scene, arrange_scene
+from tests.shots.upkeep import end_upkeep, seem_alive
 
 WIDTHS = (1280, 360)
 SCHEMES = ("light", "dark")
@@ -62,6 +63,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("manifest", "mona", f"/purges/{scene.many.pk}/messages/")
     yield Shot("manifest-partly-undone", "mona", f"/purges/{scene.partly.pk}/messages/")
     yield from _steered_shots(scene)
+    yield from _upkeep_shots(scene)
     yield Shot("purge-nothing", "mona", f"/purges/{scene.nothing.pk}/")
     emptied, taken_back = (purge.selection["channels"][0] for purge in (scene.done, scene.undone))
     yield Shot("message-live", "mona", f"/channels/{channel}/{scene.message}/")
@@ -94,6 +96,17 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
 def _steered_shots(scene: Scene) -> Iterator[Shot]:
     for name, purge in (("behind", scene.behind), ("failed", scene.failed), ("paused", scene.paused)):
         yield Shot(f"purge-{name}", "mona", f"/purges/{purge.pk}/")
+
+
+def _upkeep_shots(scene: Scene) -> Iterator[Shot]:
+    yield Shot("home-operator", "otto", "/")
+    yield Shot("maintenance", "otto", "/maintenance/")
+    yield Shot("maintenance-job", "otto", "/maintenance/jobs/repair/")
+    yield Shot("maintenance-job-wrong", "otto", "/maintenance/jobs/repair/?cron=99+2+*+*+*&zone=UTC&is_on=1")
+    yield Shot("maintenance-runs", "otto", "/maintenance/runs/?job=repair")
+    yield Shot("maintenance-runs-none", "otto", "/maintenance/runs/?since=2999-01-01")
+    for name in ("failed", "at_work", "done"):
+        yield Shot(f"run-{name}", "otto", f"/maintenance/runs/{getattr(scene.upkeep, name)}/")
 
 
 def take_shots(browser: Browser, site: Site, scene: Scene, wanted: Sequence[str]) -> list[str]:
@@ -164,7 +177,9 @@ def main(wanted: Sequence[str]) -> int:
         # Playwright's loop and Django's connections don't share a thread.
         connections["default"].close()
         with serve(Path(folder)) as site, browse() as browser:
+            seem_alive(site)
             faults = take_shots(browser, site, scene, wanted)
+        end_upkeep(scene.upkeep)
     if wanted == ["readme"]:
         keep_readme_pictures()
     print("\n".join(faults) or f"Every page is sound; the pictures are in {FOLDER.relative_to(settings.BASE_DIR)}.")

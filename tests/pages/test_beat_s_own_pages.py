@@ -1,0 +1,24 @@
+"""The pages and actions of django-celery-beat's admin check no permission: they are closed, to everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+SignIn = Callable[[User], Client]
+
+
+@pytest.mark.parametrize(
+    "model", ["periodictask", "crontabschedule", "intervalschedule", "solarschedule", "clockedschedule"]
+)
+def test_nobody_reaches_them(model: str, sign_in: SignIn) -> None:
+    root = User.objects.create_superuser(f"root-{model}-{User.objects.count()}")
+    client = sign_in(root)
+    for path in ("", "add/", "1/change/"):
+        assert client.get(f"/admin/django_celery_beat/{model}/{path}").status_code == 404
+    for action in ("run_tasks", "enable_tasks", "disable_tasks", "toggle_tasks"):
+        fields = {"action": action, "_selected_action": "1"}
+        assert client.post(f"/admin/django_celery_beat/{model}/", fields).status_code == 404

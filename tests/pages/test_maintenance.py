@@ -1,0 +1,264 @@
+"""An operator sees what ran and what will run, starts, stops and repeats it, and says when; all by plain forms."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import Settings
+
+from chatstore.domain.runs import RunState
+from chatstore.models import Channel, JobRun, JobSchedule
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.runs import ask_run, claim_run, make_due_runs, work_on_run
+from tests.chatstore.arranging import fresh_id
+from tests.chatstore.operations.jobs import ended_run, only_job
+
+SignIn = Callable[[User], Client]
+
+
+@pytest.fixture
+def job(settings: Settings) -> str:
+    return only_job(settings)
+
+
+@pytest.fixture
+def page(otto: User, sign_in: SignIn) -> Client:
+    return sign_in(otto)
+
+
+def read(page: Client, path: str, fields: Mapping[str, str] | None = None, *, status: int = 200) -> str:
+    response = page.get(path, fields)
+    assert response.status_code == status
+    return re.sub(r"\s+", " ", response.content.decode())
+
+
+def test_a_job_shows_its_schedule_in_words_and_its_next_five_runs(page: Client, job: str) -> None:
+    html = read(page, "/maintenance/")
+    assert "At 02:30 every day" in html
+    assert "Europe/Berlin" in html
+    slots = re.search(r'<ol class="slots".*?</ol>', html)
+    assert slots
+    assert len(re.findall(r", 02:30</time>", slots[0])) == 5
+
+
+def test_the_last_thirty_runs_are_ticks_with_words(page: Client, job: str) -> None:
+    now = postgres_now()
+    for days in range(40, 0, -1):
+        ended_run(job, at=now - dt.timedelta(days=days))
+    ended_run(job, at=now, state=RunState.FAILED, error="Node 127.0.0.2 is down.")
+    html = read(page, "/maintenance/")
+    assert len(re.findall(r'class="mark done" href', html)) == 29
+    assert "29 done" in html
+    assert "1 failed" in html
+    assert re.search(r'class="mark failed"[^>]*title="failed, [^"]*: Node 127.0.0.2 is down."', html)
+
+
+def test_what_failed_stands_on_top_with_its_error_until_it_was_done(page: Client, job: str) -> None:
+    now = postgres_now()
+    failed = ended_run(job, at=now - dt.timedelta(hours=2), state=RunState.FAILED, error="Node 127.0.0.2 is down.")
+    html = read(page, "/maintenance/")
+    assert html.index("Failed, and not done since") < html.index("Node 127.0.0.2 is down.") < html.index(", 02:30")
+    assert f"/maintenance/runs/{failed.pk}/again/" in html
+    ended_run(job, at=now)
+    assert f"/maintenance/runs/{failed.pk}/again/" not in read(page, "/maintenance/")
+
+
+def test_run_now_is_recorded_with_who_and_leaves_the_next_run_where_it_was(page: Client, otto: User, job: str) -> None:
+    before = re.search(r'<ol class="slots".*?</ol>', read(page, "/maintenance/"))
+    answer = page.post(f"/maintenance/jobs/{job}/run/")
+    run = JobRun.objects.get(job=job)
+    assert (answer.status_code, answer["Location"]) == (302, f"/maintenance/runs/{run.pk}/")
+    assert (run.asked_by, run.slot) == (otto, None)
+    assert "It waits for a worker" in read(page, f"/maintenance/runs/{run.pk}/")
+    after = re.search(r'<ol class="slots".*?</ol>', read(page, "/maintenance/"))
+    assert before
+    assert after
+    assert re.findall(r'datetime="([^"]*)"', before[0]) == re.findall(r'datetime="([^"]*)"', after[0])
+    # It cannot be asked for twice.
+    assert page.post(f"/maintenance/jobs/{job}/run/").status_code == 400
+
+
+def test_a_run_shows_how_far_it_is_and_then_what_it_did(page: Client, otto: User, job: str) -> None:
+    run = ask_run(job, actor=otto)
+    claim = claim_run(run.pk)
+    assert claim is not None
+    claim.tell(done=1_200, total=4_800, what="buckets")
+    html = read(page, f"/maintenance/runs/{run.pk}/")
+    assert '<progress max="4800" value="1200"' in html
+    assert "1,200 of 4,800 buckets" in html
+    # Without a script the page reloads itself; with one a part of it does.
+    assert '<noscript><meta http-equiv="refresh"' in html
+    live = page.get(f"/maintenance/runs/{run.pk}/live/")
+    assert "HX-Refresh" not in live
+    claim.end({"buckets": 4_800, "live_rows": 71})
+    assert page.get(f"/maintenance/runs/{run.pk}/live/")["HX-Refresh"] == "true"
+    html = read(page, f"/maintenance/runs/{run.pk}/")
+    assert "<dt>Live rows</dt><dd>71</dd>" in html
+    assert "<noscript>" not in html
+    assert "4,800 buckets, 71 live rows" in read(page, "/maintenance/runs/", {"job": job})
+
+
+def test_what_is_at_work_is_on_top_and_its_part_reloads_the_page_when_nothing_is(
+    page: Client, otto: User, job: str
+) -> None:
+    run = ask_run(job, actor=otto)
+    claim = claim_run(run.pk)
+    assert claim is not None
+    assert f"/maintenance/runs/{run.pk}/" in page.get("/maintenance/live/").content.decode()
+    claim.end({})
+    assert f"/maintenance/runs/{run.pk}/" not in page.get("/maintenance/live/").content.decode()
+
+
+def test_stop_ends_a_run_that_waits_at_once_and_says_by_whom(page: Client, otto: User, job: str) -> None:
+    run = ask_run(job, actor=otto)
+    answer = page.post(f"/maintenance/runs/{run.pk}/stop/")
+    assert answer["Location"] == f"/maintenance/runs/{run.pk}/"
+    html = read(page, f"/maintenance/runs/{run.pk}/")
+    assert "stopped</span>" in html
+    assert f"Stopped by {otto.username}" in html
+
+
+def test_a_run_at_work_says_that_it_was_asked_to_stop(page: Client, otto: User, job: str) -> None:
+    run = ask_run(job, actor=otto)
+    assert claim_run(run.pk) is not None
+    page.post(f"/maintenance/runs/{run.pk}/stop/")
+    assert f"{otto.username} wants it to stop" in read(page, f"/maintenance/runs/{run.pk}/")
+
+
+def test_run_again_is_another_run_that_names_the_first(page: Client, otto: User, job: str) -> None:
+    failed = ended_run(job, at=postgres_now(), state=RunState.FAILED, error="Node 127.0.0.2 is down.")
+    page.post(f"/maintenance/runs/{failed.pk}/again/")
+    again = JobRun.objects.get(again_of=failed)
+    assert again.asked_by == otto
+    html = read(page, f"/maintenance/runs/{again.pk}/")
+    assert f'<a href="/maintenance/runs/{failed.pk}/">Run {failed.pk}</a> once more' in html
+
+
+def test_a_schedule_is_saved_with_who_changed_it_and_counts_from_then_on(page: Client, otto: User, job: str) -> None:
+    fields = {"cron": "15 4 * * 1-5", "zone": "America/New_York", "opens": "04:00", "closes": "06:30", "is_on": "1"}
+    answer = page.post(f"/maintenance/jobs/{job}/", fields)
+    assert (answer.status_code, answer["Location"]) == (302, f"/maintenance/jobs/{job}/")
+    row = JobSchedule.objects.get(pk=job)
+    assert (row.cron, row.zone, str(row.opens), str(row.closes)) == (
+        "15 4 * * 1-5",
+        "America/New_York",
+        "04:00:00",
+        "06:30:00",
+    )
+    assert (row.is_on, row.changed_by) == (True, otto)
+    assert make_due_runs(postgres_now()) == []
+    html = read(page, "/maintenance/")
+    assert "At 04:15 on Monday through Friday" in html
+    assert "between 04:00 and 06:30" in html
+
+
+def test_what_is_typed_is_shown_with_its_next_five_times_before_it_is_saved(page: Client, job: str) -> None:
+    typed = {"cron": "0 5 1 * *", "zone": "UTC", "is_on": "1"}
+    for path in (f"/maintenance/jobs/{job}/", f"/maintenance/jobs/{job}/preview/"):
+        html = read(page, path, typed)
+        assert "At 05:00 on the first day of every month" in html
+        assert len(re.findall(r" 1 \w+( \d{4})?, 05:00</time>", html)) == 5, path
+    assert not JobSchedule.objects.filter(pk=job).exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"cron": "99 5 * * *"}, "is no schedule"),
+        ({"cron": "30 2 * *"}, "Give five fields"),
+        ({"cron": ""}, "When: This field is required."),
+        ({"cron": "0 0 31 2 *"}, "never comes"),
+        ({"zone": "Berlin"}, "There is no time zone “Berlin”"),
+        ({"opens": "02:00"}, "Give both ends of the allowed hours"),
+        ({"opens": "25:00", "closes": "03:00"}, "Not before: Enter a valid time."),
+        ({"cron": "<script>alert(1)</script> * * * *"}, "&lt;script&gt;"),
+    ],
+)
+def test_a_wrong_schedule_is_refused_with_its_reason_and_stays_as_typed(
+    page: Client, job: str, wrong: dict[str, str], reason: str
+) -> None:
+    fields = {"cron": "30 2 * * *", "zone": "Europe/Berlin", "is_on": "1"} | wrong
+    answer = page.post(f"/maintenance/jobs/{job}/", fields)
+    html = answer.content.decode()
+    assert answer.status_code == 400
+    assert reason in html
+    assert reason in page.get(f"/maintenance/jobs/{job}/preview/", fields).content.decode()
+    assert "<script>alert" not in html
+    assert not JobSchedule.objects.filter(pk=job).exists()
+
+
+def test_a_job_that_is_switched_off_says_so_and_can_still_be_run_now(page: Client, job: str) -> None:
+    page.post(f"/maintenance/jobs/{job}/", {"cron": "30 2 * * *", "zone": "UTC"})
+    assert "switched off" in read(page, "/maintenance/")
+    assert page.post(f"/maintenance/jobs/{job}/run/").status_code == 302
+
+
+def test_a_job_of_one_bucket_has_no_schedule_and_is_not_run_for_nothing(page: Client, settings: Settings) -> None:
+    job = only_job(settings, schedule=None)
+    read(page, f"/maintenance/jobs/{job}/", status=404)
+    assert page.post(f"/maintenance/jobs/{job}/run/").status_code == 400
+    assert not JobRun.objects.filter(job=job).exists()
+
+
+def test_a_run_of_one_bucket_is_called_by_its_channel_and_dates(page: Client, otto: User, settings: Settings) -> None:
+    job = only_job(settings, schedule=None)
+    channel = Channel.objects.create(pk=fresh_id(), name="general \u202e<b>")
+    run = ask_run(job, actor=otto, subject=f"{channel.pk}:-3")
+    html = read(page, f"/maintenance/runs/{run.pk}/")
+    assert "2–11 December 2014" in html
+    assert "&lt;b&gt;" in html
+    assert "\u202e" not in html
+    assert "general" in read(page, "/maintenance/runs/", {"job": job})
+
+
+def test_the_history_is_filtered_by_job_state_and_dates_and_paged_by_key(page: Client, job: str) -> None:
+    day = dt.datetime(2026, 5, 1, 2, 30, tzinfo=dt.UTC)
+    made = [ended_run(job, at=day + dt.timedelta(days=number)) for number in range(35)]
+    skipped = ended_run(job, at=day, state=RunState.SKIPPED, error="Run 1 of the same job is still at work.")
+    first = read(page, "/maintenance/runs/", {"job": job})
+    assert shown(first) == [run.pk for run in [skipped, *made[:5:-1]]]
+    older = re.search(r'href="\?(before=[^"]*)"', first)
+    assert older
+    second = read(page, f"/maintenance/runs/?{older[1].replace('&amp;', '&')}")
+    assert shown(second) == [run.pk for run in made[5::-1]]
+    assert shown(read(page, "/maintenance/runs/", {"job": job, "state": "skipped"})) == [skipped.pk]
+    days = {"job": job, "state": "done", "since": "2026-05-02", "until": "2026-05-03"}
+    assert shown(read(page, "/maintenance/runs/", days)) == [made[2].pk, made[1].pk]
+    assert "No run fits these filters" in read(page, "/maintenance/runs/", {"job": job, "since": "2027-01-01"})
+
+
+def shown(html: str) -> list[int]:
+    return [int(found) for found in re.findall(r'class="title" href="/maintenance/runs/(-?\d+)/"', html)]
+
+
+@pytest.mark.parametrize(
+    ("filters", "status"),
+    [
+        ({"state": "lost"}, 400),
+        ({"since": "yesterday"}, 400),
+        ({"until": "9999-12-31"}, 400),
+        ({"before": "x"}, 400),
+        ({"job": "nothing-is-called-that"}, 404),
+        ({"job": "\x00"}, 404),
+    ],
+)
+def test_filters_that_mean_nothing_are_refused(page: Client, filters: dict[str, str], status: int) -> None:
+    read(page, "/maintenance/runs/", filters, status=status)
+
+
+def test_what_a_job_says_is_never_taken_for_html(page: Client, job: str) -> None:
+    ended_run(job, at=postgres_now(), state=RunState.FAILED, error="<img src=x onerror=alert(1)>")
+    assert "<img src=x" not in read(page, "/maintenance/")
+    assert "<img src=x" not in read(page, "/maintenance/runs/", {"job": job})
+
+
+def test_an_act_that_runs_through_its_worker_is_recorded_to_its_end(page: Client, job: str) -> None:
+    page.post(f"/maintenance/jobs/{job}/run/")
+    run = JobRun.objects.get(job=job)
+    assert work_on_run(run.pk) is not None
+    assert "3 buckets" in read(page, "/maintenance/runs/", {"job": job})

@@ -1,0 +1,98 @@
+"""Metrics are for the bearer of the token and for operators; each kind of thing is among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from prometheus_client.parser import text_string_to_metric_families
+from pytest_django import Settings
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.runs import Severity
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.findings import Found, close_finding, open_finding
+from chatstore.store import cassandra
+from chatstore.store.heartbeats import BEAT, note_life
+from tests.chatstore.operations.jobs import ended_run, only_job
+
+SignIn = Callable[[User], Client]
+Sample = tuple[str, dict[str, str], float]
+
+
+def scrape(client: Client, **headers: str) -> list[Sample]:
+    response = client.get("/metrics", headers=headers)
+    assert response.status_code == 200
+    families = text_string_to_metric_families(response.content.decode())
+    return [(sample.name, sample.labels, sample.value) for family in families for sample in family.samples]
+
+
+def value_of(samples: list[Sample], name: str, **labels: str) -> float:
+    (found,) = [value for sample, at, value in samples if sample == name and at == labels]
+    return found
+
+
+@pytest.fixture
+def metrics(otto: User, sign_in: SignIn) -> Callable[[], list[Sample]]:
+    client = sign_in(otto)
+    return lambda: scrape(client)
+
+
+def test_findings_are_counted_by_severity(metrics: Callable[[], list[Sample]]) -> None:
+    before = value_of(metrics(), "chatstore_findings", severity="red")
+    open_finding("a test of metrics", "", Found(Severity.RED, "a node is down"))
+    assert value_of(metrics(), "chatstore_findings", severity="red") == before + 1
+    close_finding("a test of metrics", "")
+    assert value_of(metrics(), "chatstore_findings", severity="red") == before
+
+
+def test_runs_and_the_last_good_one_of_each_job(metrics: Callable[[], list[Sample]], settings: Settings) -> None:
+    job = only_job(settings)
+    ended_run(job, at=postgres_now())
+    samples = metrics()
+    assert value_of(samples, "chatstore_runs", job=job, state="done") == 1
+    assert 0 <= value_of(samples, "chatstore_job_last_success_age_seconds", job=job) < 60
+
+
+def test_nodes_beat_queues_purges_repairs_and_the_read_path(metrics: Callable[[], list[Sample]]) -> None:
+    note_life(BEAT)
+    samples = metrics()
+    names = {name for name, *_ in samples}
+    assert [value for name, _, value in samples if name == "chatstore_node_up"] == [1.0, 1.0]
+    assert value_of(samples, "chatstore_beat_age_seconds") < 60
+    assert {at["queue"] for name, at, _ in samples if name == "chatstore_queue_depth"} == {"celery", "maintenance"}
+    assert value_of(samples, "chatstore_purges", state="running") >= 0
+    assert value_of(samples, "chatstore_read_path_total", event="buckets_skipped") >= 0
+    assert value_of(samples, "chatstore_repair_clock_share", table="messages") >= 0
+    assert all(name.startswith("chatstore_") for name in names)
+
+
+def test_what_cannot_be_said_is_missing_and_the_rest_is_there(
+    metrics: Callable[[], list[Sample]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> list[tuple[str, bool, str]]:
+        raise StoreUnavailable("Cassandra does not answer.")
+
+    monkeypatch.setattr(cassandra, "hosts", fail)
+    names = {name for name, *_ in metrics()}
+    assert "chatstore_node_up" not in names
+    assert "chatstore_purges" in names
+
+
+def test_a_scraper_shows_the_token(settings: Settings) -> None:
+    settings.METRICS_TOKEN = "t0ken"
+    assert scrape(Client(), Authorization="Bearer t0ken")
+
+
+@pytest.mark.parametrize("shown", ["", "t0ken", "Bearer", "Bearer ", "Bearer wrong", "bearer t0ken", "Bearer t0ken2"])
+def test_anything_else_is_refused_without_a_word_of_what_is_there(shown: str, settings: Settings) -> None:
+    settings.METRICS_TOKEN = "t0ken"
+    answer = Client().get("/metrics", headers={"Authorization": shown})
+    assert (answer.status_code, answer.content) == (403, b"Not for this account.\n")
+
+
+def test_without_a_token_in_the_settings_none_is_good(settings: Settings) -> None:
+    settings.METRICS_TOKEN = ""
+    assert Client().get("/metrics", headers={"Authorization": "Bearer "}).status_code == 403

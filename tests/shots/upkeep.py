@@ -1,0 +1,113 @@
+"""What the pictures of maintenance show: a month of nights, one that failed, one at work, and findings."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.runs import RunState, Severity
+from chatstore.models import Finding, JobRun
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.findings import Found, open_finding
+from tests.pages.serving import Site
+
+NIGHTS = 34
+DOWN = "Node 127.0.0.2 is down, and a repair needs every replica."
+
+_SEEM_ALIVE = (
+    "from chatstore.store.redis import redis_client as r; s = r().time()[0] + 7200; "
+    "r().set('seen:beat', s); r().set('seen:watch', s)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """Runs that the list of pages refers to."""
+
+    failed: int
+    at_work: int
+    done: int
+
+
+def arrange_upkeep(otto: User, *, channel_id: int, message_id: int) -> Upkeep:
+    """A month of runs, and what is open now."""
+    now = postgres_now()
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    for job, at, did in (
+        ("repair", dt.timedelta(hours=2, minutes=30), {"nodes": 2, "tables": 7}),
+        ("probe", dt.timedelta(minutes=30), {"channels": 412, "buckets_with_deletes": 36}),
+        ("bookkeeping", dt.timedelta(hours=5), {"buckets": 1_204, "found_empty": 178}),
+    ):
+        for nights in range(NIGHTS, 0, -1):
+            due_at = midnight - dt.timedelta(days=nights) + at
+            state = _state_of(job, nights)
+            _make_run(job, due_at, state, did if state == RunState.DONE else {}, _say(state))
+    failed = _make_run("authorless", now - dt.timedelta(hours=3), RunState.FAILED, {}, DOWN)
+    bucket = bucket_of(message_id)
+    done = _make_run("probe", now, RunState.DONE, {"messages": 1_204, "tombstones": 2}, "")
+    JobRun.objects.filter(pk=done.pk).update(subject=f"{channel_id}:{bucket}", asked_by=otto)
+    at_work = JobRun.objects.create(
+        job="repair_bucket",
+        subject=f"{channel_id}:{bucket}",
+        state=RunState.RUNNING,
+        due_at=now,
+        started_at=now - dt.timedelta(minutes=4),
+        asked_by=otto,
+        tries=1,
+        lease_until=now + dt.timedelta(hours=4),
+        progress={"done": 3, "total": 8, "what": "ranges"},
+    )
+    _open_findings(channel_id, bucket)
+    return Upkeep(failed.pk, at_work.pk, done.pk)
+
+
+def end_upkeep(upkeep: Upkeep) -> None:
+    """What was only for the pictures is over: the next run of the tests finds nothing at work."""
+    JobRun.objects.filter(pk=upkeep.at_work).update(state=RunState.STOPPED, lease_until=None, ended_at=postgres_now())
+    Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
+
+
+def seem_alive(site: Site) -> None:
+    """As if beat and the watch were running beside the site."""
+    site.manage("shell", "--no-imports", "-c", _SEEM_ALIVE)
+
+
+def _open_findings(channel_id: int, bucket: int) -> None:
+    Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
+    steps = "whoever reads all of it steps over 61,204 tombstones (top partitions, 20 November 03:12 UTC)"
+    open_finding("failed run", "authorless", Found(Severity.AMBER, f"Authorless failed: {DOWN}", {"run": 0}))
+    open_finding(
+        "heavy bucket", f"{channel_id}:{bucket}", Found(Severity.RED, f"#harbour, 11–20 November 2026: {steps}.")
+    )
+    open_finding("node down", "127.0.0.2", Found(Severity.RED, "Node 127.0.0.2 (dc1) is down: 1 of 2 is up."))
+
+
+def _state_of(job: str, nights: int) -> RunState:
+    if job == "repair" and nights in (11, 12):
+        return RunState.FAILED
+    if job == "bookkeeping" and nights == 7:
+        return RunState.STOPPED
+    if job == "probe" and nights in (20, 3):
+        return RunState.SKIPPED
+    return RunState.DONE
+
+
+def _say(state: RunState) -> str:
+    words = {RunState.FAILED: DOWN, RunState.SKIPPED: "Another run of the same job is still at work."}
+    return words.get(state, "")
+
+
+def _make_run(job: str, due_at: dt.datetime, state: RunState, did: dict[str, int], error: str) -> JobRun:
+    return JobRun.objects.create(
+        job=job,
+        due_at=due_at,
+        started_at=due_at,
+        ended_at=due_at + dt.timedelta(seconds=74 + due_at.day),
+        state=state,
+        did=did,
+        error=error,
+        tries=1,
+    )
