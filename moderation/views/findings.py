@@ -27,7 +27,7 @@ def list_findings(user: Actor) -> list[FindingLine]:
 def _link_of(finding: Finding) -> tuple[str, str]:
     kind, subject, details = finding.kind, finding.subject, finding.details
     try:
-        if kind in ("heavy bucket", "missing survivor"):
+        if kind in ("heavy bucket", "missing survivors"):
             channel_id, _, bucket = subject.partition(":")
             return reverse("bucket_health", args=[int(channel_id), int(bucket)]), "Open the bucket"
         if kind == "failed run":
@@ -40,8 +40,8 @@ def _link_of(finding: Finding) -> tuple[str, str]:
             return reverse("cluster_health"), "Open the cluster"
         if kind == "stuck purge":
             return _link_of_purge(finding)
-    except NoReverseMatch:
-        # A job that there is none of any more, or a subject of an older version.
+    except (NoReverseMatch, KeyError, ValueError):
+        # Left open by another version: it is shown all the same.
         return "", ""
     return "", ""
 

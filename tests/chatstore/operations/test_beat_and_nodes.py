@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.local.layout import read_stack
+from chatstore.local.servers import start_node, stop_node
 from chatstore.models import Finding
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.watching import (
@@ -19,6 +23,8 @@ from chatstore.operations.watching import (
 from chatstore.store import cassandra
 from chatstore.store.heartbeats import BEAT, note_life, seconds_since
 from chatstore.store.redis import redis_client
+
+SECOND_NODE = 1
 
 
 @pytest.fixture(autouse=True)
@@ -65,19 +71,32 @@ def test_beat_that_nobody_ever_heard_of_is_silent() -> None:
     assert say_beat_silence().startswith("Beat has never been heard of")
 
 
-def test_a_node_that_is_down_is_named_once_and_over_when_it_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver's word; that it says so of a node that was really stopped is in the tests of the cluster."""
-    up = cassandra.hosts()
-    (address, _, datacenter), *others = up
-    monkeypatch.setattr(cassandra, "hosts", lambda: [(address, False, datacenter), *others])
-    look_at_nodes(postgres_now())
-    look_at_nodes(postgres_now())
-    (found,) = open_ones(NODE_DOWN)
-    assert found.subject == address
-    assert found.words == f"Node {address} ({datacenter}) is down: 1 of 2 is up."
-    monkeypatch.undo()
-    look_at_nodes(postgres_now())
+def test_a_node_that_is_down_is_named_once_and_over_when_it_is_up() -> None:
+    stack = read_stack(os.environ)
+    (*_, (address, _, datacenter)) = cassandra.hosts()
+    stop_node(stack, SECOND_NODE, kill=True)
+    try:
+        wait_until(lambda: sees_it_down(address))
+        look_at_nodes(postgres_now())
+        (found,) = open_ones(NODE_DOWN)
+        assert found.subject == address
+        assert found.words == f"Node {address} ({datacenter}) is down: 1 of 2 is up."
+    finally:
+        start_node(stack, SECOND_NODE)
+    wait_until(lambda: not sees_it_down(address))
     assert open_ones(NODE_DOWN) == []
+
+
+def sees_it_down(address: str) -> bool:
+    look_at_nodes(postgres_now())
+    return [finding.subject for finding in open_ones(NODE_DOWN)] == [address]
+
+
+def wait_until(is_so: Callable[[], bool], *, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.5)
 
 
 def test_without_any_node_every_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
