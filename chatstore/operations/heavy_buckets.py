@@ -38,7 +38,8 @@ def look_at_buckets(now: dt.datetime) -> None:
     for channel_id in channels:
         measured = figures.read_figures(channel_id)
         for bucket in measured.keys() | {bucket for channel, bucket in listed if channel == channel_id}:
-            found = _judge([measured.get(bucket, {}), listed.get((channel_id, bucket), {})])
+            noted = measured.get(bucket, {})
+            found = _judge([noted, _news_in(listed.get((channel_id, bucket), {}), noted)])
             if found is not None:
                 place = f"{names.get(channel_id) or f'Channel {channel_id}'}, {days_in_words(*bucket_days(bucket))}"
                 heavy[channel_id, bucket] = Found(found.severity, f"{place}: {found.words}", found.details)
@@ -61,6 +62,14 @@ def _read_listed() -> dict[Bucket, Measured]:
                     figure = Figure(value, top_partitions.SOURCE, lists.updated_at)
                     found.setdefault(bucket, {})[name] = figure
     return found
+
+
+def _news_in(listed: Measured, noted: Measured) -> Measured:
+    """What is listed and was not noted from the list already.
+
+    A list has one time for all its entries: an old entry seems to be as young as the latest.
+    """
+    return {name: one for name, one in listed.items() if name not in noted or noted[name].value != one.value}
 
 
 def _channels_in_question(now: dt.datetime) -> set[int]:

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from chatstore.domain.buckets import bucket_of
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel, ChannelDay, Finding
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.heavy_buckets import HEAVY_BUCKET, look_at_buckets
+from chatstore.store import repairs
 from chatstore.store.figures import note_figures
-from tests.chatstore.arranging import fresh_id
+from tests.chatstore.arranging import DAY_MS, delete_rows, fresh_id, now_ms, spread_ids, write_messages
 
 BUCKET = 333
 """Long ago."""
@@ -91,3 +93,20 @@ def test_a_day_that_was_over_a_limit_puts_a_channel_in_question() -> None:
     assert found.words.startswith(f"Channel {quiet}, ")
     found.delete()
     ChannelDay.objects.filter(channel_id=quiet).delete()
+
+
+def test_what_only_the_replicas_list_is_found_until_a_later_read_says_otherwise() -> None:
+    channel = Channel.objects.create(pk=fresh_id(), name="listed")
+    ids = spread_ids(1_100, newest_ms=now_ms() - 40 * DAY_MS)
+    write_messages(channel.pk, ids)
+    delete_rows(channel.pk, ids)
+    bucket = bucket_of(ids[-1])
+    # As somebody's own nodetool: nothing is noted of it.
+    repairs.measure_bucket(channel.pk, bucket)
+    look_at_buckets(postgres_now())
+    found = Finding.objects.get(kind=HEAVY_BUCKET, subject=f"{channel.pk}:{bucket}", closed_at=None)
+    assert "1,100 tombstones (top partitions, " in found.words
+    note_figures(channel.pk, bucket, {"tombstones": 2}, source="own read", measured_at=postgres_now())
+    look_at_buckets(postgres_now())
+    found.refresh_from_db()
+    assert found.closed_at is not None
