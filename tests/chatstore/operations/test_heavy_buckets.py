@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from chatstore.domain.buckets import bucket_of
+from chatstore.domain.buckets import bucket_at, bucket_window
 from chatstore.domain.runs import Severity
+from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import Channel, ChannelDay, Finding
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.deletes import note_deletes
@@ -97,10 +98,10 @@ def test_a_day_that_was_over_a_limit_puts_a_channel_in_question() -> None:
 
 def test_what_only_the_replicas_list_is_found_until_a_later_read_says_otherwise() -> None:
     channel = Channel.objects.create(pk=fresh_id(), name="listed")
-    ids = spread_ids(1_100, newest_ms=now_ms() - 40 * DAY_MS)
+    bucket = bucket_at(now_ms()) - 4
+    ids = spread_ids(1_100, newest_ms=unix_ms(bucket_window(bucket)[0]) + DAY_MS)
     write_messages(channel.pk, ids)
     delete_rows(channel.pk, ids)
-    bucket = bucket_of(ids[-1])
     # As somebody's own nodetool: nothing is noted of it.
     repairs.measure_bucket(channel.pk, bucket)
     look_at_buckets(postgres_now())
