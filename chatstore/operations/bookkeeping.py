@@ -19,7 +19,7 @@ from chatstore.store import figures, ledger, messages, scans
 
 SOURCE = "own read"
 
-TELL_SECONDS = 30.0
+TELL_SECONDS = 15.0
 """How long a look holds the channel to tell the ledger: longer than a statement is waited for."""
 
 

@@ -86,10 +86,11 @@ class Books:
 def keep_books(claim: Claim) -> Mapping[str, int]:
     """Looks at what is due, within `BOOKKEEPING_SECONDS` and `BOOKKEEPING_BUCKETS`; what it did, by name.
 
+    Of every channel, or of the one that is the run's subject.
     Raises `StoreUnavailable` when the store gives nothing at all.
     """
     books = Books(claim, time.monotonic() + settings.BOOKKEEPING_SECONDS)
-    left = list_due(settings.BOOKKEEPING_BUCKETS)
+    left = list_due(settings.BOOKKEEPING_BUCKETS, channel_id=channel_of(claim))
     total = len(left)
     for number in range(ROUNDS):
         if number:
@@ -100,12 +101,17 @@ def keep_books(claim: Claim) -> Mapping[str, int]:
     return books.did(len(left))
 
 
-def list_due(limit: int) -> list[Due]:
+def channel_of(claim: Claim) -> int | None:
+    """The one channel that a run was asked for, if it was."""
+    return int(claim.run.subject) if claim.run.subject else None
+
+
+def list_due(limit: int, *, channel_id: int | None = None) -> list[Due]:
     """The sealed buckets, the longest waiting first, then those that are open: these have only a
     beginning to tell, and are looked at each night until they are sealed."""
     first_open = bucket_at(postgres_now_us() // 1_000 - SEAL_AFTER_MS)
-    sealed = due_buckets(before=first_open, limit=limit)
-    unsealed = due_buckets(since=first_open, limit=limit - len(sealed)) if len(sealed) < limit else []
+    sealed = due_buckets(channel_id=channel_id, before=first_open, limit=limit)
+    unsealed = due_buckets(channel_id=channel_id, since=first_open, limit=limit - len(sealed))
     return [*_by_channel(sealed), *_by_channel(unsealed)]
 
 

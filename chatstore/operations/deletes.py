@@ -43,11 +43,12 @@ def note_deletes(channel_id: int, bucket: int, count: int, *, sent_by: dt.dateti
 
 
 def due_buckets(
-    *, before: int | None = None, since: int | None = None, limit: int
+    *, limit: int, channel_id: int | None = None, before: int | None = None, since: int | None = None
 ) -> list[tuple[int, int, dt.datetime]]:
-    """(channel, bucket, when its last delete had gone out) of those with deletes that nobody has looked at
-    since; the longest waiting first. before, since: of buckets below, or from a number on."""
+    """(channel, bucket, when its last delete had gone out) of those with deletes that nobody has looked
+    at since; the longest waiting first. before, since: of buckets below, or from a number on."""
     rows = BucketDeletes.objects.filter(is_looked_at=False)
+    rows = rows if channel_id is None else rows.filter(channel_id=channel_id)
     rows = rows if before is None else rows.filter(bucket__lt=before)
     rows = rows if since is None else rows.filter(bucket__gte=since)
     found = rows.values("channel_id", "bucket").annotate(sent_by=Max("last_at")).filter(sent_by__lte=postgres_now())

@@ -60,10 +60,10 @@ def read_all_ids(channel_id: int, bucket: int) -> TracedPages:
 
 
 def read_rows_with_writetime(channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:
-    """Those of the rows that are there: all columns, and the newest WRITETIME (µs) behind them."""
+    """Those of the rows that are there: all columns, and the newest WRITETIME (µs) behind them; 0 of a mere key."""
     width = len(COLUMNS)
     for rows in _read_in(_SELECT_WITH_STAMPS, channel_id, bucket, ids):
-        yield [(*row[:width], max(stamp for stamp in row[width:] if stamp is not None)) for row in rows]
+        yield [(*row[:width], max((stamp for stamp in row[width:] if stamp is not None), default=0)) for row in rows]
 
 
 def read_rows(

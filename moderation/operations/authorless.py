@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from django.conf import settings
 
 from chatstore.operations.bookkeeping import settle_bucket
+from chatstore.operations.books import channel_of
 from chatstore.operations.channel_lock import hold_channel, release_channel, renew_hold
 from chatstore.operations.clock import postgres_now_us
 from chatstore.operations.deletes import due_buckets, note_deletes
@@ -39,11 +40,12 @@ class ChannelTaken(Exception):
 def remove_authorless(claim: Claim) -> Mapping[str, int]:
     """Goes through the buckets that are known to have such rows; what it did, by name.
 
+    Of every channel, or of the one that is the run's subject.
     Raises `StoreUnavailable`; what was removed by then stays so, and the next run goes on.
     """
     job = f"authorless:{claim.run.pk}"
     did = {"removed": 0, "too young": 0, "buckets": 0, "left for the next time": 0}
-    due = list_authorless()
+    due = list_authorless(channel_id=channel_of(claim))
     for number, (channel_id, bucket) in enumerate(due):
         claim.tell(done=number, total=len(due), what="buckets")
         try:
@@ -58,15 +60,15 @@ def remove_authorless(claim: Claim) -> Mapping[str, int]:
     return did
 
 
-def list_authorless(limit: int = BUCKETS_A_NIGHT) -> list[tuple[int, int]]:
+def list_authorless(*, channel_id: int | None = None, limit: int = BUCKETS_A_NIGHT) -> list[tuple[int, int]]:
     """(channel, bucket) in which a whole read has counted rows without an author."""
     wanted: dict[int, list[int]] = {}
-    for channel_id, bucket, _ in due_buckets(limit=limit):
-        wanted.setdefault(channel_id, []).append(bucket)
+    for its_channel, bucket, _ in due_buckets(channel_id=channel_id, limit=limit):
+        wanted.setdefault(its_channel, []).append(bucket)
     found = []
-    for channel_id, buckets in wanted.items():
-        kept = figures.read_figures(channel_id)
-        found += [(channel_id, one) for one in buckets if one in kept and _has_authorless(kept[one])]
+    for its_channel, buckets in wanted.items():
+        kept = figures.read_figures(its_channel)
+        found += [(its_channel, one) for one in buckets if one in kept and _has_authorless(kept[one])]
     return found
 
 
@@ -92,7 +94,7 @@ def _remove_in(channel_id: int, bucket: int, job: str) -> tuple[int, int]:
         # Read again with their stamps: who has an author by now is no longer one of them.
         rows = [row for page in scans.read_rows_with_writetime(channel_id, bucket, suspects) for row in page]
         authorless = [(row[0], row[-1]) for row in rows if row[1] is None]
-        old = [(message_id, stamp) for message_id, stamp in authorless if stamp < before_us]
+        old = [(message_id, stamp) for message_id, stamp in authorless if 0 < stamp < before_us]
         keep_channel(renew_hold)
         if old:
             _remove(channel_id, bucket, old)
