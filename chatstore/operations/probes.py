@@ -56,11 +56,15 @@ READ_WHOLE_FROM = 100
 def probe_run(claim: Claim) -> Mapping[str, Any]:
     """The job "probe": of everything that is due, of a channel ("<id>") or of a bucket ("<id>:<bucket>")."""
     if not claim.run.subject:
-        return probe_due_channels(claim)
+        now = postgres_now()
+        forget_old_days(now.date())
+        return probe_channels(claim, due_channels(now))
     channel_id, bucket = read_place(claim.run.subject)
     if bucket is None:
         return probe_channel(channel_id, now=postgres_now())
-    return probe_bucket(channel_id, bucket, whole=True)
+    did = probe_bucket(channel_id, bucket, whole=True)
+    note_day(channel_id, now=postgres_now(), read_ms=None)
+    return did
 
 
 def read_place(subject: str) -> tuple[int, int | None]:
@@ -107,13 +111,13 @@ def probe_bucket(channel_id: int, bucket: int, *, whole: bool) -> dict[str, int]
     span = (ledger.read_live(channel_id, bucket) or UNKNOWN).clip(*bucket_ids(bucket))
     if span is not None:
         page = probing.read_bucket_page(channel_id, Slice(bucket, *span), limit=PAGE + 1)
-        did |= _note_page(channel_id, bucket, page)
+        did |= note_page(channel_id, bucket, page)
     if whole:
         did |= _note_whole(channel_id, bucket)
     return did
 
 
-def _note_page(channel_id: int, bucket: int, page: probing.BucketPage) -> dict[str, int]:
+def note_page(channel_id: int, bucket: int, page: probing.BucketPage) -> dict[str, int]:
     if page.milliseconds is None or page.tombstones is None:
         found = {"page_tombstones": FAILS_AT, "tombstones": FAILS_AT}
         figures.note_figures(channel_id, bucket, found, source=ABORTED, measured_at=page.measured_at)
@@ -121,7 +125,7 @@ def _note_page(channel_id: int, bucket: int, page: probing.BucketPage) -> dict[s
     cost = {"page_us": round(page.milliseconds * 1000), "page_tombstones": page.tombstones}
     before = figures.read_figures(channel_id).get(bucket, {})
     figures.note_figures(channel_id, bucket, cost, source=SOURCE, measured_at=page.measured_at)
-    _judge_page(channel_id, bucket, Figure(cost["page_us"], SOURCE, page.measured_at), before)
+    judge_page(channel_id, bucket, Figure(cost["page_us"], SOURCE, page.measured_at), before)
     return {"microseconds": cost["page_us"], "tombstones in the page": page.tombstones}
 
 
@@ -156,7 +160,7 @@ PAGE_BEFORE = "page_us_before"
 """What the bucket's page took before its last deletes."""
 
 
-def _judge_page(channel_id: int, bucket: int, page: Figure, before: Mapping[str, Figure]) -> None:
+def judge_page(channel_id: int, bucket: int, page: Figure, before: Mapping[str, Figure]) -> None:
     """Keeps what a page took while nothing was deleted, and has a bucket merged that is three times as slow since."""
     last_delete = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket).aggregate(at=Max("last_at"))["at"]
     base = before.get(PAGE_BEFORE)
@@ -194,35 +198,36 @@ def _page_of_channel_before(channel_id: int, bucket: int) -> int | None:
 # --- Each night -----------------------------------------------------------------------------------
 
 
-def probe_due_channels(claim: Claim) -> dict[str, int]:
-    """Probes what is due until `PROBE_SECONDS` are over. Raises what `Claim.tell` raises, and `StoreUnavailable`."""
-    now = postgres_now()
-    give_up = time.monotonic() + settings.PROBE_SECONDS
-    did = {"channels": 0, "buckets with deletes": 0, "left for the next time": 0}
-    with_deletes = set(_deletes(now).values_list("channel_id", flat=True).distinct())
-    due = _due_channels(now, first=with_deletes)
-    for start in range(0, len(due), CHANNELS_AT_ONCE):
-        some = due[start : start + CHANNELS_AT_ONCE]
-        for channel_id in _active(some, with_deletes, now=now):
-            if time.monotonic() > give_up:
-                did["left for the next time"] = len(due) - start
-                claim.note(did)
-                return did
-            claim.tell(done=start, total=len(due), what=f"channel {channel_id}")
-            did["buckets with deletes"] += _probe_buckets(channel_id, now=now) if channel_id in with_deletes else 0
-            probe_channel(channel_id, now=now)
-            did["channels"] += 1
-            claim.note(did)
-    forget_old_days(now.date())
-    return did
-
-
-def _due_channels(now: dt.datetime, *, first: set[int]) -> list[int]:
+def due_channels(now: dt.datetime) -> list[int]:
     """Channels that were not probed today: those with deletes, then those looked at longest ago."""
     days = ChannelDay.objects.filter(channel_id=OuterRef("pk"), read_ms__isnull=False).order_by("-day")
     rows = Channel.objects.annotate(last=Subquery(days.values("day")[:1])).values_list("pk", "last")
+    first = set(_deletes(now).values_list("channel_id", flat=True).distinct())
     due = [(pk not in first, last or dt.date.min, pk) for pk, last in rows if last is None or last < now.date()]
     return [pk for *_, pk in sorted(due)]
+
+
+def probe_channels(claim: Claim, due: Sequence[int]) -> dict[str, int]:
+    """Probes those of the channels that something happened in, until `PROBE_SECONDS` are over; what it did, by name.
+
+    Raises what `Claim.tell` raises, and `StoreUnavailable`: what was probed by then stays known.
+    """
+    now = postgres_now()
+    give_up = time.monotonic() + settings.PROBE_SECONDS
+    did = {"channels": 0, "buckets with deletes": 0, "left for the next time": 0}
+    for start in range(0, len(due), CHANNELS_AT_ONCE):
+        some = due[start : start + CHANNELS_AT_ONCE]
+        with_deletes = set(_deletes(now).filter(channel_id__in=some).values_list("channel_id", flat=True))
+        for channel_id in _active(some, with_deletes, now=now):
+            if time.monotonic() > give_up:
+                return did | {"left for the next time": len(due) - due.index(channel_id)}
+            claim.tell(done=due.index(channel_id), total=len(due), what=f"channel {channel_id}")
+            if channel_id in with_deletes:
+                did["buckets with deletes"] += _probe_buckets(channel_id, now=now)
+            probe_channel(channel_id, now=now)
+            did["channels"] += 1
+            claim.note(did)
+    return did
 
 
 def _active(channel_ids: Sequence[int], with_deletes: set[int], *, now: dt.datetime) -> list[int]:

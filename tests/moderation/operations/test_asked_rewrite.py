@@ -1,0 +1,142 @@
+"""An operator may have a bucket written again: all that lives stays, what lay dead below is gone."""
+
+from collections import deque
+from collections.abc import Iterable
+
+import pytest
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.errors import Forbidden
+from chatstore.domain.messages import Message
+from chatstore.domain.runs import RunState
+from chatstore.domain.snowflakes import ms_of
+from chatstore.models import Channel, JobRun
+from chatstore.operations.clock import postgres_now_us, wall_clock_us
+from chatstore.operations.runs import ask_run, work_on_run
+from chatstore.store import messages, scans
+from moderation.models import AuditEntry, Purge
+from moderation.operations import asked_rewrite
+from moderation.operations.asked_rewrite import ask_rewrite
+from moderation.operations.bucket_purges import touches_of_bucket
+from moderation.store import deletes
+from moderation.store.pace import Pace
+from tests.moderation.rooms import WILMA, by_victor, ids_of, make_channel, old_ids, purge_now, recent_ids, write
+
+
+def tombstones_in(channel: Channel, bucket: int) -> int:
+    pages = scans.read_all_ids(channel.pk, bucket)
+    deque(pages, maxlen=0)
+    return pages.count_tombstones()
+
+
+def delete_then(channel: Channel, ids: Iterable[int]) -> None:
+    """By row, a moment after each was posted: what was deleted in the last ten seconds outlives a rewrite."""
+    by_bucket: dict[int, list[tuple[int, int]]] = {}
+    for message_id in ids:
+        by_bucket.setdefault(bucket_of(message_id), []).append((message_id, ms_of(message_id) * 1_000 + 1))
+    for bucket, rows in by_bucket.items():
+        deletes.delete_rows(channel.pk, bucket, [rows], pace=Pace(1e6))
+
+
+def rewrite(channel: Channel, bucket: int, otto: User) -> JobRun:
+    run = work_on_run(ask_run("rewrite", actor=otto, subject=f"{channel.pk}:{bucket}").pk)
+    assert run is not None
+    return run
+
+
+def purge_of(run: JobRun) -> Purge:
+    return Purge.objects.get(pk=run.did["rewrite"])
+
+
+def test_a_bucket_below_the_budget_is_written_again_as_well(otto: User) -> None:
+    channel, ids = make_channel(), old_ids(300)
+    write(channel, ids)
+    delete_then(channel, ids[::3])
+    bucket = bucket_of(ids[0])
+    assert tombstones_in(channel, bucket) == 100
+    edited = ids[1]
+    messages.update_columns(channel.pk, edited, {"content": "edited"}, stamp_us=wall_clock_us() - 60_000_000)
+    run = rewrite(channel, bucket, otto)
+    assert (run.state, run.did["messages written again"]) == (RunState.DONE, 200)
+    assert tombstones_in(channel, bucket) == 0
+    assert ids_of(channel, bucket) == [one for one in ids if one not in set(ids[::3])]
+    message = messages.read_message(channel.pk, edited)
+    assert message is not None
+    assert message.content == "edited"
+
+
+def test_an_open_bucket_is_written_again_but_for_its_last_hour(otto: User) -> None:
+    channel, fresh = make_channel(), recent_ids(20)
+    older = recent_ids(40, minutes_ago=120)
+    write(channel, [*older, *fresh])
+    delete_then(channel, [*older[:30], *fresh[:5]])
+    run = rewrite(channel, bucket_of(older[0]), otto)
+    assert run.state == RunState.DONE
+    buckets = {bucket_of(one) for one in (*older, *fresh)}
+    assert ids_of(channel, *buckets) == [*older[30:], *fresh[5:]]
+    # A range's two ends, and what was deleted within the hour.
+    assert sum(tombstones_in(channel, bucket) for bucket in buckets) <= 2 + 5
+
+
+def test_a_bucket_of_nothing_but_tombstones_becomes_one(otto: User) -> None:
+    channel, ids = make_channel(), old_ids(40)
+    write(channel, ids)
+    delete_then(channel, ids)
+    run = rewrite(channel, bucket_of(ids[0]), otto)
+    assert (run.state, run.did["messages written again"]) == (RunState.DONE, 0)
+    assert tombstones_in(channel, bucket_of(ids[0])) == 0
+
+
+def test_one_without_tombstones_is_left_as_it_is(otto: User) -> None:
+    channel, ids = make_channel(), old_ids(40)
+    write(channel, ids)
+    run = rewrite(channel, bucket_of(ids[0]), otto)
+    assert (run.state, run.did["messages written again"]) == (RunState.DONE, 0)
+    assert ids_of(channel, bucket_of(ids[0])) == ids
+
+
+def test_what_is_posted_while_it_goes_on_stays(otto: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    channel, ids = make_channel(), old_ids(60)
+    write(channel, ids[:50])
+    delete_then(channel, ids[:20])
+    late = ids[55]
+    original = asked_rewrite.run_purge
+
+    def post_and_run(purge_id: int, *, waits_for_channel: bool) -> Purge:
+        # As a late post: its id is old, its stamp is now.
+        row = Message(channel_id=channel.pk, message_id=late, author_id=WILMA, content="late")
+        messages.insert_message(row, stamp_us=postgres_now_us())
+        return original(purge_id, waits_for_channel=waits_for_channel)
+
+    monkeypatch.setattr(asked_rewrite, "run_purge", post_and_run)
+    rewrite(channel, bucket_of(ids[0]), otto)
+    assert ids_of(channel, bucket_of(ids[0])) == [*ids[20:50], late]
+
+
+def test_who_asked_is_in_the_audit_and_it_is_no_purge_of_theirs(otto: User) -> None:
+    channel, ids = make_channel(), old_ids(40)
+    write(channel, ids)
+    run = rewrite(channel, bucket_of(ids[0]), otto)
+    purge = purge_of(run)
+    assert (purge.is_rewrite, purge.manifest) == (True, 0)
+    asked = AuditEntry.objects.get(purge=purge, act="rewrite_asked")
+    assert (asked.actor, asked.channel_id, asked.details) == (otto, channel.pk, {"bucket": bucket_of(ids[0])})
+
+
+def test_moderators_may_not_ask_for_it(mona: User) -> None:
+    with pytest.raises(Forbidden):
+        ask_rewrite(make_channel().pk, 300, actor=mona)
+
+
+def test_a_bucket_says_which_jobs_touched_it_the_last_first(mona: User, otto: User) -> None:
+    channel, ids = make_channel(), old_ids(40)
+    write(channel, ids[::2])
+    write(channel, ids[1::2], author=WILMA)
+    purge = purge_now(mona, by_victor(channel))
+    rewrite(channel, bucket_of(ids[0]), otto)
+    latest, first = touches_of_bucket(otto, channel.pk, bucket_of(ids[0]))
+    assert (latest.kind, latest.listed, latest.is_done) == ("rewrite", None, True)
+    assert (first.kind, first.purge_id, first.messages) == ("purge", purge.pk, 20)
+    assert first.listed is not None
+    assert touches_of_bucket(otto, channel.pk, bucket_of(ids[0]) - 1) == []
