@@ -1,0 +1,90 @@
+"""`manage.py health` says the same as the pages, for people and as JSON; it fails while something is urgent."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from chatstore.domain.runs import Severity
+from chatstore.models import Channel, Finding
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.findings import Found, close_finding, open_finding
+from chatstore.store import figures, ledger
+from tests.chatstore.arranging import fresh_id, now_ms, spread_ids, write_messages
+
+ESCAPE = "\x1b[31m"
+
+
+def health(*arguments: str) -> tuple[str, int]:
+    """What it printed, and its exit code."""
+    out = io.StringIO()
+    try:
+        call_command("health", *arguments, stdout=out)
+    except SystemExit as ended:
+        return out.getvalue(), int(str(ended.code))
+    return out.getvalue(), 0
+
+
+def health_json(*arguments: str) -> Any:
+    return json.loads(health(*arguments, "--json")[0])
+
+
+@pytest.fixture
+def channel() -> Channel:
+    """One with a bucket that was measured, one that was not, and a name that would steer a terminal."""
+    made = Channel.objects.create(pk=fresh_id(), name=f"room{ESCAPE}")
+    write_messages(made.pk, spread_ids(2, newest_ms=now_ms(), step_ms=1))
+    ledger.ensure_row(made.pk, -3)
+    figures.note_figures(made.pk, -3, {"tombstones": 70_000}, source="probe", measured_at=postgres_now())
+    return made
+
+
+def test_a_channel_is_told_bucket_by_bucket_and_what_is_not_known_is_said(channel: Channel) -> None:
+    told, code = health("--channel", str(channel.pk))
+    assert code == 0
+    (measured,) = [line for line in told.splitlines() if line.strip().startswith("-3 ")]
+    assert "tombstones" in measured
+    assert "messages: not known, tombstones: 70,000, size: not known" in measured
+    assert ESCAPE not in told
+
+
+def test_the_same_as_json_has_sources_and_times(channel: Channel) -> None:
+    report = health_json("--channel", str(channel.pk))
+    (bucket,) = [entry for entry in report["buckets"] if entry["bucket"] == -3]
+    assert (bucket["state"], bucket["severity"], bucket["messages"]) == ("tombstones", "red", None)
+    assert bucket["figures"]["tombstones"]["source"] == "probe"
+    assert bucket["figures"]["tombstones"]["measured_at"].endswith("+00:00")
+    assert report["channel"] == str(channel.pk)
+
+
+def test_the_cluster_is_told_by_clocks_nodes_and_findings() -> None:
+    report = health_json()
+    assert {clock["table"] for clock in report["repair_clocks"]} >= {"messages"}
+    assert [node["up"] for node in report["nodes"]] == [True, True]
+    told, _ = health()
+    assert "repair     messages" in told
+    assert "node       127.0.0.1" in told
+
+
+def test_it_fails_while_an_urgent_finding_is_open(channel: Channel) -> None:
+    subject = f"{channel.pk}:-3"
+    open_finding("heavy bucket", subject, Found(Severity.AMBER, "It is heavy."))
+    assert health("--channel", str(channel.pk))[1] == 0
+    open_finding("heavy bucket", subject, Found(Severity.RED, f"It is {ESCAPE}ruined."))
+    told, code = health("--channel", str(channel.pk))
+    assert code == 1
+    assert "red        It is ?[31mruined." in told
+    assert health()[1] == 1
+    assert health_json()["ok"] is False
+    close_finding("heavy bucket", subject)
+    assert health("--channel", str(channel.pk))[1] == 0
+    others_are_urgent = Finding.objects.filter(closed_at=None, severity=Severity.RED).exists()
+    assert health()[1] == int(others_are_urgent)
+
+
+@pytest.mark.parametrize("channel_id", ["general", "1"])
+def test_a_channel_that_there_is_none_of_is_said_in_a_line(channel_id: str) -> None:
+    with pytest.raises(CommandError):
+        health("--channel", channel_id)

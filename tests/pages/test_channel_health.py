@@ -1,0 +1,251 @@
+"""Channel health in the browser: every bucket with its state, what is known of one, and what can be done."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of, days_in_words
+from chatstore.domain.runs import RunState, Severity
+from chatstore.models import Channel, ChannelDay, Guild, JobRun
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.findings import Found, open_finding
+from chatstore.store import figures, ledger
+from moderation.domain.states import PurgeState
+from tests.moderation.rooms import by_victor, confirm, make_channel, now_ms, old_ids, purge_now, write
+from tests.pages.conftest import Place
+from tests.pages.test_hostile import check_harmless
+
+SignIn = Callable[[User], Client]
+
+
+def read(client: Client, channel: Channel, bucket: int | None = None, *, status: int = 200) -> str:
+    path = f"/channels/{channel.pk}/health/" + ("" if bucket is None else f"{bucket}/")
+    response = client.get(path)
+    assert response.status_code == status
+    return response.content.decode()
+
+
+def note(channel: Channel, bucket: int, *, hours_ago: float = 0, source: str = "probe", **found: int) -> None:
+    measured_at = postgres_now() - dt.timedelta(hours=hours_ago)
+    figures.note_figures(channel.pk, bucket, found, source=source, measured_at=measured_at)
+
+
+def plain(html: str) -> str:
+    """The words of a page, in one line."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+def figure_rows(html: str) -> dict[str, list[str]]:
+    """The cells of a bucket's figures: value, source, when; by name."""
+    (table,) = re.findall(r'<table class="figures">.*?</table>', html, re.DOTALL)
+    rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', table, re.DOTALL)
+    return {
+        name: [plain(cell).strip() for cell in re.findall(r"<td.*?</td>", cells, re.DOTALL)] for name, cells in rows
+    }
+
+
+def test_the_strip_has_a_link_with_words_for_each_bucket(otto: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(3)
+    write(channel, ids)
+    bucket = bucket_of(ids[0])
+    note(channel, bucket, tombstones=61_204, live_rows=3)
+    html = read(sign_in(otto), channel)
+    days = days_in_words(*bucket_days(bucket))
+    assert f'href="/channels/{channel.pk}/health/{bucket}/" class="is-tombstones"' in html
+    assert f'aria-label="{days}: tombstones, 3 messages, 61,204 tombstones, size not known"' in html
+    assert "1 tombstones" in plain(html)
+    assert "over the alarm" in plain(html)
+
+
+def test_of_a_bucket_that_nobody_measured_everything_is_said_to_be_unknown(otto: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(3)
+    write(channel, ids)
+    client = sign_in(otto)
+    rows = figure_rows(read(client, channel, bucket_of(ids[0])))
+    assert {name: cells[0] for name, cells in rows.items()} == dict.fromkeys(rows, "not known")
+    assert {cells[2] for cells in rows.values()} == {"never"}
+    assert "never measured" in plain(read(client, channel))
+
+
+def test_each_figure_has_its_source_and_age_and_an_old_one_says_so(otto: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(3)
+    write(channel, ids)
+    bucket = bucket_of(ids[0])
+    note(channel, bucket, tombstones=70, live_rows=3, hours_ago=30)
+    note(channel, bucket, page_us=2_410)
+    note(channel, bucket, bytes=1_234_567, source="top partitions")
+    rows = figure_rows(read(sign_in(otto), channel, bucket))
+    assert rows["Messages"] == ["3", "probe", "1 day ago old"]
+    assert rows["Tombstones, as a read of all of it steps over them"] == ["70", "probe", "1 day ago old"]
+    assert rows["Dead, of what a read steps through"][0] == "95.9 %"
+    assert rows["Its newest page"] == ["2.4 ms", "probe", "just now"]
+    assert rows["Size"] == ["1.2 MB", "top partitions", "just now"]
+
+
+def test_the_worst_buckets_come_first(otto: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    for bucket, dead in ((300, 5), (301, 80_000), (302, 1_500)):
+        ledger.ensure_row(channel.pk, bucket)
+        note(channel, bucket, tombstones=dead)
+    html = read(sign_in(otto), channel)
+    worst = html[html.index('aria-label="Worst buckets"') :]
+    assert re.findall(r"health/(\d+)/", worst)[:3] == ["301", "302", "300"]
+
+
+def test_purges_that_touched_a_bucket_are_linked_from_it_and_marked_in_the_history(
+    place: Place, otto: User, mona: User, sign_in: SignIn
+) -> None:
+    purge = purge_now(mona, by_victor(place.channel))
+    assert purge.state == PurgeState.DONE
+    ChannelDay.objects.create(channel_id=place.channel.pk, day=postgres_now().date(), tombstones=6, read_ms=2.5)
+    client = sign_in(otto)
+    html = read(client, place.channel, bucket_of(place.ids[0]))
+    assert f'href="/purges/{purge.pk}/"' in html
+    assert "6 messages removed here" in plain(html)
+    history = read(client, place.channel)
+    assert f"<title>purge {purge.pk} removed 6 messages</title>" in history
+    assert f"purge {purge.pk} removed 6 messages" in plain(history[history.index("What was done") :])
+    assert "Highest 2.5 ms" in history
+
+
+def test_an_open_finding_of_a_bucket_stands_on_its_page_and_its_channels(otto: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    ledger.ensure_row(channel.pk, 300)
+    open_finding("heavy bucket", f"{channel.pk}:300", Found(Severity.AMBER, "This one is <b>heavy</b>."))
+    client = sign_in(otto)
+    for html in (read(client, channel), read(client, channel, 300)):
+        assert "This one is &lt;b&gt;heavy&lt;/b&gt;." in html
+    assert "This one is" not in read(client, channel, 301)
+
+
+@pytest.mark.parametrize(
+    ("act", "job"),
+    [("probe", "probe"), ("verify", "verify"), ("measure", "measure"), ("repair", "repair_bucket"),
+     ("rewrite", "rewrite")],
+)  # fmt: skip
+def test_each_action_is_a_run_that_names_who_asked_and_is_not_begun_twice(
+    act: str, job: str, otto: User, sign_in: SignIn
+) -> None:
+    channel = make_channel()
+    ledger.ensure_row(channel.pk, -5)
+    client = sign_in(otto)
+    path = f"/channels/{channel.pk}/health/-5/"
+    assert f'action="{path}{act}/"' in read(client, channel, -5)
+    assert client.get(f"{path}{act}/").status_code == 405
+    assert client.post(f"{path}{act}/")["Location"] == path
+    run = JobRun.objects.get(job=job, subject=f"{channel.pk}:-5")
+    assert run.asked_by == otto
+    html = read(client, channel, -5)
+    assert f'href="/maintenance/runs/{run.pk}/"' in html
+    # It is queued: the part that changes is asked for again.
+    assert f'hx-get="{path}live/"' in html
+    assert client.post(f"{path}{act}/").status_code == 400
+    JobRun.objects.filter(pk=run.pk).update(state=RunState.STOPPED)
+    assert client.get(f"{path}live/")["HX-Refresh"] == "true"
+
+
+def test_a_channels_newest_page_is_probed_by_a_run_as_well(otto: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    client = sign_in(otto)
+    client.post(f"/channels/{channel.pk}/health/probe/")
+    run = JobRun.objects.get(job="probe", subject=str(channel.pk))
+    assert f'href="/maintenance/runs/{run.pk}/"' in read(client, channel)
+    JobRun.objects.filter(pk=run.pk).update(state=RunState.STOPPED)
+
+
+def test_what_cannot_be_done_now_says_why(otto: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(3)
+    write(channel, ids)
+    bucket = bucket_of(ids[0])
+    html = read(sign_in(otto), channel, bucket)
+    assert f'action="/channels/{channel.pk}/health/{bucket}/compact/"' not in html
+    assert "Repair it first." in plain(html)
+    never_written = plain(read(sign_in(otto), channel, bucket - 1))
+    assert never_written.count("Not now: Nothing was ever written here.") == 6
+
+
+def test_a_bucket_before_2015_has_its_page_and_one_that_lies_ahead_has_none(otto: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    client = sign_in(otto)
+    assert "2014" in plain(read(client, channel, -2))
+    read(client, channel, bucket_at(now_ms()) + 1, status=404)
+    read(client, channel, -999_999, status=404)
+
+
+def test_moderators_see_no_way_to_it_and_operators_do(mona: User, otto: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    link = f'href="/channels/{channel.pk}/health/"'
+    assert link in sign_in(otto).get(f"/channels/{channel.pk}/").content.decode()
+    moderator = sign_in(mona)
+    assert link not in moderator.get(f"/channels/{channel.pk}/").content.decode()
+    read(moderator, channel, status=403)
+    read(moderator, channel, 300, status=403)
+
+
+def test_the_admins_page_of_a_channel_tells_operators_and_nobody_else(mona: User, otto: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    ledger.ensure_row(channel.pk, 300)
+    note(channel, 300, tombstones=4_321)
+    ChannelDay.objects.create(channel_id=channel.pk, day=postgres_now().date(), tombstones=4_321)
+    page, listed = f"/admin/chatstore/channel/{channel.pk}/change/", f"/admin/chatstore/channel/?q={channel.pk}"
+    operator, moderator = sign_in(otto), sign_in(mona)
+    assert "1 tombstones; 4,321 tombstones in the worst" in operator.get(page).content.decode()
+    assert "4,321" in operator.get(listed).content.decode()
+    for path in (page, listed):
+        assert f"/channels/{channel.pk}/health/" in operator.get(path).content.decode()
+        html = moderator.get(path).content.decode()
+        assert "4,321" not in html
+        assert "/health/" not in html
+
+
+HOSTILE = "<script>alert(1)</script>\u202e\x1b{{ 7|add:7 }}"
+
+
+def test_a_hostile_channel_harms_none_of_these_pages(otto: User, mona: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(8)
+    guild = Guild.objects.create(pk=channel.pk - 1, name=HOSTILE)
+    Channel.objects.filter(pk=channel.pk).update(name=HOSTILE, guild=guild, category=HOSTILE)
+    channel.refresh_from_db()
+    write(channel, ids, content=HOSTILE)
+    purge_now(mona, by_victor(channel))
+    bucket = bucket_of(ids[0])
+    note(channel, bucket, tombstones=9, page_us=4)
+    JobRun.objects.create(
+        job="probe", subject=f"{channel.pk}:{bucket}", due_at=postgres_now(), state=RunState.FAILED, error=HOSTILE
+    )
+    client = sign_in(otto)
+    for html in (read(client, channel), read(client, channel, bucket)):
+        check_harmless(html)
+        assert "&lt;script&gt;alert(1)" in html
+        assert "{{ 7|add:7 }}" in html
+
+
+def test_a_purge_that_waits_to_be_run_is_said_to_be_undone_work(place: Place, otto: User, sign_in: SignIn) -> None:
+    confirm(place.moderator, place.purge)
+    html = read(sign_in(otto), place.channel, bucket_of(place.ids[0]))
+    assert "not all of it done" in plain(html)
+
+
+def test_the_page_of_200_buckets_is_there_in_a_moment(otto: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    newest = bucket_at(now_ms())
+    for bucket in range(newest - 200, newest):
+        ledger.ensure_row(channel.pk, bucket)
+        note(channel, bucket, tombstones=bucket % 7, live_rows=100, page_us=2_000, bytes=10_000)
+    client = sign_in(otto)
+    html = read(client, channel)
+    assert html.count('class="is-') >= 200
+    seconds = []
+    for _ in range(3):
+        began = time.monotonic()
+        read(client, channel)
+        seconds.append(time.monotonic() - began)
+    # 300 ms by far on a quiet machine; a busy one must not fail the suite.
+    assert min(seconds) < 1.5
