@@ -24,6 +24,7 @@ from moderation.operations.unticking import untick_messages
 from tests.moderation.rooms import choose, confirm, preview
 from tests.pages.exports import Story, write_hostile, write_story
 from tests.pages.serving import make_account
+from tests.shots.health import Sick, arrange_sick_channel
 from tests.shots.upkeep import Upkeep, arrange_upkeep
 
 HOLD_SECONDS = 1800
@@ -100,6 +101,7 @@ def arrange_scene(folder: Path) -> Scene:
         removed=_chosen_by(done),
         removed_author=emptied.victor,
         back=_chosen_by(undone),
+        sick=arrange_sick_channel(mona, User.objects.get(username=accounts["otto"][0])),
         upkeep=arrange_upkeep(otto, channel_id=story.channel_id, message_id=message),
     )
 

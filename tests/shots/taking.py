@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 from tests.pages.serving import Site, browse, serve, sign_in
 from tests.shots.arranging import Scene, arrange_scene
+from tests.shots.health import Sick
 from tests.shots.upkeep import end_upkeep, seem_alive
 
 WIDTHS = (1280, 360)
@@ -63,6 +64,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("manifest", "mona", f"/purges/{scene.many.pk}/messages/")
     yield Shot("manifest-partly-undone", "mona", f"/purges/{scene.partly.pk}/messages/")
     yield from _steered_shots(scene)
+    yield from _health_shots(scene.sick)
     yield from _upkeep_shots(scene)
     yield Shot("purge-nothing", "mona", f"/purges/{scene.nothing.pk}/")
     emptied, taken_back = (purge.selection["channels"][0] for purge in (scene.done, scene.undone))
@@ -91,6 +93,15 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("admin-users", "ada", "/admin/chatstore/chatuser/", whole=False)
     yield Shot("admin-purge", "ada", f"/admin/moderation/purge/{scene.done.pk}/change/")
     yield Shot("admin-audit", "ada", "/admin/moderation/auditentry/", whole=False)
+
+
+def _health_shots(sick: Sick) -> Iterator[Shot]:
+    channel = f"/channels/{sick.channel.pk}/health/"
+    yield Shot("channel-health", "otto", channel)
+    yield Shot("channel-health-bucket", "otto", f"{channel}{sick.dead}/")
+    yield Shot("channel-health-purged", "otto", f"{channel}{sick.purged}/")
+    yield Shot("channel-health-unknown", "otto", f"{channel}{sick.unknown}/")
+    yield Shot("channel-health-admin", "ada", f"/admin/chatstore/channel/{sick.channel.pk}/change/")
 
 
 def _steered_shots(scene: Scene) -> Iterator[Shot]:

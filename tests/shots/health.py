@@ -1,0 +1,115 @@
+"""A channel whose buckets are in every state, with ninety days behind it, for the pictures of its health."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
+from chatstore.domain.live import NOTHING, Live
+from chatstore.domain.runs import RunState, Severity
+from chatstore.models import Channel, ChannelDay, Guild, JobRun
+from chatstore.operations.clock import postgres_now, postgres_now_us
+from chatstore.operations.findings import Found, open_finding
+from chatstore.store import figures, ledger
+from tests.moderation.rooms import by_victor, now_ms, purge_now, write
+
+BUCKETS = 74
+
+
+@dataclass(frozen=True, slots=True)
+class Sick:
+    """The channel; a bucket full of tombstones, one that a purge touched, one that nobody measured."""
+
+    channel: Channel
+    dead: int
+    purged: int
+    unknown: int
+
+
+def arrange_sick_channel(mona: User, otto: User) -> Sick:
+    """Takes two seconds: but for one bucket it has a ledger and figures, and no messages."""
+    newest = bucket_at(now_ms())
+    first = newest - BUCKETS
+    guild, _ = Guild.objects.get_or_create(pk=bucket_ids(first)[0], defaults={"name": "Harbour"})
+    number = now_ms() % 1_000_000
+    channel = Channel.objects.create(pk=bucket_ids(first)[0] + number, guild=guild, name="general", category="Town")
+    for bucket in range(first, newest + 1):
+        if bucket % 11 not in (3, 4):
+            _fill(channel.pk, bucket, newest)
+    sick = Sick(channel, dead=newest - 9, purged=newest - 2, unknown=newest - 30)
+    _note(channel.pk, sick.dead, tombstones=61_204, live_rows=12, page_us=148_000, page_tombstones=61_192, hours=3)
+    _note(channel.pk, newest - 20, bytes=72_400_000, source="top partitions", hours=5)
+    _note(channel.pk, newest - 31, tombstones=1_840, live_rows=20_311, hours=40)
+    ledger.clear_live(channel.pk, sick.unknown)
+    _note(channel.pk, newest, newest_page_us=2_410, newest_page_tombstones=2, newest_page_statements=1, hours=3)
+    open_finding(
+        "heavy bucket",
+        f"{channel.pk}:{sick.dead}",
+        Found(Severity.RED, "A read of 12–21 August in #general steps over 61,204 tombstones."),
+    )
+    ids = [bucket_ids(sick.purged)[0] + 7_000_000 * n for n in range(1, 400)]
+    assert bucket_of(ids[-1]) == sick.purged
+    write(channel, ids)
+    purge_now(mona, by_victor(channel))
+    _add_days(channel.pk)
+    _add_runs(f"{channel.pk}:{sick.dead}", otto)
+    return sick
+
+
+def _fill(channel_id: int, bucket: int, newest: int) -> None:
+    ledger.ensure_row(channel_id, bucket)
+    if bucket >= newest:
+        return
+    begin, end = bucket_ids(bucket)
+    count = round(900 * (1 + math.sin(bucket / 5)) ** 3) + bucket % 7
+    live = NOTHING if bucket % 13 == 0 else Live(begin + 50, end - 50, 8 if bucket % 17 == 0 else count)
+    # Stamped before any read: what is arranged afterwards wins.
+    ledger.set_live(channel_id, bucket, live, read_began_us=postgres_now_us())
+    _note(channel_id, bucket, live_rows=live.count or 0, tombstones=bucket % 5, hours=6, source="own read")
+    _note(channel_id, bucket, bytes=(live.count or 0) * 310, hours=5, source="top partitions")
+
+
+def _note(channel_id: int, bucket: int, *, hours: float, source: str = "probe", **found: int) -> None:
+    measured_at = postgres_now() - dt.timedelta(hours=hours)
+    figures.note_figures(channel_id, bucket, found, source=source, measured_at=measured_at)
+
+
+def _add_days(channel_id: int) -> None:
+    today = postgres_now().date()
+    rows = []
+    for ago in range(1, 90):
+        if 47 < ago < 52:
+            continue
+        dead = 40 + ago % 9 if ago > 33 else 61_204 - (33 - ago) * 3 if ago > 6 else 1_900
+        rows.append(
+            ChannelDay(
+                channel_id=channel_id,
+                day=today - dt.timedelta(days=ago),
+                tombstones=dead,
+                bytes=72_400_000 - ago * 210_000,
+                read_ms=2.2 + (ago % 5) * 0.2 + (140 if 6 < ago <= 33 else 0),
+            )
+        )
+    ChannelDay.objects.bulk_create(rows)
+
+
+def _add_runs(subject: str, otto: User) -> None:
+    now = postgres_now()
+    for job, hours, state, did, error in (
+        ("measure", 4, RunState.DONE, {"replicas are": "alike", "tombstones on 127.0.0.1": 61_204}, ""),
+        ("compact", 3, RunState.FAILED, {}, "The last delete here is newer than the last repair. Repair it first."),
+    ):
+        at = now - dt.timedelta(hours=hours)
+        JobRun.objects.create(
+            job=job, subject=subject, state=state, due_at=at, started_at=at, ended_at=at + dt.timedelta(seconds=4),
+            asked_by=otto, did=did, error=error,
+        )  # fmt: skip
+    for days in (12, 40, 70):
+        at = now - dt.timedelta(days=days)
+        JobRun.objects.create(
+            job="repair_bucket", subject=subject, state=RunState.DONE, due_at=at, started_at=at, ended_at=at
+        )
