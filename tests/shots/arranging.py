@@ -52,6 +52,7 @@ class Scene:
     removed: int
     removed_author: int
     back: int
+    sick: Sick
     upkeep: Upkeep
 
 

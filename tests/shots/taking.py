@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 from django.conf import settings
@@ -63,9 +63,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("preview-many", "mona", f"/purges/{scene.many.pk}/")
     yield Shot("manifest", "mona", f"/purges/{scene.many.pk}/messages/")
     yield Shot("manifest-partly-undone", "mona", f"/purges/{scene.partly.pk}/messages/")
-    yield from _steered_shots(scene)
-    yield from _health_shots(scene.sick)
-    yield from _upkeep_shots(scene)
+    yield from chain(_steered_shots(scene), _health_shots(scene.sick), _upkeep_shots(scene))
     yield Shot("purge-nothing", "mona", f"/purges/{scene.nothing.pk}/")
     emptied, taken_back = (purge.selection["channels"][0] for purge in (scene.done, scene.undone))
     yield Shot("message-live", "mona", f"/channels/{channel}/{scene.message}/")
