@@ -37,7 +37,7 @@ def why_not_compact(channel_id: int, bucket: int) -> str:
     Raises `StoreUnavailable`.
     """
     _, replicas = repairs.locate_bucket(channel_id, bucket)
-    down = [host for host in nodes.nodes_down() if host in replicas]
+    down = [host for host in nodes.list_down() if host in replicas]
     if down:
         return f"Node {', '.join(down)} is down. All replicas must drop them together, or they are written back."
     if not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
@@ -97,7 +97,7 @@ def merge_bucket(channel_id: int, bucket: int, *, look: Callable[[], None] = lam
     quicker afterwards. Raises `NodeUnreachable`, `NodetoolFailed`.
     """
     _, replicas = repairs.locate_bucket(channel_id, bucket)
-    up = [host for host in replicas if host not in nodes.nodes_down()]
+    up = [host for host in replicas if host not in nodes.list_down()]
     if not up:
         raise NodeUnreachable(f"Node {', '.join(replicas)} is down, and nobody else has this bucket.")
     keyspace = settings.CASSANDRA["keyspace"]

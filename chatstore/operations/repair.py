@@ -140,7 +140,7 @@ def _say(value: int | None) -> int | str:
 
 def _all_up(hosts: Sequence[str]) -> list[str]:
     """The hosts, if they all are up; raises `NodeUnreachable`."""
-    down = [host for host in nodes.nodes_down() if host in hosts]
+    down = [host for host in nodes.list_down() if host in hosts]
     if down:
         which = f"Node {down[0]} is" if len(down) == 1 else f"Nodes {', '.join(down)} are"
         raise NodeUnreachable(f"{which} down, and a repair must hear every replica. Nothing was begun.")

@@ -90,7 +90,7 @@ def list_addresses() -> list[str]:
     return [address for address, *_ in cassandra.hosts()]
 
 
-def nodes_down() -> list[str]:
+def list_down() -> list[str]:
     """Addresses of the nodes that the driver sees as down."""
     return [address for address, is_up, _ in cassandra.hosts() if not is_up]
 

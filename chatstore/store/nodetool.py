@@ -3,8 +3,8 @@
 The command is a template (`NODETOOL`), parted as a shell would and run without one. It may hold a
 password: what we log and say is what nodetool was asked and what it answered, never the template.
 
-Each call is a session of its own, so that all of it can be ended: when its caller is done with it,
-and, by the kernel, when its caller has died. On the node a repair goes on without its nodetool.
+Each call is a session of its own, so that all of it ends: when its caller is done with it, and when its
+caller has died (`tied`). On the node a repair goes on without its nodetool.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO
 
 from django.conf import settings
 
 from chatstore.domain.errors import ChatstoreError, NodeUnreachable
+from chatstore.store.tied import NOT_FOUND
 
 logger = logging.getLogger(__name__)
 
@@ -35,15 +37,11 @@ END_SECONDS = 5.0
 
 POLL_SECONDS = 0.1
 
-# Told to the kernel by the child itself, before it becomes nodetool (prctl's PR_SET_PDEATHSIG is 1): a
-# function to be called between fork and exec could hang in a process with threads.
-_TIED = (
-    "import ctypes, os, signal, sys; ctypes.CDLL(None).prctl(1, signal.SIGTERM); "
-    "os.getppid() == int(sys.argv[1]) or sys.exit(1); os.execvp(sys.argv[2], sys.argv[2:])"
-)
+_TIED = Path(__file__).with_name("tied.py")
 
 _UNREACHED = ("Failed to connect", "ConnectException", "Connection refused", "Connection timed out", "No route to host")
 _SSH_FAILED = 255
+"""ssh's own exit code, when it did not get to run anything."""
 
 
 class NodetoolFailed(ChatstoreError):
@@ -57,7 +55,7 @@ class Call:
         self.host = host
         self.arguments = arguments
         self._output, self._errors = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115 - `end` closes them
-        command = [sys.executable, "-I", "-S", "-c", _TIED, str(os.getpid()), *_command_of(host), *arguments]
+        command = [sys.executable, "-I", "-S", str(_TIED), str(os.getpid()), *_command_of(host), *arguments]
         self._child = subprocess.Popen(
             command,
             cwd=settings.BASE_DIR,
@@ -93,7 +91,7 @@ class Call:
         what = " ".join(self.arguments[:1])
         said = _last_words(errors, output)
         logger.warning("nodetool %s on %s ended with %s: %s", what, self.host, code, said)
-        if code == _SSH_FAILED or any(words in errors + output for words in _UNREACHED):
+        if code in (_SSH_FAILED, NOT_FOUND) or any(words in errors + output for words in _UNREACHED):
             raise NodeUnreachable(f"Node {self.host} can't be reached by nodetool: {said}")
         raise NodetoolFailed(f"nodetool {what} failed on node {self.host}: {said}")
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from django.conf import settings
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.token_ranges import Repaired, parse_range
-from chatstore.store import cassandra
+from chatstore.store import cassandra, nodes
 
 _SESSIONS = (
     "SELECT parent_id, status FROM system_distributed.repair_history "
@@ -25,7 +26,10 @@ _PARENT = (
     "FROM system_distributed.parent_repair_history WHERE parent_id = ?"
 )
 
-PAGE = 200
+PAGE = 500
+
+AT_ONCE = 16
+"""Parents read together. A night of a whole cluster has some dozens; tools that repair in segments leave thousands."""
 
 
 def read_repaired(table: str) -> Iterator[Repaired]:
@@ -35,21 +39,31 @@ def read_repaired(table: str) -> Iterator[Repaired]:
     """
     seen: set[uuid.UUID] = set()
     for sessions in _pages(_SESSIONS, (settings.CASSANDRA["keyspace"], table)):
-        for parent_id, status in sessions:
-            if status == "SUCCESS" and parent_id not in seen:
-                seen.add(parent_id)
-                repaired = read_parent(parent_id, tables=(table,))
-                if repaired is not None:
-                    yield repaired
+        done = dict.fromkeys(parent for parent, status in sessions if status == "SUCCESS" and parent not in seen)
+        seen.update(done)
+        parents = iter(done)
+        while chunk := list(islice(parents, AT_ONCE)):
+            yield from filter(None, _read_parents(chunk, (table,)))
 
 
 def read_parent(parent_id: uuid.UUID, *, tables: tuple[str, ...]) -> Repaired | None:
     """What one repair covered of all these tables; None for one that failed, is not over, or left something out."""
-    for rows in _pages(_PARENT, (parent_id,)):
-        for started_at, finished_at, error, ranges, options, repaired_tables in rows:
-            is_done = started_at is not None and finished_at is not None and not error
-            if not is_done or not ranges or not set(tables) <= set(repaired_tables) or not _is_full(options or {}):
-                return None
+    return _read_parents([parent_id], tables)[0]
+
+
+def _read_parents(parent_ids: Sequence[uuid.UUID], tables: tuple[str, ...]) -> list[Repaired | None]:
+    jobs = [(_PARENT, (parent_id,)) for parent_id in parent_ids]
+    try:
+        answers = list(cassandra.execute_window(jobs, consistency=_consistency()))
+    except StoreUnavailable:
+        answers = list(cassandra.execute_window(jobs, consistency=cassandra.LOCAL_ONE))
+    return [_describe(rows, tables) for rows in answers]
+
+
+def _describe(rows: Sequence[cassandra.Row], tables: tuple[str, ...]) -> Repaired | None:
+    for started_at, finished_at, error, ranges, options, repaired_tables in rows:
+        is_done = started_at is not None and finished_at is not None and not error
+        if is_done and ranges and set(tables) <= set(repaired_tables or ()) and _is_full(options or {}):
             return Repaired(started_at.replace(tzinfo=dt.UTC), tuple(parse_range(text) for text in sorted(ranges)))
     return None
 
@@ -68,6 +82,11 @@ def _pages(cql: str, params: cassandra.Params) -> Iterator[list[cassandra.Row]]:
     With a node away there may be no quorum: then any replica is asked, which may know less, never more.
     """
     try:
-        yield from cassandra.iterate(cql, params, fetch_size=PAGE)
+        yield from cassandra.iterate(cql, params, fetch_size=PAGE, consistency=_consistency())
     except StoreUnavailable:
         yield from cassandra.iterate(cql, params, fetch_size=PAGE, consistency=cassandra.LOCAL_ONE)
+
+
+def _consistency() -> int:
+    """A quorum, unless it would be waited for in vain."""
+    return cassandra.LOCAL_ONE if nodes.list_down() else cassandra.LOCAL_QUORUM

@@ -244,7 +244,7 @@ def measure_bucket(channel_id: int, bucket: int) -> Measured:
     Takes two starts of a Java. Raises `NodeUnreachable` when a replica is away, `RepairFailed`.
     """
     token, replicas = locate_bucket(channel_id, bucket)
-    down = [host for host in nodes.nodes_down() if host in replicas]
+    down = [host for host in nodes.list_down() if host in replicas]
     if down:
         raise NodeUnreachable(f"Node {', '.join(down)} is down, and has a part of this bucket.")
     part = Part(replicas[0], (MESSAGES,), token=token, is_preview=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.decorators import permission_required
@@ -11,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.errors import NotFound
 from chatstore.operations.cluster_health import read_cluster_health
-from chatstore.operations.maintenance import describe_job, open_runs
+from chatstore.operations.maintenance import JobView, describe_job, open_runs
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH
 from chatstore.operations.runs import ask_run
 from chatstore.tasks import ring_run_on_commit
@@ -36,14 +37,13 @@ READ_PATH_WORDS = {
 def cluster_health(request: HttpRequest) -> HttpResponse:
     """Findings, repair clocks, nodes, the worst partitions, what no repair covers."""
     health = read_cluster_health(request.user)
-    repair = describe_job(request.user, "repair")
+    repair = _describe_repair(request)
     context = _describe_runs(request) | {
         "health": health,
         "clock": health.messages_clock,
         "findings": list_findings(request.user),
-        "repair": repair,
-        "next_repair": repair.next_slots[0] if repair.next_slots else None,
-        "last_repair": repair.last[-1] if repair.last else None,
+        "next_repair": repair.next_slots[0] if repair and repair.next_slots else None,
+        "last_repair": repair.last[-1] if repair and repair.last else None,
         "chart": chart_of_worst(),
         "counts": _describe_counts(health.read_path.counts) if health.read_path else [],
         "may_act": request.user.has_perm(MAINTAIN),
@@ -73,11 +73,19 @@ def cluster_act(request: HttpRequest, act: str) -> HttpResponse:
     return redirect("cluster_health")
 
 
+def _describe_repair(request: HttpRequest) -> JobView | None:
+    try:
+        return describe_job(request.user, "repair")
+    except NotFound:
+        # Where something else repairs, settings may have no such job.
+        return None
+
+
 def _describe_runs(request: HttpRequest) -> dict[str, Any]:
     runs = [entry for entry in open_runs(request.user) if entry.run.job in ACTS.values()]
     return {"nav": "health", "open": runs}
 
 
-def _describe_counts(counts: dict[str, int] | Any) -> list[tuple[str, str, int]]:
+def _describe_counts(counts: Mapping[str, int]) -> list[tuple[str, str, int]]:
     """(heading, words, total) of each counter."""
     return [(*READ_PATH_WORDS.get(name, (name.replace("_", " "), "")), total) for name, total in counts.items()]
