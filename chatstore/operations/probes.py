@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
 from django.db.models import Max, OuterRef, QuerySet, Subquery, Sum
 
 from chatstore.domain.buckets import bucket_at, bucket_ids
-from chatstore.domain.errors import BadInput, TooManyTombstones
+from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstones
 from chatstore.domain.health import is_slowed
 from chatstore.domain.live import UNKNOWN
 from chatstore.domain.slices import Slice
@@ -48,6 +48,9 @@ RECENT_BUCKETS = 2
 DELETES_COUNT_FOR = dt.timedelta(days=2)
 BUCKETS_A_CHANNEL = 20
 """Buckets with deletes that one night looks at in one channel, those with the most first."""
+
+FAILURES_IN_A_ROW = 5
+"""After so many channels that the store did not give, it is the store and not a channel."""
 
 READ_WHOLE_FROM = 100
 """Deletes in a bucket from which on all of it is read, to count what they left."""
@@ -210,31 +213,42 @@ def due_channels(now: dt.datetime) -> list[int]:
 def probe_channels(claim: Claim, due: Sequence[int]) -> dict[str, int]:
     """Probes those of the channels that something happened in, until `PROBE_SECONDS` are over; what it did, by name.
 
-    Raises what `Claim.tell` raises, and `StoreUnavailable`: what was probed by then stays known.
+    Raises what `Claim.tell` raises, and `StoreUnavailable` when the store gives nothing at all: what was
+    probed by then stays known. A channel that it does not give is due again the next time.
     """
     now = postgres_now()
     give_up = time.monotonic() + settings.PROBE_SECONDS
-    did = {"channels": 0, "buckets with deletes": 0, "left for the next time": 0}
-    for start in range(0, len(due), CHANNELS_AT_ONCE):
-        some = due[start : start + CHANNELS_AT_ONCE]
-        with_deletes = set(_deletes(now).filter(channel_id__in=some).values_list("channel_id", flat=True))
-        for channel_id in _active(some, with_deletes, now=now):
-            if time.monotonic() > give_up:
-                return did | {"left for the next time": len(due) - due.index(channel_id)}
-            claim.tell(done=due.index(channel_id), total=len(due), what=f"channel {channel_id}")
-            if channel_id in with_deletes:
-                did["buckets with deletes"] += _probe_buckets(channel_id, now=now)
+    did = {"channels": 0, "buckets with deletes": 0, "failed": 0, "left for the next time": 0}
+    failed_in_a_row = 0
+    for number, (channel_id, had_deletes) in _active(due, now=now):
+        if time.monotonic() > give_up:
+            return did | {"left for the next time": len(due) - number}
+        claim.tell(done=number, total=len(due), what=f"channel {channel_id}")
+        try:
+            did["buckets with deletes"] += _probe_buckets(channel_id, now=now) if had_deletes else 0
             probe_channel(channel_id, now=now)
+        except StoreUnavailable:
+            did["failed"] += 1
+            failed_in_a_row += 1
+            if failed_in_a_row >= FAILURES_IN_A_ROW:
+                raise
+        else:
             did["channels"] += 1
-            claim.note(did)
+            failed_in_a_row = 0
+        claim.note(did)
     return did
 
 
-def _active(channel_ids: Sequence[int], with_deletes: set[int], *, now: dt.datetime) -> list[int]:
-    """Those that had deletes, or hold anything in the newest buckets; in their order."""
+def _active(due: Sequence[int], *, now: dt.datetime) -> Iterator[tuple[int, tuple[int, bool]]]:
+    """(its place, (channel, whether it had deletes)) of those that had any, or hold anything in the newest buckets."""
     since = bucket_at(unix_ms(now)) - RECENT_BUCKETS + 1
-    newest = ledger.read_newest_buckets(channel_ids)
-    return [pk for pk in channel_ids if pk in with_deletes or (pk in newest and newest[pk] >= since)]
+    for start in range(0, len(due), CHANNELS_AT_ONCE):
+        some = due[start : start + CHANNELS_AT_ONCE]
+        with_deletes = set(_deletes(now).filter(channel_id__in=some).values_list("channel_id", flat=True))
+        newest = ledger.read_newest_buckets(some)
+        for number, pk in enumerate(some, start):
+            if pk in with_deletes or newest.get(pk, since - 1) >= since:
+                yield number, (pk, pk in with_deletes)
 
 
 def _probe_buckets(channel_id: int, *, now: dt.datetime) -> int:

@@ -36,6 +36,6 @@ def verify_bucket_run(claim: Claim) -> Mapping[str, Any]:
             time.sleep(PAUSE_SECONDS)
         look = look_at_bucket(channel_id, bucket, job=f"verify:{claim.run.pk}", between_pages=claim.look)
         if look is not None:
-            return {"messages": look.read.authored, "is empty": "yes" if look.live.is_nothing else "no"}
+            return {"messages": look.read.authored, "pages": "pass it by" if look.live.is_nothing else "ask it"}
     holder = holder_of(channel_id) or "another job"
     raise ChannelIsHeld(f"The channel is held by {holder.replace(':', ' ')}. Try again when that is done.")

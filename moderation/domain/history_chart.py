@@ -25,7 +25,7 @@ LARGEST_GAP_DAYS = 1
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something that was done: kind "purge" or "repair", when (UTC), in words."""
+    """Something that was done: kind "purge", "full repair" or "bucket repair", when (UTC), in words."""
 
     kind: str
     at: dt.datetime

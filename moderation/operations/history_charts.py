@@ -54,5 +54,7 @@ def _scales(limits: Limits) -> list[Scale]:
 
 
 def _repair_mark(run: JobRun) -> Mark:
-    what = "repair of one bucket" if run.subject else "full repair"
-    return Mark("repair", run.ended_at or run.due_at, f"{what}, run {run.pk}")
+    at = run.ended_at or run.due_at
+    if run.subject:
+        return Mark("bucket repair", at, f"repair of one bucket, run {run.pk}")
+    return Mark("full repair", at, f"full repair, run {run.pk}")

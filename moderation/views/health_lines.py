@@ -12,6 +12,7 @@ from chatstore.operations.channel_health import (
     NEWEST_PAGE_STATEMENTS,
     NEWEST_PAGE_TOMBSTONES,
     NEWEST_PAGE_US,
+    OLD_AFTER,
     SEEN_BY_REPAIR,
     TOMBSTONES,
     BucketHealth,
@@ -122,9 +123,5 @@ def _repair_line(health: ChannelHealth, found: BucketHealth) -> Line:
     if figure is None:
         return Line("Last full repair")
     moment = found.repaired_at
-    is_old = moment is not None and health.now - moment > OLD_REPAIR
+    is_old = moment is not None and health.now - moment > OLD_AFTER
     return Line("Last full repair", "began", figure.source, figure.measured_at, is_old, moment)
-
-
-OLD_REPAIR = dt.timedelta(hours=26)
-"""Repairs run each night."""

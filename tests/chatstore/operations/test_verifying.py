@@ -25,7 +25,7 @@ def test_a_bucket_that_holds_something_is_known_in_full(otto: User) -> None:
     first = bucket_ids(bucket)[0]
     write_messages(channel_id, [first + 5, first + 9])
     run = verify(channel_id, bucket, otto)
-    assert (run.state, run.did) == (RunState.DONE, {"messages": 2, "is empty": "no"})
+    assert (run.state, run.did) == (RunState.DONE, {"messages": 2, "pages": "ask it"})
     assert ledger.read_live(channel_id, bucket) == Live(first + 5, first + 9, 2)
     assert holder_of(channel_id) is None
 
@@ -33,7 +33,7 @@ def test_a_bucket_that_holds_something_is_known_in_full(otto: User) -> None:
 def test_a_bucket_in_which_nothing_lives_is_passed_by_from_then_on(otto: User) -> None:
     channel_id = fresh_id()
     ledger.ensure_row(channel_id, -30)
-    assert verify(channel_id, -30, otto).did == {"messages": 0, "is empty": "yes"}
+    assert verify(channel_id, -30, otto).did == {"messages": 0, "pages": "pass it by"}
     assert ledger.read_live(channel_id, -30) == NOTHING
 
 
