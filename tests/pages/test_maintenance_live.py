@@ -1,0 +1,49 @@
+"""In Chromium, against a real worker: a schedule is shown while it is typed, and a run while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.pages.serving import Site, browse, make_account, serve, sign_in
+
+RUN_MS = 60_000
+"""The job takes a second; a worker on two busy cores takes longer."""
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, Site]]:
+    """An operator's browser."""
+    account = make_account("otto")
+    with serve(tmp_path_factory.mktemp("site")) as site, browse() as browser:
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        complaints: list[str] = []
+        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        sign_in(page, site, account)
+        yield page, site
+    assert complaints == []
+
+
+def test_what_is_typed_is_shown_with_its_next_times_and_nothing_is_saved(desk: tuple[Page, Site]) -> None:
+    page, site = desk
+    page.goto(f"{site.url}/maintenance/jobs/expire/")
+    page.get_by_label("When", exact=True).fill("0 5 1 * *")
+    expect(page.locator("#preview")).to_contain_text("At 05:00 on the first day of every month")
+    expect(page.locator("#preview li")).to_have_count(5)
+    page.get_by_label("Time zone").fill("Berlin")
+    expect(page.locator("#preview")).to_contain_text("There is no time zone “Berlin”")
+    page.get_by_label("Time zone").fill("Europe/Berlin")
+    page.get_by_label("Switched on").uncheck()
+    expect(page.locator("#preview")).to_contain_text("Switched off")
+
+
+def test_a_run_that_somebody_asks_for_comes_to_its_end_before_his_eyes(desk: tuple[Page, Site]) -> None:
+    page, site = desk
+    page.goto(f"{site.url}/maintenance/jobs/expire/")
+    page.get_by_role("button", name="Run now").click()
+    expect(page.locator("h1")).to_have_text("Expire")
+    expect(page.locator("#state")).to_have_text("done", timeout=RUN_MS)
+    expect(page.get_by_role("button", name="Run again")).to_be_visible()
