@@ -152,14 +152,14 @@ def is_known(due: Due, live: Live | None, kept: Mapping[str, Figure]) -> bool:
 
     A bucket with rows without an author stays on the list until they are removed.
     """
-    rows, authorless = kept.get("live_rows"), kept.get("authorless")
+    authorless = kept.get("authorless")
     return (
         live is not None
         and live.is_known
-        and rows is not None
-        and rows.measured_at + TO_THE_MILLISECOND > due.sent_by
         and authorless is not None
         and authorless.value == 0
+        # Only a read that tells the ledger notes this one.
+        and authorless.measured_at + TO_THE_MILLISECOND > due.sent_by
     )
 
 
