@@ -37,11 +37,8 @@ class Touch:
 def touches_of_bucket(user: Actor, channel_id: int, bucket: int) -> list[Touch]:
     """What confirmed purges, their undos and rewrites did in a bucket, the latest first."""
     steps = Step.objects.filter(channel_id=channel_id, bucket=bucket, purge__confirmed_at__isnull=False)
-    found = list(
-        steps.select_related("purge")
-        .only("purge_id", "ordinal", "kind", "state", "deleted", "restored", "counted_at", "purge__is_rewrite")
-        .order_by("-purge_id", "ordinal")[: TOUCHES_AT_MOST * 2]
-    )
+    latest = steps.order_by("-purge_id", "ordinal")[: TOUCHES_AT_MOST * 2]
+    found = latest.only("purge_id", "ordinal", "kind", "state", "deleted", "restored", "counted_at")
     grouped: dict[tuple[int, str], list[Step]] = {}
     for step in found:
         grouped.setdefault((step.purge_id, _kind_of(step)), []).append(step)

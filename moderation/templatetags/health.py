@@ -41,9 +41,10 @@ def size(count: int | None) -> str:
 
 
 @register.simple_tag
-def since_when(health: ChannelHealth, figure: Figure | None) -> SafeString:
+def since_when(health: ChannelHealth, figure: Figure | str | None) -> SafeString:
     """A figure's source and age: "probe, 3 hours ago"; amber once it is over 26 hours old."""
-    if figure is None:
+    # A template's name for a figure that there is none of is an empty text.
+    if not isinstance(figure, Figure):
         return format_html("{}", "never measured")
     return format_html(
         '{}, <time class="{}" datetime="{}" title="{}">{}</time>',

@@ -19,6 +19,7 @@ from moderation.models import AuditEntry, Purge
 from moderation.operations import asked_rewrite
 from moderation.operations.asked_rewrite import ask_rewrite
 from moderation.operations.bucket_purges import touches_of_bucket
+from moderation.operations.running import run_purge
 from moderation.store import deletes
 from moderation.store.pace import Pace
 from tests.moderation.rooms import WILMA, by_victor, ids_of, make_channel, old_ids, purge_now, recent_ids, write
@@ -101,13 +102,12 @@ def test_what_is_posted_while_it_goes_on_stays(otto: User, monkeypatch: pytest.M
     write(channel, ids[:50])
     delete_then(channel, ids[:20])
     late = ids[55]
-    original = asked_rewrite.run_purge
 
     def post_and_run(purge_id: int, *, waits_for_channel: bool) -> Purge:
         # As a late post: its id is old, its stamp is now.
         row = Message(channel_id=channel.pk, message_id=late, author_id=WILMA, content="late")
         messages.insert_message(row, stamp_us=postgres_now_us())
-        return original(purge_id, waits_for_channel=waits_for_channel)
+        return run_purge(purge_id, waits_for_channel=waits_for_channel)
 
     monkeypatch.setattr(asked_rewrite, "run_purge", post_and_run)
     rewrite(channel, bucket_of(ids[0]), otto)
