@@ -21,7 +21,7 @@ after R0 - 10 s outlives it, and what of the manifest was, is found by the verif
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -53,6 +53,7 @@ from moderation.operations.claims import (
     move_step,
     watch_purge,
 )
+from moderation.operations.missing import tell_missing, unexplained
 from moderation.operations.parting import part_step
 from moderation.operations.rewriting import THICK, queue_rewrite, rewrite_survivors
 from moderation.store import deletes
@@ -89,11 +90,12 @@ class Kept:
 class LastLook:
     """The verifying read: what of the manifest is still there, and what the bucket holds.
 
-    again: rows that earlier rounds of it deleted.
+    missing: ids that the step wrote again and that are not there. again: rows that earlier rounds of it deleted.
     """
 
     read: WholeRead
     remaining: Sequence[int]
+    missing: Collection[int]
     tombstones: int
     again: int = 0
 
@@ -356,14 +358,17 @@ def _verify(step: Step, pace: Pace) -> LastLook:
 def _look(step: Step, ids: frozenset[int], pace: Pace) -> LastLook:
     read = WholeRead(postgres_now_us())
     remaining: list[int] = []
+    missing = set(unpack_ids(step.survivors))
     pages = scans.read_all_ids(step.channel_id, step.bucket)
     for page in pages:
         read.add(page)
-        remaining.extend(ids.intersection(row[0] for row in page))
+        there = [row[0] for row in page]
+        remaining.extend(ids.intersection(there))
+        missing.difference_update(there)
         if step.kind != StepKind.ROWS:
             # A raid goes at once, whoever reads.
             pace.rest()
-    return LastLook(read, sorted(remaining), pages.count_tombstones())
+    return LastLook(read, sorted(remaining), missing, pages.count_tombstones())
 
 
 def _close(step: Step, look: LastLook) -> None:
@@ -380,6 +385,7 @@ def _close(step: Step, look: LastLook) -> None:
 def _count(step: Step, look: LastLook) -> None:
     """Failed is what this worker's own last look still found; an earlier worker's may be outdated."""
     failed = look.remaining
+    lost = unexplained(step, look.missing)
     gone = frozenset(unpack_ids(step.gone_ids)).difference(failed)
     with brief_transaction():
         move_step(
@@ -396,6 +402,7 @@ def _count(step: Step, look: LastLook) -> None:
         )
         note_deletes(step.channel_id, step.bucket, _tombstones_of(step) + look.again, sent_by=look.read.measured_at)
         record_act("step_counted", actor=None, purge=step.purge, channel_id=step.channel_id, details=_details(step))
+        tell_missing(step, lost)
         if look.tombstones > settings.PURGE_TOMBSTONE_BUDGET:
             queue_rewrite(step, now_ms=look.read.began_us // 1_000)
 

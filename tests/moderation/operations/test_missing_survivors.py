@@ -1,0 +1,97 @@
+"""A message that a purge wrote again and that is not there afterwards opens a finding, unless somebody removed it."""
+
+import uuid
+
+import pytest
+from django.contrib.auth.models import User
+
+from chatstore.domain.runs import Severity
+from chatstore.models import Channel, Finding
+from chatstore.operations import messages as gateway
+from chatstore.operations.clock import wall_clock_us
+from chatstore.store import messages
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import Purge, Step
+from moderation.operations.claims import claim_step, move_step
+from moderation.operations.missing import MISSING_SURVIVORS
+from moderation.operations.rewriting import rewrite_survivors
+from moderation.operations.settling import settle_purge
+from moderation.operations.steps import finish_step, quarantine_step, stamp_step
+from moderation.store.pace import Pace
+from tests.moderation.rooms import WILMA, by_victor, choose, confirm, make_channel, old_ids, preview, write
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return make_channel()
+
+
+@pytest.fixture
+def stays(channel: Channel) -> list[int]:
+    """Wilma's, every second one of 1,200, so that nearly all of them must be written again."""
+    ids = old_ids(1_200)
+    write(channel, ids[::2])
+    write(channel, ids[1::2], author=WILMA)
+    return ids[1::2]
+
+
+def take_to_rewritten(moderator: User, channel: Channel) -> Step:
+    """The step of a purge of Victor's, when everything that stays has just been written again."""
+    purge = confirm(moderator, preview(moderator, by_victor(channel)))
+    step = claim_step(purge.id, token=uuid.uuid4())
+    assert step is not None
+    kept = quarantine_step(step, pace=Pace(1_000))
+    stamp_step(step, kept)
+    rewrite_survivors(step, Pace(10_000), stays=kept.stays, look=lambda: None)
+    move_step(step, StepState.REWRITTEN)
+    return step
+
+
+def finish(step: Step) -> Purge:
+    finish_step(step, pace=Pace(10_000))
+    return settle_purge(step.purge_id)
+
+
+def lose(channel: Channel, message_id: int) -> None:
+    """Deletes the row behind everybody's back."""
+    messages.delete_row(channel.id, message_id, stamp_us=wall_clock_us())
+
+
+def findings_of(step: Step) -> list[Finding]:
+    return list(Finding.objects.filter(kind=MISSING_SURVIVORS, subject=f"{step.channel_id}:{step.bucket}"))
+
+
+def test_survivors_that_are_lost_open_a_finding_that_names_them(mona: User, channel: Channel, stays: list[int]) -> None:
+    step = take_to_rewritten(mona, channel)
+    lose(channel, stays[100])
+    lose(channel, stays[200])
+    assert finish(step).state == PurgeState.DONE
+    (finding,) = findings_of(step)
+    assert (finding.severity, finding.closed_at) == (Severity.RED, None)
+    assert finding.words.startswith("2 messages that should have stayed are missing after a purge in #room, ")
+    assert finding.details["messages"] == [str(stays[100]), str(stays[200])]
+    assert finding.details["purge"] == str(step.purge_id)
+
+
+def test_nothing_is_said_when_everything_stands_or_its_author_withdrew_it(
+    mona: User, channel: Channel, stays: list[int]
+) -> None:
+    step = take_to_rewritten(mona, channel)
+    assert gateway.withdraw_message(channel.id, stays[100], actor=WILMA)
+    assert finish(step).state == PurgeState.DONE
+    assert findings_of(step) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [(StepState.COUNTED, 0), (StepState.DELETED, 0), (StepState.PENDING, 1), (StepState.CANCELLED, 1)],
+)
+def test_only_what_another_purge_may_have_removed_is_explained_by_it(
+    mona: User, channel: Channel, stays: list[int], state: StepState, told: int
+) -> None:
+    other = preview(mona, choose(channel.id, message_ids=[stays[100]]))
+    step = take_to_rewritten(mona, channel)
+    Step.objects.filter(purge_id=other.id).update(state=state)
+    lose(channel, stays[100])
+    finish(step)
+    assert len(findings_of(step)) == told
