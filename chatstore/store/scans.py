@@ -91,7 +91,8 @@ def read_oldest_writetimes(
         yield from map(_oldest, _read_in(_SELECT_STAMPS, channel_id, bucket, ids))
         return
     authorless: list[int] = []
-    for rows in _read_between(("message_id", "WRITETIME(author_id)"), channel_id, bucket, ids):
+    columns = ("message_id", "WRITETIME(author_id)")
+    for rows in _read_between(columns, channel_id, bucket, ids, fetch_size=SCAN_FETCH):
         authorless.extend(message_id for message_id, stamp in rows if stamp is None)
         yield [(message_id, stamp) for message_id, stamp in rows if stamp is not None]
     yield from map(_oldest, _read_in(_SELECT_STAMPS, channel_id, bucket, authorless))
@@ -102,10 +103,10 @@ def _oldest(rows: Sequence[tuple[Any, ...]]) -> list[tuple[int, int]]:
 
 
 def _read_between(
-    columns: Sequence[str], channel_id: int, bucket: int, ids: Sequence[int]
+    columns: Sequence[str], channel_id: int, bucket: int, ids: Sequence[int], *, fetch_size: int = ROW_FETCH
 ) -> Iterator[list[tuple[Any, ...]]]:
     wanted = frozenset(ids)
-    for page in iterate_rows(channel_id, bucket, first=ids[0], last=ids[-1], columns=columns):
+    for page in iterate_rows(channel_id, bucket, first=ids[0], last=ids[-1], columns=columns, fetch_size=fetch_size):
         yield [row for row in page if row[0] in wanted]
 
 

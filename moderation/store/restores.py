@@ -12,6 +12,14 @@ from moderation.domain.chunks import Row
 from moderation.store.deletes import BATCH
 from moderation.store.pace import Pace
 
+ROWS_PER_BATCH = 500
+TEXT_PER_BATCH = 1 << 16
+"""Rows, and characters of them, in one batch of usual rows: a third less work than with 100 rows,
+for the servers and for the driver."""
+
+WINDOW = 6
+"""Batches in flight: more only wait for each other, since they go to one partition."""
+
 USUAL_COLUMNS = 4
 """message_id, author_id, type, content: most messages have nothing else set."""
 
@@ -37,12 +45,12 @@ def write_rows(
     pace: Pace,
     consistency: int | None = None,
 ) -> None:
-    """Writes rows of one bucket in batches, each at its own stamp (µs); what is None is not bound.
+    """Writes rows of one bucket in batches, each row at its own stamp (µs); what is None is not bound.
 
     Raises `StoreUnavailable`; written twice at the same stamps they are the same rows.
     """
     jobs = _batches(channel_id, bucket, chunks, stamp_of)
-    cassandra.execute_batch_jobs(jobs, pace=pace.wait_and_rest, consistency=consistency)
+    cassandra.execute_batch_jobs(jobs, window=WINDOW, pace=pace.wait_and_rest, consistency=consistency)
 
 
 def _batches(
@@ -58,6 +66,17 @@ def _batches(
             else:
                 values = (UNSET if value is None else value for value in row[: len(COLUMNS)])
                 whole.append((channel_id, bucket, *values, stamp))
-        for cql, bound in ((INSERT_USUAL, usual), (INSERT_WHOLE, whole)):
-            for start in range(0, len(bound), BATCH):
-                yield cql, bound[start : start + BATCH]
+        yield from ((INSERT_USUAL, batch) for batch in _by_text(usual))
+        yield from ((INSERT_WHOLE, whole[start : start + BATCH]) for start in range(0, len(whole), BATCH))
+
+
+def _by_text(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
+    """Usual rows, the text of each behind its other columns, by as many as make a batch."""
+    start, text = 0, 0
+    for end, row in enumerate(rows):
+        text += len(row[-2])
+        if end - start == ROWS_PER_BATCH or (text > TEXT_PER_BATCH and end > start):
+            yield rows[start:end]
+            start, text = end, len(row[-2])
+    if rows:
+        yield rows[start:]

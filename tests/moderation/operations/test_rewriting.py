@@ -49,6 +49,11 @@ def tombstones_in(channel: Channel, bucket: int) -> int:
     return pages.count_tombstones()
 
 
+def contents(channel: Channel, bucket: int) -> dict[int, str]:
+    columns = ("message_id", "content")
+    return {row[0]: row[1] for page in messages.iterate_rows(channel.id, bucket, columns=columns) for row in page}
+
+
 def fill(channel: Channel) -> tuple[list[int], list[int]]:
     """Victor's and Wilma's ids, every second one the other's."""
     ids = old_ids(COUNT)
@@ -159,6 +164,16 @@ def test_rewritten_survivors_keep_every_column(mona: User, channel: Channel, way
     messages.insert_message(whole, stamp_us=messages.posted_stamp(whole))
     run_with(confirm(mona, preview(mona, by_victor(channel))), lambda: None, way=way)
     assert messages.read_message(channel.id, whole.message_id) == whole
+
+
+def test_messages_as_long_as_they_may_be_are_written_again_too(mona: User, channel: Channel) -> None:
+    ids = old_ids(1_200)
+    write(channel, ids[::2])
+    write(channel, ids[1::2], author=WILMA, content="ä" * 3_980)
+    before = contents(channel, bucket_of(ids[0]))
+    purge = purge_now(mona, by_victor(channel))
+    assert (purge.state, purge.steps.get().how) == (PurgeState.DONE, "rewrite")
+    assert contents(channel, bucket_of(ids[0])) == {message_id: before[message_id] for message_id in ids[1::2]}
 
 
 def test_what_another_step_removes_meanwhile_is_not_written_again(mona: User, channel: Channel) -> None:
