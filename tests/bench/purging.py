@@ -19,8 +19,8 @@ from tests.bench.crew import seconds_of_purge, seconds_of_undo
 from tests.bench.rounds import alternate, seconds_of
 from tests.moderation.rooms import choose
 
-PAGES = 60
-"""Pages of which the median is taken."""
+PAGES, WARM_PAGES = 300, 30
+"""Pages of which the median is taken, after some that are not counted."""
 
 MODEL_DELETES = 5_000
 """Enough for a rate: a million would take twenty minutes."""
@@ -68,6 +68,7 @@ def measure_purges(moderator: User, size: int, *, runs: int) -> dict[str, float]
     sides = alternate(ours, theirs, runs=runs)
     # Right after the last purge: no flush, no compaction.
     untouched, last = fill_channel(size), purged[-1]
+    alternate(page_time(last), page_time(untouched), runs=WARM_PAGES)
     pages = alternate(page_time(last), page_time(untouched), runs=PAGES)
     speed, by_model = size / sides.ours, rate_of_model_deletes()
     return {
