@@ -70,7 +70,7 @@ def _batches(
         yield from ((INSERT_WHOLE, whole[start : start + BATCH]) for start in range(0, len(whole), BATCH))
 
 
-def _by_text(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
+def _by_text(rows: list[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
     """Usual rows, the text of each behind its other columns, by as many as make a batch."""
     start, text = 0, 0
     for end, row in enumerate(rows):
