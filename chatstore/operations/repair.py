@@ -24,6 +24,7 @@ from chatstore.operations.gc_grace import restore_after_repair
 from chatstore.operations.probes import read_bucket
 from chatstore.operations.repair_clock import (
     MESSAGES,
+    is_only_copy,
     judge_clocks,
     read_clock,
     read_clocks,
@@ -31,7 +32,7 @@ from chatstore.operations.repair_clock import (
     surely_before,
 )
 from chatstore.operations.runs import Claim, ask_by_itself
-from chatstore.store import figures, nodes, repairs, top_partitions
+from chatstore.store import cassandra, figures, nodes, repairs, top_partitions
 from chatstore.store.repairs import Measured, Part
 from chatstore.store.top_partitions import TopPartitions
 
@@ -49,7 +50,9 @@ def repair_run(claim: Claim) -> Mapping[str, Any]:
 
     Raises `NodeUnreachable` before anything is begun when a node is down, `RepairOverlaps`, `RepairFailed`.
     """
-    hosts = _all_up(nodes.list_addresses())
+    if is_only_copy():
+        return {"nothing was compared": "there is one copy of everything"}
+    hosts = _all_up(sorted({host for _, host in cassandra.ring()}))
     repairs.refuse_overlap(list(TABLES))
     since = _first_began_at(claim.run)
     parts = [Part(host, tables) for host in hosts for tables in GROUPS]

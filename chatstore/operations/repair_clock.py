@@ -55,7 +55,7 @@ def read_clock(table: str, now: dt.datetime | None = None) -> RepairClock:
     per_node = repaired_by_node(table)
     known = [moment for moment in per_node.values() if moment is not None]
     began_at = min(known) if known and len(known) == len(per_node) else None
-    is_deleted_from = table not in NEVER_DELETED_FROM and not _is_only_copy()
+    is_deleted_from = table not in NEVER_DELETED_FROM and not is_only_copy()
     return RepairClock(
         table=table,
         now=now or postgres_now(),
@@ -181,6 +181,6 @@ def _are_deletes_all_ours() -> bool:
     return bool(settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN)
 
 
-def _is_only_copy() -> bool:
-    """One replica can't have missed what another one knows."""
+def is_only_copy() -> bool:
+    """One replica can't have missed what another one knows: there is nothing to repair."""
     return sum(settings.CASSANDRA["replication"].values()) == 1

@@ -150,11 +150,16 @@ def hosts() -> list[tuple[str, bool, str]]:
 
 
 def ring() -> list[tuple[int, str]]:
-    """(token, address of the node that owns it), ascending: the driver keeps it up to date."""
+    """(token, address of the node that has it first), ascending, of the datacenters that hold our keyspace."""
     token_map = _process.connect().cluster.metadata.token_map
     if token_map is None or not token_map.ring:
         raise StoreUnavailable("The nodes have not said yet who owns what.")
-    return [(int(token.value), str(token_map.token_to_host_owner[token].address)) for token in token_map.ring]
+    owners = ((token, token_map.token_to_host_owner[token]) for token in token_map.ring)
+    return [
+        (int(token.value), str(host.address))
+        for token, host in owners
+        if host.datacenter in settings.CASSANDRA["replication"]
+    ]
 
 
 def locate_partition(cql: str, params: Params) -> tuple[int, list[str]]:

@@ -19,7 +19,7 @@ Answers = Mapping[str, list[Row] | NodeUnreachable]
 
 _RELEASE = "SELECT release_version FROM system.local"
 _COMPACTIONS = "SELECT pending_tasks, active_tasks FROM system_views.thread_pools WHERE name = 'CompactionExecutor'"
-_LOAD = "SELECT address, load FROM system_views.gossip_info"
+_GOSSIP = "SELECT address, load, status_with_port FROM system_views.gossip_info"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class Node:
     """A node of the cluster.
 
     is_up: as the driver sees it. silent: why it did not answer when it was asked; empty when it did.
-    load_bytes: what it keeps on disk, by gossip. compactions_waiting, compactions_running: tasks.
+    gossip: what the nodes tell each other of it ("normal", "leaving", "shutdown" …); load_bytes: what it
+    keeps on disk, by gossip too. compactions_waiting, compactions_running: tasks.
     """
 
     address: str
@@ -36,6 +37,7 @@ class Node:
     asked_at: dt.datetime
     silent: str = ""
     release: str | None = None
+    gossip: str | None = None
     load_bytes: int | None = None
     compactions_waiting: int | None = None
     compactions_running: int | None = None
@@ -43,12 +45,13 @@ class Node:
 
 def read_nodes() -> list[Node]:
     """Every node of the cluster, by address. Raises `StoreUnavailable` when none at all answers."""
-    releases, compactions, loads = ask_nodes(_RELEASE), ask_nodes(_COMPACTIONS), _read_loads()
+    releases, compactions, gossip = ask_nodes(_RELEASE), ask_nodes(_COMPACTIONS), _read_gossip()
     now = dt.datetime.now(dt.UTC)
     found = []
     for address, is_up, datacenter in cassandra.hosts():
         release, tasks = releases.get(address), compactions.get(address)
         waiting, running = _first(tasks, width=2)
+        status, load = gossip.get(address, (None, None))
         found.append(
             Node(
                 address=address,
@@ -57,7 +60,8 @@ def read_nodes() -> list[Node]:
                 asked_at=now,
                 silent=str(release) if isinstance(release, NodeUnreachable) else "",
                 release=_first(release, width=1)[0],
-                load_bytes=loads.get(address),
+                gossip=status,
+                load_bytes=load,
                 compactions_waiting=waiting,
                 compactions_running=running,
             )
@@ -115,13 +119,14 @@ def _first(answer: list[Row] | NodeUnreachable | None, *, width: int) -> Sequenc
     return answer[0]
 
 
-def _read_loads() -> dict[str, int]:
-    """Bytes on disk by node, by what gossip has carried; from any node."""
-    loads = {}
-    for address, load in cassandra.execute(_LOAD, consistency=cassandra.LOCAL_ONE):
+def _read_gossip() -> dict[str, tuple[str | None, int | None]]:
+    """(status, bytes on disk) of each node, as one that answers has heard of it."""
+    heard: dict[str, tuple[str | None, int | None]] = {}
+    for address, load, status in cassandra.execute(_GOSSIP, consistency=cassandra.LOCAL_ONE):
+        told = str(status).partition(",")[0].lower() if status else None
         try:
-            loads[str(address)] = round(float(load))
+            heard[str(address)] = (told, round(float(load)))
         except (TypeError, ValueError):
-            # A node that has not said yet.
-            continue
-    return loads
+            # It has not said yet how much.
+            heard[str(address)] = (told, None)
+    return heard

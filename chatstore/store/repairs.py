@@ -85,8 +85,8 @@ class Part:
 class Measured:
     """A bucket by Cassandra's own figures, replica by replica.
 
-    replicas: what each lists; None for a replica means: below what it lists. in_sync: whether they agree.
-    silent: replicas that did not answer.
+    bytes, tombstones: what each replica lists; None: it is below what that one lists. in_sync: whether all
+    hold the same. silent: replicas that did not answer, with why.
     """
 
     channel_id: int

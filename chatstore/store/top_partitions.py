@@ -40,6 +40,9 @@ _FLOOR_NAMES = {
     "max_top_tombstone_partition_count": "tombstones_listed",
 }
 _SETTINGS = "SELECT name, value FROM system_views.settings"
+# As JSON it would not say when the lists were filled.
+_LISTS = re.compile(r"Top partitions by (size|tombstone count) \(last update: (\S+)\):\n.*\n((?:\s+\S+:-?\d+ +\d+\n)*)")
+_LINE = re.compile(r"(\S+) +(\d+)\n")
 _AMOUNT = re.compile(r"(\d+)(B|KiB|MiB|GiB|TiB)?")
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
@@ -94,22 +97,16 @@ def _value_of(listed: Mapping[Bucket, int], bucket: Bucket, limits: tuple[int | 
 
 def read_live(host: str) -> TopPartitions:
     """A node's lists as they are now, by nodetool; remembered. Raises `NodeUnreachable`, `NodetoolFailed`."""
-    keyspace = settings.CASSANDRA["keyspace"]
-    told = nodetool.run(host, "tablestats", "-F", "json", f"{keyspace}.{TABLE}")
-    try:
-        table = json.loads(told)[keyspace]["tables"][TABLE]
-    except (ValueError, KeyError) as error:
-        raise NodeUnreachable(f"Node {host} answered nodetool tablestats with what is no figures.") from error
-    now = dt.datetime.now(dt.UTC)
+    told = nodetool.run(host, "tablestats", f"{settings.CASSANDRA['keyspace']}.{TABLE}")
+    found = {kind: (moment, dict(_LINE.findall(lines))) for kind, moment, lines in _LISTS.findall(told)}
+    if f"Table: {TABLE}" not in told:
+        raise NodeUnreachable(f"Node {host} answered nodetool tablestats with what is no figures.")
     read = TopPartitions(
         host=host,
-        sizes=_read_list(table.get("top_size_partitions") or {}),
-        tombstones=_read_list(table.get("top_tombstone_partitions") or {}),
-        updated_at=_latest(
-            _read_moment(table.get("top_size_partitions_last_update")),
-            _read_moment(table.get("top_tombstone_partitions_last_update")),
-        ),
-        read_at=now,
+        sizes=_read_list(found["size"][1]) if "size" in found else {},
+        tombstones=_read_list(found["tombstone count"][1]) if "tombstone count" in found else {},
+        updated_at=max((moment for text, _ in found.values() if (moment := _read_moment(text))), default=None),
+        read_at=dt.datetime.now(dt.UTC),
         floor=_read_floors([host])[host],
     )
     _remember(read)
@@ -203,10 +200,6 @@ def _read_moment(text: object) -> dt.datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
-
-
-def _latest(*moments: dt.datetime | None) -> dt.datetime | None:
-    return max((moment for moment in moments if moment is not None), default=None)
 
 
 def _key(host: str) -> str:

@@ -94,6 +94,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
 
 
 def _health_shots(sick: Sick) -> Iterator[Shot]:
+    yield Shot("cluster-health", "otto", "/health/")
     channel = f"/channels/{sick.channel.pk}/health/"
     yield Shot("channel-health", "otto", channel)
     yield Shot("channel-health-bucket", "otto", f"{channel}{sick.dead}/")

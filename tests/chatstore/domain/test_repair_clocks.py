@@ -1,0 +1,57 @@
+"""A repair clock turns amber at 80 % of gc_grace and red at all of it, counted from what no repair covers."""
+
+import datetime as dt
+
+import pytest
+
+from chatstore.domain.repair_clocks import ClockState, RepairClock
+
+NOW = dt.datetime(2026, 11, 21, tzinfo=dt.UTC)
+DAY = 86_400
+
+
+def clock(
+    hours: float | None, *, gc_grace_seconds: int = 2 * DAY, waits_at_red: bool = True, repaired: bool = True
+) -> RepairClock:
+    """Of a table with a delete so many hours ago that no repair covers."""
+    began_at = NOW - dt.timedelta(days=9) if repaired else None
+    return RepairClock(
+        table="messages",
+        now=NOW,
+        began_at=began_at,
+        per_node={"127.0.0.1": began_at},
+        counts_from=None if hours is None else NOW - dt.timedelta(hours=hours),
+        gc_grace_seconds=gc_grace_seconds,
+        normal_gc_grace_seconds=2 * DAY,
+        waits_at_red=waits_at_red,
+    )
+
+
+@pytest.mark.parametrize(
+    ("hours", "state"),
+    [
+        (0, ClockState.GREEN),
+        (38.3, ClockState.GREEN),
+        (38.4, ClockState.AMBER),
+        (47.9, ClockState.AMBER),
+        (48, ClockState.RED),
+        (500, ClockState.RED),
+    ],
+)
+def test_it_turns_at_eighty_and_at_a_hundred_per_cent(hours: float, state: ClockState) -> None:
+    assert clock(hours).state == state
+
+
+def test_an_old_repair_alone_turns_nothing() -> None:
+    assert clock(None).state == ClockState.GREEN
+    assert clock(None, repaired=False).state == ClockState.GREEN
+
+
+def test_a_raised_gc_grace_gives_time_but_is_not_put_back_too_early() -> None:
+    raised = clock(50, gc_grace_seconds=10 * DAY)
+    assert (raised.state, raised.is_raised, raised.would_be_green) == (ClockState.GREEN, True, False)
+    assert clock(30, gc_grace_seconds=10 * DAY).would_be_green
+
+
+def test_a_table_that_no_purge_waits_for_is_amber_at_the_worst() -> None:
+    assert clock(500, waits_at_red=False).state == ClockState.AMBER
