@@ -12,6 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 
@@ -27,6 +28,9 @@ NEWEST_ROWS = 8
 CACHE_SECONDS = 1.0
 """How long pages may use ledger rows again: a job that cleared `live` is reported done
 a second after its last clear."""
+
+MOST_REMEMBERED = 512
+"""Rows kept of a channel: fourteen years, of which one bucket holds anything."""
 
 NEWEST_BUCKET = 2**31 - 1
 
@@ -116,55 +120,77 @@ def submit_rows(channel_id: int, *, start: int, descending: bool, limit: int) ->
 # --- What pages may use again for a second ----------------------------------------------
 
 
-class _Newest:
-    """The newest ledger rows of channels as this process last read them, each with its time."""
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """A channel's newest ledger rows as this process last read them.
+
+    asked_at: `time.monotonic()` before the read. is_whole: there are no others.
+    """
+
+    rows: list[LedgerRow]
+    asked_at: float
+    is_whole: bool
+
+
+class _Remembered:
+    """The newest ledger rows of channels, the least recently read forgotten first."""
 
     LIMIT = 2_000
 
     def __init__(self) -> None:
-        self._rows: OrderedDict[int, tuple[float, list[LedgerRow]]] = OrderedDict()
+        self._kept: OrderedDict[int, Newest] = OrderedDict()
         self._lock = threading.Lock()
 
-    def put(self, channel_id: int, rows: list[LedgerRow], *, asked_at: float) -> None:
+    def put(self, channel_id: int, newest: Newest) -> None:
         with self._lock:
-            self._rows[channel_id] = (asked_at, rows)
-            self._rows.move_to_end(channel_id)
-            while len(self._rows) > self.LIMIT:
-                self._rows.popitem(last=False)
+            self._kept[channel_id] = newest
+            self._kept.move_to_end(channel_id)
+            while len(self._kept) > self.LIMIT:
+                self._kept.popitem(last=False)
 
-    def get(self, channel_id: int) -> tuple[float, list[LedgerRow]] | None:
-        return self._rows.get(channel_id)
+    def extend(self, channel_id: int, longer: Newest) -> None:
+        """Put more rows of the same reading; nothing, if it was read anew or aged meanwhile."""
+        with self._lock:
+            kept = self._kept.get(channel_id)
+            if kept is not None and kept.asked_at == longer.asked_at:
+                self._kept[channel_id] = longer
+
+    def get(self, channel_id: int) -> Newest | None:
+        return self._kept.get(channel_id)
 
     def age(self, channel_id: int) -> None:
         with self._lock:
-            kept = self._rows.get(channel_id)
+            kept = self._kept.get(channel_id)
             if kept is not None:
-                self._rows[channel_id] = (float("-inf"), kept[1])
+                self._kept[channel_id] = replace(kept, asked_at=float("-inf"))
 
 
-_newest = _Newest()
+_remembered = _Remembered()
 
 
 def forget_cache(channel_id: int) -> None:
     """The next page of this process asks the ledger again."""
-    _newest.age(channel_id)
+    _remembered.age(channel_id)
 
 
-def remember_newest(channel_id: int, rows: list[LedgerRow], *, asked_at: float) -> None:
-    """Keep a channel's newest rows for pages; `asked_at`: `time.monotonic()` before the read."""
-    _newest.put(channel_id, rows, asked_at=asked_at)
+def remember_newest(channel_id: int, newest: Newest) -> None:
+    """Keep a channel's newest rows for pages."""
+    _remembered.put(channel_id, newest)
 
 
-def recall_newest(channel_id: int) -> list[LedgerRow] | None:
+def remember_more(channel_id: int, longer: Newest) -> None:
+    """A page had to go on beyond the newest rows: the next one has what it found at hand too."""
+    if len(longer.rows) <= MOST_REMEMBERED:
+        _remembered.extend(channel_id, longer)
+
+
+def recall_newest(channel_id: int) -> Newest | None:
     """The channel's newest rows if they were asked within the last second."""
-    kept = _newest.get(channel_id)
-    if kept is None or time.monotonic() - kept[0] > CACHE_SECONDS:
-        return None
-    return kept[1]
+    newest = _remembered.get(channel_id)
+    return newest if newest is not None and time.monotonic() - newest.asked_at <= CACHE_SECONDS else None
 
 
-def guess_newest(channel_id: int) -> list[LedgerRow]:
+def guess_newest(channel_id: int) -> Newest | None:
     """The channel's newest rows as last seen, however long ago: a guess of what to ask
     beside the ledger, never more."""
-    kept = _newest.get(channel_id)
-    return kept[1] if kept else []
+    return _remembered.get(channel_id)

@@ -9,7 +9,7 @@ from django.conf import settings
 from chatstore.domain.buckets import bucket_at, bucket_of
 from chatstore.domain.slices import fill_gaps
 from chatstore.store import ledger
-from chatstore.store.ledger import LedgerRow, PendingRows
+from chatstore.store.ledger import LedgerRow, Newest, PendingRows
 
 LATER_ROWS = 256
 """Rows of each further read: seven years of a channel."""
@@ -19,7 +19,8 @@ class LedgerWindow:
     """A channel's ledger rows from the bucket `start` (inclusive) on, in chunks.
 
     Rows that were read within the last second are used again; else the first chunk is
-    asked when the window is made, and waited for when it is needed.
+    asked when the window is made, and waited for when it is needed. It is a long one where the
+    last page had to go beyond a short one: in a channel that was emptied.
     """
 
     def __init__(self, channel_id: int, *, start: int, descending: bool) -> None:
@@ -29,9 +30,12 @@ class LedgerWindow:
         self._ended = False
         self._ready: list[LedgerRow] | None = None
         self._pending: PendingRows | None = None
+        self._newest: Newest | None = None
         self._asks_ledger_alone: bool = settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN
         if self._asks_ledger_alone and not self._recall():
-            self._pending = self._ask(ledger.NEWEST_ROWS)
+            seen = ledger.guess_newest(channel_id)
+            is_far = seen is not None and len(seen.rows) > ledger.NEWEST_ROWS
+            self._pending = self._ask(LATER_ROWS if is_far else ledger.NEWEST_ROWS)
 
     @property
     def is_at_hand(self) -> bool:
@@ -56,9 +60,13 @@ class LedgerWindow:
 
     def _receive(self, pending: PendingRows) -> list[LedgerRow]:
         rows, self._pending = pending.rows(), None
-        if self._descending and self._start == ledger.NEWEST_BUCKET:
-            ledger.remember_newest(self._channel_id, rows, asked_at=self._asked_at)
         self._ended = len(rows) < self._asked_limit
+        if self._newest is not None:
+            self._newest = Newest([*self._newest.rows, *rows], self._newest.asked_at, self._ended)
+            ledger.remember_more(self._channel_id, self._newest)
+        elif self._descending and self._start == ledger.NEWEST_BUCKET:
+            self._newest = Newest(rows, self._asked_at, self._ended)
+            ledger.remember_newest(self._channel_id, self._newest)
         if rows:
             self._move_past(rows[-1][0])
         return rows
@@ -71,17 +79,18 @@ class LedgerWindow:
         newest = ledger.recall_newest(self._channel_id)
         if newest is None:
             return False
-        is_whole = len(newest) < ledger.NEWEST_ROWS
-        if not is_whole and self._start < newest[-1][0]:
+        rows = newest.rows
+        if not newest.is_whole and self._start < rows[-1][0]:
             return False
         if not self._descending:
-            self._ready = [row for row in reversed(newest) if row[0] >= self._start]
+            self._ready = [row for row in reversed(rows) if row[0] >= self._start]
             self._ended = True
             return True
-        self._ready = [row for row in newest if row[0] <= self._start]
-        self._ended = is_whole
-        if newest:
-            self._move_past(newest[-1][0])
+        self._ready = [row for row in rows if row[0] <= self._start]
+        self._ended = newest.is_whole
+        self._newest = newest
+        if rows:
+            self._move_past(rows[-1][0])
         return True
 
     def _read_with_gaps(self) -> list[LedgerRow]:

@@ -122,10 +122,10 @@ class Search:
             self._flying.append(self._ask(guess, limit=self._missing, patient=True))
 
     def _guess(self) -> Slice | None:
-        remembered = ledger.guess_newest(self.channel_id)
+        seen = ledger.guess_newest(self.channel_id)
         start = bucket_of(self._high if self._descending else self._low)
-        if remembered and (start >= remembered[-1][0] or len(remembered) < ledger.NEWEST_ROWS):
-            guesses = cut_slices(remembered, low=self._low, high=self._high)
+        if seen is not None and seen.rows and (seen.is_whole or start >= seen.rows[-1][0]):
+            guesses = cut_slices(seen.rows, low=self._low, high=self._high)
             return self._narrow(guesses[0 if self._descending else -1])[0] if guesses else None
         now = bucket_at(time.time_ns() // 1_000_000)
         first, last = bucket_ids(min(now, start) if self._descending else start)

@@ -2,9 +2,12 @@
 
 import time
 
+from chatstore.domain.buckets import bucket_of
 from chatstore.domain.live import NOTHING, UNKNOWN, Live
 from chatstore.operations.clock import postgres_now_us
 from chatstore.store import ledger
+from chatstore.store.ledger import Newest
+from chatstore.store.ledger_window import LedgerWindow
 from chatstore.store.reader import read_page
 from tests.chatstore.arranging import DAY_MS, fresh_id, ids_of, now_ms, spread_ids, write_messages
 
@@ -75,7 +78,41 @@ def test_pages_use_ledger_rows_again_for_a_second_and_no_longer() -> None:
     # Another process posts into a bucket of which this one knows nothing yet.
     new = spread_ids(1, newest_ms=now_ms() - 20 * DAY_MS)
     write_messages(channel_id, new)
-    ledger.remember_newest(channel_id, ledger.read_ledger(channel_id)[1:], asked_at=time.monotonic())
+    known = Newest(ledger.read_ledger(channel_id)[1:], time.monotonic(), is_whole=True)
+    ledger.remember_newest(channel_id, known)
     assert ids_of(read_page(channel_id).messages) == old
     time.sleep(ledger.CACHE_SECONDS)
     assert ids_of(read_page(channel_id).messages) == new + old
+
+
+def test_a_page_that_went_beyond_the_newest_rows_leaves_all_it_read_to_the_next_one() -> None:
+    channel_id = fresh_id()
+    old = spread_ids(2, newest_ms=now_ms() - 400 * DAY_MS)
+    write_messages(channel_id, old)
+    last = bucket_of(old[0])
+    for bucket in range(last + 1, last + 21):
+        ledger.ensure_row(channel_id, bucket)
+        ledger.set_live(channel_id, bucket, NOTHING, read_began_us=postgres_now_us() + 11_000_000)
+    assert ids_of(read_page(channel_id).messages) == old
+
+    def walk() -> list[int]:
+        window = LedgerWindow(channel_id, start=ledger.NEWEST_BUCKET, descending=True)
+        at_hand.append(window.is_at_hand)
+        return [len(window.next_rows()), len(window.next_rows())]
+
+    at_hand: list[bool] = []
+    assert walk() == [21, 0]
+    # Asked anew, it is one read, not a short one and then a long one.
+    ledger.forget_cache(channel_id)
+    assert walk() == [21, 0]
+    assert at_hand == [True, False]
+
+
+def test_rows_that_were_forgotten_meanwhile_are_not_made_longer() -> None:
+    channel_id = fresh_id()
+    rows = [(bucket, NOTHING) for bucket in range(20, 0, -1)]
+    short = Newest(rows[:8], time.monotonic(), is_whole=False)
+    ledger.remember_newest(channel_id, short)
+    ledger.forget_cache(channel_id)
+    ledger.remember_more(channel_id, Newest(rows, short.asked_at, is_whole=True))
+    assert ledger.recall_newest(channel_id) is None
