@@ -1,18 +1,26 @@
-"""Health in words: a bucket's state, a figure with its source and age."""
+"""Health in words: a bucket's state, a figure with its source and age.
+
+What stands on a page once for each bucket is put together here: two hundred times, a template's own
+tags would take most of the page's time.
+"""
 
 from __future__ import annotations
 
 from django import template
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 
+from chatstore.domain.buckets import days_in_words
 from chatstore.domain.health import BucketState, say_bytes
 from chatstore.domain.runs import Severity
+from chatstore.models import Channel
 from chatstore.operations.channel_health import BucketHealth, ChannelHealth
 from chatstore.store.figures import Figure
 from moderation.domain.health_strip import STATE_WORDS
 from moderation.domain.history_chart import say_milliseconds
-from moderation.templatetags.chat import exact, say_ago
+from moderation.domain.strip import Bar, Strip
+from moderation.templatetags.chat import ago, exact, say_ago, thousands
 
 register = template.Library()
 
@@ -54,3 +62,65 @@ def since_when(health: ChannelHealth, figure: Figure | str | None) -> SafeString
         exact(figure.measured_at),
         say_ago(figure.measured_at, health.now),
     )
+
+
+@register.simple_tag
+def health_bars(strip: Strip, channel: Channel) -> SafeString:
+    """The strip's bars, each a link to its bucket."""
+    base = reverse("channel_health", args=[channel.pk])
+    last = len(strip.bars) - 1
+    return format_html_join(
+        "\n",
+        '<a href="{}{}/" class="is-{}{}" tabindex="{}" aria-label="{}"{}><title>{}</title>'
+        '<rect class="slot" x="{}" y="0" width="{}" height="{}"/>'
+        '<rect class="bar" x="{}" y="{}" width="{}" height="{}" rx="1"/>{}'
+        '<rect class="mark" x="{}" y="{}" width="{}" height="3"/></a>',
+        (
+            (
+                base, bar.bucket, bar.kind, " here" if bar.here else "", 0 if number == last else -1, bar.title,
+                _CURRENT if bar.here else "", bar.title,
+                bar.x, bar.slot, strip.bar_field,
+                bar.x, bar.grey_y, bar.width, bar.grey_height, _dead_part(bar),
+                bar.x, strip.bar_field, bar.width,
+            )
+            for number, bar in enumerate(strip.bars)
+        ),
+    )  # fmt: skip
+
+
+_CURRENT = mark_safe(' aria-current="true"')
+
+
+def _dead_part(bar: Bar) -> SafeString | str:
+    if not bar.going:
+        return ""
+    return format_html(
+        '<rect class="dead" x="{}" y="{}" width="{}" height="{}" rx="1"/>', bar.x, bar.y, bar.width, bar.red_height
+    )
+
+
+@register.simple_tag
+def bucket_rows(health: ChannelHealth, channel: Channel) -> SafeString:
+    """The same as rows of a table: a row for each bucket that was ever written."""
+    base = reverse("channel_health", args=[channel.pk])
+    return format_html_join(
+        "\n",
+        '<tr><td class="nowrap"><a href="{}{}/">{}</a></td><td>{}</td><td class="num">{}</td><td class="num">{}</td>'
+        '<td class="num">{}</td><td class="num">{}</td><td class="num">{}</td><td class="nowrap">{}</td>'
+        '<td class="nowrap">{}</td></tr>',
+        (
+            (
+                base, bucket.bucket, days_in_words(bucket.first_day, bucket.last_day), bucket_chip(bucket),
+                thousands(bucket.messages), thousands(bucket.known.tombstones), percent_of(bucket.dead_percent),
+                size(bucket.known.bytes), milliseconds(bucket.page_us), since_when(health, bucket.latest),
+                ago(bucket.repaired_at) if bucket.repaired_at else "not known",
+            )
+            for bucket in health.buckets
+            if bucket.was_written
+        ),
+    )  # fmt: skip
+
+
+def percent_of(value: float | None) -> str:
+    """25.04 → "25.0 %"; None → "not known"."""
+    return "not known" if value is None else f"{value:.1f} %"

@@ -15,6 +15,7 @@ from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of, days_in_
 from chatstore.domain.runs import RunState, Severity
 from chatstore.models import Channel, ChannelDay, Guild, JobRun
 from chatstore.operations.clock import postgres_now
+from chatstore.operations.deletes import note_deletes
 from chatstore.operations.findings import Found, open_finding
 from chatstore.store import figures, ledger
 from moderation.domain.states import PurgeState
@@ -69,6 +70,8 @@ def test_of_a_bucket_that_nobody_measured_everything_is_said_to_be_unknown(otto:
     write(channel, ids)
     client = sign_in(otto)
     rows = figure_rows(read(client, channel, bucket_of(ids[0])))
+    # Repairs are the cluster's, and other tests run some.
+    del rows["Last full repair"]
     assert {name: cells[0] for name, cells in rows.items()} == dict.fromkeys(rows, "not known")
     assert {cells[2] for cells in rows.values()} == {"never"}
     assert "never measured" in plain(read(client, channel))
@@ -164,6 +167,7 @@ def test_what_cannot_be_done_now_says_why(otto: User, sign_in: SignIn) -> None:
     channel, ids = make_channel(), old_ids(3)
     write(channel, ids)
     bucket = bucket_of(ids[0])
+    note_deletes(channel.pk, bucket, 1)
     html = read(sign_in(otto), channel, bucket)
     assert f'action="/channels/{channel.pk}/health/{bucket}/compact/"' not in html
     assert "Repair it first." in plain(html)
@@ -244,8 +248,8 @@ def test_the_page_of_200_buckets_is_there_in_a_moment(otto: User, sign_in: SignI
     assert html.count('class="is-') >= 200
     seconds = []
     for _ in range(3):
-        began = time.monotonic()
+        began = time.process_time()
         read(client, channel)
-        seconds.append(time.monotonic() - began)
-    # 300 ms by far on a quiet machine; a busy one must not fail the suite.
-    assert min(seconds) < 1.5
+        seconds.append(time.process_time() - began)
+    # Of the processor: what other tests take of it meanwhile is none of the page's.
+    assert min(seconds) < 0.3

@@ -144,6 +144,7 @@ def test_the_last_repair_of_everything_covers_the_buckets_that_were_there(otto: 
     repaired = read(channel_id).find(BUCKET).repaired
     assert repaired is not None
     assert repaired.source == "repair"
+    run.delete()
 
 
 def test_open_findings_of_its_buckets_are_named() -> None:

@@ -76,3 +76,4 @@ def test_the_marks_are_repairs_of_everything_and_of_the_channels_own_buckets() -
     assert {everything.pk, own.pk} <= set(found)
     assert not {others.pk, failed.pk} & set(found)
     assert own.pk not in [run.pk for run in repairs_since(began)]
+    JobRun.objects.filter(pk__in=(everything.pk, own.pk, others.pk, failed.pk)).delete()
