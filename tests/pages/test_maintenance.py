@@ -172,7 +172,7 @@ def test_what_is_typed_is_shown_with_its_next_five_times_before_it_is_saved(page
         ({"cron": "99 5 * * *"}, "is no schedule"),
         ({"cron": "30 2 * *"}, "Give five fields"),
         ({"cron": ""}, "When: This field is required."),
-        ({"cron": "0 0 31 2 *"}, "never comes"),
+        ({"cron": "0 0 31 2 *"}, "is no schedule: Bad day-of-month"),
         ({"zone": "Berlin"}, "There is no time zone “Berlin”"),
         ({"opens": "02:00"}, "Give both ends of the allowed hours"),
         ({"opens": "25:00", "closes": "03:00"}, "Not before: Enter a valid time."),

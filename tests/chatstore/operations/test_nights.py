@@ -13,7 +13,7 @@ from chatstore.models import JobRun
 from chatstore.operations.runs import ask_run, claim_run, make_due_runs, work_on_run
 from tests.chatstore.operations.jobs import only_job
 
-LOOKS = dt.timedelta(minutes=10)
+LOOKS = dt.timedelta(minutes=45)
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
