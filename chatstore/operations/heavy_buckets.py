@@ -46,7 +46,7 @@ def look_at_buckets(now: dt.datetime) -> None:
     sync_findings(HEAVY_BUCKET, {f"{channel_id}:{bucket}": found for (channel_id, bucket), found in heavy.items()})
 
 
-def _read_listed() -> dict[Bucket, Measured]:
+def _read_listed() -> Mapping[Bucket, Measured]:
     """What the replicas list over a limit; of two that differ the larger counts, since it has to be read."""
     found: dict[Bucket, dict[str, Figure]] = {}
     for lists in top_partitions.read_known().values():
@@ -87,7 +87,11 @@ def _judge(measurements: Iterable[Measured]) -> Found | None:
     tombstones = _youngest(tombstones_in(measured) for measured in measurements)
     size = _youngest(measured.get("bytes") for measured in measurements)
     limits = health_limits()
-    known = Known(live=None, tombstones=tombstones and tombstones.value, bytes=size and size.value)
+    known = Known(
+        live=None,
+        tombstones=None if tombstones is None else tombstones.value,
+        bytes=None if size is None else size.value,
+    )
     severity = severity_of(known, limits)
     if severity is None:
         return None

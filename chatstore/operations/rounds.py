@@ -28,7 +28,7 @@ LOCK = 4_005_911
 """Postgres's advisory lock of whoever makes a round; any number that nothing else uses."""
 
 EARLY_SECONDS = 5.0
-"""Threads do not wake up to the second: a round this much early counts as due."""
+"""Threads do not wake up to the second: a round that comes so much too early counts as due."""
 
 
 def make_round() -> bool:

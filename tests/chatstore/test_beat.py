@@ -35,7 +35,7 @@ def wait_for_word(client: redis.Redis, *, after: float) -> float:
     """When beat said it last, once it has said so after a moment."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        said = float(client.get("seen:beat") or 0)  # type: ignore[arg-type]
+        said = float(client.get("seen:beat") or 0)
         if said > after:
             return said
         time.sleep(0.1)

@@ -41,7 +41,7 @@ def open_ones(kind: str) -> list[Finding]:
 def be_silent_for(seconds: float) -> None:
     """As if beat had said so long ago that it lives."""
     client = redis_client()
-    client.set("seen:beat", client.time()[0] - seconds)  # type: ignore[index]
+    client.set("seen:beat", client.time()[0] - seconds)
 
 
 def test_beat_that_says_it_lives_is_believed_for_a_minute() -> None:
