@@ -7,7 +7,7 @@ says why it is missing. Nothing here starts a nodetool: what the nodes listed by
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -204,7 +204,7 @@ def read_worst(now: dt.datetime) -> Worst:
     )
 
 
-def _merge(lists: Sequence[Mapping[top_partitions.Bucket, int]]) -> dict[top_partitions.Bucket, int]:
+def _merge(lists: Iterable[Mapping[top_partitions.Bucket, int]]) -> dict[top_partitions.Bucket, int]:
     most: dict[top_partitions.Bucket, int] = {}
     for listed in lists:
         for key, value in listed.items():

@@ -25,7 +25,8 @@ from chatstore.operations.probes import read_bucket
 from chatstore.operations.repair import note_measured
 from chatstore.operations.repair_clock import MESSAGES, last_repair_of, surely_before
 from chatstore.operations.runs import Claim
-from chatstore.store import nodes, nodetool, repairs, tables
+from chatstore.store import figures, nodes, nodetool, repairs, tables
+from chatstore.store.measuring import measure_bucket
 
 COMPACTION_SECONDS = 3_600.0
 """For all files that hold the bucket, which are rewritten whole."""
@@ -71,16 +72,15 @@ def compact_bucket_run(claim: Claim) -> Mapping[str, Any]:
     if why_not := why_not_compact(channel_id, bucket):
         raise BadInput(why_not)
     _, replicas = repairs.locate_bucket(channel_id, bucket)
-    claim.tell(done=0, total=3, what="measuring it before")
-    before = repairs.measure_bucket(channel_id, bucket)
-    claim.tell(done=1, total=3, what="compacting it on every replica")
+    before = figures.read_figures(channel_id).get(bucket, {}).get("tombstones_seen_by_repair")
+    claim.tell(done=0, total=2, what="compacting it on every replica")
     keyspace = settings.CASSANDRA["keyspace"]
     _on_each(replicas, "flush", keyspace, MESSAGES, look=claim.look)
     _on_each(replicas, "forcecompact", keyspace, MESSAGES, f"{channel_id}:{bucket}")
-    claim.tell(done=2, total=3, what="measuring it again")
-    after = note_measured(repairs.measure_bucket(channel_id, bucket))
-    was = "not known" if before.most_tombstones is None else before.most_tombstones
-    return {"tombstones before": was, "replicas": len(replicas), **after}
+    claim.tell(done=1, total=2, what="measuring it again")
+    after = note_measured(measure_bucket(channel_id, bucket))
+    was = "not measured" if before is None else before.value
+    return {"tombstones before": was, "replicas": len(replicas)} | after
 
 
 def merge_bucket_run(claim: Claim) -> Mapping[str, Any]:

@@ -33,7 +33,8 @@ from chatstore.operations.repair_clock import (
 )
 from chatstore.operations.runs import Claim, ask_by_itself
 from chatstore.store import cassandra, figures, nodes, repairs, top_partitions
-from chatstore.store.repairs import Measured, Part
+from chatstore.store.measuring import Measured, measure_bucket
+from chatstore.store.repairs import Part
 from chatstore.store.top_partitions import TopPartitions
 
 REPAIR_SOURCE = "repair"
@@ -85,7 +86,7 @@ def repair_bucket_run(claim: Claim) -> Mapping[str, Any]:
     figures.note_figures(channel_id, bucket, noted, source=REPAIR_SOURCE, measured_at=postgres_now())
     # The figures that a repair leaves are those of before it moved anything.
     claim.tell(done=1, total=2, what="measuring it again")
-    return {"replicas": len(replicas)} | note_measured(repairs.measure_bucket(channel_id, bucket))
+    return {"replicas": len(replicas)} | note_measured(measure_bucket(channel_id, bucket))
 
 
 def measure_bucket_run(claim: Claim) -> Mapping[str, Any]:
@@ -95,7 +96,7 @@ def measure_bucket_run(claim: Claim) -> Mapping[str, Any]:
     """
     channel_id, bucket = read_bucket(claim.run.subject)
     claim.tell(done=0, total=1, what="having the replicas compare the bucket")
-    return note_measured(repairs.measure_bucket(channel_id, bucket))
+    return note_measured(measure_bucket(channel_id, bucket))
 
 
 def note_measured(measured: Measured) -> dict[str, Any]:
@@ -151,15 +152,14 @@ def _all_up(hosts: Sequence[str]) -> list[str]:
 
 
 def _follow(claim: Claim, part: Part, *, done: int, total: int) -> Repaired:
-    """Has a part repaired, and tells how far it is. Raises as `finish_repair` and `Claim.tell`."""
+    """Has a part repaired, and tells how far it is. Raises as `Repair.finish` and `Claim.tell`."""
     claim.tell(done=done, total=total, what=f"node {part.host}: {', '.join(part.tables)}")
-    with repairs.repairing(part) as call:
-        while not call.wait(LOOK_SECONDS):
-            repair_id = repairs.id_of(call)
-            table, share = repairs.read_progress(repair_id) if repair_id is not None else ("", None)
+    with repairs.repairing(part) as under_way:
+        while not under_way.call.wait(LOOK_SECONDS):
+            table, share = under_way.read_progress()
             compared = f", {share:.0%} compared" if share is not None else ""
             claim.tell(done=done, total=total, what=f"node {part.host}: {table or ', '.join(part.tables)}{compared}")
-        return repairs.finish_repair(part, call)
+        return under_way.finish()
 
 
 def _first_began_at(run: JobRun) -> dt.datetime | None:
@@ -186,8 +186,8 @@ def _note_listed(hosts: Sequence[str]) -> int:
         if not isinstance(lists, TopPartitions):
             continue
         for name, listed in (("bytes", lists.sizes), ("tombstones_seen_by_repair", lists.tombstones)):
-            for bucket, value in listed.items():
-                found = most.setdefault(bucket, {})
+            for key, value in listed.items():
+                found = most.setdefault(key, {})
                 found[name] = max(value, found.get(name, 0))
     for (channel_id, bucket), found in most.items():
         figures.note_figures(channel_id, bucket, found, source=top_partitions.SOURCE, measured_at=read_at)

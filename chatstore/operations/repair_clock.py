@@ -10,7 +10,7 @@ import datetime as dt
 from collections.abc import Sequence
 
 from django.conf import settings
-from django.db.models import Min
+from django.db.models import Min, QuerySet
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.repair_clocks import ClockState, RepairClock
@@ -101,11 +101,16 @@ def first_uncovered_delete(began_at: dt.datetime | None) -> dt.datetime | None:
     """The first delete that a repair which began then does not cover; None: it covers all that were noted."""
     rows = BucketDeletes.objects.all()
     if began_at is None:
-        return rows.aggregate(first=Min("hour"))["first"]
+        return _first_hour(rows)
     since = surely_before(began_at)
-    first: dt.datetime | None = rows.filter(last_at__gte=since).aggregate(first=Min("hour"))["first"]
+    first = _first_hour(rows.filter(last_at__gte=since))
     # Noted by the hour: of the one in which the repair began, only what came after it.
     return None if first is None else max(first, since)
+
+
+def _first_hour(rows: QuerySet[BucketDeletes]) -> dt.datetime | None:
+    first: dt.datetime | None = rows.aggregate(first=Min("hour"))["first"]
+    return first
 
 
 def why_deletes_wait(now: dt.datetime | None = None) -> str:
@@ -183,4 +188,5 @@ def _are_deletes_all_ours() -> bool:
 
 def is_only_copy() -> bool:
     """One replica can't have missed what another one knows: there is nothing to repair."""
-    return sum(settings.CASSANDRA["replication"].values()) == 1
+    replication: dict[str, int] = settings.CASSANDRA["replication"]
+    return sum(replication.values()) == 1

@@ -7,7 +7,7 @@ what nobody told is None, never 0.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from chatstore.domain.errors import NodeUnreachable, StoreUnavailable
@@ -112,7 +112,7 @@ def _unreachable(address: str, error: StoreUnavailable) -> NodeUnreachable:
     return NodeUnreachable(f"Node {address} does not answer. {error}")
 
 
-def _first(answer: list[Row] | NodeUnreachable | None, *, width: int) -> Sequence[object]:
+def _first(answer: list[Row] | NodeUnreachable | None, *, width: int) -> Row:
     """The only row of an answer; as many times None where there is none."""
     if answer is None or isinstance(answer, NodeUnreachable) or not answer:
         return (None,) * width

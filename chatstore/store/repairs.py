@@ -12,24 +12,21 @@ import datetime as dt
 import re
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from django.conf import settings
 
 from chatstore.domain.errors import ChatstoreError, NodeUnreachable, StoreUnavailable
 from chatstore.domain.token_ranges import Repaired
-from chatstore.store import cassandra, nodes, nodetool, repair_history, top_partitions
-from chatstore.store.top_partitions import TopPartitions
+from chatstore.store import cassandra, nodes, nodetool, repair_history
 
 MESSAGES = "messages"
 
-PREVIEW_SECONDS = 600.0
-"""For the preview of one partition: mostly the start of a Java, beside a busy compaction much longer."""
-
 _PARTITION = "SELECT message_id FROM messages WHERE channel_id = ? AND bucket = ?"
 _RUNNING = "SELECT keyspace_name, table_names, type, completed, state_init_timestamp FROM system_views.repairs"
+_KNOWN = "SELECT id, keyspace_name, table_names, type FROM system_views.repairs"
 _FAILURE = "SELECT failure_cause FROM system_views.repairs WHERE id = %s"
 _VALIDATIONS = (
     "SELECT repair_id, table_name, completed, bytes_read, estimated_total_bytes FROM system_views.repair_validations"
@@ -81,42 +78,6 @@ class Part:
         return [*words, "--", settings.CASSANDRA["keyspace"], *self.tables]
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A bucket by Cassandra's own figures, replica by replica.
-
-    bytes, tombstones: what each replica lists; None: it is below what that one lists. in_sync: whether all
-    hold the same. silent: replicas that did not answer, with why.
-    """
-
-    channel_id: int
-    bucket: int
-    measured_at: dt.datetime
-    in_sync: bool
-    bytes: Mapping[str, int | None]
-    tombstones: Mapping[str, int | None]
-    silent: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def most_bytes(self) -> int | None:
-        """Of the replica that has the most; None: none of them lists it."""
-        return _most(self.bytes)
-
-    @property
-    def most_tombstones(self) -> int | None:
-        return _most(self.tombstones)
-
-    @property
-    def tombstones_apart(self) -> int | None:
-        """By how much the replicas differ: a sign of a missing repair. None unless all of them said."""
-        told = [number for number in self.tombstones.values() if number is not None]
-        return max(told) - min(told) if told and len(told) == len(self.tombstones) and not self.silent else None
-
-
-def _most(told: Mapping[str, int | None]) -> int | None:
-    return max((number for number in told.values() if number is not None), default=None)
-
-
 def locate_bucket(channel_id: int, bucket: int) -> tuple[int, list[str]]:
     """(token, addresses of its replicas) of a bucket's partition of `messages`."""
     return cassandra.locate_partition(_PARTITION, (channel_id, bucket))
@@ -125,18 +86,97 @@ def locate_bucket(channel_id: int, bucket: int) -> tuple[int, list[str]]:
 # --- Repairing -----------------------------------------------------------------------
 
 
+class Repair:
+    """A repair that nodetool has begun. Raises where it says so, else nothing."""
+
+    def __init__(self, part: Part, call: nodetool.Call, known_before: frozenset[uuid.UUID]) -> None:
+        self.part = part
+        self.call = call
+        self._known_before = known_before
+        self._id: uuid.UUID | None = None
+
+    @property
+    def what(self) -> str:
+        """What it is called in errors."""
+        return f"The repair of {', '.join(self.part.tables)} on node {self.part.host}"
+
+    def find_id(self) -> uuid.UUID | None:
+        """Under which name the nodes know it; None before they do.
+
+        nodetool says it, unless the node was quicker than nodetool's own ears; then its node does.
+        """
+        if self._id is None:
+            begun = _BEGUN.search(self.call.read_output())
+            self._id = uuid.UUID(begun[1]) if begun else self._ask_for_id()
+        return self._id
+
+    def _ask_for_id(self) -> uuid.UUID | None:
+        new = [
+            repair_id
+            for repair_id, keyspace, tables, kind in _known_to(self.part.host)
+            if repair_id not in self._known_before
+            and (keyspace, kind) == (settings.CASSANDRA["keyspace"], "full")
+            and set(tables or ()) == set(self.part.tables)
+        ]
+        return max(new, key=lambda repair_id: repair_id.time, default=None)
+
+    def read_progress(self) -> tuple[str, float | None]:
+        """(the table that is compared now, how far the replicas are with it, 0 to 1; None: not known)."""
+        repair_id = self.find_id()
+        seen: dict[str, list[tuple[int, int]]] = {}
+        for answer in nodes.ask_nodes(_VALIDATIONS).values():
+            if isinstance(answer, NodeUnreachable):
+                continue
+            for of_repair, table, completed, read, total in answer:
+                if of_repair == repair_id and not completed:
+                    seen.setdefault(table, []).append((read or 0, total or 0))
+        for table, amounts in seen.items():
+            # The table's own column of per cent is wrong; its bytes are right.
+            total = sum(amount for _, amount in amounts)
+            return table, min(1.0, sum(read for read, _ in amounts) / total) if total else None
+        return "", None
+
+    def finish(self) -> Repaired:
+        """What it has repaired, by the history, when nodetool is over.
+
+        Raises `RepairFailed` unless the history has it, `NodeUnreachable`.
+        """
+        repair_id = self.find_id()
+        try:
+            self.call.answer()
+        except nodetool.NodetoolFailed as failed:
+            raise RepairFailed(f"{self.what} failed. {_cause_of(self.part.host, repair_id) or failed}") from failed
+        if repair_id is None:
+            raise RepairFailed(f"{self.what} did nothing: neither nodetool nor the node knows of one.")
+        give_up = time.monotonic() + HISTORY_SECONDS
+        while (repaired := repair_history.read_parent(repair_id, tables=self.part.tables)) is None:
+            if time.monotonic() > give_up:
+                raise RepairFailed(f"{self.what} ended, but the repair history does not have it as done.")
+            time.sleep(0.2)
+        if self.part.token is not None and not repaired.has(self.part.token):
+            raise RepairFailed(f"{self.what} ended, but the repair history does not have this bucket in it.")
+        return repaired
+
+
 @contextmanager
-def repairing(part: Part) -> Iterator[nodetool.Call]:
+def repairing(part: Part) -> Iterator[Repair]:
     """A repair under way. Whoever leaves before its end leaves nothing behind: its nodetool is ended,
     and what the replicas still compare for it is stopped, as far as they can be reached."""
+    known_before = frozenset(repair_id for repair_id, *_ in _known_to(part.host))
     with nodetool.calling(part.host, *part.arguments) as call:
         try:
-            yield call
+            yield Repair(part, call, known_before)
         except BaseException:
             if not call.is_over:
                 call.end()
                 stop_comparing(part.tables)
             raise
+
+
+def _known_to(host: str) -> list[cassandra.Row]:
+    """(id, keyspace, tables, kind) of the repairs that a node has coordinated; none when it cannot say."""
+    answer = nodes.ask_nodes(_KNOWN, hosts=[host])[host]
+    return [] if isinstance(answer, NodeUnreachable) else answer
 
 
 def stop_comparing(tables: Sequence[str]) -> int:
@@ -155,33 +195,6 @@ def stop_comparing(tables: Sequence[str]) -> int:
                     # It is over by now, or its node is: then nothing of it goes on either.
                     continue
     return stopped
-
-
-def id_of(call: nodetool.Call) -> uuid.UUID | None:
-    """Under which name the nodes know a repair that was begun; None before they do."""
-    begun = _BEGUN.search(call.read_output())
-    return uuid.UUID(begun[1]) if begun else None
-
-
-def finish_repair(part: Part, call: nodetool.Call) -> Repaired:
-    """What a command that is over has repaired, by the history.
-
-    Raises `RepairFailed` unless the history has it, `NodeUnreachable`.
-    """
-    what = f"The repair of {', '.join(part.tables)} on node {part.host}"
-    repair_id = id_of(call)
-    try:
-        call.answer()
-    except nodetool.NodetoolFailed as failed:
-        raise RepairFailed(f"{what} failed. {_cause_of(part.host, repair_id) or failed}") from failed
-    if repair_id is None:
-        raise RepairFailed(f"{what} did nothing: nodetool said no name of a repair.")
-    give_up = time.monotonic() + HISTORY_SECONDS
-    while (repaired := repair_history.read_parent(repair_id, tables=part.tables)) is None:
-        if time.monotonic() > give_up:
-            raise RepairFailed(f"{what} ended, but the repair history does not have it as done.")
-        time.sleep(0.2)
-    return repaired
 
 
 def _cause_of(host: str, repair_id: uuid.UUID | None) -> str:
@@ -217,52 +230,3 @@ def refuse_overlap(tables: Sequence[str]) -> None:
                 f"Another repair ({running.kind}, of {', '.join(sorted(shared))}) is at work on node "
                 f"{running.host}{since}. Two would compare the same data twice; this one is tried again later."
             )
-
-
-def read_progress(repair_id: uuid.UUID) -> tuple[str, float | None]:
-    """(the table that is compared now, how far the replicas are with it, 0 to 1; None: not known)."""
-    seen: dict[str, list[tuple[int, int]]] = {}
-    for answer in nodes.ask_nodes(_VALIDATIONS).values():
-        if isinstance(answer, NodeUnreachable):
-            continue
-        for of_repair, table, completed, read, total in answer:
-            if of_repair == repair_id and not completed:
-                seen.setdefault(table, []).append((read or 0, total or 0))
-    for table, amounts in seen.items():
-        # The table's own column of per cent is wrong; its bytes are right.
-        total = sum(amount for _, amount in amounts)
-        return table, min(1.0, sum(read for read, _ in amounts) / total) if total else None
-    return "", None
-
-
-# --- Measuring -----------------------------------------------------------------------
-
-
-def measure_bucket(channel_id: int, bucket: int) -> Measured:
-    """Has the replicas compare one bucket and fill their figures of it; changes nothing, notes nothing.
-
-    Takes two starts of a Java. Raises `NodeUnreachable` when a replica is away, `RepairFailed`.
-    """
-    token, replicas = locate_bucket(channel_id, bucket)
-    down = [host for host in nodes.list_down() if host in replicas]
-    if down:
-        raise NodeUnreachable(f"Node {', '.join(down)} is down, and has a part of this bucket.")
-    part = Part(replicas[0], (MESSAGES,), token=token, is_preview=True)
-    measured_at = dt.datetime.now(dt.UTC)
-    try:
-        told = nodetool.run(part.host, *part.arguments, timeout=PREVIEW_SECONDS)
-    except nodetool.NodetoolFailed as failed:
-        raise RepairFailed(f"The replicas could not be compared: {failed}") from failed
-    listed = top_partitions.read_all_live(replicas)
-    key = (channel_id, bucket)
-    answered = {host: lists for host, lists in listed.items() if isinstance(lists, TopPartitions)}
-    return Measured(
-        channel_id=channel_id,
-        bucket=bucket,
-        measured_at=measured_at,
-        # The exit code is 0 in both cases.
-        in_sync="in sync" in told,
-        bytes={host: lists.bytes_of(key) for host, lists in answered.items()},
-        tombstones={host: lists.tombstones_of(key) for host, lists in answered.items()},
-        silent={host: str(lists) for host, lists in listed.items() if isinstance(lists, NodeUnreachable)},
-    )

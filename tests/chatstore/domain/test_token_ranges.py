@@ -1,6 +1,7 @@
 """What repairs cover together is what each token's own repairs say."""
 
 import datetime as dt
+from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,7 +55,7 @@ def test_the_primary_ranges_of_all_nodes_are_the_ring_once(owned: list[tuple[int
 
 
 def test_no_more_of_the_history_is_read_than_is_needed() -> None:
-    def history():  # type: ignore[no-untyped-def]
+    def history() -> Iterator[Repaired]:
         yield Repaired(BEGIN, ((0, 5),))
         yield Repaired(BEGIN - dt.timedelta(days=1), ((5, 9),))
         raise AssertionError("a third repair was read")

@@ -14,8 +14,8 @@ from chatstore.models import Channel, ChannelDay, Finding
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.heavy_buckets import HEAVY_BUCKET, look_at_buckets
-from chatstore.store import repairs
 from chatstore.store.figures import note_figures
+from chatstore.store.measuring import measure_bucket
 from tests.chatstore.arranging import DAY_MS, delete_rows, fresh_id, now_ms, spread_ids, write_messages
 
 BUCKET = 333
@@ -103,7 +103,7 @@ def test_what_only_the_replicas_list_is_found_until_a_later_read_says_otherwise(
     write_messages(channel.pk, ids)
     delete_rows(channel.pk, ids)
     # As somebody's own nodetool: nothing is noted of it.
-    repairs.measure_bucket(channel.pk, bucket)
+    measure_bucket(channel.pk, bucket)
     look_at_buckets(postgres_now())
     found = Finding.objects.get(kind=HEAVY_BUCKET, subject=f"{channel.pk}:{bucket}", closed_at=None)
     assert "1,100 tombstones (top partitions, " in found.words

@@ -10,6 +10,7 @@ from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.local.cassandra import call_nodetool
 from chatstore.local.layout import read_stack
 from chatstore.store import cassandra, repairs
+from chatstore.store.measuring import measure_bucket
 from chatstore.store.top_partitions import TopPartitions, read_known
 from tests.chatstore.arranging import delete_rows, fresh_id, now_ms, write_messages
 
@@ -53,7 +54,7 @@ def test_rows_and_ranges_are_what_nodetool_prints_on_every_replica_and_unknown_b
     assert all(key not in lists.tombstones and key not in lists.sizes for lists in before.values())
     began_at = dt.datetime.now(dt.UTC)
 
-    measured = repairs.measure_bucket(*key)
+    measured = measure_bucket(*key)
 
     assert measured.in_sync
     assert measured.tombstones == dict.fromkeys(replicas, tombstones)
@@ -69,7 +70,7 @@ def test_rows_and_ranges_are_what_nodetool_prints_on_every_replica_and_unknown_b
 
 def test_a_partition_delete_is_one_tombstone() -> None:
     channel_id, tombstones = arrange(drop=True)
-    measured = repairs.measure_bucket(channel_id, BUCKET)
+    measured = measure_bucket(channel_id, BUCKET)
     assert set(measured.tombstones.values()) == {tombstones}
 
 

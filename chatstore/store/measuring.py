@@ -1,0 +1,81 @@
+"""One bucket by Cassandra's own figures: a preview of its repair fills them on every replica, and changes nothing."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from chatstore.domain.errors import NodeUnreachable
+from chatstore.store import nodes, nodetool, top_partitions
+from chatstore.store.repairs import MESSAGES, Part, RepairFailed, locate_bucket
+from chatstore.store.top_partitions import TopPartitions
+
+PREVIEW_SECONDS = 600.0
+"""For the preview of one partition: mostly the start of a Java, beside a busy compaction much longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A bucket by Cassandra's own figures, replica by replica.
+
+    bytes, tombstones: what each replica lists; None: it is below what that one lists. in_sync: whether all
+    hold the same. silent: replicas that did not answer, with why.
+    """
+
+    channel_id: int
+    bucket: int
+    measured_at: dt.datetime
+    in_sync: bool
+    bytes: Mapping[str, int | None]
+    tombstones: Mapping[str, int | None]
+    silent: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def most_bytes(self) -> int | None:
+        """Of the replica that has the most; None: none of them lists it."""
+        return _most(self.bytes)
+
+    @property
+    def most_tombstones(self) -> int | None:
+        return _most(self.tombstones)
+
+    @property
+    def tombstones_apart(self) -> int | None:
+        """By how much the replicas differ: a sign of a missing repair. None unless all of them said."""
+        told = [number for number in self.tombstones.values() if number is not None]
+        return max(told) - min(told) if told and len(told) == len(self.tombstones) and not self.silent else None
+
+
+def _most(told: Mapping[str, int | None]) -> int | None:
+    return max((number for number in told.values() if number is not None), default=None)
+
+
+def measure_bucket(channel_id: int, bucket: int) -> Measured:
+    """Has the replicas compare one bucket and fill their figures of it; changes nothing, notes nothing.
+
+    Takes two starts of a Java. Raises `NodeUnreachable` when a replica is away, `RepairFailed`.
+    """
+    token, replicas = locate_bucket(channel_id, bucket)
+    down = [host for host in nodes.list_down() if host in replicas]
+    if down:
+        raise NodeUnreachable(f"Node {', '.join(down)} is down, and has a part of this bucket.")
+    part = Part(replicas[0], (MESSAGES,), token=token, is_preview=True)
+    measured_at = dt.datetime.now(dt.UTC)
+    try:
+        told = nodetool.run(part.host, *part.arguments, timeout=PREVIEW_SECONDS)
+    except nodetool.NodetoolFailed as failed:
+        raise RepairFailed(f"The replicas could not be compared: {failed}") from failed
+    listed = top_partitions.read_all_live(replicas)
+    key = (channel_id, bucket)
+    answered = {host: lists for host, lists in listed.items() if isinstance(lists, TopPartitions)}
+    return Measured(
+        channel_id=channel_id,
+        bucket=bucket,
+        measured_at=measured_at,
+        # The exit code is 0 in both cases.
+        in_sync="in sync" in told,
+        bytes={host: lists.bytes_of(key) for host, lists in answered.items()},
+        tombstones={host: lists.tombstones_of(key) for host, lists in answered.items()},
+        silent={host: str(lists) for host, lists in listed.items() if isinstance(lists, NodeUnreachable)},
+    )

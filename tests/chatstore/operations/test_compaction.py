@@ -1,0 +1,66 @@
+"""A bucket's tombstones are dropped only when every replica has them and nothing older can arrive any more."""
+
+import datetime as dt
+
+from django.contrib.auth.models import User
+from django.db.models import F
+
+from chatstore.domain.buckets import bucket_at, bucket_ids
+from chatstore.domain.runs import RunState
+from chatstore.models import BucketDeletes
+from chatstore.operations.compaction import why_not_compact
+from chatstore.operations.deletes import note_deletes
+from chatstore.operations.runs import ask_run, work_on_run
+from chatstore.store import messages
+from tests.chatstore.arranging import delete_rows, fresh_id, now_ms, write_messages
+
+BUCKET = bucket_at(now_ms()) - 5
+
+
+def age_deletes(channel_id: int, age: dt.timedelta) -> None:
+    """As if the bucket's deletes had been so long ago."""
+    noted = BucketDeletes.objects.filter(channel_id=channel_id, bucket=BUCKET)
+    noted.update(last_at=F("last_at") - age, hour=F("hour") - age)
+
+
+def run(job: str, otto: User, channel_id: int) -> dict[str, object]:
+    done = work_on_run(ask_run(job, actor=otto, subject=f"{channel_id}:{BUCKET}").pk)
+    assert done is not None
+    assert (done.state, done.error) == (RunState.DONE, "")
+    return dict(done.did)
+
+
+def test_tombstones_go_after_a_repair_and_gc_grace_on_every_replica(otto: User) -> None:
+    channel_id = fresh_id()
+    first, _ = bucket_ids(BUCKET)
+    ids = [first + number for number in range(1, 31)]
+    write_messages(channel_id, ids)
+    delete_rows(channel_id, ids[:12])
+    note_deletes(channel_id, BUCKET, 12)
+    assert "No full repair has covered this bucket" in why_not_compact(channel_id, BUCKET)
+
+    run("repair_bucket", otto, channel_id)
+    assert "is newer than the last repair" in why_not_compact(channel_id, BUCKET)
+    age_deletes(channel_id, dt.timedelta(hours=47))
+    assert "is younger than gc_grace" in why_not_compact(channel_id, BUCKET)
+    refused = work_on_run(ask_run("compact", actor=otto, subject=f"{channel_id}:{BUCKET}").pk)
+    assert refused is not None
+    assert refused.state == RunState.FAILED
+    assert "is younger than gc_grace" in refused.error
+
+    age_deletes(channel_id, dt.timedelta(hours=2))
+    assert why_not_compact(channel_id, BUCKET) == ""
+    did = run("compact", otto, channel_id)
+    assert did["tombstones before"] == 12
+    assert (did["tombstones on 127.0.0.1"], did["tombstones on 127.0.0.2"]) == (0, 0)
+    left = [row[0] for page in messages.read_ids(channel_id, BUCKET) for row in page]
+    assert sorted(left) == ids[12:]
+
+
+def test_merging_is_done_on_every_replica_and_keeps_what_lives(otto: User) -> None:
+    channel_id = fresh_id()
+    first, _ = bucket_ids(BUCKET)
+    write_messages(channel_id, [first + number for number in range(1, 11)])
+    delete_rows(channel_id, [first + 1])
+    assert run("merge", otto, channel_id) == {"replicas": 2}
+    assert sum(len(page) for page in messages.read_ids(channel_id, BUCKET)) == 9

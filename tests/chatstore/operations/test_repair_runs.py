@@ -1,0 +1,175 @@
+"""A repair is a run: it is believed by Cassandra's history alone, tried again when it failed, and ends when stopped."""
+
+import datetime as dt
+import threading
+import time
+
+import psutil
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from pytest_django import Settings
+
+from chatstore.domain.buckets import bucket_at, bucket_ids
+from chatstore.domain.runs import RunState
+from chatstore.models import JobRun
+from chatstore.operations import repair
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.repair_clock import last_repair_of, read_clock, read_clocks
+from chatstore.operations.runs import ask_run, due_runs, stop_run, work_on_run
+from chatstore.store import figures, nodetool, repairs
+from tests.chatstore.arranging import delete_rows, fresh_id, now_ms, write_messages
+
+BUCKET = bucket_at(now_ms()) - 4
+SMALL = ("pins", "withdrawn")
+
+
+@pytest.fixture
+def _small_tables_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that was used for benches has messages whose repair takes minutes."""
+    monkeypatch.setattr(repair, "GROUPS", (SMALL,))
+
+
+def a_bucket() -> int:
+    """The channel of a bucket of twenty messages, five of them deleted."""
+    channel_id = fresh_id()
+    first, _ = bucket_ids(BUCKET)
+    ids = [first + number for number in range(1, 21)]
+    write_messages(channel_id, ids)
+    delete_rows(channel_id, ids[:5])
+    return channel_id
+
+
+def work(run: JobRun) -> JobRun:
+    done = work_on_run(run.pk)
+    assert done is not None
+    return done
+
+
+def work_and_close(run: JobRun) -> None:
+    try:
+        work_on_run(run.pk)
+    finally:
+        connection.close()
+
+
+def test_one_bucket_is_repaired_and_measured_by_every_replica(otto: User) -> None:
+    channel_id = a_bucket()
+    before = postgres_now()
+    assert last_repair_of(channel_id, BUCKET) is None
+    run = work(ask_run("repair_bucket", actor=otto, subject=f"{channel_id}:{BUCKET}"))
+    assert (run.state, run.error) == (RunState.DONE, "")
+    assert run.did["replicas"] == 2
+    assert run.did["tombstones on 127.0.0.1"] == run.did["tombstones on 127.0.0.2"] == 5
+    repaired_at = last_repair_of(channel_id, BUCKET)
+    assert repaired_at is not None
+    assert repaired_at > before - dt.timedelta(seconds=1)
+    noted = figures.read_figures(channel_id)[BUCKET]
+    assert noted["repaired_at"].value == int(repaired_at.timestamp() * 1_000)
+    assert (noted["tombstones_seen_by_repair"].value, noted["tombstones_seen_by_repair"].source) == (
+        5,
+        "top partitions",
+    )
+    assert noted["tombstones_apart"].value == 0
+
+
+@pytest.mark.usefixtures("_small_tables_only")
+def test_a_repair_of_every_node_turns_the_clocks_and_a_second_try_leaves_out_what_it_did(settings: Settings) -> None:
+    settings.GC_GRACE_RAISE_BY_ITSELF = False
+    before = postgres_now()
+    first = JobRun.objects.create(job="repair", slot=f"t{time.monotonic_ns()}"[:16], due_at=before)
+    done = work(first)
+    assert (done.state, done.error) == (RunState.DONE, "")
+    assert done.did["nodes"] == 2
+    for table in SMALL:
+        clock = read_clock(table)
+        assert clock.began_at is not None
+        assert clock.began_at > before - dt.timedelta(seconds=1)
+        assert set(clock.per_node) == {"127.0.0.1", "127.0.0.2"}
+    again = JobRun.objects.create(job="repair", due_at=before, again_of=first)
+    assert work(again).did["repaired by an earlier try"] == 2
+
+
+def test_no_repair_begins_beside_another_one() -> None:
+    seen: set[str] = set()
+    with nodetool.calling("127.0.0.1", "repair", "-full", "-seq", "--", "chatstore_test", *SMALL) as call:
+        while not call.is_over:
+            try:
+                repairs.refuse_overlap(["pins"])
+            except repairs.RepairOverlaps as overlaps:
+                seen.add(str(overlaps))
+    assert any("Another repair (full, of pins) is at work on node 127.0.0.1" in words for words in seen)
+    repairs.refuse_overlap(["pins"])
+
+
+STAYS = "sh -c 'sleep 300; true' MARK"
+
+
+@pytest.fixture
+def stays(settings: Settings) -> str:
+    """A nodetool that is at work until it is ended; the mark of its processes."""
+    mark = f"mark-{time.monotonic_ns()}"
+    settings.NODETOOL = STAYS.replace("MARK", mark)
+    return mark
+
+
+def is_running(mark: str) -> bool:
+    return any(
+        mark in (p.info["cmdline"] or []) and p.info["status"] != psutil.STATUS_ZOMBIE
+        for p in psutil.process_iter(["cmdline", "status"])
+    )
+
+
+def test_a_run_that_is_stopped_ends_its_nodetool(otto: User, stays: str) -> None:
+    run = ask_run("repair_bucket", actor=otto, subject=f"{a_bucket()}:{BUCKET}")
+    worker = threading.Thread(target=work_and_close, args=(run,))
+    worker.start()
+    give_up = time.monotonic() + 20
+    while not is_running(stays) and time.monotonic() < give_up:
+        time.sleep(0.05)
+    assert is_running(stays)
+    assert stop_run(run.pk, actor=otto)
+    worker.join(15)
+    run.refresh_from_db()
+    assert (run.state, run.error) == (RunState.STOPPED, "It was stopped.")
+    assert not is_running(stays)
+
+
+def test_what_nodetool_calls_done_is_not_believed_without_the_history(otto: User, settings: Settings) -> None:
+    settings.NODETOOL = "echo Starting repair command #1 (2b1f2b2e-c731-11f0-8000-000000000000) "
+    run = work(ask_run("repair_bucket", actor=otto, subject=f"{a_bucket()}:{BUCKET}"))
+    assert run.state == RunState.FAILED
+    assert "the repair history does not have it as done" in run.error
+
+
+@pytest.mark.usefixtures("_small_tables_only")
+def test_a_repair_that_fails_at_night_is_tried_again_by_itself(settings: Settings) -> None:
+    settings.NODETOOL = "sh -c 'echo \"error: Endpoint not alive\" >&2; exit 2'"
+    night = JobRun.objects.create(job="repair", slot=f"u{time.monotonic_ns()}"[:16], due_at=postgres_now())
+    # Whatever the hour is that the test runs at.
+    settings.MAINTENANCE_JOBS["repair"]["schedule"] = ("30 2 * * *", "UTC")
+    failed = work(night)
+    assert failed.state == RunState.FAILED
+    assert failed.error == (
+        "The repair of pins, withdrawn on node 127.0.0.1 failed. "
+        "nodetool repair failed on node 127.0.0.1: Endpoint not alive"
+    )
+    again = JobRun.objects.get(again_of=failed)
+    assert again not in due_runs()
+    assert again.due_at > postgres_now() + dt.timedelta(minutes=25)
+    again.delete()
+    failed.delete()
+
+
+def test_every_table_has_a_clock() -> None:
+    clocks = read_clocks()
+    assert clocks[0].table == "messages"
+    assert {clock.table for clock in clocks} == {
+        "messages",
+        "bucket_ledger",
+        "bucket_figures",
+        "author_buckets",
+        "quarantine",
+        "withdrawn",
+        "pins",
+    }

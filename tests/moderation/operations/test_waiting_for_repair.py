@@ -1,0 +1,52 @@
+"""A purge waits while the repair of messages is too late, says so, and goes on when one has passed."""
+
+import datetime as dt
+
+import pytest
+from django.contrib.auth.models import User
+from pytest_django import Settings
+
+from chatstore.operations import repair_clock
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.deletes import note_deletes
+from moderation.domain.states import PurgeState
+from moderation.models import Step
+from moderation.operations.running import run_purge
+from moderation.operations.waiting import wait_of
+from tests.moderation.rooms import (
+    buckets_of,
+    by_victor,
+    confirm,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    run_to_end,
+    write,
+)
+
+
+def test_a_purge_waits_for_the_repair_and_goes_on_after_it(
+    mona: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PURGES_WAIT_FOR_REPAIR = True
+    channel = make_channel()
+    ids = old_ids(6)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, by_victor(channel)))
+    note_deletes(channel.id, buckets_of(ids)[0] - 1, 1)
+
+    # The clock of the repair alone is three days ahead: no delete is covered, and each is older than gc_grace.
+    monkeypatch.setattr(repair_clock, "postgres_now", lambda: postgres_now() + dt.timedelta(days=3))
+    waiting = run_purge(purge.id, patience_seconds=0)
+    assert waiting.state == PurgeState.WAITING
+    wait = wait_of(None, waiting)
+    assert wait is not None
+    assert wait.sentence.startswith("Waiting: the last repair of messages is older than gc_grace")
+    assert ids_of(channel, *buckets_of(ids)) == ids
+
+    monkeypatch.undo()
+    settings.PURGES_WAIT_FOR_REPAIR = True
+    Step.objects.filter(purge=purge).update(due_at=None)
+    assert run_to_end(purge).state == PurgeState.DONE
+    assert ids_of(channel, *buckets_of(ids)) == []

@@ -1,0 +1,109 @@
+"""The cluster as an operator opens it: findings first, clocks, nodes, the worst partitions by channel and dates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chatstore.domain.buckets import bucket_at, bucket_ids
+from chatstore.domain.runs import ENDED, RunState, Severity
+from chatstore.models import BucketDeletes, JobRun
+from chatstore.operations.deletes import note_deletes
+from chatstore.operations.findings import Found, close_finding, open_finding
+from chatstore.operations.runs import ask_run, stop_run, work_on_run
+from chatstore.store import figures
+from tests.chatstore.arranging import delete_rows, now_ms, write_messages
+from tests.moderation.rooms import make_channel
+
+SignIn = Callable[[User], Client]
+BUCKET = bucket_at(now_ms()) - 6
+MANY = 150
+
+
+def read(user: User, sign_in: SignIn) -> str:
+    response = sign_in(user).get("/health/")
+    assert response.status_code == 200
+    return re.sub(r"\s+", " ", response.content.decode())
+
+
+@pytest.fixture(scope="module")
+def measured() -> int:
+    """A channel with a bucket of many tombstones that was measured."""
+    channel = make_channel()
+    channel.name = "harbour<i>"
+    channel.save()
+    first, _ = bucket_ids(BUCKET)
+    ids = [first + number for number in range(1, MANY + 11)]
+    write_messages(channel.pk, ids)
+    delete_rows(channel.pk, ids[:MANY])
+    run = JobRun.objects.create(job="measure", subject=f"{channel.pk}:{BUCKET}", due_at="2026-01-01T00:00Z")
+    done = work_on_run(run.pk)
+    assert done is not None
+    assert (done.state, done.error) == (RunState.DONE, "")
+    return channel.pk
+
+
+def test_nodes_clocks_and_the_read_path_are_shown_with_their_age(otto: User, sign_in: SignIn) -> None:
+    html = read(otto, sign_in)
+    assert "2 of 2 nodes are up" in html
+    assert html.count('<span class="chip done">up</span>') == 2
+    assert "Last full repair of all nodes began" in html
+    assert "repair history of all nodes, <time" in html
+    assert "Reads aborted by tombstones" in html
+    assert "not known now" not in html.lower()
+
+
+def test_the_worst_partitions_are_named_by_channel_and_dates_and_linked(
+    otto: User, sign_in: SignIn, measured: int
+) -> None:
+    html = read(otto, sign_in)
+    line = re.search(rf'<a class="title" href="/channels/{measured}/health/{BUCKET}/">.*?</li>', html)
+    assert line
+    assert "harbour&lt;i&gt;" in line[0]
+    assert f"127.0.0.1: {MANY}, 127.0.0.2: {MANY}" in line[0]
+    assert "read live" in html
+    assert figures.read_figures(measured)[BUCKET]["tombstones_seen_by_repair"].value == MANY
+
+
+def test_deletes_that_no_repair_covers_are_listed_by_channel(otto: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    note_deletes(channel.pk, BUCKET, 10**12)
+    note_deletes(channel.pk, BUCKET - 1, 5)
+    html = read(otto, sign_in)
+    assert re.search(rf'href="/channels/{channel.pk}/health/">.*?<b>1,000,000,000,005</b>.*?in 2 buckets', html)
+    BucketDeletes.objects.filter(channel_id=channel.pk).delete()
+
+
+def test_findings_stand_first(otto: User, sign_in: SignIn) -> None:
+    open_finding("node down", "10.1.2.3", Found(Severity.RED, "Node 10.1.2.3 (far) is down."))
+    html = read(otto, sign_in)
+    assert html.index("Node 10.1.2.3 (far) is down.") < html.index("Repair clocks")
+    close_finding("node down", "10.1.2.3")
+
+
+def test_repair_now_asks_first_is_recorded_with_who_and_not_begun_twice(otto: User, sign_in: SignIn) -> None:
+    JobRun.objects.filter(job="repair", subject="").exclude(state__in=ENDED).delete()
+    page = sign_in(otto)
+    assert "Repair all tables on every node" in read(otto, sign_in)
+    answer = page.post("/health/repair/")
+    assert (answer.status_code, answer["Location"]) == (302, "/health/")
+    run = JobRun.objects.exclude(state__in=ENDED).get(job="repair", subject="")
+    assert (run.asked_by, run.slot) == (otto, None)
+    assert "asked for by" in read(otto, sign_in)
+    assert page.post("/health/repair/").status_code == 400
+    stop_run(run.pk, actor=otto)
+
+
+def test_a_page_with_no_run_at_work_is_not_asked_for_again(otto: User, sign_in: SignIn) -> None:
+    JobRun.objects.filter(job__in=("repair", "raise_gc_grace", "restore_gc_grace")).exclude(state__in=ENDED).delete()
+    run = ask_run("restore_gc_grace", actor=otto)
+    page = sign_in(otto)
+    assert "hx-get" in page.get("/health/live/").content.decode()
+    stop_run(run.pk, actor=otto)
+    answer = page.get("/health/live/")
+    assert "hx-get" not in answer.content.decode()
+    assert answer["HX-Refresh"] == "true"

@@ -1,0 +1,94 @@
+"""A node that is down is named on the page, and a repair says so instead of beginning; findings open for both."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.runs import ENDED, RunState
+from chatstore.local.layout import read_stack
+from chatstore.local.servers import start_node, stop_node
+from chatstore.models import Finding, JobRun
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.runs import ask_run, work_on_run
+from chatstore.operations.watching import look_at_nodes, look_at_runs
+from chatstore.store import cassandra, repairs
+from tests.chatstore.arranging import fresh_id
+
+SignIn = Callable[[User], Client]
+DOWN = "127.0.0.2"
+BACK_SECONDS = 60.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _node_down() -> Iterator[None]:
+    """The second node is ended for all tests of the module."""
+    JobRun.objects.filter(job="repair", subject="").exclude(state__in=ENDED).delete()
+    # A session that knows both nodes, as every worker has.
+    assert len(cassandra.hosts()) == 2
+    stack = read_stack(os.environ)
+    stop_node(stack, 1, kill=True)
+    try:
+        _wait(lambda: {host: up for host, up, _ in cassandra.hosts()}[DOWN] is False)
+        yield
+    finally:
+        start_node(stack, 1)
+        _wait(_is_quorum_back)
+        look_at_nodes(postgres_now())
+
+
+def _is_quorum_back() -> bool:
+    try:
+        repairs.refuse_overlap(["messages"])
+        cassandra.execute("SELECT message_id FROM pins WHERE channel_id = ?", (fresh_id(),))
+    except StoreUnavailable:
+        return False
+    return all(up for _, up, _ in cassandra.hosts())
+
+
+def _wait(is_so: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + BACK_SECONDS
+    while not is_so():
+        assert time.monotonic() < give_up
+        time.sleep(0.2)
+
+
+def test_the_page_names_it_and_calls_nothing_of_it_zero(otto: User, sign_in: SignIn) -> None:
+    html = re.sub(r"\s+", " ", sign_in(otto).get("/health/").content.decode())
+    assert "1 of 2 nodes is up" in html
+    node = re.search(rf'<li class="node"><span class="spread"><b class="mono">{DOWN}</b>.*?</li>', html)
+    assert node
+    assert '<span class="chip urgent">down</span>' in node[0]
+    assert f"Node {DOWN} does not answer." in node[0]
+    assert "not known" in node[0]
+    assert "Its list is missing here." in html
+
+
+def test_a_repair_says_so_and_begins_nothing_and_findings_open(otto: User) -> None:
+    run = work_on_run(ask_run("repair", actor=otto).pk)
+    assert run is not None
+    assert (run.state, run.error) == (
+        RunState.FAILED,
+        f"Node {DOWN} is down, and a repair must hear every replica. Nothing was begun.",
+    )
+    look_at_runs(postgres_now())
+    look_at_nodes(postgres_now())
+    failed = Finding.objects.get(kind="failed run", subject="repair", closed_at=None)
+    assert f"Node {DOWN} is down" in failed.words
+    assert Finding.objects.filter(kind="node down", subject=DOWN, closed_at=None).exists()
+    run.delete()
+    look_at_runs(postgres_now())
+
+
+def test_a_bucket_cannot_be_measured_and_the_run_names_the_node(otto: User) -> None:
+    run = work_on_run(ask_run("measure", actor=otto, subject=f"{fresh_id()}:1").pk)
+    assert run is not None
+    assert run.state == RunState.FAILED
+    assert f"Node {DOWN} is down, and has a part of this bucket." in run.error
