@@ -1,0 +1,193 @@
+"""The same on real servers, with the real operations, a hundred of them: whatever lives is on some page."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from django.contrib.auth.models import User
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from chatstore.domain.buckets import bucket_at, bucket_ids
+from chatstore.domain.runs import RunState
+from chatstore.models import BucketDeletes, JobRun
+from chatstore.operations import books
+from chatstore.operations.bookkeeping import look_at_bucket
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.messages import post_message, withdraw_message
+from chatstore.operations.runs import work_on_run
+from chatstore.store import ledger, messages
+from chatstore.store.reader import read_page
+from moderation.models import Purge
+from moderation.operations.imports import StandingPurges, put_back
+from moderation.operations.undos import UndoPart, ask_undo, can_be_undone
+from tests.imports.exports import make_export, make_raw, run_import
+from tests.moderation.rooms import VICTOR, choose, make_channel, now_ms, purge_now, run_to_end, write
+
+BUCKETS = 12
+A_BUCKET = 5
+WHICH = st.integers(0, 999)
+
+
+class Interleavings(RuleBasedStateMachine):
+    moderator: ClassVar[User]
+    seen: ClassVar[Counter[str]] = Counter()
+
+    @initialize()
+    def a_channel_with_messages_of_four_months(self) -> None:
+        self.channel = make_channel()
+        newest = bucket_at(now_ms())
+        self.buckets = list(range(newest - BUCKETS, newest + 1))
+        self.slots = {bucket: self._ids_of(bucket) for bucket in self.buckets[:-1]}
+        self.purges: list[Purge] = []
+        for ids in self.slots.values():
+            write(self.channel, ids)
+
+    @staticmethod
+    def _ids_of(bucket: int) -> list[int]:
+        first, last = bucket_ids(bucket)
+        return [first + (last - first) // (A_BUCKET + 1) * number + 7 for number in range(1, A_BUCKET + 1)]
+
+    # --- what people and jobs do
+
+    @rule()
+    def somebody_posts(self) -> None:
+        post_message(self.channel.pk, author_id=VICTOR, content="now")
+
+    @rule(which=WHICH)
+    def somebody_posts_late(self, which: int) -> None:
+        slots = [one for ids in self.slots.values() for one in ids]
+        post_message(
+            self.channel.pk, author_id=VICTOR, content="late", message_id=slots[which % len(slots)] + 1 + which
+        )
+
+    @precondition(lambda self: self._living())
+    @rule(which=WHICH)
+    def somebody_withdraws(self, which: int) -> None:
+        living = self._living()
+        withdraw_message(self.channel.pk, living[which % len(living)], actor=VICTOR)
+
+    @precondition(lambda self: self._living())
+    @rule(which=WHICH, buckets=st.integers(1, 4))
+    def a_purge_empties_buckets(self, which: int, buckets: int) -> None:
+        there = self.buckets[which % len(self.buckets) :][:buckets]
+        ids = [one for bucket in there for one in self._living(bucket)]
+        if ids:
+            self.purges.append(purge_now(self.moderator, choose(self.channel.pk, message_ids=ids)))
+
+    @precondition(lambda self: self.purges)
+    @rule(which=WHICH)
+    def a_purge_is_taken_back(self, which: int) -> None:
+        purge = self.purges.pop(which % len(self.purges))
+        if can_be_undone(purge):
+            ask_undo(purge.pk, moderator=self.moderator, part=UndoPart())
+            run_to_end(purge)
+
+    @rule(which=WHICH)
+    def an_import_restores_a_bucket(self, which: int) -> None:
+        ids = self.slots[self.buckets[which % BUCKETS]]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "export.json"
+            raws = [make_raw(one, author=VICTOR) for one in ids]
+            path.write_text(json.dumps(make_export(self.channel.pk, raws)))
+            run_import(path, standing=StandingPurges(), on_put_back=put_back, restore=True)
+
+    # --- what looks
+
+    @rule()
+    def bookkeeping_runs(self) -> None:
+        # Own deletes count as under way for half a minute: that much has passed.
+        BucketDeletes.objects.filter(channel_id=self.channel.pk).update(last_at=postgres_now())
+        run = JobRun.objects.create(job="bookkeeping", subject=str(self.channel.pk), due_at=postgres_now())
+        ended = work_on_run(run.pk)
+        assert ended is not None
+        assert ended.state == RunState.DONE, ended.error
+
+    @rule(which=WHICH)
+    def somebody_verifies_a_few_buckets(self, which: int) -> None:
+        for bucket in self.buckets[which % len(self.buckets) :][:4]:
+            look_at_bucket(self.channel.pk, bucket, job="verify:1")
+
+    @rule(which=WHICH, what=st.sampled_from(["post", "post late", "withdraw", "purge", "undo"]))
+    def something_falls_into_a_look(self, which: int, what: str) -> None:
+        """Between what the look has seen and what it tells."""
+        acts: dict[str, Callable[[], None]] = {
+            "post": self.somebody_posts,
+            "post late": lambda: self.somebody_posts_late(which),
+            "withdraw": lambda: self.somebody_withdraws(which),
+            "purge": lambda: self.a_purge_empties_buckets(which, 2),
+            "undo": lambda: self.a_purge_is_taken_back(which),
+        }
+        if what == "withdraw" and not self._living():
+            return
+        if what == "undo" and not self.purges:
+            return
+        left = [acts[what]]
+        bucket = self.buckets[which % len(self.buckets)]
+        look_at_bucket(self.channel.pk, bucket, job="verify:2", between_pages=lambda: left and left.pop()())
+
+    # --- what must hold
+
+    @invariant()
+    def whatever_lives_is_on_a_page(self) -> None:
+        living = self._living()
+        assert self._on_pages() == living
+        lives = [live for _, live in ledger.read_ledger(self.channel.pk)]
+        self.seen["checks"] += 1
+        self.seen["buckets skipped"] += sum(live.is_nothing for live in lives)
+        self.seen["bounds known"] += sum(live.is_known and not live.is_nothing for live in lives)
+
+    def _living(self, *buckets: int) -> list[int]:
+        """Asked of every bucket, whatever the ledger says; ascending."""
+        rows = (
+            row
+            for bucket in buckets or self.buckets
+            for page in messages.read_ids(self.channel.pk, bucket)
+            for row in page
+        )
+        return sorted(message_id for message_id, author_id in rows if author_id is not None)
+
+    def _on_pages(self) -> list[int]:
+        found: list[int] = []
+        before: int | None = None
+        while True:
+            page = read_page(self.channel.pk, before=before, limit=50, deadline_seconds=30)
+            found += [message.message_id for message in page.messages]
+            if page.older is None:
+                return sorted(found)
+            before = page.older
+
+
+def test_whatever_lives_is_on_a_page(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(books, "BUSY_PAUSE_SECONDS", 0.05)
+
+    class Machine(Interleavings):
+        moderator = mona
+        seen: ClassVar[Counter[str]] = Counter()
+
+    wanted = settings(
+        max_examples=5,
+        stateful_step_count=22,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        # Each step is a second of real servers: no shrinking.
+        phases=[Phase.generate],
+    )
+    run_state_machine_as_test(Machine, settings=wanted)
+    assert Machine.seen["checks"] > 50
+    assert Machine.seen["buckets skipped"] > 20
+    assert Machine.seen["bounds known"] > 20

@@ -1,0 +1,187 @@
+"""One channel in memory: cells with their stamps, a ledger, a lock, and a clock that is moved by hand.
+
+What decides is the product's own (`Rules`); what is modelled is Cassandra: the newest stamp
+wins, a delete wins over a write of its own stamp, each statement happens at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from chatstore.domain.buckets import bucket_ids, bucket_of, is_late
+from chatstore.domain.live import Live, LiveTuple, stamp_of_live
+from chatstore.domain.slices import cut_slices
+from chatstore.domain.snowflakes import EPOCH_MS, MAX_ID, MIN_ID
+from chatstore.domain.whole_reads import WholeRead
+
+BUCKETS = (-2, -1, 0)
+"""The first is sealed, the second is about to be, the third is open; ids on both sides of zero."""
+
+SKEW_SECONDS = 10
+"""`CLOCK_SKEW_SECONDS`, at its least."""
+
+LEASE_US = 30_000_000
+AUTHOR = 7
+
+CLEARED: LiveTuple = (None, None, None)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the product decides by. A test puts something wrong in the place of each of them."""
+
+    is_late: Callable[..., bool] = is_late
+    live_of: Callable[[WholeRead, int], Live] = WholeRead.live
+    stamp_of_live: Callable[..., int] = stamp_of_live
+    row_comes_first: bool = True
+    clears_before: bool = True
+    clears_after: bool = True
+    asks_again: bool = True
+
+
+@dataclass(eq=False)
+class Write:
+    """What somebody has under way. is_done: he was told so.
+
+    is_excused: a whole read began meanwhile, which need not have seen what is not done yet.
+    """
+
+    is_done: bool = False
+    is_over: bool = False
+    is_excused: bool = False
+
+
+@dataclass
+class World:
+    """now_us: Postgres's clock; a process's own is beside it by its skew."""
+
+    rules: Rules
+    now_us: int
+    rows: dict[int, int] = field(default_factory=dict)
+    writers: dict[int, Write] = field(default_factory=dict)
+    deletes: list[tuple[int, int, int]] = field(default_factory=list)
+    ledger: dict[int, tuple[LiveTuple, int]] = field(default_factory=dict)
+    withdrawn: set[int] = field(default_factory=set)
+    stamps: dict[int, int] = field(default_factory=dict)
+    holder: tuple[str, int | None] | None = None
+    under_way: list[Write] = field(default_factory=list)
+    sent: list[Callable[[], None]] = field(default_factory=list)
+
+    # --- clocks and the channel
+
+    def wall_us(self, skew_us: int) -> int:
+        """A process's own clock."""
+        return self.now_us + skew_us
+
+    def wall_ms(self, skew_us: int) -> int:
+        return self.wall_us(skew_us) // 1_000
+
+    def issue(self, bucket: int) -> int:
+        """max(Postgres now, the bucket's last stamp + 1)."""
+        self.stamps[bucket] = max(self.now_us, self.stamps.get(bucket, 0) + 1)
+        return self.stamps[bucket]
+
+    def hold(self, job: str, lease_us: int | None) -> bool:
+        """As `hold_channel`: nobody's, its own, or lapsed."""
+        if self.holder is not None:
+            other, until = self.holder
+            if other != job and (until is None or until >= self.now_us):
+                return False
+        self.holder = (job, None if lease_us is None else self.now_us + lease_us)
+        return True
+
+    def renew(self, job: str) -> bool:
+        if self.holder is None or self.holder[0] != job:
+            return False
+        self.holder = (job, self.now_us + LEASE_US)
+        return True
+
+    def release(self, job: str) -> None:
+        if self.holder is not None and self.holder[0] == job:
+            self.holder = None
+
+    # --- messages
+
+    def insert(self, message_id: int, stamp: int, write: Write) -> None:
+        if stamp > self.rows.get(message_id, stamp - 1):
+            self.rows[message_id] = stamp
+            self.writers[message_id] = write
+
+    def insert_again(self, message_id: int, stamp: int) -> None:
+        """A survivor: who wrote it is who wrote it."""
+        self.rows[message_id] = max(stamp, self.rows.get(message_id, stamp))
+
+    def delete(self, first: int, last: int, stamp: int) -> None:
+        self.deletes.append((first, last, stamp))
+
+    def lives(self, message_id: int) -> bool:
+        stamp = self.rows.get(message_id)
+        return stamp is not None and all(
+            stamp > deleted for first, last, deleted in self.deletes if first <= message_id <= last
+        )
+
+    def living(self, bucket: int | None = None) -> list[int]:
+        """The ids that live, ascending."""
+        return [one for one in sorted(self.rows) if bucket in (None, bucket_of(one)) and self.lives(one)]
+
+    # --- the ledger
+
+    def ensure_row(self, bucket: int) -> None:
+        self.ledger.setdefault(bucket, (CLEARED, 0))
+
+    def clear(self, bucket: int, skew_us: int) -> None:
+        self._tell(bucket, CLEARED, self.wall_us(skew_us))
+
+    def set_live(self, bucket: int, read: WholeRead) -> None:
+        """Whoever was slow may send it a second time, much later."""
+        live = self.rules.live_of(read, bucket).as_tuple()
+        stamp = self.rules.stamp_of_live(read_began_us=read.began_us, skew_seconds=SKEW_SECONDS)
+        self.send(lambda: self._tell(bucket, live, stamp))
+
+    def _tell(self, bucket: int, live: LiveTuple, stamp: int) -> None:
+        # Of two values with one stamp Cassandra keeps the larger: nulls are the largest.
+        old, old_stamp = self.ledger.get(bucket, (CLEARED, stamp - 1))
+        if stamp > old_stamp or (stamp == old_stamp and live == CLEARED != old):
+            self.ledger[bucket] = (live, stamp)
+
+    def begin_whole_read(self) -> WholeRead:
+        for write in self.under_way:
+            write.is_excused = True
+        return WholeRead(self.now_us)
+
+    # --- what may come late
+
+    def send(self, statement: Callable[[], None]) -> None:
+        """A job's statement: it goes out now, and a worker that stood still may send it once more."""
+        self.sent.append(statement)
+        statement()
+
+    # --- what must hold
+
+    def hidden(self) -> list[int]:
+        """Messages that live and that the reader would skip, though their writers were told that they are there.
+
+        And those of writers that were cut off, unless a whole read was under way as well.
+        """
+        ledger = [(bucket, Live.from_tuple(live)) for bucket, (live, _) in self.ledger.items()]
+        asked = cut_slices(ledger, low=MIN_ID, high=MAX_ID)
+        found = []
+        for message_id in self.living():
+            write = self.writers[message_id]
+            is_seen = any(
+                part.bucket == bucket_of(message_id) and part.low <= message_id <= part.high for part in asked
+            )
+            if not is_seen and (write.is_done or not write.is_excused):
+                found.append(message_id)
+        return found
+
+
+def end_of(bucket: int) -> int:
+    """The Unix millisecond at which a bucket's window ends."""
+    return (bucket_ids(bucket)[1] >> 22) + 1 + EPOCH_MS
+
+
+def rows_of(ids: Iterable[int]) -> list[tuple[int, int | None]]:
+    """As a page of a read gives them, newest first."""
+    return [(message_id, AUTHOR) for message_id in sorted(ids, reverse=True)]
