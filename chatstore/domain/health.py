@@ -15,6 +15,11 @@ SPARSE_BELOW = 50
 """A page's messages: with fewer, readers ask several buckets for one page."""
 
 
+SLOWED_TIMES = 3
+SLOW_FROM_US = 20_000
+"""Below 20 ms a page is quick, whatever it was before: there the machine's own noise is three times."""
+
+
 class BucketState(StrEnum):
     """What an operator calls a bucket; the first that fits, the worst before the others."""
 
@@ -93,16 +98,20 @@ def severity_of(known: Known, limits: Limits) -> Severity | None:
     return None
 
 
+def costs_much(known: Known, limits: Limits, *, page_us: int | None) -> bool:
+    """Whether a bucket is worth a look before others: over a limit, on its way there, or slow to read."""
+    return (
+        (known.tombstones or 0) * 10 >= limits.warn_tombstones
+        or (known.bytes or 0) * 2 >= limits.warn_bytes
+        or (page_us or 0) >= SLOW_FROM_US
+    )
+
+
 def dead_share(live_rows: int | None, tombstones: int | None) -> float | None:
     """Which part of what a read of the bucket steps through is dead, 0 to 1; None: not known."""
     if live_rows is None or tombstones is None:
         return None
     return tombstones / (live_rows + tombstones) if tombstones else 0.0
-
-
-SLOWED_TIMES = 3
-SLOW_FROM_US = 20_000
-"""Below 20 ms a page is quick, whatever it was before: there the machine's own noise is three times."""
 
 
 def is_slowed(page_us: int, before_us: int) -> bool:

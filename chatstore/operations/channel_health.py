@@ -16,7 +16,7 @@ from django.contrib.auth.models import AbstractUser, AnonymousUser
 
 from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of, bucket_window, is_sealed
 from chatstore.domain.errors import NotFound, StoreUnavailable
-from chatstore.domain.health import BucketState, Known, Limits, dead_share, explain, severity_of, state_of
+from chatstore.domain.health import BucketState, Known, Limits, costs_much, dead_share, explain, severity_of, state_of
 from chatstore.domain.live import Live
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, unix_ms
@@ -149,10 +149,16 @@ class ChannelHealth:
         """Buckets of which nobody has counted what lives there."""
         return sum(1 for bucket in self.buckets if bucket.messages is None)
 
+    @property
+    def was_measured(self) -> bool:
+        """Whether anything was measured of any bucket."""
+        return any(entry.figures for entry in self.buckets)
+
     def worst(self, at_most: int) -> list[BucketHealth]:
-        """The buckets that cost most, worst first; only such as were measured."""
-        measured = [b for b in self.buckets if b.severity or b.known.tombstones or "page_us" in b.figures]
-        return sorted(measured, key=_badness, reverse=True)[:at_most]
+        """The buckets that cost much, worst first."""
+        limits = health_limits()
+        found = [entry for entry in self.buckets if costs_much(entry.known, limits, page_us=entry.page_us)]
+        return sorted(found, key=_badness, reverse=True)[:at_most]
 
     def find(self, bucket: int) -> BucketHealth:
         """One bucket. Raises `NotFound` for one that lies ahead, or where no id lies."""

@@ -182,7 +182,7 @@ def list_runs(
 def runs_about(user: Actor, subject: str) -> list[ListedRun]:
     """The last runs about a channel ("<id>") or a bucket ("<id>:<bucket>"), newest first. Raises `Forbidden`."""
     require(user, READ_HEALTH)
-    return _describe(_runs().filter(subject=subject).order_by("-id")[:RUNS_ABOUT])
+    return _describe(_runs().filter(subject=subject).order_by("-due_at", "-id")[:RUNS_ABOUT])
 
 
 def run_for(user: Actor, run_id: int) -> ListedRun:

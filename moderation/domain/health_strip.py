@@ -42,10 +42,12 @@ def draw_health(entries: Iterable[Entry], *, here: int | None = None) -> Strip:
 
 def _bar_of(entry: Entry) -> StripBucket:
     messages, dead = entry.known.messages, entry.known.tombstones or 0
+    total = None if messages is None else messages + dead
     return StripBucket(
         entry.bucket,
-        None if messages is None else messages + dead,
-        going=dead,
+        total,
+        # Below a hundredth nothing would be seen of it; the strip draws three pixels at the least.
+        going=dead if dead * 100 >= (total or 0) else 0,
         kind=entry.state.value,
         title=f"{days_in_words(*bucket_days(entry.bucket))}: {say_entry(entry)}",
     )

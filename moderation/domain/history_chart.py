@@ -131,8 +131,8 @@ def say_count(value: float) -> str:
 
 
 def say_milliseconds(value: float) -> str:
-    """2.41 → "2.4 ms", 812.0 → "812 ms"."""
-    return f"{value:,.0f} ms" if value >= 99.95 else f"{value:.1f} ms"
+    """2.41 → "2.4 ms", 812.0 → "812 ms", 0.0 → "0 ms"."""
+    return f"{value:,.0f} ms" if value >= 99.95 or not value else f"{value:.1f} ms"
 
 
 def say_size(value: float) -> str:

@@ -54,8 +54,8 @@ def bucket_lines(health: ChannelHealth, found: BucketHealth) -> list[Line]:
     figures = found.figures
     lines = [
         _messages_line(health, found),
-        _line(health, "Tombstones, as a read of all of it steps over them", figures.get(TOMBSTONES)),
-        _line(health, "Tombstones, as repairs list them", figures.get(SEEN_BY_REPAIR)),
+        _line(health, "Tombstones, by a read of all of it", figures.get(TOMBSTONES)),
+        _line(health, "Tombstones, by the last repair or measuring", figures.get(SEEN_BY_REPAIR)),
         _dead_line(found),
         _line(health, "Size", figures.get("bytes"), say_bytes),
         _line(health, "Its newest page", figures.get("page_us"), _say_us),
@@ -96,8 +96,10 @@ def _messages_line(health: ChannelHealth, found: BucketHealth) -> Line:
 
 def _dead_line(found: BucketHealth) -> Line:
     if found.dead_percent is None:
-        return Line("Dead, of what a read steps through")
-    return Line("Dead, of what a read steps through", f"{found.dead_percent:.1f} %", "from messages and tombstones")
+        return Line("Dead part of what a read steps through")
+    return Line(
+        "Dead part of what a read steps through", f"{found.dead_percent:.1f} %", "messages and tombstones together"
+    )
 
 
 def _bounds_line(found: BucketHealth) -> Line:
@@ -110,12 +112,12 @@ def _bounds_line(found: BucketHealth) -> Line:
         return Line(name)
     if live.last is None:
         return Line(name, f"from {_say_id(live.first)} on", LEDGER)
-    return Line(name, f"from {_say_id(live.first)} to {_say_id(live.last)}", LEDGER)
+    return Line(name, f"{_say_id(live.first)} – {_say_id(live.last)}", LEDGER)
 
 
 def _say_id(message_id: int) -> str:
     moment = time_of(message_id)
-    return f"{moment.day} {moment:%B %Y, %H:%M}"
+    return f"{moment.day} {moment:%b, %H:%M}"
 
 
 def _repair_line(health: ChannelHealth, found: BucketHealth) -> Line:

@@ -66,14 +66,14 @@ def test_a_bucket_that_was_counted_says_how_many_live_there_by_whose_word_and_wh
     assert postgres_now() - found.messages_figure.measured_at < dt.timedelta(minutes=1)
 
 
-def test_the_worst_come_first_and_what_is_fine_and_unmeasured_is_not_among_them() -> None:
+def test_the_worst_come_first_and_what_costs_little_is_not_among_them() -> None:
     channel_id = channel_of_now()
     for bucket in range(BUCKET, BUCKET + 5):
         ledger.ensure_row(channel_id, bucket)
     note(channel_id, BUCKET, tombstones=2_000)
     note(channel_id, BUCKET + 1, bytes=120_000_000)
-    note(channel_id, BUCKET + 2, tombstones=7)
-    note(channel_id, BUCKET + 3, tombstones=0)
+    note(channel_id, BUCKET + 2, tombstones=7, page_us=21_000)
+    note(channel_id, BUCKET + 3, tombstones=99, page_us=19_000)
     worst = read(channel_id).worst(8)
     assert [entry.bucket for entry in worst] == [BUCKET + 1, BUCKET, BUCKET + 2]
     assert [entry.severity for entry in worst] == [Severity.RED, Severity.AMBER, None]
