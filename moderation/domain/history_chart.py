@@ -174,7 +174,7 @@ def _top_of(values: Sequence[float], scale: Scale) -> float:
         highest = max(highest, scale.limit)
     if scale.is_log:
         return 10.0 ** max(1, math.ceil(math.log10(max(highest, 1.0) + 1e-9)))
-    if highest <= 0:
+    if highest <= 1:
         return 1.0
     step = 10.0 ** math.floor(math.log10(highest))
     return next(step * factor for factor in (1, 2, 5, 10) if step * factor >= highest)
