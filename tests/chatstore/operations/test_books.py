@@ -1,0 +1,255 @@
+"""Each night the buckets that had deletes are looked at, and the ledger is told which of them are empty."""
+
+import datetime as dt
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+from pytest_django import Settings
+
+from chatstore.domain.buckets import bucket_at, bucket_ids
+from chatstore.domain.live import NOTHING, UNKNOWN, Live
+from chatstore.domain.runs import RunState
+from chatstore.domain.snowflakes import first_id_at
+from chatstore.models import BucketDeletes, JobRun
+from chatstore.operations import books
+from chatstore.operations.bookkeeping import look_at_bucket
+from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.deletes import due_buckets, note_deletes
+from chatstore.operations.runs import work_on_run
+from chatstore.store import figures, ledger
+from chatstore.store.reader import read_page
+from tests.chatstore.arranging import (
+    delete_rows,
+    fresh_id,
+    ids_of,
+    now_ms,
+    write_authorless,
+    write_messages,
+)
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(books, "BUSY_PAUSE_SECONDS", 0.1)
+
+
+def make_run(channel_id: int) -> JobRun:
+    """A run that looks at one channel: what other tests have deleted is theirs."""
+    return JobRun.objects.create(job="bookkeeping", subject=str(channel_id), due_at=postgres_now())
+
+
+def keep_books(channel_id: int) -> dict[str, int]:
+    run = work_on_run(make_run(channel_id).pk)
+    assert run is not None
+    assert run.state == RunState.DONE, run.error
+    return dict(run.did)
+
+
+def sealed_bucket(number: int = 0) -> int:
+    return bucket_at(now_ms()) - 10 - number
+
+
+def ids_in(bucket: int, count: int) -> list[int]:
+    first, last = bucket_ids(bucket)
+    return [first + (last - first) // (count + 1) * number for number in range(1, count + 1)]
+
+
+def emptied_bucket(channel_id: int, number: int = 0, *, stays: int = 0, count: int = 20) -> int:
+    """A bucket of which all but `stays` messages were deleted by their authors an hour ago."""
+    bucket = sealed_bucket(number)
+    ids = ids_in(bucket, count)
+    write_messages(channel_id, ids)
+    delete_rows(channel_id, ids[stays:])
+    note_deletes(channel_id, bucket, count - stays, sent_by=postgres_now() - dt.timedelta(hours=1))
+    return bucket
+
+
+def is_due(channel_id: int) -> bool:
+    return BucketDeletes.objects.filter(channel_id=channel_id, is_looked_at=False).exists()
+
+
+def test_what_is_found_empty_is_not_asked_any_more() -> None:
+    channel_id = fresh_id()
+    empty, sparse = emptied_bucket(channel_id), emptied_bucket(channel_id, 1, stays=2)
+    did = keep_books(channel_id)
+    assert did == {"looked at": 2, "found empty": 1, "known before": 0, "left for the next time": 0}
+    first, second = ids_in(sparse, 20)[:2]
+    assert dict(ledger.read_ledger(channel_id)) == {empty: NOTHING, sparse: Live(first, second, 2)}
+    assert ids_of(read_page(channel_id).messages) == [second, first]
+    assert not is_due(channel_id)
+    assert holder_of(channel_id) is None
+
+
+def test_a_look_notes_what_it_saw_with_its_source() -> None:
+    channel_id = fresh_id()
+    bucket = emptied_bucket(channel_id, stays=2)
+    keep_books(channel_id)
+    noted = figures.read_figures(channel_id)[bucket]
+    assert {name: figure.value for name, figure in noted.items()} == {
+        "live_rows": 2,
+        "authorless": 0,
+        "tombstones": 18,
+    }
+    assert {figure.source for figure in noted.values()} == {"own read"}
+
+
+def test_a_bucket_is_looked_at_again_only_after_another_delete() -> None:
+    channel_id = fresh_id()
+    bucket = emptied_bucket(channel_id)
+    assert keep_books(channel_id)["looked at"] == 1
+    assert keep_books(channel_id)["looked at"] == 0
+    note_deletes(channel_id, bucket, 1, sent_by=postgres_now())
+    assert keep_books(channel_id)["looked at"] == 1
+
+
+def test_what_a_later_read_has_told_already_is_not_read_again() -> None:
+    channel_id = fresh_id()
+    bucket = emptied_bucket(channel_id)
+    assert look_at_bucket(channel_id, bucket, job="verify:1") is not None
+    did = keep_books(channel_id)
+    assert (did["looked at"], did["known before"]) == (0, 1)
+    assert not is_due(channel_id)
+
+
+def test_an_open_bucket_is_told_its_beginning_and_looked_at_again_until_it_is_sealed() -> None:
+    channel_id = fresh_id()
+    bucket = bucket_at(now_ms())
+    fresh = first_id_at(now_ms() - 1_000)
+    write_messages(channel_id, [fresh])
+    note_deletes(channel_id, bucket, 3, sent_by=postgres_now() - dt.timedelta(minutes=1))
+    for _ in range(2):
+        assert keep_books(channel_id)["looked at"] == 1
+        live = ledger.read_live(channel_id, bucket)
+        assert live is not None
+        assert live.first is not None
+        assert live.first <= fresh
+        assert (live.last, live.count) == (None, None)
+        assert is_due(channel_id)
+
+
+def test_a_bucket_with_a_row_without_an_author_stays_on_the_list() -> None:
+    channel_id = fresh_id()
+    bucket = emptied_bucket(channel_id)
+    (row,) = ids_in(bucket, 1)
+    write_authorless(channel_id, [row])
+    assert keep_books(channel_id)["looked at"] == 1
+    assert figures.read_figures(channel_id)[bucket]["authorless"].value == 1
+    assert is_due(channel_id)
+
+
+def test_a_bucket_that_was_just_cleared_is_left_for_a_later_look() -> None:
+    channel_id = fresh_id()
+    bucket = emptied_bucket(channel_id)
+    ledger.clear_live(channel_id, bucket)
+    did = keep_books(channel_id)
+    # What it may say is stamped ten seconds back, and the clear is newer.
+    assert (did["looked at"], did["left for the next time"]) == (0, 1)
+    assert ledger.read_live(channel_id, bucket) == UNKNOWN
+    assert is_due(channel_id)
+
+
+def test_a_channel_that_another_job_holds_is_come_back_to() -> None:
+    channel_id = fresh_id()
+    emptied_bucket(channel_id)
+    hold_channel(channel_id, job="purge:1")
+    assert keep_books(channel_id)["left for the next time"] == 1
+    assert holder_of(channel_id) == "purge:1"
+    threading.Timer(0.05, lambda: (release_channel(channel_id, job="purge:1"), connection.close())).start()
+    assert keep_books(channel_id)["looked at"] == 1
+
+
+def test_a_job_that_takes_the_channel_meanwhile_waits_for_nothing_and_wins() -> None:
+    channel_id = fresh_id()
+    bucket = emptied_bucket(channel_id, stays=1)
+
+    def take() -> None:
+        assert hold_channel(channel_id, job="purge:1")
+
+    assert look_at_bucket(channel_id, bucket, job="bookkeeping:1", between_pages=take) is None
+    assert holder_of(channel_id) == "purge:1"
+    assert ledger.read_live(channel_id, bucket) == UNKNOWN
+
+    def take_and_give_back() -> None:
+        assert hold_channel(channel_id, job="purge:1")
+        release_channel(channel_id, job="purge:1")
+
+    release_channel(channel_id, job="purge:1")
+    assert look_at_bucket(channel_id, bucket, job="bookkeeping:1", between_pages=take_and_give_back) is None
+    assert ledger.read_live(channel_id, bucket) == UNKNOWN
+    assert holder_of(channel_id) is None
+
+
+def test_it_ends_when_its_time_is_over_and_goes_on_the_next_time(settings: Settings) -> None:
+    channel_id = fresh_id()
+    for number in range(3):
+        emptied_bucket(channel_id, number)
+    settings.BOOKKEEPING_BUCKETS = 2
+    assert keep_books(channel_id)["looked at"] == 2
+    settings.BOOKKEEPING_SECONDS = 0
+    assert keep_books(channel_id)["left for the next time"] == 1
+    settings.BOOKKEEPING_SECONDS = 60
+    assert keep_books(channel_id)["looked at"] == 1
+    assert not is_due(channel_id)
+
+
+@pytest.fixture
+def killed_worker() -> Iterator[subprocess.Popen[bytes]]:
+    """A worker's process that waits for the run it is to take, on its standard input."""
+    code = (
+        "import sys, django; django.setup()\n"
+        "from chatstore.operations.runs import work_on_run\n"
+        "print('ready', flush=True)\n"
+        "work_on_run(int(sys.stdin.readline()))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    yield process
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+
+
+def test_a_killed_run_goes_on_where_it_was(killed_worker: subprocess.Popen[bytes]) -> None:
+    channel_id, buckets = fresh_id(), 60
+    for number in range(buckets):
+        emptied_bucket(channel_id, number, stays=1)
+    run = make_run(channel_id)
+    assert killed_worker.stdin is not None
+    assert killed_worker.stdout is not None
+    assert killed_worker.stdout.readline() == b"ready\n"
+    killed_worker.stdin.write(f"{run.pk}\n".encode())
+    killed_worker.stdin.flush()
+    looked_at = BucketDeletes.objects.filter(channel_id=channel_id, is_looked_at=True)
+    give_up = time.monotonic() + 30
+    while looked_at.count() < 5:
+        assert time.monotonic() < give_up
+        time.sleep(0.005)
+    killed_worker.send_signal(signal.SIGKILL)
+    killed_worker.wait()
+    before = looked_at.count()
+    assert 5 <= before < buckets
+    # Nobody waits for a killed worker: it held the channel for the telling alone, by a lease.
+    JobRun.objects.filter(pk=run.pk).update(lease_until=postgres_now() - dt.timedelta(seconds=1))
+    give_up = time.monotonic() + 60
+    while holder_of(channel_id) is not None:
+        assert time.monotonic() < give_up
+        time.sleep(0.5)
+    ended = work_on_run(run.pk)
+    assert ended is not None
+    assert ended.did["looked at"] + ended.did["known before"] == buckets - before
+    assert due_buckets(channel_id=channel_id, limit=9) == []
+    assert all(live.count == 1 for _, live in ledger.read_ledger(channel_id))

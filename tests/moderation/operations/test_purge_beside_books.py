@@ -1,0 +1,75 @@
+"""A purge that wants the channel while bookkeeping looks through it does not wait for that."""
+
+import datetime as dt
+import threading
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import connection
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.runs import RunState
+from chatstore.models import JobRun
+from chatstore.operations.bookkeeping import look_at_bucket
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.deletes import note_deletes
+from chatstore.operations.runs import work_on_run
+from chatstore.store import ledger
+from moderation.domain.states import PurgeState
+from tests.moderation.rooms import (
+    by_victor,
+    confirm,
+    everything,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    run_to_end,
+    write,
+)
+
+
+def test_a_purge_in_the_middle_of_a_look_is_done_and_the_look_tells_nothing(mona: User) -> None:
+    channel = make_channel()
+    ids = old_ids(200)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+    pages: list[str] = []
+
+    def purge_between() -> None:
+        if not pages:
+            pages.append(run_to_end(purge).state)
+
+    (bucket,) = {bucket for bucket, _ in ledger.read_ledger(channel.pk)}
+    assert look_at_bucket(channel.pk, bucket, job="bookkeeping:1", between_pages=purge_between) is None
+    assert pages == [PurgeState.DONE]
+    # It had seen 200 messages; what the purge has told stays.
+    live = ledger.read_live(channel.pk, bucket)
+    assert live is not None
+    assert live.is_nothing
+
+
+def test_a_purge_and_a_run_of_bookkeeping_through_one_channel_both_come_to_their_end(mona: User) -> None:
+    channel = make_channel()
+    buckets = range(3, 43)
+    for ago in buckets:
+        ids = old_ids(40, buckets_ago=ago)
+        write(channel, ids)
+        note_deletes(channel.pk, bucket_of(ids[0]), 1, sent_by=postgres_now() - dt.timedelta(hours=1))
+    purge = confirm(mona, preview(mona, by_victor(channel)))
+    run = JobRun.objects.create(job="bookkeeping", subject=str(channel.pk), due_at=postgres_now())
+    ended: list[Any] = []
+
+    def keep_books() -> None:
+        try:
+            ended.append(work_on_run(run.pk))
+        finally:
+            connection.close()
+
+    books = threading.Thread(target=keep_books)
+    books.start()
+    done = run_to_end(purge)
+    books.join()
+    assert (done.state, ended[0].state) == (PurgeState.DONE, RunState.DONE)
+    assert ids_of(channel, *(bucket for bucket, _ in ledger.read_ledger(channel.pk))) == []
+    assert all(live.is_nothing for _, live in ledger.read_ledger(channel.pk))
