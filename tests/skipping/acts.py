@@ -6,6 +6,7 @@ The order of the statements is that of the operations named beside each.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import partial
 
 from chatstore.domain.buckets import bucket_ids, bucket_of, is_sealed
 from chatstore.domain.snowflakes import first_id_at
@@ -102,19 +103,19 @@ def purge(world: World, kept: dict[int, int], ids: Sequence[int], bucket: int, *
         sealed = is_sealed(bucket, now_ms=read_stamp // 1_000) and not recent
         plan = plan_spans(older, survivors, standing_tombstones=standing, sealed=sealed, budget=budget)
         for message_id in ids_inside(plan.rewritten, plan.spans):
-            world.send(lambda one=message_id: world.insert_again(one, stamp + 1))
+            world.send(partial(world.insert_again, message_id, stamp + 1))
             yield
         for first, last in plan.spans:
-            world.send(lambda first=first, last=last: world.delete(first, last, stamp))
+            world.send(partial(world.delete, first, last, stamp))
             yield
     for message_id in recent:
         if message_id in kept:
-            world.send(lambda one=message_id: world.delete(one, one, kept[one]))
+            world.send(partial(world.delete, message_id, message_id, kept[message_id]))
             yield
     read = yield from _read(world, bucket)
     for message_id in [one for one in world.living(bucket) if one in set(ids)]:
         kept[message_id] = world.rows[message_id]
-        world.send(lambda one=message_id, at=world.rows[message_id]: world.delete(one, one, at))
+        world.send(partial(world.delete, message_id, message_id, world.rows[message_id]))
         yield
         read = yield from _read(world, bucket)
     world.set_live(bucket, read)
@@ -139,10 +140,10 @@ def undo(world: World, write: Write, kept: Mapping[int, int], standing_elsewhere
         yield
     for message_id in sorted(outcome.wanted):
         at = max(stamp, kept[message_id] + 1)
-        world.send(lambda one=message_id, at=at: world.insert(one, at, write))
+        world.send(partial(world.insert, message_id, at, write))
         yield
     for message_id in sorted(outcome.wanted & world.withdrawn):
-        world.send(lambda one=message_id, at=world.rows[message_id]: world.delete(one, one, at))
+        world.send(partial(world.delete, message_id, message_id, world.rows[message_id]))
         yield
     if rules.clears_after:
         world.clear(bucket, 0)
@@ -167,10 +168,10 @@ def load(world: World, write: Write, ids: Sequence[int], bucket: int, skew_us: i
         world.clear(bucket, skew_us)
         yield
     for message_id in wanted:
-        world.send(lambda one=message_id: world.insert(one, stamp, write))
+        world.send(partial(world.insert, message_id, stamp, write))
         yield
     for message_id in [one for one in wanted if one in world.withdrawn]:
-        world.send(lambda one=message_id: world.delete(one, one, stamp))
+        world.send(partial(world.delete, message_id, message_id, stamp))
         yield
     if rules.clears_after:
         world.clear(bucket, skew_us)

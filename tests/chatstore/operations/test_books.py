@@ -162,8 +162,15 @@ def test_a_channel_that_another_job_holds_is_come_back_to() -> None:
     hold_channel(channel_id, job="purge:1")
     assert keep_books(channel_id)["left for the next time"] == 1
     assert holder_of(channel_id) == "purge:1"
-    threading.Timer(0.05, lambda: (release_channel(channel_id, job="purge:1"), connection.close())).start()
+
+    def give_back() -> None:
+        release_channel(channel_id, job="purge:1")
+        connection.close()
+
+    giving_back = threading.Timer(0.05, give_back)
+    giving_back.start()
     assert keep_books(channel_id)["looked at"] == 1
+    giving_back.join()
 
 
 def test_a_job_that_takes_the_channel_meanwhile_waits_for_nothing_and_wins() -> None:
