@@ -27,6 +27,8 @@ Actor = AbstractUser | AnonymousUser
 NEXT_RUNS, LAST_RUNS = 5, 30
 RUNS_ABOUT = 12
 RUNS_A_PAGE = 30
+FAILED_RUNS = 8
+"""What the page of maintenance lists of them; the history has the others."""
 
 FAILED_WITHIN = dt.timedelta(days=7)
 """A failure that nobody repeated for so long is history."""
@@ -129,14 +131,22 @@ def ask_now(name: str, *, actor: User) -> JobRun:
     return ask_run(name, actor=actor)
 
 
-def open_runs(user: Actor) -> list[ListedRun]:
-    """What is at work or waits, the longest first. Raises `Forbidden`."""
+def open_runs(user: Actor, *, at_most: int | None = None) -> list[ListedRun]:
+    """What is at work, then what waits, the longest first. Raises `Forbidden`."""
     require(user, READ_HEALTH)
-    return _describe(_runs().exclude(state__in=ENDED).order_by("due_at", "id"))
+    return _describe(_runs().exclude(state__in=ENDED).order_by("-state", "due_at", "id")[:at_most])
+
+
+def count_open_runs(user: Actor) -> int:
+    """How many are at work or wait. Raises `Forbidden`."""
+    require(user, READ_HEALTH)
+    return JobRun.objects.exclude(state__in=ENDED).count()
 
 
 def failed_runs(user: Actor) -> list[ListedRun]:
-    """The last failure of each job and subject of the last days that no good run has followed. Raises `Forbidden`."""
+    """The last failure of each job and subject of the last days that no good run has followed, the
+    latest ones. Raises `Forbidden`.
+    """
     require(user, READ_HEALTH)
     later = JobRun.objects.filter(job=OuterRef("job"), subject=OuterRef("subject"), ended_at__gt=OuterRef("ended_at"))
     failed = _runs().filter(
@@ -144,7 +154,7 @@ def failed_runs(user: Actor) -> list[ListedRun]:
         state=RunState.FAILED,
         ended_at__gte=postgres_now() - FAILED_WITHIN,
     )
-    return _describe(failed.order_by("-ended_at")[:RUNS_A_PAGE])
+    return _describe(failed.order_by("-ended_at")[:FAILED_RUNS])
 
 
 def list_runs(

@@ -22,6 +22,9 @@ from chatstore.tasks import ring_run_on_commit
 from moderation.forms import read_cursor
 from moderation.views.session import actor_of
 
+OPEN_RUNS = 12
+"""What is listed of what is at work and waits; the history has the others."""
+
 
 class ScheduleForm(forms.Form):
     """A schedule as typed."""
@@ -57,7 +60,9 @@ def maintenance_live(request: HttpRequest) -> HttpResponse:
 
 
 def _describe_open(request: HttpRequest) -> dict[str, Any]:
-    return {"nav": "maintenance", "open": upkeep.open_runs(request.user)}
+    shown = upkeep.open_runs(request.user, at_most=OPEN_RUNS)
+    others = upkeep.count_open_runs(request.user) - len(shown)
+    return {"nav": "maintenance", "open": shown, "other_open": max(0, others)}
 
 
 @require_safe

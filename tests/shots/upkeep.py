@@ -22,6 +22,8 @@ _SEEM_ALIVE = (
     "r().set('seen:beat', s); r().set('seen:watch', s)"
 )
 
+_FILL_LISTS = "from chatstore.store import nodes, top_partitions as t; t.read_all_live(nodes.list_addresses())"
+
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
@@ -35,6 +37,10 @@ class Upkeep:
 def arrange_upkeep(otto: User, *, channel_id: int, message_id: int) -> Upkeep:
     """A month of runs, and what is open now."""
     now = postgres_now()
+    # What tests left waiting, or failed on purpose.
+    JobRun.objects.filter(
+        state__in=(RunState.QUEUED, RunState.RUNNING, RunState.FAILED), due_at__lt=now - dt.timedelta(minutes=5)
+    ).update(state=RunState.STOPPED, lease_until=None, ended_at=now - dt.timedelta(days=40))
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     for job, at, did in (
         ("repair", dt.timedelta(hours=2, minutes=30), {"nodes": 2, "tables": 7}),
@@ -73,6 +79,11 @@ def end_upkeep(upkeep: Upkeep) -> None:
 def seem_alive(site: Site) -> None:
     """As if beat and the watch were running beside the site."""
     site.manage("shell", "--no-imports", "-c", _SEEM_ALIVE)
+
+
+def fill_lists(site: Site) -> None:
+    """Has both nodes list their worst partitions, as a repair does when it is over."""
+    site.manage("shell", "--no-imports", "-c", _FILL_LISTS)
 
 
 def _open_findings(channel_id: int, bucket: int) -> None:
