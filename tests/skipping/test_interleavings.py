@@ -30,7 +30,7 @@ def test_what_the_reader_skips_never_hides_a_live_message() -> None:
     # Where nothing was ever skipped, nothing was shown.
     assert Machine.seen["statements"] > 20 * EXAMPLES
     for state in ("nothing lives here", "sealed and known", "open and begun", "living"):
-        assert Machine.seen[state] > EXAMPLES, state
+        assert Machine.seen[state] > EXAMPLES / 2, state
 
 
 def as_if_sealed(read: WholeRead, bucket: int) -> Live:
