@@ -19,6 +19,9 @@ LEFT, RIGHT, TOP, BOTTOM = 46, 8, 12, 34
 """The field of the lines lies inside; below it are the marks and the dates."""
 
 _FIELD = HEIGHT - TOP - BOTTOM
+DONE_AT_MOST = 4
+"""Of what was done in a day, in the table."""
+
 LARGEST_GAP_DAYS = 1
 """Days apart that are joined by a line: a day left out is a gap."""
 
@@ -252,10 +255,16 @@ def _list_rows(days: Sequence[DayFigures], marks: Sequence[Mark], scales: Sequen
         Row(
             day,
             [_say_cell(value, scale) for value, scale in zip(figures.get(day, nothing), scales, strict=True)],
-            done.get(day, []),
+            _cut(done.get(day, [])),
         )
         for day in sorted(figures.keys() | done.keys(), reverse=True)
     ]
+
+
+def _cut(words: Sequence[str]) -> list[str]:
+    if len(words) <= DONE_AT_MOST:
+        return list(words)
+    return [*words[:DONE_AT_MOST], f"and {len(words) - DONE_AT_MOST:,} more"]
 
 
 def _say_cell(value: float | None, scale: Scale) -> str:

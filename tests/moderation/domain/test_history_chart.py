@@ -77,7 +77,10 @@ def test_the_limit_is_in_sight_once_a_value_comes_near_it() -> None:
 
 def test_what_was_done_stands_on_the_axis_and_in_the_table_of_its_day() -> None:
     purged = dt.datetime(2026, 11, 11, 23, 59, tzinfo=dt.UTC)
-    marks = [Mark("purge", purged, "purge 81 removed 1,204 messages"), Mark("full repair", purged, "full repair, run 7")]
+    marks = [
+        Mark("purge", purged, "purge 81 removed 1,204 messages"),
+        Mark("full repair", purged, "full repair, run 7"),
+    ]
     too_old = Mark("purge", dt.datetime(2026, 1, 1, tzinfo=dt.UTC), "purge 1 removed 1 message")
     chart = draw_history([day(10, 4, 5, 6)], [too_old, *marks], SCALES, first=FIRST, last=LAST)
     assert [mark.title for mark in chart.marks] == [mark.words for mark in marks]
@@ -91,6 +94,13 @@ def test_a_day_with_nothing_but_a_mark_says_that_nothing_was_measured() -> None:
     mark = Mark("full repair", dt.datetime(2026, 11, 1, 3, tzinfo=dt.UTC), "full repair, run 7")
     (row,) = draw_history([], [mark], SCALES, first=FIRST, last=LAST).rows
     assert set(row.cells) == {"not measured"}
+
+
+def test_of_much_that_was_done_in_a_day_the_table_names_the_first() -> None:
+    at = dt.datetime(2026, 11, 1, 3, tzinfo=dt.UTC)
+    marks = [Mark("full repair", at, f"full repair, run {number}") for number in range(9)]
+    (row,) = draw_history([], marks, SCALES, first=FIRST, last=LAST).rows
+    assert row.done == [*(mark.words for mark in marks[:4]), "and 5 more"]
 
 
 def test_a_chart_of_nothing_says_so() -> None:
