@@ -45,6 +45,7 @@ class Partition:
 
     bytes, tombstones: of the replica that has the most; None: none of them lists it. per_replica:
     tombstones; None: below what the replica lists. apart: by how much the replicas differ, where all said.
+    severity: of what the list that it stands on is about.
     """
 
     channel_id: int
@@ -182,10 +183,9 @@ def read_worst(now: dt.datetime) -> Worst:
     chosen = {name: _largest(merged) for name, merged in (("tombstones", tombstones), ("sizes", sizes))}
     channels = Channel.objects.select_related("guild").in_bulk({key[0] for keys in chosen.values() for key in keys})
 
-    def describe(key: top_partitions.Bucket) -> Partition:
+    def describe(key: top_partitions.Bucket, measured: Known) -> Partition:
         _, replicas = repairs.locate_bucket(*key)
         per_replica = {host: lists[host].tombstones_of(key) if host in lists else None for host in replicas}
-        measured = Known(live=None, tombstones=tombstones.get(key), bytes=sizes.get(key))
         return Partition(
             channel_id=key[0],
             bucket=key[1],
@@ -197,8 +197,8 @@ def read_worst(now: dt.datetime) -> Worst:
         )
 
     return Worst(
-        by_tombstones=[describe(key) for key in chosen["tombstones"]],
-        by_size=[describe(key) for key in chosen["sizes"]],
+        by_tombstones=[describe(key, Known(live=None, tombstones=tombstones[key])) for key in chosen["tombstones"]],
+        by_size=[describe(key, Known(live=None, bytes=sizes[key])) for key in chosen["sizes"]],
         listings=[_describe_listing(one, now) for one in lists.values()],
         silent={host: str(one) for host, one in known.items() if isinstance(one, NodeUnreachable)},
     )

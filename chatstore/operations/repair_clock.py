@@ -71,7 +71,8 @@ def read_clock(table: str, now: dt.datetime | None = None) -> RepairClock:
 
 def repaired_by_node(table: str) -> dict[str, dt.datetime | None]:
     """When the last full repair of all that each node repairs first began; None: not within 30 days."""
-    return covered_since(primary_ranges(cassandra.ring()), repair_history.read_repaired(table))
+    found = covered_since(primary_ranges(cassandra.ring()), repair_history.read_repaired(table))
+    return dict(sorted(found.items()))
 
 
 def last_repair_of(channel_id: int, bucket: int) -> dt.datetime | None:

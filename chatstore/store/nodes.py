@@ -7,12 +7,14 @@ what nobody told is None, never 0.
 from __future__ import annotations
 
 import datetime as dt
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from chatstore.domain.errors import NodeUnreachable, StoreUnavailable
 from chatstore.store import cassandra
 from chatstore.store.cassandra import Params, Pending, Row
+from chatstore.store.driver_errors import DeadlinePassed
 
 Answers = Mapping[str, list[Row] | NodeUnreachable]
 """What each node said, by its address, or why it said nothing."""
@@ -20,6 +22,10 @@ Answers = Mapping[str, list[Row] | NodeUnreachable]
 _RELEASE = "SELECT release_version FROM system.local"
 _COMPACTIONS = "SELECT pending_tasks, active_tasks FROM system_views.thread_pools WHERE name = 'CompactionExecutor'"
 _GOSSIP = "SELECT address, load, status_with_port FROM system_views.gossip_info"
+
+
+TRIES = 4
+TRY_AGAIN_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +77,43 @@ def read_nodes() -> list[Node]:
 
 def ask_nodes(cql: str, params: Params = (), *, hosts: Iterable[str] | None = None) -> Answers:
     """Asks some nodes, or all of them, at the same time for what each keeps for itself."""
-    wanted = list_addresses() if hosts is None else hosts
-    flying: dict[str, Pending | NodeUnreachable] = {}
-    for address in wanted:
+    answers = _ask(list_addresses() if hosts is None else hosts, cql, params)
+    for _ in range(TRIES):
+        refused = [host for host, answer in answers.items() if _is_refused(answer)]
+        again = sorted(set(refused) - set(list_down()))
+        if not again:
+            break
+        # A session that is new has not opened all its connections yet.
+        time.sleep(TRY_AGAIN_SECONDS)
+        answers |= _ask(again, cql, params)
+    return {
+        host: NodeUnreachable(f"Node {host} does not answer.") if isinstance(answer, StoreUnavailable) else answer
+        for host, answer in answers.items()
+    }
+
+
+def _ask(hosts: Iterable[str], cql: str, params: Params) -> dict[str, list[Row] | StoreUnavailable]:
+    flying: dict[str, Pending | StoreUnavailable] = {}
+    for host in hosts:
         try:
-            flying[address] = cassandra.submit_to(address, cql, params)
+            flying[host] = cassandra.submit_to(host, cql, params)
         except StoreUnavailable as error:
-            flying[address] = _unreachable(address, error)
-    return {address: _wait_for(address, pending) for address, pending in flying.items()}
+            flying[host] = error
+    return {host: _wait_for(pending) for host, pending in flying.items()}
 
 
-def ask_node(address: str, cql: str, params: Params = ()) -> list[Row]:
-    """Asks one node. Raises `NodeUnreachable`."""
-    answer = ask_nodes(cql, params, hosts=[address])[address]
-    if isinstance(answer, NodeUnreachable):
-        raise answer
-    return answer
+def _wait_for(pending: Pending | StoreUnavailable) -> list[Row] | StoreUnavailable:
+    if isinstance(pending, StoreUnavailable):
+        return pending
+    try:
+        return pending.rows()
+    except StoreUnavailable as error:
+        return error
+
+
+def _is_refused(answer: list[Row] | StoreUnavailable) -> bool:
+    """Whether it was never asked; one that had its time has had it."""
+    return isinstance(answer, StoreUnavailable) and not isinstance(answer, DeadlinePassed)
 
 
 def list_addresses() -> list[str]:
@@ -97,19 +124,6 @@ def list_addresses() -> list[str]:
 def list_down() -> list[str]:
     """Addresses of the nodes that the driver sees as down."""
     return [address for address, is_up, _ in cassandra.hosts() if not is_up]
-
-
-def _wait_for(address: str, pending: Pending | NodeUnreachable) -> list[Row] | NodeUnreachable:
-    if isinstance(pending, NodeUnreachable):
-        return pending
-    try:
-        return pending.rows()
-    except StoreUnavailable as error:
-        return _unreachable(address, error)
-
-
-def _unreachable(address: str, error: StoreUnavailable) -> NodeUnreachable:
-    return NodeUnreachable(f"Node {address} does not answer. {error}")
 
 
 def _first(answer: list[Row] | NodeUnreachable | None, *, width: int) -> Row:

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from tests.pages.serving import Site, browse, serve, sign_in
 from tests.shots.arranging import Scene, arrange_scene
 from tests.shots.health import Sick
-from tests.shots.upkeep import end_upkeep, seem_alive
+from tests.shots.upkeep import end_upkeep, fill_lists, seem_alive
 
 WIDTHS = (1280, 360)
 SCHEMES = ("light", "dark")
@@ -188,6 +188,7 @@ def main(wanted: Sequence[str]) -> int:
         connections["default"].close()
         with serve(Path(folder)) as site, browse() as browser:
             seem_alive(site)
+            fill_lists(site)
             faults = take_shots(browser, site, scene, wanted)
         end_upkeep(scene.upkeep)
     if wanted == ["readme"]:
