@@ -59,7 +59,7 @@ def arrange_upkeep(otto: User, *, channel_id: int, message_id: int) -> Upkeep:
         job="repair_bucket",
         subject=f"{channel_id}:{bucket}",
         state=RunState.RUNNING,
-        due_at=now,
+        due_at=now - dt.timedelta(minutes=4),
         started_at=now - dt.timedelta(minutes=4),
         asked_by=otto,
         tries=1,
