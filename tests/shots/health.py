@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 
-from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
+from chatstore.domain.buckets import bucket_at, bucket_days, bucket_ids, bucket_of, days_in_words
 from chatstore.domain.live import NOTHING, Live
 from chatstore.domain.runs import RunState, Severity
 from chatstore.models import Channel, ChannelDay, Guild, JobRun
@@ -49,7 +49,10 @@ def arrange_sick_channel(mona: User, otto: User) -> Sick:
     open_finding(
         "heavy bucket",
         f"{channel.pk}:{sick.dead}",
-        Found(Severity.RED, "A read of 12–21 August in #general steps over 61,204 tombstones."),
+        Found(
+            Severity.RED,
+            f"#general, {days_in_words(*bucket_days(sick.dead))}: whoever reads all of it steps over 61,204 tombstones.",
+        ),
     )
     ids = [bucket_ids(sick.purged)[0] + 7_000_000 * n for n in range(1, 400)]
     assert bucket_of(ids[-1]) == sick.purged
