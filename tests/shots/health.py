@@ -46,14 +46,9 @@ def arrange_sick_channel(mona: User, otto: User) -> Sick:
     _note(channel.pk, newest - 31, tombstones=1_840, live_rows=20_311, hours=40)
     ledger.ensure_row(channel.pk, sick.unknown)
     _note(channel.pk, newest, newest_page_us=2_410, newest_page_tombstones=2, newest_page_statements=1, hours=3)
-    open_finding(
-        "heavy bucket",
-        f"{channel.pk}:{sick.dead}",
-        Found(
-            Severity.RED,
-            f"#general, {days_in_words(*bucket_days(sick.dead))}: whoever reads all of it steps over 61,204 tombstones.",
-        ),
-    )
+    days = days_in_words(*bucket_days(sick.dead))
+    words = f"#general, {days}: whoever reads all of it steps over 61,204 tombstones."
+    open_finding("heavy bucket", f"{channel.pk}:{sick.dead}", Found(Severity.RED, words))
     ids = [bucket_ids(sick.purged)[0] + 7_000_000 * n for n in range(1, 400)]
     assert bucket_of(ids[-1]) == sick.purged
     write(channel, ids)

@@ -81,6 +81,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("find-nothing", "mona", "/find/?q=nothing-is-called-that")
     yield Shot("readme-preview", "mona", f"/purges/{scene.ready.pk}/", whole=False)
     yield Shot("readme-timeline", "mona", f"/channels/{scene.done.selection['channels'][0]}/?at={day}", whole=False)
+    yield Shot("readme-health", "otto", f"/channels/{scene.sick.channel.pk}/health/", whole=False)
     yield Shot("error-400", "mona", f"/channels/{channel}/?at=2999-01-01", status=400)
     yield Shot("error-403", "tess", f"/channels/{channel}/", status=403)
     yield Shot("error-404", "mona", "/channels/1/", status=404)
