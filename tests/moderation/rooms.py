@@ -6,12 +6,14 @@ import secrets
 import time
 from collections.abc import Iterable, Sequence
 
+from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import F
 
 from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import make_snowflake
-from chatstore.models import Channel
+from chatstore.models import BucketStamp, Channel
 from chatstore.store import authors, ledger, messages
 from moderation.domain.filters import All, Author, Before, Filter, Since
 from moderation.domain.selection import Selection
@@ -85,6 +87,15 @@ def purge_now(moderator: User, selection: Selection) -> Purge:
 def run_to_end(purge: Purge) -> Purge:
     """Runs it, with patience for a machine that is busy with other tests."""
     return run_purge(purge.id, patience_seconds=60)
+
+
+def let_stamps_age(channel: Channel) -> None:
+    """As if ten seconds had passed since anything was stamped in the channel: the next ranges need not wait.
+
+    Not after an undo: what that wrote is stamped now, and no range of the next ten seconds reaches it.
+    """
+    age = settings.CLOCK_SKEW_SECONDS * 1_000_000
+    BucketStamp.objects.filter(channel_id=channel.id).update(stamp=F("stamp") - age)
 
 
 def choose(

@@ -26,6 +26,7 @@ from tests.moderation.rooms import (
     confirm,
     everything,
     ids_of,
+    let_stamps_age,
     make_channel,
     old_ids,
     preview,
@@ -123,7 +124,10 @@ def test_an_overlap_comes_back_with_the_second_undo(mona: User, channel: Channel
         preview(mona, choose(channel.id, before_id=ids[200])),
         preview(mona, choose(channel.id, after_id=ids[100])),
     ]
-    purges = [run_to_end(confirm(mona, draft)) for draft in drafts]
+    purges = []
+    for draft in drafts:
+        purges.append(run_to_end(confirm(mona, draft)))
+        let_stamps_age(channel)
     _, first = take_back(mona, purges[order[0]])
     assert first.still_purged == 100
     purge, second = take_back(mona, purges[order[1]])
