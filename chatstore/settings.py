@@ -449,12 +449,12 @@ DEFAULT_FROM_EMAIL = environment.read_text("MAIL_FROM", f"chatstore@{_base_host}
 # What a scraper of /metrics shows as "Authorization: Bearer …"; without it only operators may read them.
 METRICS_TOKEN = environment.read_secret("METRICS_TOKEN")
 
+# Nobody repairs the servers that the tests keep.
+_is_repaired = not (LOCAL_CASSANDRA and STACK.name == "test")
 # At 80 % of gc_grace without a repair it is raised to ten days until one has passed; else a page offers it.
-GC_GRACE_RAISE_BY_ITSELF = environment.read_flag("GC_GRACE_RAISE_BY_ITSELF", default=LOCAL_CASSANDRA)
-# Whether purges wait when it is over. Nobody repairs the servers that the tests keep.
-PURGES_WAIT_FOR_REPAIR = environment.read_flag(
-    "PURGES_WAIT_FOR_REPAIR", default=not (LOCAL_CASSANDRA and STACK.name == "test")
-)
+GC_GRACE_RAISE_BY_ITSELF = environment.read_flag("GC_GRACE_RAISE_BY_ITSELF", default=LOCAL_CASSANDRA and _is_repaired)
+# Whether purges wait when gc_grace is over.
+PURGES_WAIT_FOR_REPAIR = environment.read_flag("PURGES_WAIT_FOR_REPAIR", default=_is_repaired)
 
 # --- Health: from when on a partition needs somebody -------------------------------------------------
 

@@ -18,6 +18,7 @@ from chatstore.operations.findings import Found, close_finding, open_finding
 from chatstore.operations.runs import ask_run, stop_run, work_on_run
 from chatstore.store import figures
 from tests.chatstore.arranging import delete_rows, now_ms, write_messages
+from tests.chatstore.measuring import make_room
 from tests.moderation.rooms import make_channel
 
 SignIn = Callable[[User], Client]
@@ -34,6 +35,7 @@ def read(user: User, sign_in: SignIn) -> str:
 @pytest.fixture(scope="module")
 def measured() -> int:
     """A channel with a bucket of many tombstones that was measured."""
+    make_room()
     channel = make_channel()
     channel.name = "harbour<i>"
     channel.save()

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import os
 
+import pytest
 from django.conf import settings
 
 from chatstore.domain.buckets import bucket_at, bucket_ids
@@ -13,12 +14,18 @@ from chatstore.store import cassandra, repairs
 from chatstore.store.measuring import measure_bucket
 from chatstore.store.top_partitions import TopPartitions, read_known
 from tests.chatstore.arranging import delete_rows, fresh_id, now_ms, write_messages
+from tests.chatstore.measuring import make_room
 
 _RANGE = "DELETE FROM messages WHERE channel_id = ? AND bucket = ? AND message_id >= ? AND message_id < ?"
 _DROP = "DELETE FROM messages WHERE channel_id = ? AND bucket = ?"
 
 ROWS = 40
 BUCKET = bucket_at(now_ms()) - 3
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _room() -> None:
+    make_room()
 
 
 def arrange(*, drop: bool) -> tuple[int, int]:
