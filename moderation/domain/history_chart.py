@@ -248,7 +248,8 @@ def _sum_up(points: Sequence[tuple[dt.date, float]], scale: Scale) -> str:
 def _list_rows(days: Sequence[DayFigures], marks: Sequence[Mark], scales: Sequence[Scale]) -> list[Row]:
     figures = {day.day: day.values for day in days}
     done: dict[dt.date, list[str]] = {}
-    for mark in marks:
+    # Repairs are each night's; what people did comes before them.
+    for mark in sorted(marks, key=lambda mark: mark.kind == "full repair"):
         done.setdefault(mark.at.astimezone(dt.UTC).date(), []).append(mark.words)
     nothing: tuple[float | None, ...] = (None,) * len(scales)
     return [

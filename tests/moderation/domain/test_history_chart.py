@@ -96,11 +96,12 @@ def test_a_day_with_nothing_but_a_mark_says_that_nothing_was_measured() -> None:
     assert set(row.cells) == {"not measured"}
 
 
-def test_of_much_that_was_done_in_a_day_the_table_names_the_first() -> None:
+def test_of_much_that_was_done_in_a_day_the_table_names_the_first_and_purges_before_repairs() -> None:
     at = dt.datetime(2026, 11, 1, 3, tzinfo=dt.UTC)
-    marks = [Mark("full repair", at, f"full repair, run {number}") for number in range(9)]
-    (row,) = draw_history([], marks, SCALES, first=FIRST, last=LAST).rows
-    assert row.done == [*(mark.words for mark in marks[:4]), "and 5 more"]
+    repairs = [Mark("full repair", at, f"full repair, run {number}") for number in range(8)]
+    purge = Mark("purge", at, "purge 81 removed 1,204 messages")
+    (row,) = draw_history([], [*repairs, purge], SCALES, first=FIRST, last=LAST).rows
+    assert row.done == [purge.words, *(mark.words for mark in repairs[:3]), "and 5 more"]
 
 
 def test_a_chart_of_nothing_says_so() -> None:
