@@ -14,10 +14,8 @@ from chatstore.store import ledger
 from chatstore.store.reader import read_page, trace_newest_page
 from tests.bench import rivals
 from tests.bench.channels import empty_channel, rows_of
-from tests.bench.crew import seconds_of_purge
-from tests.bench.purging import scan
 from tests.bench.rounds import alternate, seconds_of
-from tests.moderation.rooms import choose
+from tests.moderation.rooms import choose, purge_now
 
 BUCKETS = 180
 """Five years of a channel."""
@@ -59,7 +57,7 @@ def make_emptied(moderator: User) -> Channel:
     for bucket in range(oldest, newest + 1):
         ledger.ensure_row(channel.pk, bucket)
     rivals.run_batches(rivals.INSERT, rows_of(channel.pk, ids))
-    seconds_of_purge(moderator, scan(moderator, choose(channel.pk, after_id=ids[STAY], before_id=ids[-STAY])))
+    purge_now(moderator, choose(channel.pk, after_id=ids[STAY], before_id=ids[-STAY]))
     return channel
 
 
