@@ -57,9 +57,7 @@ def channel_probe(request: HttpRequest, channel_id: int) -> HttpResponse:
 @permission_required(READ_HEALTH, raise_exception=True)
 def bucket_health(request: HttpRequest, channel_id: int, bucket: int) -> HttpResponse:
     """All that is known of one bucket, who touched it, and what can be done about it."""
-    channel = channel_for(request.user, channel_id)
-    health = read_channel_health(request.user, channel.pk)
-    found = with_repair_history(channel.pk, health.find(bucket))
+    channel, health, found = _find_bucket(request, channel_id, bucket)
     context = _describe_channel(channel, health, here=bucket) | _describe_live(request, health, found)
     context |= {
         "touches": touches_of_bucket(request.user, channel.pk, bucket),
@@ -73,9 +71,7 @@ def bucket_health(request: HttpRequest, channel_id: int, bucket: int) -> HttpRes
 @permission_required(READ_HEALTH, raise_exception=True)
 def bucket_live(request: HttpRequest, channel_id: int, bucket: int) -> HttpResponse:
     """The figures and the runs, for htmx to fetch again while one is at work; the whole page anew once none is."""
-    channel = channel_for(request.user, channel_id)
-    health = read_channel_health(request.user, channel.pk)
-    found = with_repair_history(channel.pk, health.find(bucket))
+    channel, health, found = _find_bucket(request, channel_id, bucket)
     context = _describe_live(request, health, found) | {"channel": channel}
     response = render(request, "_bucket_live.html", context)
     if not context["polling"]:
@@ -92,6 +88,12 @@ def bucket_act(request: HttpRequest, channel_id: int, bucket: int, act: str) -> 
     run = act_on_bucket(act, channel.pk, bucket, actor=actor_of(request))
     ring_run_on_commit(run.pk)
     return redirect("bucket_health", channel.pk, bucket)
+
+
+def _find_bucket(request: HttpRequest, channel_id: int, bucket: int) -> tuple[Channel, ChannelHealth, BucketHealth]:
+    channel = channel_for(request.user, channel_id)
+    health = read_channel_health(request.user, channel.pk)
+    return channel, health, with_repair_history(channel.pk, health.find(bucket))
 
 
 # --- What the templates are given ---------------------------------------------------------------
