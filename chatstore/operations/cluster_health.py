@@ -44,8 +44,8 @@ class Partition:
     """A bucket of messages as its replicas list it.
 
     bytes, tombstones: of the replica that has the most; None: none of them lists it. per_replica:
-    tombstones; None: below what the replica lists. apart: by how much the replicas differ, where all said.
-    severity: of what the list that it stands on is about.
+    tombstones; None: that replica does not list it, which says nothing, since a restart forgets. apart: by
+    how much the replicas differ, where all list it. severity: of what the list that it stands on is about.
     """
 
     channel_id: int
@@ -185,7 +185,7 @@ def read_worst(now: dt.datetime) -> Worst:
 
     def describe(key: top_partitions.Bucket, measured: Known) -> Partition:
         _, replicas = repairs.locate_bucket(*key)
-        per_replica = {host: lists[host].tombstones_of(key) if host in lists else None for host in replicas}
+        per_replica = {host: lists[host].tombstones.get(key) if host in lists else None for host in replicas}
         return Partition(
             channel_id=key[0],
             bucket=key[1],

@@ -75,7 +75,7 @@ def measure_bucket(channel_id: int, bucket: int) -> Measured:
         measured_at=measured_at,
         # The exit code is 0 in both cases.
         in_sync="in sync" in told,
-        bytes={host: lists.bytes_of(key) for host, lists in answered.items()},
-        tombstones={host: lists.tombstones_of(key) for host, lists in answered.items()},
+        bytes={host: lists.measured_bytes(key) for host, lists in answered.items()},
+        tombstones={host: lists.measured_tombstones(key) for host, lists in answered.items()},
         silent={host: str(lists) for host, lists in listed.items() if isinstance(lists, NodeUnreachable)},
     )

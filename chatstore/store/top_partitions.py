@@ -77,13 +77,15 @@ class TopPartitions:
     floor: Floor = field(default_factory=Floor)
     is_live: bool = True
 
-    def bytes_of(self, bucket: Bucket) -> int | None:
-        """Of a partition; 0 when the list would have it, None when it may be below what is listed."""
+    def measured_bytes(self, bucket: Bucket) -> int | None:
+        """Of a partition that was measured just now: 0 when the list would have it, None when it may be
+        below what is listed. Of any other one that is not listed nothing is known: a restart forgets it.
+        """
         listed = (self.floor.bytes, self.floor.bytes_listed)
         return _value_of(self.sizes, bucket, listed)
 
-    def tombstones_of(self, bucket: Bucket) -> int | None:
-        """As `bytes_of`."""
+    def measured_tombstones(self, bucket: Bucket) -> int | None:
+        """As `measured_bytes`."""
         listed = (self.floor.tombstones, self.floor.tombstones_listed)
         return _value_of(self.tombstones, bucket, listed)
 

@@ -13,6 +13,7 @@ from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import ENDED, RunState, Severity
 from chatstore.models import BucketDeletes, JobRun
 from chatstore.operations import cluster_health
+from chatstore.operations.cluster_health import Partition
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.findings import Found, close_finding, open_finding
 from chatstore.operations.runs import ask_run, stop_run, work_on_run
@@ -72,6 +73,16 @@ def test_the_worst_partitions_are_named_by_channel_and_dates_and_linked(
     assert f"127.0.0.1: {MANY}, 127.0.0.2: {MANY}" in line[0]
     assert "read live" in html
     assert figures.read_figures(measured)[BUCKET]["tombstones_seen_by_repair"].value == MANY
+
+
+def test_replicas_differ_only_where_all_of_them_list_the_bucket() -> None:
+    def partition(**per_replica: int | None) -> Partition:
+        return Partition(1, 2, None, None, 9, per_replica, None)
+
+    assert partition(a=9, b=4).apart == 5
+    assert partition(a=9, b=9).apart == 0
+    # A node that was started again has forgotten its list.
+    assert partition(a=9, b=None).apart is None
 
 
 def test_deletes_that_no_repair_covers_are_listed_by_channel(otto: User, sign_in: SignIn) -> None:
