@@ -151,6 +151,8 @@ def failed_runs(user: Actor) -> list[ListedRun]:
     later = JobRun.objects.filter(job=OuterRef("job"), subject=OuterRef("subject"), ended_at__gt=OuterRef("ended_at"))
     failed = _runs().filter(
         ~Exists(later.filter(state__in=(RunState.DONE, RunState.FAILED))),
+        # A job that there is none of any more cannot be mended.
+        job__in=[job.name for job in list_jobs()],
         state=RunState.FAILED,
         ended_at__gte=postgres_now() - FAILED_WITHIN,
     )
