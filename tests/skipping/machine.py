@@ -160,6 +160,19 @@ class Interleavings(RuleBasedStateMachine):
         self._advance(post, 9)
         self._advance(look, 9)
 
+    @rule(age=AGES, skew=SKEWS, after=st.integers(1, 5), pass_us=st.sampled_from([0, 11 * SECOND, 31 * MINUTE]))
+    def a_whole_look_falls_into_a_post(self, age: int, skew: int, after: int, pass_us: int) -> None:
+        """Somebody's process stands still between two of its statements."""
+        message_id = first_id_at(self.world.wall_ms(skew) - age * 1_000)
+        self.jobs += 1
+        write = Write()
+        post = self._begin(acts.post(self.world, write, message_id, skew), write, is_mortal=True)
+        self._advance(post, after)
+        self.world.now_us += pass_us
+        look = acts.look(self.world, bucket_of(message_id), f"look:{self.jobs}", minds_lock=False)
+        self._advance(self._begin(look, Write(), is_mortal=True), 9)
+        self._advance(post, 9)
+
     def _begin(
         self, act: Act, write: Write, *, is_mortal: bool = False, then: Callable[[], None] = lambda: None
     ) -> Going:

@@ -18,7 +18,7 @@ from tests.skipping.machine import Interleavings
 from tests.skipping.world import Rules
 
 STATEMENTS = 60
-EXAMPLES = 300
+EXAMPLES = 400
 
 
 def test_what_the_reader_skips_never_hides_a_live_message() -> None:
