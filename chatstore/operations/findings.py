@@ -1,4 +1,7 @@
-"""Findings: what needs a person. Opened once, seen again while it lasts, closed by itself when it is over."""
+"""Findings: what needs a person. Opened once, seen again while it lasts, closed by itself when it is over.
+
+What tells of an event (a loss) is never over by itself: somebody who has looked into it sets it aside.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db.models import Q
 
+from chatstore.domain.errors import NotFound
 from chatstore.domain.runs import Severity
 from chatstore.models import Finding
 from chatstore.models.functions import ClockTimestamp
+from chatstore.operations.rights import MAINTAIN, require
+
+MISSING_SURVIVORS = "missing survivors"
+"""Its subject is "<channel>:<bucket>"."""
+
+EVENTS = frozenset({MISSING_SURVIVORS})
+"""Kinds of findings that tell what happened, not how something is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +61,16 @@ def sync_findings(kind: str, found: Mapping[str, Found]) -> None:
     for subject, one in found.items():
         open_finding(kind, subject, one)
     _close(Q(kind=kind) & ~Q(subject__in=list(found)))
+
+
+def set_aside(finding_id: int, *, actor: User) -> None:
+    """Closes a finding about an event, and notes who did. Raises `Forbidden`, `NotFound`."""
+    require(actor, MAINTAIN)
+    finding = Finding.objects.filter(pk=finding_id, kind__in=EVENTS, closed_at=None).first()
+    if finding is None:
+        raise NotFound(f"There is no finding {finding_id} to set aside.")
+    details = finding.details | {"set_aside_by": actor.get_username()}
+    Finding.objects.filter(pk=finding_id, closed_at=None).update(details=details, closed_at=ClockTimestamp())
 
 
 def open_findings() -> list[Finding]:

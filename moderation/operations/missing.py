@@ -12,16 +12,13 @@ from collections.abc import Collection, Sequence
 from chatstore.domain.buckets import bucket_days, days_in_words
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel
-from chatstore.operations.findings import Found, open_finding
+from chatstore.operations.findings import MISSING_SURVIVORS, Found, open_finding
 from chatstore.store import withdrawn
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import BETWEEN_STAMPED_AND_COUNTED, REMOVING, StepState
 from moderation.models import Step
 
 logger = logging.getLogger(__name__)
-
-MISSING_SURVIVORS = "missing survivors"
-"""The kind of finding; its subject is "<channel>:<bucket>"."""
 
 TOLD_AT_MOST = 100
 """Ids in a finding's details: enough to look for what they have in common."""

@@ -4,30 +4,53 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import NoReverseMatch, reverse
+from django.views.decorators.http import require_POST
 
 from chatstore.models import Finding
+from chatstore.operations.findings import EVENTS, MISSING_SURVIVORS, set_aside
 from chatstore.operations.maintenance import Actor, findings_for
+from chatstore.operations.rights import MAINTAIN
+from moderation.views.session import actor_of
 
 
 @dataclass(frozen=True, slots=True)
 class FindingLine:
-    """A finding, and where something can be done about it: address ("" for nowhere) and what the link says."""
+    """A finding, and where something can be done about it: address ("" for nowhere) and what the link says.
+
+    is_event: it does not close by itself; the user may set it aside.
+    """
 
     finding: Finding
     address: str
     link: str
+    is_event: bool
 
 
 def list_findings(user: Actor) -> list[FindingLine]:
     """What is open. Raises `Forbidden`."""
-    return [FindingLine(finding, *_link_of(finding)) for finding in findings_for(user)]
+    may_close = user.has_perm(MAINTAIN)
+    return [
+        FindingLine(finding, *_link_of(finding), is_event=may_close and finding.kind in EVENTS)
+        for finding in findings_for(user)
+    ]
+
+
+@require_POST
+@permission_required(MAINTAIN, raise_exception=True)
+def finding_set_aside(request: HttpRequest, finding_id: int) -> HttpResponse:
+    """Somebody has looked into what happened."""
+    set_aside(finding_id, actor=actor_of(request))
+    return redirect("cluster_health")
 
 
 def _link_of(finding: Finding) -> tuple[str, str]:
     kind, subject, details = finding.kind, finding.subject, finding.details
     try:
-        if kind in ("heavy bucket", "missing survivors"):
+        if kind in ("heavy bucket", MISSING_SURVIVORS):
             channel_id, _, bucket = subject.partition(":")
             return reverse("bucket_health", args=[int(channel_id), int(bucket)]), "Open the bucket"
         if kind == "failed run":

@@ -123,6 +123,7 @@ purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/nothing/ 302 403 404
 health/ GET health/ 302 403 403 200 200
 health/live/ GET health/live/ 302 403 403 200 200
 health/<slug:act>/ POST health/nothing/ 302 403 403 404 404
+findings/<int:finding_id>/set-aside/ POST findings/0/set-aside/ 302 403 403 404 404
 maintenance/ GET maintenance/ 302 403 403 200 200
 maintenance/live/ GET maintenance/live/ 302 403 403 200 200
 maintenance/runs/ GET maintenance/runs/ 302 403 403 200 200

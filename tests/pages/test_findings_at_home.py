@@ -12,7 +12,7 @@ from django.test import Client
 from chatstore.domain.runs import Severity
 from chatstore.models import Finding
 from chatstore.operations.clock import postgres_now
-from chatstore.operations.findings import Found, open_finding
+from chatstore.operations.findings import MISSING_SURVIVORS, Found, open_finding
 from chatstore.store.heartbeats import BEAT, WATCH, note_life
 from chatstore.store.redis import redis_client
 from tests.pages.conftest import Place
@@ -77,3 +77,17 @@ def test_a_moderator_is_not_shown_what_is_an_operator_s(mona: User, sign_in: Sig
     html = sign_in(mona).get("/").content.decode()
     assert "a repair is late" not in html
     assert "/maintenance/" not in html
+
+
+def test_what_tells_of_a_loss_stays_until_somebody_sets_it_aside(otto: User, sign_in: SignIn) -> None:
+    loss = open_finding(MISSING_SURVIVORS, "5:7", Found(Severity.RED, "A message is missing"))
+    state = open_finding("heavy bucket", "5:7", Found(Severity.RED, "a bucket is heavy"))
+    client = sign_in(otto)
+    html = findings_of(client.get("/").content.decode())
+    assert html.count("I have looked into it") == 1
+    assert client.post(f"/findings/{state.pk}/set-aside/").status_code == 404
+    assert client.post(f"/findings/{loss.pk}/set-aside/").status_code == 302
+    loss.refresh_from_db()
+    assert loss.closed_at is not None
+    assert loss.details["set_aside_by"] == otto.get_username()
+    assert "A message is missing" not in findings_of(client.get("/").content.decode())

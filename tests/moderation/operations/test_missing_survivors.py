@@ -9,11 +9,11 @@ from chatstore.domain.runs import Severity
 from chatstore.models import Channel, Finding
 from chatstore.operations import messages as gateway
 from chatstore.operations.clock import wall_clock_us
+from chatstore.operations.findings import MISSING_SURVIVORS
 from chatstore.store import messages
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.claims import claim_step, move_step
-from moderation.operations.missing import MISSING_SURVIVORS
 from moderation.operations.rewriting import rewrite_survivors
 from moderation.operations.settling import settle_purge
 from moderation.operations.steps import finish_step, quarantine_step, stamp_step
