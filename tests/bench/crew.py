@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -33,27 +31,27 @@ BUSY = frozenset({PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING, Pur
 def crew() -> Iterator[None]:
     """A Celery worker with a process for each of `PURGE_WORKERS`, as `make run` starts it."""
     app.control.purge()
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "worker.log"
-        command = ["-m", "celery", "--app=chatstore", "worker", f"--concurrency={settings.PURGE_WORKERS}"]
-        with log.open("wb") as output:
-            worker = subprocess.Popen(
-                [sys.executable, *command, "--without-mingle", "--without-gossip", "--loglevel=INFO"],
-                env=os.environ,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        try:
-            end = time.monotonic() + READY_SECONDS
-            while " ready." not in log.read_text(errors="replace"):
-                if worker.poll() is not None or time.monotonic() > end:
-                    raise RuntimeError(f"no worker came up:\n{log.read_text(errors='replace')[-2_000:]}")
-                time.sleep(0.1)
-            yield
-        finally:
-            worker.terminate()
-            worker.wait()
+    # Kept: it says whether the store timed out in a measurement.
+    log = settings.STACK.logs / "bench-worker.log"
+    command = ["-m", "celery", "--app=chatstore", "worker", f"--concurrency={settings.PURGE_WORKERS}"]
+    with log.open("wb") as output:
+        worker = subprocess.Popen(
+            [sys.executable, *command, "--without-mingle", "--without-gossip", "--loglevel=INFO"],
+            env=os.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        end = time.monotonic() + READY_SECONDS
+        while " ready." not in log.read_text(errors="replace"):
+            if worker.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"no worker came up:\n{log.read_text(errors='replace')[-2_000:]}")
+            time.sleep(0.1)
+        yield
+    finally:
+        worker.terminate()
+        worker.wait()
 
 
 def seconds_of_purge(moderator: User, purge: Purge) -> float:
