@@ -14,11 +14,12 @@ from chatstore.domain.errors import NotFound, StoreUnavailable
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel, Finding
 from chatstore.operations.channel_health import BucketHealth, read_channel_health
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.cluster_health import read_worst
 from chatstore.operations.findings import open_findings
 from chatstore.operations.repair_clock import read_clocks
-from chatstore.store import nodes, top_partitions
+from chatstore.store import nodes
 from chatstore.store.figures import Figure
-from chatstore.store.top_partitions import TopPartitions
 
 Report = dict[str, Any]
 
@@ -33,7 +34,7 @@ def report_cluster() -> Report:
     report["ok"] = all(finding.severity != Severity.RED for finding in found)
     report["repair_clocks"] = _ask(report, _clocks)
     report["nodes"] = _ask(report, _nodes)
-    report["worst_partitions"] = _ask(report, _worst_partitions)
+    report["worst_partitions"] = _ask(report, lambda: _worst_partitions(report["silent"]))
     return report
 
 
@@ -91,28 +92,21 @@ def _nodes() -> list[Report]:
     ]
 
 
-def _worst_partitions() -> list[Report]:
-    """By tombstones, then by size, the most of all nodes that answer."""
-    most: dict[tuple[int, int], dict[str, int]] = {}
-    for lists in top_partitions.read_known().values():
-        if not isinstance(lists, TopPartitions):
-            continue
-        for name, listed in (("tombstones", lists.tombstones), ("bytes", lists.sizes)):
-            for place, value in listed.items():
-                found = most.setdefault(place, {})
-                found[name] = max(value, found.get(name, 0))
-    ranked = sorted(most.items(), key=lambda one: (one[1].get("tombstones", 0), one[1].get("bytes", 0)), reverse=True)
-    names = Channel.objects.in_bulk({channel_id for (channel_id, _), _ in ranked[:WORST]})
+def _worst_partitions(silent: list[str]) -> list[Report]:
+    """By tombstones, then by size, as the replica that has the most lists it."""
+    worst = read_worst(postgres_now())
+    silent += worst.silent.values()
+    ranked = {(one.channel_id, one.bucket): one for one in (*worst.by_tombstones, *worst.by_size)}
     return [
         {
-            "channel": str(channel_id),
-            "name": str(names.get(channel_id, f"channel {channel_id}")),
-            "bucket": bucket,
-            "days": days_in_words(*bucket_days(bucket)),
-            "tombstones": found.get("tombstones"),
-            "bytes": found.get("bytes"),
+            "channel": str(one.channel_id),
+            "name": str(one.channel or f"channel {one.channel_id}"),
+            "bucket": one.bucket,
+            "days": days_in_words(*bucket_days(one.bucket)),
+            "tombstones": one.tombstones,
+            "bytes": one.bytes,
         }
-        for (channel_id, bucket), found in ranked[:WORST]
+        for one in list(ranked.values())[:WORST]
     ]
 
 
