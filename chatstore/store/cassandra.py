@@ -197,28 +197,43 @@ def _bind(cql: str, params: Params, *, consistency: int | None, fetch_size: int)
 class Pending:
     """A statement that is under way."""
 
-    __slots__ = ("_began", "_cql", "_future")
+    __slots__ = ("_began", "_cql", "_future", "_traced", "trace_ids")
 
-    def __init__(self, future: ResponseFuture, cql: str) -> None:
+    def __init__(self, future: ResponseFuture, cql: str, *, traced: bool = False) -> None:
         self._future = future
         self._cql = cql
+        self._traced = traced
         self._began = time.monotonic()
+        self.trace_ids: list[uuid.UUID] = []
+        """One for each page that was read, when a trace was asked for."""
 
     def rows(self) -> list[Row]:
         """Wait for the answer, all its pages."""
-        try:
-            result = self._future.result()
-            rows = result.current_rows if not self._future.has_more_pages else list(result)
-        except Exception as error:
-            raise translate_error(error) from error
+        rows = [row for page in self.pages() for row in page]
         seconds = time.monotonic() - self._began
         if seconds > SLOW_SECONDS:
             log.warning("%.0f ms for %s", seconds * 1000, self._cql)
-        return rows or []
+        return rows
 
-    def trace_ids(self) -> list[uuid.UUID]:
-        """One for each page that was read, when a trace was asked for."""
-        return list(self._future.get_query_trace_ids())
+    def pages(self) -> Iterator[list[Row]]:
+        """Each page as it comes; the next one is asked for before one is handed out."""
+        try:
+            rows = self._take_page()
+            while self._future.has_more_pages:
+                self._future.start_fetching_next_page()
+                yield rows
+                rows = self._take_page()
+        except Exception as error:
+            raise translate_error(error) from error
+        yield rows
+
+    def _take_page(self) -> list[Row]:
+        rows: list[Row] = self._future.result().current_rows or []
+        if self._traced:
+            # Of several traces the last one brought the page: a node that has forgotten the statement
+            # (its table was altered) answers with a trace of nothing before it is told again.
+            self.trace_ids.append(self._future.get_query_trace_ids()[-1])
+        return rows
 
 
 def submit(
@@ -239,7 +254,7 @@ def _send(statement: Any, cql: str, *, timeout: float | None = None, trace: bool
     limit = REQUEST_TIMEOUT_SECONDS if timeout is None else max(timeout, 0.001)
     session = _process.connect().session
     try:
-        return Pending(session.execute_async(statement, timeout=limit, trace=trace), cql)
+        return Pending(session.execute_async(statement, timeout=limit, trace=trace), cql, traced=trace)
     except Exception as error:
         raise translate_error(error) from error
 
@@ -285,22 +300,13 @@ def iterate(
 ) -> Iterator[list[Row]]:
     """The pages of a read; the next one is asked for before the current one is handed out.
 
-    `traces`: where given, the read is traced, and each page's trace is added when it ends.
+    `traces`: where given, the read is traced, and each page's trace is added as it comes.
     """
-    bound = _bind(cql, params, consistency=consistency, fetch_size=fetch_size)
-    session = _process.connect().session
-    try:
-        future = session.execute_async(bound, timeout=REQUEST_TIMEOUT_SECONDS, trace=traces is not None)
-        rows = future.result().current_rows
-        while future.has_more_pages:
-            future.start_fetching_next_page()
-            yield rows
-            rows = future.result().current_rows
-    except Exception as error:
-        raise translate_error(error) from error
-    if traces is not None:
-        traces.extend(future.get_query_trace_ids())
-    yield rows
+    pending = submit(cql, params, consistency=consistency, fetch_size=fetch_size, trace=traces is not None)
+    for rows in pending.pages():
+        if traces is not None:
+            traces.append(pending.trace_ids[-1])
+        yield rows
 
 
 # --- Many statements -----------------------------------------------------------------

@@ -57,7 +57,7 @@ def execute_traced(
     milliseconds = (time.monotonic() - began) * 1000
     wanted = _count_replicas(cassandra.LOCAL_QUORUM if consistency is None else consistency)
     per_replica: dict[str, tuple[int, int]] = {}
-    for trace_id in pending.trace_ids():
+    for trace_id in pending.trace_ids:
         for replica, (live, dead) in _read_trace(trace_id, wanted).items():
             sum_live, sum_dead = per_replica.get(replica, (0, 0))
             per_replica[replica] = (sum_live + live, sum_dead + dead)

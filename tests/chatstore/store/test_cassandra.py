@@ -4,6 +4,7 @@ import copy
 import multiprocessing
 import os
 import socket
+import uuid
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
@@ -13,7 +14,7 @@ from django.conf import settings
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
-from chatstore.store import cassandra, messages, traces
+from chatstore.store import cassandra, messages, tables, traces
 from chatstore.store.driver_errors import DeadlinePassed
 from tests.chatstore.arranging import VICTOR, delete_rows, fresh_id
 
@@ -89,6 +90,23 @@ def test_a_trace_tells_what_every_replica_scanned() -> None:
     assert whole.milliseconds > 0
     paged = traces.execute_traced(cql, (channel_id,), fetch_size=100)
     assert (len(paged.rows), paged.tombstones) == (700, 300)
+
+
+def test_a_trace_is_of_the_try_that_brought_the_page_after_a_node_forgot_the_statement() -> None:
+    channel_id = fresh_id()
+    messages.insert_messages([Message(channel_id, one, VICTOR) for one in range(30)], stamp_us=1)
+    cql = "SELECT message_id, author_id FROM messages WHERE channel_id = ? AND bucket = 0"
+    assert traces.execute_traced(cql, (channel_id,)).live == 30
+    seconds = tables.read_table("messages").gc_grace_seconds
+    for changed in (seconds + 1, seconds):
+        # Altering a table makes every node forget the statements that were prepared for it.
+        tables.set_gc_grace("messages", changed)
+        assert [traces.execute_traced(cql, (channel_id,)).live for _ in range(3)] == [30, 30, 30]
+    tables.set_gc_grace("messages", seconds + 1)
+    tables.set_gc_grace("messages", seconds)
+    found: list[uuid.UUID] = []
+    pages = list(cassandra.iterate(cql, (channel_id,), fetch_size=20, traces=found))
+    assert (len(pages), traces.count_tombstones(found)) == (2, 0)
 
 
 def test_of_two_lines_of_one_replica_the_larger_counts() -> None:
