@@ -7,7 +7,7 @@ says why it is missing. Nothing here starts a nodetool: what the nodes listed by
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -19,7 +19,7 @@ from chatstore.domain.health import Known, severity_of
 from chatstore.domain.repair_clocks import RepairClock
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel
-from chatstore.operations.channel_health import health_limits
+from chatstore.operations.channel_health import OLD_AFTER, health_limits
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.deletes import uncovered_by_channel
 from chatstore.operations.repair_clock import read_clocks, surely_before
@@ -33,8 +33,6 @@ WORST = 10
 
 UNCOVERED = 10
 """Channels with deletes that no repair covers."""
-
-OLD_AFTER = dt.timedelta(hours=26)
 
 T = TypeVar("T")
 
@@ -178,8 +176,8 @@ def read_worst(now: dt.datetime) -> Worst:
     """The worst partitions by any replica's list. Raises `StoreUnavailable` when no node answers."""
     known = top_partitions.read_known()
     lists = {host: one for host, one in known.items() if isinstance(one, TopPartitions)}
-    tombstones = _merge(one.tombstones for one in lists.values())
-    sizes = _merge(one.sizes for one in lists.values())
+    tombstones = top_partitions.most_of(one.tombstones for one in lists.values())
+    sizes = top_partitions.most_of(one.sizes for one in lists.values())
     chosen = {name: _largest(merged) for name, merged in (("tombstones", tombstones), ("sizes", sizes))}
     channels = Channel.objects.select_related("guild").in_bulk({key[0] for keys in chosen.values() for key in keys})
 
@@ -202,14 +200,6 @@ def read_worst(now: dt.datetime) -> Worst:
         listings=[_describe_listing(one, now) for one in lists.values()],
         silent={host: str(one) for host, one in known.items() if isinstance(one, NodeUnreachable)},
     )
-
-
-def _merge(lists: Iterable[Mapping[top_partitions.Bucket, int]]) -> dict[top_partitions.Bucket, int]:
-    most: dict[top_partitions.Bucket, int] = {}
-    for listed in lists:
-        for key, value in listed.items():
-            most[key] = max(value, most.get(key, value))
-    return most
 
 
 def _largest(merged: Mapping[top_partitions.Bucket, int]) -> list[top_partitions.Bucket]:

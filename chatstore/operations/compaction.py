@@ -16,11 +16,11 @@ from contextlib import ExitStack
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Max
 
 from chatstore.domain.errors import BadInput, NodeUnreachable
-from chatstore.models import BucketDeletes
+from chatstore.operations.channel_health import SEEN_BY_REPAIR
 from chatstore.operations.clock import postgres_now
+from chatstore.operations.deletes import last_delete
 from chatstore.operations.probes import read_bucket
 from chatstore.operations.repair import note_measured
 from chatstore.operations.repair_clock import MESSAGES, last_repair_of, surely_before
@@ -46,9 +46,7 @@ def why_not_compact(channel_id: int, bucket: int) -> str:
     began_at = last_repair_of(channel_id, bucket)
     if began_at is None:
         return "No full repair has covered this bucket within 30 days. Repair it first."
-    last: dt.datetime | None = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket).aggregate(
-        last=Max("last_at")
-    )["last"]
+    last = last_delete(channel_id, bucket)
     # What was forgotten of deletes is older than gc_grace, and covered.
     if last is None:
         return ""
@@ -72,7 +70,7 @@ def compact_bucket_run(claim: Claim) -> Mapping[str, Any]:
     if why_not := why_not_compact(channel_id, bucket):
         raise BadInput(why_not)
     _, replicas = repairs.locate_bucket(channel_id, bucket)
-    before = figures.read_figures(channel_id).get(bucket, {}).get("tombstones_seen_by_repair")
+    before = figures.read_figures(channel_id).get(bucket, {}).get(SEEN_BY_REPAIR)
     claim.tell(done=0, total=2, what="compacting it on every replica")
     keyspace = settings.CASSANDRA["keyspace"]
     _on_each(replicas, "flush", keyspace, MESSAGES, look=claim.look)

@@ -57,6 +57,13 @@ def due_buckets(
     )
 
 
+def last_delete(channel_id: int, bucket: int) -> dt.datetime | None:
+    """When the last delete of a bucket that is still noted had gone out; None: none is."""
+    rows = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket)
+    last: dt.datetime | None = rows.aggregate(last=Max("last_at"))["last"]
+    return last
+
+
 def mark_looked_at(channel_id: int, bucket: int, *, began_at: dt.datetime) -> None:
     """A read of the whole bucket that began then has seen what had gone out before it."""
     rows = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket, is_looked_at=False)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Max, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import OuterRef, QuerySet, Subquery, Sum
 
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstones
@@ -25,6 +25,7 @@ from chatstore.domain.snowflakes import parse_snowflake, unix_ms
 from chatstore.models import BucketDeletes, Channel, ChannelDay, JobRun
 from chatstore.operations.channel_health import NEWEST_PAGE_STATEMENTS, NEWEST_PAGE_TOMBSTONES, NEWEST_PAGE_US
 from chatstore.operations.clock import postgres_now
+from chatstore.operations.deletes import last_delete
 from chatstore.operations.history import forget_old_days, note_day
 from chatstore.operations.runs import Claim, ask_by_itself
 from chatstore.store import figures, ledger, probing, reader, scans
@@ -165,20 +166,20 @@ PAGE_BEFORE = "page_us_before"
 
 def judge_page(channel_id: int, bucket: int, page: Figure, before: Mapping[str, Figure]) -> None:
     """Keeps what a page took while nothing was deleted, and has a bucket merged that is three times as slow since."""
-    last_delete = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket).aggregate(at=Max("last_at"))["at"]
+    deleted_at = last_delete(channel_id, bucket)
     base = before.get(PAGE_BEFORE)
-    if last_delete is None:
+    if deleted_at is None:
         if base is None or not is_slowed(page.value, base.value):
             _note_before(channel_id, bucket, page)
         return
     last = before.get("page_us")
-    if base is None and last is not None and last.measured_at < last_delete:
+    if base is None and last is not None and last.measured_at < deleted_at:
         base = last
         _note_before(channel_id, bucket, base)
     before_us = base.value if base is not None else _page_of_channel_before(channel_id, bucket)
     if before_us is not None and is_slowed(page.value, before_us):
         subject = f"{channel_id}:{bucket}"
-        if not JobRun.objects.filter(job="merge", subject=subject, due_at__gt=last_delete).exists():
+        if not JobRun.objects.filter(job="merge", subject=subject, due_at__gt=deleted_at).exists():
             ask_by_itself("merge", subject=subject)
 
 

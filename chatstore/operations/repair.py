@@ -18,6 +18,7 @@ from chatstore.domain.token_ranges import Repaired
 from chatstore.models import JobRun
 from chatstore.models.cassandra import TABLES
 from chatstore.models.functions import ClockTimestamp
+from chatstore.operations.channel_health import REPAIRED_AT, SEEN_BY_REPAIR
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.deletes import prune_deletes
 from chatstore.operations.gc_grace import restore_after_repair
@@ -31,7 +32,7 @@ from chatstore.operations.repair_clock import (
     repaired_by_node,
     surely_before,
 )
-from chatstore.operations.runs import Claim, ask_by_itself
+from chatstore.operations.runs import Claim, ask_by_itself, tries_of
 from chatstore.store import cassandra, figures, nodes, repairs, top_partitions
 from chatstore.store.measuring import Measured, measure_bucket
 from chatstore.store.repairs import Part
@@ -82,7 +83,7 @@ def repair_bucket_run(claim: Claim) -> Mapping[str, Any]:
     _all_up(replicas)
     repairs.refuse_overlap([MESSAGES])
     repaired = _follow(claim, Part(replicas[0], (MESSAGES,), token=token), done=0, total=2)
-    noted = {"repaired_at": int(repaired.began_at.timestamp() * 1_000)}
+    noted = {REPAIRED_AT: int(repaired.began_at.timestamp() * 1_000)}
     figures.note_figures(channel_id, bucket, noted, source=REPAIR_SOURCE, measured_at=postgres_now())
     # The figures that a repair leaves are those of before it moved anything.
     claim.tell(done=1, total=2, what="measuring it again")
@@ -103,7 +104,7 @@ def note_measured(measured: Measured) -> dict[str, Any]:
     """Keeps what was measured of a bucket, and gives it by name, replica by replica, for its run."""
     found = {
         "bytes": measured.most_bytes,
-        "tombstones_seen_by_repair": measured.most_tombstones,
+        SEEN_BY_REPAIR: measured.most_tombstones,
         "tombstones_apart": measured.tombstones_apart,
     }
     known = {name: value for name, value in found.items() if value is not None}
@@ -166,10 +167,7 @@ def _first_began_at(run: JobRun) -> dt.datetime | None:
     """When the first try began of a run that is tried again by itself; None for any other."""
     if run.again_of is None or run.asked_by_id is not None:
         return None
-    first = run
-    while first.again_of is not None:
-        first = first.again_of
-    return first.started_at
+    return tries_of(run)[-1].started_at
 
 
 def _is_repaired(part: Part, since: dt.datetime) -> bool:
@@ -180,18 +178,16 @@ def _is_repaired(part: Part, since: dt.datetime) -> bool:
 
 def _note_listed(hosts: Sequence[str]) -> int:
     """Keeps the figures of all buckets that any node lists; how many. A node that is silent by now is left out."""
-    most: dict[tuple[int, int], dict[str, int]] = {}
     read_at = postgres_now()
-    for lists in top_partitions.read_all_live(hosts).values():
-        if not isinstance(lists, TopPartitions):
-            continue
-        for name, listed in (("bytes", lists.sizes), ("tombstones_seen_by_repair", lists.tombstones)):
-            for key, value in listed.items():
-                found = most.setdefault(key, {})
-                found[name] = max(value, found.get(name, 0))
-    for (channel_id, bucket), found in most.items():
-        figures.note_figures(channel_id, bucket, found, source=top_partitions.SOURCE, measured_at=read_at)
-    return len(most)
+    lists = [one for one in top_partitions.read_all_live(hosts).values() if isinstance(one, TopPartitions)]
+    sizes = top_partitions.most_of(one.sizes for one in lists)
+    tombstones = top_partitions.most_of(one.tombstones for one in lists)
+    listed = sizes.keys() | tombstones.keys()
+    for key in listed:
+        measured = {"bytes": sizes.get(key), SEEN_BY_REPAIR: tombstones.get(key)}
+        found = {name: value for name, value in measured.items() if value is not None}
+        figures.note_figures(*key, found, source=top_partitions.SOURCE, measured_at=read_at)
+    return len(listed)
 
 
 def _conclude() -> dict[str, Any]:

@@ -333,12 +333,18 @@ def _why_not(job: Job, claim: Claim) -> str:
     return ""
 
 
+def tries_of(run: JobRun) -> list[JobRun]:
+    """A run and those that it tries again, the first try last."""
+    tries = [run]
+    while (before := tries[-1].again_of) is not None:
+        tries.append(before)
+    return tries
+
+
 def _try_again(job: Job, failed: JobRun) -> None:
     """Another run of a scheduled one that failed, later, unless it was tried often enough."""
-    tries, first = 1, failed
-    while first.again_of is not None:
-        tries, first = tries + 1, first.again_of
-    if first.slot is None or tries >= job.tries:
+    tries = tries_of(failed)
+    if tries[-1].slot is None or len(tries) >= job.tries:
         return
     later = ClockTimestamp() + models.Value(dt.timedelta(minutes=job.retry_minutes), models.DurationField())
     JobRun.objects.create(job=job.name, due_at=later, again_of=failed)

@@ -97,6 +97,15 @@ def _value_of(listed: Mapping[Bucket, int], bucket: Bucket, limits: tuple[int | 
     return 0 if floor <= 1 and len(listed) < most else None
 
 
+def most_of(lists: Iterable[Mapping[Bucket, int]]) -> dict[Bucket, int]:
+    """Of each bucket the largest value that any of the lists has: of replicas that differ it has to be read."""
+    most: dict[Bucket, int] = {}
+    for listed in lists:
+        for bucket, value in listed.items():
+            most[bucket] = max(value, most.get(bucket, value))
+    return most
+
+
 def read_live(host: str) -> TopPartitions:
     """A node's lists as they are now, by nodetool; remembered. Raises `NodeUnreachable`, `NodetoolFailed`."""
     told = nodetool.run(host, "tablestats", f"{settings.CASSANDRA['keyspace']}.{TABLE}")

@@ -14,15 +14,15 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from chatstore.domain.errors import BadInput, ChatstoreError
-from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.probes import read_bucket
 from chatstore.operations.rights import MAINTAIN, require
 from chatstore.operations.runs import Claim
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.selection import Selection
-from moderation.domain.states import ACTIVE_PURGES, PurgeState, StepKind
-from moderation.models import Purge, Step
-from moderation.operations.audit import record_act, save_with_next_id
+from moderation.domain.states import ACTIVE_PURGES
+from moderation.models import Purge
+from moderation.operations.audit import record_act
+from moderation.operations.rewriting import make_rewrite
 from moderation.operations.running import run_purge
 
 LOOK_EVERY_SECONDS = 2.0
@@ -58,24 +58,14 @@ def rewrite_bucket_run(claim: Claim) -> Mapping[str, Any]:
 def ask_rewrite(channel_id: int, bucket: int, *, actor: User) -> Purge:
     """Queues a rewrite of a bucket. Raises `Forbidden`. Who calls this runs it, or the scheduler does."""
     require(actor, MAINTAIN)
-    purge = Purge(
-        is_rewrite=True,
-        state=PurgeState.QUEUED,
-        selection=Selection(channel_ids=(channel_id,), everything=True).as_json(),
-        moderator=actor,
-        reason="somebody asked for the bucket to be written again",
-        confirmed_at=ClockTimestamp(),
-    )
     with transaction.atomic():
-        save_with_next_id(purge)
-        Step.objects.create(
-            purge_id=purge.pk,
-            ordinal=1,
-            channel_id=channel_id,
-            bucket=bucket,
-            kind=StepKind.REWRITE,
+        purge = make_rewrite(
+            channel_id,
+            bucket,
             ids=pack_ids(()),
-            count=0,
+            selection=Selection(channel_ids=(channel_id,), everything=True).as_json(),
+            moderator=actor,
+            reason="somebody asked for the bucket to be written again",
         )
         details = {"bucket": bucket}
         record_act("rewrite_asked", actor=actor, purge=purge, channel_id=channel_id, details=details)

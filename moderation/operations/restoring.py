@@ -12,10 +12,9 @@ After *stamped* every write may have been sent before: at the same stamp it is t
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 
-from chatstore.operations.clock import check_clock, postgres_now_us
+from chatstore.operations.clock import check_clock, postgres_now
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import ledger, scans, withdrawn
@@ -161,7 +160,7 @@ def _count(step: Step, wanted: Sequence[int], *, missing: set[int], kept: set[in
             nowhere_kept=len(missing - kept),
             failed=len(kept),
             error=f"{len(kept)} did not come back" if kept else "",
-            counted_at=dt.datetime.fromtimestamp(postgres_now_us() / 1_000_000, tz=dt.UTC),
+            counted_at=postgres_now(),
             token=None,
             lease_until=None,
         )

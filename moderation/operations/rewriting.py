@@ -18,6 +18,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import StoreUnavailable
@@ -91,24 +94,49 @@ def queue_rewrite(step: Step, *, now_ms: int) -> None:
     waiting = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind=StepKind.REWRITE)
     if waiting.exclude(state__in=FINAL_STEPS).exclude(purge_id=step.purge_id).exists():
         return
-    purge = Purge(
-        is_rewrite=True,
-        state=PurgeState.QUEUED,
+    newest = bucket_ids(step.bucket)[1] if step.kind == StepKind.REWRITE else unpack_ids(step.ids)[-1]
+    make_rewrite(
+        step.channel_id,
+        step.bucket,
+        ids=step.ids,
         selection=step.purge.selection,
         moderator=step.purge.moderator,
         reason=f"purge {step.purge_id} left more tombstones than the budget",
-        confirmed_at=ClockTimestamp(),
-    )
-    save_with_next_id(purge)
-    newest = bucket_ids(step.bucket)[1] if step.kind == StepKind.REWRITE else unpack_ids(step.ids)[-1]
-    Step.objects.create(
-        purge_id=purge.pk,
-        ordinal=1,
-        channel_id=step.channel_id,
-        bucket=step.bucket,
-        kind=StepKind.REWRITE,
-        ids=step.ids,
-        count=0,
         due_at=dt.datetime.fromtimestamp((ms_of(newest) + REWRITE_AFTER_MS) / 1_000, tz=dt.UTC),
         wait_reason="the bucket is written again when the last hour of what went is over",
     )
+
+
+def make_rewrite(
+    channel_id: int,
+    bucket: int,
+    *,
+    ids: bytes | memoryview,
+    selection: dict[str, Any],
+    moderator: User,
+    reason: str,
+    due_at: dt.datetime | None = None,
+    wait_reason: str = "",
+) -> Purge:
+    """A job that writes one bucket again. ids: what went there before, packed. Called in a transaction."""
+    purge = Purge(
+        is_rewrite=True,
+        state=PurgeState.QUEUED,
+        selection=selection,
+        moderator=moderator,
+        reason=reason,
+        confirmed_at=ClockTimestamp(),
+    )
+    save_with_next_id(purge)
+    Step.objects.create(
+        purge_id=purge.pk,
+        ordinal=1,
+        channel_id=channel_id,
+        bucket=bucket,
+        kind=StepKind.REWRITE,
+        ids=ids,
+        count=0,
+        due_at=due_at,
+        wait_reason=wait_reason,
+    )
+    return purge

@@ -22,6 +22,7 @@ from moderation.operations.bucket_actions import act_on_bucket, offers_for
 from moderation.operations.bucket_purges import touches_of_bucket
 from moderation.operations.history_charts import chart_of_channel
 from moderation.views.health_lines import bucket_lines, newest_page_lines
+from moderation.views.polling import render_live
 from moderation.views.session import actor_of
 
 WORST = 8
@@ -73,10 +74,7 @@ def bucket_live(request: HttpRequest, channel_id: int, bucket: int) -> HttpRespo
     """The figures and the runs, for htmx to fetch again while one is at work; the whole page anew once none is."""
     channel, health, found = _find_bucket(request, channel_id, bucket)
     context = _describe_live(request, health, found) | {"channel": channel}
-    response = render(request, "_bucket_live.html", context)
-    if not context["polling"]:
-        response["HX-Refresh"] = "true"
-    return response
+    return render_live(request, "_bucket_live.html", context, goes_on=bool(context["polling"]))
 
 
 @require_POST

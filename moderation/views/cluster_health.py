@@ -18,6 +18,7 @@ from chatstore.operations.runs import ask_run
 from chatstore.tasks import ring_run_on_commit
 from moderation.operations.history_charts import chart_of_worst
 from moderation.views.findings import list_findings
+from moderation.views.polling import render_live
 from moderation.views.session import actor_of
 
 ACTS = {"repair": "repair", "raise": "raise_gc_grace", "restore": "restore_gc_grace"}
@@ -56,10 +57,7 @@ def cluster_health(request: HttpRequest) -> HttpResponse:
 def cluster_live(request: HttpRequest) -> HttpResponse:
     """What is at work, for htmx to fetch again; the whole page anew once nothing is."""
     context = _describe_runs(request)
-    response = render(request, "_cluster_runs.html", context)
-    if not context["open"]:
-        response["HX-Refresh"] = "true"
-    return response
+    return render_live(request, "_cluster_runs.html", context, goes_on=bool(context["open"]))
 
 
 @require_POST

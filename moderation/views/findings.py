@@ -12,8 +12,12 @@ from django.views.decorators.http import require_POST
 
 from chatstore.models import Finding
 from chatstore.operations.findings import EVENTS, MISSING_SURVIVORS, set_aside
+from chatstore.operations.heavy_buckets import HEAVY_BUCKET
 from chatstore.operations.maintenance import Actor, findings_for
+from chatstore.operations.repair_clock import LATE_REPAIR
 from chatstore.operations.rights import MAINTAIN
+from chatstore.operations.watching import BEAT_SILENT, FAILED_RUN, MISSED_RUN, NODE_DOWN
+from moderation.operations.watching import STUCK_PURGE
 from moderation.views.session import actor_of
 
 
@@ -50,18 +54,18 @@ def finding_set_aside(request: HttpRequest, finding_id: int) -> HttpResponse:
 def _link_of(finding: Finding) -> tuple[str, str]:
     kind, subject, details = finding.kind, finding.subject, finding.details
     try:
-        if kind in ("heavy bucket", MISSING_SURVIVORS):
+        if kind in (HEAVY_BUCKET, MISSING_SURVIVORS):
             channel_id, _, bucket = subject.partition(":")
             return reverse("bucket_health", args=[int(channel_id), int(bucket)]), "Open the bucket"
-        if kind == "failed run":
+        if kind == FAILED_RUN:
             return reverse("run", args=[details["run"]]), "Open the run"
-        if kind == "missed run":
+        if kind == MISSED_RUN:
             return reverse("job", args=[subject]), "Open the job"
-        if kind == "beat silent":
+        if kind == BEAT_SILENT:
             return reverse("maintenance"), "Open maintenance"
-        if kind in ("late repair", "node down"):
+        if kind in (LATE_REPAIR, NODE_DOWN):
             return reverse("cluster_health"), "Open the cluster"
-        if kind == "stuck purge":
+        if kind == STUCK_PURGE:
             return _link_of_purge(finding)
     except (NoReverseMatch, KeyError, ValueError):
         # Left open by another version: it is shown all the same.

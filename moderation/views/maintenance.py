@@ -20,6 +20,7 @@ from chatstore.operations.rights import MAINTAIN, READ_HEALTH, SCHEDULE, require
 from chatstore.operations.runs import ask_again, list_jobs, set_schedule, stop_run
 from chatstore.tasks import ring_run_on_commit
 from moderation.forms import read_cursor
+from moderation.views.polling import render_live
 from moderation.views.session import actor_of
 
 OPEN_RUNS = 12
@@ -53,10 +54,7 @@ def maintenance(request: HttpRequest) -> HttpResponse:
 def maintenance_live(request: HttpRequest) -> HttpResponse:
     """What is at work, for htmx to fetch again; the whole page anew once nothing is."""
     context = _describe_open(request)
-    response = render(request, "_runs_open.html", context)
-    if not context["open"]:
-        response["HX-Refresh"] = "true"
-    return response
+    return render_live(request, "_runs_open.html", context, goes_on=bool(context["open"]))
 
 
 def _describe_open(request: HttpRequest) -> dict[str, Any]:
@@ -103,10 +101,7 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
 def run_live(request: HttpRequest, run_id: int) -> HttpResponse:
     """The part of it that changes, for htmx to fetch again."""
     entry = upkeep.run_for(request.user, run_id)
-    response = render(request, "_run_live.html", {"entry": entry, "fragment": True})
-    if entry.has_ended:
-        response["HX-Refresh"] = "true"
-    return response
+    return render_live(request, "_run_live.html", {"entry": entry, "fragment": True}, goes_on=not entry.has_ended)
 
 
 @require_POST

@@ -20,6 +20,7 @@ from moderation.operations.steering import STEER
 from moderation.operations.undos import UndoPart, ask_undo
 from moderation.operations.unticking import tick_again, untick_messages
 from moderation.tasks import ring_on_commit
+from moderation.views.polling import render_live
 from moderation.views.purge_page import describe_live, describe_page
 from moderation.views.session import actor_of
 
@@ -56,11 +57,8 @@ def purge(request: HttpRequest, purge_id: int) -> HttpResponse:
 def purge_live(request: HttpRequest, purge_id: int) -> HttpResponse:
     """The part of the page that changes, for htmx to fetch again while something happens."""
     context = describe_live(request.user, purge_for(request.user, purge_id))
-    response = render(request, "_purge_live.html", context | {"fragment": True})
-    if not context["polling"]:
-        # Scanned, or done: the rest of the page is another one now.
-        response["HX-Refresh"] = "true"
-    return response
+    # Scanned, or done: the rest of the page is another one then.
+    return render_live(request, "_purge_live.html", context | {"fragment": True}, goes_on=bool(context["polling"]))
 
 
 @require_POST
