@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models import Channel
-from chatstore.store import ledger
+from chatstore.store import ledger, nodes, nodetool
 from tests.bench import rivals
 
 MESSAGES_PER_BUCKET = 33_334
 """A million messages are 30 buckets."""
+
+SETTLE_SECONDS = 120.0
 
 AUTHORS = 20
 _WORDS = (
@@ -77,10 +79,23 @@ def rows_of(channel_id: int, ids: list[int]) -> Iterator[tuple[object, ...]]:
 
 
 def fill_channel(size: int) -> Filled:
-    """A channel of `size` messages whose ledger has its rows, its bounds not known."""
+    """A settled channel of `size` messages whose ledger has its rows, its bounds not known."""
     channel, ids = empty_channel(), spread_ids(size)
     filled = Filled(channel, ids)
     for bucket in filled.buckets:
         ledger.ensure_row(channel.id, bucket)
     rivals.run_batches(rivals.INSERT, rows_of(channel.id, ids))
+    settle()
     return filled
+
+
+def settle() -> None:
+    """Until what was written is in files, and no node merges any: or the filling is measured with what follows."""
+    hosts = nodes.list_addresses()
+    for host in hosts:
+        nodetool.run(host, "flush")
+    end = time.monotonic() + SETTLE_SECONDS
+    while any(node.compactions_waiting or node.compactions_running for node in nodes.read_nodes()):
+        if time.monotonic() > end:
+            raise RuntimeError(f"the nodes still merge files after {SETTLE_SECONDS:.0f} s")
+        time.sleep(0.2)

@@ -13,11 +13,11 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.store.messages import COLUMNS
 from chatstore.store.reader import read_page
 from moderation.domain.states import PurgeState
-from moderation.operations.purges import draft_purge
-from moderation.operations.scanning import scan_purge
+from moderation.models import Purge
 from tests.bench import rivals
 from tests.bench.channels import Filled, fill_channel
 from tests.bench.crew import begin_purge, is_busy, wait_for
+from tests.bench.purging import scan
 from tests.bench.rounds import alternate, seconds_of
 from tests.moderation.rooms import choose
 
@@ -50,12 +50,16 @@ def measure_pages() -> dict[str, float]:
 
 
 def measure_foreground(moderator: User, size: int, *, runs: int) -> dict[str, float]:
-    """foreground_p95: a page's p95 while another channel is purged at the default limit, against idle."""
+    """foreground_p95: a page's p95 while another channel is purged at the default limit, against idle.
+
+    Idle is right before: the channel is filled and scanned, and nothing is merged.
+    """
     reader = fill_channel(5_000)
     idle, busy = [], []
     for _ in range(runs):
+        purge = scan(moderator, choose(fill_channel(size).channel.id, everything=True))
         idle.append(p95_while(reader, runs_for(IDLE_SECONDS)))
-        busy.append(p95_during_purge(moderator, reader, fill_channel(size)))
+        busy.append(p95_during_purge(moderator, reader, purge))
     return {"foreground_p95": statistics.median(busy) / statistics.median(idle)}
 
 
@@ -76,11 +80,8 @@ def p95_while(reader: Filled, goes_on: Callable[[], bool]) -> float:
     return statistics.quantiles(taken, n=20)[-1]
 
 
-def p95_during_purge(moderator: User, reader: Filled, doomed: Filled) -> float:
+def p95_during_purge(moderator: User, reader: Filled, purge: Purge) -> float:
     """The same while the crew purges the other channel."""
-    purge = draft_purge(moderator=moderator, selection=choose(doomed.channel.id, everything=True))
-    scan_purge(purge.id)
-    purge.refresh_from_db()
     begin_purge(moderator, purge)
     in_time = runs_for(BUSY_SECONDS)
     p95 = p95_while(reader, lambda: in_time() and is_busy(purge))
