@@ -79,7 +79,10 @@ class ListedRun:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job that runs by itself. next_slots: the next five, none when it is switched off. last: newest last."""
+    """A job that runs by itself. next_slots: the next five, none when it is switched off. last: newest last.
+
+    broken: why the schedule that was set is not used; `schedule` is then the default, which is not used either.
+    """
 
     job: Job
     schedule: Schedule
@@ -87,6 +90,7 @@ class JobView:
     next_slots: Sequence[Slot]
     last: Sequence[ListedRun]
     open: Sequence[ListedRun]
+    broken: str = ""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -228,7 +232,11 @@ def say_silence() -> str:
 
 
 def _describe_job(job: Job, now: dt.datetime) -> JobView | None:
-    schedule, is_on = schedule_of(job)
+    broken = ""
+    try:
+        schedule, is_on = schedule_of(job)
+    except BadInput as error:
+        schedule, is_on, broken = job.schedule, True, str(error)
     if schedule is None:
         return None
     runs = _runs().filter(job=job.name, subject="")
@@ -237,9 +245,10 @@ def _describe_job(job: Job, now: dt.datetime) -> JobView | None:
         job=job,
         schedule=schedule,
         is_on=is_on,
-        next_slots=schedule.next_slots(now, NEXT_RUNS) if is_on else [],
+        next_slots=schedule.next_slots(now, NEXT_RUNS) if is_on and not broken else [],
         last=last[::-1],
         open=_describe(runs.exclude(state__in=ENDED).order_by("due_at", "id")),
+        broken=broken,
     )
 
 

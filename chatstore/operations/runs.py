@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +101,10 @@ def job_named(name: str) -> Job:
 
 
 def schedule_of(job: Job) -> tuple[Schedule | None, bool]:
-    """(when it runs, whether it is switched on): what was set in the browser, else the defaults."""
+    """(when it runs, whether it is switched on): what was set in the browser, else the defaults.
+
+    Raises `BadInput` where what was set means nothing any more: a time zone may be gone from this machine's list.
+    """
     return _read_schedule(job, JobSchedule.objects.filter(pk=job.name).first())
 
 
@@ -141,14 +145,30 @@ def make_due_runs(now: dt.datetime) -> list[JobRun]:
 
 
 def scheduled_jobs() -> list[tuple[Job, Schedule, dt.datetime | None]]:
-    """The jobs that run by themselves: when, and when that was set; None: never, it is the default."""
+    """The jobs that run by themselves: when, and when that was set; None: never, it is the default.
+
+    Without those whose schedule means nothing any more (`broken_schedules`): they keep no other from running.
+    """
     rows = JobSchedule.objects.in_bulk()
     found = []
     for job in list_jobs():
         row = rows.get(job.name)
-        schedule, is_on = _read_schedule(job, row)
-        if schedule is not None and is_on:
-            found.append((job, schedule, row.changed_at if row else None))
+        with suppress(BadInput):
+            schedule, is_on = _read_schedule(job, row)
+            if schedule is not None and is_on:
+                found.append((job, schedule, row.changed_at if row else None))
+    return found
+
+
+def broken_schedules() -> list[tuple[Job, str]]:
+    """The jobs that would run by themselves if their schedule still meant something, and why it does not."""
+    rows = JobSchedule.objects.filter(is_on=True).in_bulk()
+    found = []
+    for job in list_jobs():
+        try:
+            _read_schedule(job, rows.get(job.name))
+        except BadInput as error:
+            found.append((job, str(error)))
     return found
 
 
@@ -286,12 +306,8 @@ def work_on_run(run_id: int) -> JobRun | None:
         return None
     job = job_named(claim.run.job)
     try:
-        why_not = _why_not(job, claim)
-        if why_not:
-            claim.skip(why_not)
-        else:
-            with renewed(lambda: _renew(claim), every_seconds=RENEW_SECONDS):
-                _work(job, claim)
+        with renewed(lambda: _renew(claim), every_seconds=RENEW_SECONDS):
+            _work(job, claim)
     except RunLost:
         return None
     claim.run.refresh_from_db()
@@ -301,7 +317,11 @@ def work_on_run(run_id: int) -> JobRun | None:
 def _work(job: Job, claim: Claim) -> None:
     work: Callable[[Claim], Mapping[str, Any]] = import_string(job.work)
     try:
-        claim.end(work(claim))
+        why_not = _why_not(job, claim)
+        if why_not:
+            claim.skip(why_not)
+        else:
+            claim.end(work(claim))
     except RunStopped as stopped:
         claim._update(state=RunState.STOPPED, error=str(stopped), **_ENDING)
     except ChatstoreError as error:
@@ -314,17 +334,19 @@ def _work(job: Job, claim: Claim) -> None:
 
 
 def _why_not(job: Job, claim: Claim) -> str:
-    """Why a run cannot begin now; sets until when it may be at work."""
+    """Why a run cannot begin now; sets until when it may be at work. Raises `BadInput` as `schedule_of`."""
     # Of two that began together the earlier one goes on.
     mine = claim.run
     before = Q(started_at__lt=mine.started_at) | Q(started_at=mine.started_at, pk__lt=mine.pk)
     others = _open_runs(job.name, "").filter(before, lease_until__gte=ClockTimestamp())
     if not mine.subject and (other := others.first()) is not None:
         return f"Run {other.pk} of the same job is still at work."
-    schedule, _ = schedule_of(job)
     # Hours are for what begins by itself; somebody at a terminal asks without an account.
     begins_by_itself = claim.run.slot is not None or claim.run.again_of_id is not None
-    if schedule is None or claim.run.asked_by_id is not None or not begins_by_itself:
+    if claim.run.asked_by_id is not None or not begins_by_itself:
+        return ""
+    schedule, _ = schedule_of(job)
+    if schedule is None:
         return ""
     now = postgres_now()
     if not schedule.is_open(now):

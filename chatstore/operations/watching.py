@@ -16,11 +16,12 @@ from chatstore.domain.runs import ENDED, RunState, Severity
 from chatstore.domain.schedules import Schedule, Slot
 from chatstore.models import Finding, JobRun
 from chatstore.operations.findings import Found, sync_findings
-from chatstore.operations.runs import LOOKS_BACK, Job, scheduled_jobs
+from chatstore.operations.runs import LOOKS_BACK, Job, broken_schedules, scheduled_jobs
 from chatstore.store import cassandra
 from chatstore.store.heartbeats import BEAT, seconds_since
 
 MISSED_RUN, FAILED_RUN, BEAT_SILENT, NODE_DOWN = "missed run", "failed run", "beat silent", "node down"
+BROKEN_SCHEDULE = "broken schedule"
 
 MISSED_AFTER = dt.timedelta(minutes=15)
 """How late a run may begin before somebody is told."""
@@ -35,7 +36,7 @@ _CAME_TO_ITS_END = (RunState.DONE, RunState.FAILED, RunState.STOPPED)
 
 
 def look_at_runs(now: dt.datetime) -> None:
-    """Runs that did not happen within 15 minutes of their time, and jobs whose last run failed."""
+    """Runs that did not happen within 15 minutes of their time, jobs whose last run failed, or that have no time."""
     known = {finding.subject: finding for finding in Finding.objects.filter(kind=MISSED_RUN, closed_at=None)}
     missed, failed = {}, {}
     for job, schedule, changed_at in scheduled_jobs():
@@ -46,6 +47,7 @@ def look_at_runs(now: dt.datetime) -> None:
             failed[job.name] = found
     sync_findings(MISSED_RUN, missed)
     sync_findings(FAILED_RUN, failed)
+    sync_findings(BROKEN_SCHEDULE, {job.name: _say_broken(job, why) for job, why in broken_schedules()})
 
 
 def _slot_to_ask_for(
@@ -80,6 +82,10 @@ def _say_missed(job: Job, schedule: Schedule, slot: Slot, why: str) -> Found:
     when = f"at {slot.wall:%H:%M} on {slot.wall.day} {slot.wall:%B} ({schedule.zone})"
     details = {"job": job.name, "due_at": slot.at.isoformat()}
     return Found(Severity.AMBER, f"{job.title} did not run {when}: {why}.", details)
+
+
+def _say_broken(job: Job, why: str) -> Found:
+    return Found(Severity.AMBER, f"{job.title} does not run by itself any more: {why}", {"job": job.name})
 
 
 def _find_failed(job: Job) -> Found | None:

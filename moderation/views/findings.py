@@ -16,7 +16,7 @@ from chatstore.operations.heavy_buckets import HEAVY_BUCKET
 from chatstore.operations.maintenance import Actor, findings_for
 from chatstore.operations.repair_clock import LATE_REPAIR
 from chatstore.operations.rights import MAINTAIN
-from chatstore.operations.watching import BEAT_SILENT, FAILED_RUN, MISSED_RUN, NODE_DOWN
+from chatstore.operations.watching import BEAT_SILENT, BROKEN_SCHEDULE, FAILED_RUN, MISSED_RUN, NODE_DOWN
 from moderation.operations.watching import STUCK_PURGE
 from moderation.views.session import actor_of
 
@@ -59,7 +59,7 @@ def _link_of(finding: Finding) -> tuple[str, str]:
             return reverse("bucket_health", args=[int(channel_id), int(bucket)]), "Open the bucket"
         if kind == FAILED_RUN:
             return reverse("run", args=[details["run"]]), "Open the run"
-        if kind == MISSED_RUN:
+        if kind in (MISSED_RUN, BROKEN_SCHEDULE):
             return reverse("job", args=[subject]), "Open the job"
         if kind == BEAT_SILENT:
             return reverse("maintenance"), "Open maintenance"

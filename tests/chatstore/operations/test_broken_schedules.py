@@ -1,0 +1,92 @@
+"""A stored schedule that means nothing any more stops its own job alone, and is told of."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import Settings
+
+from chatstore.domain.runs import RunState, Severity
+from chatstore.domain.schedules import Schedule
+from chatstore.models import Finding, JobRun, JobSchedule
+from chatstore.operations.runs import ask_run, make_due_runs, set_schedule, work_on_run
+from chatstore.operations.watching import BROKEN_SCHEDULE, look_at_runs
+from tests.chatstore.operations.jobs import only_job
+
+DUE = dt.datetime(2026, 11, 20, 1, 30, tzinfo=dt.UTC)
+"""Half past two in Berlin."""
+
+
+@pytest.fixture
+def jobs(settings: Settings) -> tuple[str, str]:
+    """A job in a zone that is gone from this machine's list since it was chosen, and a sound one after it."""
+    broken = only_job(settings)
+    declared = settings.MAINTENANCE_JOBS
+    sound = only_job(settings)
+    settings.MAINTENANCE_JOBS = declared | settings.MAINTENANCE_JOBS
+    JobSchedule.objects.create(
+        job=broken, cron="30 2 * * *", zone="Atlantis/Poseidonis", changed_at="2026-01-01T00:00Z"
+    )
+    return broken, sound
+
+
+def open_ones(job: str) -> list[Finding]:
+    return list(Finding.objects.filter(kind=BROKEN_SCHEDULE, subject=job, closed_at=None))
+
+
+def test_the_other_jobs_go_on(jobs: tuple[str, str]) -> None:
+    _, sound = jobs
+    assert [run.job for run in make_due_runs(DUE)] == [sound]
+
+
+def test_it_is_a_finding_that_says_why_until_the_schedule_is_mended(jobs: tuple[str, str], ada: User) -> None:
+    broken, sound = jobs
+    look_at_runs(DUE)
+    (found,) = open_ones(broken)
+    assert found.severity == Severity.AMBER
+    assert "does not run by itself any more: There is no time zone “Atlantis/Poseidonis”." in found.words
+    assert open_ones(sound) == []
+    set_schedule(broken, Schedule("30 2 * * *", "UTC"), is_on=True, actor=ada)
+    look_at_runs(DUE)
+    assert open_ones(broken) == []
+
+
+def test_one_that_is_switched_off_is_no_finding(jobs: tuple[str, str]) -> None:
+    broken, _ = jobs
+    JobSchedule.objects.filter(pk=broken).update(is_on=False)
+    look_at_runs(DUE)
+    assert open_ones(broken) == []
+
+
+def test_a_run_that_waits_already_fails_and_says_why(jobs: tuple[str, str]) -> None:
+    broken, _ = jobs
+    waiting = JobRun.objects.create(job=broken, slot="2026-11-20T02:30", due_at=DUE)
+    run = work_on_run(waiting.pk)
+    assert run is not None
+    assert run.state == RunState.FAILED
+    assert run.error.startswith("There is no time zone “Atlantis/Poseidonis”.")
+
+
+def test_somebody_may_still_have_it_run_now(jobs: tuple[str, str], otto: User) -> None:
+    broken, _ = jobs
+    run = work_on_run(ask_run(broken, actor=otto).pk)
+    assert run is not None
+    assert (run.state, run.error) == (RunState.DONE, "")
+
+
+def test_its_pages_say_so_and_the_schedule_is_mended_there(
+    jobs: tuple[str, str], otto: User, sign_in: Callable[[User], Client]
+) -> None:
+    broken, _ = jobs
+    page = sign_in(otto)
+    for path in ("/maintenance/", f"/maintenance/jobs/{broken}/"):
+        html = page.get(path).content.decode()
+        assert "There is no time zone “Atlantis/Poseidonis”." in html
+    assert "next five runs" in page.get("/maintenance/").content.decode()
+    saved = page.post(f"/maintenance/jobs/{broken}/", {"cron": "30 2 * * *", "zone": "UTC", "is_on": "1"})
+    assert saved.status_code == 302
+    assert "Atlantis" not in page.get(f"/maintenance/jobs/{broken}/").content.decode()
