@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import models
+from django.db import connection, models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 from django.utils.module_loading import import_string
@@ -43,6 +43,9 @@ TRIES = 3
 LOOKS_BACK = dt.timedelta(hours=20)
 """A slot that nobody saw for so long, since nothing was running, is not made up for."""
 
+
+ASKING_LOCK = 4_005_912
+"""The first half of Postgres's advisory locks of whoever asks for a run; any number that nothing else uses."""
 
 _FREE = Q(lease_until=None) | Q(lease_until__lt=ClockTimestamp())
 """Runs that no worker has in hand."""
@@ -184,20 +187,31 @@ def ask_run(name: str, *, actor: User, subject: str = "", again_of: JobRun | Non
     """
     require(actor, MAINTAIN)
     job = job_named(name)
-    open_run = _open_runs(job.name, subject).first()
-    if open_run is not None:
-        raise BadInput(f"{job.words} is {open_run.state} already.")
-    return JobRun.objects.create(
-        job=job.name, subject=subject, due_at=ClockTimestamp(), asked_by=actor, again_of=again_of
-    )
+    with _asking_alone(job.name, subject):
+        open_run = _open_runs(job.name, subject).first()
+        if open_run is not None:
+            raise BadInput(f"{job.words} is {open_run.state} already.")
+        return JobRun.objects.create(
+            job=job.name, subject=subject, due_at=ClockTimestamp(), asked_by=actor, again_of=again_of
+        )
 
 
 def ask_by_itself(name: str, *, subject: str) -> JobRun | None:
     """A run that a measurement calls for, asked by nobody; None while one of the same waits or is at work."""
     job = job_named(name)
-    if _open_runs(job.name, subject).exists():
-        return None
-    return JobRun.objects.create(job=job.name, subject=subject, due_at=ClockTimestamp())
+    with _asking_alone(job.name, subject):
+        if _open_runs(job.name, subject).exists():
+            return None
+        return JobRun.objects.create(job=job.name, subject=subject, due_at=ClockTimestamp())
+
+
+@contextmanager
+def _asking_alone(job: str, subject: str) -> Iterator[None]:
+    """A transaction beside which nobody else asks for the same: of two clicks at once the second sees the first's."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [ASKING_LOCK, f"{job} {subject}"])
+        yield
 
 
 def ask_again(run_id: int, *, actor: User) -> JobRun:

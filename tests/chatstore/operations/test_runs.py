@@ -20,6 +20,7 @@ from chatstore.operations.runs import (
     Claim,
     RunLost,
     ask_again,
+    ask_by_itself,
     ask_run,
     claim_run,
     due_runs,
@@ -157,6 +158,19 @@ def test_a_run_that_somebody_asks_for_leaves_the_next_one_where_it_was(job: str,
     assert run_with(asked, lambda _: {}) is not None
     (run,) = make_due_runs(NIGHT + dt.timedelta(hours=2))
     assert run.slot == "2026-10-25T02:30"
+
+
+def test_of_many_clicks_at_once_one_asks_for_a_run(job: str, otto: User) -> None:
+    def click() -> bool:
+        try:
+            return ask_run(job, actor=otto, subject="7:3") is not None
+        except BadInput:
+            return False
+
+    assert sorted(at_once(click)) == [False] * 7 + [True]
+    assert JobRun.objects.filter(job=job).count() == 1
+    made = at_once(lambda: ask_by_itself(job, subject="7:4") is not None)
+    assert sorted(made) == [False] * 7 + [True]
 
 
 def test_a_schedule_that_was_changed_counts_from_then_on(job: str, otto: User) -> None:
