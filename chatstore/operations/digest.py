@@ -23,6 +23,7 @@ from django.conf import settings
 from django.core.mail import send_mail
 from django.db.models import F, Q
 
+from chatstore.domain.controls import show_in_a_line
 from chatstore.domain.runs import Severity
 from chatstore.models import Finding
 
@@ -33,6 +34,9 @@ WEBHOOK_SECONDS = 10
 
 TELLS_OF = dt.timedelta(hours=24)
 """What was over before that is no news: so the first message of a new webhook is no history."""
+
+LINES_AT_MOST = 50
+"""Chats and mails refuse what is too long: of a look that found hundreds nobody would ever be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +56,12 @@ class Digest:
 
     @property
     def text(self) -> str:
-        """All of it, a line each."""
+        """A line each, of very many the worst; names in them are hostile."""
         opened = [f"{'! ' if finding.severity == Severity.RED else ''}{finding.words}" for finding in self.opened]
-        closed = [f"Over: {finding.words}" for finding in self.closed]
-        return "\n".join([*opened, *closed, "", f"{settings.BASE_URL}/"])
+        lines = [show_in_a_line(line) for line in (*opened, *(f"Over: {finding.words}" for finding in self.closed))]
+        others = len(lines) - LINES_AT_MOST
+        more = [f"and {others:,} more"] if others > 0 else []
+        return "\n".join([*lines[:LINES_AT_MOST], *more, "", f"{settings.BASE_URL}/"])
 
 
 def tell_findings(now: dt.datetime) -> None:
@@ -101,7 +107,7 @@ def _post(digest: Digest) -> None:
     """Raises `OSError` when it was not taken (any status but 2xx)."""
     body = {
         # What chats show of a webhook.
-        "text": f"{digest.subject}\n{digest.text}",
+        "text": _quiet(f"{digest.subject}\n{digest.text}"),
         "url": f"{settings.BASE_URL}/",
         "opened": [_describe(finding) for finding in digest.opened],
         "closed": [_describe(finding) for finding in digest.closed],
@@ -113,6 +119,13 @@ def _post(digest: Digest) -> None:
     )
     with urllib.request.urlopen(request, timeout=WEBHOOK_SECONDS):  # noqa: S310 - the same
         logger.info("a digest of findings was taken by %s", urlsplit(settings.FINDINGS_WEBHOOK_URL).hostname)
+
+
+def _quiet(text: str) -> str:
+    """A text in which chats find neither a link, nor somebody to call ("<!channel>", "@everyone")."""
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    # Followed by a space without a width it is no mention any more.
+    return escaped.replace("@", "@\u200b")
 
 
 def _describe(finding: Finding) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Q
+from django.db.models import Case, F, Q, When
 
 from chatstore.domain.errors import NotFound
 from chatstore.domain.runs import Severity
@@ -35,15 +35,24 @@ class Found:
 
 
 def open_finding(kind: str, subject: str, found: Found) -> Finding:
-    """Opens the finding, or tells the one that is open of what it is like now. Done twice it changes nothing."""
+    """Opens the finding, or tells the one that is open of what it is like now. Done twice it changes nothing.
+
+    One that has become worse is news once more.
+    """
     row = {
         "severity": found.severity,
         "words": found.words,
         "details": dict(found.details),
         "seen_at": ClockTimestamp(),
     }
+    is_worse = When(severity__lt=found.severity, then=None)
+    told = {name: Case(is_worse, default=F(name)) for name in ("told_at", "mailed_at")}
     finding, _ = Finding.objects.update_or_create(
-        kind=kind, subject=subject, closed_at=None, defaults=row, create_defaults={**row, "opened_at": ClockTimestamp()}
+        kind=kind,
+        subject=subject,
+        closed_at=None,
+        defaults=row | told,
+        create_defaults=row | {"opened_at": ClockTimestamp()},
     )
     return finding
 

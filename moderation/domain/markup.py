@@ -7,9 +7,10 @@ kind, and whoever draws them escapes every one. Nothing here makes HTML.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from chatstore.domain.controls import name_control, show_controls
 
 LONG_CHARACTERS = 1_200
 LONG_LINES = 24
@@ -46,22 +47,6 @@ _MARKS = re.compile(
 )
 
 _TRAILING = ".,;:!?)]}'\""
-
-_SHORT_NAMES = {
-    "\u202a": "LRE",
-    "\u202b": "RLE",
-    "\u202c": "PDF",
-    "\u202d": "LRO",
-    "\u202e": "RLO",
-    "\u2066": "LRI",
-    "\u2067": "RLI",
-    "\u2068": "FSI",
-    "\u2069": "PDI",
-    "\u200e": "LRM",
-    "\u200f": "RLM",
-    "\u061c": "ALM",
-    "\x00": "NUL",
-}
 
 
 def is_long(text: str) -> bool:
@@ -109,25 +94,3 @@ def _pieces_of(found: re.Match[str]) -> Iterator[Piece]:
         yield Piece("emoji", f":{words}:")
     else:
         yield Piece("italic" if kind == "under" else kind, show_controls(words))
-
-
-def name_control(character: str) -> str:
-    """A short name for a character that has no shape of its own."""
-    return _SHORT_NAMES.get(character) or f"U+{ord(character):04X}"
-
-
-def show_controls(text: str) -> str:
-    """The text with bidi marks and control characters spelt out, so that they act on nothing.
-
-    Line breaks and tabs stay. Also for names, which are hostile too.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_shown(character) for character in text)
-
-
-def _shown(character: str) -> str:
-    if character in "\n\t":
-        return character
-    is_control = unicodedata.category(character) == "Cc" or character in _SHORT_NAMES
-    return f"[{name_control(character)}]" if is_control else character

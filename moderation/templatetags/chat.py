@@ -11,8 +11,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from chatstore.domain.buckets import days_in_words
+from chatstore.domain.controls import show_controls
 from chatstore.domain.snowflakes import time_of
-from moderation.domain.markup import Piece, is_long, parse_markup, shorten, show_controls
+from moderation.domain.markup import Piece, is_long, parse_markup, shorten
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.sums import PurgeSum

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from moderation.domain.markup import show_controls
+from chatstore.domain.controls import show_controls
 from moderation.operations.chat_users import profile_of
 from moderation.views.rows import Writer
 

@@ -6,11 +6,12 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from chatstore.domain.controls import show_controls
 from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
 from chatstore.models import ChatUser
 from chatstore.operations.timeline import Timeline
 from moderation.domain.extras import Attachment, Embed, read_attachments, read_embeds, read_stickers
-from moderation.domain.markup import shorten, show_controls
+from moderation.domain.markup import shorten
 from moderation.operations.gaps import Gap
 
 RUN_SECONDS = 420

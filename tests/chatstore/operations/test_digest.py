@@ -19,7 +19,7 @@ from pytest_django import Settings
 from chatstore.domain.runs import Severity
 from chatstore.models import Finding
 from chatstore.operations.clock import postgres_now
-from chatstore.operations.digest import tell_findings
+from chatstore.operations.digest import LINES_AT_MOST, tell_findings
 from chatstore.operations.findings import Found, close_finding, open_finding
 
 SECRET = "T0P-s3cret"
@@ -106,6 +106,43 @@ def test_nothing_is_told_twice_and_without_news_nothing_at_all(kind: str, hook: 
     open_finding(kind, "1", Found(Severity.AMBER, "a bucket is heavier"))
     tell()
     assert len(hook.taken) == 1
+
+
+def test_what_has_become_urgent_is_told_once_more(kind: str, hook: Hook) -> None:
+    for severity in (Severity.AMBER, Severity.RED, Severity.RED, Severity.AMBER):
+        open_finding(kind, "1", Found(severity, f"a repair is late ({severity.name})"))
+        tell()
+    assert [words_of(taken, "opened") for taken in hook.taken] == [
+        ["a repair is late (AMBER)"],
+        ["a repair is late (RED)"],
+    ]
+
+
+def test_a_hostile_name_calls_nobody_and_makes_no_line_of_its_own(kind: str, hook: Hook, settings: Settings) -> None:
+    settings.FINDINGS_MAIL_TO = ["otto@example.org"]
+    name = "#x <!channel> @everyone\n! Node 1 is down\u202e"
+    open_finding(kind, "1", Found(Severity.AMBER, f"{name}: 5 tombstones & more"))
+    tell()
+    (taken,) = hook.taken
+    shown = "#x <!channel> @everyone ! Node 1 is down[RLO]: 5 tombstones & more"
+    assert (
+        taken["text"].splitlines()[1]
+        == "#x &lt;!channel&gt; @\u200beveryone ! Node 1 is down[RLO]: 5 tombstones &amp; more"
+    )
+    assert words_of(taken, "opened") == [f"{name}: 5 tombstones & more"]
+    assert str(mail.outbox[0].body).splitlines()[0] == shown
+
+
+def test_of_very_many_the_text_names_the_worst_and_says_how_many_more(kind: str, hook: Hook) -> None:
+    for number in range(LINES_AT_MOST + 7):
+        open_finding(kind, str(number), Found(Severity.AMBER, f"bucket {number} is heavy"))
+    open_finding(kind, "node", Found(Severity.RED, "a node is down"))
+    tell()
+    (taken,) = hook.taken
+    lines = taken["text"].splitlines()
+    assert lines[:2] == [f"Chatstore: {LINES_AT_MOST + 8} findings", "! a node is down"]
+    assert lines[LINES_AT_MOST + 1] == "and 8 more"
+    assert len(taken["opened"]) == LINES_AT_MOST + 8
 
 
 def test_a_webhook_that_fails_is_tried_again_at_the_next_look_and_its_address_is_in_no_log(

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moderation.domain.markup import is_long, parse_markup, shorten, show_controls
+from chatstore.domain.controls import show_controls
+from moderation.domain.markup import is_long, parse_markup, shorten
 
 marks = st.lists(
     st.sampled_from(
