@@ -25,8 +25,9 @@ COLUMNS = ("message_id", *VALUE_COLUMNS)
 BATCH_ROWS = 100
 """Rows in a batch of one partition: 50–100 are fastest, 100 KB is fine."""
 
-SCAN_FETCH = 20_000
-"""Rows a page of a scan of ids alone; the driver is a quarter faster than with 5,000."""
+SCAN_FETCH = 50_000
+"""Rows a page of a scan of ids alone: most buckets are one page, and each page that is traced costs the
+servers 0.1 s of CPU (measured: 0.68 s for 33,000 rows in two traced pages, 0.48 s untraced)."""
 
 ROW_FETCH = 10_000
 """Rows a page of a scan of whole rows: 20 MB if each held 4,000 characters."""

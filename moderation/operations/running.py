@@ -35,18 +35,10 @@ from moderation.operations.claims import (
     put_back,
     renewed_leases,
 )
+from moderation.operations.keeping import STAYS_AT_MOST, Kept, PlanRejected, on_disk_at_us, quarantine_step
 from moderation.operations.restoring import restore_step
 from moderation.operations.settling import seconds_until_due, settle_purge
-from moderation.operations.steps import (
-    STAYS_AT_MOST,
-    Kept,
-    PlanRejected,
-    fail_step,
-    finish_step,
-    on_disk_at_us,
-    quarantine_step,
-    stamp_step,
-)
+from moderation.operations.steps import fail_step, finish_step, stamp_step
 from moderation.operations.waiting import say_behind
 from moderation.store.pace import Pace
 

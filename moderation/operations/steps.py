@@ -20,70 +20,42 @@ after R0 - 10 s outlives it, and what of the manifest was, is found by the verif
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from django.conf import settings
 
-from chatstore.domain.buckets import bucket_ids, is_sealed
-from chatstore.domain.errors import ChatstoreError
-from chatstore.domain.messages import VALUE_COLUMNS
-from chatstore.domain.snowflakes import first_id_at
+from chatstore.domain.buckets import bucket_ids
 from chatstore.domain.whole_reads import WholeRead
 from chatstore.operations.bookkeeping import note_whole_read
 from chatstore.operations.clock import check_clock, postgres_now_us
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import figures, scans
-from moderation.domain.chunks import PackedRows
 from moderation.domain.packing import pack_ids, unpack_ids
-from moderation.domain.planner import RECENT_MS, BucketPlan, SpanPlan, Way, ids_inside, plan_spans
-from moderation.domain.states import FINAL_STEPS, StepKind, StepState
-from moderation.models import ManifestBucket, Step
+from moderation.domain.states import StepKind, StepState
+from moderation.models import Step
 from moderation.operations.audit import record_act
 from moderation.operations.claims import (
     LostStep,
     brief_transaction,
-    check_may_go_on,
     check_still_mine,
     check_still_running,
     lock_purge,
     move_step,
     watch_purge,
 )
+from moderation.operations.keeping import Kept, check_columns, moment_of, place_of, stored
 from moderation.operations.missing import tell_missing, unexplained
 from moderation.operations.parting import part_step
-from moderation.operations.rewriting import THICK, queue_rewrite, rewrite_survivors
+from moderation.operations.rewriting import queue_rewrite, rewrite_survivors
 from moderation.store import deletes
 from moderation.store.pace import Pace
-from moderation.store.quarantine import Place, kept_writetimes, quarantine_bucket, quarantine_rows
+from moderation.store.quarantine import kept_writetimes, quarantine_rows
 
 VERIFY_ROUNDS = 3
 """How often what came back is deleted again before it counts as failed."""
-
-STAYS_AT_MOST = 64 << 20
-"""Bytes of rows that stay, packed, in one worker's memory; beyond, they are read a second time."""
-
-KNOWN_COLUMNS = frozenset({"channel_id", "bucket", "message_id", *VALUE_COLUMNS})
-
-
-class PlanRejected(ChatstoreError):
-    """The step must not run as things are; trying again the same is no use. Nothing was deleted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What a quarantined step goes on with; lost in a crash, since the step then starts again.
-
-    stays: the rows that are not to go, where the plan is to write many of them again.
-    """
-
-    gone: Sequence[int]
-    plan: SpanPlan
-    tombstones: int
-    stays: PackedRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,49 +72,18 @@ class LastLook:
     again: int = 0
 
 
-def quarantine_step(step: Step, *, pace: Pace, room: int = STAYS_AT_MOST) -> Kept:
-    """*pending* → *quarantined*. Raises `PlanRejected`, `WriteRefused`, `LostStep`, `StoreUnavailable`.
-
-    room: bytes that `Kept.stays` may take.
-    """
-    check_clock()
-    _check_columns()
-    with brief_transaction():
-        check_still_running(step.purge_id)
-        stamp = issue_stamp(step.channel_id, step.bucket)
-        move_step(step, StepState.QUARANTINING, read_stamp=stamp)
-    ids = unpack_ids(step.ids)
-    if step.kind == StepKind.ROWS:
-        kept = _keep_rows(step, ids)
-    elif step.kind == StepKind.REWRITE:
-        kept = _keep_nothing(step, ids)
-    else:
-        kept = _keep_bucket(step, ids, pace, PackedRows(room) if _writes_many_again(step) else None)
-    move_step(step, StepState.QUARANTINED, quarantined_at=_moment(postgres_now_us()))
-    return kept
-
-
-def on_disk_at_us(step: Step) -> int:
-    """When what a spans step kept is on disk at every replica (µs); rows steps need not wait."""
-    if step.kind == StepKind.ROWS or step.quarantined_at is None:
-        return 0
-    kept_at = round(step.quarantined_at.timestamp() * 1_000_000)
-    period_ms: int = settings.CASSANDRA["commitlog_sync_period_ms"]
-    return kept_at + period_ms * 1_000
-
-
 def stamp_step(step: Step, kept: Kept) -> None:
     """*quarantined* → *stamped*: what will be deleted, in one write, never computed again.
 
     Raises what `quarantine_step` raises: a column may have come since the rows were kept.
     """
     check_clock()
-    _check_columns()
+    check_columns()
     in_spans = step.kind != StepKind.ROWS
     move_step(
         step,
         StepState.STAMPED,
-        delete_stamp=_stored(step.read_stamp) - settings.CLOCK_SKEW_SECONDS * 1_000_000 if in_spans else None,
+        delete_stamp=stored(step.read_stamp) - settings.CLOCK_SKEW_SECONDS * 1_000_000 if in_spans else None,
         how=kept.plan.way.value,
         spans=[list(span) for span in kept.plan.spans] if in_spans else None,
         survivors=pack_ids(kept.plan.rewritten),
@@ -199,108 +140,11 @@ def fail_step(step: Step, reason: str) -> None:
             failed=step.count,
             failed_ids=step.ids,
             error=reason,
-            counted_at=_moment(postgres_now_us()),
+            counted_at=moment_of(postgres_now_us()),
             token=None,
             lease_until=None,
         )
         record_act("step_failed", actor=None, purge=step.purge, channel_id=step.channel_id, details=_details(step))
-
-
-def _check_columns() -> None:
-    unknown = scans.read_columns() - KNOWN_COLUMNS
-    if unknown:
-        raise PlanRejected(
-            f"the table messages has columns that this version does not copy: {', '.join(sorted(unknown))}"
-        )
-
-
-def _place(step: Step, attempt: int) -> Place:
-    return Place(step.purge_id, step.channel_id, step.bucket, attempt)
-
-
-def _stored(stamp: int | None) -> int:
-    """A stamp that the step's state promises; its absence is a broken row, never a zero."""
-    if stamp is None:
-        raise ValueError("the step has no stamp stored although its state says so")
-    return stamp
-
-
-def _moment(us: int) -> dt.datetime:
-    return dt.datetime.fromtimestamp(us / 1_000_000, tz=dt.UTC)
-
-
-def _keep_rows(step: Step, ids: Sequence[int]) -> Kept:
-    place = _place(step, _stored(step.read_stamp))
-    seen = quarantine_rows(place, ids, before_each_page=watch_purge(step.purge_id))
-    found = {message_id for message_id, _, has_author in seen if has_author}
-    gone = [message_id for message_id in ids if message_id not in found]
-    return Kept(gone, SpanPlan(Way.ROWS, (), len(seen)), len(seen))
-
-
-def _writes_many_again(step: Step) -> bool:
-    """Whether the preview's plan writes enough of what stays again to have all of it packed."""
-    planned = ManifestBucket.objects.filter(
-        purge_id=step.purge_id, channel_id=step.channel_id, bucket=step.bucket
-    ).first()
-    return planned is not None and BucketPlan.from_json(planned.plan).rewritten * THICK > planned.survivors
-
-
-def _is_alone(step: Step) -> bool:
-    """Whether no other step of the purge has still to remove ids of the bucket.
-
-    To this one those are survivors: a span over the whole bucket would write again what the other removes.
-    """
-    here = Step.objects.filter(purge_id=step.purge_id, channel_id=step.channel_id, bucket=step.bucket)
-    return not here.exclude(ordinal=step.ordinal).exclude(state__in=FINAL_STEPS).exists()
-
-
-def _keep_bucket(step: Step, ids: Sequence[int], pace: Pace, stays: PackedRows | None) -> Kept:
-    place = _place(step, _stored(step.read_stamp))
-
-    def before_each_page() -> None:
-        check_may_go_on(step.purge_id)
-        pace.rest()
-
-    reading = quarantine_bucket(place, ids, stays=stays, before_each_page=before_each_page)
-    plan = plan_spans(
-        ids,
-        reading.survivors[::-1],
-        standing_tombstones=reading.tombstones,
-        sealed=is_sealed(step.bucket, now_ms=_stored(step.read_stamp) // 1_000) and _is_alone(step),
-        budget=settings.PURGE_TOMBSTONE_BUDGET,
-    )
-    gone = [] if len(reading.found) == len(ids) else sorted(frozenset(ids).difference(reading.found))
-    return Kept(gone, plan, reading.tombstones + plan.tombstones, stays)
-
-
-def _keep_nothing(step: Step, gone_before: Sequence[int]) -> Kept:
-    """A rewrite: whatever lives stays, and the spans are those of what a purge removed by row.
-
-    Of a bucket that others' deletes use the budget of up, all that is over an hour old is one span; so
-    it is of one that somebody wants written again, without ids that went before, whatever its budget.
-    """
-    pages = scans.read_all_ids(step.channel_id, step.bucket)
-    survivors = [row[0] for page in pages for row in page][::-1]
-    tombstones = pages.count_tombstones()
-    matched = sorted(frozenset(gone_before).difference(survivors))
-    budget: int = settings.PURGE_TOMBSTONE_BUDGET
-    wanted = tombstones > 0 if not gone_before else tombstones > budget and bool(matched)
-    if not wanted:
-        return Kept((), SpanPlan(Way.REWRITE, (), 0), tombstones)
-    # A span takes the row deletes inside it away; others' may lie anywhere.
-    others = max(0, tombstones - len(matched))
-    read_ms = _stored(step.read_stamp) // 1_000
-    sealed = is_sealed(step.bucket, now_ms=read_ms)
-    whole = bucket_ids(step.bucket)
-    span = (whole[0], first_id_at(read_ms - RECENT_MS) - 1)
-    if not gone_before and sealed:
-        return Kept((), SpanPlan(Way.REWRITE, [whole], 1, survivors), 1)
-    if not sealed and span[0] < span[1] and (others > budget or not gone_before):
-        return Kept((), SpanPlan(Way.REWRITE, [span], 2, ids_inside(survivors, [span])), 2)
-    if not matched:
-        return Kept((), SpanPlan(Way.REWRITE, (), 0), tombstones)
-    plan = plan_spans(matched, survivors, standing_tombstones=others, sealed=sealed, budget=budget)
-    return Kept((), replace(plan, way=Way.REWRITE), plan.tombstones)
 
 
 def _send_deletes(step: Step, pace: Pace, look: Callable[[], None]) -> None:
@@ -310,16 +154,16 @@ def _send_deletes(step: Step, pace: Pace, look: Callable[[], None]) -> None:
         return
     spans = [(first, last) for first, last in step.spans or ()]
     if spans == [bucket_ids(bucket)]:
-        deletes.drop_bucket(channel_id, bucket, stamp=_stored(step.delete_stamp))
+        deletes.drop_bucket(channel_id, bucket, stamp=stored(step.delete_stamp))
     else:
-        deletes.delete_spans(channel_id, bucket, spans, stamp=_stored(step.delete_stamp), pace=pace)
+        deletes.delete_spans(channel_id, bucket, spans, stamp=stored(step.delete_stamp), pace=pace)
 
 
 def _send_rows(step: Step, pace: Pace, look: Callable[[], None]) -> None:
     sent: set[int] = set()
 
     def until_stopped() -> Iterator[list[tuple[int, int]]]:
-        for rows in kept_writetimes(_place(step, _stored(step.read_stamp))):
+        for rows in kept_writetimes(place_of(step, stored(step.read_stamp))):
             look()
             sent.update(message_id for message_id, _ in rows)
             yield rows
@@ -345,7 +189,7 @@ def _verify(step: Step, pace: Pace) -> LastLook:
         with brief_transaction():
             check_still_mine(step)
             attempt = issue_stamp(step.channel_id, step.bucket)
-        seen = quarantine_rows(_place(step, attempt), look.remaining)
+        seen = quarantine_rows(place_of(step, attempt), look.remaining)
         # Asked after the reading: had the step been taken over and counted before it, these
         # could be rows that an undo put back. What is taken over from here on was read in time.
         with brief_transaction():
@@ -396,7 +240,7 @@ def _count(step: Step, look: LastLook) -> None:
             already_gone=len(gone),
             failed=len(failed),
             error=f"{len(failed)} came back three times" if failed else "",
-            counted_at=_moment(postgres_now_us()),
+            counted_at=moment_of(postgres_now_us()),
             token=None,
             lease_until=None,
         )

@@ -15,6 +15,7 @@ from typing import Any
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.store import cassandra, scans
+from chatstore.store.messages import iterate_rows
 from moderation.domain.chunks import ROWS_PER_CHUNK, PackedRows, Row, decode_chunk, encode_chunks
 
 INSERT = """INSERT INTO quarantine
@@ -63,25 +64,31 @@ class Reading:
 
 
 def quarantine_bucket(
-    place: Place, ids: Collection[int], *, stays: PackedRows | None, before_each_page: Callable[[], None]
+    place: Place,
+    ids: Collection[int],
+    *,
+    stays: PackedRows | None,
+    standing: int | None,
+    before_each_page: Callable[[], None],
 ) -> Reading:
     """Reads the whole bucket, keeps the rows of `ids`, and reads back what it kept.
 
-    stays: takes every other row, where it is given.
+    stays: takes every other row, where it is given. standing: the tombstones that stand there; None has
+    them counted, by a trace of each page.
     before_each_page: may raise to stop here; what was kept by then nobody names.
     Raises `StoreUnavailable` when anything was not kept as it was sent.
     """
     reading = Reading()
-    pages = scans.read_whole_rows(place.channel_id, place.bucket)
+    traced = scans.read_whole_rows(place.channel_id, place.bucket) if standing is None else None
     wanted = frozenset(ids)
 
     def doomed() -> Iterator[list[Row]]:
-        for page in pages:
+        for page in traced or iterate_rows(place.channel_id, place.bucket):
             before_each_page()
             yield _sort_out(page, wanted, reading, stays)
 
     _keep(place, doomed())
-    reading.tombstones = pages.count_tombstones()
+    reading.tombstones = standing or 0 if traced is None else traced.count_tombstones()
     return reading
 
 

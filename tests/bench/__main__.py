@@ -24,6 +24,9 @@ BOUNDS: dict[str, tuple[str, float]] = {
 """What the design asks of each ratio."""
 
 
+WARM_UP = 200_000
+"""Messages of a first round that is not counted: for a minute the servers' compilers take up to half of both cores."""
+
 PARTS = ("pages", "emptied", "preview", "purge", "rewrite", "undo", "import", "foreground")
 """What --only may name."""
 
@@ -63,6 +66,8 @@ def measure(size: int, *, runs: int, only: list[str] | None) -> dict[str, object
     measured: dict[str, object] = {"size": size, "conditions": conditions.describe_conditions()}
     print(json.dumps(measured, indent=2))
     with crew.crew():
+        purging.measure_rewrites(moderator, WARM_UP, runs=1)
+        purging.measure_undos(moderator, WARM_UP, runs=1)
         for name, act in parts.items():
             if not only or name in only:
                 figures = {key: round(value, 3) for key, value in act().items()}

@@ -21,11 +21,12 @@ from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations import scanning
 from moderation.operations.claims import LostStep, claim_step, move_step, put_back
+from moderation.operations.keeping import quarantine_step
 from moderation.operations.queue import due_purges
 from moderation.operations.running import run_purge
 from moderation.operations.settling import settle_purge
 from moderation.operations.steering import cancel_purge, pause_purge
-from moderation.operations.steps import finish_step, quarantine_step, stamp_step
+from moderation.operations.steps import finish_step, stamp_step
 from moderation.operations.sums import sum_of
 from moderation.operations.undos import UndoPart, ask_undo
 from moderation.store.pace import Pace

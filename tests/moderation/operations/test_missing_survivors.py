@@ -14,9 +14,10 @@ from chatstore.store import messages
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.claims import claim_step, move_step
+from moderation.operations.keeping import quarantine_step
 from moderation.operations.rewriting import rewrite_survivors
 from moderation.operations.settling import settle_purge
-from moderation.operations.steps import finish_step, quarantine_step, stamp_step
+from moderation.operations.steps import finish_step, stamp_step
 from moderation.store.pace import Pace
 from tests.moderation.rooms import WILMA, by_victor, choose, confirm, make_channel, old_ids, preview, write
 

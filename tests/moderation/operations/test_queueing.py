@@ -17,11 +17,11 @@ from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.claims import claim_step
+from moderation.operations.keeping import quarantine_step
 from moderation.operations.queue import next_in_line
 from moderation.operations.running import run_purge
 from moderation.operations.settling import settle_purge
 from moderation.operations.steering import pause_purge
-from moderation.operations.steps import quarantine_step
 from moderation.operations.undos import UndoPart, ask_undo
 from moderation.operations.waiting import Wait, wait_of
 from moderation.store.pace import Pace

@@ -21,10 +21,11 @@ from chatstore.store import messages
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.claims import claim_step
+from moderation.operations.keeping import quarantine_step
 from moderation.operations.running import run_purge
 from moderation.operations.settling import settle_purge
 from moderation.operations.standing import standing_ids
-from moderation.operations.steps import finish_step, quarantine_step, stamp_step
+from moderation.operations.steps import finish_step, stamp_step
 from moderation.operations.sums import sum_of
 from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
 from moderation.store.pace import Pace

@@ -15,10 +15,11 @@ from chatstore.store import messages, scans
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Purge, Step
 from moderation.operations.claims import brief_transaction, claim_step
+from moderation.operations.keeping import STAYS_AT_MOST, quarantine_step
 from moderation.operations.parting import part_step
 from moderation.operations.running import run_purge
 from moderation.operations.settling import settle_purge
-from moderation.operations.steps import STAYS_AT_MOST, finish_step, quarantine_step, stamp_step
+from moderation.operations.steps import finish_step, stamp_step
 from moderation.operations.sums import sum_of
 from moderation.store.pace import Pace
 from tests.moderation.rooms import (
