@@ -11,11 +11,10 @@ from django.http import QueryDict
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake
 from moderation.domain.filters import Content
+from moderation.domain.links import find_message_link
 from moderation.operations.compose import Description, Terms
 
 REASON_CHARACTERS = 1_000
-
-_MESSAGE_LINK = re.compile(r"/channels/(?:[^/]+/)+(-?\d{1,20})/?(?:[?#].*)?$")
 
 _HAS = [
     (Content.LINK.value, "a link"),
@@ -80,7 +79,7 @@ class TermsForm(forms.Form):
     def clean_reply_to(self) -> str:
         """A message's link means its id."""
         typed: str = self.cleaned_data["reply_to"]
-        link = _MESSAGE_LINK.search(typed)
+        link = find_message_link(typed)
         return link[1] if link else typed
 
     def is_filled(self) -> bool:

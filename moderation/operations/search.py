@@ -15,6 +15,7 @@ from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.timeline import last_day_of, recent_places
 from chatstore.store.locating import Located
+from moderation.domain.links import find_message_link
 from moderation.operations.access import Actor, require, visible_channels
 from moderation.operations.chat_users import account_made_at
 from moderation.operations.whereabouts import locate
@@ -23,8 +24,7 @@ HITS_AT_MOST = 20
 USERS_AT_MOST = 10
 QUERY_CHARACTERS = 300
 
-_LINK = re.compile(r"/channels/(?:@me/|-?\d+/)??(?P<channel>-?\d{1,20})/(?P<message>-?\d{1,20})/?(?:[?#].*)?$")
-_ID = re.compile(r"-?\d{6,20}")
+_ID = re.compile(r"-?[0-9]{6,20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +65,15 @@ def search_anything(user: Actor, query: str) -> Found:
         raise BadInput("Paste a message link or an id, or type the name of a channel or a user.")
     if len(words) > QUERY_CHARACTERS or "\x00" in words:
         raise BadInput("That is too long for a name, an id or a link.")
-    link = _LINK.search(words)
+    link = find_message_link(words)
     if link:
-        return _follow_link(user, link)
+        return _follow_link(user, *map(parse_snowflake, link))
     if _ID.fullmatch(words):
         return _find_id(user, parse_snowflake(words))
     return _find_names(user, words)
 
 
-def _follow_link(user: Actor, link: re.Match[str]) -> Found:
-    channel_id, message_id = parse_snowflake(link["channel"]), parse_snowflake(link["message"])
+def _follow_link(user: Actor, channel_id: int, message_id: int) -> Found:
     known = visible_channels(user).filter(pk=channel_id).exists()
     return Found(message=(channel_id, message_id)) if known else Found()
 

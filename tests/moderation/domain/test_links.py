@@ -1,0 +1,42 @@
+"""A link to a message is one wherever it is pasted, and nothing else is."""
+
+import pytest
+
+from moderation.domain.links import find_message_link
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://chat.example/channels/5/77",
+        "https://chat.example/channels/5/77/",
+        " https://discord.example/channels/3/5/77 ",
+        "https://discord.example/channels/@me/5/77",
+        "/channels/5/77/?from=here#m77",
+        "look: https://chat.example/channels/3/5/77",
+    ],
+)
+def test_what_chats_copy_is_a_link(text: str) -> None:
+    assert find_message_link(text) == ("5", "77")
+
+
+def test_ids_of_before_2015_are_negative() -> None:
+    assert find_message_link("/channels/-8/-5/-77") == ("-5", "-77")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "77",
+        "https://chat.example/channels/5/",
+        "https://chat.example/channels/5/health/-7/",
+        "https://chat.example/channels/5/77/undo/",
+        "https://chat.example/channels/1/2/5/77",
+        "https://chat.example/channels/x/5/77",
+        "https://chat.example/channels/5/٧٧",
+        "https://chat.example/channels/5/77 and more",
+        "https://chat.example/channels/5/" + "7" * 21,
+    ],
+)
+def test_anything_else_is_none(text: str) -> None:
+    assert find_message_link(text) is None
