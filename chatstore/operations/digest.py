@@ -117,8 +117,15 @@ def _post(digest: Digest) -> None:
         data=json.dumps(body).encode(),
         headers={"Content-Type": "application/json", "User-Agent": "Chatstore"},
     )
-    with urllib.request.urlopen(request, timeout=WEBHOOK_SECONDS):  # noqa: S310 - the same
+    with urllib.request.build_opener(_StaysHere).open(request, timeout=WEBHOOK_SECONDS):
         logger.info("a digest of findings was taken by %s", urlsplit(settings.FINDINGS_WEBHOOK_URL).hostname)
+
+
+class _StaysHere(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: it would be asked for by GET, without the digest, and count as taken."""
+
+    def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:
+        return None
 
 
 def _quiet(text: str) -> str:

@@ -31,6 +31,8 @@ class Hook:
 
     port: int = 0
     status: int = 204
+    leads_to: str = ""
+    visits: list[str] = field(default_factory=list)
     taken: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -43,6 +45,14 @@ def hook(settings: Settings) -> Iterator[Hook]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             heard.taken.append(json.loads(body))
             self.send_response(heard.status)
+            if heard.leads_to:
+                self.send_header("Location", heard.leads_to)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            heard.visits.append(self.path)
+            self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -171,6 +181,16 @@ def test_a_webhook_that_nobody_answers_is_said_and_tried_again(
     settings.FINDINGS_WEBHOOK_URL = address
     tell()
     assert len(hook.taken) == 1
+
+
+def test_a_webhook_that_has_moved_has_taken_nothing(kind: str, hook: Hook) -> None:
+    open_finding(kind, "1", Found(Severity.AMBER, "a bucket is heavy"))
+    hook.status, hook.leads_to = 302, f"http://127.0.0.1:{hook.port}/elsewhere"
+    tell()
+    assert hook.visits == []
+    hook.status, hook.leads_to = 200, ""
+    tell()
+    assert [words_of(taken, "opened") for taken in hook.taken] == [["a bucket is heavy"]] * 2
 
 
 def test_a_mail_says_the_same_and_does_not_come_twice_for_a_webhook_that_failed(
