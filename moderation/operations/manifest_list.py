@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from django.db.models import Q, QuerySet
@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
-from chatstore.store import messages, scans
+from chatstore.store import messages, scans, withdrawn
 from moderation.domain.fates import Fate, fate_in
 from moderation.domain.packing import unpack_ids
 from moderation.domain.restoring import newest_whole_rows
@@ -41,6 +41,7 @@ class Entry:
 
     message: as it stands in the store, or as the purge keeps it; None: neither. is_live: it
     stands there now. is_undone: the purge no longer stands for it. fate: None of an unticked one.
+    is_withdrawn: its author took it back, so what it said is nobody's to read, though it may be kept.
     """
 
     channel: Channel
@@ -49,6 +50,7 @@ class Entry:
     is_live: bool
     fate: Fate | None
     is_undone: bool = False
+    is_withdrawn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def list_manifest(
         frozen = _frozen_ids(purge, bucket, after)
         while part := list(islice(frozen, limit + 1)):
             found = _read_entries(purge, channels[bucket.channel_id], bucket.bucket, part)
-            entries += [entry for entry in found if author_id is None or _is_by(entry, author_id)]
+            entries += [_veil(entry) for entry in found if author_id is None or _is_by(entry, author_id)]
             last = bucket.channel_id, part[-1].message_id
             looked += len(part)
             if len(entries) > limit:
@@ -114,6 +116,10 @@ def list_unticked(user: Actor, purge: Purge) -> list[Entry]:
 
 def _is_by(entry: Entry, author_id: int) -> bool:
     return entry.message is not None and entry.message.author_id == author_id
+
+
+def _veil(entry: Entry) -> Entry:
+    return replace(entry, message=None) if entry.is_withdrawn else entry
 
 
 def _buckets_after(
@@ -175,6 +181,7 @@ def _read_entries(purge: Purge, channel: Channel, bucket: int, frozen: Sequence[
     live = _read_live(channel.pk, bucket, ids)
     missing = [message_id for message_id in ids if message_id not in live]
     kept = _read_kept(purge, channel.pk, bucket, missing) if missing and purge.confirmed_at else {}
+    taken_back = withdrawn.withdrawn_ids(channel.pk, bucket) if kept else frozenset()
     return [
         Entry(
             channel,
@@ -183,6 +190,7 @@ def _read_entries(purge: Purge, channel: Channel, bucket: int, frozen: Sequence[
             entry.message_id in live,
             entry.fate,
             entry.is_undone,
+            is_withdrawn=entry.message_id not in live and entry.message_id in taken_back,
         )
         for entry in frozen
     ]

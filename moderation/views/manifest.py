@@ -102,7 +102,8 @@ def _rows_of(
     for entry in entries:
         # Each line has its own date, since what lies between two of them is not shown.
         row = replace(rows_of([entry.message], users)[0], day=None) if entry.message is not None else None
-        is_removed = entry.fate in (Fate.DELETED, Fate.ALREADY_GONE) and not entry.is_undone
+        is_away = entry.is_undone or entry.is_withdrawn
+        is_removed = entry.fate in (Fate.DELETED, Fate.ALREADY_GONE) and not is_away
         rows.append(
             EntryRow(
                 entry,

@@ -83,6 +83,18 @@ def test_what_is_removed_is_shown_as_it_was_kept(mona: User, channel: Channel) -
     assert entries[3].fate is Fate.ALREADY_GONE
 
 
+def test_what_its_author_withdrew_after_it_was_removed_is_nobodys_to_read(mona: User, channel: Channel) -> None:
+    old = old_ids(6)
+    write(channel, old, content="buy")
+    purge = purge_now(mona, everything(channel))
+    withdraw_message(channel.pk, old[3], actor=VICTOR)
+    for author_id in (None, VICTOR):
+        entries = list_manifest(mona, purge, author_id=author_id).entries
+        assert ids(list(entries)) == old
+        assert [entry.message_id for entry in entries if entry.message is None] == [old[3]]
+        assert [entry.message_id for entry in entries if entry.is_withdrawn] == [old[3]]
+
+
 def test_what_came_back_is_told_from_what_is_still_removed(mona: User, channel: Channel) -> None:
     old = old_ids(120)
     write(channel, old[:100])
