@@ -16,14 +16,16 @@ from django.db import transaction
 from chatstore.domain.errors import BadInput, ChatstoreError
 from chatstore.operations.probes import read_bucket
 from chatstore.operations.rights import MAINTAIN, require
-from chatstore.operations.runs import Claim
+from chatstore.operations.runs import Claim, RunStopped
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.selection import Selection
-from moderation.domain.states import ACTIVE_PURGES
+from moderation.domain.states import ACTIVE_PURGES, PURGE_MOVES, PurgeState
 from moderation.models import Purge
 from moderation.operations.audit import record_act
+from moderation.operations.claims import brief_transaction, lock_purge
 from moderation.operations.rewriting import make_rewrite
 from moderation.operations.running import run_purge
+from moderation.operations.settling import settle_purge
 
 LOOK_EVERY_SECONDS = 2.0
 FOLLOWED_FOR_SECONDS = 120.0
@@ -47,12 +49,26 @@ def rewrite_bucket_run(claim: Claim) -> Mapping[str, Any]:
     while (purge := run_purge(purge_id, waits_for_channel=False)).state in ACTIVE_PURGES:
         if time.monotonic() > give_up:
             return {"rewrite": purge_id, "still waiting": purge.wait_reason or "for its turn"}
-        claim.tell(done=0, total=1, what=purge.wait_reason)
+        try:
+            claim.tell(done=0, total=1, what=purge.wait_reason)
+        except RunStopped:
+            _stop_rewrite(purge_id)
+            raise
         time.sleep(LOOK_EVERY_SECONDS)
     step = purge.steps.get(ordinal=1)
     if step.error:
         raise RewriteFailed(f"The bucket was not written again: {step.error}.")
     return {"rewrite": purge_id, "messages written again": len(unpack_ids(step.survivors))}
+
+
+def _stop_rewrite(purge_id: int) -> None:
+    """A run that was stopped would leave its rewrite to the scheduler: that stops too, unless it is stamped."""
+    with brief_transaction():
+        purge = lock_purge(purge_id)
+        if PurgeState.CANCELLING not in PURGE_MOVES.get(PurgeState(purge.state), ()):
+            return
+        Purge.objects.filter(id=purge_id).update(state=PurgeState.CANCELLING, wait_reason="", wait_until=None)
+    settle_purge(purge_id)
 
 
 def ask_rewrite(channel_id: int, bucket: int, *, actor: User) -> Purge:

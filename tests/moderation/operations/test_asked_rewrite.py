@@ -1,10 +1,13 @@
 """An operator may have a bucket written again: all that lives stays, what lay dead below is gone."""
 
+import threading
+import time
 from collections import deque
 from collections.abc import Iterable
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import Forbidden
@@ -12,13 +15,16 @@ from chatstore.domain.messages import Message
 from chatstore.domain.runs import RunState
 from chatstore.domain.snowflakes import ms_of
 from chatstore.models import Channel, JobRun
+from chatstore.operations.channel_lock import hold_channel, release_channel
 from chatstore.operations.clock import postgres_now_us, wall_clock_us
-from chatstore.operations.runs import ask_run, work_on_run
+from chatstore.operations.runs import ask_run, stop_run, work_on_run
 from chatstore.store import messages, scans
+from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge
 from moderation.operations import asked_rewrite
 from moderation.operations.asked_rewrite import ask_rewrite
 from moderation.operations.bucket_purges import touches_of_bucket
+from moderation.operations.queue import due_purges
 from moderation.operations.running import run_purge
 from moderation.store import deletes
 from moderation.store.pace import Pace
@@ -122,6 +128,34 @@ def test_who_asked_is_in_the_audit_and_it_is_no_purge_of_theirs(otto: User) -> N
     assert (purge.is_rewrite, purge.manifest) == (True, 0)
     asked = AuditEntry.objects.get(purge=purge, act="rewrite_asked")
     assert (asked.actor, asked.channel_id, asked.details) == (otto, channel.pk, {"bucket": bucket_of(ids[0])})
+
+
+def test_who_stops_it_stops_the_rewrite_as_well(otto: User) -> None:
+    channel, ids = make_channel(), old_ids(40)
+    write(channel, ids)
+    delete_then(channel, ids[::3])
+    assert hold_channel(channel.pk, job="purge:7")
+    asked = ask_run("rewrite", actor=otto, subject=f"{channel.pk}:{bucket_of(ids[0])}")
+
+    def stop_when_it_waits() -> None:
+        try:
+            give_up = time.monotonic() + 30
+            while not JobRun.objects.exclude(progress={}).filter(pk=asked.pk).exists():
+                assert time.monotonic() < give_up
+                time.sleep(0.1)
+            stop_run(asked.pk, actor=otto)
+        finally:
+            connection.close()
+
+    otto_clicks = threading.Thread(target=stop_when_it_waits)
+    otto_clicks.start()
+    run = work_on_run(asked.pk)
+    otto_clicks.join()
+    assert run is not None
+    assert (run.state, run.error) == (RunState.STOPPED, "It was stopped.")
+    assert purge_of(run).state == PurgeState.CANCELLED
+    release_channel(channel.pk, job="purge:7")
+    assert purge_of(run).pk not in due_purges()
 
 
 def test_moderators_may_not_ask_for_it(mona: User) -> None:
