@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from django.conf import settings
 from django.contrib.auth.models import User
 
 from chatstore.domain.errors import BadInput
+from chatstore.operations.clock import postgres_now
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import PURGE_MOVES, PurgeState, StepKind, StepState
 from moderation.models import Purge, Step
@@ -19,6 +21,7 @@ from moderation.operations.audit import record_act
 from moderation.operations.claims import brief_transaction, lock_purge
 from moderation.operations.parting import part_step
 from moderation.operations.sums import sum_of
+from moderation.operations.undos import undo_until
 
 
 def pause_purge(purge_id: int, *, moderator: User) -> Purge:
@@ -73,6 +76,9 @@ STEER: dict[str, Callable[..., Purge]] = {
 }
 """The acts by the names that addresses use."""
 
+_GO_ON = frozenset({"resume", "finish", "retry"})
+"""Acts after which more is removed."""
+
 _ACTS_IN: dict[PurgeState, tuple[str, ...]] = {
     PurgeState.QUEUED: ("pause", "cancel"),
     PurgeState.RUNNING: ("pause", "cancel"),
@@ -85,7 +91,16 @@ _ACTS_IN: dict[PurgeState, tuple[str, ...]] = {
 
 def acts_on(purge: Purge) -> tuple[str, ...]:
     """The names of the acts that make sense now."""
-    return _ACTS_IN.get(PurgeState(purge.state), ())
+    acts = _ACTS_IN.get(PurgeState(purge.state), ())
+    if not _GO_ON.isdisjoint(acts) and _is_too_late(purge):
+        return tuple(act for act in acts if act not in _GO_ON)
+    return acts
+
+
+def _is_too_late(purge: Purge) -> bool:
+    """Whether what it removed now could not be taken back: its days count from the first that it removed."""
+    until = undo_until(purge)
+    return until is not None and until <= postgres_now()
 
 
 def _steer(
@@ -107,6 +122,11 @@ def _steer(
             return purge
         if to not in PURGE_MOVES.get(state, ()) or (only is not None and state != only):
             raise BadInput(f"A purge that is {purge.get_state_display()} cannot be {word}.")
+        if to == PurgeState.QUEUED and _is_too_late(purge):
+            raise BadInput(
+                f"It began over {settings.QUARANTINE_DAYS} days ago: what it removed now could not be brought back. "
+                "Choose what is left anew."
+            )
         if prepare is not None:
             prepare(purge)
         Purge.objects.filter(id=purge_id).update(state=to, wait_reason="", wait_until=None, finished_at=None)

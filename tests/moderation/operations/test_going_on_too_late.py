@@ -1,0 +1,56 @@
+"""Nothing more is removed by a purge whose days are over: it could not be taken back."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+
+from chatstore.domain.errors import BadInput
+from chatstore.operations.clock import postgres_now
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import Purge, Step
+from moderation.operations.steering import acts_on, finish_purge, resume_purge, retry_purge
+from tests.moderation.rooms import by_victor, confirm, make_channel, old_ids, preview, write
+
+Act = Callable[..., Purge]
+
+GO_ON: dict[PurgeState, Act] = {
+    PurgeState.PAUSED: resume_purge,
+    PurgeState.CANCELLED: finish_purge,
+    PurgeState.DONE_WITH_FAILURES: retry_purge,
+}
+
+
+def stands_in(mona: User, state: PurgeState, *, days: int) -> Purge:
+    """A purge that removed something so many days ago and has more to do."""
+    channel, ids = make_channel(), old_ids(40)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, by_victor(channel)))
+    first = purge.steps.order_by("ordinal").values("ordinal")[:1]
+    began = postgres_now() - dt.timedelta(days=days)
+    Step.objects.filter(purge=purge, ordinal__in=first).update(quarantined_at=began, state=StepState.COUNTED)
+    Purge.objects.filter(pk=purge.pk).update(state=state)
+    purge.refresh_from_db()
+    return purge
+
+
+@pytest.mark.parametrize("state", GO_ON)
+def test_it_may_not_go_on_and_no_button_offers_it(state: PurgeState, mona: User) -> None:
+    purge = stands_in(mona, state, days=31)
+    with pytest.raises(BadInput, match="could not be brought back"):
+        GO_ON[state](purge.pk, moderator=mona)
+    purge.refresh_from_db()
+    assert purge.state == state
+    assert set(acts_on(purge)) <= {"cancel"}
+
+
+@pytest.mark.parametrize("state", GO_ON)
+def test_before_that_it_may(state: PurgeState, mona: User) -> None:
+    purge = stands_in(mona, state, days=29)
+    assert not {"resume", "finish", "retry"}.isdisjoint(acts_on(purge))
+    assert GO_ON[state](purge.pk, moderator=mona).state == PurgeState.QUEUED
+    # It only seems to have removed something: no worker of another test is to take it up.
+    Purge.objects.filter(pk=purge.pk).update(state=PurgeState.CANCELLED)
