@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from chatstore.domain.buckets import bucket_days, days_in_words
 from chatstore.domain.health import BucketState, Known, say_bytes
-from moderation.domain.strip import Strip, StripBucket, draw_strip
+from moderation.domain.strip import WIDE, Strip, StripBucket, draw_strip
 
 STATE_WORDS = {
     BucketState.LIVE: "live",
@@ -37,7 +37,7 @@ class Entry:
 def draw_health(entries: Iterable[Entry], *, here: int | None = None) -> Strip:
     """The strip of a channel's buckets. here: the one that the page is about."""
     chosen = None if here is None else range(here, here + 1)
-    return draw_strip((_bar_of(entry) for entry in entries), here=chosen)
+    return draw_strip((_bar_of(entry) for entry in entries), here=chosen, room=WIDE)
 
 
 def _bar_of(entry: Entry) -> StripBucket:

@@ -19,8 +19,16 @@ HEIGHT = 56
 LABELS = 18
 """Pixels of the bars' field and of the line of dates below it."""
 
-_PLEASANT_WIDTH = 836
-_NARROWEST, _WIDEST = 7, 30
+NARROW, BESIDE_CHANNELS, WIDE = 836, 920, 1_158
+"""Pixels across a card: of a narrow page, of the timeline, of a page of full width, in a window of 1280."""
+
+_NARROWEST = 7
+_FEWEST = 24
+"""Slots that fill the width; fewer bars would be as wide as they are high."""
+
+_PARTS = 16
+"""Slots are so many parts of a pixel wide: sums of such numbers are exact, and the last bar ends where it should."""
+
 _LEAST_WIDTH = 70
 _GAP_BARS = 3
 _LONGEST_SILENCE = 18
@@ -132,15 +140,19 @@ def draw_strip(
     *,
     here: range | None = None,
     today: int | None = None,
+    room: int = NARROW,
 ) -> Strip:
-    """The strip of a channel. here: the buckets on the page. today: the open bucket, always drawn."""
+    """The strip of a channel. here: the buckets on the page. today: the open bucket, always drawn.
+
+    room: pixels that it fills, unless it has too few buckets, or too many and scrolls.
+    """
     known = {entry.bucket: entry for entry in buckets}
     if not known:
         return Strip((), (), (), 0.0)
     if today is not None:
         known.setdefault(today, StripBucket(today, 0))
     slots = _place(sorted(known))
-    pitch = min(max(_PLEASANT_WIDTH // len(slots), _NARROWEST), _WIDEST)
+    pitch = max(room * _PARTS // max(len(slots), _FEWEST) / _PARTS, _NARROWEST)
     peak = max([10, *(entry.count for entry in known.values() if entry.count)])
     bars: list[Bar] = []
     breaks: list[float] = []

@@ -13,18 +13,18 @@ from chatstore.domain.snowflakes import unix_ms
 from chatstore.operations.timeline import BucketCount, count_buckets
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import REMOVING, StepState
-from moderation.domain.strip import Strip, StripBucket, draw_strip
+from moderation.domain.strip import NARROW, Strip, StripBucket, draw_strip
 from moderation.models import Purge
 
 CHANNELS_WHOLE = 12
 """Channels whose whole life is read for one picture: one read each."""
 
 
-def map_channel(channel_id: int, *, here: range | None = None) -> Strip:
-    """The channel as it is. here: the buckets on the page."""
+def map_channel(channel_id: int, *, here: range | None = None, room: int = NARROW) -> Strip:
+    """The channel as it is. here: the buckets on the page. room: pixels to fill."""
     today = bucket_at(unix_ms(timezone.now()))
     counts = count_buckets(channel_id)
-    return draw_strip((StripBucket(c.bucket, c.count) for c in counts), here=here, today=today)
+    return draw_strip((StripBucket(c.bucket, c.count) for c in counts), here=here, today=today, room=room)
 
 
 def map_purge(purge: Purge, channel_ids: Sequence[int]) -> Strip:

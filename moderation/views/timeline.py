@@ -15,6 +15,7 @@ from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from chatstore.models import Channel
 from chatstore.operations.timeline import Timeline, open_timeline
 from moderation.domain.moments import id_from, parse_moment
+from moderation.domain.strip import BESIDE_CHANNELS
 from moderation.forms import Position, read_position
 from moderation.operations.access import channel_for
 from moderation.operations.gaps import find_gaps
@@ -35,7 +36,7 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
     context = {
         "channel": channel,
         "neighbours": neighbouring_channels(request.user, channel),
-        "strip": map_channel(channel.pk, here=here),
+        "strip": map_channel(channel.pk, here=here, room=BESIDE_CHANNELS),
         "notice": notice,
         "at_newest": position == Position(),
         "at": request.GET.get("at", ""),

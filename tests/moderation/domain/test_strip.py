@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.buckets import bucket_window
-from moderation.domain.strip import HEIGHT, StripBucket, draw_strip
+from moderation.domain.strip import BESIDE_CHANNELS, HEIGHT, NARROW, WIDE, StripBucket, draw_strip
 
 numbers = st.integers(0, 2_000_000)
 entries = st.dictionaries(
@@ -29,6 +29,12 @@ def test_each_bucket_has_one_bar_and_they_stand_in_order(
     assert set(given_entries) <= set(drawn)
     assert all(left.x + left.slot <= right.x for left, right in zip(strip.bars, strip.bars[1:], strict=False))
     assert all(0 <= bar.x <= strip.width - bar.width for bar in strip.bars)
+
+
+@given(st.integers(24, 165), st.sampled_from((NARROW, BESIDE_CHANNELS, WIDE)))
+def test_a_life_of_eight_months_or_more_fills_the_width(buckets: int, room: int) -> None:
+    strip = draw_strip([StripBucket(number, 5) for number in range(buckets)], room=room)
+    assert room - 11 < strip.width <= max(room, 7 * buckets)
 
 
 @given(entries)
