@@ -82,3 +82,27 @@ def test_the_other_pages_show_it_as_text_too(hostile_channel: int, mona: User, s
         response = client.get(path)
         assert response.status_code == 200, path
         check_harmless(response.content.decode())
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/channels/{}/?at=\u202e2024-01-01", 400),
+        ("/channels/{}/rows/?before=\u202e5", 400),
+        ("/channels/{}/?at=2999-01-01\u202e00:00", 400),
+        ("/channels/{}/?at={}\u202e00:00", 200),
+        ("/purges/?state=\u202ex", 400),
+        ("/maintenance/runs/?since=\u202e2024", 400),
+        ("/maintenance/runs/?job=\u202ex", 404),
+        ("/maintenance/jobs/bookkeeping/preview/?cron=\u202e1 2 3 4 5&zone=UTC", 200),
+    ],
+)
+def test_what_an_address_says_acts_on_no_page_that_repeats_it(
+    path: str, status: int, hostile_channel: int, ada: User, sign_in: SignIn
+) -> None:
+    today = dt.datetime.now(dt.UTC).date()
+    address = path.format(hostile_channel, today)
+    for headers in ({}, {"HX-Request": "true"}):
+        response = sign_in(ada).get(address, headers=headers)
+        assert response.status_code == status
+        check_harmless(response.content.decode())
