@@ -9,6 +9,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 from chatstore.local.checks import check_port
@@ -21,6 +22,7 @@ NAME = "postgres"
 USER = "chatstore"
 # Postgres refuses to run as root; this user exists on every Unix and owns nothing.
 SYSTEM_USER = "nobody"
+STARTING_UP_SECONDS = 30
 
 
 def find_binaries() -> Path:
@@ -70,13 +72,19 @@ def create_database(stack: Stack) -> None:
         "PGPORT": str(stack.ports.postgres),
         "PGUSER": USER,
     }
-    made = subprocess.run(
-        [str(binaries / "createdb"), stack.database],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    end = time.monotonic() + STARTING_UP_SECONDS
+    while True:
+        made = subprocess.run(
+            [str(binaries / "createdb"), stack.database],
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        # It takes connections before it takes orders; on a busy machine that shows.
+        if "is starting up" not in made.stderr or time.monotonic() > end:
+            break
+        time.sleep(0.1)
     if made.returncode != 0 and "already exists" not in made.stderr:
         raise Problem(f"The database {stack.database} could not be made: {made.stderr.strip()}")
 
