@@ -4,6 +4,8 @@
   go when a repair that began after the delete has passed, so that every replica has it, and when gc_grace is
   over, so that nothing older can still arrive. All replicas drop it one right after the other, flushed
   before: a read at quorum in between writes it back from the one that still has it.
+- Only what is on disk is dropped. So whether it may be is asked once more after the flush: a delete from then
+  on stays, and one from before is noted by then, or its job still holds the channel.
 - `forcecompact` says nothing and exits with 0 also when it did nothing: the bucket is measured afterwards.
 """
 
@@ -18,7 +20,9 @@ from typing import Any
 from django.conf import settings
 
 from chatstore.domain.errors import BadInput, NodeUnreachable
+from chatstore.domain.moments import say_moment
 from chatstore.operations.channel_health import SEEN_BY_REPAIR
+from chatstore.operations.channel_lock import holder_of
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.deletes import last_delete
 from chatstore.operations.probes import read_bucket
@@ -41,6 +45,12 @@ def why_not_compact(channel_id: int, bucket: int) -> str:
     down = [host for host in nodes.list_down() if host in replicas]
     if down:
         return f"Node {', '.join(down)} is down. All replicas must drop them together, or they are written back."
+    holder = holder_of(channel_id)
+    if holder is not None:
+        return (
+            f"The channel is held by {holder.replace(':', ' ')}, and what that deletes is noted when it is done. "
+            "Try again then."
+        )
     if not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
         return "Other programs delete here too, and nobody knows when: Cassandra drops them by itself after gc_grace."
     began_at = last_repair_of(channel_id, bucket)
@@ -51,12 +61,15 @@ def why_not_compact(channel_id: int, bucket: int) -> str:
     if last is None:
         return ""
     if last >= surely_before(began_at):
-        return f"The last delete here ({_say(last)}) is newer than the last repair ({_say(began_at)}). Repair it first."
+        return (
+            f"The last delete here ({say_moment(last)}) is newer than the last repair ({say_moment(began_at)}). "
+            "Repair it first."
+        )
     free_at = last + dt.timedelta(seconds=tables.read_table(MESSAGES).gc_grace_seconds)
     if free_at > postgres_now():
         return (
-            f"The last delete here ({_say(last)}) is younger than gc_grace: until {_say(free_at)} an older write "
-            "could still arrive, and what was deleted would be back."
+            f"The last delete here ({say_moment(last)}) is younger than gc_grace: until {say_moment(free_at)} "
+            "an older write could still arrive, and what was deleted would be back."
         )
     return ""
 
@@ -67,18 +80,23 @@ def compact_bucket_run(claim: Claim) -> Mapping[str, Any]:
     Raises `BadInput` when they may not be dropped, `NodeUnreachable`, `NodetoolFailed`, `RepairFailed`.
     """
     channel_id, bucket = read_bucket(claim.run.subject)
-    if why_not := why_not_compact(channel_id, bucket):
-        raise BadInput(why_not)
+    _check_droppable(channel_id, bucket)
     _, replicas = repairs.locate_bucket(channel_id, bucket)
     before = figures.read_figures(channel_id).get(bucket, {}).get(SEEN_BY_REPAIR)
     claim.tell(done=0, total=2, what="compacting it on every replica")
     keyspace = settings.CASSANDRA["keyspace"]
     _on_each(replicas, "flush", keyspace, MESSAGES, look=claim.look)
+    _check_droppable(channel_id, bucket)
     _on_each(replicas, "forcecompact", keyspace, MESSAGES, f"{channel_id}:{bucket}")
     claim.tell(done=1, total=2, what="measuring it again")
     after = note_measured(measure_bucket(channel_id, bucket))
     was = "not measured" if before is None else before.value
     return {"tombstones before": was, "replicas": len(replicas)} | after
+
+
+def _check_droppable(channel_id: int, bucket: int) -> None:
+    if why_not := why_not_compact(channel_id, bucket):
+        raise BadInput(why_not)
 
 
 def merge_bucket_run(claim: Claim) -> Mapping[str, Any]:
@@ -119,7 +137,3 @@ def _on_each(hosts: Sequence[str], *arguments: str, look: Callable[[], None] = l
                     raise NodeUnreachable(f"Node {call.host} is not done with nodetool {arguments[0]} after an hour.")
         for call in calls:
             call.answer()
-
-
-def _say(moment: dt.datetime) -> str:
-    return f"{moment.day} {moment:%B, %H:%M} UTC"

@@ -14,6 +14,7 @@ from django.db.models import Q, Sum
 
 from chatstore.domain.buckets import bucket_days, days_in_words
 from chatstore.domain.health import Known, Limits, say_bytes, severity_of
+from chatstore.domain.moments import say_moment
 from chatstore.domain.runs import Severity
 from chatstore.models import BucketDeletes, Channel, ChannelDay, Finding
 from chatstore.operations.channel_health import SEEN_BY_REPAIR, health_limits, tombstones_in
@@ -114,5 +115,4 @@ def _say(severity: Severity, limits: Limits, tombstones: Figure | None, size: Fi
 
 
 def _say_source(figure: Figure) -> str:
-    at = figure.measured_at
-    return f"{figure.source}, {at.day} {at:%B %H:%M} UTC"
+    return f"{figure.source}, {say_moment(figure.measured_at)}"

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db.models import Min, QuerySet
 
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.moments import say_moment
 from chatstore.domain.repair_clocks import ClockState, RepairClock
 from chatstore.domain.runs import Severity
 from chatstore.domain.token_ranges import covered_since, primary_ranges
@@ -163,7 +164,7 @@ def judge_clocks(clocks: Sequence[RepairClock]) -> None:
 def _say_late(clock: RepairClock) -> Found:
     details = {"table": clock.table, "share": round(clock.share, 2)}
     since = "has not been repaired" if clock.began_at is None else "was last repaired in full"
-    when = "" if clock.began_at is None else f" on {clock.began_at.day} {clock.began_at:%B, %H:%M} UTC"
+    when = "" if clock.began_at is None else f" on {say_moment(clock.began_at)}"
     if clock.state == ClockState.RED:
         words = (
             f"{clock.table} {since}{when}, and its deletes have waited longer than gc_grace for a repair: "

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from chatstore.domain.health import say_bytes
+from chatstore.domain.moments import say_moment
 from chatstore.domain.snowflakes import time_of
 from chatstore.operations.channel_health import (
     NEWEST_PAGE_STATEMENTS,
@@ -116,8 +117,7 @@ def _bounds_line(found: BucketHealth) -> Line:
 
 
 def _say_id(message_id: int) -> str:
-    moment = time_of(message_id)
-    return f"{moment.day} {moment:%b, %H:%M}"
+    return say_moment(time_of(message_id))
 
 
 def _repair_line(health: ChannelHealth, found: BucketHealth) -> Line:

@@ -1,14 +1,21 @@
 """A bucket's tombstones are dropped only when every replica has them and nothing older can arrive any more."""
 
 import datetime as dt
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.db.models import F
+from pytest_django import Settings
 
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import RunState
 from chatstore.models import BucketDeletes
+from chatstore.operations.channel_lock import hold_channel, release_channel
 from chatstore.operations.compaction import why_not_compact
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.runs import ask_run, work_on_run
@@ -62,6 +69,60 @@ def test_tombstones_go_after_a_repair_and_gc_grace_on_every_replica(otto: User) 
     assert (did["tombstones on 127.0.0.1"], did["tombstones on 127.0.0.2"]) == (0, 0)
     left = [row[0] for page in messages.read_ids(channel_id, BUCKET) for row in page]
     assert sorted(left) == ids[12:]
+
+
+def test_they_stay_while_another_job_may_be_deleting_there(otto: User) -> None:
+    channel_id = fresh_id()
+    write_messages(channel_id, [bucket_ids(BUCKET)[0] + 1])
+    run("repair_bucket", otto, channel_id)
+    assert why_not_compact(channel_id, BUCKET) == ""
+    assert hold_channel(channel_id, job="purge:7")
+    assert why_not_compact(channel_id, BUCKET).startswith("The channel is held by purge 7")
+    release_channel(channel_id, job="purge:7")
+    assert why_not_compact(channel_id, BUCKET) == ""
+
+
+def test_a_delete_that_comes_while_the_nodes_still_flush_keeps_its_tombstone(
+    otto: User, settings: Settings, tmp_path: Path
+) -> None:
+    channel_id = fresh_id()
+    first, _ = bucket_ids(BUCKET)
+    write_messages(channel_id, [first + number for number in range(1, 11)])
+    run("repair_bucket", otto, channel_id)
+    flushing, deleted, called = tmp_path / "flushing", tmp_path / "deleted", tmp_path / "called"
+    nodetool = tmp_path / "nodetool.sh"
+    nodetool.write_text(
+        f'host=$1; shift; echo "$1" >> {called}\n'
+        f'[ "$1" = flush ] && touch {flushing} && while [ ! -e {deleted} ]; do sleep 0.05; done\n'
+        f'exec {settings.NODETOOL.replace("{host}", "$host")} "$@"\n'
+    )
+    settings.NODETOOL = f"sh {nodetool} {{host}}"
+    asked = ask_run("compact", actor=otto, subject=f"{channel_id}:{BUCKET}")
+
+    def work() -> None:
+        try:
+            work_on_run(asked.pk)
+        finally:
+            connection.close()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    assert wait_until(flushing.exists)
+    note_deletes(channel_id, BUCKET, 1)
+    delete_rows(channel_id, [first + 1])
+    deleted.touch()
+    worker.join()
+    asked.refresh_from_db()
+    assert asked.state == RunState.FAILED
+    assert "is newer than the last repair" in asked.error
+    assert set(called.read_text().split()) == {"flush"}
+
+
+def wait_until(is_so: Callable[[], bool], *, seconds: float = 30) -> bool:
+    give_up = time.monotonic() + seconds
+    while not is_so() and time.monotonic() < give_up:
+        time.sleep(0.05)
+    return is_so()
 
 
 def test_merging_is_done_on_every_replica_and_keeps_what_lives(otto: User) -> None:
