@@ -18,6 +18,7 @@ from django.conf import settings
 from chatstore.domain.buckets import SEAL_AFTER_MS, bucket_at, is_sealed
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.live import Live
+from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.operations.bookkeeping import Look, look_at_bucket
 from chatstore.operations.clock import postgres_now_us
 from chatstore.operations.deletes import due_buckets, mark_looked_at
@@ -102,8 +103,8 @@ def keep_books(claim: Claim) -> Mapping[str, int]:
 
 
 def channel_of(claim: Claim) -> int | None:
-    """The one channel that a run was asked for, if it was."""
-    return int(claim.run.subject) if claim.run.subject else None
+    """The one channel that a run was asked for, if it was. Raises `BadInput` for what is none."""
+    return parse_snowflake(claim.run.subject) if claim.run.subject else None
 
 
 def list_due(limit: int, *, channel_id: int | None = None) -> list[Due]:

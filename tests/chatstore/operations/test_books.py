@@ -207,6 +207,13 @@ def test_it_ends_when_its_time_is_over_and_goes_on_the_next_time(settings: Setti
     assert not is_due(channel_id)
 
 
+def test_a_run_about_something_that_is_no_channel_says_so() -> None:
+    run = JobRun.objects.create(job="bookkeeping", subject="general", due_at=postgres_now())
+    ended = work_on_run(run.pk)
+    assert ended is not None
+    assert (ended.state, ended.error) == (RunState.FAILED, "'general' is not an id: ids are whole numbers")
+
+
 @pytest.fixture
 def killed_worker() -> Iterator[subprocess.Popen[bytes]]:
     """A worker's process that waits for the run it is to take, on its standard input."""
