@@ -5,6 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SIZE ?= 1000000
 OUT ?= bench.json
+WORKERS ?= 1
 
 # What a real installation sets at least; no server is reached by the checks.
 PRODUCTION := env BASE_URL=https://chat.example SECRET_KEY="$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(40))')" \
@@ -16,9 +17,9 @@ PRODUCTION := env BASE_URL=https://chat.example SECRET_KEY="$$($(BIN)/python -c 
 run: .venv/installed
 	@$(BIN)/python -m chatstore.local run
 
-# TESTS="tests/local -x" narrows it down.
+# TESTS="tests/local -x" narrows it down; WORKERS=2 runs two tests beside each other, each on servers of its own.
 test: .venv/installed
-	@$(BIN)/python -m chatstore.local exec test $(BIN)/python -m pytest $(TESTS)
+	@$(BIN)/python -m tests --workers $(WORKERS) $(TESTS)
 
 # Ten minutes, twenty at most. The seed it prints repeats it: SEED=….
 soak: .venv/installed

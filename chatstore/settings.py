@@ -90,7 +90,7 @@ CASSANDRA: dict[str, Any] = {
     "replication": environment.read_replication("CASSANDRA_REPLICATION", {_datacenter: 2 if LOCAL_CASSANDRA else 3}),
     "commitlog_sync_period_ms": environment.read_int(
         "CASSANDRA_COMMITLOG_SYNC_PERIOD_MS",
-        default=layout.COMMITLOG_SYNC_PERIOD_MS if LOCAL_CASSANDRA else 10_000,
+        default=STACK.commitlog_sync_period_ms if LOCAL_CASSANDRA else 10_000,
         at_least=0,
     ),
 }
@@ -450,7 +450,7 @@ DEFAULT_FROM_EMAIL = environment.read_text("MAIL_FROM", f"chatstore@{_base_host}
 METRICS_TOKEN = environment.read_secret("METRICS_TOKEN")
 
 # Nobody repairs the servers that the tests keep.
-_is_repaired = not (LOCAL_CASSANDRA and STACK.name == "test")
+_is_repaired = not (LOCAL_CASSANDRA and STACK.for_tests)
 # At 80 % of gc_grace without a repair it is raised to ten days until one has passed; else a page offers it.
 GC_GRACE_RAISE_BY_ITSELF = environment.read_flag("GC_GRACE_RAISE_BY_ITSELF", default=LOCAL_CASSANDRA and _is_repaired)
 # Whether purges wait when gc_grace is over.

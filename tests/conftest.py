@@ -6,7 +6,7 @@ ids and users. `make test` starts the servers; `python -m chatstore.local up tes
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import pytest
 from django.conf import settings
@@ -21,6 +21,7 @@ from chatstore.local.preparing import prepare_schemas
 from chatstore.local.problems import Problem
 from chatstore.local.servers import answers, list_servers
 from tests.network import guard_sockets
+from tests.turns import take_turn
 
 hypothesis_settings.register_profile("dev", max_examples=50, deadline=None)
 # No deadline: two busy cores make any example slow once in a while.
@@ -42,6 +43,13 @@ def refuse_servers(*, database: str, keyspace: str) -> str | None:
         if not name.endswith("_test"):
             return f"The suite writes wherever it runs: the {kind} must end in _test, not be {name!r}."
     return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """With all that it sets up and takes down."""
+    with take_turn(read_stack(os.environ).root / "turns", alone=item.get_closest_marker("alone") is not None):
+        return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The project's settings on the test servers, whatever stack the environment names.
+"""The project's settings on test servers, whatever stack the environment names.
 
 It is here rather than in a conftest because pytest-django reads the settings before it
 reads any conftest; subprocesses of a test inherit the variable.
@@ -6,8 +6,13 @@ reads any conftest; subprocesses of a test inherit the variable.
 
 import os
 
-os.environ["CHATSTORE_STACK"] = "test"
+from chatstore.local.layout import TEST_STACK_NAMES
+
+# Of two workers that run the suite beside each other, each has servers of its own.
+_WORKERS = dict(zip(("gw0", "gw1"), TEST_STACK_NAMES, strict=True))
+_named = _WORKERS.get(os.environ.get("PYTEST_XDIST_WORKER", "")) or os.environ.get("CHATSTORE_STACK")
+os.environ["CHATSTORE_STACK"] = _named if _named in TEST_STACK_NAMES else TEST_STACK_NAMES[0]
 # Workers of tests watch nothing: what tests leave behind on purpose would be found.
 os.environ["WATCH_SECONDS"] = "0"
 
-from chatstore.settings import *  # noqa: F403
+from chatstore.settings import *  # noqa: E402, F403

@@ -12,12 +12,7 @@ from pathlib import Path
 
 from chatstore.local.checks import check_address, check_port, find_java, find_maven
 from chatstore.local.jvm import ACCESS_FLAGS, list_node_flags
-from chatstore.local.layout import (
-    CASSANDRA_HOSTS,
-    COMMITLOG_SYNC_PERIOD_MS,
-    PROJECT_ROOT,
-    Stack,
-)
+from chatstore.local.layout import CASSANDRA_HOSTS, PROJECT_ROOT, Stack
 from chatstore.local.problems import Problem
 from chatstore.local.processes import Launch
 
@@ -121,7 +116,7 @@ def prepare_node(stack: Stack, index: int) -> Launch:
         jars=JARS,
         jmx_port=jmx_port,
         # The suite's nodes hold less, and stand beside those of a run.
-        heap_mb=768 if stack.name == "run" else 512,
+        heap_mb=512 if stack.for_tests else 768,
     )
     command = [str(java / "bin" / "java"), *flags]
     command += ["-cp", f"{JARS}/*", "org.apache.cassandra.service.CassandraDaemon"]
@@ -135,7 +130,7 @@ def _write_configuration(stack: Stack, *, host: str, folder: Path) -> None:
         host=host,
         native_port=stack.ports.cassandra,
         storage_port=stack.ports.cassandra_storage,
-        sync_ms=COMMITLOG_SYNC_PERIOD_MS,
+        sync_ms=stack.commitlog_sync_period_ms,
         folder=folder,
     )
     (folder / "cassandra.yaml").write_text(text)

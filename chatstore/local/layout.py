@@ -12,11 +12,9 @@ PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 CASSANDRA_HOSTS = ("127.0.0.1", "127.0.0.2")
 CASSANDRA_DATACENTER = "datacenter1"
-# The local nodes write their commit log to disk each second (Cassandra's default is
-# ten); a purge waits that long before it deletes what it has quarantined.
-COMMITLOG_SYNC_PERIOD_MS = 1000
-
-STACK_NAMES = ("run", "test")
+# The suite's servers, twice: two of its tests run beside each other.
+TEST_STACK_NAMES = ("test", "test2")
+STACK_NAMES = ("run", *TEST_STACK_NAMES)
 
 # The last four digits are the servers' well-known ports, more or less; the first says
 # which stack. None is any server's default.
@@ -29,7 +27,7 @@ _PORT_SUFFIXES = {
     "cassandra_jmx": 7199,
     "cassandra_jmx_2": 7198,
 }
-_PORT_BASES = {"run": 20000, "test": 30000}
+_PORT_BASES = {"run": 20000, "test": 30000, "test2": 10000}
 
 
 class WrongSetting(ValueError):
@@ -51,7 +49,7 @@ class Ports:
 
 @dataclass(frozen=True)
 class Stack:
-    """One set of local servers: `run` for people, `test` for the suite."""
+    """One set of local servers: `run` for people, `test` and `test2` for the suite."""
 
     name: str
     ports: Ports
@@ -68,13 +66,25 @@ class Stack:
 
     @property
     def database(self) -> str:
-        """The name of the Postgres database and of the Cassandra keyspace."""
-        return "chatstore" if self.name == "run" else f"chatstore_{self.name}"
+        """The name of the Postgres database and of the Cassandra keyspace; the suite's end in `_test`."""
+        return f"chatstore{self.name.removeprefix('test')}_test" if self.for_tests else "chatstore"
+
+    @property
+    def commitlog_sync_period_ms(self) -> int:
+        """How often the nodes write their commit log to disk (Cassandra's default is ten seconds).
+
+        A purge waits that long before it deletes what it has quarantined, and so do the tests, hundreds of times.
+        """
+        return 200 if self.for_tests else 1_000
+
+    @property
+    def for_tests(self) -> bool:
+        return self.name in TEST_STACK_NAMES
 
 
 def name_port_setting(stack: str, server: str) -> str:
     """The environment variable that moves a port: CHATSTORE_WEB_PORT for `run`,
-    CHATSTORE_TEST_WEB_PORT for `test`, so that one environment can hold both."""
+    CHATSTORE_TEST_WEB_PORT for `test`, so that one environment can hold all."""
     infix = "" if stack == "run" else f"{stack.upper()}_"
     return f"CHATSTORE_{infix}{server.upper()}_PORT"
 
@@ -88,7 +98,7 @@ def read_port(environ: Mapping[str, str], *, stack: str, server: str) -> int:
 
 
 def read_stack(environ: Mapping[str, str], *, name: str | None = None) -> Stack:
-    """The stack that CHATSTORE_STACK names (`run` unless it says `test`), or `name`.
+    """The stack that CHATSTORE_STACK names (`run` unless it says another), or `name`.
 
     All of it stands below the folder that CHATSTORE_LOCAL names, `.local` unless set.
 
@@ -96,7 +106,7 @@ def read_stack(environ: Mapping[str, str], *, name: str | None = None) -> Stack:
     """
     chosen = name or environ.get("CHATSTORE_STACK") or "run"
     if chosen not in STACK_NAMES:
-        raise WrongSetting(f"CHATSTORE_STACK must be run or test, not {chosen!r}.")
+        raise WrongSetting(f"CHATSTORE_STACK must be one of {', '.join(STACK_NAMES)}, not {chosen!r}.")
     ports = {server: read_port(environ, stack=chosen, server=server) for server in _PORT_SUFFIXES}
     root = Path(environ.get("CHATSTORE_LOCAL") or PROJECT_ROOT / ".local").absolute()
     return Stack(name=chosen, ports=Ports(**ports), root=root)

@@ -18,6 +18,7 @@ def describe_conditions() -> dict[str, Any]:
         "nodes": len(bare_session().cluster.metadata.all_hosts()),
         "replication": settings.CASSANDRA["replication"],
         "consistency": "LOCAL_QUORUM",
+        "commitlog_sync_period_ms": settings.CASSANDRA["commitlog_sync_period_ms"],
         "cores": os.cpu_count(),
         "purge_workers": settings.PURGE_WORKERS,
         "purge_rest": settings.PURGE_REST,

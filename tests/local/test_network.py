@@ -1,8 +1,10 @@
+import os
 import socket
 
 import pytest
 from django.db import connection
 
+from chatstore.local.layout import read_stack
 from tests.network import NetworkRefused
 
 
@@ -23,5 +25,5 @@ def test_a_test_reaches_this_machine() -> None:
 def test_the_suite_writes_to_the_fixed_database_and_commits() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_database()")
-        assert cursor.fetchone() == ("chatstore_test",)
+        assert cursor.fetchone() == (read_stack(os.environ).database,)
     assert not connection.in_atomic_block

@@ -98,7 +98,7 @@ def wait_for_line(starter: "subprocess.Popen[str]", beginning: str) -> None:
 def own_folder() -> Iterator[Path]:
     """Shared by the module's tests, so that what one has prepared the next one finds."""
     # Not pytest's own folder: Postgres' user may not enter that one when root runs the suite.
-    root = read_stack(os.environ, name="test").folder / "places" / secrets.token_hex(4)
+    root = read_stack(os.environ).folder / "places" / secrets.token_hex(4)
     root.mkdir(parents=True)
     yield root
     shutil.rmtree(root)
@@ -207,6 +207,18 @@ def test_servers_that_a_command_needed_end_with_it_unless_up_keeps_them(place: P
     assert place.find(*STORES) == kept
     assert place.call("down run").returncode == 0
     assert place.find(*STORES) == {}
+
+
+def test_a_command_may_have_the_servers_of_two_stacks_which_end_with_it(place: Place) -> None:
+    postgres, valkey = find_free_ports(2)
+    ports = {"CHATSTORE_TEST2_POSTGRES_PORT": str(postgres), "CHATSTORE_TEST2_VALKEY_PORT": str(valkey)}
+    beside = read_stack(place.environ | ports, name="test2")
+    look = f"{sys.executable} -m chatstore.local status test2"
+    done = place.call(f"exec --beside test2 run {look}", **ports)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line.split()[:3:2] for line in done.stdout.splitlines()] == [[one, "up,"] for one in STORES]
+    assert place.find(*STORES) == {}
+    assert [find_process(beside, name) for name in STORES] == [None, None]
 
 
 @pytest.mark.parametrize("server", ["web", "postgres", "valkey"])

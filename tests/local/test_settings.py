@@ -104,9 +104,10 @@ def test_the_stacks_share_neither_ports_nor_names() -> None:
         "s.STACK.ports.web, s.CASSANDRA['port'], s.STACK.folder.name,"
         " s.DATABASES['default']['NAME'], s.CASSANDRA['keyspace'], s.SESSION_COOKIE_NAME"
     )
-    run, test = (read_settings(ask, CHATSTORE_STACK=name).stdout.split() for name in ("run", "test"))
+    run, test, test2 = (read_settings(ask, CHATSTORE_STACK=name).stdout.split() for name in ("run", "test", "test2"))
     assert run == ["28000", "29042", "run", "chatstore", "chatstore", "chatstore_session"]
     assert test == ["38000", "39042", "test", "chatstore_test", "chatstore_test", "chatstore_test_session"]
+    assert test2 == ["18000", "19042", "test2", "chatstore2_test", "chatstore2_test", "chatstore2_test_session"]
 
 
 def test_a_port_of_one_stack_is_moved_alone() -> None:

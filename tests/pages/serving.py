@@ -52,7 +52,7 @@ def serve(logs: Path) -> Iterator[Site]:
     # A queue of its own: other tests run workers too, and would take this one's bells.
     broker = settings.REDIS_URL.rsplit("/", 1)[0] + "/9"
     # It watches nothing: what tests leave behind on purpose would be found, and shown.
-    environ = {**os.environ, "CHATSTORE_STACK": "test", "BASE_URL": url, "REDIS_URL": broker, "WATCH_SECONDS": "0"}
+    environ = {**os.environ, "BASE_URL": url, "REDIS_URL": broker, "WATCH_SECONDS": "0"}
     web = ["gunicorn", "chatstore.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2", "--no-control-socket"]
     worker = ["celery", "--app", "chatstore", "worker", "--concurrency", "1", "--queues", "celery,maintenance"]
     worker += ["--hostname", f"pages-{port}@%h", "--loglevel", "info"]

@@ -39,8 +39,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     )
     account = make_account("mona")
     with serve(folder) as site:
-        for place in folders:
-            site.manage("import_discord", str(place))
+        site.manage("import_discord", *map(str, folders))
         with browse() as browser:
             page = browser.new_page(viewport={"width": 1280, "height": 900})
             complaints: list[str] = []

@@ -45,6 +45,7 @@ def wait_until_back(channel_id: int) -> None:
             return
 
 
+@pytest.mark.alone
 def test_what_was_given_up_during_an_outage_is_done_by_trying_again(request: pytest.FixtureRequest) -> None:
     channel_id = fresh_id()
     kept = messages.post_message(channel_id, author_id=VICTOR, content="before")

@@ -49,6 +49,7 @@ def test_a_page_that_another_process_reads_is_heard_of() -> None:
         reader.wait()
 
 
+@pytest.mark.alone
 def test_a_job_rests_while_somebody_reads_and_not_otherwise(settings: Settings) -> None:
     settings.PURGE_REST = 5
 

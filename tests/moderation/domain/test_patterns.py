@@ -54,6 +54,7 @@ def test_an_expression_that_matches_everything_is_refused(expression: str) -> No
         compile_pattern(expression)
 
 
+@pytest.mark.alone
 def test_an_expression_that_would_hang_others_is_quick() -> None:
     expression = compile_pattern(r"^(a+)+$")
     began = time.perf_counter()

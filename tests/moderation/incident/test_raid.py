@@ -61,6 +61,7 @@ def tombstones_in(channel: Channel, bucket: int) -> int:
     return pages.count_tombstones()
 
 
+@pytest.mark.alone
 def test_a_raid_is_gone_within_ten_seconds_and_nobody_is_in_its_way(mona: User, channel: Channel, worker: None) -> None:
     ids = recent_ids(RAID + TALKED, minutes_ago=20, apart_ms=20)
     raid, talked = ids[::2], dict.fromkeys(ids[1::2], "")

@@ -62,6 +62,7 @@ class Stopped:
         return self.again or self.doomed
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("arrows", [EARLY, LATE], ids=["up to rewritten", "from deleted on"])
 def test_a_worker_that_sleeps_at_an_arrow_past_its_lease_changes_nothing_when_it_wakes_up(
     mona: User, workers: Workers, arrows: tuple[StepState, ...]
