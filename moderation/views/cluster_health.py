@@ -24,6 +24,9 @@ from moderation.views.session import actor_of
 ACTS = {"repair": "repair", "raise": "raise_gc_grace", "restore": "restore_gc_grace"}
 """Address to job."""
 
+FINDINGS_SHOWN = 100
+"""The worst of them; with a limit set too low there may be thousands."""
+
 READ_PATH_WORDS = {
     "authorless_hidden": ("Edits that raced a delete, hidden", "rows without an author that pages left out"),
     "authorless_healed": ("… and removed", "by the nightly maintenance"),
@@ -39,10 +42,12 @@ def cluster_health(request: HttpRequest) -> HttpResponse:
     """Findings, repair clocks, nodes, the worst partitions, what no repair covers."""
     health = read_cluster_health(request.user)
     repair = _describe_repair(request)
+    findings = list_findings(request.user)
     context = _describe_runs(request) | {
         "health": health,
         "clock": health.messages_clock,
-        "findings": list_findings(request.user),
+        "findings": findings[:FINDINGS_SHOWN],
+        "other_findings": len(findings[FINDINGS_SHOWN:]),
         "next_repair": repair.next_slots[0] if repair and repair.next_slots else None,
         "last_repair": repair.last[-1] if repair and repair.last else None,
         "chart": chart_of_worst(),
