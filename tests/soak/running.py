@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import secrets
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -52,6 +51,13 @@ WAITS_WITHIN_SECONDS = 60
 ENDS_WITHIN_SECONDS = 240
 LOOK_SECONDS = 0.01
 
+SHORTEST_WAIT_SECONDS = 0.4
+LONGEST_WAIT_SECONDS = 4.0
+"""Before a kill, while the purge is behind the kills."""
+
+LAST_STEPS = 16
+"""So many are kept for the last kills: between two of them the workers may end several."""
+
 
 class Failed(Exception):
     """What did not happen, or happened and must not."""
@@ -72,8 +78,9 @@ def main(arguments: Sequence[str]) -> int:
             with claims_noted():
                 soak(Random(seed), workers, say)
         except (Failed, AssertionError, ChatstoreError, Problem) as failed:
-            say(f"FAILED with SEED={seed}: {failed}")
-            print("\n".join(workers.said().splitlines()[-60:]), file=sys.stderr)
+            print("\n".join(workers.said().splitlines()[-60:]), flush=True)
+            # Last, where whoever reads only the end finds it.
+            say(f"FAILED with SEED={seed}: {type(failed).__name__}: {failed}")
             return 1
         finally:
             signal.alarm(0)
@@ -141,13 +148,13 @@ def kill_and_restart(
             outage.happen()
             say(f"{strikes.count} kills: {outage.says}")
         with patience():
-            left = count_open(scene.purge)
+            left = count_open(scene.purge.id)
             if not left:
                 raise Failed(f"the purge ended after {strikes.count} kills")
             ended += strikes.workers.revive()
-            is_behind = left / steps > 1 - strikes.count / KILLS
-            if strike(strikes, is_behind=is_behind, node_away=is_second_node_away()) and strikes.count % 10 == 0:
-                say(f"{strikes.count} kills, {steps - count_open(scene.purge)} of {steps} steps counted")
+            enough = LAST_STEPS + (steps - LAST_STEPS) * (1 - strikes.count / KILLS)
+            if strike(strikes, enough=enough, node_away=is_second_node_away()) and strikes.count % 10 == 0:
+                say(f"{strikes.count} kills, {steps - count_open(scene.purge.id)} of {steps} steps counted")
     for outage in due:
         outage.happen()
         say(f"{strikes.count} kills: {outage.says}")
@@ -155,17 +162,20 @@ def kill_and_restart(
     say(f"the killed left behind these steps: {found}; {ended} workers ended by themselves and were started again")
 
 
-def strike(strikes: Strikes, *, is_behind: bool, node_away: bool) -> bool:
+def strike(strikes: Strikes, *, enough: float, node_away: bool) -> bool:
     """One kill at a moment that chance chooses; whether it hit a worker with a step in hand.
 
-    is_behind: the purge is, behind the kills; it is then let go on for a while.
+    enough: while more steps are left, the purge is behind the kills, and let go on for a while.
     """
     if node_away:
         return strikes.strike_at_claim(seconds=1)
     if not strikes.list_busy():
         time.sleep(LOOK_SECONDS)
         return False
-    time.sleep(strikes.random.uniform(0, 4 if is_behind else 0.4))
+    end = time.monotonic() + strikes.random.uniform(0, LONGEST_WAIT_SECONDS)
+    time.sleep(strikes.random.uniform(0, SHORTEST_WAIT_SECONDS))
+    while time.monotonic() < end and count_open(strikes.purge_id) > enough:
+        time.sleep(LOOK_SECONDS)
     return strikes.strike()
 
 
@@ -179,8 +189,8 @@ def wait_for(purge: Purge, workers: Workers, state: PurgeState) -> None:
     _wait_until(ended, seconds=ENDS_WITHIN_SECONDS, what=f"came to be {state}")
 
 
-def count_open(purge: Purge) -> int:
-    return Step.objects.filter(purge_id=purge.id).exclude(state__in=FINAL_STEPS).count()
+def count_open(purge_id: int) -> int:
+    return Step.objects.filter(purge_id=purge_id).exclude(state__in=FINAL_STEPS).count()
 
 
 @contextmanager

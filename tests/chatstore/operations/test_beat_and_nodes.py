@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -23,6 +22,7 @@ from chatstore.operations.watching import (
 from chatstore.store import cassandra
 from chatstore.store.heartbeats import BEAT, note_life, seconds_since
 from chatstore.store.redis import redis_client
+from tests.waiting import wait_until
 
 SECOND_NODE = 1
 
@@ -76,27 +76,20 @@ def test_a_node_that_is_down_is_named_once_and_over_when_it_is_up() -> None:
     (*_, (address, _, datacenter)) = cassandra.hosts()
     stop_node(stack, SECOND_NODE, kill=True)
     try:
-        wait_until(lambda: sees_it_down(address))
+        wait_until(lambda: sees_it_down(address), seconds=60)
         look_at_nodes(postgres_now())
         (found,) = open_ones(NODE_DOWN)
         assert found.subject == address
         assert found.words == f"Node {address} ({datacenter}) is down: 1 of 2 is up."
     finally:
         start_node(stack, SECOND_NODE)
-    wait_until(lambda: not sees_it_down(address))
+    wait_until(lambda: not sees_it_down(address), seconds=60)
     assert open_ones(NODE_DOWN) == []
 
 
 def sees_it_down(address: str) -> bool:
     look_at_nodes(postgres_now())
     return [finding.subject for finding in open_ones(NODE_DOWN)] == [address]
-
-
-def wait_until(is_so: Callable[[], bool], *, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.5)
 
 
 def test_without_any_node_every_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,6 @@
 
 import datetime as dt
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from chatstore.operations.runs import ask_run, work_on_run
 from chatstore.store import messages
 from tests.chatstore.arranging import delete_rows, fresh_id, now_ms, write_messages
 from tests.chatstore.measuring import make_room
+from tests.waiting import wait_until
 
 BUCKET = bucket_at(now_ms()) - 5
 
@@ -107,7 +106,7 @@ def test_a_delete_that_comes_while_the_nodes_still_flush_keeps_its_tombstone(
 
     worker = threading.Thread(target=work)
     worker.start()
-    assert wait_until(flushing.exists)
+    wait_until(flushing.exists, seconds=30)
     note_deletes(channel_id, BUCKET, 1)
     delete_rows(channel_id, [first + 1])
     deleted.touch()
@@ -116,13 +115,6 @@ def test_a_delete_that_comes_while_the_nodes_still_flush_keeps_its_tombstone(
     assert asked.state == RunState.FAILED
     assert "is newer than the last repair" in asked.error
     assert set(called.read_text().split()) == {"flush"}
-
-
-def wait_until(is_so: Callable[[], bool], *, seconds: float = 30) -> bool:
-    give_up = time.monotonic() + seconds
-    while not is_so() and time.monotonic() < give_up:
-        time.sleep(0.05)
-    return is_so()
 
 
 def test_merging_is_done_on_every_replica_and_keeps_what_lives(otto: User) -> None:

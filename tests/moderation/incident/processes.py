@@ -6,8 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from django.conf import settings
 
 from chatstore.celery import app
 from moderation.tasks import run_purge
+from tests.waiting import wait_until
 
 REDIS_DATABASE = 12
 """No other tests' workers listen there."""
@@ -85,10 +85,3 @@ class Talk:
         self._reader.join()
         if self._process.stdout is not None:
             self._process.stdout.close()
-
-
-def wait_until(happens: Callable[[], bool], *, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while not happens():
-        assert time.monotonic() < end, f"nothing of it happened in {seconds} s"
-        time.sleep(0.02)

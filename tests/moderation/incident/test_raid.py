@@ -15,7 +15,7 @@ from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Purge, Step
 from moderation.operations.running import run_purge
 from moderation.operations.sums import sum_of
-from tests.moderation.incident.processes import Talk, one_worker, ring, wait_until
+from tests.moderation.incident.processes import Talk, one_worker, ring
 from tests.moderation.incident.reading import Reader
 from tests.moderation.rooms import (
     WILMA,
@@ -27,6 +27,7 @@ from tests.moderation.rooms import (
     recent_ids,
     write,
 )
+from tests.waiting import wait_until
 
 RAID = 30_000
 TALKED = 30_000

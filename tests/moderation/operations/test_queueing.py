@@ -25,7 +25,7 @@ from moderation.operations.steering import pause_purge
 from moderation.operations.undos import UndoPart, ask_undo
 from moderation.operations.waiting import Wait, wait_of
 from moderation.store.pace import Pace
-from tests.moderation.incident.processes import one_worker, ring, wait_until
+from tests.moderation.incident.processes import one_worker, ring
 from tests.moderation.rooms import (
     VICTOR,
     WILMA,
@@ -40,6 +40,7 @@ from tests.moderation.rooms import (
     recent_ids,
     write,
 )
+from tests.waiting import wait_until
 
 STARTS_WITHIN = dt.timedelta(seconds=2)
 

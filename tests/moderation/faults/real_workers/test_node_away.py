@@ -26,8 +26,9 @@ from tests.moderation.faults.real_workers.doomed import (
     doom,
     preview_doomed,
 )
-from tests.moderation.faults.real_workers.workers import Workers, wait_until
+from tests.moderation.faults.real_workers.workers import Workers
 from tests.moderation.rooms import by_victor, confirm
+from tests.waiting import wait_until
 
 SECOND_NODE = 1
 

@@ -26,8 +26,9 @@ from tests.moderation.faults.real_workers.doomed import (
     preview_again,
     preview_doomed,
 )
-from tests.moderation.faults.real_workers.workers import Workers, wait_until
+from tests.moderation.faults.real_workers.workers import Workers
 from tests.moderation.rooms import buckets_of, confirm
+from tests.waiting import wait_until
 
 WAYS = (Way.ROWS, Way.RANGES, Way.DROP, Way.REWRITE)
 

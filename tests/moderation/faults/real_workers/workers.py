@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -17,6 +16,7 @@ from django.conf import settings
 from django.db import connection
 
 from tests.moderation.faults.real_workers.arrows import Backend
+from tests.waiting import wait_until
 
 WORKERS = 6
 """Five purges stand at their arrows at once, each with a worker that waits there; one is free to look."""
@@ -128,13 +128,6 @@ class Workers:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-
-
-def wait_until(happens: Callable[[], bool], *, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while not happens():
-        assert time.monotonic() < end, f"nothing of it happened in {seconds} s"
-        time.sleep(0.05)
 
 
 def worker_environment() -> dict[str, str]:
