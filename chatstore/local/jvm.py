@@ -1,5 +1,6 @@
 """The flags of Cassandra's Java: what its own start script would pass."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 _EXPORTS = (
@@ -41,8 +42,8 @@ ACCESS_FLAGS = (
 )
 
 
-def list_node_flags(folder: Path, *, jars: Path, jmx_port: int, heap_mb: int) -> list[str]:
-    """All flags of one node that keeps everything below `folder`."""
+def list_node_flags(folder: Path, *, jars: Path, jmx_port: int, heap_mb: int, more: Sequence[str] = ()) -> list[str]:
+    """All flags of one node that keeps everything below `folder`; `more` come last and so have the last word."""
     properties = {
         "cassandra.config": f"file://{folder}/cassandra.yaml",
         "cassandra.storagedir": str(folder),
@@ -62,4 +63,5 @@ def list_node_flags(folder: Path, *, jars: Path, jmx_port: int, heap_mb: int) ->
         f"-javaagent:{jamm}",
         *ACCESS_FLAGS,
         *(f"-D{name}={value}" for name, value in properties.items()),
+        *more,
     ]
