@@ -145,6 +145,7 @@ def _end(run: Run) -> None:
         while (left := (on_disk_at_us(step) - postgres_now_us()) / 1_000_000) > 0:
             time.sleep(min(left, LOOK_SECONDS))
             check_may_go_on(step.purge_id)
+            run.pace.begin()
         stamp_step(step, kept)
         _finish(run, step, kept)
 

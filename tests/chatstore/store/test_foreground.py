@@ -64,3 +64,16 @@ def test_a_job_rests_while_somebody_reads_and_not_otherwise(settings: Settings) 
     note_page_read()
     assert hears(True)
     assert seconds_of_rest() >= 5 * 0.05
+
+
+@pytest.mark.alone
+def test_what_was_waited_for_is_no_work_to_rest_from(settings: Settings) -> None:
+    settings.PURGE_REST = 5
+    pace = Pace(1_000)
+    note_page_read()
+    assert hears(True)
+    time.sleep(0.2)
+    pace.begin()
+    began = time.monotonic()
+    pace.rest()
+    assert time.monotonic() - began < 0.2
