@@ -17,8 +17,9 @@ from chatstore.domain.schedules import Schedule, Slot
 from chatstore.models import Channel, Finding, JobRun
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.findings import open_findings
+from chatstore.operations.jobs import Job, job_named, list_jobs, timetable_of
 from chatstore.operations.rights import READ_HEALTH, require
-from chatstore.operations.runs import Job, ask_run, job_named, list_jobs, schedule_of
+from chatstore.operations.runs import ask_run
 from chatstore.operations.watching import say_beat_silence
 from chatstore.store.heartbeats import WATCH, seconds_since
 
@@ -232,11 +233,8 @@ def say_silence() -> str:
 
 
 def _describe_job(job: Job, now: dt.datetime) -> JobView | None:
-    broken = ""
-    try:
-        schedule, is_on = schedule_of(job)
-    except BadInput as error:
-        schedule, is_on, broken = job.schedule, True, str(error)
+    times = timetable_of(job)
+    schedule = times.schedule
     if schedule is None:
         return None
     runs = _runs().filter(job=job.name, subject="")
@@ -244,11 +242,11 @@ def _describe_job(job: Job, now: dt.datetime) -> JobView | None:
     return JobView(
         job=job,
         schedule=schedule,
-        is_on=is_on,
-        next_slots=schedule.next_slots(now, NEXT_RUNS) if is_on and not broken else [],
+        is_on=times.is_on,
+        next_slots=schedule.next_slots(now, NEXT_RUNS) if times.is_on and not times.broken else [],
         last=last[::-1],
         open=_describe(runs.exclude(state__in=ENDED).order_by("due_at", "id")),
-        broken=broken,
+        broken=times.broken,
     )
 
 

@@ -14,9 +14,9 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.runs import RunState, Severity
 from chatstore.models import Finding, JobRun
 from chatstore.operations.clock import postgres_now
+from chatstore.operations.jobs import list_jobs
 from chatstore.operations.repair_clock import read_clocks
-from chatstore.operations.runs import list_jobs
-from chatstore.store import cassandra, counters
+from chatstore.store import counters, nodes
 from chatstore.store.heartbeats import BEAT, WATCH, count_bells, seconds_since
 
 logger = logging.getLogger(__name__)
@@ -101,8 +101,10 @@ def _bells() -> Iterator[Metric]:
 
 
 def _nodes() -> Iterator[Metric]:
-    samples = [((address, datacenter), float(is_up)) for address, is_up, datacenter in cassandra.hosts()]
-    yield Metric("chatstore_node_up", "Whether the driver knows a node to be up.", ("node", "datacenter"), samples)
+    samples = [
+        ((address, datacenter), float(is_up)) for address, is_up, datacenter in nodes.list_states() if is_up is not None
+    ]
+    yield Metric("chatstore_node_up", "Whether a node is known to be up.", ("node", "datacenter"), samples)
 
 
 def _repairs() -> Iterator[Metric]:

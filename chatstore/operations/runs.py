@@ -12,11 +12,10 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection, models, transaction
 from django.db.models import F, Q
@@ -25,12 +24,13 @@ from django.utils.module_loading import import_string
 
 from chatstore.domain.errors import BadInput, ChatstoreError, NotFound
 from chatstore.domain.runs import ENDED, RunState
-from chatstore.domain.schedules import Schedule, Slot
-from chatstore.models import JobRun, JobSchedule
+from chatstore.domain.schedules import Slot
+from chatstore.models import JobRun
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.clock import postgres_now
+from chatstore.operations.jobs import Job, job_named, list_timetables, timetable_of
 from chatstore.operations.leases import renewed
-from chatstore.operations.rights import MAINTAIN, SCHEDULE, require
+from chatstore.operations.rights import MAINTAIN, require
 
 LEASE = dt.timedelta(seconds=60)
 """A run that says nothing for so long is taken up by another worker."""
@@ -63,116 +63,17 @@ class OutOfHours(ChatstoreError):
     """The hours that the run may be at work in are over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A kind of maintenance, as settings declare it (`MAINTENANCE_JOBS`).
-
-    work: the dotted name of the operation, `Callable[[Claim], Mapping]`. words: what it does, for
-    people. schedule: when it runs unless that was changed in the browser; None: only when somebody asks.
-    tries, retry_minutes: how often a scheduled run is begun in all when it fails, and how long after.
-    """
-
-    name: str
-    work: str
-    words: str
-    schedule: Schedule | None
-    tries: int = 1
-    retry_minutes: int = 30
-
-    @property
-    def title(self) -> str:
-        """The name as a heading: "Bookkeeping"."""
-        return self.name.replace("-", " ").replace("_", " ").capitalize()
-
-
-def list_jobs() -> list[Job]:
-    """Every job there is, with its defaults."""
-    return [_read_job(name, entry) for name, entry in settings.MAINTENANCE_JOBS.items()]
-
-
-def _read_job(name: str, entry: Mapping[str, Any]) -> Job:
-    schedule = Schedule(*entry["schedule"]) if entry.get("schedule") else None
-    return Job(name, entry["work"], entry["words"], schedule, entry.get("tries", 1), entry.get("retry_minutes", 30))
-
-
-def job_named(name: str) -> Job:
-    """Raises `NotFound` for a job that there is none of."""
-    for job in list_jobs():
-        if job.name == name:
-            return job
-    raise NotFound(f"There is no job called {name!r}.")
-
-
-def schedule_of(job: Job) -> tuple[Schedule | None, bool]:
-    """(when it runs, whether it is switched on): what was set in the browser, else the defaults.
-
-    Raises `BadInput` where what was set means nothing any more: a time zone may be gone from this machine's list.
-    """
-    return _read_schedule(job, JobSchedule.objects.filter(pk=job.name).first())
-
-
-def _read_schedule(job: Job, row: JobSchedule | None) -> tuple[Schedule | None, bool]:
-    if row is None:
-        return job.schedule, job.schedule is not None
-    return Schedule(row.cron, row.zone, row.opens, row.closes), row.is_on
-
-
-def set_schedule(name: str, schedule: Schedule, *, is_on: bool, actor: User) -> JobSchedule:
-    """Sets when a job runs. Raises `Forbidden`."""
-    require(actor, SCHEDULE)
-    job = job_named(name)
-    row, _ = JobSchedule.objects.update_or_create(
-        job=job.name,
-        defaults={
-            "cron": schedule.cron,
-            "zone": schedule.zone,
-            "opens": schedule.opens,
-            "closes": schedule.closes,
-            "is_on": is_on,
-            "changed_at": ClockTimestamp(),
-            "changed_by": actor,
-        },
-    )
-    return row
-
-
 def make_due_runs(now: dt.datetime) -> list[JobRun]:
     """Makes the runs whose time has come; gives those that nobody else had made."""
     made = []
-    for job, schedule, changed_at in scheduled_jobs():
-        since = now - LOOKS_BACK if changed_at is None else max(now - LOOKS_BACK, changed_at)
-        slot = schedule.last_slot(now, since=since)
-        if slot is not None and (run := _make_run(job, slot)) is not None:
+    for times in list_timetables():
+        if times.schedule is None or not times.is_on or times.broken:
+            continue
+        since = now - LOOKS_BACK if times.changed_at is None else max(now - LOOKS_BACK, times.changed_at)
+        slot = times.schedule.last_slot(now, since=since)
+        if slot is not None and (run := _make_run(times.job, slot)) is not None:
             made.append(run)
     return made
-
-
-def scheduled_jobs() -> list[tuple[Job, Schedule, dt.datetime | None]]:
-    """The jobs that run by themselves: when, and when that was set; None: never, it is the default.
-
-    Without those whose schedule means nothing any more (`broken_schedules`): they keep no other from running.
-    """
-    rows = JobSchedule.objects.in_bulk()
-    found = []
-    for job in list_jobs():
-        row = rows.get(job.name)
-        with suppress(BadInput):
-            schedule, is_on = _read_schedule(job, row)
-            if schedule is not None and is_on:
-                found.append((job, schedule, row.changed_at if row else None))
-    return found
-
-
-def broken_schedules() -> list[tuple[Job, str]]:
-    """The jobs that would run by themselves if their schedule still meant something, and why it does not."""
-    rows = JobSchedule.objects.filter(is_on=True).in_bulk()
-    found = []
-    for job in list_jobs():
-        try:
-            _read_schedule(job, rows.get(job.name))
-        except BadInput as error:
-            found.append((job, str(error)))
-    return found
 
 
 def _make_run(job: Job, slot: Slot) -> JobRun | None:
@@ -348,7 +249,7 @@ def _work(job: Job, claim: Claim) -> None:
 
 
 def _why_not(job: Job, claim: Claim) -> str:
-    """Why a run cannot begin now; sets until when it may be at work. Raises `BadInput` as `schedule_of`."""
+    """Why a run cannot begin now; sets until when it may be at work. Raises `BadInput` for a broken schedule."""
     # Of two that began together the earlier one goes on.
     mine = claim.run
     before = Q(started_at__lt=mine.started_at) | Q(started_at=mine.started_at, pk__lt=mine.pk)
@@ -359,7 +260,10 @@ def _why_not(job: Job, claim: Claim) -> str:
     begins_by_itself = claim.run.slot is not None or claim.run.again_of_id is not None
     if claim.run.asked_by_id is not None or not begins_by_itself:
         return ""
-    schedule, _ = schedule_of(job)
+    times = timetable_of(job)
+    if times.broken:
+        raise BadInput(times.broken)
+    schedule = times.schedule
     if schedule is None:
         return ""
     now = postgres_now()

@@ -16,8 +16,9 @@ from chatstore.domain.runs import ENDED, RunState, Severity
 from chatstore.domain.schedules import Schedule, Slot
 from chatstore.models import Finding, JobRun
 from chatstore.operations.findings import Found, sync_findings
-from chatstore.operations.runs import LOOKS_BACK, Job, broken_schedules, scheduled_jobs
-from chatstore.store import cassandra
+from chatstore.operations.jobs import Job, list_timetables
+from chatstore.operations.runs import LOOKS_BACK
+from chatstore.store import nodes
 from chatstore.store.heartbeats import BEAT, seconds_since
 
 MISSED_RUN, FAILED_RUN, BEAT_SILENT, NODE_DOWN = "missed run", "failed run", "beat silent", "node down"
@@ -38,16 +39,22 @@ _CAME_TO_ITS_END = (RunState.DONE, RunState.FAILED, RunState.STOPPED)
 def look_at_runs(now: dt.datetime) -> None:
     """Runs that did not happen within 15 minutes of their time, jobs whose last run failed, or that have no time."""
     known = {finding.subject: finding for finding in Finding.objects.filter(kind=MISSED_RUN, closed_at=None)}
-    missed, failed = {}, {}
-    for job, schedule, changed_at in scheduled_jobs():
-        slot = _slot_to_ask_for(schedule, now=now, changed_at=changed_at, known=known.get(job.name))
+    missed, failed, broken = {}, {}, {}
+    for times in list_timetables():
+        job, schedule = times.job, times.schedule
+        if schedule is None or not times.is_on:
+            continue
+        if times.broken:
+            broken[job.name] = _say_broken(job, times.broken)
+            continue
+        slot = _slot_to_ask_for(schedule, now=now, changed_at=times.changed_at, known=known.get(job.name))
         if slot is not None and (why := _why_missed(job, slot, now)):
             missed[job.name] = _say_missed(job, schedule, slot, why)
         if (found := _find_failed(job)) is not None:
             failed[job.name] = found
     sync_findings(MISSED_RUN, missed)
     sync_findings(FAILED_RUN, failed)
-    sync_findings(BROKEN_SCHEDULE, {job.name: _say_broken(job, why) for job, why in broken_schedules()})
+    sync_findings(BROKEN_SCHEDULE, broken)
 
 
 def _slot_to_ask_for(
@@ -133,20 +140,23 @@ def _say_minutes(seconds: float) -> str:
 
 
 def look_at_nodes(_now: dt.datetime) -> None:
-    """Nodes that the driver knows to be down."""
+    """Nodes that are known to be down."""
     try:
-        hosts = cassandra.hosts()
+        hosts = nodes.list_states()
     except StoreUnavailable:
         # Not one answered.
         hosts = [(host, False, settings.CASSANDRA["datacenter"]) for host in settings.CASSANDRA["contact_points"]]
-    up = sum(is_up for _, is_up, _ in hosts)
-    down = [(address, datacenter) for address, is_up, datacenter in hosts if not is_up]
+    up = sum(is_up is True for _, is_up, _ in hosts)
+    unknown = sum(is_up is None for _, is_up, _ in hosts)
+    of_others = f", of {unknown} it is not known" if unknown else ""
+    down = [(address, datacenter) for address, is_up, datacenter in hosts if is_up is False]
     sync_findings(
         NODE_DOWN,
         {
             address: Found(
                 Severity.RED,
-                f"Node {address} ({datacenter}) is down: {up} of {len(hosts)} {'is' if up == 1 else 'are'} up.",
+                f"Node {address} ({datacenter}) is down: "
+                f"{up} of {len(hosts)} {'is' if up == 1 else 'are'} up{of_others}.",
                 {"node": address},
             )
             for address, datacenter in down

@@ -143,10 +143,11 @@ def close() -> None:
         connection.cluster.shutdown()
 
 
-def hosts() -> list[tuple[str, bool, str]]:
-    """The nodes the driver knows: address, whether it is up, its datacenter."""
+def hosts() -> list[tuple[str, bool | None, str]]:
+    """The nodes the driver knows: address, whether it is up (None: it was never told), its datacenter."""
     metadata = _process.connect().cluster.metadata
-    return sorted((str(h.address), bool(h.is_up), str(h.datacenter)) for h in metadata.all_hosts())
+    found = [(str(h.address), h.is_up, str(h.datacenter)) for h in metadata.all_hosts()]
+    return sorted(found, key=lambda host: host[0])
 
 
 def ring() -> list[tuple[int, str]]:
@@ -197,15 +198,13 @@ def _bind(cql: str, params: Params, *, consistency: int | None, fetch_size: int)
 class Pending:
     """A statement that is under way."""
 
-    __slots__ = ("_began", "_cql", "_future", "_traced", "trace_ids")
+    __slots__ = ("_began", "_cql", "_future", "_traces")
 
-    def __init__(self, future: ResponseFuture, cql: str, *, traced: bool = False) -> None:
+    def __init__(self, future: ResponseFuture, cql: str, traces: list[uuid.UUID] | None = None) -> None:
         self._future = future
         self._cql = cql
-        self._traced = traced
+        self._traces = traces
         self._began = time.monotonic()
-        self.trace_ids: list[uuid.UUID] = []
-        """One for each page that was read, when a trace was asked for."""
 
     def rows(self) -> list[Row]:
         """Wait for the answer, all its pages."""
@@ -229,10 +228,10 @@ class Pending:
 
     def _take_page(self) -> list[Row]:
         rows: list[Row] = self._future.result().current_rows or []
-        if self._traced:
+        if self._traces is not None:
             # Of several traces the last one brought the page: a node that has forgotten the statement
             # (its table was altered) answers with a trace of nothing before it is told again.
-            self.trace_ids.append(self._future.get_query_trace_ids()[-1])
+            self._traces.append(self._future.get_query_trace_ids()[-1])
         return rows
 
 
@@ -243,18 +242,22 @@ def submit(
     consistency: int | None = None,
     fetch_size: int = FETCH_SIZE,
     timeout: float | None = None,
-    trace: bool = False,
+    traces: list[uuid.UUID] | None = None,
 ) -> Pending:
-    """Send a statement without waiting. `timeout`: seconds, then `DeadlinePassed`."""
+    """Send a statement without waiting.
+
+    `timeout`: seconds, then `DeadlinePassed`. `traces`: where given, the read is traced, and
+    each page's trace is added before the page is handed out.
+    """
     bound = _bind(cql, params, consistency=consistency, fetch_size=fetch_size)
-    return _send(bound, cql, timeout=timeout, trace=trace)
+    return _send(bound, cql, timeout=timeout, traces=traces)
 
 
-def _send(statement: Any, cql: str, *, timeout: float | None = None, trace: bool = False) -> Pending:
+def _send(statement: Any, cql: str, *, timeout: float | None = None, traces: list[uuid.UUID] | None = None) -> Pending:
     limit = REQUEST_TIMEOUT_SECONDS if timeout is None else max(timeout, 0.001)
     session = _process.connect().session
     try:
-        return Pending(session.execute_async(statement, timeout=limit, trace=trace), cql, traced=trace)
+        return Pending(session.execute_async(statement, timeout=limit, trace=traces is not None), cql, traces)
     except Exception as error:
         raise translate_error(error) from error
 
@@ -298,15 +301,8 @@ def iterate(
     consistency: int | None = None,
     traces: list[uuid.UUID] | None = None,
 ) -> Iterator[list[Row]]:
-    """The pages of a read; the next one is asked for before the current one is handed out.
-
-    `traces`: where given, the read is traced, and each page's trace is added as it comes.
-    """
-    pending = submit(cql, params, consistency=consistency, fetch_size=fetch_size, trace=traces is not None)
-    for rows in pending.pages():
-        if traces is not None:
-            traces.append(pending.trace_ids[-1])
-        yield rows
+    """The pages of a read; the next one is asked for before the current one is handed out. `traces` as in `submit`."""
+    yield from submit(cql, params, consistency=consistency, fetch_size=fetch_size, traces=traces).pages()
 
 
 # --- Many statements -----------------------------------------------------------------

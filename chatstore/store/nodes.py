@@ -1,7 +1,8 @@
 """Cassandra's nodes, each by its own word: up or down, how much it keeps, what waits to be compacted.
 
 Every node is asked at the same time for what it alone knows. One that does not answer is named;
-what nobody told is None, never 0.
+what nobody told is None, never 0. Nothing here connects to the nodes of another datacenter: of those it is
+known only what the driver was told since this process began, and what gossip says.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import datetime as dt
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from django.conf import settings
 
 from chatstore.domain.errors import NodeUnreachable, StoreUnavailable
 from chatstore.store import cassandra
@@ -23,6 +26,7 @@ _RELEASE = "SELECT release_version FROM system.local"
 _COMPACTIONS = "SELECT pending_tasks, active_tasks FROM system_views.thread_pools WHERE name = 'CompactionExecutor'"
 _GOSSIP = "SELECT address, load, status_with_port FROM system_views.gossip_info"
 
+_STOPPED = "shutdown"
 
 TRIES = 4
 TRY_AGAIN_SECONDS = 0.25
@@ -32,15 +36,17 @@ TRY_AGAIN_SECONDS = 0.25
 class Node:
     """A node of the cluster.
 
-    is_up: as the driver sees it. silent: why it did not answer when it was asked; empty when it did.
+    is_up: as `list_states` has it; None: not known. silent: why it did not answer; empty when it did. is_far:
+    it is in another datacenter, and was not asked.
     gossip: what the nodes tell each other of it ("normal", "leaving", "shutdown" …); load_bytes: what it
     keeps on disk, by gossip too. compactions_waiting, compactions_running: tasks.
     """
 
     address: str
     datacenter: str
-    is_up: bool
+    is_up: bool | None
     asked_at: dt.datetime
+    is_far: bool = False
     silent: str = ""
     release: str | None = None
     gossip: str | None = None
@@ -58,13 +64,15 @@ def read_nodes() -> list[Node]:
         release, tasks = releases.get(address), compactions.get(address)
         waiting, running = _first(tasks, width=2)
         status, load = gossip.get(address, (None, None))
+        is_far = _is_far(datacenter)
         found.append(
             Node(
                 address=address,
                 datacenter=datacenter,
-                is_up=is_up,
+                is_up=settle_state(is_up, gossip=status),
                 asked_at=now,
-                silent=str(release) if isinstance(release, NodeUnreachable) else "",
+                is_far=is_far,
+                silent=str(release) if isinstance(release, NodeUnreachable) and not is_far else "",
                 release=_first(release, width=1)[0],
                 gossip=status,
                 load_bytes=load,
@@ -77,7 +85,9 @@ def read_nodes() -> list[Node]:
 
 def ask_nodes(cql: str, params: Params = (), *, hosts: Iterable[str] | None = None) -> Answers:
     """Asks some nodes, or all of them, at the same time for what each keeps for itself."""
-    answers = _ask(list_addresses() if hosts is None else hosts, cql, params)
+    far = {address: datacenter for address, _, datacenter in cassandra.hosts() if _is_far(datacenter)}
+    wanted = list(list_addresses() if hosts is None else hosts)
+    answers = _ask([host for host in wanted if host not in far], cql, params)
     for _ in range(TRIES):
         refused = [host for host, answer in answers.items() if _is_refused(answer)]
         again = sorted(set(refused) - set(list_down()))
@@ -86,10 +96,13 @@ def ask_nodes(cql: str, params: Params = (), *, hosts: Iterable[str] | None = No
         # A session that is new has not opened all its connections yet.
         time.sleep(TRY_AGAIN_SECONDS)
         answers |= _ask(again, cql, params)
-    return {
+    told: dict[str, list[Row] | NodeUnreachable] = {
         host: NodeUnreachable(f"Node {host} does not answer.") if isinstance(answer, StoreUnavailable) else answer
         for host, answer in answers.items()
     }
+    for host in far.keys() & set(wanted):
+        told[host] = NodeUnreachable(f"Node {host} is in datacenter {far[host]}, to which nothing here connects.")
+    return told
 
 
 def _ask(hosts: Iterable[str], cql: str, params: Params) -> dict[str, list[Row] | StoreUnavailable]:
@@ -122,8 +135,37 @@ def list_addresses() -> list[str]:
 
 
 def list_down() -> list[str]:
-    """Addresses of the nodes that the driver sees as down."""
-    return [address for address, is_up, _ in cassandra.hosts() if not is_up]
+    """Addresses of the nodes that are down; one of which it is not known is none of them."""
+    return [address for address, is_up, _ in list_states() if is_up is False]
+
+
+def list_states() -> list[tuple[str, bool | None, str]]:
+    """Every node by address: whether it is up (None: not known), its datacenter. Raises `StoreUnavailable`."""
+    hosts = cassandra.hosts()
+    if all(is_up is not None for _, is_up, _ in hosts):
+        return hosts
+    try:
+        gossip = _read_gossip()
+    except StoreUnavailable:
+        gossip = {}
+    return [
+        (address, settle_state(is_up, gossip=gossip.get(address, (None, None))[0]), datacenter)
+        for address, is_up, datacenter in hosts
+    ]
+
+
+def settle_state(seen: bool | None, *, gossip: str | None) -> bool | None:
+    """Whether a node is up; None: not known.
+
+    seen: by the driver, which is told when a node goes or comes, and knows nothing of one that it never
+    connects to until then. gossip: what the nodes tell each other of it. One that was stopped has said so;
+    one that died is called normal for ever, so that being called normal says nothing.
+    """
+    return False if seen is None and gossip == _STOPPED else seen
+
+
+def _is_far(datacenter: str) -> bool:
+    return datacenter != settings.CASSANDRA["datacenter"]
 
 
 def _first(answer: list[Row] | NodeUnreachable | None, *, width: int) -> Row:

@@ -28,33 +28,51 @@ _SELECT_WITH_STAMPS = f"SELECT {', '.join((*COLUMNS, *_STAMPS))} {_IN}"
 _SELECT_COLUMNS = "SELECT column_name FROM system_schema.columns WHERE keyspace_name = ? AND table_name = 'messages'"
 
 
-class TracedPages:
-    """The pages of a bucket, newest first, at quorum; after the last one, its tombstones."""
+class BucketPages:
+    """The pages of a bucket, newest first, at quorum; after the last one, its tombstones.
 
-    def __init__(self, channel_id: int, bucket: int, *, columns: Sequence[str], fetch_size: int) -> None:
+    standing: these, where somebody knows them; else the read is traced, half as dear again for the servers.
+    """
+
+    def __init__(
+        self,
+        channel_id: int,
+        bucket: int,
+        *,
+        columns: Sequence[str] = COLUMNS,
+        fetch_size: int = ROW_FETCH,
+        standing: int | None = None,
+    ) -> None:
+        self._standing = standing
         self._traces: list[uuid.UUID] = []
-        self._pages = iterate_rows(channel_id, bucket, columns=columns, fetch_size=fetch_size, traces=self._traces)
+        self._pages = iterate_rows(
+            channel_id,
+            bucket,
+            columns=columns,
+            fetch_size=fetch_size,
+            traces=self._traces if standing is None else None,
+        )
 
     def __iter__(self) -> Iterator[list[Any]]:
         return self._pages
 
     def count_tombstones(self) -> int:
         """Tombstones that the read stepped over, so far. Raises `StoreUnavailable` when not told."""
-        return traces.count_tombstones(self._traces)
+        return traces.count_tombstones(self._traces) if self._standing is None else self._standing
 
 
-def read_whole_rows(channel_id: int, bucket: int) -> TracedPages:
+def read_whole_rows(channel_id: int, bucket: int, *, standing: int | None = None) -> BucketPages:
     """Every row of a bucket, all columns in the order of `messages.COLUMNS`."""
-    return TracedPages(channel_id, bucket, columns=COLUMNS, fetch_size=ROW_FETCH)
+    return BucketPages(channel_id, bucket, standing=standing)
 
 
-def read_parts(channel_id: int, bucket: int, columns: Sequence[str]) -> TracedPages:
+def read_parts(channel_id: int, bucket: int, columns: Sequence[str]) -> BucketPages:
     """Every row of a bucket, some columns of it; the first one must be the message id."""
     fetch = SCAN_FETCH if _LIGHT.issuperset(columns) else ROW_FETCH
-    return TracedPages(channel_id, bucket, columns=columns, fetch_size=fetch)
+    return BucketPages(channel_id, bucket, columns=columns, fetch_size=fetch)
 
 
-def read_all_ids(channel_id: int, bucket: int) -> TracedPages:
+def read_all_ids(channel_id: int, bucket: int) -> BucketPages:
     """(message id, author id or None) of every row of a bucket."""
     return read_parts(channel_id, bucket, ("message_id", "author_id"))
 

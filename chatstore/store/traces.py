@@ -52,12 +52,12 @@ def execute_traced(
     Raises `StoreUnavailable` when a replica's line does not arrive: unknown is never 0.
     """
     began = time.monotonic()
-    pending = cassandra.submit(cql, params, consistency=consistency, fetch_size=fetch_size, trace=True)
-    rows = pending.rows()
+    asked: list[uuid.UUID] = []
+    rows = cassandra.submit(cql, params, consistency=consistency, fetch_size=fetch_size, traces=asked).rows()
     milliseconds = (time.monotonic() - began) * 1000
     wanted = _count_replicas(cassandra.LOCAL_QUORUM if consistency is None else consistency)
     per_replica: dict[str, tuple[int, int]] = {}
-    for trace_id in pending.trace_ids:
+    for trace_id in asked:
         for replica, (live, dead) in _read_trace(trace_id, wanted).items():
             sum_live, sum_dead = per_replica.get(replica, (0, 0))
             per_replica[replica] = (sum_live + live, sum_dead + dead)

@@ -5,7 +5,6 @@ It is `steps` that goes on from here; until then nothing is stamped, and nothing
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +14,7 @@ from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import ChatstoreError
 from chatstore.domain.messages import VALUE_COLUMNS
 from chatstore.domain.snowflakes import first_id_at
-from chatstore.operations.clock import check_clock, postgres_now_us
+from chatstore.operations.clock import check_clock, postgres_now
 from chatstore.operations.deletes import last_delete
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import scans
@@ -70,7 +69,7 @@ def quarantine_step(step: Step, *, pace: Pace, room: int = STAYS_AT_MOST) -> Kep
         kept = _keep_nothing(step, ids)
     else:
         kept = _keep_bucket(step, ids, pace, room)
-    move_step(step, StepState.QUARANTINED, quarantined_at=moment_of(postgres_now_us()))
+    move_step(step, StepState.QUARANTINED, quarantined_at=postgres_now())
     return kept
 
 
@@ -101,10 +100,6 @@ def stored(stamp: int | None) -> int:
     if stamp is None:
         raise ValueError("the step has no stamp stored although its state says so")
     return stamp
-
-
-def moment_of(us: int) -> dt.datetime:
-    return dt.datetime.fromtimestamp(us / 1_000_000, tz=dt.UTC)
 
 
 def _keep_rows(step: Step, ids: Sequence[int]) -> Kept:

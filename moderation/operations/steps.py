@@ -29,7 +29,7 @@ from django.conf import settings
 from chatstore.domain.buckets import bucket_ids
 from chatstore.domain.whole_reads import WholeRead
 from chatstore.operations.bookkeeping import note_whole_read
-from chatstore.operations.clock import check_clock, postgres_now_us
+from chatstore.operations.clock import check_clock, postgres_now, postgres_now_us
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import figures, scans
@@ -46,7 +46,7 @@ from moderation.operations.claims import (
     move_step,
     watch_purge,
 )
-from moderation.operations.keeping import Kept, check_columns, moment_of, place_of, stored
+from moderation.operations.keeping import Kept, check_columns, place_of, stored
 from moderation.operations.missing import tell_missing, unexplained
 from moderation.operations.parting import part_step
 from moderation.operations.rewriting import queue_rewrite, rewrite_survivors
@@ -140,7 +140,7 @@ def fail_step(step: Step, reason: str) -> None:
             failed=step.count,
             failed_ids=step.ids,
             error=reason,
-            counted_at=moment_of(postgres_now_us()),
+            counted_at=postgres_now(),
             token=None,
             lease_until=None,
         )
@@ -240,7 +240,7 @@ def _count(step: Step, look: LastLook) -> None:
             already_gone=len(gone),
             failed=len(failed),
             error=f"{len(failed)} came back three times" if failed else "",
-            counted_at=moment_of(postgres_now_us()),
+            counted_at=postgres_now(),
             token=None,
             lease_until=None,
         )

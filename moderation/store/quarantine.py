@@ -15,7 +15,6 @@ from typing import Any
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.store import cassandra, scans
-from chatstore.store.messages import iterate_rows
 from moderation.domain.chunks import ROWS_PER_CHUNK, PackedRows, Row, decode_chunk, encode_chunks
 
 INSERT = """INSERT INTO quarantine
@@ -73,22 +72,21 @@ def quarantine_bucket(
 ) -> Reading:
     """Reads the whole bucket, keeps the rows of `ids`, and reads back what it kept.
 
-    stays: takes every other row, where it is given. standing: the tombstones that stand there; None has
-    them counted, by a trace of each page.
+    stays: takes every other row, where it is given. standing: as in `scans.BucketPages`.
     before_each_page: may raise to stop here; what was kept by then nobody names.
     Raises `StoreUnavailable` when anything was not kept as it was sent.
     """
     reading = Reading()
-    traced = scans.read_whole_rows(place.channel_id, place.bucket) if standing is None else None
+    pages = scans.read_whole_rows(place.channel_id, place.bucket, standing=standing)
     wanted = frozenset(ids)
 
     def doomed() -> Iterator[list[Row]]:
-        for page in traced or iterate_rows(place.channel_id, place.bucket):
+        for page in pages:
             before_each_page()
             yield _sort_out(page, wanted, reading, stays)
 
     _keep(place, doomed())
-    reading.tombstones = standing or 0 if traced is None else traced.count_tombstones()
+    reading.tombstones = pages.count_tombstones()
     return reading
 
 

@@ -16,8 +16,9 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Schedule
 from chatstore.operations import maintenance as upkeep
+from chatstore.operations.jobs import list_jobs, set_schedule
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH, SCHEDULE, require
-from chatstore.operations.runs import ask_again, list_jobs, set_schedule, stop_run
+from chatstore.operations.runs import ask_again, stop_run
 from chatstore.tasks import ring_run_on_commit
 from moderation.forms import read_cursor
 from moderation.views.polling import render_live

@@ -15,6 +15,7 @@ from chatstore.domain.errors import BadInput, Forbidden, NotFound, StoreUnavaila
 from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Schedule
 from chatstore.models import JobRun
+from chatstore.operations.jobs import job_named, set_schedule, timetable_of
 from chatstore.operations.runs import (
     TRIES,
     Claim,
@@ -24,10 +25,7 @@ from chatstore.operations.runs import (
     ask_run,
     claim_run,
     due_runs,
-    job_named,
     make_due_runs,
-    schedule_of,
-    set_schedule,
     stop_run,
     work_on_run,
 )
@@ -175,7 +173,8 @@ def test_of_many_clicks_at_once_one_asks_for_a_run(job: str, otto: User) -> None
 
 def test_a_schedule_that_was_changed_counts_from_then_on(job: str, otto: User) -> None:
     set_schedule(job, Schedule("0 5 * * *", "UTC"), is_on=True, actor=otto)
-    assert schedule_of(job_named(job)) == (Schedule("0 5 * * *", "UTC"), True)
+    times = timetable_of(job_named(job))
+    assert (times.schedule, times.is_on) == (Schedule("0 5 * * *", "UTC"), True)
     # What would have been due before the change is not made up for.
     assert make_due_runs(NIGHT + dt.timedelta(hours=6)) == []
     now = dt.datetime.now(dt.UTC)
