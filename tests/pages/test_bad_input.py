@@ -163,4 +163,6 @@ def test_wrong_methods_are_refused(place: Place, mona: User, sign_in: SignIn) ->
 def test_a_form_without_its_token_is_refused(place: Place, mona: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(mona)
-    assert client.post(f"/channels/{place.channel.pk}/remove/", {"everything": "1"}).status_code == 403
+    answer = client.post(f"/channels/{place.channel.pk}/remove/", {"everything": "1"})
+    assert answer.status_code == 403
+    assert "Nothing was done. Go back, load the page again" in answer.content.decode()
