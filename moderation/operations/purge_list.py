@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from django.db.models import Exists, OuterRef, Q
+from django.conf import settings
+from django.db.models import Exists, Min, OuterRef, Q
+from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
-from moderation.domain.states import ACTIVE_PURGES, PurgeState
-from moderation.models import ManifestBucket
+from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, PurgeState
+from moderation.models import ManifestBucket, Step
 from moderation.operations.access import Actor, visible_purges
 from moderation.operations.sentences import ListedPurge, describe_purges
 
@@ -60,4 +63,13 @@ def list_purges(
         purges = purges.filter(pk__lt=before)
     found = list(purges[: limit + 1])
     shown = found[:limit]
-    return PurgePage(describe_purges(user, shown), older=shown[-1].pk if len(found) > limit else None)
+    return PurgePage(_say_until(describe_purges(user, shown)), older=shown[-1].pk if len(found) > limit else None)
+
+
+def _say_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
+    """Adds until when each can be taken back, where it still can."""
+    offered = [one.purge.pk for one in listed if one.purge.state in CAN_BE_UNDONE]
+    kept = Step.objects.filter(purge__in=offered).order_by().values_list("purge_id").annotate(Min("quarantined_at"))
+    now, days = timezone.now(), dt.timedelta(days=settings.QUARANTINE_DAYS)
+    until = {purge_id: first + days for purge_id, first in kept if first is not None and now < first + days}
+    return [replace(one, undo_until=until.get(one.purge.pk)) for one in listed]

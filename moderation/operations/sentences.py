@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,11 +16,15 @@ from moderation.operations.places import say_place
 
 @dataclass(frozen=True, slots=True)
 class ListedPurge:
-    """A purge with its selection as a sentence's object. channel_id: of the one channel it names, if it does."""
+    """A purge with its selection as a sentence's object. channel_id: of the one channel it names, if it does.
+
+    undo_until: how long it can be taken back, where a list says so.
+    """
 
     purge: Purge
     channel_id: int | None
     sentence: str
+    undo_until: dt.datetime | None = None
 
     @property
     def title(self) -> str:

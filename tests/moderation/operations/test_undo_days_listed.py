@@ -1,0 +1,45 @@
+"""A list of purges says until when each can be taken back, as long as it can."""
+
+import datetime as dt
+
+from django.contrib.auth.models import User
+
+from chatstore.models import Channel
+from chatstore.operations.clock import postgres_now
+from moderation.models import Purge, Step
+from moderation.operations.purge_list import list_purges
+from moderation.operations.sentences import ListedPurge
+from moderation.operations.undos import UndoPart, ask_undo, undo_until
+from tests.moderation.rooms import everything, make_channel, old_ids, preview, purge_now, run_to_end, write
+
+
+def filled_channel() -> Channel:
+    channel = make_channel()
+    write(channel, old_ids(20))
+    return channel
+
+
+def listed(mona: User, purge: Purge) -> ListedPurge:
+    (found,) = (one for one in list_purges(mona).purges if one.purge.pk == purge.pk)
+    return found
+
+
+def test_it_is_the_moment_that_the_purge_s_own_page_names(mona: User) -> None:
+    purge = purge_now(mona, everything(filled_channel()))
+    until = listed(mona, purge).undo_until
+    assert until is not None
+    assert until == undo_until(purge)
+
+
+def test_nothing_is_offered_once_it_is_over_though_nobody_has_closed_it_yet(mona: User) -> None:
+    purge = purge_now(mona, everything(filled_channel()))
+    Step.objects.filter(purge=purge).update(quarantined_at=postgres_now() - dt.timedelta(days=30, minutes=1))
+    assert listed(mona, purge).undo_until is None
+
+
+def test_nothing_is_offered_before_anything_went_and_after_all_of_it_came_back(mona: User) -> None:
+    channel = filled_channel()
+    assert listed(mona, preview(mona, everything(channel))).undo_until is None
+    purge = purge_now(mona, everything(channel))
+    ask_undo(purge.pk, moderator=mona, part=UndoPart())
+    assert listed(mona, run_to_end(purge)).undo_until is None
