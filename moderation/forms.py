@@ -25,7 +25,7 @@ _HAS = [
 
 _EXAMPLES = {
     "authors": "Victor, @wilma, 80351110224678912",
-    "after": "2024-03-11 or 2024-03-11T14:30",
+    "after": "20 minutes ago, or 2024-03-11T14:30",
     "before": "2024-03-12",
     "words": "free “cheap coins”",
     "pattern": r"(?i)c[0o]ins?\.example",

@@ -138,7 +138,10 @@ def _add_terms(group: _ArgumentGroup, prefix: str) -> None:
         f"--{prefix}author", action="append", default=[], metavar="ID", help="or name; one of those given"
     )
     group.add_argument(
-        f"--{prefix}after", default="", metavar="DATE", help="inclusive; ISO 8601, UTC unless it has a zone"
+        f"--{prefix}after",
+        default="",
+        metavar="DATE",
+        help="inclusive; ISO 8601, UTC unless it has a zone, or “20 minutes ago”",
     )
     group.add_argument(f"--{prefix}before", default="", metavar="DATE", help="exclusive")
     group.add_argument(

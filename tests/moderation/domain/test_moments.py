@@ -27,6 +27,22 @@ def test_a_date_is_utc_unless_it_names_a_zone(typed: str, meant: dt.datetime) ->
 
 
 @pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("20 minutes ago", dt.timedelta(minutes=20)),
+        (" 1 Minute ago", dt.timedelta(minutes=1)),
+        ("90min", dt.timedelta(minutes=90)),
+        ("2 h", dt.timedelta(hours=2)),
+        ("1 hour", dt.timedelta(hours=1)),
+        ("30 days ago", dt.timedelta(days=30)),
+        ("0 d", dt.timedelta(0)),
+    ],
+)
+def test_how_long_ago_is_counted_from_now(typed: str, meant: dt.timedelta) -> None:
+    assert parse_moment(typed, now=NOW) == NOW - meant
+
+
+@pytest.mark.parametrize(
     ("typed", "words"),
     [
         ("2026-05-02", "future"),
@@ -34,6 +50,10 @@ def test_a_date_is_utc_unless_it_names_a_zone(typed: str, meant: dt.datetime) ->
         ("11.3.2024", "not a date"),
         ("", "not a date"),
         ("2024-02-30", "not a date"),
+        ("20 m ago", "not a date"),
+        ("-5 minutes ago", "not a date"),
+        ("five minutes ago", "not a date"),
+        ("99999 days ago", "before any message"),
         ("0001-01-01T00:00+12:00", "not a date"),
     ],
 )
