@@ -1,6 +1,7 @@
 """Cassandra's tables, declared for `sync_cassandra` (it creates and adds, never alters or drops).
 
-Every collection is frozen: an unfrozen one writes a tombstone at each insert.
+Every collection is frozen, since an unfrozen one writes a tombstone at each insert; but for one that is
+only ever added to.
 """
 
 from __future__ import annotations
@@ -132,13 +133,19 @@ class QuarantineRow(DjangoCassandraModel):  # type: ignore[misc]
 
 
 class WithdrawnRow(DjangoCassandraModel):  # type: ignore[misc]
-    """A message that its own author deleted: ids only, kept for ever; undo and import skip it."""
+    """A message that its own author deleted, kept for ever; undo and import skip it.
+
+    author_id: its author, who deleted it while it was there. claimed_by: who said so of it when it was
+    gone; it counts for those who know that one of them wrote it. A row of old has neither, and counts.
+    """
 
     __table_name__ = "withdrawn"
 
     channel_id = columns.BigInt(partition_key=True)
     bucket = columns.Integer(partition_key=True)
     message_id = columns.BigInt(primary_key=True)
+    author_id = columns.BigInt()
+    claimed_by = columns.Set(columns.BigInt())
 
     class Meta:
         get_pk_field = "channel_id"

@@ -19,6 +19,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
+from chatstore.domain import withdrawals
 from chatstore.domain.messages import Message
 from chatstore.operations.stamps import issue_stamps
 from chatstore.store.authors import ensure_author_buckets
@@ -127,10 +128,10 @@ def decide_load(
     restored = already_there = removed_before = 0
     for bucket, found in grouped.items():
         removed = standing(load.channel_id, bucket)
-        withdrawn_here = gone.get(bucket, ())
+        withdrawn_here = gone.get(bucket, withdrawals.NONE)
         for message in found:
             message_id = message.message_id
-            if message_id in withdrawn_here:
+            if withdrawn_here.has(message_id, author_id=message.author_id):
                 removed_before += 1
                 continue
             if message_id in live:
@@ -256,7 +257,7 @@ def _take_back(channel_id: int, decision: Decision) -> set[int]:
     taken_back = set()
     for bucket, gone in withdrawn_in(channel_id, decision.buckets).items():
         for message in (*decision.new.get(bucket, ()), *decision.changed.get(bucket, ())):
-            if message.message_id in gone:
+            if gone.has(message.message_id, author_id=message.author_id):
                 delete_row(channel_id, message.message_id, stamp_us=decision.stamps[bucket])
                 taken_back.add(message.message_id)
     return taken_back

@@ -35,6 +35,9 @@ PAUSE_SECONDS = 0.1
 FUTURE_MS = 60_000
 """A gateway's own ids may be this far ahead of this machine's clock."""
 
+ON_ITS_WAY_MS = 60_000
+"""So long a message that is not there may still arrive: its post is tried for four seconds, under an id of before."""
+
 
 class PostColumns(TypedDict, total=False):
     """What a post may carry besides its author and content, as in `Message`."""
@@ -104,14 +107,28 @@ def withdraw_message(channel_id: int, message_id: int, *, actor: int) -> bool:
     """Delete a message at its author's wish; whether there was one to delete.
 
     The wish is noted first, also for a message that is gone already: what a purge removed
-    and its author withdrew must not come back by undo. When this raises, the message was
-    not deleted and is to be shown so; calling again tries anew with a new stamp.
+    and its author withdrew must not come back by undo. Who wrote that one is not known here, so
+    the wish is noted with who had it, and counts where the author is known: for an undo, by
+    what the purge keeps, for an import, by its file. When this raises, the message was not
+    deleted and is to be shown so; calling again tries anew with a new stamp.
+
+    Raises `Forbidden` for anybody but the author of a message that is there, and what
+    `post_message` raises.
     """
     check_clock()
+    _check_ids(actor)
     message = messages.read_message(channel_id, _check_message_id(message_id))
-    if message is not None and message.author_id != actor:
-        raise Forbidden("only its author can withdraw a message")
-    withdrawn.note_withdrawn(channel_id, message_id)
+    if message is None:
+        withdrawn.note_claim(channel_id, message_id, actor=actor)
+        # Asked again: an undo that looked for claims before this one has written the message by now.
+        message = messages.read_message(channel_id, message_id)
+    if message is not None:
+        if message.author_id != actor:
+            raise Forbidden("only its author can withdraw a message")
+        withdrawn.note_withdrawn(channel_id, message_id, author_id=actor)
+    elif ms_of(message_id) < _now_ms() - ON_ITS_WAY_MS:
+        # A delete at this moment's stamp would hit what an undo is about to write, whoever asks for it.
+        return False
     note_deletes(channel_id, bucket_of(message_id), 1)
     stamp = _stamp_after(channel_id, message_id)
     insist(lambda seconds: messages.delete_row(channel_id, message_id, stamp_us=stamp, timeout=seconds))

@@ -14,7 +14,8 @@ from django.conf import settings
 
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
 from chatstore.domain.live import Live, stamp_of_live
-from chatstore.store import cassandra, ledger, messages
+from chatstore.domain.withdrawals import Withdrawals
+from chatstore.store import cassandra, ledger, messages, withdrawn
 
 FEW_IDS = 100
 """Up to here a bucket's ids are asked one by one (in one statement), above as an interval."""
@@ -23,7 +24,7 @@ WHOLE_BUCKETS = 4
 """Reads of whole buckets beside each other: the servers' work, which nothing speeds up."""
 
 _SET_LIVE = "INSERT INTO bucket_ledger (channel_id, bucket, live) VALUES (?, ?, ?) USING TIMESTAMP ?"
-_WITHDRAWN = "SELECT bucket, message_id FROM withdrawn WHERE channel_id = ? AND bucket = ?"
+_WITHDRAWN = "SELECT message_id, author_id, claimed_by FROM withdrawn WHERE channel_id = ? AND bucket = ?"
 _EDITED = (
     "SELECT message_id, author_id, edited_at FROM messages WHERE channel_id = ? AND bucket = ? AND message_id IN ?"
 )
@@ -64,13 +65,10 @@ def clear_live_in(channel_id: int, buckets: Iterable[int]) -> None:
     ledger.forget_cache(channel_id)
 
 
-def withdrawn_in(channel_id: int, buckets: Iterable[int]) -> dict[int, set[int]]:
+def withdrawn_in(channel_id: int, buckets: Sequence[int]) -> dict[int, Withdrawals]:
     """What people withdrew themselves, by bucket; buckets with nothing of it are left out."""
-    found: dict[int, set[int]] = {}
-    for rows in cassandra.execute_window((_WITHDRAWN, (channel_id, bucket)) for bucket in buckets):
-        for bucket, message_id in rows:
-            found.setdefault(bucket, set()).add(message_id)
-    return found
+    answers = cassandra.execute_window((_WITHDRAWN, (channel_id, bucket)) for bucket in buckets)
+    return {bucket: withdrawn.collect(rows) for bucket, rows in zip(buckets, answers, strict=True) if rows}
 
 
 def read_edited(channel_id: int, ids: Mapping[int, Sequence[int]]) -> dict[int, dt.datetime | None]:

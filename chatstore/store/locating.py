@@ -15,6 +15,7 @@ from typing import Any
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.live import Live
 from chatstore.store import cassandra
+from chatstore.store.withdrawn import is_certain
 
 CHANNELS_AT_ONCE = 256
 """Channels between two looks at the clock: some 100 ms on two busy cores."""
@@ -26,7 +27,7 @@ KEYS_A_STATEMENT = 32
 _SELECT_LEDGER = "SELECT channel_id, live FROM bucket_ledger WHERE channel_id IN ? AND bucket = ?"
 _SELECT_AUTHOR = "SELECT channel_id, author_id FROM messages WHERE channel_id IN ? AND bucket = ? AND message_id = ?"
 _SELECT_WITHDRAWN = (
-    "SELECT channel_id, message_id FROM withdrawn WHERE channel_id IN ? AND bucket = ? AND message_id = ?"
+    "SELECT channel_id, author_id, claimed_by FROM withdrawn WHERE channel_id IN ? AND bucket = ? AND message_id = ?"
 )
 
 
@@ -63,7 +64,7 @@ def _were_there(channel_ids: Sequence[int], message_id: int) -> list[tuple[int, 
     """Those with a ledger row for the id's bucket, each with whether the id may live there."""
     rows = _ask(_SELECT_LEDGER, channel_ids, bucket_of(message_id))
     return [
-        (channel_id, Live.from_tuple(rows[channel_id]).clip(message_id, message_id) is not None)
+        (channel_id, Live.from_tuple(*rows[channel_id]).clip(message_id, message_id) is not None)
         for channel_id in channel_ids
         if channel_id in rows
     ]
@@ -74,14 +75,15 @@ def _that_know(were_there: Sequence[tuple[int, bool]], message_id: int) -> Itera
     alive = [channel_id for channel_id, may_live in were_there if may_live]
     authors = _ask(_SELECT_AUTHOR, alive, bucket_of(message_id), message_id)
     # A row without an author, what an edit left of a removed message, is none.
-    yield from (channel_id for channel_id in alive if authors.get(channel_id) is not None)
+    yield from (channel_id for channel_id in alive if authors.get(channel_id, (None,)) != (None,))
     every = [channel_id for channel_id, _ in were_there]
     noted = _ask(_SELECT_WITHDRAWN, every, bucket_of(message_id), message_id)
-    yield from (channel_id for channel_id in every if channel_id in noted)
+    # That somebody claims it there says nothing: anybody may, of any id in any channel.
+    yield from (channel_id for channel_id in every if channel_id in noted and is_certain(*noted[channel_id]))
 
 
-def _ask(cql: str, channel_ids: Sequence[int], *values: int) -> dict[int, Any]:
+def _ask(cql: str, channel_ids: Sequence[int], *values: int) -> dict[int, tuple[Any, ...]]:
     """What the statement selects beside the channel, by channel."""
     parts = (channel_ids[n : n + KEYS_A_STATEMENT] for n in range(0, len(channel_ids), KEYS_A_STATEMENT))
     answers = cassandra.execute_window((cql, (part, *values)) for part in parts)
-    return {channel_id: value for rows in answers for channel_id, value in rows}
+    return {row[0]: row[1:] for rows in answers for row in rows}

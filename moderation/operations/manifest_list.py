@@ -10,6 +10,7 @@ from itertools import islice
 
 from django.db.models import Q, QuerySet
 
+from chatstore.domain import withdrawals
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
@@ -181,7 +182,13 @@ def _read_entries(purge: Purge, channel: Channel, bucket: int, frozen: Sequence[
     live = _read_live(channel.pk, bucket, ids)
     missing = [message_id for message_id in ids if message_id not in live]
     kept = _read_kept(purge, channel.pk, bucket, missing) if missing and purge.confirmed_at else {}
-    taken_back = withdrawn.withdrawn_ids(channel.pk, bucket) if kept else frozenset()
+    noted = withdrawn.read_withdrawals(channel.pk, bucket) if kept else withdrawals.NONE
+
+    def is_withdrawn(message_id: int) -> bool:
+        if message_id in live:
+            return False
+        return noted.has(message_id, author_id=kept[message_id].author_id if message_id in kept else None)
+
     return [
         Entry(
             channel,
@@ -190,7 +197,7 @@ def _read_entries(purge: Purge, channel: Channel, bucket: int, frozen: Sequence[
             entry.message_id in live,
             entry.fate,
             entry.is_undone,
-            is_withdrawn=entry.message_id not in live and entry.message_id in taken_back,
+            is_withdrawn=is_withdrawn(entry.message_id),
         )
         for entry in frozen
     ]

@@ -31,7 +31,7 @@ def unexplained(step: Step, missing: Collection[int]) -> list[int]:
     """
     if not missing:
         return []
-    left = set(missing).difference(withdrawn.withdrawn_ids(step.channel_id, step.bucket))
+    left = set(missing).difference(withdrawn.read_withdrawals(step.channel_id, step.bucket).certain)
     others = Step.objects.filter(
         channel_id=step.channel_id,
         bucket=step.bucket,

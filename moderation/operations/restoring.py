@@ -17,11 +17,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from chatstore.operations.clock import check_clock, postgres_now
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.stamps import issue_stamp
-from chatstore.store import ledger, scans, withdrawn
+from chatstore.store import ledger, scans
 from chatstore.store.messages import COLUMNS
+from chatstore.store.withdrawn import read_withdrawals
 from moderation.domain.chunks import Row
 from moderation.domain.packing import pack_ids, unpack_ids
-from moderation.domain.restoring import newest_whole_rows, sort_out
+from moderation.domain.restoring import AUTHOR, newest_whole_rows, sort_out
 from moderation.domain.states import REMOVING, StepState
 from moderation.models import Step
 from moderation.operations.audit import record_act
@@ -59,7 +60,7 @@ def _decide(step: Step) -> None:
     asked = _asked_ids(step)
     outcome = sort_out(
         asked,
-        withdrawn=withdrawn.withdrawn_ids(step.channel_id, step.bucket),
+        withdrawn=_withdrawn_of(step, asked),
         standing_elsewhere=standing_elsewhere(step),
         live=_live_ids(step),
     )
@@ -87,7 +88,7 @@ def _asked_ids(step: Step) -> set[int]:
     if part.author_ids:
         authors = frozenset(part.author_ids)
         kept = (row for chunk in _copies(step, stands) for row in chunk)
-        stands = {row[0] for row in kept if row[1] in authors}
+        stands = {row[0] for row in kept if row[AUTHOR] in authors}
     return stands
 
 
@@ -95,6 +96,14 @@ def _source(step: Step) -> Step:
     if step.takes_back is None:
         raise ValueError("the undo step does not say what it takes back")
     return Step.objects.get(purge_id=step.purge_id, ordinal=step.takes_back)
+
+
+def _withdrawn_of(step: Step, ids: set[int]) -> set[int]:
+    """Those of the ids that their authors withdrew, also when they were gone: who wrote those the quarantine knows."""
+    noted = read_withdrawals(step.channel_id, step.bucket)
+    claimed = ids.intersection(noted.claims)
+    authors = {row[0]: row[AUTHOR] for rows in _copies(step, claimed) for row in rows} if claimed else {}
+    return ids.intersection(noted.certain) | {i for i in claimed if noted.has(i, author_id=authors.get(i))}
 
 
 def _live_ids(step: Step) -> set[int]:
@@ -130,7 +139,7 @@ def _write(step: Step, wanted: Sequence[int], pace: Pace) -> None:
 
 
 def _verify(step: Step, wanted: Sequence[int], pace: Pace) -> None:
-    gone_since = withdrawn.withdrawn_ids(step.channel_id, step.bucket).intersection(wanted)
+    gone_since = _withdrawn_of(step, set(wanted))
     _delete_withdrawn(step, sorted(gone_since), pace)
     missing = set(wanted).difference(_live_ids(step), gone_since)
     kept = {row[0] for chunk in _copies(step, missing) for row in chunk} if missing else set()

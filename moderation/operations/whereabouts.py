@@ -96,14 +96,16 @@ class Story:
 def story_of(user: Actor, channel_id: int, message_id: int) -> Story:
     """What became of a message of a channel. Raises `NotFound` for the channel, `StoreUnavailable`."""
     channel = channel_for(user, channel_id)
-    is_withdrawn = withdrawn.is_withdrawn(channel_id, message_id)
-    return Story(
-        channel=channel,
-        message_id=message_id,
-        live=messages.read_message(channel_id, message_id),
-        is_withdrawn=is_withdrawn,
-        parts=find_parts(message_id, channel_id=channel_id, withdrawn=is_withdrawn),
-    )
+    noted = withdrawn.read_withdrawal(channel_id, message_id)
+    is_withdrawn = message_id in noted.certain
+    live = messages.read_message(channel_id, message_id)
+    parts = find_parts(message_id, channel_id=channel_id, withdrawn=is_withdrawn)
+    if message_id in noted.claims:
+        found = live or _read_kept(channel_id, message_id, parts)
+        if found is not None and noted.has(message_id, author_id=found.author_id):
+            is_withdrawn = True
+            parts = find_parts(message_id, channel_id=channel_id, withdrawn=True)
+    return Story(channel=channel, message_id=message_id, live=live, is_withdrawn=is_withdrawn, parts=parts)
 
 
 def locate(user: Actor, message_id: int) -> Located:
@@ -132,10 +134,15 @@ def kept_copy(user: Actor, story: Story) -> Message | None:
     Raises `Forbidden` for who may not see purges, `StoreUnavailable`.
     """
     require(user, "moderation.view_purge")
-    channel_id, message_id, bucket = story.channel.pk, story.message_id, bucket_of(story.message_id)
+    return _read_kept(story.channel.pk, story.message_id, story.parts)
+
+
+def _read_kept(channel_id: int, message_id: int, parts: Sequence[PurgePart]) -> Message | None:
+    """The newest whole copy that one of the purges keeps."""
+    bucket = bucket_of(message_id)
     places = [
         Place(part.purge.pk, channel_id, bucket, attempt)
-        for part in story.parts
+        for part in parts
         for attempt in kept_attempts(part.purge.pk, channel_id, bucket)
     ]
     places.sort(key=lambda place: place.attempt, reverse=True)

@@ -92,6 +92,23 @@ def test_an_import_leaves_alone_what_people_withdrew(tmp_path: Path) -> None:
     assert read_message(channel_id, ids[4]) is None
 
 
+def test_an_import_brings_what_only_others_claimed(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 10)
+    for actor, message_id in ((VICTOR, ids[4]), (VICTOR + 1, ids[4]), (VICTOR + 1, ids[5])):
+        withdraw_message(channel_id, message_id, actor=actor)
+    summary = run_import(write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]))
+    assert (summary.written, summary.removed_before) == (9, 1)
+    assert live_ids(channel_id, ids) == [i for i in ids if i != ids[4]]
+
+
+def test_what_others_claim_during_an_import_stays() -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 3)
+    decision = decide(channel_id, *(Message(channel_id, i, VICTOR, "hello") for i in ids))
+    withdraw_message(channel_id, ids[1], actor=VICTOR + 1)
+    assert finish_load(channel_id, start_load(channel_id, decision)) == set()
+    assert live_ids(channel_id, ids) == ids
+
+
 def test_an_import_leaves_alone_what_a_purge_removed_until_it_is_asked_to(mona: User, tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 30)
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])

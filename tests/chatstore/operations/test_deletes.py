@@ -20,7 +20,7 @@ from chatstore.operations.deletes import (
     uncovered_by_channel,
 )
 from chatstore.operations.messages import post_message, withdraw_message
-from tests.chatstore.arranging import VICTOR, fresh_id, now_ms
+from tests.chatstore.arranging import VICTOR, fresh_id, now_ms, write_messages
 
 EVERYTHING = 10**9
 
@@ -38,7 +38,7 @@ def uncovered(channel_id: int, since: dt.datetime | None) -> list[tuple[int, int
     ]
 
 
-def test_an_own_delete_is_noted_also_of_what_is_gone_already() -> None:
+def test_an_own_delete_is_noted_also_of_what_was_gone_a_moment_before() -> None:
     channel_id = fresh_id()
     message = post_message(channel_id, author_id=VICTOR, content="hello")
     assert counted(channel_id) == {}
@@ -127,5 +127,6 @@ def test_what_is_looked_at_and_covered_is_forgotten() -> None:
 def test_a_message_of_long_ago_is_noted_in_its_own_bucket() -> None:
     channel_id = fresh_id()
     old = first_id_at(now_ms() - 400 * 86_400_000)
+    write_messages(channel_id, [old])
     withdraw_message(channel_id, old, actor=VICTOR)
     assert counted(channel_id) == {bucket_of(old): 1}

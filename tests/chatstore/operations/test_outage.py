@@ -60,7 +60,7 @@ def test_what_was_given_up_during_an_outage_is_done_by_trying_again(request: pyt
     assert set(ids_of(read_page(channel_id).messages)) == {kept.message_id, lost_id}
     assert messages.withdraw_message(channel_id, kept.message_id, actor=VICTOR)
     assert ids_of(read_page(channel_id).messages) == [lost_id]
-    assert kept.message_id in withdrawn.withdrawn_ids(channel_id, bucket_of(kept.message_id))
+    assert kept.message_id in withdrawn.read_withdrawals(channel_id, bucket_of(kept.message_id)).certain
 
 
 def check_nothing_is_lost_in_silence(channel_id: int, kept: Message, lost_id: int) -> None:

@@ -5,7 +5,7 @@ from chatstore.domain.live import NOTHING
 from chatstore.operations.clock import wall_clock_us
 from chatstore.store import ledger, withdrawn
 from chatstore.store.locating import CHANNELS_AT_ONCE, Located, locate_message
-from tests.chatstore.arranging import DAY_MS, fresh_id, now_ms, spread_ids, write_authorless, write_messages
+from tests.chatstore.arranging import DAY_MS, VICTOR, fresh_id, now_ms, spread_ids, write_authorless, write_messages
 
 
 def old_ids(count: int) -> list[int]:
@@ -34,8 +34,16 @@ def test_one_that_its_author_withdrew_leads_to_its_channel() -> None:
     ids = old_ids(2)
     channel_id = fresh_id()
     write_messages(channel_id, ids[:1])
-    withdrawn.note_withdrawn(channel_id, ids[1])
+    withdrawn.note_withdrawn(channel_id, ids[1], author_id=VICTOR)
     assert locate_message([fresh_id(), channel_id], ids[1], deadline_seconds=5).channel_id == channel_id
+
+
+def test_that_somebody_claims_it_leads_nowhere() -> None:
+    ids = old_ids(2)
+    channel_id = fresh_id()
+    write_messages(channel_id, ids[:1])
+    withdrawn.note_claim(channel_id, ids[1], actor=VICTOR)
+    assert locate_message([channel_id], ids[1], deadline_seconds=5).channel_id is None
 
 
 def test_what_an_edit_left_of_a_removed_message_is_no_message() -> None:
@@ -49,7 +57,7 @@ def test_a_dead_span_is_not_asked_though_its_withdrawn_are() -> None:
     ids = old_ids(2)
     channel_id = fresh_id()
     write_messages(channel_id, ids)
-    withdrawn.note_withdrawn(channel_id, ids[1])
+    withdrawn.note_withdrawn(channel_id, ids[1], author_id=VICTOR)
     ledger.set_live(channel_id, bucket_of(ids[0]), NOTHING, read_began_us=wall_clock_us() + 60_000_000)
     assert locate_message([channel_id], ids[0], deadline_seconds=5).channel_id is None
     assert locate_message([channel_id], ids[1], deadline_seconds=5).channel_id == channel_id

@@ -1,9 +1,8 @@
-"""Authors' buckets, figures, withdrawn ids and pins: what stands beside the messages."""
+"""Authors' buckets, figures and pins: what stands beside the messages."""
 
 import datetime as dt
 
-from chatstore.domain.buckets import bucket_ids
-from chatstore.store import authors, figures, pins, withdrawn
+from chatstore.store import authors, figures, pins
 from tests.chatstore.arranging import fresh_id
 
 NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
@@ -44,15 +43,6 @@ def test_an_older_measurement_that_comes_later_changes_nothing() -> None:
 
 def test_what_was_never_measured_has_no_figure() -> None:
     assert figures.read_figures(fresh_id()) == {}
-
-
-def test_withdrawn_ids_are_kept_by_bucket() -> None:
-    channel_id = fresh_id()
-    first, last = bucket_ids(7)
-    for message_id in (first, last, last + 1, first):
-        withdrawn.note_withdrawn(channel_id, message_id)
-    assert withdrawn.withdrawn_ids(channel_id, 7) == {first, last}
-    assert withdrawn.withdrawn_ids(channel_id, 6) == set()
 
 
 def test_pins_come_newest_message_first_and_can_be_taken_off() -> None:
