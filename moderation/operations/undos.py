@@ -119,7 +119,15 @@ def _steps_to_take_back(purge: Purge, part: UndoPart) -> Sequence[Step]:
         counted = counted.filter(channel_id__in=part.channel_ids)
     if part.message_ids:
         counted = counted.filter(bucket__in={bucket_of(message_id) for message_id in part.message_ids})
-    return list(counted.order_by("ordinal"))
+    steps = list(counted.order_by("ordinal"))
+    if part.message_ids:
+        wanted = frozenset(part.message_ids)
+        steps = [step for step in steps if not wanted.isdisjoint(unpack_ids(step.ids))]
+    if part.author_ids:
+        theirs = purge.manifest_buckets.filter(authors__has_any_keys=[str(author) for author in part.author_ids])
+        places = set(theirs.values_list("channel_id", "bucket"))
+        steps = [step for step in steps if (step.channel_id, step.bucket) in places]
+    return steps
 
 
 def _cancel_rest(purge: Purge, moderator: User) -> None:

@@ -118,6 +118,15 @@ def test_the_list_of_a_channel_has_the_purges_of_many_channels_too(
     assert f"/purges/{purge.pk}/" not in read(client, f"/purges/?channel={make_channel().pk}")
 
 
+def test_an_author_of_whom_it_removed_nothing_is_refused_with_the_reason(
+    rooms: tuple[Channel, Channel], mona: User, sign_in: SignIn
+) -> None:
+    purge = purge_now(mona, everything_in(rooms))
+    response = sign_in(mona).post(f"/purges/{purge.pk}/undo/", {"author": str(WILMA + 1)})
+    assert response.status_code == 400
+    assert "Nothing of that was removed by this purge." in response.content.decode()
+
+
 def test_one_author_then_one_channel_then_ticked_ones_come_back(
     rooms: tuple[Channel, Channel], mona: User, sign_in: SignIn
 ) -> None:

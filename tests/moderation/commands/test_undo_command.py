@@ -50,6 +50,15 @@ def test_one_author_can_be_named(mona: User) -> None:
     assert (code, printed["state"], printed["restored"]) == (0, "partly_undone", 100)
 
 
+def test_an_author_of_whom_it_removed_nothing_is_bad_input(mona: User) -> None:
+    channel = make_channel()
+    write(channel, old_ids(5))
+    purge = purge_now(mona, everything(channel))
+    with pytest.raises(CommandError, match="Nothing of that was removed") as refused:
+        call_command("purge_undo", str(purge.id), "--author", str(WILMA))
+    assert refused.value.returncode == 2
+
+
 def test_an_undone_purge_cannot_be_undone_again(mona: User) -> None:
     channel = make_channel()
     write(channel, old_ids(120))

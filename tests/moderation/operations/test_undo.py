@@ -180,6 +180,26 @@ def test_a_half_cancelled_purge_is_taken_back_as_far_as_it_came(mona: User, chan
     assert ids_of(channel, bucket_of(early[0]), bucket_of(late[0])) == early + late
 
 
+def test_what_the_purge_never_had_cannot_be_brought_back(mona: User, channel: Channel) -> None:
+    ids = old_ids(121)
+    write(channel, ids[:120])
+    write(channel, ids[120:], author=WILMA)
+    purge = purge_now(mona, by_victor(channel))
+    elsewhere = make_channel()
+    for part in (
+        UndoPart(author_ids=(WILMA,)),
+        UndoPart(message_ids=(ids[120],)),
+        UndoPart(channel_ids=(elsewhere.id,)),
+        UndoPart(author_ids=(VICTOR,), channel_ids=(elsewhere.id,)),
+    ):
+        with pytest.raises(BadInput, match="Nothing of that was removed by this purge"):
+            ask_undo(purge.id, moderator=mona, part=part)
+    purge.refresh_from_db()
+    assert purge.state == PurgeState.DONE
+    _, total = take_back(mona, purge, UndoPart(author_ids=(WILMA, VICTOR)))
+    assert counts(total) == {"asked": 120, "restored": 120}
+
+
 def test_after_thirty_days_it_is_refused(mona: User, channel: Channel) -> None:
     write(channel, old_ids(120))
     purge = purge_now(mona, everything(channel))
