@@ -127,7 +127,11 @@ class ClusterHealth:
 
     @property
     def nodes_up(self) -> int:
-        return sum(node.is_up for node in self.nodes or ())
+        return sum(node.is_up is True for node in self.nodes or ())
+
+    @property
+    def nodes_unknown(self) -> int:
+        return sum(node.is_up is None for node in self.nodes or ())
 
     @property
     def is_clear(self) -> bool:

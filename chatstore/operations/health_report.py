@@ -83,7 +83,7 @@ def _nodes() -> list[Report]:
     return [
         {
             "address": node.address,
-            "up": node.is_up and not node.silent,
+            "up": None if node.is_up is None else node.is_up and not node.silent,
             "load_bytes": node.load_bytes,
             "compactions_waiting": node.compactions_waiting,
             "silent": node.silent,

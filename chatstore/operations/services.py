@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 
 from chatstore.domain.errors import StoreUnavailable
-from chatstore.store import cassandra
+from chatstore.store import cassandra, nodes
 from chatstore.store.redis import redis_client
 
 Service = dict[str, Any]
@@ -77,8 +77,8 @@ def _ask(service: Service, ask: Callable[[], Service]) -> Service:
 
 def _ask_cassandra() -> Service:
     rows = cassandra.execute("SELECT release_version FROM system.local")
-    nodes = [{"host": host, "up": up, "jmx_port": _find_jmx_port(host)} for host, up, _ in cassandra.hosts()]
-    return {"ok": all(node["up"] for node in nodes), "version": rows[0][0], "nodes": nodes}
+    found = [{"host": host, "up": up, "jmx_port": _find_jmx_port(host)} for host, up, _ in nodes.list_states()]
+    return {"ok": all(node["up"] is not False for node in found), "version": rows[0][0], "nodes": found}
 
 
 def _find_jmx_port(host: str) -> int:

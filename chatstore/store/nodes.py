@@ -159,13 +159,13 @@ def settle_state(seen: bool | None, *, gossip: str | None) -> bool | None:
 
     seen: by the driver, which is told when a node goes or comes, and knows nothing of one that it never
     connects to until then. gossip: what the nodes tell each other of it. One that was stopped has said so;
-    one that died is called normal for ever, so that being called normal says nothing.
+    one that died is called normal for ever, so that being called normal says nothing (Cassandra 5.0.8).
     """
     return False if seen is None and gossip == _STOPPED else seen
 
 
 def _is_far(datacenter: str) -> bool:
-    return datacenter != settings.CASSANDRA["datacenter"]
+    return bool(datacenter != settings.CASSANDRA["datacenter"])
 
 
 def _first(answer: list[Row] | NodeUnreachable | None, *, width: int) -> Row:

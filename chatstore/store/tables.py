@@ -38,7 +38,8 @@ def read_table(table: str) -> TableFacts:
 
 def set_gc_grace(table: str, seconds: int) -> None:
     """Alters the table. Raises `StoreUnavailable`."""
-    host = next((address for address, is_up, _ in cassandra.hosts() if is_up), None)
+    near = settings.CASSANDRA["datacenter"]
+    host = next((address for address, is_up, datacenter in cassandra.hosts() if is_up and datacenter == near), None)
     if host is None:
         raise StoreUnavailable("No Cassandra node answers.")
     keyspace = settings.CASSANDRA["keyspace"]

@@ -19,7 +19,7 @@ from chatstore.models import Finding, JobRun
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.runs import ask_run, work_on_run
 from chatstore.operations.watching import look_at_nodes, look_at_runs
-from chatstore.store import cassandra, repairs
+from chatstore.store import cassandra, nodes, repairs
 from tests.chatstore.arranging import fresh_id
 
 SignIn = Callable[[User], Client]
@@ -92,3 +92,7 @@ def test_a_bucket_cannot_be_measured_and_the_run_names_the_node(otto: User) -> N
     assert run is not None
     assert run.state == RunState.FAILED
     assert f"Node {DOWN} is down, and has a part of this bucket." in run.error
+
+
+def test_gossip_calls_one_that_died_normal_so_it_cannot_tell_of_one_that_nobody_sees() -> None:
+    assert {node.address: (node.is_up, node.gossip) for node in nodes.read_nodes()}[DOWN] == (False, "normal")

@@ -47,7 +47,8 @@ def tell_cluster(report: Report) -> list[str]:
     for node in report["nodes"] or ():
         load = _say(node["load_bytes"], say_bytes)
         waiting = _say(node["compactions_waiting"])
-        state = "up" if node["up"] else f"down: {node['silent']}"
+        down = f"down: {node['silent']}" if node["silent"] else "down"
+        state = {True: "up", False: down, None: "not known"}[node["up"]]
         lines.append(f"node       {node['address']:15} {state}, {load}, compactions waiting: {waiting}")
     for worst in report["worst_partitions"] or ():
         size, dead = _say(worst["bytes"], say_bytes), _say(worst["tombstones"])

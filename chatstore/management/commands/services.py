@@ -38,6 +38,6 @@ def tell_services(services: Service) -> list[str]:
         what = service.get("keyspace") or service.get("database") or ""
         lines.append(f"{name:10} {host}:{service['port']} {what} ({place}) {state}")
     for node in services["cassandra"]["nodes"]:
-        state = "up" if node["up"] else "down"
+        state = {True: "up", False: "down", None: "not known"}[node["up"]]
         lines.append(f"  node     {node['host']} {state}, JMX port {node['jmx_port']}")
     return lines

@@ -1,0 +1,62 @@
+"""Whether a node is up is said only where somebody knows it: of another datacenter's it mostly is not known."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from chatstore.domain.errors import NodeUnreachable
+from chatstore.models import Finding
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.watching import NODE_DOWN, look_at_nodes
+from chatstore.store import cassandra, nodes
+
+NEAR, FAR = "127.0.0.1", "127.0.0.2"
+
+
+@pytest.mark.parametrize(
+    ("seen", "gossip", "is_up"),
+    [
+        (True, "normal", True),
+        (True, "shutdown", True),
+        (False, "normal", False),
+        (None, "shutdown", False),
+        (None, "normal", None),
+        (None, None, None),
+    ],
+)
+def test_the_driver_is_believed_and_gossip_only_that_a_node_was_stopped(
+    seen: bool | None, gossip: str | None, is_up: bool | None
+) -> None:
+    assert nodes.settle_state(seen, gossip=gossip) is is_up
+
+
+@pytest.fixture
+def far_host() -> Iterator[Any]:
+    """The second node as the driver has one of another datacenter, of which it was told nothing yet."""
+    metadata = cassandra._process.connect().cluster.metadata
+    (host,) = (host for host in metadata.all_hosts() if str(host.address) == FAR)
+    home = host.datacenter, host.rack
+    host.set_location_info("far", host.rack)
+    host.is_up = None
+    try:
+        yield host
+    finally:
+        host.set_location_info(*home)
+        # The next test begins with a session of its own.
+        cassandra.close()
+
+
+@pytest.mark.usefixtures("far_host")
+def test_one_of_another_datacenter_is_not_asked_and_not_called_down() -> None:
+    assert {node.address: (node.is_up, node.is_far, node.silent) for node in nodes.read_nodes()} == {
+        NEAR: (True, False, ""),
+        FAR: (None, True, ""),
+    }
+    answers = nodes.ask_nodes("SELECT release_version FROM system.local")
+    assert isinstance(answers[NEAR], list)
+    assert str(answers[FAR]) == f"Node {FAR} is in datacenter far, to which nothing here connects."
+    assert isinstance(answers[FAR], NodeUnreachable)
+    assert nodes.list_down() == []
+    look_at_nodes(postgres_now())
+    assert not Finding.objects.filter(kind=NODE_DOWN, subject=FAR, closed_at=None).exists()
