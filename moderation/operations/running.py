@@ -21,10 +21,11 @@ from django.db import Error
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones, WriteRefused
 from chatstore.domain.snowflakes import ms_of
 from chatstore.models import BucketStamp
+from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.clock import postgres_now_us
 from chatstore.operations.repair_clock import check_repaired
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import StepKind, StepState
+from moderation.domain.states import FINAL_STEPS, StepKind, StepState
 from moderation.models import Purge, Step
 from moderation.operations.claims import (
     LOOK_SECONDS,
@@ -99,6 +100,17 @@ def run_purge(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS, wait
             if pause is None or time.monotonic() + pause > waits_since + patience_seconds:
                 return purge
             time.sleep(max(0.1, pause))
+
+
+def run_beside_others(purge_id: int) -> Purge:
+    """`run_purge`, and until no other worker has a step of it in hand: what a command says is what came of all."""
+    run_purge(purge_id)
+    steps = Step.objects.filter(purge=purge_id).exclude(state__in=FINAL_STEPS)
+    while steps.filter(lease_until__gte=ClockTimestamp()).exists():
+        time.sleep(LOOK_SECONDS)
+        run_purge(purge_id)
+    # What the others have ended since is seen, and settled if they have not yet.
+    return run_purge(purge_id, patience_seconds=0)
 
 
 def _work(run: Run) -> str:

@@ -23,7 +23,7 @@ from moderation.operations import purge_view
 from moderation.operations.access import visible_channels
 from moderation.operations.compose import Description, Terms, find_channel, select_described
 from moderation.operations.purges import confirm_purge, draft_purge
-from moderation.operations.running import run_purge
+from moderation.operations.running import run_beside_others
 from moderation.operations.scanning import scan_purge
 from moderation.operations.sentences import sentence_of
 from moderation.operations.sums import sum_of
@@ -78,7 +78,7 @@ class Command(BaseCommand):
             if options["detach"]:
                 ring(purge.id)
                 self._finish(purge, options, DONE)
-            purge = run_purge(purge.id)
+            purge = run_beside_others(purge.id)
             ring_next(purge.id)
         except BadInput as error:
             self.stderr.write(f"error: {error}")

@@ -14,7 +14,7 @@ from moderation.domain.states import PurgeState
 from moderation.management.commands.purge import BAD_INPUT, DONE, FAILED, find_moderator
 from moderation.management.commands.purge_show import find_purge
 from moderation.models import Undo
-from moderation.operations.running import run_purge
+from moderation.operations.running import run_beside_others
 from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
 from moderation.tasks import ring, ring_next
 
@@ -40,7 +40,7 @@ class Command(BaseCommand):
             if options["detach"]:
                 ring(purge.id)
             else:
-                purge = run_purge(purge.id)
+                purge = run_beside_others(purge.id)
                 ring_next(purge.id)
         except BadInput as error:
             raise CommandError(str(error), returncode=BAD_INPUT) from None
