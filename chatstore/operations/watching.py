@@ -148,7 +148,7 @@ def look_at_nodes(_now: dt.datetime) -> None:
         hosts = [(host, False, settings.CASSANDRA["datacenter"]) for host in settings.CASSANDRA["contact_points"]]
     up = sum(is_up is True for _, is_up, _ in hosts)
     unknown = sum(is_up is None for _, is_up, _ in hosts)
-    of_others = f", of {unknown} it is not known" if unknown else ""
+    of_others = f", {unknown} not known" if unknown else ""
     down = [(address, datacenter) for address, is_up, datacenter in hosts if is_up is False]
     sync_findings(
         NODE_DOWN,

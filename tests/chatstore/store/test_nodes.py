@@ -1,9 +1,11 @@
 """Whether a node is up is said only where somebody knows it: of another datacenter's it mostly is not known."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
 from chatstore.domain.errors import NodeUnreachable
 from chatstore.models import Finding
@@ -48,7 +50,9 @@ def far_host() -> Iterator[Any]:
 
 
 @pytest.mark.usefixtures("far_host")
-def test_one_of_another_datacenter_is_not_asked_and_not_called_down() -> None:
+def test_one_of_another_datacenter_is_not_asked_and_not_called_down(
+    otto: User, sign_in: Callable[[User], Client]
+) -> None:
     assert {node.address: (node.is_up, node.is_far, node.silent) for node in nodes.read_nodes()} == {
         NEAR: (True, False, ""),
         FAR: (None, True, ""),
@@ -58,5 +62,6 @@ def test_one_of_another_datacenter_is_not_asked_and_not_called_down() -> None:
     assert str(answers[FAR]) == f"Node {FAR} is in datacenter far, to which nothing here connects."
     assert isinstance(answers[FAR], NodeUnreachable)
     assert nodes.list_down() == []
+    assert "1 of 2 nodes is up, 1 not known." in sign_in(otto).get("/health/").content.decode()
     look_at_nodes(postgres_now())
     assert not Finding.objects.filter(kind=NODE_DOWN, subject=FAR, closed_at=None).exists()
