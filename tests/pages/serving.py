@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.error import HTTPError
 
 from django.conf import settings
 from django.contrib.auth.models import Group, User
@@ -74,6 +75,22 @@ def serve(logs: Path) -> Iterator[Site]:
 
 
 @contextmanager
+def serve_without(logs: Path, **named: str) -> Iterator[Site]:
+    """gunicorn alone, with settings that name a server which is not there; it may answer with errors only."""
+    port = _free_port()
+    url = f"http://127.0.0.1:{port}"
+    environ = {**os.environ, "BASE_URL": url, **named}
+    command = ["gunicorn", "chatstore.wsgi", "--bind", f"127.0.0.1:{port}", "--no-control-socket"]
+    web = _start(command, environ, logs / f"web-{port}.log")
+    try:
+        _wait_for(url, web)
+        yield Site(url, environ)
+    finally:
+        web.send_signal(signal.SIGTERM)
+        web.wait(STOP_SECONDS)
+
+
+@contextmanager
 def browse() -> Iterator[Browser]:
     """Chromium, without a window."""
     with sync_playwright() as playwright:
@@ -125,6 +142,8 @@ def _wait_for(url: str, web: subprocess.Popen[bytes]) -> None:
         try:
             with urllib.request.urlopen(f"{url}/sign-in/", timeout=5):  # noqa: S310  our own address
                 return
+        except HTTPError:
+            return
         except OSError:
             time.sleep(0.2)
     raise RuntimeError(f"the web server did not answer within {START_SECONDS} s")

@@ -25,6 +25,7 @@ from tests.moderation.rooms import choose, confirm, preview
 from tests.pages.exports import Story, write_hostile, write_story
 from tests.pages.serving import make_account
 from tests.shots.health import Sick, arrange_sick_channel
+from tests.shots.midway import arrange_midway
 from tests.shots.upkeep import Upkeep, arrange_upkeep
 
 HOLD_SECONDS = 1800
@@ -48,6 +49,7 @@ class Scene:
     partly: Purge
     behind: Purge
     failed: Purge
+    midway: Purge
     message: int
     removed: int
     removed_author: int
@@ -57,7 +59,7 @@ class Scene:
 
 
 def arrange_scene(folder: Path) -> Scene:
-    """Imports the channels and brings each purge to its state. Takes some 20 seconds."""
+    """Imports the channels and brings each purge to its state. Takes some 30 seconds."""
     until = dt.datetime.now(dt.UTC)
     accounts = {name: make_account(name) for name in ("mona", "otto", "ada", "tess")}
     mona, otto = (User.objects.get(username=accounts[name][0]) for name in ("mona", "otto"))
@@ -96,6 +98,7 @@ def arrange_scene(folder: Path) -> Scene:
         many=many,
         behind=run_purge(behind.pk, patience_seconds=0),
         failed=failed,
+        midway=arrange_midway(mona),
         partly=partly,
         nothing=preview(mona, choose(story.channel_id, author_ids=(5,))),
         message=message,

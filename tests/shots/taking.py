@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
@@ -13,10 +13,11 @@ from django.conf import settings
 from django.db import connections
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
-from tests.pages.serving import Site, browse, serve, sign_in
+from tests.pages.serving import Site, browse, serve, serve_without, sign_in
 from tests.shots.arranging import Scene, arrange_scene
 from tests.shots.health import Sick
-from tests.shots.upkeep import end_upkeep, fill_lists, seem_alive
+from tests.shots.midway import begin_now, end_midway
+from tests.shots.upkeep import BROKEN, end_upkeep, fill_lists, seem_alive
 
 WIDTHS = (1280, 360)
 SCHEMES = ("light", "dark")
@@ -27,18 +28,24 @@ README_FOLDER = Path(__file__).parent / "readme"
 FILLED = (
     "after=2024-05-01&has=link&pattern=c[0o]ins%3F&either-words=free&either-has=embed&none-reply_to=81&with_pinned=1"
 )
+NOWHERE = "postgres://nobody:x@127.0.0.1:1/nothing"
 FOLDER = settings.BASE_DIR / ".local" / "shots"
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A page to open: as whom ("" for nobody), where, and with which status it answers."""
+    """A page to open: as whom ("" for nobody), where, and with which status it answers.
+
+    without: a server that is not there for it. begins: a purge that is to have begun a moment ago.
+    """
 
     name: str
     role: str
     path: str
     status: int = 200
     whole: bool = True
+    without: str = ""
+    begins: int | None = None
 
 
 def list_shots(scene: Scene) -> Iterator[Shot]:
@@ -82,16 +89,24 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("readme-preview", "mona", f"/purges/{scene.ready.pk}/", whole=False)
     yield Shot("readme-timeline", "mona", f"/channels/{scene.done.selection['channels'][0]}/?at={day}", whole=False)
     yield Shot("readme-health", "otto", f"/channels/{scene.sick.channel.pk}/health/", whole=False)
-    yield Shot("error-400", "mona", f"/channels/{channel}/?at=2999-01-01", status=400)
-    yield Shot("error-403", "tess", f"/channels/{channel}/", status=403)
-    yield Shot("error-404", "mona", "/channels/1/", status=404)
-    yield Shot("error-no-page", "mona", "/nowhere/", status=404)
+    yield from _error_shots(f"/channels/{channel}/")
     yield Shot("admin", "ada", "/admin/")
     yield Shot("admin-channels", "ada", "/admin/chatstore/channel/", whole=False)
     yield Shot("admin-channel", "ada", f"/admin/chatstore/channel/{channel}/change/")
     yield Shot("admin-users", "ada", "/admin/chatstore/chatuser/", whole=False)
     yield Shot("admin-purge", "ada", f"/admin/moderation/purge/{scene.done.pk}/change/")
     yield Shot("admin-audit", "ada", "/admin/moderation/auditentry/", whole=False)
+
+
+def _error_shots(channel: str) -> Iterator[Shot]:
+    yield Shot("error-400", "mona", f"{channel}?at=2999-01-01", status=400)
+    yield Shot("error-403", "tess", channel, status=403)
+    yield Shot("error-404", "mona", "/channels/1/", status=404)
+    yield Shot("error-no-page", "mona", "/nowhere/", status=404)
+    yield Shot("error-500", "mona", "/", status=500, without="postgres")
+    yield Shot("error-503", "mona", channel, status=503, without="cassandra")
+    yield Shot("home-silent", "mona", "/", without="cassandra")
+    yield Shot("cluster-silent", "otto", "/health/", without="cassandra")
 
 
 def _health_shots(sick: Sick) -> Iterator[Shot]:
@@ -107,12 +122,16 @@ def _health_shots(sick: Sick) -> Iterator[Shot]:
 def _steered_shots(scene: Scene) -> Iterator[Shot]:
     for name, purge in (("behind", scene.behind), ("failed", scene.failed), ("paused", scene.paused)):
         yield Shot(f"purge-{name}", "mona", f"/purges/{purge.pk}/")
+    midway = scene.midway.pk
+    yield Shot("purge-running", "mona", f"/purges/{midway}/", begins=midway)
+    yield Shot("readme-running", "mona", f"/purges/{midway}/", whole=False, begins=midway)
 
 
 def _upkeep_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("home-operator", "otto", "/")
     yield Shot("maintenance", "otto", "/maintenance/")
     yield Shot("maintenance-job", "otto", "/maintenance/jobs/repair/")
+    yield Shot("maintenance-job-broken", "otto", f"/maintenance/jobs/{BROKEN}/")
     yield Shot("maintenance-job-wrong", "otto", "/maintenance/jobs/repair/?cron=99+2+*+*+*&zone=UTC&is_on=1")
     yield Shot("maintenance-runs", "otto", "/maintenance/runs/?job=repair")
     yield Shot("maintenance-runs-none", "otto", "/maintenance/runs/?since=2999-01-01")
@@ -120,8 +139,11 @@ def _upkeep_shots(scene: Scene) -> Iterator[Shot]:
         yield Shot(f"run-{name}", "otto", f"/maintenance/runs/{getattr(scene.upkeep, name)}/")
 
 
-def take_shots(browser: Browser, site: Site, scene: Scene, wanted: Sequence[str]) -> list[str]:
-    """Opens the pages in each width and scheme; returns what is wrong with them, a line each."""
+def take_shots(browser: Browser, sites: Mapping[str, Site], scene: Scene, wanted: Sequence[str]) -> list[str]:
+    """Opens the pages in each width and scheme; returns what is wrong with them, a line each.
+
+    sites: by the server that each is without.
+    """
     faults: list[str] = []
     for width, scheme in product(WIDTHS, SCHEMES):
         contexts: dict[str, BrowserContext] = {}
@@ -129,10 +151,10 @@ def take_shots(browser: Browser, site: Site, scene: Scene, wanted: Sequence[str]
             if wanted and not shot.name.startswith(tuple(wanted)):
                 continue
             if shot.role not in contexts:
-                contexts[shot.role] = _open_context(browser, site, scene, shot.role, width=width, scheme=scheme)
+                contexts[shot.role] = _open_context(browser, sites[""], scene, shot.role, width=width, scheme=scheme)
             page = contexts[shot.role].new_page()
             label = f"{shot.name}-{width}-{scheme}"
-            found = _take(page, site, shot, FOLDER / f"{label}.png")
+            found = _take(page, sites[shot.without], shot, FOLDER / f"{label}.png")
             faults += [f"{label}: {fault}" for fault in found]
             page.close()
         for context in contexts.values():
@@ -164,6 +186,8 @@ def _take(page: Page, site: Site, shot: Shot, picture: Path) -> list[str]:
 
     page.on("console", listen)
     page.on("pageerror", lambda error: faults.append(f"script error: {error}"))
+    if shot.begins is not None:
+        begin_now(shot.begins)
     response = page.goto(site.url + shot.path)
     page.wait_for_timeout(SETTLE_MS)
     if response is None or response.status != shot.status:
@@ -187,11 +211,18 @@ def main(wanted: Sequence[str]) -> int:
         scene = arrange_scene(Path(folder))
         # Playwright's loop and Django's connections don't share a thread.
         connections["default"].close()
-        with serve(Path(folder)) as site, browse() as browser:
+        with (
+            serve(Path(folder)) as site,
+            serve_without(Path(folder), CASSANDRA_PORT="1") as no_cassandra,
+            serve_without(Path(folder), DATABASE_URL=NOWHERE, SECRET_KEY="of-the-pictures") as no_postgres,
+            browse() as browser,
+        ):
             seem_alive(site)
             fill_lists(site)
-            faults = take_shots(browser, site, scene, wanted)
+            sites = {"": site, "cassandra": no_cassandra, "postgres": no_postgres}
+            faults = take_shots(browser, sites, scene, wanted)
         end_upkeep(scene.upkeep)
+        end_midway(scene.midway)
     if wanted == ["readme"]:
         keep_readme_pictures()
     print("\n".join(faults) or f"Every page is sound; the pictures are in {FOLDER.relative_to(settings.BASE_DIR)}.")

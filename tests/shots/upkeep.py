@@ -9,12 +9,15 @@ from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.runs import RunState, Severity
-from chatstore.models import Finding, JobRun
+from chatstore.models import Finding, JobRun, JobSchedule
 from chatstore.operations.clock import postgres_now
-from chatstore.operations.findings import Found, open_finding
+from chatstore.operations.findings import MISSING_SURVIVORS, Found, open_finding
+from chatstore.operations.watching import BROKEN_SCHEDULE
 from tests.pages.serving import Site
 
 NIGHTS = 34
+BROKEN = "bookkeeping"
+"""The job whose schedule means nothing any more."""
 DOWN = "Node 127.0.0.2 is down, and a repair needs every replica."
 
 _SEEM_ALIVE = (
@@ -66,6 +69,9 @@ def arrange_upkeep(otto: User, *, channel_id: int, message_id: int) -> Upkeep:
         lease_until=now + dt.timedelta(hours=4),
         progress={"done": 3, "total": 8, "what": "ranges"},
     )
+    JobSchedule.objects.update_or_create(
+        job=BROKEN, defaults={"cron": "0 5 * * *", "zone": "Atlantis/Poseidonis", "changed_at": now}
+    )
     _open_findings(channel_id, bucket)
     return Upkeep(failed.pk, at_work.pk, done.pk)
 
@@ -73,6 +79,7 @@ def arrange_upkeep(otto: User, *, channel_id: int, message_id: int) -> Upkeep:
 def end_upkeep(upkeep: Upkeep) -> None:
     """What was only for the pictures is over: the next run of the tests finds nothing at work."""
     JobRun.objects.filter(pk=upkeep.at_work).update(state=RunState.STOPPED, lease_until=None, ended_at=postgres_now())
+    JobSchedule.objects.filter(pk=BROKEN).delete()
     Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
 
 
@@ -93,6 +100,11 @@ def _open_findings(channel_id: int, bucket: int) -> None:
     open_finding(
         "heavy bucket", f"{channel_id}:{bucket}", Found(Severity.RED, f"#harbour, 11–20 November 2026: {steps}.")
     )
+    lost = "#harbour, 11–20 November 2026: 2 messages that should have stayed are missing after a purge."
+    open_finding(MISSING_SURVIVORS, f"{channel_id}:{bucket}", Found(Severity.RED, lost))
+    why = "There is no time zone “Atlantis/Poseidonis”. Write one like Europe/Berlin or UTC."
+    broken = f"Bookkeeping does not run by itself any more: {why}"
+    open_finding(BROKEN_SCHEDULE, BROKEN, Found(Severity.AMBER, broken))
     open_finding("node down", "127.0.0.2", Found(Severity.RED, "Node 127.0.0.2 (dc1) is down: 1 of 2 is up."))
 
 
