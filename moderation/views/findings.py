@@ -21,6 +21,10 @@ from moderation.operations.watching import STUCK_PURGE
 from moderation.views.session import actor_of
 
 
+_OF_THE_CLUSTER = {LATE_REPAIR: ("clocks", "See the repair clocks"), NODE_DOWN: ("nodes", "See the nodes")}
+"""Where on the cluster's page, which lists findings itself, something can be done."""
+
+
 @dataclass(frozen=True, slots=True)
 class FindingLine:
     """A finding, and where something can be done about it: address ("" for nowhere) and what the link says.
@@ -63,8 +67,9 @@ def _link_of(finding: Finding) -> tuple[str, str]:
             return reverse("job", args=[subject]), "Open the job"
         if kind == BEAT_SILENT:
             return reverse("maintenance"), "Open maintenance"
-        if kind in (LATE_REPAIR, NODE_DOWN):
-            return reverse("cluster_health"), "Open the cluster"
+        if kind in _OF_THE_CLUSTER:
+            place, link = _OF_THE_CLUSTER[kind]
+            return f"{reverse('cluster_health')}#{place}", link
         if kind == STUCK_PURGE:
             return _link_of_purge(finding)
     except (NoReverseMatch, KeyError, ValueError):
