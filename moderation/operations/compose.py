@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
 
+from chatstore.domain.controls import show_controls
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
@@ -179,7 +180,10 @@ def find_channel(name: str, channels: QuerySet[Channel]) -> Channel:
         ids = ", ".join(str(channel.pk) for channel in found[:3])
         raise BadInput(f"Several channels are called “{name[:60]}”; give an id instead: {ids} …")
     if not found:
-        raise BadInput(f"There is no channel “{name[:60]}”. Give its exact name, or its id.")
+        # Discord's names are decorated: “╰╸python-help” is looked for as python-help.
+        like = channels.filter(name__icontains=name.strip("# ") or name)[:3]
+        meant = "".join(f" Is it “{show_controls(channel.name[:60])}” ({channel.pk})?" for channel in like)
+        raise BadInput(f"There is no channel “{name[:60]}”. Give its exact name, or its id.{meant}")
     return found[0]
 
 

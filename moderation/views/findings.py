@@ -20,7 +20,6 @@ from chatstore.operations.watching import BEAT_SILENT, BROKEN_SCHEDULE, FAILED_R
 from moderation.operations.watching import STUCK_PURGE
 from moderation.views.session import actor_of
 
-
 _OF_THE_CLUSTER = {LATE_REPAIR: ("clocks", "See the repair clocks"), NODE_DOWN: ("nodes", "See the nodes")}
 """Where on the cluster's page, which lists findings itself, something can be done."""
 

@@ -5,8 +5,9 @@ import secrets
 import pytest
 
 from chatstore.domain.errors import BadInput
-from chatstore.models import ChatUser
-from moderation.operations.compose import find_author
+from chatstore.models import Channel, ChatUser
+from moderation.operations.compose import find_author, find_channel
+from tests.moderation.rooms import make_channel
 
 
 def make_chat_user(name: str, display_name: str = "") -> ChatUser:
@@ -42,3 +43,12 @@ def test_an_id_comes_before_a_name_of_the_same_digits() -> None:
 def test_nobody_is_said() -> None:
     with pytest.raises(BadInput, match="Nobody here"):
         find_author(f"nobody-{secrets.token_hex(6)}")
+
+
+def test_a_part_of_a_channel_s_name_is_asked_back_with_the_whole_name_and_the_id() -> None:
+    word = secrets.token_hex(6)
+    channel = make_channel()
+    Channel.objects.filter(pk=channel.pk).update(name=f"╰╸{word}-help")
+    with pytest.raises(BadInput) as refused:
+        find_channel(f"#{word}", Channel.objects.all())
+    assert f"Is it “╰╸{word}-help” ({channel.pk})?" in str(refused.value)
