@@ -412,6 +412,13 @@ MAINTENANCE_JOBS: dict[str, dict[str, Any]] = {
         "schedule": ("30 6 * * *", "UTC"),
         "tries": 2,
     },
+    "erase": {
+        "work": "moderation.operations.wiping.take_off_disk",
+        "words": "Taking what was erased off the disks",
+        # After the repair, for which it has to wait.
+        "schedule": ("0 7 * * *", "UTC"),
+        "tries": 2,
+    },
 }
 
 # --- The watch: what needs a person, and who is told ---------------------------------------------------

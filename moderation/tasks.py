@@ -8,7 +8,7 @@ from django.db import transaction
 
 from chatstore.celery import app
 from chatstore.tasks import Bell
-from moderation.operations import queue, running, scanning
+from moderation.operations import queue, running, scanning, wiping
 from moderation.operations.purges import expire_previews
 
 
@@ -22,6 +22,13 @@ def scan_purge(purge_id: int) -> None:
 def run_purge(purge_id: int) -> None:
     """Works on a confirmed purge, then tells of those that waited behind it."""
     running.run_purge(purge_id, waits_for_channel=False)
+    ring_next(purge_id)
+
+
+@app.task(base=Bell)
+def erase_purge(purge_id: int) -> None:
+    """Deletes what a purge keeps, where two people wanted it."""
+    wiping.erase_purge(purge_id)
     ring_next(purge_id)
 
 
@@ -42,6 +49,11 @@ def ring_on_commit(purge_id: int) -> None:
     transaction.on_commit(partial(ring, purge_id))
 
 
+def ring_erasing_on_commit(purge_id: int) -> None:
+    """Calls a worker to an approved erasure, once that is stored."""
+    transaction.on_commit(partial(erase_purge.delay, purge_id))
+
+
 @app.task
 def look_for_due_purges() -> None:
     """Enqueues what is due or stalled: Postgres is the queue, this is the bell."""
@@ -50,3 +62,5 @@ def look_for_due_purges() -> None:
         scan_purge.delay(purge_id)
     for purge_id in queue.due_purges():
         ring(purge_id)
+    for purge_id in wiping.due_erasures():
+        erase_purge.delay(purge_id)

@@ -29,11 +29,14 @@ from chatstore.operations.probes import read_bucket
 from chatstore.operations.repair import note_measured
 from chatstore.operations.repair_clock import MESSAGES, last_repair_of, surely_before
 from chatstore.operations.runs import Claim
-from chatstore.store import figures, nodes, nodetool, repairs, tables
+from chatstore.store import cassandra, figures, nodes, nodetool, repairs, tables
 from chatstore.store.measuring import measure_bucket
 
 COMPACTION_SECONDS = 3_600.0
 """For all files that hold the bucket, which are rewritten whole."""
+
+DROPPING_SECONDS = 12 * 3_600.0
+"""For all files of a node, which are."""
 
 
 def why_not_compact(channel_id: int, bucket: int) -> str:
@@ -122,18 +125,41 @@ def merge_bucket(channel_id: int, bucket: int, *, look: Callable[[], None] = lam
     return len(up)
 
 
-def _on_each(hosts: Sequence[str], *arguments: str, look: Callable[[], None] = lambda: None) -> None:
+def drop_deleted(names: Sequence[str], *, look: Callable[[], None] = lambda: None) -> int:
+    """Has every node in turn write the files of some tables again without what deletes cover; how many nodes did.
+
+    Tombstones stay. Safe at any time, and dear: all files of the tables are written anew.
+    Raises `NodeUnreachable` before anything is begun when a node is down, `NodetoolFailed`.
+    """
+    hosts = sorted({host for _, host in cassandra.ring()})
+    down = [host for host in nodes.list_down() if host in hosts]
+    if down:
+        raise NodeUnreachable(f"Node {', '.join(down)} is down, and what it has of what was deleted would stay.")
+    keyspace = settings.CASSANDRA["keyspace"]
+    for host in hosts:
+        _on_each([host], "flush", keyspace, *names, look=look)
+        _on_each([host], "garbagecollect", keyspace, *names, look=look, at_most_seconds=DROPPING_SECONDS)
+    return len(hosts)
+
+
+def _on_each(
+    hosts: Sequence[str],
+    *arguments: str,
+    look: Callable[[], None] = lambda: None,
+    at_most_seconds: float = COMPACTION_SECONDS,
+) -> None:
     """The same on several nodes at once: what lies between them is what a read could undo.
 
     look: called every second; what it raises ends the calls. What a node has begun it brings to its end.
     """
-    give_up = time.monotonic() + COMPACTION_SECONDS
+    give_up = time.monotonic() + at_most_seconds
     with ExitStack() as stack:
         calls = [stack.enter_context(nodetool.calling(host, *arguments)) for host in hosts]
         for call in calls:
             while not call.wait(1.0):
                 look()
                 if time.monotonic() > give_up:
-                    raise NodeUnreachable(f"Node {call.host} is not done with nodetool {arguments[0]} after an hour.")
+                    hours = f"{at_most_seconds / 3_600:.0f} h"
+                    raise NodeUnreachable(f"Node {call.host} is not done with nodetool {arguments[0]} after {hours}.")
         for call in calls:
             call.answer()

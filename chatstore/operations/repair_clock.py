@@ -27,7 +27,8 @@ from chatstore.store import cassandra, repair_history, repairs, tables
 MESSAGES = "messages"
 
 NEVER_DELETED_FROM = frozenset({"bucket_ledger", "bucket_figures", "author_buckets", "withdrawn", "quarantine"})
-"""Rows of quarantine end by themselves, on every replica at the same moment: no repair is needed for that."""
+"""Rows of quarantine end by themselves, on every replica at the same moment, or are erased at ALL: no repair is
+needed for that."""
 
 LATE_REPAIR = "late repair"
 

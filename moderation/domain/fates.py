@@ -10,12 +10,13 @@ from moderation.domain.states import StepState
 
 
 class Fate(StrEnum):
-    """A purge's part in a message. left: its step was cancelled or failed before anything was deleted."""
+    """A purge's part in a message. left: its step was cancelled before anything was deleted."""
 
     WAITING = "waiting"
     DELETED = "deleted"
     ALREADY_GONE = "already_gone"
     FAILED = "failed"
+    HELD = "held"
     LEFT = "left"
 
 
@@ -34,13 +35,17 @@ class Comeback(StrEnum):
 
 def fate_in(message_id: int, *, state: str, gone: Container[int], failed: Container[int]) -> Fate:
     """What the removing step that holds the id did with it."""
-    if state in (StepState.CANCELLED, StepState.FAILED):
-        return Fate.LEFT if state == StepState.CANCELLED else Fate.FAILED
+    if state in _ENDED_BEFORE:
+        return _ENDED_BEFORE[StepState(state)]
     if state != StepState.COUNTED:
         return Fate.WAITING
     if message_id in failed:
         return Fate.FAILED
     return Fate.ALREADY_GONE if message_id in gone else Fate.DELETED
+
+
+_ENDED_BEFORE = {StepState.CANCELLED: Fate.LEFT, StepState.FAILED: Fate.FAILED, StepState.HELD: Fate.HELD}
+"""What a step that ended before anything was deleted left its messages to."""
 
 
 @dataclass(frozen=True, slots=True)

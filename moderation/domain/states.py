@@ -32,6 +32,20 @@ class PurgeState(_Choices):
     UNDONE = "undone"
     PARTLY_UNDONE = "partly_undone"
     UNDO_EXPIRED = "undo_expired"
+    ERASING = "erasing"
+    ERASED = "erased"
+
+
+class ErasureAnswer(_Choices):
+    """What became of somebody's wish to erase what a purge keeps. none: nobody has answered yet.
+
+    held: it was approved, and a hold came before anything was deleted.
+    """
+
+    NONE = ""
+    APPROVED = "approved"
+    REFUSED = "refused"
+    HELD = "held"
 
 
 class StepKind(_Choices):
@@ -64,6 +78,7 @@ class StepState(_Choices):
     VERIFIED = "verified"
     CLOSED = "closed"
     COUNTED = "counted"
+    HELD = "held"
     CANCELLED = "cancelled"
     FAILED = "failed"
 
@@ -96,11 +111,27 @@ PURGE_MOVES: dict[PurgeState, frozenset[PurgeState]] = {
     ),
     # Cancelled when its last step was stamped already, likewise.
     PurgeState.CANCELLING: frozenset({PurgeState.CANCELLED, PurgeState.DONE, PurgeState.DONE_WITH_FAILURES}),
-    PurgeState.CANCELLED: frozenset({PurgeState.QUEUED, PurgeState.UNDOING, PurgeState.UNDO_EXPIRED}),
-    PurgeState.DONE: frozenset({PurgeState.UNDOING, PurgeState.UNDO_EXPIRED}),
-    PurgeState.DONE_WITH_FAILURES: frozenset({PurgeState.QUEUED, PurgeState.UNDOING, PurgeState.UNDO_EXPIRED}),
-    PurgeState.PARTLY_UNDONE: frozenset({PurgeState.UNDOING, PurgeState.UNDO_EXPIRED}),
+    PurgeState.CANCELLED: frozenset(
+        {PurgeState.QUEUED, PurgeState.UNDOING, PurgeState.UNDO_EXPIRED, PurgeState.ERASING}
+    ),
+    PurgeState.DONE: frozenset({PurgeState.UNDOING, PurgeState.UNDO_EXPIRED, PurgeState.ERASING}),
+    PurgeState.DONE_WITH_FAILURES: frozenset(
+        {PurgeState.QUEUED, PurgeState.UNDOING, PurgeState.UNDO_EXPIRED, PurgeState.ERASING}
+    ),
+    PurgeState.PARTLY_UNDONE: frozenset({PurgeState.UNDOING, PurgeState.UNDO_EXPIRED, PurgeState.ERASING}),
     PurgeState.UNDOING: frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE}),
+    PurgeState.UNDONE: frozenset({PurgeState.ERASING}),
+    # Back to what it was, where a hold came before anything was deleted.
+    PurgeState.ERASING: frozenset(
+        {
+            PurgeState.ERASED,
+            PurgeState.CANCELLED,
+            PurgeState.DONE,
+            PurgeState.DONE_WITH_FAILURES,
+            PurgeState.PARTLY_UNDONE,
+            PurgeState.UNDONE,
+        }
+    ),
 }
 """Who may follow whom; the states that are missing are final."""
 
@@ -119,6 +150,12 @@ ACTIVE_PURGES = frozenset(
 CAN_BE_UNDONE = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.UNDOING in after)
 """Purges of which something may be taken back."""
 
+CAN_BE_ERASED = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.ERASING in after)
+"""Purges that may keep something, and at which nobody is at work."""
+
+KEEPS_NOTHING = frozenset({PurgeState.ERASING, PurgeState.ERASED})
+"""Purges whose copies are nobody's to read any more."""
+
 BEFORE_STAMPED = (StepState.PENDING, StepState.QUARANTINING, StepState.QUARANTINED)
 """States in which nothing was deleted and a step may be taken back."""
 
@@ -131,5 +168,5 @@ BETWEEN_STAMPED_AND_COUNTED = (
 )
 """States in which the channel must not be given to another job."""
 
-FINAL_STEPS = (StepState.COUNTED, StepState.CANCELLED, StepState.FAILED)
+FINAL_STEPS = (StepState.COUNTED, StepState.HELD, StepState.CANCELLED, StepState.FAILED)
 """States that nothing follows."""

@@ -1,6 +1,8 @@
-"""Moderation's rows in Postgres: purges, their manifests and steps, the audit."""
+"""Moderation's rows in Postgres: purges, their manifests and steps, holds, erasures, the audit."""
 
 from moderation.models.audit import AuditEntry
+from moderation.models.erasures import Erasure
+from moderation.models.holds import Hold
 from moderation.models.purges import ManifestBucket, Purge, Step, Undo
 
-__all__ = ["AuditEntry", "ManifestBucket", "Purge", "Step", "Undo"]
+__all__ = ["AuditEntry", "Erasure", "Hold", "ManifestBucket", "Purge", "Step", "Undo"]

@@ -17,6 +17,7 @@ from moderation.models.ids import NextId
 class Purge(models.Model):
     """One removal: a selection, the manifest it matched, and who confirmed it and why.
 
+    held_back: what matched the selection as well, but was held when it was scanned: not of the manifest.
     is_rewrite: no removal but what follows one, with an empty manifest: a bucket that was
     left over its budget of tombstones is written again.
     """
@@ -34,6 +35,7 @@ class Purge(models.Model):
     finished_at = models.DateTimeField(null=True)
     scanned = models.BigIntegerField(default=0)
     manifest = models.BigIntegerField(default=0)
+    held_back = models.BigIntegerField(db_default=0, default=0)
     digest = models.BinaryField(null=True)
     wait_reason = models.TextField(blank=True)
     wait_until = models.DateTimeField(null=True)

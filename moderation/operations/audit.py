@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
-from moderation.models import AuditEntry, Purge, Undo
+from moderation.models import AuditEntry, Erasure, Hold, Purge, Undo
 
 NEXT_ID_TRIES = 5
 """`next_id()` repeats when 1,024 ids are taken in one millisecond; the next try has another one."""
@@ -27,7 +27,7 @@ def record_act(
     return entry
 
 
-def save_with_next_id(row: AuditEntry | Purge | Undo) -> None:
+def save_with_next_id(row: AuditEntry | Erasure | Hold | Purge | Undo) -> None:
     """Inserts a row whose key is `next_id()`, again in a new savepoint when the id was taken."""
     for left in reversed(range(NEXT_ID_TRIES)):
         try:

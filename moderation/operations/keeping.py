@@ -19,17 +19,22 @@ from chatstore.operations.deletes import last_delete
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import scans
 from moderation.domain.chunks import PackedRows
+from moderation.domain.holds import Cover, Spared, without
 from moderation.domain.packing import unpack_ids
 from moderation.domain.planner import RECENT_MS, BucketPlan, SpanPlan, Way, ids_inside, plan_spans
 from moderation.domain.states import FINAL_STEPS, StepKind, StepState
 from moderation.models import ManifestBucket, Step
 from moderation.operations.claims import brief_transaction, check_may_go_on, check_still_running, move_step, watch_purge
+from moderation.operations.holds import cover_of
 from moderation.operations.rewriting import THICK
 from moderation.store.pace import Pace
 from moderation.store.quarantine import Place, quarantine_bucket, quarantine_rows
 
 STAYS_AT_MOST = 64 << 20
 """Bytes of rows that stay, packed, in one worker's memory; beyond, they are read a second time."""
+
+NOTHING_GOES = SpanPlan(Way.ROWS, (), 0)
+"""Of a step all of whose messages are held."""
 
 KNOWN_COLUMNS = frozenset({"channel_id", "bucket", "message_id", *VALUE_COLUMNS})
 
@@ -42,13 +47,16 @@ class PlanRejected(ChatstoreError):
 class Kept:
     """What a quarantined step goes on with; lost in a crash, since the step then starts again.
 
-    stays: the rows that are not to go, where the plan is to write many of them again.
+    stays: the rows that are not to go, where the plan is to write many of them again. held: ids
+    that a hold covers; hold_ids: the holds that the step knew of when it read.
     """
 
     gone: Sequence[int]
     plan: SpanPlan
     tombstones: int
     stays: PackedRows | None = None
+    held: Sequence[int] = ()
+    hold_ids: frozenset[int] = frozenset()
 
 
 def quarantine_step(step: Step, *, pace: Pace, room: int = STAYS_AT_MOST) -> Kept:
@@ -63,12 +71,11 @@ def quarantine_step(step: Step, *, pace: Pace, room: int = STAYS_AT_MOST) -> Kep
         stamp = issue_stamp(step.channel_id, step.bucket)
         move_step(step, StepState.QUARANTINING, read_stamp=stamp)
     ids = unpack_ids(step.ids)
-    if step.kind == StepKind.ROWS:
-        kept = _keep_rows(step, ids)
-    elif step.kind == StepKind.REWRITE:
+    if step.kind == StepKind.REWRITE:
+        # Nothing goes, whoever holds what.
         kept = _keep_nothing(step, ids)
     else:
-        kept = _keep_bucket(step, ids, pace, room)
+        kept = _keep_unless_held(step, ids, cover_of(step.channel_id), pace, room)
     move_step(step, StepState.QUARANTINED, quarantined_at=postgres_now())
     return kept
 
@@ -102,11 +109,20 @@ def stored(stamp: int | None) -> int:
     return stamp
 
 
-def _keep_rows(step: Step, ids: Sequence[int]) -> Kept:
+def _keep_unless_held(step: Step, ids: Sequence[int], cover: Cover, pace: Pace, room: int) -> Kept:
+    if cover.everything:
+        return Kept((), NOTHING_GOES, 0, held=ids, hold_ids=cover.hold_ids)
+    spared = Spared(cover)
+    by_row = step.kind == StepKind.ROWS
+    kept = _keep_rows(step, ids, spared) if by_row else _keep_bucket(step, ids, spared, pace, room)
+    return replace(kept, held=sorted(spared.ids), hold_ids=cover.hold_ids)
+
+
+def _keep_rows(step: Step, ids: Sequence[int], spared: Spared) -> Kept:
     place = place_of(step, stored(step.read_stamp))
-    seen = quarantine_rows(place, ids, before_each_page=watch_purge(step.purge_id))
+    seen = quarantine_rows(place, ids, spared=spared, before_each_page=watch_purge(step.purge_id))
     found = {message_id for message_id, _, has_author in seen if has_author}
-    gone = [message_id for message_id in ids if message_id not in found]
+    gone = [message_id for message_id in without(ids, spared.ids) if message_id not in found]
     return Kept(gone, SpanPlan(Way.ROWS, (), len(seen)), len(seen))
 
 
@@ -129,7 +145,7 @@ def _is_alone(step: Step) -> bool:
     return not here.exclude(ordinal=step.ordinal).exclude(state__in=FINAL_STEPS).exists()
 
 
-def _keep_bucket(step: Step, ids: Sequence[int], pace: Pace, room: int) -> Kept:
+def _keep_bucket(step: Step, ids: Sequence[int], spared: Spared, pace: Pace, room: int) -> Kept:
     place = place_of(step, stored(step.read_stamp))
     seen = ManifestBucket.objects.get(purge_id=step.purge_id, channel_id=step.channel_id, bucket=step.bucket)
     preview = BucketPlan.from_json(seen.plan)
@@ -143,18 +159,22 @@ def _keep_bucket(step: Step, ids: Sequence[int], pace: Pace, room: int) -> Kept:
     reading = quarantine_bucket(
         place,
         ids,
+        spared=spared,
         stays=stays,
         standing=_standing(step, preview),
         before_each_page=before_each_page,
     )
+    going = without(ids, spared.ids)
+    if not going:
+        return Kept((), NOTHING_GOES, reading.tombstones)
     plan = plan_spans(
-        ids,
+        going,
         reading.survivors[::-1],
         standing_tombstones=reading.tombstones,
         sealed=is_sealed(step.bucket, now_ms=stored(step.read_stamp) // 1_000) and _is_alone(step),
         budget=settings.PURGE_TOMBSTONE_BUDGET,
     )
-    gone = [] if len(reading.found) == len(ids) else sorted(frozenset(ids).difference(reading.found))
+    gone = [] if len(reading.found) == len(going) else sorted(frozenset(going).difference(reading.found))
     return Kept(gone, plan, reading.tombstones + plan.tombstones, stays)
 
 

@@ -18,7 +18,7 @@ from chatstore.store import messages, scans, withdrawn
 from moderation.domain.fates import Fate, fate_in
 from moderation.domain.packing import unpack_ids
 from moderation.domain.restoring import newest_whole_rows
-from moderation.domain.states import REMOVING
+from moderation.domain.states import KEEPS_NOTHING, REMOVING
 from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.access import Actor
 from moderation.operations.places import channels_of
@@ -146,6 +146,10 @@ def _frozen_ids(purge: Purge, bucket: ManifestBucket, after: Key | None) -> Iter
         yield outcomes[n].of_id(message_id)
 
 
+def _keeps(purge: Purge) -> bool:
+    return purge.confirmed_at is not None and purge.state not in KEEPS_NOTHING
+
+
 class _Ids:
     """Packed ids that are asked one by one: a list takes half of what a set would."""
 
@@ -181,7 +185,7 @@ def _read_entries(purge: Purge, channel: Channel, bucket: int, frozen: Sequence[
     ids = [entry.message_id for entry in frozen]
     live = _read_live(channel.pk, bucket, ids)
     missing = [message_id for message_id in ids if message_id not in live]
-    kept = _read_kept(purge, channel.pk, bucket, missing) if missing and purge.confirmed_at else {}
+    kept = _read_kept(purge, channel.pk, bucket, missing) if missing and _keeps(purge) else {}
     noted = withdrawn.read_withdrawals(channel.pk, bucket) if kept else withdrawals.NONE
 
     def is_withdrawn(message_id: int) -> bool:

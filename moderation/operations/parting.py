@@ -8,14 +8,16 @@ from django.db.models import Max
 
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.sketches import step_columns
-from moderation.domain.states import StepKind
+from moderation.domain.states import StepKind, StepState
 from moderation.models import Step
 
 
-def part_step(step: Step, apart: Sequence[int]) -> None:
-    """Takes ids, ascending, out of a step into a new one that goes by row, as the purge's last.
+def part_step(
+    step: Step, apart: Sequence[int], *, kind: StepKind = StepKind.ROWS, state: StepState = StepState.PENDING
+) -> None:
+    """Takes ids, ascending, out of a step into a new one, as the purge's last.
 
-    The caller's transaction holds the purge's row.
+    One that is *held* is counted with it. The caller's transaction holds the purge's row.
     """
     last: int = Step.objects.filter(purge_id=step.purge_id).aggregate(last=Max("ordinal"))["last"]
     rest = sorted(frozenset(unpack_ids(step.ids)).difference(apart))
@@ -24,7 +26,9 @@ def part_step(step: Step, apart: Sequence[int]) -> None:
         ordinal=last + 1,
         channel_id=step.channel_id,
         bucket=step.bucket,
-        kind=StepKind.ROWS,
+        kind=kind,
+        state=state,
+        held=len(apart) if state == StepState.HELD else 0,
         **step_columns(apart),
     )
     step.ids, step.count = pack_ids(rest), len(rest)

@@ -11,7 +11,7 @@ from django.db.models import Exists, Min, OuterRef, Q
 from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
-from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, PurgeState
+from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, KEEPS_NOTHING, PurgeState
 from moderation.models import ManifestBucket, Step
 from moderation.operations.access import Actor, visible_purges
 from moderation.operations.sentences import ListedPurge, describe_purges
@@ -23,6 +23,7 @@ STATE_FILTERS: dict[str, tuple[str, frozenset[PurgeState]]] = {
     "ready": ("To be confirmed", frozenset({PurgeState.SCANNING, PurgeState.READY})),
     "done": ("Done", frozenset({PurgeState.DONE, PurgeState.DONE_WITH_FAILURES, PurgeState.UNDO_EXPIRED})),
     "undone": ("Brought back", frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE})),
+    "erased": ("Erased", KEEPS_NOTHING),
     "cancelled": ("Cancelled", frozenset({PurgeState.CANCELLED, PurgeState.EXPIRED})),
 }
 """What a person filters by, with its words."""

@@ -163,6 +163,8 @@ FINAL_PURGES = frozenset(
         PurgeState.UNDONE,
         PurgeState.PARTLY_UNDONE,
         PurgeState.UNDO_EXPIRED,
+        PurgeState.ERASING,
+        PurgeState.ERASED,
     }
 )
 

@@ -26,6 +26,7 @@ from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.clock import postgres_now_us
 from chatstore.store import scans
 from moderation.domain.filters import Row
+from moderation.domain.holds import Spared
 from moderation.domain.packing import digest_of, unpack_ids
 from moderation.domain.planner import RECENT_MS, BucketSplit, plan_bucket
 from moderation.domain.selection import Selection
@@ -33,6 +34,7 @@ from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.claims import brief_transaction, lock_purge
+from moderation.operations.holds import cover_of
 from moderation.operations.places import places_of
 
 SCAN_LEASE = dt.timedelta(seconds=60)
@@ -62,6 +64,7 @@ class ScannedBucket:
     survivors: int
     authors: Counter[int]
     split: BucketSplit
+    held_back: int = 0
 
 
 def scan_purge(purge_id: int) -> None:
@@ -101,7 +104,7 @@ def _claim_scan(purge_id: int, token: uuid.UUID) -> bool:
             Q(scan_lease_until__isnull=True) | Q(scan_lease_until__lt=ClockTimestamp()),
             id=purge_id,
             state=PurgeState.SCANNING,
-        ).update(scan_token=token, scan_lease_until=_lease_end(), scanned=0, manifest=0, wait_reason="")
+        ).update(scan_token=token, scan_lease_until=_lease_end(), scanned=0, manifest=0, held_back=0, wait_reason="")
         if claimed:
             Step.objects.filter(purge_id=purge_id).delete()
             ManifestBucket.objects.filter(purge_id=purge_id).delete()
@@ -130,10 +133,11 @@ def _scan_bucket(
     matched: list[int] = []
     survivors: list[int] = []
     authors: Counter[int] = Counter()
+    spared = Spared(cover_of(channel_id))
     pages = scans.read_parts(channel_id, bucket, columns)
     renewed_at = time.monotonic()
     for page in pages:
-        going = pick(page)
+        going = spared.leave(pick(page))
         ids = [row[0] for row in going]
         matched.extend(ids)
         authors.update(map(itemgetter(1), going))
@@ -153,6 +157,7 @@ def _scan_bucket(
         survivors=len(survivors),
         authors=authors,
         split=split_bucket(bucket, matched, survivors, standing_tombstones=pages.count_tombstones()),
+        held_back=len(spared.ids),
     )
 
 
@@ -181,6 +186,7 @@ def _freeze_bucket(purge_id: int, token: uuid.UUID, scanned: ScannedBucket, ordi
         Purge.objects.filter(id=purge_id).update(
             scanned=purge.scanned + scanned.scanned,
             manifest=purge.manifest + len(scanned.matched),
+            held_back=purge.held_back + scanned.held_back,
             scan_lease_until=_lease_end(),
         )
         return store_bucket(purge_id, scanned, ordinal) if scanned.matched else ordinal

@@ -55,7 +55,7 @@ def finish_purge(purge_id: int, *, moderator: User) -> Purge:
 
 
 def retry_purge(purge_id: int, *, moderator: User) -> Purge:
-    """Tries what failed again. Raises `BadInput` when nothing did."""
+    """Tries what failed, or was held, again. Raises `BadInput` when nothing was."""
     return _steer(
         purge_id,
         moderator,
@@ -140,8 +140,8 @@ def _reopen_cancelled(purge: Purge) -> None:
 
 
 def _reopen_failed(purge: Purge) -> None:
-    purge.steps.filter(state=StepState.FAILED).update(
-        state=StepState.PENDING, failed=0, failed_ids=None, error="", counted_at=None
+    purge.steps.filter(state__in=(StepState.FAILED, StepState.HELD)).update(
+        state=StepState.PENDING, failed=0, failed_ids=None, held=0, error="", counted_at=None
     )
     counted = purge.steps.filter(state=StepState.COUNTED, failed__gt=0).exclude(kind=StepKind.UNDO)
     for step in counted.order_by("ordinal"):

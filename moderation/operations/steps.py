@@ -46,6 +46,7 @@ from moderation.operations.claims import (
     move_step,
     watch_purge,
 )
+from moderation.operations.holds import cover_of, take_turns_with_holds
 from moderation.operations.keeping import Kept, check_columns, place_of, stored
 from moderation.operations.missing import tell_missing, unexplained
 from moderation.operations.parting import part_step
@@ -73,23 +74,46 @@ class LastLook:
 
 
 def stamp_step(step: Step, kept: Kept) -> None:
-    """*quarantined* → *stamped*: what will be deleted, in one write, never computed again.
+    """*quarantined* → *stamped*: what will be deleted, in one write, never computed again; *held* when nothing will.
 
-    Raises what `quarantine_step` raises: a column may have come since the rows were kept.
+    Raises what `quarantine_step` raises: a column, or a hold, may have come since the rows were kept.
     """
     check_clock()
     check_columns()
     in_spans = step.kind != StepKind.ROWS
-    move_step(
-        step,
-        StepState.STAMPED,
-        delete_stamp=stored(step.read_stamp) - settings.CLOCK_SKEW_SECONDS * 1_000_000 if in_spans else None,
-        how=kept.plan.way.value,
-        spans=[list(span) for span in kept.plan.spans] if in_spans else None,
-        survivors=pack_ids(kept.plan.rewritten),
-        gone_ids=pack_ids(kept.gone),
-        tombstones=kept.tombstones,
-    )
+    with brief_transaction():
+        check_still_running(step.purge_id)
+        _check_holds(step, kept)
+        if kept.held and len(kept.held) == step.count:
+            _hold_step(step)
+            return
+        if kept.held:
+            part_step(step, kept.held, kind=StepKind(step.kind), state=StepState.HELD)
+        move_step(
+            step,
+            StepState.STAMPED,
+            delete_stamp=stored(step.read_stamp) - settings.CLOCK_SKEW_SECONDS * 1_000_000 if in_spans else None,
+            how=kept.plan.way.value,
+            spans=[list(span) for span in kept.plan.spans] if in_spans else None,
+            survivors=pack_ids(kept.plan.rewritten),
+            gone_ids=pack_ids(kept.gone),
+            tombstones=kept.tombstones,
+        )
+
+
+def _check_holds(step: Step, kept: Kept) -> None:
+    """Raises `LostStep` when a hold came since the read: the step begins anew, and knows of it."""
+    if step.kind == StepKind.REWRITE:
+        return
+    take_turns_with_holds()
+    if not cover_of(step.channel_id).hold_ids <= kept.hold_ids:
+        raise LostStep(f"step {step.ordinal} of purge {step.purge_id}: something of it was held meanwhile")
+
+
+def _hold_step(step: Step) -> None:
+    """All of it is held: nothing goes."""
+    move_step(step, StepState.HELD, held=step.count, counted_at=postgres_now(), token=None, lease_until=None)
+    record_act("step_held", actor=None, purge=step.purge, channel_id=step.channel_id, details=_details(step))
 
 
 def finish_step(step: Step, *, pace: Pace, kept: Kept | None = None) -> None:

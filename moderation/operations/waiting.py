@@ -101,6 +101,8 @@ def _describe_job(job: str) -> tuple[str, Purge | None]:
     kind, _, name = job.partition(":")
     if kind == "import":
         return "an import into the channel", None
+    if kind == "erase":
+        return f"the erasing of what purge {name} keeps", None
     purge = Purge.objects.select_related("moderator").filter(id=name).first() if kind == "purge" else None
     if purge is None:
         return f"another job ({job.replace(':', ' ')})", None

@@ -17,7 +17,7 @@ from chatstore.store import messages, withdrawn
 from chatstore.store.locating import Located, locate_message
 from moderation.domain.fates import Fate
 from moderation.domain.restoring import newest_whole_rows
-from moderation.domain.states import PurgeState
+from moderation.domain.states import KEEPS_NOTHING, PurgeState
 from moderation.models import Undo
 from moderation.operations.access import Actor, channel_for, require, visible_channels
 from moderation.operations.past_purges import PurgePart, find_parts
@@ -90,7 +90,14 @@ class Story:
         """Whether it is away for good: a purge that stands for it can no longer be taken back."""
         if self.live is not None or self.is_withdrawn:
             return False
-        return any(part.purge.state == PurgeState.UNDO_EXPIRED for part in self.standing)
+        return any(part.purge.state in (PurgeState.UNDO_EXPIRED, *KEEPS_NOTHING) for part in self.standing)
+
+    @property
+    def erased(self) -> PurgePart | None:
+        """The purge that stands for it and of which two people had erased what it kept."""
+        if self.live is not None or self.is_withdrawn:
+            return None
+        return next((part for part in self.standing if part.purge.state in KEEPS_NOTHING), None)
 
 
 def story_of(user: Actor, channel_id: int, message_id: int) -> Story:
@@ -143,6 +150,7 @@ def _read_kept(channel_id: int, message_id: int, parts: Sequence[PurgePart]) -> 
     places = [
         Place(part.purge.pk, channel_id, bucket, attempt)
         for part in parts
+        if part.purge.state not in KEEPS_NOTHING
         for attempt in kept_attempts(part.purge.pk, channel_id, bucket)
     ]
     places.sort(key=lambda place: place.attempt, reverse=True)

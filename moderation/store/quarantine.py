@@ -16,6 +16,7 @@ from typing import Any
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.store import cassandra, scans
 from moderation.domain.chunks import ROWS_PER_CHUNK, PackedRows, Row, decode_chunk, encode_chunks
+from moderation.domain.holds import Spared
 
 INSERT = """INSERT INTO quarantine
     (purge_id, channel_id, bucket, attempt, chunk, message_count, first_id, last_id, body)
@@ -28,6 +29,9 @@ SELECT_BODY = """SELECT body FROM quarantine
     WHERE purge_id = ? AND channel_id = ? AND bucket = ? AND attempt = ? AND chunk = ?"""
 SELECT_ATTEMPTS = """SELECT attempt FROM quarantine
     WHERE purge_id = ? AND channel_id = ? AND bucket = ? GROUP BY attempt"""
+
+ERASE = "DELETE FROM quarantine USING TIMESTAMP ? WHERE purge_id = ? AND channel_id = ? AND bucket = ?"
+SELECT_ANY = "SELECT attempt FROM quarantine WHERE purge_id = ? AND channel_id = ? AND bucket = ? LIMIT 1"
 
 WINDOW = 8
 """Chunks in flight: each may be up to a MiB of JSON."""
@@ -66,13 +70,15 @@ def quarantine_bucket(
     place: Place,
     ids: Collection[int],
     *,
+    spared: Spared,
     stays: PackedRows | None,
     standing: int | None,
     before_each_page: Callable[[], None],
 ) -> Reading:
-    """Reads the whole bucket, keeps the rows of `ids`, and reads back what it kept.
+    """Reads the whole bucket, keeps the rows of `ids` that are not held, and reads back what it kept.
 
-    stays: takes every other row, where it is given. standing: as in `scans.BucketPages`.
+    spared: takes the held ones out; to the plan they are survivors. stays: takes every other row,
+    where it is given. standing: as in `scans.BucketPages`.
     before_each_page: may raise to stop here; what was kept by then nobody names.
     Raises `StoreUnavailable` when anything was not kept as it was sent.
     """
@@ -83,7 +89,7 @@ def quarantine_bucket(
     def doomed() -> Iterator[list[Row]]:
         for page in pages:
             before_each_page()
-            yield _sort_out(page, wanted, reading, stays)
+            yield _sort_out(page, wanted, reading, stays, spared)
 
     _keep(place, doomed())
     reading.tombstones = pages.count_tombstones()
@@ -91,11 +97,15 @@ def quarantine_bucket(
 
 
 def quarantine_rows(
-    place: Place, ids: Sequence[int], *, before_each_page: Callable[[], None] = lambda: None
+    place: Place,
+    ids: Sequence[int],
+    *,
+    spared: Spared | None = None,
+    before_each_page: Callable[[], None] = lambda: None,
 ) -> list[tuple[int, int, bool]]:
     """Keeps the rows of `ids` with their newest WRITETIME, reads back what it kept.
 
-    before_each_page: as in `quarantine_bucket`.
+    spared, before_each_page: as in `quarantine_bucket`.
     Returns (message id, WRITETIME in µs, whether it has its author) of those that are there.
     """
     seen: list[tuple[int, int, bool]] = []
@@ -103,8 +113,9 @@ def quarantine_rows(
     def pages() -> Iterator[list[Row]]:
         for page in scans.read_rows_with_writetime(place.channel_id, place.bucket, ids):
             before_each_page()
-            seen.extend((row[0], row[-1], row[1] is not None) for row in page)
-            yield page
+            going = page if spared is None else spared.leave(page)
+            seen.extend((row[0], row[-1], row[1] is not None) for row in going)
+            yield going
 
     _keep(place, pages())
     return seen
@@ -138,10 +149,27 @@ def kept_copies(place: Place, *message_ids: int) -> Iterator[list[Row]]:
                     yield [row for row in decode_chunk(body) if row[0] in wanted]
 
 
-def _sort_out(page: list[Row], wanted: frozenset[int], reading: Reading, stays: PackedRows | None) -> list[Row]:
-    kept = [row for row in page if row[0] in wanted]
+def erase_kept(purge_id: int, channel_id: int, buckets: Sequence[int], *, stamp: int) -> None:
+    """Deletes all that a purge keeps of some buckets, on every replica, and reads that nothing is left on any.
+
+    stamp: in µs, later than all that was written there. Done twice it changes nothing.
+    Raises `StoreUnavailable` while a replica is away, or where something is left.
+    """
+    places = [(purge_id, channel_id, bucket) for bucket in buckets]
+    for _ in cassandra.execute_window(((ERASE, (stamp, *place)) for place in places), consistency=cassandra.ALL):
+        pass
+    left = cassandra.execute_window(((SELECT_ANY, place) for place in places), consistency=cassandra.ALL)
+    if any(list(left)):
+        raise StoreUnavailable("something of what the purge keeps is still there")
+
+
+def _sort_out(
+    page: list[Row], wanted: frozenset[int], reading: Reading, stays: PackedRows | None, spared: Spared
+) -> list[Row]:
+    kept = spared.leave([row for row in page if row[0] in wanted])
     if len(kept) != len(page):
-        others = [row for row in page if row[0] not in wanted]
+        going = wanted if not spared.ids else frozenset(row[0] for row in kept)
+        others = [row for row in page if row[0] not in going]
         reading.survivors.extend(row[0] for row in others)
         if stays is not None:
             stays.add(others)

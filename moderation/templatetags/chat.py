@@ -49,6 +49,8 @@ _CHIPS = {
     PurgeState.UNDONE: ("", "brought back"),
     PurgeState.PARTLY_UNDONE: ("", "partly brought back"),
     PurgeState.UNDO_EXPIRED: ("", "undo over"),
+    PurgeState.ERASING: ("busy", "erasing"),
+    PurgeState.ERASED: ("", "erased"),
     PurgeState.CANCELLING: ("busy", "stopping"),
     PurgeState.CANCELLED: ("", "stopped"),
     PurgeState.DONE: ("done", "done"),
@@ -110,7 +112,7 @@ _ACT_WORDS = {
     "resume": "Go on",
     "cancel": "Stop removing",
     "finish": "Remove the {left:,} that {left_are} left",
-    "retry": "Try the {failed:,} failed {failed_ones} again",
+    "retry": "Try {again} again",
 }
 
 
@@ -120,8 +122,11 @@ def say_act(act: str, total: PurgeSum) -> str:
     return _ACT_WORDS[act].format(
         left=total.left,
         left_are="is" if total.left == 1 else "are",
-        failed=total.failed,
-        failed_ones="one" if total.failed == 1 else "ones",
+        again=" and ".join(
+            f"the {count:,} {word} {'one' if count == 1 else 'ones'}"
+            for count, word in ((total.failed, "failed"), (total.held, "held"))
+            if count
+        ),
     )
 
 

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from chatstore.domain.controls import show_controls
 from moderation.operations.chat_users import profile_of
+from moderation.operations.holds import holds_of_author
 from moderation.views.rows import Writer
 
 
@@ -22,6 +23,7 @@ def chat_user(request: HttpRequest, user_id: int) -> HttpResponse:
     context = {
         "profile": profile,
         "who": Writer(user_id, name, is_bot=bool(profile.user and profile.user.is_bot), is_webhook=False),
+        "held": holds_of_author(request.user, user_id),
         "rows": [(presence, strips[presence.channel.pk]) for presence in profile.presences],
     }
     return render(request, "user.html", context)

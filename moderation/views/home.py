@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from chatstore.operations.maintenance import say_silence
 from chatstore.operations.rights import READ_HEALTH
+from moderation.operations.erasing import requests_for
 from moderation.operations.overview import channels_by_activity
 from moderation.operations.purge_list import list_purges
 from moderation.operations.search import search_anything
@@ -28,6 +29,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "nav": "home",
         "may_view": user.has_perm("chatstore.view_channel"),
         "running": list_purges(user, state="running", limit=RECENT_PURGES).purges,
+        "erase_wishes": requests_for(user),
         "ready": list_purges(user, state="ready", limit=RECENT_PURGES).purges,
         "finished": list_purges(user, state="done", limit=RECENT_PURGES).purges,
         "overview": channels_by_activity(user),

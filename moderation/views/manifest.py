@@ -16,7 +16,7 @@ from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.timeline import name_users
 from moderation.domain.fates import Fate
-from moderation.domain.states import PurgeState
+from moderation.domain.states import KEEPS_NOTHING, PurgeState
 from moderation.forms import read_cursor
 from moderation.models import Purge
 from moderation.operations.access import purge_for
@@ -123,7 +123,9 @@ def _say_fate(purge: Purge, entry: Entry) -> str:
     if entry.is_undone:
         return "back" if entry.is_live else "not brought back"
     if entry.fate is Fate.DELETED:
-        return "written again" if entry.is_live else "removed"
+        if entry.is_live:
+            return "written again"
+        return "erased" if purge.state in KEEPS_NOTHING else "removed"
     if entry.fate is Fate.WAITING:
         return ("goes" if purge.confirmed_at is None else "left") if entry.is_live else "gone meanwhile"
-    return {Fate.ALREADY_GONE: "gone already", Fate.FAILED: "failed"}.get(entry.fate, "left")
+    return {Fate.ALREADY_GONE: "gone already", Fate.FAILED: "failed", Fate.HELD: "held"}.get(entry.fate, "left")

@@ -15,6 +15,8 @@ from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake, time_of
 from chatstore.operations.timeline import name_users, open_timeline
 from moderation.domain.fates import Comeback, Fate
+from moderation.domain.states import ErasureAnswer
+from moderation.models import Erasure
 from moderation.operations.access import name_of
 from moderation.operations.gaps import find_gaps
 from moderation.operations.past_purges import PurgePart
@@ -39,6 +41,7 @@ _FATES = {
     Fate.DELETED: "removed it",
     Fate.ALREADY_GONE: "found it gone already",
     Fate.FAILED: "could not remove it",
+    Fate.HELD: "left it there, since it is held",
     Fate.LEFT: "was stopped before it came to it",
 }
 _COMEBACKS = {
@@ -114,11 +117,12 @@ def _describe(request: HttpRequest, story: Story) -> dict[str, Any]:
         "story": story,
         "posted_at": time_of(story.message_id),
         "verdict": story.verdict.value,
-        "chip": _CHIPS[story.verdict],
+        "chip": ("", "erased") if story.erased else _CHIPS[story.verdict],
         "removal": story.removal,
         "remover": name_of(story.removal.purge.moderator) if story.removal else "",
         "history": [_tell(part) for part in story.parts],
         "undoing": undoing,
+        "erased": _tell_erased(story),
         "undo": _offer_undo(story) if user.has_perm("moderation.add_purge") and not undoing else None,
         **_in_its_place(story, said),
     }
@@ -159,6 +163,13 @@ class UndoOffer:
     who: str
     until: Any
     others: Sequence[PurgePart]
+
+
+def _tell_erased(story: Story) -> Erasure | None:
+    """Who had erased what was kept of it, and when."""
+    if story.erased is None:
+        return None
+    return story.erased.purge.erasures.select_related("asked_by", "answered_by").get(answer=ErasureAnswer.APPROVED)
 
 
 def _offer_undo(story: Story) -> UndoOffer | None:

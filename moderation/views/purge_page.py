@@ -22,6 +22,7 @@ from moderation.operations.strips import map_purge
 from moderation.operations.sums import sum_of
 from moderation.operations.undos import UndoSum, can_be_undone, sum_of_undo, undo_until
 from moderation.operations.waiting import wait_of
+from moderation.views.purge_erasing import describe_erasing
 from moderation.views.purge_preview import describe_preview
 
 CHANGING = frozenset(
@@ -50,6 +51,7 @@ def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
 def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
     """The context of the part that changes while something happens."""
     channels = channels_of(user, purge)
+    erasing = describe_erasing(user, purge)
     channel = channels[0] if len(channels) == 1 else None
     state = PurgeState(purge.state)
     sentence = describe_purges(user, [purge])[0].sentence
@@ -58,8 +60,8 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
         "purge": purge,
         "nav": "purges",
         "channel": channel,
-        "polling": state in CHANGING,
-        "heading": _say_heading(purge),
+        "polling": state in CHANGING or erasing.is_deleting,
+        "heading": _say_heading(purge, erasing.erasure.was if erasing.erasure else purge.state),
         "sentence": sentence[:1].upper() + sentence[1:],
         "moderator": name_of(purge.moderator),
         "progress": progress_of(purge) if purge.confirmed_at else None,
@@ -73,6 +75,7 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
         "unticked": len(purge.selection["except"]),
         "acts": acts_on(purge) if may_ask else (),
         "undo": describe_undo(purge, may_ask=may_ask),
+        "erasing": erasing,
         "digest": bytes(purge.digest).hex() if purge.digest else "",
     }
 
@@ -134,11 +137,12 @@ def _say_part(part: dict[str, list[str]]) -> str:
     return "what it removed from one channel" if part["channels"] else "it"
 
 
-def _say_heading(purge: Purge) -> str:
+def _say_heading(purge: Purge, state: str) -> str:
+    """state: its own, or what it was before what it kept was erased."""
     count = f"{purge.manifest:,} message{'' if purge.manifest == 1 else 's'}"
-    if purge.state in (PurgeState.QUEUED, PurgeState.WAITING) and purge.started_at is None:
+    if state in (PurgeState.QUEUED, PurgeState.WAITING) and purge.started_at is None:
         return f"About to remove {count}"
-    if purge.state == PurgeState.UNDO_EXPIRED:
+    if state == PurgeState.UNDO_EXPIRED:
         deleted = sum_of(purge).deleted
         return f"Removed {count}" if deleted == purge.manifest else f"Removed {deleted:,} of {count}"
     return {
@@ -153,4 +157,4 @@ def _say_heading(purge: Purge) -> str:
         PurgeState.UNDOING: f"Bringing back {count}",
         PurgeState.UNDONE: f"Brought back {count}",
         PurgeState.PARTLY_UNDONE: f"Brought back a part of {count}",
-    }.get(PurgeState(purge.state), f"Removing {count}")
+    }.get(PurgeState(state), f"Removing {count}")

@@ -49,7 +49,7 @@ def purges(request: HttpRequest) -> HttpResponse:
 @permission_required("moderation.view_purge", raise_exception=True)
 def purge(request: HttpRequest, purge_id: int) -> HttpResponse:
     """One purge: scanning, its preview, its progress, its end."""
-    return _show_purge(request, purge_for(request.user, purge_id), template="purge.html")
+    return show_purge(request, purge_for(request.user, purge_id))
 
 
 @require_safe
@@ -71,7 +71,7 @@ def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
         words = (
             "Say why: the reason is kept with the purge." if "reason" in form.errors else "The preview is not complete."
         )
-        return _show_purge(request, shown, template="purge.html", refused=words)
+        return show_purge(request, shown, refused=words)
     try:
         confirmed = confirm_purge(
             shown.pk,
@@ -81,7 +81,7 @@ def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
         )
     except BadInput as error:
         shown.refresh_from_db()
-        return _show_purge(request, shown, template="purge.html", refused=str(error))
+        return show_purge(request, shown, refused=str(error))
     ring_on_commit(confirmed.pk)
     return redirect("purge", confirmed.pk)
 
@@ -118,7 +118,7 @@ def _change_preview(request: HttpRequest, purge_id: int, change: Callable[..., P
         change(shown.pk, read_ticked(request.POST), moderator=actor_of(request), digest=read_digest(request.POST))
     except BadInput as error:
         shown.refresh_from_db()
-        return _show_purge(request, shown, template="purge.html", refused=str(error))
+        return show_purge(request, shown, refused=str(error))
     return redirect("purge_messages" if request.POST.get("then") == "list" else "purge", shown.pk)
 
 
@@ -140,7 +140,8 @@ def purge_undo(request: HttpRequest, purge_id: int) -> HttpResponse:
     return redirect("purge", shown.pk)
 
 
-def _show_purge(request: HttpRequest, shown: Purge, *, template: str, refused: str = "") -> HttpResponse:
+def show_purge(request: HttpRequest, shown: Purge, *, refused: str = "") -> HttpResponse:
+    """The page. refused: why what was asked of it was not done."""
     context: dict[str, Any] = describe_page(request.user, shown)
     context["refused"] = refused
-    return render(request, template, context, status=400 if refused else 200)
+    return render(request, "purge.html", context, status=400 if refused else 200)

@@ -17,10 +17,13 @@ from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.claims import job_of
+from moderation.operations.erasing import approve_erase, ask_erase
 from moderation.operations.running import run_purge
 from moderation.operations.steering import pause_purge
 from moderation.operations.undos import UndoPart, ask_undo
 from moderation.operations.unticking import untick_messages
+from moderation.operations.wiping import erase_purge
+from tests.conftest import make_user
 from tests.moderation.rooms import choose, confirm, preview
 from tests.pages.exports import Story, write_hostile, write_story
 from tests.pages.serving import make_account
@@ -47,6 +50,8 @@ class Scene:
     paused: Purge
     many: Purge
     partly: Purge
+    erased: Purge
+    erased_message: int
     behind: Purge
     failed: Purge
     midway: Purge
@@ -76,6 +81,7 @@ def arrange_scene(folder: Path) -> Scene:
     partly = run_purge(confirm(mona, preview(mona, _of_some(taken_back, emptied))).pk, patience_seconds=60)
     ask_undo(partly.pk, moderator=mona, part=UndoPart(author_ids=(taken_back.people["Ines"],)))
     partly = run_purge(partly.pk, patience_seconds=60)
+    erased = _erase(mona, User.objects.get(username=accounts["ada"][0]), taken_back, wished=partly)
     many = preview(mona, _with_links(story, emptied, taken_back))
     many = untick_messages(many.pk, _first_ids(many)[:2], moderator=mona, digest=bytes(many.digest or b""))
     paused = confirm(mona, preview(mona, _of_somebody(held)))
@@ -100,6 +106,8 @@ def arrange_scene(folder: Path) -> Scene:
         failed=failed,
         midway=arrange_midway(mona),
         partly=partly,
+        erased=erased,
+        erased_message=_chosen_by(erased),
         nothing=preview(mona, choose(story.channel_id, author_ids=(5,))),
         message=message,
         removed=_chosen_by(done),
@@ -108,6 +116,19 @@ def arrange_scene(folder: Path) -> Scene:
         sick=arrange_sick_channel(mona, User.objects.get(username=accounts["otto"][0])),
         upkeep=arrange_upkeep(otto, channel_id=story.channel_id, message_id=message),
     )
+
+
+def _erase(mona: User, ada: User, story: Story, *, wished: Purge) -> Purge:
+    """A purge of which what it kept is unreadable; of another one a lead only wishes it."""
+    lena = make_user("lena", group="leads")
+    User.objects.filter(pk=lena.pk).update(first_name="Lena")
+    chosen = choose(story.channel_id, author_ids=(story.people["Jonas"],))
+    purge = run_purge(confirm(mona, preview(mona, chosen)).pk, patience_seconds=60)
+    wish = ask_erase(purge.pk, moderator=lena, reason="Personal data of a minor, request 71")
+    approve_erase(purge.pk, wish.pk, moderator=ada)
+    erase_purge(purge.pk)
+    ask_erase(wished.pk, moderator=lena, reason="Addresses of members, request 72")
+    return purge
 
 
 def _fail_some(purge: Purge) -> Purge:

@@ -70,7 +70,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("preview-many", "mona", f"/purges/{scene.many.pk}/")
     yield Shot("manifest", "mona", f"/purges/{scene.many.pk}/messages/")
     yield Shot("manifest-partly-undone", "mona", f"/purges/{scene.partly.pk}/messages/")
-    yield from chain(_steered_shots(scene), _health_shots(scene.sick), _upkeep_shots(scene))
+    yield from chain(_steered_shots(scene), _erasing_shots(scene), _health_shots(scene.sick), _upkeep_shots(scene))
     yield Shot("purge-nothing", "mona", f"/purges/{scene.nothing.pk}/")
     emptied, taken_back = (purge.selection["channels"][0] for purge in (scene.done, scene.undone))
     yield Shot("message-live", "mona", f"/channels/{channel}/{scene.message}/")
@@ -125,6 +125,14 @@ def _steered_shots(scene: Scene) -> Iterator[Shot]:
     midway = scene.midway.pk
     yield Shot("purge-running", "mona", f"/purges/{midway}/", begins=midway)
     yield Shot("readme-running", "mona", f"/purges/{midway}/", whole=False, begins=midway)
+
+
+def _erasing_shots(scene: Scene) -> Iterator[Shot]:
+    yield Shot("purge-erase-wish", "ada", f"/purges/{scene.partly.pk}/")
+    yield Shot("purge-erase-ask", "ada", f"/purges/{scene.done.pk}/")
+    yield Shot("purge-erasing", "mona", f"/purges/{scene.erased.pk}/")
+    yield Shot("home-admin", "ada", "/")
+    yield Shot("message-erased", "mona", f"/channels/{scene.erased.selection['channels'][0]}/{scene.erased_message}/")
 
 
 def _upkeep_shots(scene: Scene) -> Iterator[Shot]:

@@ -1,0 +1,45 @@
+"""Holds: what somebody wants kept, whatever purges choose."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from moderation.models.ids import NextId
+
+
+class Hold(models.Model):
+    """What it names may not be removed until it is lifted: a user's messages, a channel's, or both, or one message.
+
+    author_id alone: in every channel. channel_id alone: everything in it. message_id: that one, of channel_id.
+    """
+
+    id = models.BigIntegerField(primary_key=True, db_default=NextId())
+    author_id = models.BigIntegerField(null=True)
+    channel_id = models.BigIntegerField(null=True)
+    message_id = models.BigIntegerField(null=True)
+    reason = models.TextField()
+    placed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    placed_at = models.DateTimeField(db_default=Now())
+    lifted_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    lifted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-id",)
+        default_permissions = ("add", "change", "view")
+        indexes = (models.Index(fields=("channel_id",), name="hold_in_force", condition=Q(lifted_at=None)),)
+        constraints = (
+            models.CheckConstraint(
+                name="hold_names_something",
+                condition=Q(author_id__isnull=False) | Q(channel_id__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="held_message_has_channel",
+                condition=Q(message_id=None) | Q(author_id=None, channel_id__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"hold {self.id}"

@@ -1,0 +1,193 @@
+"""Holds: placed with a reason, looked at before anything is stamped, lifted by who may.
+
+A hold and the last look of a step before it is stamped take turns by one of Postgres's advisory
+locks: what is not stamped when a hold is placed stays. What was stamped before goes on to its end,
+and can be taken back. People who delete what they wrote themselves are not kept from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.errors import BadInput, NotFound
+from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.models import Channel, ChatUser
+from chatstore.models.functions import ClockTimestamp
+from moderation.domain.holds import Cover
+from moderation.domain.links import find_message_link
+from moderation.domain.packing import unpack_ids
+from moderation.domain.states import REMOVING
+from moderation.models import Hold, Purge
+from moderation.operations.access import Actor, channel_for, require, visible_channels
+from moderation.operations.audit import record_act, save_with_next_id
+
+PLACE = "moderation.add_hold"
+LIFT = "moderation.change_hold"
+READ = "moderation.view_hold"
+
+HOLDS_LOCK = 4_005_913
+"""Postgres's advisory lock between who places a hold and who stamps; any number that nothing else uses."""
+
+REASON_AT_MOST = 1_000
+LISTED_AT_MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be held, as typed: ids, or a message's link. At least one is filled in."""
+
+    author: str = ""
+    channel: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedHold:
+    """A hold with the names of what it covers; None for what is not known, or not to be seen."""
+
+    hold: Hold
+    author: ChatUser | None
+    channel: Channel | None
+
+
+def place_hold(wanted: Wanted, *, reason: str, actor: User) -> Hold:
+    """Holds it from now on. Raises `Forbidden`, `NotFound` for the channel, `BadInput` for what cannot be meant."""
+    require(actor, PLACE)
+    reason = reason.strip()
+    if not reason:
+        raise BadInput("A reason is needed: it is what others will read who cannot remove these messages.")
+    if len(reason) > REASON_AT_MOST:
+        raise BadInput(f"The reason is longer than {REASON_AT_MOST:,} characters.")
+    hold = _read(wanted, actor)
+    hold.reason, hold.placed_by = reason, actor
+    with transaction.atomic():
+        _lock(shared=False)
+        save_with_next_id(hold)
+        details = {"hold": str(hold.pk), "reason": reason, **_names(hold)}
+        record_act("hold_placed", actor=actor, channel_id=hold.channel_id, details=details)
+    return hold
+
+
+def _read(wanted: Wanted, actor: User) -> Hold:
+    author, channel, message = (text.strip() for text in (wanted.author, wanted.channel, wanted.message))
+    if message:
+        if author or channel:
+            raise BadInput("Name a message alone: its link says where it is.")
+        link = find_message_link(message)
+        if link is None:
+            raise BadInput("That is no link of a message. Copy one from the message's own page.")
+        channel, message = link
+    elif not author and not channel:
+        raise BadInput("Name a user, a channel or a message: nothing is held without a name.")
+    hold = Hold(
+        author_id=parse_snowflake(author) if author else None,
+        channel_id=parse_snowflake(channel) if channel else None,
+        message_id=parse_snowflake(message) if message else None,
+    )
+    if hold.channel_id is not None:
+        channel_for(actor, hold.channel_id)
+    return hold
+
+
+def lift_hold(hold_id: int, *, actor: User) -> Hold:
+    """Ends a hold. Lifting it twice changes nothing. Raises `Forbidden`, `NotFound`."""
+    require(actor, LIFT)
+    with transaction.atomic():
+        hold = Hold.objects.select_for_update().filter(pk=hold_id).first()
+        if hold is None:
+            raise NotFound(f"There is no hold {hold_id}.")
+        if hold.lifted_at is None:
+            Hold.objects.filter(pk=hold_id).update(lifted_at=ClockTimestamp(), lifted_by=actor)
+            record_act(
+                "hold_lifted",
+                actor=actor,
+                channel_id=hold.channel_id,
+                details={"hold": str(hold.pk), **_names(hold)},
+            )
+            hold.refresh_from_db()
+    return hold
+
+
+def list_holds(user: Actor, *, in_force: bool) -> list[ListedHold]:
+    """The newest holds, in force or lifted. Raises `Forbidden`."""
+    require(user, READ)
+    return _describe(user, Hold.objects.filter(lifted_at__isnull=in_force))
+
+
+def holds_of_author(user: Actor, author_id: int) -> list[ListedHold]:
+    """What is in force over a user's messages, anywhere or in one channel; nothing for who may not see holds."""
+    if not user.has_perm(READ):
+        return []
+    return _describe(user, _in_force().filter(author_id=author_id))
+
+
+def cover_of(channel_id: int) -> Cover:
+    """What holds cover in a channel now."""
+    here = _in_force().filter(Q(channel_id=None) | Q(channel_id=channel_id))
+    found = list(here.values_list("pk", "channel_id", "author_id", "message_id"))
+    return Cover(
+        hold_ids=frozenset(row[0] for row in found),
+        everything=any(author is None and message is None for _, _, author, message in found),
+        authors=frozenset(author for _, _, author, _ in found if author is not None),
+        messages=frozenset(message for *_, message in found if message is not None),
+    )
+
+
+def take_turns_with_holds() -> None:
+    """Until the transaction ends nobody places a hold; whoever is about to place one waits."""
+    _lock(shared=True)
+
+
+def hold_over_purge(purge: Purge) -> Hold | None:
+    """A hold in force that covers something the purge chose; None where there is none."""
+    channels = set(purge.manifest_buckets.order_by().values_list("channel_id", flat=True).distinct())
+    for hold in _in_force().filter(Q(channel_id=None) | Q(channel_id__in=channels)):
+        if _covers_some(hold, purge):
+            return hold
+    return None
+
+
+def _covers_some(hold: Hold, purge: Purge) -> bool:
+    here, steps = purge.manifest_buckets.all(), purge.steps.filter(kind__in=REMOVING)
+    if hold.channel_id is not None:
+        here, steps = here.filter(channel_id=hold.channel_id), steps.filter(channel_id=hold.channel_id)
+    if hold.message_id is not None:
+        steps = steps.filter(bucket=bucket_of(hold.message_id))
+        return any(hold.message_id in unpack_ids(ids) for ids in steps.values_list("ids", flat=True))
+    if hold.author_id is not None:
+        here = here.filter(authors__has_key=str(hold.author_id))
+    return here.exists()
+
+
+def _in_force() -> QuerySet[Hold]:
+    return Hold.objects.filter(lifted_at=None)
+
+
+def _describe(user: Actor, holds: QuerySet[Hold]) -> list[ListedHold]:
+    found = list(holds.select_related("placed_by", "lifted_by")[:LISTED_AT_MOST])
+    users = ChatUser.objects.in_bulk([hold.author_id for hold in found if hold.author_id is not None])
+    channels = visible_channels(user).in_bulk([hold.channel_id for hold in found if hold.channel_id is not None])
+    return [
+        ListedHold(
+            hold,
+            users.get(hold.author_id) if hold.author_id is not None else None,
+            channels.get(hold.channel_id) if hold.channel_id is not None else None,
+        )
+        for hold in found
+    ]
+
+
+def _names(hold: Hold) -> dict[str, str]:
+    """Ids as texts, since JavaScript's numbers cannot hold them."""
+    named = {"author": hold.author_id, "channel": hold.channel_id, "message": hold.message_id}
+    return {key: str(number) for key, number in named.items() if number is not None}
+
+
+def _lock(*, shared: bool) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT pg_advisory_xact_lock{'_shared' if shared else ''}(%s)", (HOLDS_LOCK,))

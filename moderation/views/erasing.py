@@ -1,0 +1,54 @@
+"""Erasing what a purge keeps: asked for, approved, refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.snowflakes import parse_snowflake
+from moderation.operations.access import purge_for
+from moderation.operations.erasing import ERASE, approve_erase, ask_erase, refuse_erase
+from moderation.tasks import ring_erasing_on_commit
+from moderation.views.purges import show_purge
+from moderation.views.session import actor_of
+
+
+@require_POST
+@permission_required(ERASE, raise_exception=True)
+def purge_erase(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """Asks for it, with a reason."""
+    reason = request.POST.get("reason", "")
+    return _act(request, purge_id, lambda: ask_erase(purge_id, moderator=actor_of(request), reason=reason))
+
+
+@require_POST
+@permission_required(ERASE, raise_exception=True)
+def purge_erase_approve(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """The second person's yes to the wish that the form names."""
+    wish = parse_snowflake(request.POST.get("erasure", ""))
+    answer = _act(request, purge_id, lambda: approve_erase(purge_id, wish, moderator=actor_of(request)))
+    ring_erasing_on_commit(purge_id)
+    return answer
+
+
+@require_POST
+@permission_required(ERASE, raise_exception=True)
+def purge_erase_refuse(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """A no to the wish that the form names, or its asker's own second thought."""
+    wish = parse_snowflake(request.POST.get("erasure", ""))
+    return _act(request, purge_id, lambda: refuse_erase(purge_id, wish, moderator=actor_of(request)))
+
+
+def _act(request: HttpRequest, purge_id: int, act: Callable[[], object]) -> HttpResponse:
+    shown = purge_for(request.user, purge_id)
+    try:
+        act()
+    except BadInput as error:
+        shown.refresh_from_db()
+        return show_purge(request, shown, refused=str(error))
+    return redirect("purge", shown.pk)

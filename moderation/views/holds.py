@@ -1,0 +1,46 @@
+"""Holds: what nobody may remove for now, who wants that and why."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from chatstore.domain.errors import BadInput, NotFound
+from moderation.operations.holds import READ, Wanted, lift_hold, list_holds, place_hold
+from moderation.views.session import actor_of
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@permission_required(READ, raise_exception=True)
+def holds(request: HttpRequest) -> HttpResponse:
+    """All holds, and the form that places one; an address may fill it in (`user`, `channel`, `message`)."""
+    if request.method != "POST":
+        return _show(request, request.GET)
+    typed = request.POST
+    wanted = Wanted(typed.get("user", ""), typed.get("channel", ""), typed.get("message", ""))
+    try:
+        place_hold(wanted, reason=typed.get("reason", ""), actor=actor_of(request))
+    except (BadInput, NotFound) as error:
+        return _show(request, typed, refused=str(error), status=400)
+    return redirect("holds")
+
+
+@require_POST
+@permission_required(READ, raise_exception=True)
+def hold_lift(request: HttpRequest, hold_id: int) -> HttpResponse:
+    """Purges may remove it again."""
+    lift_hold(hold_id, actor=actor_of(request))
+    return redirect("holds")
+
+
+def _show(request: HttpRequest, typed: QueryDict, *, refused: str = "", status: int = 200) -> HttpResponse:
+    context = {
+        "nav": "holds",
+        "in_force": list_holds(request.user, in_force=True),
+        "lifted": list_holds(request.user, in_force=False),
+        "typed": typed,
+        "refused": refused,
+    }
+    return render(request, "holds.html", context, status=status)

@@ -1,0 +1,86 @@
+"""What a purge's page says of erasing what it keeps."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from moderation.domain.states import KEEPS_NOTHING, ErasureAnswer
+from moderation.models import Erasure, Purge
+from moderation.operations.access import Actor, name_of
+from moderation.operations.erasing import ERASE, LAPSES_AFTER, open_request, say_held, why_not_erase
+from moderation.operations.holds import hold_over_purge
+from moderation.operations.shares import standing_by_channel
+from moderation.operations.wiping import next_run_at
+
+
+@dataclass(frozen=True, slots=True)
+class ErasingView:
+    """A wish to erase, or what became of one.
+
+    may_ask: to those with the right, where it makes sense. held: why a hold forbids it, or "".
+    request: the wish that waits, is_mine: it is the viewer's own, lapses_at: when it is over.
+    refused: the last one, where the answer was no. erasure: the one that was approved. standing: how
+    many messages nobody could bring back. also_kept: (purge id, how many of them that one keeps too).
+    next_run_at: when what is unreadable goes off the disks; None: not known, or over.
+    """
+
+    may_ask: bool = False
+    may_answer: bool = False
+    held: str = ""
+    request: Erasure | None = None
+    is_mine: bool = False
+    lapses_at: dt.datetime | None = None
+    refused: Erasure | None = None
+    erasure: Erasure | None = None
+    standing: int = 0
+    also_kept: Sequence[tuple[str, int]] = ()
+    next_run_at: dt.datetime | None = None
+
+    @property
+    def is_deleting(self) -> bool:
+        """Whether something is still readable, and on its way out."""
+        return self.erasure is not None and self.erasure.unreadable_at is None
+
+    @property
+    def asker(self) -> str:
+        """Who wants it, or wanted it."""
+        shown = self.request or self.erasure
+        return name_of(shown.asked_by) if shown else ""
+
+    @property
+    def answerer(self) -> str:
+        """Who approved it, or refused it last."""
+        shown = self.erasure or self.refused
+        return name_of(shown.answered_by) if shown and shown.answered_by else ""
+
+
+def describe_erasing(user: Actor, purge: Purge) -> ErasingView:
+    """What the page shows of it to this user."""
+    asked = purge.erasures.select_related("asked_by", "answered_by")
+    if purge.state in KEEPS_NOTHING:
+        erasure = asked.get(answer=ErasureAnswer.APPROVED)
+        waits = erasure.unreadable_at is not None and erasure.off_disk_at is None and not erasure.wait_reason
+        return ErasingView(
+            erasure=erasure,
+            also_kept=list(erasure.also_kept.items()),
+            next_run_at=next_run_at() if waits else None,
+        )
+    if why_not_erase(purge):
+        return ErasingView()
+    has_right = user.has_perm(ERASE)
+    request = open_request(purge)
+    hold = hold_over_purge(purge) if has_right else None
+    last = asked.first()
+    return ErasingView(
+        may_ask=has_right and request is None,
+        may_answer=has_right and request is not None,
+        held=say_held(hold.reason) if hold else "",
+        request=request,
+        is_mine=request is not None and request.asked_by_id == user.pk,
+        lapses_at=request.asked_at + LAPSES_AFTER if request else None,
+        refused=last if last is not None and last.answer in (ErasureAnswer.REFUSED, ErasureAnswer.HELD) else None,
+        standing=sum(standing_by_channel(purge).values()) if has_right else 0,
+        also_kept=list(request.also_kept.items()) if request else (),
+    )

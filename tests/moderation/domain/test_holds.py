@@ -1,0 +1,38 @@
+"""What is held is taken out of what goes, whoever holds it."""
+
+from moderation.domain.holds import Cover, Spared, without
+
+BY_VICTOR = Cover(hold_ids=frozenset({1}), authors=frozenset({71}))
+ONE_MESSAGE = Cover(hold_ids=frozenset({2}), messages=frozenset({5}))
+ALL = Cover(hold_ids=frozenset({3}), everything=True)
+
+
+def test_an_author_s_messages_are_held_and_no_others() -> None:
+    assert BY_VICTOR.covers(5, 71)
+    assert not BY_VICTOR.covers(5, 72)
+    assert not BY_VICTOR.covers(5, None)
+
+
+def test_one_message_is_held_whoever_wrote_it() -> None:
+    assert ONE_MESSAGE.covers(5, None)
+    assert not ONE_MESSAGE.covers(6, 71)
+
+
+def test_everything_is_everything() -> None:
+    assert ALL.covers(5, None)
+
+
+def test_rows_that_are_held_are_taken_out_and_remembered() -> None:
+    spared = Spared(BY_VICTOR)
+    assert spared.leave([(3, 71), (2, 72)]) == [(2, 72)]
+    assert spared.leave([(1, 71)]) == []
+    assert sorted(spared.ids) == [1, 3]
+
+
+def test_without_holds_rows_pass_as_they_are() -> None:
+    rows = [(3, 71)]
+    assert Spared().leave(rows) is rows
+
+
+def test_what_is_left_stays_in_order() -> None:
+    assert without([1, 2, 3, 4], [3, 1, 9]) == [2, 4]

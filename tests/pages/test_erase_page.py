@@ -1,0 +1,156 @@
+"""Erasing on the pages: asked for by one, shown to the other, and afterwards nothing offers what is gone."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chatstore.models import Channel
+from moderation.domain.states import PurgeState
+from moderation.models import Erasure, Purge
+from moderation.operations.erasing import ask_erase
+from moderation.operations.holds import Wanted, lift_hold, place_hold
+from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.wiping import erase_purge
+from tests.conftest import make_user
+from tests.moderation.erasures import approved, kept, removed, state_of
+from tests.moderation.rooms import make_channel, old_ids, run_to_end
+
+SignIn = Callable[[User], Client]
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return make_channel()
+
+
+@pytest.fixture
+def lena() -> User:
+    return make_user("lena", group="leads")
+
+
+@pytest.fixture
+def erased(lena: User, ada: User, purge: Purge) -> Purge:
+    """Approved, and nothing deleted yet."""
+    approved(purge, lena, ada)
+    return purge
+
+
+@pytest.fixture
+def purge(mona: User, channel: Channel) -> Purge:
+    return removed(mona, channel)
+
+
+def page(client: Client, address: str) -> str:
+    response = client.get(address)
+    assert response.status_code == 200
+    return html.unescape(response.content.decode())
+
+
+def at(purge: Purge) -> str:
+    return f"/purges/{purge.pk}/"
+
+
+def test_one_asks_and_the_other_erases(lena: User, ada: User, sign_in: SignIn, purge: Purge, channel: Channel) -> None:
+    first, second = sign_in(lena), sign_in(ada)
+    shown = page(first, at(purge))
+    assert "Nobody can bring these 20 messages back afterwards" in shown
+    assert first.post(at(purge) + "erase/", {"reason": "request <71>"}).status_code == 302
+    wish = Erasure.objects.get(purge=purge)
+    mine = page(first, at(purge))
+    assert "You asked to erase what is kept" in mine
+    assert "Erase for good" not in mine
+    assert "request <71>" in mine
+    assert "erase what is kept" in page(second, "/")
+    assert f"{at(purge)}#erase-wish" not in page(first, "/")
+    assert "Erase for good what is kept of 20 messages" in page(second, at(purge))
+    answer = second.post(at(purge) + "erase/approve/", {"erasure": wish.pk})
+    assert (answer.status_code, state_of(purge)) == (302, PurgeState.ERASING)
+    shown = page(first, at(purge))
+    assert "What was kept is being erased" in shown
+    assert "Undo: bring back" not in shown
+    erase_purge(purge.pk)
+    shown = page(first, at(purge))
+    assert "Unreadable, not yet off disk" in shown
+    assert "Nothing of it can be brought back" in shown
+    assert kept(purge, channel) == 0
+
+
+def test_who_may_not_erase_reads_of_the_wish_and_cannot_answer(
+    mona: User, lena: User, sign_in: SignIn, purge: Purge
+) -> None:
+    assert "Erase what is kept" not in page(sign_in(mona), at(purge))
+    wish = ask_erase(purge.pk, moderator=lena, reason="request 71")
+    shown = page(sign_in(mona), at(purge))
+    assert "waits for a second person" in shown
+    assert "erase/approve/" not in shown
+    assert "erase/refuse/" not in shown
+    assert f"{at(purge)}#erase-wish" not in page(sign_in(mona), "/")
+    for act in ("approve", "refuse"):
+        assert sign_in(mona).post(f"{at(purge)}erase/{act}/", {"erasure": wish.pk}).status_code == 403
+
+
+def test_a_no_is_said_where_one_would_ask_again(lena: User, ada: User, sign_in: SignIn, purge: Purge) -> None:
+    wish = ask_erase(purge.pk, moderator=lena, reason="request 71")
+    assert sign_in(ada).post(at(purge) + "erase/refuse/", {"erasure": wish.pk}).status_code == 302
+    shown = page(sign_in(lena), at(purge))
+    assert f"{ada.username} refused the last wish" in shown
+    assert "Ask to erase what is kept" in shown
+
+
+def test_why_it_is_refused_stands_on_the_page(lena: User, sign_in: SignIn, purge: Purge, channel: Channel) -> None:
+    client = sign_in(lena)
+    empty = client.post(at(purge) + "erase/", {"reason": " "})
+    assert (empty.status_code, "A reason is needed" in empty.content.decode()) == (400, True)
+    placed = place_hold(Wanted(channel=str(channel.pk)), reason="case 71", actor=lena)
+    refused = client.post(at(purge) + "erase/", {"reason": "request 71"})
+    assert refused.status_code == 400
+    assert "A hold covers some of these messages (“case 71”)" in html.unescape(refused.content.decode())
+    assert "Ask to erase what is kept" not in page(client, at(purge))
+    lift_hold(placed.pk, actor=lena)
+
+
+def test_a_wish_that_was_answered_meanwhile_is_not_answered_again(
+    lena: User, ada: User, sign_in: SignIn, purge: Purge
+) -> None:
+    wish = ask_erase(purge.pk, moderator=lena, reason="request 71")
+    client = sign_in(ada)
+    client.post(at(purge) + "erase/refuse/", {"erasure": wish.pk})
+    late = client.post(at(purge) + "erase/approve/", {"erasure": wish.pk})
+    assert (late.status_code, state_of(purge)) == (400, PurgeState.DONE)
+
+
+def test_a_message_that_was_removed_shows_what_was_kept(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    removed(mona, channel)
+    assert f"hello {old_ids(20)[3]}" in page(sign_in(mona), f"/channels/{channel.pk}/{old_ids(20)[3]}/")
+
+
+def test_a_message_says_that_it_was_erased(mona: User, sign_in: SignIn, erased: Purge, channel: Channel) -> None:
+    address = f"/channels/{channel.pk}/{old_ids(20)[3]}/"
+    for _ in range(2):
+        shown = page(sign_in(mona), address)
+        assert "What it said was erased." in shown
+        assert "asked for that, ada-" in shown
+        assert "Bring this message back" not in shown
+        assert f"hello {old_ids(20)[3]}" not in shown
+        listed = page(sign_in(mona), at(erased) + "messages/")
+        assert listed.count(">erased<") >= 20
+        assert "hello " not in listed
+        erase_purge(erased.pk)
+    assert at(erased) in page(sign_in(mona), f"/purges/?state=erased&channel={channel.pk}")
+
+
+def test_what_was_brought_back_is_not_called_lost(lena: User, ada: User, sign_in: SignIn, purge: Purge) -> None:
+    ask_undo(purge.pk, moderator=purge.moderator, part=UndoPart())
+    run_to_end(purge)
+    assert "All of it was brought back and stays where it is" in page(sign_in(lena), at(purge))
+    approved(purge, lena, ada)
+    erase_purge(purge.pk)
+    assert "Brought back 20 messages" in page(sign_in(lena), at(purge))
+    shown = page(sign_in(lena), f"/channels/{purge.selection['channels'][0]}/{old_ids(20)[3]}/")
+    assert "was erased" not in shown
+    assert f"hello {old_ids(20)[3]}" in shown

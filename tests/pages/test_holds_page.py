@@ -1,0 +1,92 @@
+"""Holds in the browser: placed, shown where they matter, lifted by leads alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from moderation.models import Hold
+from tests.conftest import make_user
+from tests.moderation.rooms import VICTOR, by_victor, preview
+from tests.pages.conftest import Place
+
+SignIn = Callable[[User], Client]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_held() -> Iterator[None]:
+    yield
+    Hold.objects.all().delete()
+
+
+@pytest.fixture
+def lena() -> User:
+    """Lena leads."""
+    return make_user("lena", group="leads")
+
+
+def hold(page: Client, **named: object) -> Hold:
+    saved = page.post("/holds/", {"reason": "case <b>71</b>", **named})
+    assert saved.status_code == 302, saved.content.decode()
+    return Hold.objects.get()
+
+
+def test_a_hold_is_placed_with_its_reason_and_listed(place: Place, mona: User, sign_in: SignIn) -> None:
+    page = sign_in(mona)
+    assert "Nothing is held" in page.get("/holds/").content.decode()
+    hold(page, user=VICTOR, channel=place.channel.pk)
+    html = page.get("/holds/").content.decode()
+    assert "Everything by" in html
+    assert "Victor 71" in html
+    assert "“case &lt;b&gt;71&lt;/b&gt;”" in html
+    assert "Lift" not in html
+
+
+def test_what_is_wrong_is_said_and_nothing_typed_is_lost(mona: User, sign_in: SignIn) -> None:
+    answer = sign_in(mona).post("/holds/", {"user": "somebody", "reason": "case 71"})
+    html = answer.content.decode()
+    assert answer.status_code == 400
+    assert 'value="somebody"' in html
+    assert "case 71</textarea>" in html
+    assert 'role="alert"' in html
+    assert not Hold.objects.exists()
+
+
+def test_a_lead_lifts_it(place: Place, lena: User, sign_in: SignIn) -> None:
+    page = sign_in(lena)
+    placed = hold(page, channel=place.channel.pk)
+    assert "Lift" in page.get("/holds/").content.decode()
+    assert page.post(f"/holds/{placed.pk}/lift/").status_code == 302
+    html = page.get("/holds/").content.decode()
+    assert "Nothing is held" in html
+    assert "lifted by" in html
+
+
+def test_a_user_s_page_says_what_is_held_and_leads_to_the_form(place: Place, mona: User, sign_in: SignIn) -> None:
+    page = sign_in(mona)
+    html = page.get(f"/users/{VICTOR}/").content.decode()
+    assert f"/holds/?user={VICTOR}#place" in html
+    assert "Held:" not in html
+    assert f'value="{VICTOR}"' in page.get(f"/holds/?user={VICTOR}").content.decode()
+    hold(page, user=VICTOR)
+    assert "Held:" in page.get(f"/users/{VICTOR}/").content.decode()
+
+
+def test_a_preview_says_how_many_more_match_and_are_held(place: Place, mona: User, sign_in: SignIn) -> None:
+    page = sign_in(mona)
+    hold(page, message=f"https://chat.example/channels/{place.channel.pk}/{place.victors[0]}")
+    purge = preview(mona, by_victor(place.channel))
+    html = page.get(f"/purges/{purge.pk}/").content.decode()
+    assert "<b>1 more message</b> matches and stays: held." in html
+    assert "Remove 5 messages" in html
+
+
+def test_a_purge_of_what_is_held_alone_says_so(place: Place, mona: User, sign_in: SignIn) -> None:
+    page = sign_in(mona)
+    hold(page, channel=place.channel.pk)
+    purge = preview(mona, by_victor(place.channel))
+    html = page.get(f"/purges/{purge.pk}/").content.decode()
+    assert "All that matched, 6 messages, is held, so there is nothing to remove." in html
