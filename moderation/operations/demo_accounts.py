@@ -6,6 +6,7 @@ from django.contrib.auth.models import Group, User
 
 CAST: dict[str, tuple[str, str]] = {
     "mona": ("moderators", "reads channels and removes messages"),
+    "lena": ("leads", "moderates, lifts holds, and approves what others want erased"),
     "otto": ("operators", "reads channels and purges, removes nothing"),
     "ada": ("admins", "everything, and the audit"),
     "tess": ("", "staff without rights"),

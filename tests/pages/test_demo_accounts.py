@@ -19,7 +19,7 @@ def test_each_of_the_cast_can_sign_in_with_the_kept_password(capsys: pytest.Capt
     call_command("demo_accounts")
     printed = capsys.readouterr().out
     passwords = read_passwords(PATH)
-    assert set(passwords) == {"mona", "otto", "ada", "tess"}
+    assert set(passwords) == {"mona", "lena", "otto", "ada", "tess"}
     assert len(set(passwords.values())) == 4
     for name, password in passwords.items():
         user = authenticate(username=name, password=password)
