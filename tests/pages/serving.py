@@ -26,7 +26,7 @@ STOP_SECONDS = 20
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 """Debian's; another one by the environment variable."""
 
-GROUPS = {"mona": "moderators", "otto": "operators", "ada": "admins", "tess": ""}
+GROUPS = {"mona": "moderators", "lena": "leads", "otto": "operators", "ada": "admins", "tess": ""}
 
 
 @dataclass(frozen=True, slots=True)

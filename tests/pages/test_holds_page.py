@@ -17,7 +17,9 @@ SignIn = Callable[[User], Client]
 
 
 @pytest.fixture(autouse=True)
-def _nothing_stays_held() -> Iterator[None]:
+def _nothing_else_is_held() -> Iterator[None]:
+    """Nor afterwards: one over a user's messages everywhere would be in the way of other tests."""
+    Hold.objects.all().delete()
     yield
     Hold.objects.all().delete()
 

@@ -18,12 +18,12 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.claims import job_of
 from moderation.operations.erasing import approve_erase, ask_erase
+from moderation.operations.holds import Wanted, lift_hold, place_hold
 from moderation.operations.running import run_purge
 from moderation.operations.steering import pause_purge
 from moderation.operations.undos import UndoPart, ask_undo
 from moderation.operations.unticking import untick_messages
 from moderation.operations.wiping import erase_purge
-from tests.conftest import make_user
 from tests.moderation.rooms import choose, confirm, preview
 from tests.pages.exports import Story, write_hostile, write_story
 from tests.pages.serving import make_account
@@ -52,6 +52,8 @@ class Scene:
     partly: Purge
     erased: Purge
     erased_message: int
+    spared: Purge
+    held_user: int
     behind: Purge
     failed: Purge
     midway: Purge
@@ -66,8 +68,8 @@ class Scene:
 def arrange_scene(folder: Path) -> Scene:
     """Imports the channels and brings each purge to its state. Takes some 30 seconds."""
     until = dt.datetime.now(dt.UTC)
-    accounts = {name: make_account(name) for name in ("mona", "otto", "ada", "tess")}
-    mona, otto = (User.objects.get(username=accounts[name][0]) for name in ("mona", "otto"))
+    accounts = {name: make_account(name) for name in ("mona", "lena", "otto", "ada", "tess")}
+    mona, lena, otto, ada = (User.objects.get(username=accounts[name][0]) for name in ("mona", "lena", "otto", "ada"))
     story, emptied, held, taken_back = (
         # A second apart, since no two messages of a chat share an id.
         write_story(_fresh(folder / name), until=until - dt.timedelta(seconds=n), spam=1204)
@@ -81,7 +83,8 @@ def arrange_scene(folder: Path) -> Scene:
     partly = run_purge(confirm(mona, preview(mona, _of_some(taken_back, emptied))).pk, patience_seconds=60)
     ask_undo(partly.pk, moderator=mona, part=UndoPart(author_ids=(taken_back.people["Ines"],)))
     partly = run_purge(partly.pk, patience_seconds=60)
-    erased = _erase(mona, User.objects.get(username=accounts["ada"][0]), taken_back, wished=partly)
+    erased = _erase(mona, lena, ada, taken_back, wished=partly)
+    spared = _hold(mona, lena, taken_back)
     many = preview(mona, _with_links(story, emptied, taken_back))
     many = untick_messages(many.pk, _first_ids(many)[:2], moderator=mona, digest=bytes(many.digest or b""))
     paused = confirm(mona, preview(mona, _of_somebody(held)))
@@ -108,6 +111,8 @@ def arrange_scene(folder: Path) -> Scene:
         partly=partly,
         erased=erased,
         erased_message=_chosen_by(erased),
+        spared=spared,
+        held_user=taken_back.people["Wilma"],
         nothing=preview(mona, choose(story.channel_id, author_ids=(5,))),
         message=message,
         removed=_chosen_by(done),
@@ -118,10 +123,19 @@ def arrange_scene(folder: Path) -> Scene:
     )
 
 
-def _erase(mona: User, ada: User, story: Story, *, wished: Purge) -> Purge:
+def _hold(mona: User, lena: User, story: Story) -> Purge:
+    """A purge that came upon a hold; another hold was lifted."""
+    held, free = story.people["Wilma"], story.people["Ines"]
+    purge = confirm(mona, preview(mona, choose(story.channel_id, author_ids=(held, free))))
+    channel = str(story.channel_id)
+    place_hold(Wanted(author=str(held), channel=channel), reason="Asked for by the police, case 71", actor=mona)
+    lifted = place_hold(Wanted(author=str(free), channel=channel), reason="A report of 3 May is open", actor=mona)
+    lift_hold(lifted.pk, actor=lena)
+    return run_purge(purge.pk, patience_seconds=60)
+
+
+def _erase(mona: User, lena: User, ada: User, story: Story, *, wished: Purge) -> Purge:
     """A purge of which what it kept is unreadable; of another one a lead only wishes it."""
-    lena = make_user("lena", group="leads")
-    User.objects.filter(pk=lena.pk).update(first_name="Lena")
     chosen = choose(story.channel_id, author_ids=(story.people["Jonas"],))
     purge = run_purge(confirm(mona, preview(mona, chosen)).pk, patience_seconds=60)
     wish = ask_erase(purge.pk, moderator=lena, reason="Personal data of a minor, request 71")

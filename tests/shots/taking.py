@@ -128,6 +128,9 @@ def _steered_shots(scene: Scene) -> Iterator[Shot]:
 
 
 def _erasing_shots(scene: Scene) -> Iterator[Shot]:
+    yield Shot("holds", "lena", "/holds/")
+    yield Shot("purge-held", "mona", f"/purges/{scene.spared.pk}/")
+    yield Shot("user-held", "lena", f"/users/{scene.held_user}/")
     yield Shot("purge-erase-wish", "ada", f"/purges/{scene.partly.pk}/")
     yield Shot("purge-erase-ask", "ada", f"/purges/{scene.done.pk}/")
     yield Shot("purge-erasing", "mona", f"/purges/{scene.erased.pk}/")
