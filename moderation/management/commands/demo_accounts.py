@@ -21,7 +21,7 @@ PASSWORD_BYTES = 12
 class Command(BaseCommand):
     """`manage.py demo_accounts`: only on the local Postgres, since anyone who reads the file can sign in."""
 
-    help = "Make the demo accounts (mona, otto, ada, tess) on the local Postgres and keep their passwords."
+    help = "Make the demo accounts (mona, lena, otto, ada, tess) on the local Postgres and keep their passwords."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """No password is taken as an argument: it would be seen in the list of processes."""
