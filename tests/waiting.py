@@ -1,9 +1,13 @@
-"""Waiting for what other processes do."""
+"""Waiting for what other processes do, and for nodes that were started again."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+
+from chatstore.store import cassandra
+
+BACK_SECONDS = 60.0
 
 
 def wait_until(happens: Callable[[], bool], *, seconds: float) -> None:
@@ -12,3 +16,8 @@ def wait_until(happens: Callable[[], bool], *, seconds: float) -> None:
     while not happens():
         assert time.monotonic() < end, f"nothing of it happened in {seconds} s"
         time.sleep(0.02)
+
+
+def wait_until_nodes_are_up() -> None:
+    """Until this process's session knows all of them to be up: seconds after they answer others."""
+    wait_until(lambda: all(is_up for _, is_up, _ in cassandra.hosts()), seconds=BACK_SECONDS)

@@ -112,7 +112,7 @@ def arrange_scene(folder: Path) -> Scene:
         erased=erased,
         erased_message=_chosen_by(erased),
         spared=spared,
-        held_user=taken_back.people["Wilma"],
+        held_user=taken_back.people["Aiko"],
         nothing=preview(mona, choose(story.channel_id, author_ids=(5,))),
         message=message,
         removed=_chosen_by(done),
@@ -125,7 +125,7 @@ def arrange_scene(folder: Path) -> Scene:
 
 def _hold(mona: User, lena: User, story: Story) -> Purge:
     """A purge that came upon a hold; another hold was lifted."""
-    held, free = story.people["Wilma"], story.people["Ines"]
+    held, free = story.people["Aiko"], story.people["Tomás"]
     purge = confirm(mona, preview(mona, choose(story.channel_id, author_ids=(held, free))))
     channel = str(story.channel_id)
     place_hold(Wanted(author=str(held), channel=channel), reason="Asked for by the police, case 71", actor=mona)

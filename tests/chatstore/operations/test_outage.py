@@ -16,6 +16,7 @@ from chatstore.operations import messages
 from chatstore.store import withdrawn
 from chatstore.store.reader import read_page
 from tests.chatstore.arranging import VICTOR, fresh_id, ids_of, now_ms
+from tests.waiting import wait_until_nodes_are_up
 
 BACK_SECONDS = 60.0
 
@@ -55,6 +56,7 @@ def test_what_was_given_up_during_an_outage_is_done_by_trying_again(request: pyt
     check_nothing_is_lost_in_silence(channel_id, kept, lost_id)
     start_node(read_stack(os.environ), 1)
     wait_until_back(channel_id)
+    wait_until_nodes_are_up()
 
     messages.post_message(channel_id, author_id=VICTOR, content="during", message_id=lost_id)
     assert set(ids_of(read_page(channel_id).messages)) == {kept.message_id, lost_id}

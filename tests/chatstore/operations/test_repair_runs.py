@@ -6,6 +6,7 @@ import time
 
 import psutil
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
 from pytest_django import Settings
@@ -99,7 +100,7 @@ def test_a_repair_of_every_node_turns_the_clocks_and_a_second_try_leaves_out_wha
 
 def test_no_repair_begins_beside_another_one() -> None:
     seen: set[str] = set()
-    with nodetool.calling("127.0.0.1", "repair", "-full", "-seq", "--", "chatstore_test", *SMALL) as call:
+    with nodetool.calling("127.0.0.1", "repair", "-full", "-seq", "--", settings.CASSANDRA["keyspace"], *SMALL) as call:
         while not call.is_over:
             try:
                 repairs.refuse_overlap(["pins"])

@@ -28,7 +28,7 @@ from tests.moderation.faults.real_workers.doomed import (
 )
 from tests.moderation.faults.real_workers.workers import Workers
 from tests.moderation.rooms import by_victor, confirm
-from tests.waiting import wait_until
+from tests.waiting import wait_until, wait_until_nodes_are_up
 
 SECOND_NODE = 1
 
@@ -51,6 +51,7 @@ def test_purges_and_a_preview_wait_for_a_dead_node_and_go_on(mona: User, workers
         assert_nothing_counted(stamped, queued)
     finally:
         start_node(stack, SECOND_NODE)
+        wait_until_nodes_are_up()
     for doomed in (stamped, queued):
         wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)
         assert_done_exactly(doomed)
