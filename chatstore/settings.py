@@ -402,12 +402,14 @@ MAINTENANCE_JOBS: dict[str, dict[str, Any]] = {
     },
     "authorless": {
         "work": "moderation.operations.authorless.remove_authorless",
+        "title": "Authorless rows",
         "words": "Removing rows that edits left without an author",
         "schedule": ("0 6 * * *", "UTC"),
         "tries": 2,
     },
     "expire": {
         "work": "moderation.operations.expiring.close_expired",
+        "title": "Expired undos",
         "words": "Closing purges that can no longer be taken back",
         "schedule": ("30 6 * * *", "UTC"),
         "tries": 2,

@@ -21,22 +21,19 @@ from chatstore.operations.rights import SCHEDULE, require
 class Job:
     """A kind of maintenance, as settings declare it (`MAINTENANCE_JOBS`).
 
-    work: the dotted name of the operation, `Callable[[Claim], Mapping]`. words: what it does, for
-    people. schedule: when it runs unless that was changed in the browser; None: only when somebody asks.
-    tries, retry_minutes: how often a scheduled run is begun in all when it fails, and how long after.
+    work: the dotted name of the operation, `Callable[[Claim], Mapping]`. title: the name as a heading.
+    words: what it does, for people. schedule: when it runs unless that was changed in the browser; None:
+    only when somebody asks. tries, retry_minutes: how often a scheduled run is begun in all when it fails,
+    and how long after.
     """
 
     name: str
     work: str
+    title: str
     words: str
     schedule: Schedule | None
     tries: int = 1
     retry_minutes: int = 30
-
-    @property
-    def title(self) -> str:
-        """The name as a heading: "Bookkeeping"."""
-        return self.name.replace("-", " ").replace("_", " ").capitalize()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +58,15 @@ def list_jobs() -> list[Job]:
 
 
 def _read_job(name: str, entry: Mapping[str, Any]) -> Job:
-    schedule = Schedule(*entry["schedule"]) if entry.get("schedule") else None
-    return Job(name, entry["work"], entry["words"], schedule, entry.get("tries", 1), entry.get("retry_minutes", 30))
+    return Job(
+        name,
+        entry["work"],
+        entry.get("title") or name.replace("-", " ").replace("_", " ").capitalize(),
+        entry["words"],
+        Schedule(*entry["schedule"]) if entry.get("schedule") else None,
+        entry.get("tries", 1),
+        entry.get("retry_minutes", 30),
+    )
 
 
 def job_named(name: str) -> Job:

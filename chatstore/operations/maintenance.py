@@ -94,6 +94,11 @@ class JobView:
     broken: str = ""
 
     @property
+    def may_run_now(self) -> bool:
+        """Whether nothing of it is due or at work: what waits for its time is brought forward."""
+        return all(entry.is_ahead for entry in self.open)
+
+    @property
     def counts(self) -> dict[str, int]:
         """How many of the last runs ended in which state, in the order of the states."""
         states = [entry.run.state for entry in self.last]

@@ -84,14 +84,19 @@ def _make_run(job: Job, slot: Slot) -> JobRun | None:
 def ask_run(name: str, *, actor: User, subject: str = "", again_of: JobRun | None = None) -> JobRun:
     """A run that somebody wants now. subject: what it is about ("<channel>:<bucket>").
 
-    Raises `Forbidden`; `BadInput` while another one of the same job and subject waits or is at work.
+    One that waits for its time, a try after a failure, is brought forward: it knows what the earlier ones did.
+    Raises `Forbidden`; `BadInput` while another one of the same job and subject is due or at work.
     """
     require(actor, MAINTAIN)
     job = job_named(name)
     with _asking_alone(job.name, subject):
         open_run = _open_runs(job.name, subject).first()
         if open_run is not None:
-            raise BadInput(f"{job.words} is {open_run.state} already.")
+            ahead = JobRun.objects.filter(_FREE, pk=open_run.pk, due_at__gt=ClockTimestamp())
+            if not ahead.update(due_at=ClockTimestamp(), asked_by=actor):
+                raise BadInput(f"{job.words} is {open_run.state} already.")
+            open_run.refresh_from_db()
+            return open_run
         return JobRun.objects.create(
             job=job.name, subject=subject, due_at=ClockTimestamp(), asked_by=actor, again_of=again_of
         )

@@ -76,6 +76,15 @@ def confirm_purge(purge_id: int, *, moderator: User, reason: str, digest: bytes)
     return purge
 
 
+def discard_preview(purge_id: int, *, moderator: User) -> None:
+    """Gives up a preview: → *expired*. One that is none any more stays as it is."""
+    require(moderator, "moderation.add_purge")
+    with brief_transaction():
+        purge = purge_for(moderator, purge_id)
+        if Purge.objects.filter(id=purge_id, state=PurgeState.READY).update(state=PurgeState.EXPIRED):
+            record_act("preview_discarded", actor=moderator, purge=purge)
+
+
 def expire_previews() -> int:
     """Previews that nobody confirmed within a day expire; returns how many did."""
     old = Purge.objects.filter(state=PurgeState.READY, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)

@@ -44,6 +44,6 @@ def test_a_run_that_somebody_asks_for_comes_to_its_end_before_his_eyes(desk: tup
     page, site = desk
     page.goto(f"{site.url}/maintenance/jobs/expire/")
     page.get_by_role("button", name="Run now").click()
-    expect(page.locator("h1")).to_have_text("Expire")
+    expect(page.locator("h1")).to_have_text("Expired undos")
     expect(page.locator("#state")).to_have_text("done", timeout=RUN_MS)
     expect(page.get_by_role("button", name="Run again")).to_be_visible()

@@ -52,7 +52,7 @@ def tell_cluster(report: Report) -> list[str]:
         lines.append(f"node       {node['address']:15} {state}, {load}, compactions waiting: {waiting}")
     for worst in report["worst_partitions"] or ():
         size, dead = _say(worst["bytes"], say_bytes), _say(worst["tombstones"])
-        lines.append(f"partition  {_plain(worst['name'])}, {worst['days']}: {dead} tombstones, {size}")
+        lines.append(f"partition  {_plain(worst['name'])}, {worst['days']}: tombstones: {dead}, size: {size}")
     return lines
 
 

@@ -22,7 +22,7 @@ from moderation.models import Purge
 from moderation.operations import purge_view
 from moderation.operations.access import visible_channels
 from moderation.operations.compose import Description, Terms, find_channel, select_described
-from moderation.operations.purges import confirm_purge, draft_purge
+from moderation.operations.purges import confirm_purge, discard_preview, draft_purge
 from moderation.operations.running import run_beside_others
 from moderation.operations.scanning import scan_purge
 from moderation.operations.sentences import sentence_of
@@ -70,11 +70,7 @@ class Command(BaseCommand):
             if purge.state == PurgeState.NOTHING_MATCHED:
                 self._finish(purge, options, NOTHING_MATCHED)
             self._show_preview(purge, options)
-            if not options["yes"]:
-                self._ask(purge, options)
-            purge = confirm_purge(
-                purge.id, moderator=moderator, reason=options["reason"], digest=bytes(purge.digest or b"")
-            )
+            purge = self._confirm(purge, moderator, options)
             if options["detach"]:
                 ring(purge.id)
                 self._finish(purge, options, DONE)
@@ -94,6 +90,17 @@ class Command(BaseCommand):
             self.stdout.write(f"{preview.count:,} messages: {sentence_of(purge)}")
             self.stdout.write(f"from {preview.oldest:%Y-%m-%d %H:%M} to {preview.newest:%Y-%m-%d %H:%M} UTC")
             self.stdout.write(purge_view.say_plan(preview))
+
+    def _confirm(self, purge: Purge, moderator: User, options: dict[str, Any]) -> Purge:
+        digest = bytes(purge.digest or b"")
+        try:
+            if not options["yes"]:
+                self._ask(purge, options)
+            return confirm_purge(purge.id, moderator=moderator, reason=options["reason"], digest=digest)
+        except (BadInput, KeyboardInterrupt):
+            # Nobody else is to find it among what waits to be confirmed.
+            discard_preview(purge.id, moderator=moderator)
+            raise
 
     def _ask(self, purge: Purge, options: dict[str, Any]) -> None:
         if not sys.stdin.isatty():

@@ -226,6 +226,18 @@ def test_a_failed_run_that_somebody_asked_for_is_not_tried_by_itself_but_again_w
     assert (again.subject, again.again_of) == ("5:7", asked)
 
 
+def test_a_try_that_waits_for_its_time_is_brought_forward(job: str, otto: User) -> None:
+    failed = JobRun.objects.create(job=job, slot="2026-10-24T02:30", due_at=NIGHT, state=RunState.FAILED)
+    later = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=30)
+    waits = JobRun.objects.create(job=job, due_at=later, again_of=failed)
+    asked = ask_run(job, actor=otto)
+    assert (asked.pk, asked.again_of, asked.asked_by) == (waits.pk, failed, otto)
+    assert asked.due_at < later
+    with pytest.raises(BadInput, match="queued already"):
+        ask_run(job, actor=otto)
+    assert claim_run(asked.pk) is not None
+
+
 def test_a_run_is_stopped_between_two_parts_of_its_work(job: str, otto: User) -> None:
     asked = ask_run(job, actor=otto)
 

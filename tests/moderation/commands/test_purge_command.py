@@ -10,6 +10,8 @@ from pytest_django import Settings
 
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
+from moderation.domain.states import PurgeState
+from moderation.models import Purge
 from tests.moderation.rooms import VICTOR, WILMA, buckets_of, ids_of, make_channel, old_ids, recent_ids, write
 
 COUNTS = {"manifest", "deleted", "already_gone", "held", "failed", "left"}
@@ -114,6 +116,9 @@ def test_without_a_terminal_it_wants_to_be_told_yes(monkeypatch: pytest.MonkeyPa
     assert code == 2
     assert "--yes" in error
     assert ids_of(channel, *buckets_of(ids)) == ids
+    given_up = Purge.objects.latest("id")
+    assert given_up.selection["channels"] == [str(channel.pk)]
+    assert given_up.state == PurgeState.EXPIRED
 
 
 def test_a_reason_is_asked_for() -> None:
