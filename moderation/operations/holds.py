@@ -7,6 +7,9 @@ and can be taken back. People who delete what they wrote themselves are not kept
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -145,23 +148,24 @@ def take_turns_with_holds() -> None:
 
 def hold_over_purge(purge: Purge) -> Hold | None:
     """A hold in force that covers something the purge chose; None where there is none."""
-    channels = set(purge.manifest_buckets.order_by().values_list("channel_id", flat=True).distinct())
-    for hold in _in_force().filter(Q(channel_id=None) | Q(channel_id__in=channels)):
-        if _covers_some(hold, purge):
-            return hold
-    return None
+    chosen = purge.manifest_buckets.order_by()
+    channels = chosen.values("channel_id")
+    holds = list(_in_force().filter(Q(channel_id=None) | Q(channel_id__in=channels)))
+    if not holds:
+        return None
+    writers: dict[int, set[str]] = defaultdict(set)
+    for channel_id, counts in chosen.values_list("channel_id", "authors").iterator():
+        writers[channel_id].update(counts)
+    return next((hold for hold in holds if _covers_some(hold, purge, writers)), None)
 
 
-def _covers_some(hold: Hold, purge: Purge) -> bool:
-    here, steps = purge.manifest_buckets.all(), purge.steps.filter(kind__in=REMOVING)
-    if hold.channel_id is not None:
-        here, steps = here.filter(channel_id=hold.channel_id), steps.filter(channel_id=hold.channel_id)
+def _covers_some(hold: Hold, purge: Purge, writers: Mapping[int, AbstractSet[str]]) -> bool:
+    """writers: who wrote what the purge chose, by channel."""
     if hold.message_id is not None:
-        steps = steps.filter(bucket=bucket_of(hold.message_id))
+        steps = purge.steps.filter(kind__in=REMOVING, bucket=bucket_of(hold.message_id))
         return any(hold.message_id in unpack_ids(ids) for ids in steps.values_list("ids", flat=True))
-    if hold.author_id is not None:
-        here = here.filter(authors__has_key=str(hold.author_id))
-    return here.exists()
+    there = writers.values() if hold.channel_id is None else [writers[hold.channel_id]]
+    return hold.author_id is None or any(str(hold.author_id) in who for who in there)
 
 
 def _in_force() -> QuerySet[Hold]:
