@@ -31,7 +31,7 @@ def map_purge(purge: Purge, channel_ids: Sequence[int]) -> Strip:
     """Some channels with what a purge takes there: red while it stands, emptied once it is gone.
 
     The scan's own counts are used where it looked, so that the picture does not move while
-    the purge runs. What came back is grey again. Of more than `CHANNELS_WHOLE` channels only
+    the purge runs. What came back is grey again, and so is what is held. Of more than `CHANNELS_WHOLE` channels only
     what the scan looked at is drawn.
     """
     staying: Counter[int] = Counter()
@@ -42,6 +42,9 @@ def map_purge(purge: Purge, channel_ids: Sequence[int]) -> Strip:
         frozen.add((entry.channel_id, entry.bucket))
         staying[entry.bucket] += entry.survivors
         going[entry.bucket] += entry.count
+    for bucket, count in _held_by_bucket(purge, channel_ids).items():
+        staying[bucket] += count
+        going[bucket] -= count
     for channel_id in channel_ids if len(channel_ids) <= CHANNELS_WHOLE else ():
         for other in _count_if_possible(channel_id):
             if (channel_id, other.bucket) not in frozen:
@@ -70,12 +73,19 @@ def _count_if_possible(channel_id: int) -> Sequence[BucketCount]:
 
 
 def _removed_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Mapping[int, bool]:
-    """Whether every step that a purge has in a bucket is counted, by bucket."""
+    """Whether every step that a purge has in a bucket is counted, by bucket; what is held aside."""
     done: dict[int, bool] = {}
-    steps = purge.steps.filter(channel_id__in=channel_ids, kind__in=REMOVING)
+    steps = purge.steps.filter(channel_id__in=channel_ids, kind__in=REMOVING).exclude(state=StepState.HELD)
     for bucket, state in steps.values_list("bucket", "state"):
         done[bucket] = done.get(bucket, True) and state == StepState.COUNTED
     return done
+
+
+def _held_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Counter[int]:
+    held: Counter[int] = Counter()
+    for bucket, count in purge.steps.filter(channel_id__in=channel_ids, held__gt=0).values_list("bucket", "held"):
+        held[bucket] += count
+    return held
 
 
 def _back_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Counter[int]:

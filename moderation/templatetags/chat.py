@@ -54,7 +54,7 @@ _CHIPS = {
     PurgeState.CANCELLING: ("busy", "stopping"),
     PurgeState.CANCELLED: ("", "stopped"),
     PurgeState.DONE: ("done", "done"),
-    PurgeState.DONE_WITH_FAILURES: ("needs", "done, some failed"),
+    PurgeState.DONE_WITH_FAILURES: ("needs", "done, not all"),
 }
 """The class and the word of each state; the word alone must be enough."""
 

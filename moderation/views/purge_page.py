@@ -142,7 +142,7 @@ def _say_heading(purge: Purge, state: str) -> str:
     count = f"{purge.manifest:,} message{'' if purge.manifest == 1 else 's'}"
     if state in (PurgeState.QUEUED, PurgeState.WAITING) and purge.started_at is None:
         return f"About to remove {count}"
-    if state == PurgeState.UNDO_EXPIRED:
+    if state in (PurgeState.DONE_WITH_FAILURES, PurgeState.UNDO_EXPIRED):
         deleted = sum_of(purge).deleted
         return f"Removed {count}" if deleted == purge.manifest else f"Removed {deleted:,} of {count}"
     return {
@@ -152,7 +152,6 @@ def _say_heading(purge: Purge, state: str) -> str:
         PurgeState.EXPIRED: "An old preview",
         PurgeState.CANCELLED: f"Stopped removing {count}",
         PurgeState.DONE: f"Removed {count}",
-        PurgeState.DONE_WITH_FAILURES: f"Removed most of {count}",
         PurgeState.PAUSED: f"Paused removing {count}",
         PurgeState.UNDOING: f"Bringing back {count}",
         PurgeState.UNDONE: f"Brought back {count}",

@@ -9,8 +9,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from moderation.models import Hold
+from moderation.operations.strips import map_purge
 from tests.conftest import make_user
-from tests.moderation.rooms import VICTOR, by_victor, preview
+from tests.moderation.rooms import VICTOR, by_victor, confirm, preview, run_to_end
 from tests.pages.conftest import Place
 
 SignIn = Callable[[User], Client]
@@ -84,6 +85,19 @@ def test_a_preview_says_how_many_more_match_and_are_held(place: Place, mona: Use
     html = page.get(f"/purges/{purge.pk}/").content.decode()
     assert "<b>1 more message</b> matches and stays: held." in html
     assert "Remove 5 messages" in html
+
+
+def test_a_purge_that_came_upon_a_hold_says_what_stays(place: Place, mona: User, sign_in: SignIn) -> None:
+    page = sign_in(mona)
+    purge = confirm(mona, place.purge)
+    hold(page, message=f"https://chat.example/channels/{place.channel.pk}/{place.victors[0]}")
+    run_to_end(purge)
+    html = page.get(f"/purges/{purge.pk}/").content.decode()
+    assert "Removed 5 of 6 messages" in html
+    assert "What is held still stands in its channel." in html
+    assert "Try the 1 held one again" in html
+    (bar,) = [bar for bar in map_purge(purge, [place.channel.pk]).bars if bar.going]
+    assert ", 5 removed" in bar.title
 
 
 def test_a_purge_of_what_is_held_alone_says_so(place: Place, mona: User, sign_in: SignIn) -> None:
