@@ -6,9 +6,8 @@ One process on one stack, whose output is seen at once; or two workers beside ea
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from chatstore.local.cassandra import JAVA_FLAGS
 from chatstore.local.checks import NEEDED_BYTES, measure_free_memory
 from chatstore.local.layout import TEST_STACK_NAMES
 from chatstore.local.servers import is_named
@@ -16,10 +15,6 @@ from chatstore.local.servers import is_named
 # A file's tests stay together and in their order: they share what stands for the module. Who has died
 # is not replaced: the next one would be given no servers.
 BESIDE = ("--numprocesses=2", "--dist=loadfile", "--no-loadscope-reorder", "--max-worker-restart=0")
-
-# The suite keeps its nodes for minutes: of their processor time Java's second compiler would take a third,
-# for code that is not asked often enough to earn it. What measures (`bench`, `soak`) has the usual nodes.
-QUICK_NODES = "-XX:TieredStopAtLevel=1"
 
 
 def name_command(arguments: Sequence[str], *, workers: int) -> list[str]:
@@ -34,11 +29,6 @@ def name_command(arguments: Sequence[str], *, workers: int) -> list[str]:
         return [*servers, f"--beside={second}", first, *pytest, *BESIDE, *arguments]
     print(f"One test after the other: {obstacle}.", flush=True)
     return [*servers, first, *pytest, *arguments]
-
-
-def with_quick_nodes(environ: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which servers are started for the suite; flags of somebody's own are kept."""
-    return {JAVA_FLAGS: QUICK_NODES, **environ}
 
 
 def find_obstacle() -> str | None:
@@ -57,4 +47,4 @@ if __name__ == "__main__":
     parser.add_argument("--workers", type=int, choices=(1, 2), default=1)
     options, rest = parser.parse_known_args()
     command = name_command(rest, workers=options.workers)
-    os.execve(command[0], command, with_quick_nodes(os.environ))  # noqa: S606 - no shell is wanted
+    os.execv(command[0], command)  # noqa: S606 - no shell is wanted

@@ -17,8 +17,6 @@ from chatstore.local.problems import Problem
 from chatstore.local.processes import Launch
 
 NAMES = ("cassandra-1", "cassandra-2")
-# The environment variable that adds flags to the nodes' Java, and to nothing else.
-JAVA_FLAGS = "CHATSTORE_JAVA_FLAGS"
 POM = Path(__file__).with_name("pom.xml")
 # Shared by all stacks: they are 67 MB, and the same.
 JARS = PROJECT_ROOT / ".local" / "cassandra-jars"
@@ -119,7 +117,6 @@ def prepare_node(stack: Stack, index: int) -> Launch:
         jmx_port=jmx_port,
         # The suite's nodes hold less, and stand beside those of a run.
         heap_mb=512 if stack.for_tests else 768,
-        more=os.environ.get(JAVA_FLAGS, "").split(),
     )
     command = [str(java / "bin" / "java"), *flags]
     command += ["-cp", f"{JARS}/*", "org.apache.cassandra.service.CassandraDaemon"]

@@ -1,6 +1,5 @@
 """The flags of Cassandra's Java: what its own start script would pass."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 _EXPORTS = (
@@ -42,8 +41,8 @@ ACCESS_FLAGS = (
 )
 
 
-def list_node_flags(folder: Path, *, jars: Path, jmx_port: int, heap_mb: int, more: Sequence[str] = ()) -> list[str]:
-    """All flags of one node that keeps everything below `folder`; `more` come last and so have the last word."""
+def list_node_flags(folder: Path, *, jars: Path, jmx_port: int, heap_mb: int) -> list[str]:
+    """All flags of one node that keeps everything below `folder`."""
     properties = {
         "cassandra.config": f"file://{folder}/cassandra.yaml",
         "cassandra.storagedir": str(folder),
@@ -63,5 +62,4 @@ def list_node_flags(folder: Path, *, jars: Path, jmx_port: int, heap_mb: int, mo
         f"-javaagent:{jamm}",
         *ACCESS_FLAGS,
         *(f"-D{name}={value}" for name, value in properties.items()),
-        *more,
     ]

@@ -3,12 +3,9 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from chatstore.local.cassandra import JAVA_FLAGS
-from chatstore.local.jvm import list_node_flags
 from chatstore.local.layout import PROJECT_ROOT, read_stack
 from tests import __main__ as suite
 
@@ -47,14 +44,6 @@ def test_too_little_memory_for_two_is_said_and_enough_for_one(
     assert capsys.readouterr().out == (
         "One test after the other: only 7.0 GiB of memory are free, two sets of servers need 8.\n"
     )
-
-
-def test_its_nodes_start_without_the_second_compiler_unless_flags_are_given(tmp_path: Path) -> None:
-    assert suite.with_quick_nodes({"PATH": "/bin"}) == {"PATH": "/bin", JAVA_FLAGS: "-XX:TieredStopAtLevel=1"}
-    given = suite.with_quick_nodes({JAVA_FLAGS: "-Xmx1G"})
-    (tmp_path / "jamm-1.jar").touch()
-    flags = list_node_flags(tmp_path, jars=tmp_path, jmx_port=7199, heap_mb=512, more=given[JAVA_FLAGS].split())
-    assert flags.index("-Xmx512M") < flags.index("-Xmx1G")
 
 
 def test_named_servers_are_one_set(monkeypatch: pytest.MonkeyPatch) -> None:
