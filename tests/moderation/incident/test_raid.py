@@ -13,7 +13,6 @@ from chatstore.store import messages, scans
 from chatstore.store.reader import trace_newest_page
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Purge, Step
-from moderation.operations.running import run_purge
 from moderation.operations.sums import sum_of
 from tests.moderation.incident.processes import Talk, one_worker, ring
 from tests.moderation.incident.reading import Reader
@@ -25,6 +24,7 @@ from tests.moderation.rooms import (
     make_channel,
     preview,
     recent_ids,
+    run_to_end,
     write,
 )
 from tests.waiting import wait_until
@@ -100,7 +100,7 @@ def test_a_raid_is_gone_within_ten_seconds_and_nobody_is_in_its_way(mona: User, 
         assert max(tombstones_in(channel, bucket) for bucket in buckets) > TOMBSTONES_AT_MOST
         for rewrite in Step.objects.filter(channel_id=channel.id, kind=StepKind.REWRITE):
             Step.objects.filter(purge_id=rewrite.purge_id).update(due_at=None)
-            assert run_purge(rewrite.purge_id).state == PurgeState.DONE
+            assert run_to_end(rewrite.purge).state == PurgeState.DONE
         assert max(tombstones_in(channel, bucket) for bucket in buckets) <= TOMBSTONES_AT_MOST
         assert trace_newest_page(channel.id).tombstones <= TOMBSTONES_AT_MOST
         reader.rounds(1)
