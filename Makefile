@@ -5,21 +5,29 @@ PYTHON ?= python3
 BIN := .venv/bin
 SIZE ?= 1000000
 OUT ?= bench.json
-WORKERS ?= 1
+WORKERS ?= 2
 
 # What a real installation sets at least; no server is reached by the checks.
 PRODUCTION := env BASE_URL=https://chat.example SECRET_KEY="$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(40))')" \
 	DATABASE_URL=postgres://chatstore:x@db.example/chatstore REDIS_URL=rediss://:x@redis.example/0 \
 	CASSANDRA_CONTACT_POINTS=cassandra.example CASSANDRA_DATACENTER=dc1
 
-.PHONY: run test soak check shots bench lock
+.PHONY: run test test-unit test-slow soak check shots bench lock
 
 run: .venv/installed
 	@$(BIN)/python -m chatstore.local run
 
-# TESTS="tests/local -x" narrows it down; WORKERS=2 runs two tests beside each other, each on servers of its own.
+# What needs no server: domains, planner, forms, parsing.
+test-unit: .venv/installed
+	@$(BIN)/python -m pytest -m unit $(TESTS)
+
+# All but the slow tier. TESTS="tests/local -x" narrows it down; WORKERS=1 runs one test after the other.
 test: .venv/installed
-	@$(BIN)/python -m tests --workers $(WORKERS) $(TESTS)
+	@$(BIN)/python -m tests --workers $(WORKERS) -m "not slow" $(TESTS)
+
+# Raid, memory, mutants, kills, sleeping workers, the browser at scale, and every property with 500 examples.
+test-slow: .venv/installed
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m tests --workers $(WORKERS) -m "slow or hypothesis" $(TESTS)
 
 # Ten minutes, twenty at most. The seed it prints repeats it: SEED=….
 soak: .venv/installed

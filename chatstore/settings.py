@@ -57,7 +57,14 @@ _database_url = environment.check_url(
 )
 REDIS_URL = environment.check_url(
     "REDIS_URL",
-    _named_redis or _local_url("redis", user="", keyword="valkey_password", port=STACK.ports.valkey, path="0"),
+    _named_redis
+    or _local_url(
+        "redis",
+        user="",
+        keyword="valkey_password",
+        port=STACK.ports.valkey,
+        path=str(STACK.valkey_database),
+    ),
     schemes={"redis", "rediss"},
 )
 

@@ -2,6 +2,9 @@
 
 The database and the keyspace are fixed and end in `_test`; tests keep apart by fresh
 ids and users. `make test` starts the servers; `python -m chatstore.local up test` too.
+
+Three tiers, by marker: `unit` (no server; whatever tests a domain is one), no marker (the servers),
+and `slow` (minutes, or seconds of the wall clock).
 """
 
 import os
@@ -17,20 +20,21 @@ from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
 from chatstore.local.layout import read_stack
+from chatstore.local.postgres import create_database
 from chatstore.local.preparing import prepare_schemas
 from chatstore.local.problems import Problem
-from chatstore.local.servers import answers, list_servers
+from chatstore.local.servers import answers, is_named, list_servers
 from tests.network import guard_sockets
-from tests.turns import take_turn
+from tests.turns import Turns
+from tests.waiting import wait_until_nodes_are_up
 
-hypothesis_settings.register_profile("dev", max_examples=50, deadline=None)
 # No deadline: two busy cores make any example slow once in a while.
-hypothesis_settings.register_profile("ci", max_examples=500, deadline=None)
+hypothesis_settings.register_profile("quick", max_examples=100, deadline=None)
+hypothesis_settings.register_profile("thorough", max_examples=500, deadline=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    on_ci = os.environ.get("CI", "").lower() == "true"
-    hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if on_ci else "dev"))
+    hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "quick")
     refusal = refuse_servers(database=settings.DATABASES["default"]["NAME"], keyspace=settings.CASSANDRA["keyspace"])
     if refusal:
         pytest.exit(refusal, returncode=4)
@@ -45,11 +49,35 @@ def refuse_servers(*, database: str, keyspace: str) -> str | None:
     return None
 
 
+# Before pytest selects by `-m` and xdist reads the groups.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of domains, and keep on one worker what shares more than a test: a file, or a `group`."""
+    for item in items:
+        if "domain" in item.path.parts:
+            item.add_marker(pytest.mark.unit)
+        group = item.get_closest_marker("group")
+        item.add_marker(pytest.mark.xdist_group(group.args[0] if group else item.path.name + item.path.parent.name))
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """With all that it sets up and takes down."""
-    with take_turn(read_stack(os.environ).root / "turns", alone=item.get_closest_marker("alone") is not None):
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """With all that it sets up and takes down; tests that follow each other alone in a folder are alone throughout."""
+    if _turns.take(alone=_is_alone(item)) and item.get_closest_marker("unit") is None:
+        # The test that was waited for may have taken a node down, of which this process's session has heard.
+        wait_until_nodes_are_up()
+    try:
         return (yield)
+    finally:
+        if not (nextitem and _is_alone(item) and _is_alone(nextitem) and item.path.parent == nextitem.path.parent):
+            _turns.give_back()
+
+
+def _is_alone(item: pytest.Item) -> bool:
+    return item.get_closest_marker("alone") is not None
+
+
+_turns = Turns(read_stack(os.environ).root / "turns")
 
 
 @pytest.fixture(scope="session")
@@ -59,14 +87,20 @@ def django_db_setup() -> None:
     if not all(answers(server.host, server.port) for server in list_servers(stack)):
         pytest.exit("The test servers are not up: run make test, or python -m chatstore.local up test.", 4)
     try:
+        if not is_named("DATABASE_URL"):
+            create_database(stack)
         prepare_schemas(stack)
     except Problem as problem:
         pytest.exit(str(problem), 4)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _open_databases(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Every test may use Postgres, and what it writes is committed."""
+def _open_databases(request: pytest.FixtureRequest, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Every test may use Postgres, and what it writes is committed; unit tests by themselves start without."""
+    if all(item.get_closest_marker("unit") for item in request.session.items):
+        yield
+        return
+    request.getfixturevalue("django_db_setup")
     with django_db_blocker.unblock():
         yield
         connections["default"].close()

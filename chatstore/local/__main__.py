@@ -47,8 +47,6 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         ("exec", run_beside, "run a command while the servers are up"),
     ):
         command = commands.add_parser(name, help=text)
-        if name == "exec":
-            command.add_argument("--beside", choices=STACK_NAMES, help="another stack whose servers are to be up too")
         command.add_argument("stack", choices=STACK_NAMES)
         command.set_defaults(act=act)
         if name in {"stop-node", "start-node"}:
@@ -65,8 +63,7 @@ def run_everything(stack: Stack, _options: argparse.Namespace) -> int:
 
 
 def run_beside(stack: Stack, options: argparse.Namespace) -> int:
-    others = [read_stack(os.environ, name=options.beside)] if options.beside else []
-    return run_beside_servers([stack, *others], options.arguments)
+    return run_beside_servers(stack, options.arguments)
 
 
 def bring_up(stack: Stack, _options: argparse.Namespace) -> int:

@@ -12,9 +12,11 @@ PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 CASSANDRA_HOSTS = ("127.0.0.1", "127.0.0.2")
 CASSANDRA_DATACENTER = "datacenter1"
-# The suite's servers, twice: two of its tests run beside each other.
+# The suite's: one set of servers with two databases, keyspaces and brokers, so that two tests run at a time.
 TEST_STACK_NAMES = ("test", "test2")
 STACK_NAMES = ("run", *TEST_STACK_NAMES)
+# The stack whose servers each one uses.
+_SERVERS = {"run": "run", "test": "test", "test2": "test"}
 
 # The last four digits are the servers' well-known ports, more or less; the first says
 # which stack. None is any server's default.
@@ -27,7 +29,7 @@ _PORT_SUFFIXES = {
     "cassandra_jmx": 7199,
     "cassandra_jmx_2": 7198,
 }
-_PORT_BASES = {"run": 20000, "test": 30000, "test2": 10000}
+_PORT_BASES = {"run": 20000, "test": 30000}
 
 
 class WrongSetting(ValueError):
@@ -49,16 +51,22 @@ class Ports:
 
 @dataclass(frozen=True)
 class Stack:
-    """One set of local servers: `run` for people, `test` and `test2` for the suite."""
+    """Local servers, and the names of what belongs to the stack on them: `run` for people, `test` and `test2`
+    for the suite, which share their servers."""
 
     name: str
     ports: Ports
     root: Path
 
     @property
+    def servers(self) -> str:
+        """The name of the set of servers: `run` or `test`."""
+        return _SERVERS[self.name]
+
+    @property
     def folder(self) -> Path:
-        """Everything that this stack stores, its logs and secrets included."""
-        return self.root / self.name
+        """Everything that these servers store, their logs and secrets included."""
+        return self.root / self.servers
 
     @property
     def logs(self) -> Path:
@@ -68,6 +76,11 @@ class Stack:
     def database(self) -> str:
         """The name of the Postgres database and of the Cassandra keyspace; the suite's end in `_test`."""
         return f"chatstore{self.name.removeprefix('test')}_test" if self.for_tests else "chatstore"
+
+    @property
+    def valkey_database(self) -> int:
+        """The number of the database in Valkey that the stack's processes share."""
+        return 1 if self.name == "test2" else 0
 
     @property
     def commitlog_sync_period_ms(self) -> int:
@@ -107,6 +120,6 @@ def read_stack(environ: Mapping[str, str], *, name: str | None = None) -> Stack:
     chosen = name or environ.get("CHATSTORE_STACK") or "run"
     if chosen not in STACK_NAMES:
         raise WrongSetting(f"CHATSTORE_STACK must be one of {', '.join(STACK_NAMES)}, not {chosen!r}.")
-    ports = {server: read_port(environ, stack=chosen, server=server) for server in _PORT_SUFFIXES}
+    ports = {server: read_port(environ, stack=_SERVERS[chosen], server=server) for server in _PORT_SUFFIXES}
     root = Path(environ.get("CHATSTORE_LOCAL") or PROJECT_ROOT / ".local").absolute()
     return Stack(name=chosen, ports=Ports(**ports), root=root)

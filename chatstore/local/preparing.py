@@ -137,7 +137,9 @@ def _read_identity(folder: Path) -> str:
 
 
 def _path_of_stamp(stack: Stack, step: Step) -> Path:
-    return stack.folder / "stamps" / step.name
+    """Tables are made for each database, static files once for the servers."""
+    folder = stack.folder / "stamps"
+    return (folder if step.store is None else folder / stack.database) / step.name
 
 
 @contextmanager

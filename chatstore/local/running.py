@@ -10,7 +10,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -156,29 +155,28 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
-def run_beside_servers(stacks: Sequence[Stack], command: Sequence[str]) -> int:
-    """Runs a command on the servers of the stacks, the first of which it is told; its exit code.
+def run_beside_servers(stack: Stack, command: Sequence[str]) -> int:
+    """Runs a command on the servers of the stack, which it is told; its exit code.
 
     Servers that `up` is to keep are left running; others, be they what a SIGKILL left, are
-    ended, and nobody else may start or end any before.
+    ended, and no other starter may start or end any before.
     """
-    ended_here: list[Stack] = []
     with stop_on_signals(), ExitStack() as held:
+        is_ended_here = False
         try:
-            for stack in stacks:
-                with ExitStack() as starting:
-                    starting.enter_context(hold_stack(stack))
-                    if not is_kept(stack):
-                        held.enter_context(starting.pop_all())
-                        ended_here.append(stack)
-                    start_servers(stack)
-                prepare_schemas(stack)
-            return run_command(stacks[0], command)
+            with ExitStack() as starting:
+                starting.enter_context(hold_stack(stack))
+                if not is_kept(stack):
+                    held.enter_context(starting.pop_all())
+                    is_ended_here = True
+                start_servers(stack)
+            prepare_schemas(stack)
+            return run_command(stack, command)
         except Stopped:
             return 130
         finally:
-            with ThreadPoolExecutor() as threads:
-                list(threads.map(stop_servers, ended_here))
+            if is_ended_here:
+                stop_servers(stack)
 
 
 def run_command(stack: Stack, command: Sequence[str]) -> int:

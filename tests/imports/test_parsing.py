@@ -19,6 +19,8 @@ from chatstore.domain.messages import REPLY_TYPE, Message
 from chatstore.domain.snowflakes import make_snowflake, unix_ms
 from tests.imports.exports import MAY, VICTOR, WANDA, ids_from, make_raw, make_user
 
+pytestmark = pytest.mark.unit
+
 NOW_MS = unix_ms(dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
 [ONE] = ids_from(MAY, 1)
 

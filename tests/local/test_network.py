@@ -7,6 +7,8 @@ from django.db import connection
 from chatstore.local.layout import read_stack
 from tests.network import NetworkRefused
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1", "chatstore.example"])
 def test_a_test_reaches_no_other_machine(host: str) -> None:

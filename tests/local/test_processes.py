@@ -101,7 +101,7 @@ def test_all_are_asked_to_end_at_once(stack: Stack) -> None:
 def test_a_server_that_somebody_kills_leaves_its_number_free(stack: Stack) -> None:
     process = start(stack, "sleeper", SLEEPER)
     os.kill(process.pid, signal.SIGKILL)
-    end = time.monotonic() + 5
+    end = time.monotonic() + 300
     while psutil.pid_exists(process.pid):
         assert time.monotonic() < end, "nobody has reaped it"
         time.sleep(0.01)

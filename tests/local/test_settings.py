@@ -9,6 +9,8 @@ import pytest
 
 from chatstore.local.layout import PROJECT_ROOT
 
+pytestmark = pytest.mark.unit
+
 EXTERNAL = {
     "BASE_URL": "https://chat.example",
     "SECRET_KEY": "x" * 60,
@@ -99,15 +101,16 @@ def test_a_secret_is_read_from_a_file_but_never_from_two_places(tmp_path: Path) 
     assert "Set SECRET_KEY or SECRET_KEY_FILE, not both." in both.stderr
 
 
-def test_the_stacks_share_neither_ports_nor_names() -> None:
+def test_no_two_stacks_share_names_and_only_those_of_the_suite_share_servers() -> None:
     ask = (
         "s.STACK.ports.web, s.CASSANDRA['port'], s.STACK.folder.name,"
-        " s.DATABASES['default']['NAME'], s.CASSANDRA['keyspace'], s.SESSION_COOKIE_NAME"
+        " s.DATABASES['default']['NAME'], s.CASSANDRA['keyspace'], s.SESSION_COOKIE_NAME, s.REDIS_URL[-2:]"
     )
     run, test, test2 = (read_settings(ask, CHATSTORE_STACK=name).stdout.split() for name in ("run", "test", "test2"))
-    assert run == ["28000", "29042", "run", "chatstore", "chatstore", "chatstore_session"]
-    assert test == ["38000", "39042", "test", "chatstore_test", "chatstore_test", "chatstore_test_session"]
-    assert test2 == ["18000", "19042", "test2", "chatstore2_test", "chatstore2_test", "chatstore2_test_session"]
+    assert run == ["28000", "29042", "run", "chatstore", "chatstore", "chatstore_session", "/0"]
+    assert test == ["38000", "39042", "test", "chatstore_test", "chatstore_test", "chatstore_test_session", "/0"]
+    assert test2[:3] == test[:3]
+    assert test2[3:] == ["chatstore2_test", "chatstore2_test", "chatstore2_test_session", "/1"]
 
 
 def test_a_port_of_one_stack_is_moved_alone() -> None:

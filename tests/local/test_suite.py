@@ -9,7 +9,7 @@ import pytest
 from chatstore.local.layout import PROJECT_ROOT, read_stack
 from tests import __main__ as suite
 
-EACH_GIB = 4
+pytestmark = pytest.mark.unit
 
 
 @pytest.fixture(autouse=True)
@@ -18,38 +18,23 @@ def _no_server_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def have(monkeypatch: pytest.MonkeyPatch, *, gib: int) -> None:
-    """As if so much memory were free."""
-    monkeypatch.setattr(suite, "measure_free_memory", lambda: gib * 1024**3)
-
-
-def test_two_workers_share_it_with_servers_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    have(monkeypatch, gib=2 * EACH_GIB)
+def test_two_workers_share_it_on_one_set_of_servers() -> None:
     command = suite.name_command(["-x"], workers=2)
-    assert command[3:6] == ["exec", "--beside=test2", "test"]
-    assert {"--numprocesses=2", "-x"} <= set(command)
+    assert command[3:5] == ["exec", "test"]
+    assert {"--numprocesses=2", "--dist=loadgroup", "-x"} <= set(command)
 
 
-def test_it_is_one_process_on_one_stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    have(monkeypatch, gib=2 * EACH_GIB)
+def test_one_worker_is_one_process() -> None:
     command = suite.name_command(["tests/local", "-x"], workers=1)
     assert command[3:] == ["exec", "test", sys.executable, "-m", "pytest", "tests/local", "-x"]
 
 
-def test_too_little_memory_for_two_is_said_and_enough_for_one(
+def test_named_servers_have_one_database_so_there_is_one_worker(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    have(monkeypatch, gib=2 * EACH_GIB - 1)
-    assert suite.name_command([], workers=2)[3:5] == ["exec", "test"]
-    assert capsys.readouterr().out == (
-        "One test after the other: only 7.0 GiB of memory are free, two sets of servers need 8.\n"
-    )
-
-
-def test_named_servers_are_one_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    have(monkeypatch, gib=2 * EACH_GIB)
     monkeypatch.setenv("REDIS_URL", "redis://redis.example/0")
-    assert suite.name_command([], workers=2)[3:5] == ["exec", "test"]
+    assert "--numprocesses=2" not in suite.name_command([], workers=2)
+    assert capsys.readouterr().out == "One test after the other: REDIS_URL names one database for both workers.\n"
 
 
 @pytest.mark.parametrize(

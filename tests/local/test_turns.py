@@ -4,29 +4,54 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.turns import take_turn
+import pytest
+
+from tests.turns import Turns
+
+pytestmark = pytest.mark.unit
 
 WAITS_SECONDS = 0.3
 
 
 def test_tests_run_beside_each_other(tmp_path: Path) -> None:
-    with take_turn(tmp_path, alone=False), take_turn(tmp_path, alone=False):
-        pass
+    one, other = Turns(tmp_path), Turns(tmp_path)
+    one.take(alone=False)
+    other.take(alone=False)
+    one.give_back()
+    other.give_back()
 
 
-def test_who_wants_to_be_alone_waits_for_the_others_and_whoever_comes_later_waits_for_him(tmp_path: Path) -> None:
+def test_a_test_that_runs_alone_waits_for_the_others_and_later_ones_wait_for_it(tmp_path: Path) -> None:
     order: list[str] = []
 
     def run(name: str, *, alone: bool) -> None:
-        with take_turn(tmp_path, alone=alone):
-            order.append(name)
-            time.sleep(WAITS_SECONDS)
-            order.append(name)
+        turns = Turns(tmp_path)
+        turns.take(alone=alone)
+        order.append(name)
+        time.sleep(WAITS_SECONDS)
+        order.append(name)
+        turns.give_back()
 
-    with ThreadPoolExecutor() as threads, take_turn(tmp_path, alone=False):
+    first = Turns(tmp_path)
+    first.take(alone=False)
+    with ThreadPoolExecutor() as threads:
         threads.submit(run, "alone", alone=True)
         time.sleep(WAITS_SECONDS)
         threads.submit(run, "later", alone=False)
         time.sleep(WAITS_SECONDS)
         assert order == []
+        first.give_back()
     assert order == ["alone", "alone", "later", "later"]
+
+
+def test_a_turn_that_is_held_is_kept_until_it_is_given_back(tmp_path: Path) -> None:
+    """Between two tests that need the same outage no other one may begin."""
+    holder, other, began = Turns(tmp_path), Turns(tmp_path), []
+    holder.take(alone=True)
+    with ThreadPoolExecutor() as threads:
+        threads.submit(lambda: (other.take(alone=False), began.append("other"), other.give_back()))
+        holder.take(alone=True)
+        time.sleep(WAITS_SECONDS)
+        assert began == []
+        holder.give_back()
+    assert began == ["other"]

@@ -20,8 +20,10 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 from playwright.sync_api import Browser, Page, sync_playwright
 
-START_SECONDS = 60
-STOP_SECONDS = 20
+from tests.brokers import broker_for
+
+START_SECONDS = 300
+STOP_SECONDS = 60
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 """Debian's; another one by the environment variable."""
@@ -40,7 +42,7 @@ class Site:
         """Runs `manage.py` as a person would; raises when it fails. Returns what it printed."""
         command = [sys.executable, "manage.py", *arguments]
         done = subprocess.run(
-            command, env=self.environ, cwd=settings.BASE_DIR, capture_output=True, text=True, timeout=300, check=True
+            command, env=self.environ, cwd=settings.BASE_DIR, capture_output=True, text=True, timeout=600, check=True
         )
         return done.stdout
 
@@ -50,10 +52,8 @@ def serve(logs: Path) -> Iterator[Site]:
     """gunicorn and a Celery worker against the test servers; ended by their own process ids."""
     port = _free_port()
     url = f"http://127.0.0.1:{port}"
-    # A queue of its own: other tests run workers too, and would take this one's bells.
-    broker = settings.REDIS_URL.rsplit("/", 1)[0] + "/9"
     # It watches nothing: what tests leave behind on purpose would be found, and shown.
-    environ = {**os.environ, "BASE_URL": url, "REDIS_URL": broker, "WATCH_SECONDS": "0"}
+    environ = {**os.environ, "BASE_URL": url, "REDIS_URL": broker_for("pages"), "WATCH_SECONDS": "0"}
     web = ["gunicorn", "chatstore.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2", "--no-control-socket"]
     worker = ["celery", "--app", "chatstore", "worker", "--concurrency", "1", "--queues", "celery,maintenance"]
     worker += ["--hostname", f"pages-{port}@%h", "--loglevel", "info"]

@@ -11,6 +11,8 @@ from chatstore.domain.demo_messages import make_channel_messages
 from chatstore.domain.demo_plan import DemoChannel, plan_demo
 from chatstore.domain.messages import Message
 
+pytestmark = pytest.mark.unit
+
 UNTIL = dt.datetime(2026, 3, 14, 15, 9, 26, tzinfo=dt.UTC)
 PLAN = plan_demo(5, UNTIL)
 RUNS_IN_BUDGET = 250

@@ -17,6 +17,8 @@ from chatstore.domain.whole_reads import WholeRead
 from tests.skipping.machine import Interleavings
 from tests.skipping.world import Rules
 
+pytestmark = pytest.mark.slow
+
 STATEMENTS = 60
 EXAMPLES = 400
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from chatstore.domain.errors import StoreUnavailable
-from chatstore.local.layout import read_stack
-from chatstore.local.servers import start_node, stop_node
 from chatstore.models import Finding
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.watching import (
@@ -22,9 +19,6 @@ from chatstore.operations.watching import (
 from chatstore.store import cassandra
 from chatstore.store.heartbeats import BEAT, note_life, seconds_since
 from chatstore.store.redis import redis_client
-from tests.waiting import wait_until
-
-SECOND_NODE = 1
 
 
 @pytest.fixture(autouse=True)
@@ -69,27 +63,6 @@ def test_silent_beat_is_told_once_and_over_when_it_is_back() -> None:
 def test_beat_that_nobody_ever_heard_of_is_silent() -> None:
     redis_client().delete("seen:beat")
     assert say_beat_silence().startswith("Beat has never been heard of")
-
-
-def test_a_node_that_is_down_is_named_once_and_over_when_it_is_up() -> None:
-    stack = read_stack(os.environ)
-    (*_, (address, _, datacenter)) = cassandra.hosts()
-    stop_node(stack, SECOND_NODE, kill=True)
-    try:
-        wait_until(lambda: sees_it_down(address), seconds=60)
-        look_at_nodes(postgres_now())
-        (found,) = open_ones(NODE_DOWN)
-        assert found.subject == address
-        assert found.words == f"Node {address} ({datacenter}) is down: 1 of 2 is up."
-    finally:
-        start_node(stack, SECOND_NODE)
-    wait_until(lambda: not sees_it_down(address), seconds=60)
-    assert open_ones(NODE_DOWN) == []
-
-
-def sees_it_down(address: str) -> bool:
-    look_at_nodes(postgres_now())
-    return [finding.subject for finding in open_ones(NODE_DOWN)] == [address]
 
 
 def test_without_any_node_every_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

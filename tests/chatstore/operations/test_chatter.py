@@ -12,6 +12,8 @@ from chatstore.store.reader import read_page
 from tests.chatstore.arranging import fresh_id
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_it_posts_into_the_chosen_channel_at_the_rate() -> None:
     channel = Channel.objects.create(id=fresh_id(), name="chatter")
     out = StringIO()

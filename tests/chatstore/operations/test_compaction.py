@@ -106,7 +106,7 @@ def test_a_delete_that_comes_while_the_nodes_still_flush_keeps_its_tombstone(
 
     worker = threading.Thread(target=work)
     worker.start()
-    wait_until(flushing.exists, seconds=30)
+    wait_until(flushing.exists)
     note_deletes(channel_id, BUCKET, 1)
     delete_rows(channel_id, [first + 1])
     deleted.touch()

@@ -14,7 +14,7 @@ from chatstore.domain.errors import NodeUnreachable
 from chatstore.store import nodetool
 
 NODE = "127.0.0.2"
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = 120.0
 
 
 def wait_for(mark: str, *, count: int) -> list[psutil.Process]:

@@ -1,7 +1,5 @@
 """Words are found whole, in any case and script; an expression cannot hang, nor match everything."""
 
-import time
-
 import pytest
 
 from chatstore.domain.errors import BadInput
@@ -54,9 +52,6 @@ def test_an_expression_that_matches_everything_is_refused(expression: str) -> No
         compile_pattern(expression)
 
 
-@pytest.mark.alone
-def test_an_expression_that_would_hang_others_is_quick() -> None:
-    expression = compile_pattern(r"^(a+)+$")
-    began = time.perf_counter()
-    assert expression.search("a" * 4_000 + "b") is None
-    assert time.perf_counter() - began < 1
+def test_an_expression_that_would_hang_others_ends() -> None:
+    """A matcher that backtracks would take 2⁴⁰⁰⁰ steps."""
+    assert compile_pattern(r"^(a+)+$").search("a" * 4_000 + "b") is None

@@ -35,7 +35,7 @@ def test_a_purge_confirmed_while_the_broker_is_away_is_queued_and_found_later(mo
         env=os.environ | {"REDIS_URL": f"redis://127.0.0.1:{closed_port()}/0"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert told.returncode == 0, told.stderr

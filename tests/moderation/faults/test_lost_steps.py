@@ -105,6 +105,8 @@ def test_a_step_that_stops_for_an_unforeseen_reason_says_so_and_holds_no_other_u
     assert run_purge(purge.id).state == PurgeState.DONE
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_a_worker_does_not_wait_for_ever_for_a_channel(mona: User, channel: Channel) -> None:
     """The holder of the channel may be a purge whose worker has gone, and this one all there is."""
     write(channel, old_ids(20))

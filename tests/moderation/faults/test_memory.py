@@ -5,6 +5,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 
@@ -12,6 +13,8 @@ from chatstore.models import Channel
 from moderation.domain.planner import Way
 from moderation.models import Step
 from tests.moderation.rooms import VICTOR, WILMA, make_channel, old_ids, write
+
+pytestmark = pytest.mark.slow
 
 MOST_MIB = 400
 

@@ -14,19 +14,15 @@ from django.conf import settings
 
 from chatstore.celery import app
 from moderation.tasks import run_purge
-from tests.waiting import wait_until
-
-REDIS_DATABASE = 12
-"""No other tests' workers listen there."""
-
-READY_SECONDS = 60
+from tests.brokers import broker_for
+from tests.waiting import LIMIT_SECONDS, wait_until
 
 _IMPORT = "from tests.moderation.incident.talking import talk"
 
 
 def broker() -> str:
     """The address of the worker's own queue."""
-    return f"{settings.REDIS_URL.rsplit('/', 1)[0]}/{REDIS_DATABASE}"
+    return broker_for("incident")
 
 
 def ring(purge_id: int) -> None:
@@ -49,7 +45,7 @@ def one_worker(folder: Path, *, processes: int = 1) -> Iterator[Path]:
             stderr=subprocess.STDOUT,
         )
     try:
-        wait_until(lambda: " ready." in log.read_text(errors="replace"), seconds=READY_SECONDS)
+        wait_until(lambda: " ready." in log.read_text(errors="replace"))
         yield log
     finally:
         worker.terminate()
@@ -81,7 +77,7 @@ class Talk:
         """Nobody talks any more; whatever was said is in `stored`."""
         if self._process.stdin is not None:
             self._process.stdin.close()
-        assert self._process.wait(timeout=30) == 0
+        assert self._process.wait(timeout=LIMIT_SECONDS) == 0
         self._reader.join()
         if self._process.stdout is not None:
             self._process.stdout.close()

@@ -90,8 +90,8 @@ def test_the_files_have_it_until_a_repair_and_a_run_have_passed(mona: User, otto
     assert work("erase", otto).did["erased"] >= 1
     erasure.refresh_from_db()
     assert (erasure.off_disk_at is not None, erasure.wait_reason, state_of(purge)) == (True, "", PurgeState.ERASED)
-    wait_until(lambda: files_with("messages", in_messages) == 0, seconds=15)
-    wait_until(lambda: files_with("quarantine", in_quarantine) == 0, seconds=15)
+    wait_until(lambda: files_with("messages", in_messages) == 0)
+    wait_until(lambda: files_with("quarantine", in_quarantine) == 0)
     assert AuditEntry.objects.filter(purge=purge, act="erased").count() == 1
     # Nothing is left to do for it.
     work("erase", otto)

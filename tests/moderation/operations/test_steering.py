@@ -271,6 +271,7 @@ def is_at(purge: Purge, state: StepState) -> Callable[[], bool]:
     return lambda: Step.objects.filter(purge=purge, state=state).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.parametrize("make_ids", [partial(old_ids, 60_000), partial(recent_ids, 30_000)])
 def test_a_pause_is_in_effect_within_two_seconds_while_a_large_bucket_is_kept(
@@ -285,6 +286,8 @@ def test_a_pause_is_in_effect_within_two_seconds_while_a_large_bucket_is_kept(
     assert Step.objects.get(purge=purge).state == StepState.QUARANTINING
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize("act", [pause_purge, cancel_purge])
 def test_rows_that_were_not_sent_yet_stay_and_are_counted_apart(
     mona: User, channel: Channel, act: Callable[..., Purge]
@@ -312,6 +315,7 @@ def test_rows_that_were_not_sent_yet_stay_and_are_counted_apart(
     assert ids_of(channel, *buckets_of(ids)) == ids
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.parametrize("act", [pause_purge, cancel_purge])
 def test_nothing_is_removed_when_it_is_stopped_while_survivors_are_written_again(

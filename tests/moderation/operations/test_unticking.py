@@ -149,7 +149,7 @@ def test_of_two_moderators_at_once_the_second_is_told(mona: User, channel: Chann
 
     def untick_one(message_id: int) -> str:
         try:
-            both.wait(timeout=30)
+            both.wait(timeout=300)
             untick(mona, shown, message_id)
         except BadInput as error:
             return str(error)

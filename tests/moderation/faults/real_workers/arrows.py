@@ -16,8 +16,7 @@ from django.db import connection
 
 from moderation.domain.states import StepState
 from moderation.models import Purge
-
-BLOCKED_WITHIN_SECONDS = 60
+from tests.waiting import LIMIT_SECONDS
 
 _INSTALL = """
 CREATE TABLE IF NOT EXISTS stopped_arrow (purge_id bigint, state text, stored bool, PRIMARY KEY (purge_id, state));
@@ -91,13 +90,13 @@ def find_blocked(purge: Purge) -> Backend | None:
 
 def wait_for_blocked(purge: Purge) -> Backend:
     """The connection whose move waits at the arrow."""
-    end = time.monotonic() + BLOCKED_WITHIN_SECONDS
+    end = time.monotonic() + LIMIT_SECONDS
     while time.monotonic() < end:
         backend = find_blocked(purge)
         if backend is not None:
             return backend
         time.sleep(0.02)
-    raise AssertionError(f"no worker reached the arrow in {BLOCKED_WITHIN_SECONDS} s")
+    raise AssertionError(f"no worker reached the arrow in {LIMIT_SECONDS} s")
 
 
 def cut(backend: Backend) -> None:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from tests.moderation.faults.real_workers.workers import worker_environment
-
-ENDS_WITHIN_SECONDS = 60
+from tests.waiting import LIMIT_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Asleep:
     def wake_up(self) -> dict[int, str]:
         """Lets it go on until it ends by itself; how each purge ended for it."""
         self.process.send_signal(signal.SIGCONT)
-        said, _ = self.process.communicate(timeout=ENDS_WITHIN_SECONDS)
+        said, _ = self.process.communicate(timeout=LIMIT_SECONDS)
         assert self.process.returncode == 0
         return {int(purge_id): end for purge_id, end in map(str.split, said.splitlines())}
 

@@ -28,8 +28,6 @@ from tests.moderation.rooms import (
     write,
 )
 
-DONE_WITHIN_SECONDS = 60
-
 
 @dataclass(frozen=True, slots=True)
 class Doomed:

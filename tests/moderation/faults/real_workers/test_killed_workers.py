@@ -9,6 +9,7 @@ import signal
 import time
 from collections import deque
 
+import pytest
 from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
@@ -21,7 +22,6 @@ from moderation.operations.sums import sum_of
 from moderation.operations.undos import UndoPart, ask_undo
 from tests.moderation.faults.real_workers.arrows import cut, find_blocked, let_go, stop_at, wait_for_blocked
 from tests.moderation.faults.real_workers.doomed import (
-    DONE_WITHIN_SECONDS,
     Doomed,
     assert_done_exactly,
     assert_undone_exactly,
@@ -31,6 +31,8 @@ from tests.moderation.faults.real_workers.doomed import (
 from tests.moderation.faults.real_workers.workers import Workers
 from tests.moderation.rooms import VICTOR, confirm
 from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.slow, pytest.mark.group("real workers")]
 
 ARROWS = (
     StepState.QUARANTINING,
@@ -49,7 +51,7 @@ ALL_KILLED_WITHIN_SECONDS = 180
 
 def test_a_worker_killed_at_each_arrow_is_followed_by_one_that_goes_on(mona: User, workers: Workers) -> None:
     taken_back = doom(mona, Way.RANGES)
-    wait_until(taken_back.is_finished, seconds=DONE_WITHIN_SECONDS)
+    wait_until(taken_back.is_finished)
     every = [preview_doomed(mona, way) for way in (Way.ROWS, Way.RANGES, Way.DROP, Way.REWRITE)]
     ahead = {doomed.purge.id: deque(ARROWS) for doomed in (taken_back, *every)}
     for purge_id in ahead:
@@ -64,7 +66,7 @@ def test_a_worker_killed_at_each_arrow_is_followed_by_one_that_goes_on(mona: Use
         for doomed in (taken_back, *every):
             kill_at_next_arrow(doomed, ahead[doomed.purge.id], workers)
     for doomed in (taken_back, *every):
-        wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)
+        wait_until(doomed.is_finished)
     for doomed in every:
         assert_done_exactly(doomed)
     assert_undone_exactly(taken_back, undo)
@@ -92,12 +94,12 @@ def test_a_worker_stopped_within_a_move_is_cut_off_and_changes_nothing(mona: Use
     worker = workers.at(wait_for_blocked(doomed.purge))
     worker.send_signal(signal.SIGSTOP)
     let_go(doomed.purge)
-    wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)
+    wait_until(doomed.is_finished)
     assert_done_exactly(doomed)
     put_back(doomed)
     said_before = len(workers.said())
     worker.send_signal(signal.SIGCONT)
-    wait_until(lambda: "raised unexpected: OperationalError" in workers.said()[said_before:], seconds=10)
+    wait_until(lambda: "raised unexpected: OperationalError" in workers.said()[said_before:])
     assert_put_back_stays(doomed)
 
 
@@ -106,7 +108,7 @@ def test_a_purge_goes_on_when_the_connection_to_postgres_is_lost(mona: User, wor
     stop_at(doomed.purge.id, StepState.VERIFIED)
     cut(wait_for_blocked(doomed.purge))
     let_go(doomed.purge)
-    wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)
+    wait_until(doomed.is_finished)
     assert_done_exactly(doomed)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
+import pytest
 from django.contrib.auth.models import User
 
 from chatstore.local.layout import read_stack
@@ -20,7 +21,6 @@ from moderation.models import Purge
 from moderation.operations.purges import draft_purge
 from tests.moderation.faults.real_workers.arrows import let_go, stop_at, wait_for_blocked
 from tests.moderation.faults.real_workers.doomed import (
-    DONE_WITHIN_SECONDS,
     Doomed,
     assert_done_exactly,
     doom,
@@ -30,10 +30,9 @@ from tests.moderation.faults.real_workers.workers import Workers
 from tests.moderation.rooms import by_victor, confirm
 from tests.waiting import wait_until, wait_until_nodes_are_up
 
-SECOND_NODE = 1
+pytestmark = [pytest.mark.slow, pytest.mark.group("real workers")]
 
-NOTICED_WITHIN_SECONDS = 40
-"""A dead replica is asked for some seconds more before its peer knows; each read takes five."""
+SECOND_NODE = 1
 
 
 def test_purges_and_a_preview_wait_for_a_dead_node_and_go_on(mona: User, workers: Workers) -> None:
@@ -47,15 +46,15 @@ def test_purges_and_a_preview_wait_for_a_dead_node_and_go_on(mona: User, workers
         confirm(mona, queued.purge)
         drafted = draft_purge(moderator=mona, selection=by_victor(stamped.channel))
         for purge in (stamped.purge, queued.purge, drafted):
-            wait_until(partial(waits_for_store, purge), seconds=NOTICED_WITHIN_SECONDS)
+            wait_until(partial(waits_for_store, purge))
         assert_nothing_counted(stamped, queued)
     finally:
         start_node(stack, SECOND_NODE)
         wait_until_nodes_are_up()
     for doomed in (stamped, queued):
-        wait_until(doomed.is_finished, seconds=DONE_WITHIN_SECONDS)
+        wait_until(doomed.is_finished)
         assert_done_exactly(doomed)
-    wait_until(lambda: state_of(drafted) in (PurgeState.READY, PurgeState.NOTHING_MATCHED), seconds=30)
+    wait_until(lambda: state_of(drafted) in (PurgeState.READY, PurgeState.NOTHING_MATCHED))
 
 
 def waits_for_store(purge: Purge) -> bool:

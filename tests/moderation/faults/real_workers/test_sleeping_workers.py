@@ -30,13 +30,12 @@ from tests.moderation.faults.real_workers.workers import Workers
 from tests.moderation.rooms import buckets_of, confirm
 from tests.waiting import wait_until
 
+pytestmark = [pytest.mark.slow, pytest.mark.group("real workers")]
+
 WAYS = (Way.ROWS, Way.RANGES, Way.DROP, Way.REWRITE)
 
 EARLY = (StepState.QUARANTINING, StepState.QUARANTINED, StepState.STAMPED, StepState.REWRITTEN)
 LATE = (StepState.DELETED, StepState.VERIFIED, StepState.CLOSED, StepState.COUNTED)
-
-WITHIN_SECONDS = 90
-"""For thirty purges on two cores; those that nobody had stamped wait ten seconds more."""
 
 Rows = dict[int, tuple[object, ...]]
 
@@ -81,7 +80,7 @@ def test_a_worker_that_sleeps_at_an_arrow_past_its_lease_changes_nothing_when_it
             for stop in undos:
                 stop.undo = ask_undo(stop.doomed.purge.id, moderator=mona, part=UndoPart())
             sleeper.begin([stop.doomed.purge.id for stop in every])
-            wait_until(lambda: all(find_blocked(stop.doomed.purge) for stop in every), seconds=WITHIN_SECONDS)
+            wait_until(lambda: all(find_blocked(stop.doomed.purge) for stop in every))
             sleeper.fall_asleep()
             for stop in every:
                 let_go(stop.doomed.purge)
@@ -135,7 +134,7 @@ def turn_round(moderator: User, stop: Stopped) -> None:
 
 
 def wait_for_all(stops: list[Stopped]) -> None:
-    wait_until(lambda: all(stop.stands_for.is_finished() for stop in stops), seconds=WITHIN_SECONDS)
+    wait_until(lambda: all(stop.stands_for.is_finished() for stop in stops))
 
 
 def assert_as_left(stop: Stopped) -> None:

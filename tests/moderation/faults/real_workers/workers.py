@@ -15,15 +15,12 @@ import psutil
 from django.conf import settings
 from django.db import connection
 
+from tests.brokers import broker_for
 from tests.moderation.faults.real_workers.arrows import Backend
 from tests.waiting import wait_until
 
 WORKERS = 6
 """Five purges stand at their arrows at once, each with a worker that waits there; one is free to look."""
-
-READY_SECONDS = 60
-REDIS_DATABASE = 13
-"""No other tests' workers listen there."""
 
 LIST_TRIES = 20
 
@@ -50,7 +47,7 @@ class Workers:
         for _ in range(WORKERS):
             self._start_worker()
         self._start_beat()
-        wait_until(lambda: self.said().count(" ready.") == WORKERS, seconds=READY_SECONDS)
+        wait_until(lambda: self.said().count(" ready.") == WORKERS)
 
     def stop(self) -> None:
         """Kills all of them, whatever state they are in: asked to end, they would wait for their tasks."""
@@ -138,7 +135,7 @@ def worker_environment() -> dict[str, str]:
     return {
         "DATABASE_URL": f"postgres://{database['USER']}:{password}@{where}",
         "SECRET_KEY": settings.SECRET_KEY,
-        "REDIS_URL": settings.REDIS_URL.rsplit("/", 1)[0] + f"/{REDIS_DATABASE}",
+        "REDIS_URL": broker_for("faults"),
         "BEAT_LOOK_SECONDS": "1",
         "PURGE_LEASE_SECONDS": str(LEASE_SECONDS),
         "PURGE_LEASE_RENEW_SECONDS": "1",

@@ -2,62 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chatstore.domain.errors import StoreUnavailable
-from chatstore.domain.runs import ENDED, RunState
-from chatstore.local.layout import read_stack
-from chatstore.local.servers import start_node, stop_node
-from chatstore.models import Finding, JobRun
+from chatstore.domain.runs import RunState
+from chatstore.models import Finding
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.runs import ask_run, work_on_run
 from chatstore.operations.watching import look_at_nodes, look_at_runs
-from chatstore.store import cassandra, nodes, repairs
+from chatstore.store import nodes
 from tests.chatstore.arranging import fresh_id
+from tests.outage.conftest import DOWN
 
 SignIn = Callable[[User], Client]
-DOWN = "127.0.0.2"
-BACK_SECONDS = 60.0
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _node_down() -> Iterator[None]:
-    """The second node is ended for all tests of the module."""
-    JobRun.objects.filter(job="repair", subject="").exclude(state__in=ENDED).delete()
-    # A session that knows both nodes, as every worker has.
-    assert len(cassandra.hosts()) == 2
-    stack = read_stack(os.environ)
-    stop_node(stack, 1, kill=True)
-    try:
-        _wait(lambda: {host: up for host, up, _ in cassandra.hosts()}[DOWN] is False)
-        yield
-    finally:
-        start_node(stack, 1)
-        _wait(_is_quorum_back)
-        look_at_nodes(postgres_now())
-
-
-def _is_quorum_back() -> bool:
-    try:
-        repairs.refuse_overlap(["messages"])
-        cassandra.execute("SELECT message_id FROM pins WHERE channel_id = ?", (fresh_id(),))
-    except StoreUnavailable:
-        return False
-    return all(up for _, up, _ in cassandra.hosts())
-
-
-def _wait(is_so: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + BACK_SECONDS
-    while not is_so():
-        assert time.monotonic() < give_up
-        time.sleep(0.2)
+pytestmark = [pytest.mark.alone, pytest.mark.group("outage"), pytest.mark.usefixtures("outage")]
 
 
 def test_the_page_names_it_and_calls_nothing_of_it_zero(otto: User, sign_in: SignIn) -> None:

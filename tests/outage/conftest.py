@@ -1,0 +1,65 @@
+"""One outage for all tests that need a node to be down: killing it and starting it again takes half a minute."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.messages import Message
+from chatstore.domain.runs import ENDED
+from chatstore.local.layout import read_stack
+from chatstore.local.servers import start_node, stop_node
+from chatstore.models import JobRun
+from chatstore.operations import messages
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.watching import look_at_nodes
+from chatstore.store import cassandra, repairs
+from tests.chatstore.arranging import VICTOR, fresh_id
+from tests.waiting import wait_until
+
+SECOND_NODE = 1
+DOWN = "127.0.0.2"
+
+
+@dataclass(slots=True)
+class Outage:
+    """The second node is down. before: a message that was posted while it was still up."""
+
+    before: Message
+    is_over: bool = False
+
+    def end(self) -> None:
+        """Start the node again, and wait until quorum reads, repairs and this process's session see it."""
+        if not self.is_over:
+            start_node(read_stack(os.environ), SECOND_NODE)
+            wait_until(is_quorum_back)
+            self.is_over = True
+
+
+def is_quorum_back() -> bool:
+    try:
+        repairs.refuse_overlap(["messages"])
+        cassandra.execute("SELECT message_id FROM pins WHERE channel_id = ?", (fresh_id(),))
+    except StoreUnavailable:
+        return False
+    return all(up for _, up, _ in cassandra.hosts())
+
+
+@pytest.fixture(scope="package")
+def outage(_open_databases: None) -> Iterator[Outage]:
+    """An outage of the second node that lasts for all tests of the folder; the last of them may end it."""
+    JobRun.objects.filter(job="repair", subject="").exclude(state__in=ENDED).delete()
+    # A session that knows both nodes, as every worker has.
+    assert len(cassandra.hosts()) == 2
+    running = Outage(messages.post_message(fresh_id(), author_id=VICTOR, content="before"))
+    stop_node(read_stack(os.environ), SECOND_NODE, kill=True)
+    try:
+        wait_until(lambda: {host: up for host, up, _ in cassandra.hosts()}[DOWN] is False)
+        yield running
+    finally:
+        running.end()
+        look_at_nodes(postgres_now())

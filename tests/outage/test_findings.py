@@ -1,0 +1,26 @@
+"""A node that is down is found, once; the finding closes by itself when the node is back (the last test here)."""
+
+from __future__ import annotations
+
+import pytest
+
+from chatstore.models import Finding
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.watching import NODE_DOWN, look_at_nodes
+from chatstore.store import cassandra
+from tests.outage.conftest import DOWN
+
+pytestmark = [pytest.mark.alone, pytest.mark.group("outage"), pytest.mark.usefixtures("outage")]
+
+
+def open_ones() -> list[Finding]:
+    return list(Finding.objects.filter(kind=NODE_DOWN, closed_at=None))
+
+
+def test_a_node_that_is_down_is_named_once() -> None:
+    look_at_nodes(postgres_now())
+    look_at_nodes(postgres_now())
+    (found,) = open_ones()
+    assert found.subject == DOWN
+    (datacenter,) = {datacenter for _, _, datacenter in cassandra.hosts()}
+    assert found.words == f"Node {DOWN} ({datacenter}) is down: 1 of 2 is up."

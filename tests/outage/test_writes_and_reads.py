@@ -1,0 +1,52 @@
+"""A node dies: nothing is lost in silence, nothing is called empty, and all goes on afterwards."""
+
+import pytest
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.snowflakes import first_id_at
+from chatstore.models import Finding
+from chatstore.operations import messages
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.watching import NODE_DOWN, look_at_nodes
+from chatstore.store import withdrawn
+from chatstore.store.reader import read_page
+from tests.chatstore.arranging import VICTOR, ids_of, now_ms
+from tests.outage.conftest import DOWN, Outage
+
+pytestmark = [pytest.mark.alone, pytest.mark.group("outage")]
+
+
+def test_what_was_given_up_in_an_outage_is_done_by_trying_again_and_the_finding_closes(outage: Outage) -> None:
+    kept = outage.before
+    channel_id, lost_id = kept.channel_id, first_id_at(now_ms())
+    check_nothing_is_lost_in_silence(channel_id, kept.message_id, lost_id)
+
+    look_at_nodes(postgres_now())
+    assert open_findings() == [DOWN]
+    outage.end()
+    look_at_nodes(postgres_now())
+    assert open_findings() == []
+
+    messages.post_message(channel_id, author_id=VICTOR, content="during", message_id=lost_id)
+    assert set(ids_of(read_page(channel_id).messages)) == {kept.message_id, lost_id}
+    assert messages.withdraw_message(channel_id, kept.message_id, actor=VICTOR)
+    assert ids_of(read_page(channel_id).messages) == [lost_id]
+    assert kept.message_id in withdrawn.read_withdrawals(channel_id, bucket_of(kept.message_id)).certain
+
+
+def open_findings() -> list[str]:
+    found = Finding.objects.filter(kind=NODE_DOWN, closed_at=None)
+    return list(found.values_list("subject", flat=True))
+
+
+def check_nothing_is_lost_in_silence(channel_id: int, kept_id: int, lost_id: int) -> None:
+    """With one of two replicas gone, LOCAL_QUORUM can neither read nor write."""
+    with pytest.raises(StoreUnavailable, match="given up"):
+        messages.post_message(channel_id, author_id=VICTOR, content="during", message_id=lost_id)
+    with pytest.raises(StoreUnavailable):
+        messages.withdraw_message(channel_id, kept_id, actor=VICTOR)
+    with pytest.raises(StoreUnavailable):
+        messages.edit_message(channel_id, kept_id, actor=VICTOR, content="x")
+    with pytest.raises(StoreUnavailable):
+        read_page(channel_id)
