@@ -18,12 +18,15 @@ from urllib.error import HTTPError
 
 from django.conf import settings
 from django.contrib.auth.models import Group, User
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.brokers import broker_for
+from tests.waiting import LIMIT_SECONDS
 
 START_SECONDS = 300
 STOP_SECONDS = 60
+
+expect.set_options(timeout=LIMIT_SECONDS * 1_000)
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 """Debian's; another one by the environment variable."""
@@ -98,6 +101,20 @@ def browse() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@contextmanager
+def browse_as(account: tuple[str, str], site: Site) -> Iterator[Page]:
+    """A page of a browser in which the account has signed in; fails if the browser had anything to complain of."""
+    complaints: list[str] = []
+    with browse() as browser:
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(LIMIT_SECONDS * 1_000)
+        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        sign_in(page, site, account)
+        yield page
+    assert complaints == []
 
 
 def make_account(name: str) -> tuple[str, str]:

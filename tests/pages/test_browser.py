@@ -12,21 +12,19 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.pages.exports import Story, write_story
-from tests.pages.serving import Site, browse, make_account, serve, sign_in
+from tests.pages.serving import Site, browse_as, make_account, sign_in
 
-PURGE_MS = 60_000
-"""Scanning and removing take a few seconds; a machine with two busy cores takes longer."""
+pytestmark = pytest.mark.group("browser")
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """A signed-in moderator's browser before an imported channel; `complaints` of the console so far."""
+    """A signed-in moderator's browser before an imported channel."""
 
     page: Page
     site: Site
     story: Story
     account: tuple[str, str]
-    complaints: list[str]
 
     @property
     def channel(self) -> str:
@@ -34,20 +32,13 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    folder: Path = tmp_path_factory.mktemp("site")
+def desk(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    folder: Path = tmp_path_factory.mktemp("story")
     story = write_story(folder, until=dt.datetime.now(dt.UTC), spam=300, days=200)
     account = make_account("mona")
-    with serve(folder) as site:
-        site.manage("import_discord", str(story.path))
-        with browse() as browser:
-            page = browser.new_page(viewport={"width": 1280, "height": 900})
-            complaints: list[str] = []
-            page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
-            page.on("pageerror", lambda error: complaints.append(str(error)))
-            sign_in(page, site, account)
-            yield Desk(page, site, story, account, complaints)
-    assert complaints == []
+    site.manage("import_discord", str(story.path))
+    with browse_as(account, site) as page:
+        yield Desk(page, site, story, account)
 
 
 def shown_ids(page: Page) -> list[int]:
@@ -124,11 +115,11 @@ def test_purging_an_authors_spam_leaves_the_channel_right(desk: Desk) -> None:
     page.get_by_role("button", name="Preview what would go").click()
 
     button = page.get_by_role("button", name=f"Remove {story.spam} messages")
-    expect(button).to_be_visible(timeout=PURGE_MS)
+    expect(button).to_be_visible()
     expect(page.locator("body")).to_contain_text("Everything by Victor in #general")
     page.get_by_label("Why?").fill("Spam wave, reported by three members")
     button.click()
-    expect(page.get_by_role("heading", name=f"Removed {story.spam} messages")).to_be_visible(timeout=PURGE_MS)
+    expect(page.get_by_role("heading", name=f"Removed {story.spam} messages")).to_be_visible()
     expect(page.locator(".sum")).to_contain_text(f"{story.spam}removed")
     expect(page.locator(".sum")).to_contain_text("0left")
 
@@ -146,7 +137,7 @@ def test_taking_a_purge_back_brings_every_message_to_its_place(desk: Desk) -> No
     page.goto(f"{desk.site.url}/purges/?state=done&by={desk.account[0]}")
     page.get_by_role("link", name=f"{story.spam} messages: everything by Victor in #general").click()
     page.get_by_role("button", name=f"Undo: bring back {story.spam} messages").click()
-    expect(page.get_by_role("heading", name=f"Brought back {story.spam} messages")).to_be_visible(timeout=PURGE_MS)
+    expect(page.get_by_role("heading", name=f"Brought back {story.spam} messages")).to_be_visible()
     page.goto(f"{desk.channel}?at={story.spam_began:%Y-%m-%d}")
     assert page.locator(".msg .author", has_text="Victor").count() > 0
     expect(page.locator(".gap")).to_have_count(0)
@@ -161,7 +152,7 @@ def test_removing_ticked_messages_takes_exactly_those(desk: Desk) -> None:
     ticks.nth(len(before) - 2).click()
     ticks.nth(len(before) - 4).click()
     page.get_by_role("button", name="Preview removing 2 messages").click()
-    expect(page.get_by_role("button", name="Remove 2 messages")).to_be_visible(timeout=PURGE_MS)
+    expect(page.get_by_role("button", name="Remove 2 messages")).to_be_visible()
     page.get_by_label("Why?").fill("off topic")
     page.get_by_role("button", name="Remove 2 messages").click()
     page.wait_for_url(re.compile(r"/purges/-?\d+/$"))
@@ -170,7 +161,7 @@ def test_removing_ticked_messages_takes_exactly_those(desk: Desk) -> None:
     page.context.clear_cookies()
     sign_in(page, desk.site, desk.account)
     page.goto(address)
-    expect(page.get_by_role("heading", name="Removed 2 messages")).to_be_visible(timeout=PURGE_MS)
+    expect(page.get_by_role("heading", name="Removed 2 messages")).to_be_visible()
     page.goto(desk.channel)
     after = shown_ids(page)
     assert not set(chosen) & set(after)

@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.pages.exports import Story, write_story
-from tests.pages.serving import Site, browse, make_account, serve, sign_in
+from tests.pages.serving import Site, browse_as, make_account
 
-PURGE_MS = 60_000
+pytestmark = pytest.mark.group("browser")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    folder: Path = tmp_path_factory.mktemp("site")
+def desk(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    folder: Path = tmp_path_factory.mktemp("stories")
     until = dt.datetime.now(dt.UTC)
     folders = [folder / "one", folder / "two"]
     for place in folders:
@@ -38,16 +38,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         write_story(place, until=until - dt.timedelta(seconds=n), spam=120, days=100) for n, place in enumerate(folders)
     )
     account = make_account("mona")
-    with serve(folder) as site:
-        site.manage("import_discord", *map(str, folders))
-        with browse() as browser:
-            page = browser.new_page(viewport={"width": 1280, "height": 900})
-            complaints: list[str] = []
-            page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
-            page.on("pageerror", lambda error: complaints.append(str(error)))
-            sign_in(page, site, account)
-            yield Desk(page, site, (one, two), account)
-    assert complaints == []
+    site.manage("import_discord", *map(str, folders))
+    with browse_as(account, site) as page:
+        yield Desk(page, site, (one, two), account)
 
 
 def list_ids(page: Page, address: str) -> list[str]:
@@ -85,7 +78,7 @@ def test_from_words_in_two_channels_to_one_author_back(desk: Desk) -> None:
     expect(said).to_contain_text("saying “FREE coins”, pinned kept")
     page.get_by_role("button", name="Preview what would go").click()
 
-    expect(page.get_by_role("button", name="Remove 80 messages")).to_be_visible(timeout=PURGE_MS)
+    expect(page.get_by_role("button", name="Remove 80 messages")).to_be_visible()
     address = re.sub(r"[?#].*", "", page.url)
     manifest = list_ids(page, f"{address}messages/")
     assert len(set(manifest)) == 80
@@ -100,7 +93,7 @@ def test_from_words_in_two_channels_to_one_author_back(desk: Desk) -> None:
 
     page.get_by_label("Why?").fill("Spam in both channels")
     page.get_by_role("button", name="Remove 79 messages").click()
-    expect(page.get_by_role("heading", name="Removed 79 messages")).to_be_visible(timeout=PURGE_MS)
+    expect(page.get_by_role("heading", name="Removed 79 messages")).to_be_visible()
     for story in (one, two):
         page.goto(f"{desk.site.url}/channels/{story.channel_id}/?at={story.spam_began:%Y-%m-%d}")
         left = page.locator(".msg", has_text="FREE coins").evaluate_all("rows => rows.map(row => row.id.slice(1))")
@@ -111,7 +104,7 @@ def test_from_words_in_two_channels_to_one_author_back(desk: Desk) -> None:
     expect(page.locator(".entry .fate")).to_have_text(["removed"] * 29)
     page.goto(address)
     page.get_by_role("button", name=re.compile(r"^Bring back \d+ by Victor$")).first.click()
-    expect(page.get_by_role("heading", name="Brought back a part of 79 messages")).to_be_visible(timeout=PURGE_MS)
+    expect(page.get_by_role("heading", name="Brought back a part of 79 messages")).to_be_visible()
     expect(page.locator("body")).to_contain_text(re.compile(r"(39|40) messages are back, (39|40) are still removed"))
 
 
@@ -124,5 +117,5 @@ def test_ticked_ones_come_back_from_the_list(desk: Desk) -> None:
     ticks.nth(0).click()
     ticks.nth(2).click(modifiers=["Shift"])
     page.get_by_role("button", name="Bring back these 3").click()
-    expect(page.locator("body")).to_contain_text("took 3 messages back", timeout=PURGE_MS)
-    expect(page.locator("body")).to_contain_text(re.compile(r"(42|43) messages are back"), timeout=PURGE_MS)
+    expect(page.locator("body")).to_contain_text("took 3 messages back")
+    expect(page.locator("body")).to_contain_text(re.compile(r"(42|43) messages are back"))

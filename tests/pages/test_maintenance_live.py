@@ -7,24 +7,16 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.pages.serving import Site, browse, make_account, serve, sign_in
+from tests.pages.serving import Site, browse_as, make_account
 
-RUN_MS = 60_000
-"""The job takes a second; a worker on two busy cores takes longer."""
+pytestmark = pytest.mark.group("browser")
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, Site]]:
+def desk(site: Site) -> Iterator[tuple[Page, Site]]:
     """An operator's browser."""
-    account = make_account("otto")
-    with serve(tmp_path_factory.mktemp("site")) as site, browse() as browser:
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
-        complaints: list[str] = []
-        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        sign_in(page, site, account)
+    with browse_as(make_account("otto"), site) as page:
         yield page, site
-    assert complaints == []
 
 
 def test_what_is_typed_is_shown_with_its_next_times_and_nothing_is_saved(desk: tuple[Page, Site]) -> None:
@@ -45,5 +37,5 @@ def test_a_run_that_somebody_asks_for_comes_to_its_end_before_his_eyes(desk: tup
     page.goto(f"{site.url}/maintenance/jobs/expire/")
     page.get_by_role("button", name="Run now").click()
     expect(page.locator("h1")).to_have_text("Expired undos")
-    expect(page.locator("#state")).to_have_text("done", timeout=RUN_MS)
+    expect(page.locator("#state")).to_have_text("done")
     expect(page.get_by_role("button", name="Run again")).to_be_visible()
