@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from chatstore.local.layout import TEST_STACK_NAMES
 from chatstore.local.servers import is_named
 
-# What shares a file or a group stays together. A worker that died is not replaced: the next one would be
+# Which tests stay together is said in the conftest. A worker that died is not replaced: the next one would be
 # given no database.
-TWO_WORKERS = ("--numprocesses=2", "--dist=loadgroup", "--no-loadscope-reorder", "--max-worker-restart=0")
+TWO_WORKERS = ("--numprocesses=2", "--no-loadscope-reorder", "--max-worker-restart=0")
 
 
 def name_command(arguments: Sequence[str], *, workers: int) -> list[str]:

@@ -18,6 +18,8 @@ from django.db import connections
 from django.test import Client
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from chatstore.local.layout import read_stack
 from chatstore.local.postgres import create_database
@@ -49,15 +51,27 @@ def refuse_servers(*, database: str, keyspace: str) -> str | None:
     return None
 
 
-# Before pytest selects by `-m` and xdist reads the groups.
+# Before pytest selects by `-m`.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of domains, and keep on one worker what shares more than a test: a file, or a `group`."""
     for item in items:
         if "domain" in item.path.parts:
             item.add_marker(pytest.mark.unit)
-        group = item.get_closest_marker("group")
-        item.add_marker(pytest.mark.xdist_group(group.args[0] if group else item.path.name + item.path.parent.name))
+
+
+class Scheduling(LoadFileScheduling):
+    """Keeps a file's tests on one worker, and those of a folder that starts or stops processes for all of them."""
+
+    FOLDERS = ("tests/outage", "tests/pages/browser", "tests/moderation/faults/real_workers")
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return next((folder for folder in self.FOLDERS if file.startswith(f"{folder}/")), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    return Scheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

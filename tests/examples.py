@@ -4,7 +4,7 @@ import os
 
 from hypothesis import settings
 
-_IS_THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+IS_THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 
-on_servers = settings(max_examples=500 if _IS_THOROUGH else 25, deadline=None)
+on_servers = settings(max_examples=500 if IS_THOROUGH else 25, deadline=None)
 """For a property whose examples are read and written on real servers."""

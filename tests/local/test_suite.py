@@ -21,7 +21,7 @@ def _no_server_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_two_workers_share_it_on_one_set_of_servers() -> None:
     command = suite.name_command(["-x"], workers=2)
     assert command[3:5] == ["exec", "test"]
-    assert {"--numprocesses=2", "--dist=loadgroup", "-x"} <= set(command)
+    assert {"--numprocesses=2", "-x"} <= set(command)
 
 
 def test_one_worker_is_one_process() -> None:

@@ -46,10 +46,17 @@ def test_a_test_that_runs_alone_waits_for_the_others_and_later_ones_wait_for_it(
 
 def test_a_turn_that_is_held_is_kept_until_it_is_given_back(tmp_path: Path) -> None:
     """Between two tests that need the same outage no other one may begin."""
-    holder, other, began = Turns(tmp_path), Turns(tmp_path), []
+    holder, other = Turns(tmp_path), Turns(tmp_path)
+    began: list[str] = []
+
+    def run_other() -> None:
+        other.take(alone=False)
+        began.append("other")
+        other.give_back()
+
     holder.take(alone=True)
     with ThreadPoolExecutor() as threads:
-        threads.submit(lambda: (other.take(alone=False), began.append("other"), other.give_back()))
+        threads.submit(run_other)
         holder.take(alone=True)
         time.sleep(WAITS_SECONDS)
         assert began == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -12,14 +11,6 @@ from chatstore.models import Channel, ChatUser, Guild
 from moderation.models import AuditEntry, Purge
 from tests.conftest import make_user
 from tests.moderation.rooms import VICTOR, by_victor, make_channel, old_ids, preview, write
-from tests.pages.serving import Site, serve
-
-
-@pytest.fixture(scope="package")
-def site(_open_databases: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A web server with a worker, for all tests that use a browser; their modules are one group, `browser`."""
-    with serve(tmp_path_factory.mktemp("site")) as running:
-        yield running
 
 
 @dataclass(frozen=True, slots=True)

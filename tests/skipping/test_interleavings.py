@@ -14,15 +14,17 @@ from chatstore.domain.buckets import LATE_AFTER_MS
 from chatstore.domain.live import NOTHING, Live, live_from_read
 from chatstore.domain.snowflakes import first_id_at, ms_of
 from chatstore.domain.whole_reads import WholeRead
+from tests.examples import IS_THOROUGH
 from tests.skipping.machine import Interleavings
 from tests.skipping.world import Rules
 
-pytestmark = pytest.mark.slow
-
 STATEMENTS = 60
-EXAMPLES = 400
+EXAMPLES = 400 if IS_THOROUGH else 100
 
 
+@pytest.mark.unit
+# As the plugin would mark it, had it no machine: the slow tier tries it with all its examples.
+@pytest.mark.hypothesis
 def test_what_the_reader_skips_never_hides_a_live_message() -> None:
     class Machine(Interleavings):
         seen: ClassVar[Counter[str]] = Counter()
@@ -66,6 +68,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", MUTANTS.values(), ids=MUTANTS)
 def test_with_a_rule_broken_a_live_message_is_skipped(rules: Rules) -> None:
     broken = rules

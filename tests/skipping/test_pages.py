@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
@@ -48,14 +48,14 @@ class WorldReads:
 
     def submit(self, cql: str, params: cassandra.Params = (), **_options: object) -> Answer:
         """Stand in for `cassandra.submit`. Raises KeyError for any other statement."""
-        answer = {
+        answers: dict[str, Callable[..., list[cassandra.Row]]] = {
             search.SELECT_DOWN: self._messages,
             search.SELECT_UP: self._messages,
             ledger._SELECT_DOWN: self._ledger_down,
             ledger._SELECT_UP: self._ledger_up,
-        }[cql]
+        }
         *where, limit = params[1:]
-        found = answer(*where)
+        found = answers[cql](*where)
         return Answer((found[::-1] if cql == search.SELECT_DOWN else found)[:limit])
 
     def _messages(self, bucket: int, low: int, high: int) -> list[cassandra.Row]:

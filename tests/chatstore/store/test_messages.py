@@ -19,6 +19,7 @@ from tests.chatstore.arranging import (
     spread_ids,
     write_messages,
 )
+from tests.examples import on_servers
 
 IDS = st.integers(MIN_ID, MAX_ID)
 # Whole milliseconds are what Cassandra keeps of a time.
@@ -60,6 +61,7 @@ def as_plain(message: Message) -> dict[str, object]:
     return plain
 
 
+@on_servers
 @given(data=st.data())
 def test_a_message_comes_back_as_it_went_in(data: st.DataObject) -> None:
     channel_id = fresh_id()
@@ -70,6 +72,7 @@ def test_a_message_comes_back_as_it_went_in(data: st.DataObject) -> None:
     assert as_plain(found) == as_plain(message)
 
 
+@on_servers
 @given(data=st.data())
 def test_messages_come_back_from_batches_as_they_went_in(data: st.DataObject) -> None:
     channel_id = fresh_id()
@@ -153,6 +156,7 @@ def test_an_edit_that_raced_a_delete_leaves_a_row_without_an_author() -> None:
     assert list(messages.read_ids(channel_id, bucket_of(message_id))) == [[(message_id, None)]]
 
 
+@on_servers
 @given(
     offsets=st.sets(st.integers(0, 60), max_size=30),
     bounds=st.tuples(st.integers(-5, 65), st.integers(-5, 65)),

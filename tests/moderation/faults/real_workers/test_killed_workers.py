@@ -32,7 +32,7 @@ from tests.moderation.faults.real_workers.workers import Workers
 from tests.moderation.rooms import VICTOR, confirm
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.group("real workers")]
+pytestmark = pytest.mark.slow
 
 ARROWS = (
     StepState.QUARANTINING,

@@ -30,7 +30,7 @@ from tests.moderation.faults.real_workers.workers import Workers
 from tests.moderation.rooms import buckets_of, confirm
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.group("real workers")]
+pytestmark = pytest.mark.slow
 
 WAYS = (Way.ROWS, Way.RANGES, Way.DROP, Way.REWRITE)
 

@@ -9,8 +9,6 @@ from playwright.sync_api import Page, expect
 
 from tests.pages.serving import Site, browse_as, make_account
 
-pytestmark = pytest.mark.group("browser")
-
 
 @pytest.fixture(scope="module")
 def desk(site: Site) -> Iterator[tuple[Page, Site]]:

@@ -14,8 +14,6 @@ from playwright.sync_api import Page, expect
 from tests.pages.exports import Story, write_story
 from tests.pages.serving import Site, browse_as, make_account, sign_in
 
-pytestmark = pytest.mark.group("browser")
-
 
 @dataclass(frozen=True, slots=True)
 class Desk:
