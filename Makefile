@@ -48,17 +48,15 @@ shots: .venv/installed
 bench: .venv/installed
 	@$(BIN)/python -m chatstore.local exec test $(BIN)/python -m tests.bench --size $(SIZE) --out $(OUT)
 
-# The environment is made anew when the lock changes.
-.venv/installed: requirements.lock
+# The environment is brought up to date when a lock changes.
+.venv/installed: requirements.lock requirements-uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON." if sys.version_info < (3, 11) else 0)'
-	@echo "Installing the locked dependencies into .venv"
-	@$(PYTHON) -m venv .venv || { echo "On Debian: apt-get install python3-venv" >&2; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(PYTHON) -I chatstore/local/environment.py
 	@touch $@
 
-# Reads the dependencies of pyproject.toml; the lock holds hashes and names no index.
+# Reads the dependencies of pyproject.toml; the locks hold hashes and name no index.
 lock:
-	@$(PYTHON) -m venv .local/lock
-	@.local/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
-	@.local/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-header --no-annotate pyproject.toml --group dev -o requirements.lock
+	@uv=$$($(PYTHON) -I chatstore/local/environment.py uv) && \
+		lock="$$uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate" && \
+		$$lock pyproject.toml --group dev -o requirements.lock && \
+		echo uv | $$lock - -o requirements-uv.lock
