@@ -4,6 +4,8 @@ Sessions to Cassandra are kept for each process id by the store, so that a worke
 children make their own after the fork.
 """
 
+import atexit
+import gc
 import os
 
 from celery import Celery
@@ -13,3 +15,5 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatstore.settings")
 app = Celery("chatstore")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+# Python's last collections would visit everything that was loaded, for seconds on a busy machine.
+atexit.register(gc.freeze)

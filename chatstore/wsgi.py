@@ -1,5 +1,7 @@
 """What gunicorn serves."""
 
+import atexit
+import gc
 import os
 
 from django.core.wsgi import get_wsgi_application
@@ -7,3 +9,5 @@ from django.core.wsgi import get_wsgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatstore.settings")
 
 application = get_wsgi_application()
+# Python's last collections would visit everything that was loaded, for seconds on a busy machine.
+atexit.register(gc.freeze)

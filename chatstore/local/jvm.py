@@ -53,6 +53,9 @@ def list_node_flags(folder: Path, *, jars: Path, jmx_port: int, heap_mb: int) ->
         # 0 makes the second node fail with "Unable to contact any seeds".
         "cassandra.ring_delay_ms": "2000",
         "cassandra.skip_wait_for_gossip_to_settle": "0",
+        # Gossip goes on while a node waits for this, two seconds unless set. If its peer ends too, it then asks
+        # for an echo that never comes, and does not end before that request times out: ten seconds.
+        "cassandra.shutdown_announce_in_ms": "100",
     }
     jamm = next(iter(sorted(jars.glob("jamm-*.jar"))))
     return [
