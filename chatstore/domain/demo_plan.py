@@ -10,7 +10,7 @@ import datetime as dt
 import random
 from dataclasses import dataclass
 
-from chatstore.domain.snowflakes import SEQUENCES, make_snowflake, unix_ms
+from chatstore.domain.snowflakes import SEQUENCES, make_snowflake, time_of, unix_ms
 
 DEMO_DAYS = 730
 MESSAGES = 150_000
@@ -147,6 +147,11 @@ def plan_demo(
         messages=messages,
         incident_messages=incident_messages,
     )
+
+
+def end_of_demo(channel_id: int) -> dt.datetime:
+    """Return when the demonstration ends that one of its channels belongs to."""
+    return time_of(channel_id) + dt.timedelta(hours=1, days=DEMO_DAYS)
 
 
 def _make_channel(

@@ -1,8 +1,9 @@
 """The demonstration: three guilds, two years of talk, and what a moderator is for.
 
-Written into an empty database only. Messages come first, the names in Postgres last and in
-one transaction: a run that died leaves nothing that anybody sees, and the next one writes
-its own. Rows are stamped with the times that their ids carry, so that a purge need not wait.
+Written into an empty database only. Of each channel the messages come first and its name in Postgres
+last, so that a page never shows half a channel; the incident's channel is the last of all. A run that died
+is continued by the next one, which reads off a channel's id when the demonstration ends. Rows are stamped
+with the times that their ids carry, so that a purge need not wait.
 """
 
 from __future__ import annotations
@@ -11,13 +12,21 @@ import datetime as dt
 import itertools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from django.db import transaction
 
 from chatstore.domain.demo_messages import make_channel_messages
-from chatstore.domain.demo_plan import GUILDS, DemoChannel, DemoPlan, plan_demo
+from chatstore.domain.demo_plan import (
+    GUILDS,
+    INCIDENT_MESSAGES,
+    MESSAGES,
+    DemoChannel,
+    DemoPlan,
+    end_of_demo,
+    plan_demo,
+)
 from chatstore.domain.errors import BadInput
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.operations.channel_lock import hold_channel, release_channel
@@ -48,36 +57,64 @@ NOTHING_WRITTEN = SeedSummary(0, 0, 0, 0, 0.0)
 
 
 def seed_demo(
-    *, seed: int, until: dt.datetime, tell: Callable[[DemoChannel, int], object] | None = None
+    *,
+    seed: int,
+    until: dt.datetime,
+    messages: int = MESSAGES,
+    incident_messages: int = INCIDENT_MESSAGES,
+    tell: Callable[[DemoChannel, int], object] | None = None,
 ) -> SeedSummary:
-    """Write the demonstration of a seed, ending at `until` (aware). `tell`: each channel and its messages.
+    """Write the demonstration of a seed, ending at `until` (aware), or what is missing of it.
 
-    Raises `BadInput` when the database holds anything else, or `until` lies in the future.
+    `tell`: each channel and its messages. The counts are for smaller ones. Raises `BadInput` when the
+    database holds anything else, or `until` lies in the future.
     """
     check_clock()
     if until > dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1):
         raise BadInput("The demonstration cannot end in the future.")
-    plan = plan_demo(seed, until)
-    if Guild.objects.filter(id__in=plan.guild_ids).count() == len(plan.guild_ids):
-        return NOTHING_WRITTEN
-    if any(model.objects.exists() for model in (Guild, Channel, ChatUser)):
+    plan = plan_demo(seed, until, messages=messages, incident_messages=incident_messages)
+    written = _list_written(plan)
+    if written:
+        until = end_of_demo(min(written))
+        plan = plan_demo(seed, until, messages=messages, incident_messages=incident_messages)
+    elif any(model.objects.exists() for model in (Guild, Channel, ChatUser)):
+        if Guild.objects.filter(id__in=plan.guild_ids).count() == len(plan.guild_ids):
+            return NOTHING_WRITTEN
         raise BadInput("The database is not empty: the demonstration is only written into an empty one.")
-    return write_demo(plan, tell=tell)
+    if plan.incident.channel_id in written:
+        return NOTHING_WRITTEN
+    return write_demo(plan, skip=written, tell=tell)
 
 
-def write_demo(plan: DemoPlan, *, tell: Callable[[DemoChannel, int], object] | None = None) -> SeedSummary:
-    """Write a plan's messages and names, whatever else there is. Done twice it changes nothing."""
+def write_demo(
+    plan: DemoPlan,
+    *,
+    skip: Collection[int] = (),
+    tell: Callable[[DemoChannel, int], object] | None = None,
+) -> SeedSummary:
+    """Write a plan's messages and names, whatever else there is; channels of `skip` are there already.
+
+    Done twice it changes nothing.
+    """
     began = time.monotonic()
     written = 0
-    for channel in (*plan.channels, plan.incident):
+    channels = [each for each in (*plan.channels, plan.incident) if each.channel_id not in skip]
+    for channel in channels:
         count = _write_channel(plan, channel)
+        _write_names(plan, channel)
         written += count
         if tell is not None:
             tell(channel, count)
-    _write_names(plan)
     seconds = time.monotonic() - began
     log.info("demo: %d messages in %.1f s", written, seconds)
-    return SeedSummary(len(plan.guild_ids), len(plan.channels) + 1, len(plan.users), written, seconds)
+    return SeedSummary(len(plan.guild_ids), len(channels), len(plan.users), written, seconds)
+
+
+def _list_written(plan: DemoPlan) -> set[int]:
+    """Return the ids of the demonstration's channels that are complete, whenever it ends."""
+    names = {(plan.guild_ids[each.guild], each.name) for each in (*plan.channels, plan.incident)}
+    found = Channel.objects.filter(guild_id__in=plan.guild_ids).values_list("id", "guild_id", "name")
+    return {id_ for id_, guild_id, name in found if (guild_id, name) in names}
 
 
 def _write_channel(plan: DemoPlan, channel: DemoChannel) -> int:
@@ -100,24 +137,21 @@ def _write_channel(plan: DemoPlan, channel: DemoChannel) -> int:
     return len(messages)
 
 
-def _write_names(plan: DemoPlan) -> None:
+def _write_names(plan: DemoPlan, channel: DemoChannel) -> None:
     guilds = [Guild(id=id_, name=name) for id_, name in zip(plan.guild_ids, GUILDS, strict=True)]
-    channels = [
-        Channel(
-            id=channel.channel_id,
-            guild_id=plan.guild_ids[channel.guild],
-            kind=channel.kind,
-            name=channel.name,
-            category=channel.category,
-            topic=channel.topic,
-        )
-        for channel in (*plan.channels, plan.incident)
-    ]
     users = [
         ChatUser(id=user.user_id, name=user.name, display_name=user.display_name, is_bot=user.is_bot)
         for user in plan.users
     ]
+    named = Channel(
+        id=channel.channel_id,
+        guild_id=plan.guild_ids[channel.guild],
+        kind=channel.kind,
+        name=channel.name,
+        category=channel.category,
+        topic=channel.topic,
+    )
     with transaction.atomic():
         Guild.objects.bulk_create(guilds, ignore_conflicts=True)
-        Channel.objects.bulk_create(channels, ignore_conflicts=True)
         ChatUser.objects.bulk_create(users, ignore_conflicts=True)
+        Channel.objects.bulk_create([named], ignore_conflicts=True)

@@ -9,11 +9,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from chatstore.domain.demo_messages import make_channel_messages
-from chatstore.domain.demo_plan import DemoPlan, plan_demo
+from chatstore.domain.demo_plan import DemoChannel, DemoPlan, plan_demo
 from chatstore.domain.errors import BadInput
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.operations.channel_lock import holder_of
-from chatstore.operations.seed_demo import seed_demo, write_demo
+from chatstore.operations.seed_demo import NOTHING_WRITTEN, seed_demo, write_demo
 from chatstore.store import ledger
 from chatstore.store.authors import author_buckets
 from chatstore.store.messages import newest_writetime
@@ -81,6 +81,26 @@ def test_what_is_there_already_is_said_and_not_written_again(plan: DemoPlan) -> 
     out = io.StringIO()
     call_command("seed_demo", f"--seed={plan.seed}", "--json", stdout=out)
     assert json.loads(out.getvalue())["messages"] == 0
+
+
+def test_what_an_interrupted_run_has_left_out_is_added_by_the_next() -> None:
+    plan = plan_small()
+
+    def stop(channel: DemoChannel, _count: int) -> None:
+        if channel is plan.channels[2]:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_demo(plan, tell=stop)
+    shown = Channel.objects.filter(guild_id__in=plan.guild_ids)
+    assert set(shown.values_list("id", flat=True)) == {channel.channel_id for channel in plan.channels[:3]}
+    later = dt.datetime.now(dt.UTC)
+    summary = seed_demo(seed=plan.seed, until=later, messages=2_000, incident_messages=3_000)
+    assert summary.channels == 22
+    everything = {channel.channel_id for channel in (*plan.channels, plan.incident)}
+    assert set(shown.values_list("id", flat=True)) == everything
+    assert read_page(plan.incident.channel_id).messages
+    assert seed_demo(seed=plan.seed, until=later, messages=2_000, incident_messages=3_000) == NOTHING_WRITTEN
 
 
 def test_a_database_that_holds_anything_is_refused(plan: DemoPlan) -> None:
