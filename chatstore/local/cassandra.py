@@ -8,6 +8,8 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from chatstore.local.checks import check_address, check_port, find_java, find_maven
@@ -20,6 +22,7 @@ NAMES = ("cassandra-1", "cassandra-2")
 POM = Path(__file__).with_name("pom.xml")
 # Shared by all stacks: they are 67 MB, and the same.
 JARS = PROJECT_ROOT / ".local" / "cassandra-jars"
+STAMP = "pom.sha256"
 
 _YAML = """\
 cluster_name: chatstore_{stack}
@@ -63,31 +66,65 @@ _LOGBACK = """\
 """
 
 
-def fetch_jars() -> None:
-    """Has Maven fetch Cassandra unless the jars of this pom.xml are there. Raises Problem."""
-    wanted = hashlib.sha256(POM.read_bytes()).hexdigest()
-    stamp = JARS / "pom.sha256"
-    if stamp.exists() and stamp.read_text() == wanted:
-        return
+def has_jars() -> bool:
+    """Whether the jars of this pom.xml are there."""
+    stamp = JARS / STAMP
+    return stamp.exists() and stamp.read_text() == _hash_pom()
+
+
+def _hash_pom() -> str:
+    return hashlib.sha256(POM.read_bytes()).hexdigest()
+
+
+@contextmanager
+def fetch_jars() -> Iterator[Callable[[], None]]:
+    """Have Maven fetch Cassandra; yield what waits for the end of it. Left early, Maven is ended.
+
+    Raises Problem, and so does the wait.
+    """
     java = find_java(os.environ)
     maven = find_maven(os.environ)
     draft = JARS.with_name(f"{JARS.name}.{os.getpid()}")
     shutil.rmtree(draft, ignore_errors=True)
     command = [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies"]
-    fetched = subprocess.run(
+    child = subprocess.Popen(
         [*command, f"-DoutputDirectory={draft}", "-DincludeScope=runtime"],
         env=os.environ | {"JAVA_HOME": str(java)},
-        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        check=False,
     )
-    if fetched.returncode != 0:
+
+    def finish() -> None:
+        said, _ = child.communicate()
+        if child.returncode != 0:
+            lines = said.strip().splitlines() or ["it said nothing"]
+            raise Problem(f"Maven could not fetch Cassandra: {lines[0]}")
+        (draft / STAMP).write_text(_hash_pom())
+        shutil.rmtree(JARS, ignore_errors=True)
+        draft.replace(JARS)
+
+    try:
+        yield finish
+    finally:
+        if child.poll() is None:
+            child.terminate()
+            child.wait()
         shutil.rmtree(draft, ignore_errors=True)
-        said = (fetched.stdout + fetched.stderr).strip().splitlines() or ["it said nothing"]
-        raise Problem(f"Maven could not fetch Cassandra: {said[0]}")
-    (draft / stamp.name).write_text(wanted)
-    shutil.rmtree(JARS, ignore_errors=True)
-    draft.replace(JARS)
+
+
+def check_node(stack: Stack, index: int) -> None:
+    """Raise Problem when node 0 or 1 could not start: its address is missing, or a port is taken."""
+    host = CASSANDRA_HOSTS[index]
+    check_address(host)
+    for port, server in (
+        (stack.ports.cassandra, "cassandra"),
+        (stack.ports.cassandra_storage, "cassandra_storage"),
+    ):
+        check_port(host, port, stack=stack.name, server=server)
+    jmx_server = ("cassandra_jmx", "cassandra_jmx_2")[index]
+    check_port("127.0.0.1", choose_jmx_port(stack, index), stack=stack.name, server=jmx_server)
 
 
 def choose_jmx_port(stack: Stack, index: int) -> int:
@@ -98,15 +135,7 @@ def choose_jmx_port(stack: Stack, index: int) -> int:
 def prepare_node(stack: Stack, index: int) -> Launch:
     """Writes the configuration of node 0 or 1; how to start it. Raises Problem."""
     host = CASSANDRA_HOSTS[index]
-    check_address(host)
-    for port, server in (
-        (stack.ports.cassandra, "cassandra"),
-        (stack.ports.cassandra_storage, "cassandra_storage"),
-    ):
-        check_port(host, port, stack=stack.name, server=server)
-    jmx_port = choose_jmx_port(stack, index)
-    jmx_server = ("cassandra_jmx", "cassandra_jmx_2")[index]
-    check_port("127.0.0.1", jmx_port, stack=stack.name, server=jmx_server)
+    check_node(stack, index)
     java = find_java(os.environ)
     folder = stack.folder / NAMES[index]
     folder.mkdir(parents=True, exist_ok=True)
@@ -114,7 +143,7 @@ def prepare_node(stack: Stack, index: int) -> Launch:
     flags = list_node_flags(
         folder,
         jars=JARS,
-        jmx_port=jmx_port,
+        jmx_port=choose_jmx_port(stack, index),
         # The suite's nodes hold less, and stand beside those of a run.
         heap_mb=512 if stack.for_tests else 768,
     )

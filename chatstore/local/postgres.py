@@ -22,7 +22,7 @@ NAME = "postgres"
 USER = "chatstore"
 # Postgres refuses to run as root; this user exists on every Unix and owns nothing.
 SYSTEM_USER = "nobody"
-STARTING_UP_SECONDS = 30
+STARTING_UP_SECONDS = 300
 
 
 def find_binaries() -> Path:

@@ -1,4 +1,4 @@
-"""What must be done before the pages work: schemas, static files, demo data.
+"""What must be done before the pages work: schemas, static files, demo accounts.
 
 Each step remembers a hash of what it was made from, and is passed over while that stays
 the same; the memory counts only for the very data folders it was written beside.
@@ -10,6 +10,7 @@ import os
 import secrets
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,61 +41,93 @@ class Step:
         return self.command[0]
 
 
-SCHEMA_STEPS = (
-    Step(
-        ("migrate", "--no-input", "--verbosity=0"),
-        "Postgres tables",
-        ("chatstore/migrations", "moderation/migrations", "requirements.lock"),
-        store="DATABASE_URL",
-    ),
-    Step(
-        ("sync_cassandra",),
-        "Cassandra tables",
-        ("chatstore/models/cassandra.py", "requirements.lock"),
-        store="CASSANDRA_CONTACT_POINTS",
-    ),
-    Step(
-        ("collectstatic", "--no-input", "--clear", "--verbosity=0"),
-        "static files",
-        ("moderation/static", "requirements.lock"),
-    ),
+MIGRATE = Step(
+    ("migrate", "--no-input", "--verbosity=0"),
+    "Postgres tables",
+    ("chatstore/migrations", "moderation/migrations", "requirements.lock"),
+    store="DATABASE_URL",
 )
-DEMO_STEPS = (
-    Step(("demo_accounts", "--quiet"), "demo accounts"),
-    Step(("seed_demo",), "demo messages"),
+SYNC_CASSANDRA = Step(
+    ("sync_cassandra",),
+    "Cassandra tables",
+    ("chatstore/models/cassandra.py", "requirements.lock"),
+    store="CASSANDRA_CONTACT_POINTS",
 )
+COLLECT_STATIC = Step(
+    ("collectstatic", "--no-input", "--clear", "--verbosity=0"),
+    "static files",
+    ("moderation/static", "requirements.lock"),
+)
+DEMO_ACCOUNTS = Step(("demo_accounts", "--quiet"), "demo accounts")
+SEED_DEMO = Step(("seed_demo",), "demo messages")
+
+
+class Children:
+    """The `manage.py` processes of steps that run in several threads; closed, none runs and none is started."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: list[subprocess.Popen[bytes]] = []
+        self._closed = False
+
+    def run(self, stack: Stack, step: Step) -> Callable[[], int]:
+        """Start a step; return what waits for its exit code."""
+        child = self._start(stack, step)
+        return lambda: self._wait(stack, step, child)
+
+    def close(self) -> None:
+        """Kill those that still run."""
+        with self._lock:
+            self._closed = True
+            for child in self._running:
+                if child.poll() is None:
+                    child.kill()
+        for child in self._running:
+            child.wait()
+
+    def _start(self, stack: Stack, step: Step) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._closed:
+                raise Problem(f"manage.py {step.name} is not started any more.")
+            child = _start_step(stack, step)
+            self._running.append(child)
+        return child
+
+    def _wait(self, stack: Stack, step: Step, child: subprocess.Popen[bytes]) -> int:
+        """Return the exit code; a step that a signal ended is run once more.
+
+        Cassandra's driver, once in hundreds of runs, crashes in its C code while Python exits.
+        """
+        code = child.wait()
+        return self._start(stack, step).wait() if code < 0 else code
 
 
 def prepare_schemas(stack: Stack, *, tell: Callable[[str], object] = len) -> None:
     """Brings tables and static files up to date, all at once. `tell` hears what is begun."""
-    with _take_turns(stack):
-        run_steps(stack, [step for step in SCHEMA_STEPS if is_due(stack, step)], tell=tell)
+    with take_turns(stack):
+        run_steps(stack, [MIGRATE, SYNC_CASSANDRA, COLLECT_STATIC], tell=tell)
 
 
-def prepare_demo(stack: Stack, *, tell: Callable[[str], object] = len) -> None:
-    """Makes the demo accounts and messages once, only where all servers are local ones."""
-    if is_named("DATABASE_URL") or is_named("CASSANDRA_CONTACT_POINTS"):
-        return
-    with _take_turns(stack):
-        for step in DEMO_STEPS:
-            if is_due(stack, step):
-                run_steps(stack, [step], tell=tell)
+def has_demo() -> bool:
+    """Whether the demonstration is wanted: only where all servers are local ones."""
+    return not (is_named("DATABASE_URL") or is_named("CASSANDRA_CONTACT_POINTS"))
 
 
-def run_steps(stack: Stack, steps: Sequence[Step], *, tell: Callable[[str], object]) -> None:
-    """Runs them beside each other. Raises Problem for the first that fails; whatever ends
-    this early, Ctrl-C above all, ends them too."""
-    if steps:
-        tell(f"  preparing {', '.join(step.says for step in steps)}")
-    children = [(step, _start_step(stack, step)) for step in steps]
+def run_steps(
+    stack: Stack, steps: Sequence[Step], *, tell: Callable[[str], object], children: Children | None = None
+) -> None:
+    """Runs those that are due beside each other. Raises Problem for the first that fails; whatever ends
+    this early, Ctrl-C above all, ends them too, unless `children` are closed by the caller."""
+    due = [step for step in steps if is_due(stack, step)]
+    if due:
+        tell(f"  preparing {', '.join(step.says for step in due)}")
+    used = children or Children()
     try:
-        for step, child in children:
-            _finish_step(stack, step, _wait_for_step(stack, step, child))
+        for step, wait in [(step, used.run(stack, step)) for step in due]:
+            _finish_step(stack, step, wait())
     finally:
-        for _, child in children:
-            if child.poll() is None:
-                child.kill()
-                child.wait()
+        if children is None:
+            used.close()
 
 
 def is_due(stack: Stack, step: Step) -> bool:
@@ -143,7 +176,7 @@ def _path_of_stamp(stack: Stack, step: Step) -> Path:
 
 
 @contextmanager
-def _take_turns(stack: Stack) -> Iterator[None]:
+def take_turns(stack: Stack) -> Iterator[None]:
     """Two test runs at once prepare one after the other; the second finds nothing to do."""
     stack.folder.mkdir(parents=True, exist_ok=True)
     with (stack.folder / "preparing.lock").open("a+") as lock:
@@ -151,12 +184,17 @@ def _take_turns(stack: Stack) -> Iterator[None]:
         yield
 
 
+def name_command(step: Step) -> list[str]:
+    """Return the command line of a step."""
+    return [sys.executable, str(PROJECT_ROOT / "manage.py"), *step.command]
+
+
 def _start_step(stack: Stack, step: Step) -> subprocess.Popen[bytes]:
     log = path_of_log(stack, step.name)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as out:
         return subprocess.Popen(
-            [sys.executable, str(PROJECT_ROOT / "manage.py"), *step.command],
+            name_command(step),
             env=os.environ | {"CHATSTORE_STACK": stack.name},
             cwd=PROJECT_ROOT,
             stdin=subprocess.DEVNULL,
@@ -165,19 +203,15 @@ def _start_step(stack: Stack, step: Step) -> subprocess.Popen[bytes]:
         )
 
 
-def _wait_for_step(stack: Stack, step: Step, child: subprocess.Popen[bytes]) -> int:
-    """The exit code; a step that was ended by a signal is done once more.
-
-    Cassandra's driver, once in hundreds of runs, crashes in its C code while Python exits.
-    """
-    code = child.wait()
-    return _start_step(stack, step).wait() if code < 0 else code
-
-
 def _finish_step(stack: Stack, step: Step, code: int) -> None:
     if code != 0:
         log = path_of_log(stack, step.name)
         raise Problem(f"manage.py {step.name} failed. The last lines of {log}:\n{read_last_lines(log)}")
+    note_done(stack, step)
+
+
+def note_done(stack: Stack, step: Step) -> None:
+    """Remember that a step was done with its inputs as they are."""
     stamp = _path_of_stamp(stack, step)
     stamp.parent.mkdir(parents=True, exist_ok=True)
     stamp.write_text(compute_stamp(stack, step))

@@ -57,6 +57,11 @@ def find_process(stack: Stack, name: str) -> psutil.Process | None:
 
 def start_process(stack: Stack, launch: Launch) -> psutil.Process:
     """Starts a server in a session of its own, its output going to the log of its name."""
+    return psutil.Process(start_child(stack, launch).pid)
+
+
+def start_child(stack: Stack, launch: Launch) -> "subprocess.Popen[bytes]":
+    """Start a process as `start_process` does; return what its exit code can be polled from."""
     log = path_of_log(stack, launch.name)
     log.parent.mkdir(parents=True, exist_ok=True)
     identity: dict[str, str | int | list[str]] = {}
@@ -64,7 +69,7 @@ def start_process(stack: Stack, launch: Launch) -> psutil.Process:
         record = pwd.getpwnam(launch.user)
         identity = {"user": record.pw_uid, "group": record.pw_gid, "extra_groups": []}
     with log.open("ab") as out:
-        child = subprocess.Popen(
+        child: subprocess.Popen[bytes] = subprocess.Popen(
             list(launch.command),
             env=dict(launch.environ),
             cwd=launch.folder,
@@ -75,12 +80,10 @@ def start_process(stack: Stack, launch: Launch) -> psutil.Process:
             start_new_session=True,
             **identity,  # type: ignore[call-overload]
         )
-    process = psutil.Process(child.pid)
-    _keep_pid(stack, launch.name, process)
-    # Nobody may wait for it before it dies: left unreaped, a Postgres that was killed would
-    # keep its number, and the next one would take it for running.
+    _keep_pid(stack, launch.name, psutil.Process(child.pid))
+    # Left unreaped, a Postgres that was killed would keep its number, and the next one would take it for running.
     threading.Thread(target=child.wait, name=f"reap-{launch.name}", daemon=True).start()
-    return process
+    return child
 
 
 def _keep_pid(stack: Stack, name: str, process: psutil.Process) -> None:

@@ -10,15 +10,27 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import FrameType
 from urllib.parse import urlsplit
 
-from chatstore.local import web
+from chatstore.local import filling, web
+from chatstore.local.filling import Filling
 from chatstore.local.layout import Stack
-from chatstore.local.preparing import prepare_demo, prepare_schemas
-from chatstore.local.processes import find_process, is_dead, start_process, tell_death
+from chatstore.local.preparing import (
+    COLLECT_STATIC,
+    DEMO_ACCOUNTS,
+    MIGRATE,
+    SYNC_CASSANDRA,
+    Children,
+    has_demo,
+    prepare_schemas,
+    run_steps,
+    take_turns,
+)
+from chatstore.local.processes import Launch, end_processes, find_process, is_dead, start_process, tell_death
 from chatstore.local.servers import (
     Server,
     hold_stack,
@@ -30,7 +42,7 @@ from chatstore.local.servers import (
 )
 
 WATCH_SECONDS = 0.5
-# What a command beside the servers may take to end, before the servers' own 13 s.
+# What a command beside the servers may take to end, before the servers themselves.
 COMMAND_END_SECONDS = 5
 
 
@@ -63,7 +75,7 @@ def run_stack(stack: Stack) -> int:
             began = time.monotonic()
             start_everything(stack)
             print_welcome(stack, seconds=time.monotonic() - began)
-            watch(stack)
+            watch(stack, Filling(stack, tell=say) if has_demo() else None)
         except Stopped:
             say("Stopping")
         finally:
@@ -73,18 +85,42 @@ def run_stack(stack: Stack) -> int:
 
 
 def start_everything(stack: Stack) -> None:
-    """Leaves stores, schemas, demo data and the web ready. Raises Problem."""
-    web.end_web(stack)
-    launches = web.list_launches(stack, host=read_web_host())
+    """Leaves stores, schemas, demo accounts, the web and its workers up. Raises Problem.
+
+    What needs Postgres alone is done while the nodes still start.
+    """
+    end_clients(stack)
+    launches = {launch.name: launch for launch in web.list_launches(stack, host=read_web_host())}
     say("Starting Cassandra, Postgres and Valkey")
-    started = start_servers(stack)
-    say(f"  started: {', '.join(started) or 'nothing, all were running'}")
-    prepare_schemas(stack, tell=say)
-    prepare_demo(stack, tell=say)
-    for launch in launches:
-        start_process(stack, launch)
+    with take_turns(stack), ThreadPoolExecutor(1) as threads, closing(Children()) as children:
+        early: list[Future[None]] = []
+
+        def begin_early() -> None:
+            early.append(threads.submit(prepare_web, stack, launches["web"], children))
+
+        started = start_servers(stack, when_postgres_is_up=begin_early)
+        say(f"  started: {', '.join(started) or 'nothing, all were running'}")
+        run_steps(stack, [SYNC_CASSANDRA], tell=say, children=children)
+        early[0].result()
     wait_until_ready(stack, describe_web(stack))
     web.check_page(stack, host=read_web_host(), name=urlsplit(read_base_url(stack)).netloc)
+    # After the first page, which would be later beside three more processes that load the project.
+    for name in web.NAMES:
+        if name != "web":
+            start_process(stack, launches[name])
+
+
+def prepare_web(stack: Stack, launch: Launch, children: Children) -> None:
+    """Bring up to date what the web needs of Postgres and of files, then start it."""
+    run_steps(stack, [MIGRATE, COLLECT_STATIC], tell=say, children=children)
+    start_process(stack, launch)
+    if has_demo():
+        run_steps(stack, [DEMO_ACCOUNTS], tell=say, children=children)
+
+
+def end_clients(stack: Stack) -> list[str]:
+    """End all that uses the stores; return the names of those that had to be killed."""
+    return end_processes(stack, [*web.NAMES, filling.NAME], seconds=web.WEB_END_SECONDS)
 
 
 def describe_web(stack: Stack) -> Server:
@@ -112,7 +148,7 @@ def print_welcome(stack: Stack, *, seconds: float) -> None:
     say("Ctrl-C stops everything.")
 
 
-def watch(stack: Stack) -> None:
+def watch(stack: Stack, demo: Filling | None) -> None:
     """Returns never; raises Problem when one of the processes has died, Stopped when the
     `make` that started us was told to stop."""
     names = [*web.NAMES, *(server.name for server in list_servers(stack))]
@@ -121,6 +157,8 @@ def watch(stack: Stack) -> None:
         for name, process in processes.items():
             if process is None or is_dead(process):
                 raise tell_death(stack, name)
+        if demo is not None:
+            demo.check()
         if is_make_interrupted(os.getppid()):
             raise Stopped
         time.sleep(WATCH_SECONDS)
@@ -143,10 +181,10 @@ def is_make_interrupted(pid: int) -> bool:
 
 
 def stop_everything(stack: Stack) -> None:
-    """Web, beat and worker first, then all stores at once: 20 s at most."""
+    """Web, beat and workers first, then all stores at once."""
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(one, signal.SIG_IGN)
-    killed = web.end_web(stack) + stop_servers(stack)
+    killed = end_clients(stack) + stop_servers(stack)
     if killed:
         say(f"These did not end in time and were killed: {', '.join(killed)}.")
 

@@ -7,14 +7,14 @@ import sys
 from chatstore.local.checks import check_port
 from chatstore.local.layout import PROJECT_ROOT, Stack
 from chatstore.local.problems import Problem
-from chatstore.local.processes import Launch, end_processes, path_of_log, read_last_lines
+from chatstore.local.processes import Launch, path_of_log, read_last_lines
 
 # In the order in which they are told to end, all within WEB_END_SECONDS: who rings the
 # bell before who answers it. A worker's step cut short goes on at the next start.
 NAMES = ("web", "beat", "worker", "maintenance")
 WEB_END_SECONDS = 4
 # gunicorn listens before its workers have loaded the project.
-ANSWER_SECONDS = 30
+ANSWER_SECONDS = 300
 
 
 def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
@@ -49,11 +49,6 @@ def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
         "beat": ["celery", "--app=chatstore", "beat", "--loglevel=INFO", "--pidfile="],
     }
     return [Launch(name, [sys.executable, "-m", *command], environ, PROJECT_ROOT) for name, command in commands.items()]
-
-
-def end_web(stack: Stack) -> list[str]:
-    """Ends what is left of the four; the names of those that had to be killed."""
-    return end_processes(stack, NAMES, seconds=WEB_END_SECONDS)
 
 
 def check_page(stack: Stack, *, host: str, name: str) -> None:

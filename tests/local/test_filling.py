@@ -1,0 +1,69 @@
+"""The process that goes on beside the web, with a harmless command in the place of the demonstration's."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from chatstore.local.filling import NAME, Filling
+from chatstore.local.layout import Stack, read_stack
+from chatstore.local.preparing import Step, is_due
+from chatstore.local.processes import end_processes, find_process, is_dead
+
+BEGINS = "Demo messages are being filled in; each channel appears when it is complete."
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Stack:
+    chosen = read_stack({"CHATSTORE_LOCAL": str(tmp_path)}, name="test")
+    chosen.folder.mkdir()
+    return chosen
+
+
+def make_step(code: str) -> Step:
+    return Step(("shell", "--no-imports", "-c", code), "a step")
+
+
+def fill(stack: Stack, step: Step) -> list[str]:
+    """Run the step as `make run` does, until it has ended; return what was reported."""
+    told: list[str] = []
+    filling = Filling(stack, step, tell=told.append)
+    while len(told) == 1:
+        filling.check()
+        time.sleep(0.05)
+    return told
+
+
+def test_it_is_reported_and_not_done_again_when_it_has_ended_well(stack: Stack) -> None:
+    step = make_step("pass")
+    assert fill(stack, step) == [BEGINS, "Demo messages are complete."]
+    assert fill(stack, step) == []
+
+
+def test_a_failure_is_reported_with_its_last_lines_and_stays_due(stack: Stack) -> None:
+    step = make_step("raise SystemExit('no room for the demonstration')")
+    told = fill(stack, step)
+    assert len(told) == 2
+    assert told[1].startswith("Demo messages could not be filled in; the next start tries again.")
+    assert "no room for the demonstration" in told[1]
+    assert is_due(stack, step)
+
+
+def test_a_crash_is_tried_once_more(stack: Stack) -> None:
+    attempts = stack.folder / "attempts"
+    code = f"import os; open({str(attempts)!r}, 'a').write('x'); os.kill(os.getpid(), 11)"
+    told = fill(stack, make_step(code))
+    assert attempts.read_text() == "xx"
+    assert told[1].startswith("Demo messages could not be filled in")
+
+
+def test_what_a_killed_starter_left_is_found_and_ended(stack: Stack) -> None:
+    step = make_step("import time; print('up', flush=True); time.sleep(60)")
+    Filling(stack, step, tell=len)
+    process = find_process(stack, NAME)
+    assert process is not None
+    assert os.getpgid(process.pid) != os.getpgid(os.getpid())
+    assert end_processes(stack, [NAME], seconds=10) == []
+    assert is_dead(process)
+    assert is_due(stack, step)
