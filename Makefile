@@ -45,8 +45,9 @@ check: .venv/installed
 shots: .venv/installed
 	@$(BIN)/python -m chatstore.local exec test $(BIN)/python -m tests.shots
 
+# ARGS="--only purge undo --runs 1" narrows it down.
 bench: .venv/installed
-	@$(BIN)/python -m chatstore.local exec test $(BIN)/python -m tests.bench --size $(SIZE) --out $(OUT)
+	@$(BIN)/python -m chatstore.local exec test $(BIN)/python -m tests.bench --size $(SIZE) --out $(OUT) $(ARGS)
 
 # The environment is brought up to date when a lock changes.
 .venv/installed: requirements.lock requirements-uv.lock

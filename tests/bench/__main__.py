@@ -3,88 +3,65 @@
 from __future__ import annotations
 
 import argparse
-import json
+import logging
 import os
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import django
 
-BOUNDS: dict[str, tuple[str, float]] = {
-    "purge_vs_row_deletes": ("at least", 1.3),
-    "rewrite_vs_row_deletes": ("at least", 0.2),
-    "page_after_purge": ("at most", 1.5),
-    "tombstones_after_purge": ("at most", 500),
-    "undo_vs_insert": ("at least", 0.7),
-    "preview_vs_scan": ("at least", 0.6),
-    "page_vs_statement": ("at most", 1.6),
-    "import_vs_insert": ("at least", 0.5),
-    "foreground_p95": ("at most", 2.0),
-}
-"""What the design asks of each ratio."""
-
+from tests.bench.report import PARTS, Report, run_parts, select_parts
 
 WARM_UP = 200_000
-"""Messages of a first round that is not counted: for a minute the servers' compilers take up to half of both cores."""
-
-PARTS = ("pages", "emptied", "preview", "purge", "rewrite", "undo", "import", "foreground")
-"""What --only may name."""
+"""Messages of a first round that is not counted; of a smaller bench as many as it measures."""
 
 
-def main() -> None:
-    """Measures everything, prints the ratios beside their bounds, writes them as JSON."""
+def read_options(arguments: Sequence[str]) -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument("--size", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, default=Path("bench.json"))
     parser.add_argument("--runs", type=int, default=3, help="alternating runs of each side")
-    parser.add_argument("--only", nargs="*", choices=PARTS)
-    options = parser.parse_args()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    django.setup()
-    measured = measure(options.size, runs=options.runs, only=options.only)
-    options.out.write_text(json.dumps(measured, indent=2) + "\n")
-    print(f"written to {options.out}")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
+    return parser.parse_args(arguments)
 
 
-def measure(size: int, *, runs: int, only: list[str] | None) -> dict[str, object]:
-    """Every measurement that was asked for, told as it comes."""
+def measure(options: argparse.Namespace) -> int:
+    """Measure the parts that were asked for; return the exit code."""
     # Models can be imported only after django.setup().
     from moderation.management.commands.purge import find_moderator  # noqa: PLC0415
-    from tests.bench import conditions, crew, emptied, importing, purging, reading  # noqa: PLC0415
+    from tests.bench.conditions import describe_conditions  # noqa: PLC0415
+    from tests.bench.crew import crew  # noqa: PLC0415
+    from tests.bench.parts import list_parts, warm_up  # noqa: PLC0415
+    from tests.bench.stock import Stock  # noqa: PLC0415
 
+    # A line for every flush would hide the figures.
+    logging.getLogger("chatstore.store.nodetool").setLevel(logging.WARNING)
     moderator = find_moderator(None)
-    parts: dict[str, Callable[[], dict[str, float]]] = {
-        "pages": reading.measure_pages,
-        "emptied": lambda: emptied.measure_emptied(moderator),
-        "preview": lambda: purging.measure_preview(moderator, size, runs=runs),
-        "purge": lambda: purging.measure_purges(moderator, size, runs=runs),
-        "rewrite": lambda: purging.measure_rewrites(moderator, size, runs=runs),
-        "undo": lambda: purging.measure_undos(moderator, size, runs=runs),
-        "import": lambda: importing.measure_import(size, runs=runs),
-        "foreground": lambda: reading.measure_foreground(moderator, size, runs=5),
-    }
-    measured: dict[str, object] = {"size": size, "conditions": conditions.describe_conditions()}
-    print(json.dumps(measured, indent=2))
-    with crew.crew():
-        purging.measure_rewrites(moderator, WARM_UP, runs=1)
-        purging.measure_undos(moderator, WARM_UP, runs=1)
-        for name, act in parts.items():
-            if not only or name in only:
-                figures = {key: round(value, 3) for key, value in act().items()}
-                measured |= figures
-                for key, value in figures.items():
-                    print(f"{key:28}{value:>14,}   {tell_bound(key, value)}", flush=True)
-    return measured
+    parts = select_parts(list_parts(Stock(moderator, options.size), runs=options.runs), options.only)
+    head = {"size": options.size, "runs": options.runs, "conditions": describe_conditions()}
+    report = Report(options.out, head=head, parts=[part.name for part in parts])
+    report.write()
+    with crew():
+        began = time.monotonic()
+        warm_up(Stock(moderator, min(WARM_UP, options.size)))
+        report.seconds["warm_up"] = round(time.monotonic() - began, 1)
+        print(f"warmed up after {report.seconds['warm_up']:.0f} s", flush=True)
+        return run_parts(parts, report)
 
 
-def tell_bound(key: str, value: float) -> str:
-    """The bound of a ratio in words, and whether it holds."""
-    if key not in BOUNDS:
-        return ""
-    word, bound = BOUNDS[key]
-    holds = value >= bound if word == "at least" else value <= bound
-    return f"{word} {bound:g}: {'holds' if holds else 'MISSED'}"
+def main() -> int:
+    """Measure everything, print each figure beside its bound, write them as JSON; return the exit code."""
+    began = time.monotonic()
+    options = read_options(sys.argv[1:])
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+    django.setup()
+    code = measure(options)
+    print(f"written to {options.out} after {time.monotonic() - began:.0f} s")
+    return code
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -14,8 +14,11 @@ from chatstore.store import ledger
 from chatstore.store.reader import read_page, trace_newest_page
 from tests.bench import rivals
 from tests.bench.channels import empty_channel, rows_of
+from tests.bench.crew import seconds_of_purge
+from tests.bench.report import Figures
 from tests.bench.rounds import alternate, seconds_of
-from tests.moderation.rooms import choose, purge_now
+from tests.bench.stock import scan
+from tests.moderation.rooms import choose
 
 BUCKETS = 180
 """Five years of a channel."""
@@ -30,7 +33,7 @@ PATIENCE_SECONDS = 60.0
 """Else the page that asks every bucket would end at its deadline, and be no page to compare with."""
 
 
-def measure_emptied(moderator: User) -> dict[str, float]:
+def measure_emptied(moderator: User) -> Figures:
     """emptied_page_vs_ignored: of 180 buckets 178 are empty; milliseconds and statements of both sides."""
     known, ignored = make_emptied(moderator), make_emptied(moderator)
     for bucket, _ in ledger.read_ledger(ignored.pk):
@@ -39,13 +42,11 @@ def measure_emptied(moderator: User) -> dict[str, float]:
         alternate(page_time(known), page_time(ignored), runs=2)
         sides = alternate(page_time(known), page_time(ignored), runs=PAGES)
         ours, theirs = trace_newest_page(known.pk), trace_newest_page(ignored.pk)
-    return {
-        "emptied_page_vs_ignored": sides.time,
-        "emptied_page_milliseconds": sides.ours * 1_000,
-        "ignored_page_milliseconds": sides.theirs * 1_000,
-        "emptied_page_statements": ours.statements,
-        "ignored_page_statements": theirs.statements,
-    }
+    yield "emptied_page_vs_ignored", sides.time
+    yield "emptied_page_milliseconds", sides.ours * 1_000
+    yield "ignored_page_milliseconds", sides.theirs * 1_000
+    yield "emptied_page_statements", ours.statements
+    yield "ignored_page_statements", theirs.statements
 
 
 def make_emptied(moderator: User) -> Channel:
@@ -57,7 +58,7 @@ def make_emptied(moderator: User) -> Channel:
     for bucket in range(oldest, newest + 1):
         ledger.ensure_row(channel.pk, bucket)
     rivals.run_batches(rivals.INSERT, rows_of(channel.pk, ids))
-    purge_now(moderator, choose(channel.pk, after_id=ids[STAY], before_id=ids[-STAY]))
+    seconds_of_purge(moderator, scan(moderator, choose(channel.pk, after_id=ids[STAY], before_id=ids[-STAY])))
     return channel
 
 

@@ -3,47 +3,62 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from pathlib import Path
 
 from chatstore.domain.snowflakes import time_of
+from chatstore.models import Channel
 from chatstore.operations.import_discord import ImportChoices, import_discord
 from moderation.operations.imports import StandingPurges
-from tests.bench import rivals
-from tests.bench.channels import empty_channel, rows_of, spread_ids
+from tests.bench.channels import Filled, empty_channel, insert_channel, rows_of, settle, spread_ids
+from tests.bench.report import Figures
 from tests.bench.rounds import alternate, seconds_of
+from tests.bench.stock import Stock
 
 
-def measure_import(size: int, *, runs: int) -> dict[str, float]:
+def measure_import(stock: Stock, *, runs: int) -> Figures:
     """import_vs_insert: messages per second, the file's parsing and the ledger included."""
-    ids = spread_ids(size)
+    ids = spread_ids(stock.size)
     with tempfile.TemporaryDirectory() as folder:
+        body = Path(folder) / "messages"
+        write_messages(body, ids)
 
         def ours() -> float:
-            path = write_export(Path(folder), ids)
+            channel = empty_channel()
+            path = write_export(Path(folder) / f"{channel.pk}.json", channel, body)
             taken = seconds_of(lambda: import_discord([path], choices=ImportChoices(standing=StandingPurges())))
             path.unlink()
+            stock.imported.append(Filled(channel, ids))
             return taken
 
         def theirs() -> float:
-            rows = list(rows_of(empty_channel().id, ids))
-            return seconds_of(lambda: rivals.run_batches(rivals.INSERT, rows))
+            filled, taken = insert_channel(stock.size)
+            stock.fresh.append(filled)
+            return taken
 
-        sides = alternate(ours, theirs, runs=runs)
-    return {"import_vs_insert": sides.speed, "import_messages_per_second": size / sides.ours}
+        sides = alternate(ours, theirs, runs=runs, before=settle)
+    yield "import_vs_insert", sides.speed
+    yield "import_messages_per_second", stock.size / sides.ours
 
 
-def write_export(folder: Path, ids: list[int]) -> Path:
-    """The same rows as a DiscordChatExporter file of a fresh channel."""
-    channel_id = empty_channel().id
-    path = folder / f"{channel_id}.json"
+def write_export(path: Path, channel: Channel, body: Path) -> Path:
+    """A DiscordChatExporter file of a channel, with the messages of `body`."""
     head = {
         "guild": {"id": "1", "name": "Bench"},
-        "channel": {"id": str(channel_id), "type": "GuildTextChat", "name": "bench"},
+        "channel": {"id": str(channel.pk), "type": "GuildTextChat", "name": "bench"},
     }
-    with path.open("w") as file:
+    with path.open("w") as file, body.open() as messages:
         file.write(json.dumps(head)[:-1] + ', "messages": [\n')
-        for index, row in enumerate(rows_of(channel_id, ids)):
+        shutil.copyfileobj(messages, file)
+        file.write("\n]}")
+    return path
+
+
+def write_messages(path: Path, ids: list[int]) -> None:
+    """The rows of a filled channel as an exporter writes them; no channel is named, so that it serves every run."""
+    with path.open("w") as file:
+        for index, row in enumerate(rows_of(0, ids)):
             message = {
                 "id": str(row[2]),
                 "type": "Default",
@@ -52,5 +67,3 @@ def write_export(folder: Path, ids: list[int]) -> Path:
                 "author": {"id": str(row[3]), "name": f"user{row[3]}", "isBot": False},
             }
             file.write((",\n" if index else "") + json.dumps(message))
-        file.write("\n]}")
-    return path

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from django.contrib.auth.models import User
-
 from chatstore.domain.buckets import bucket_of
 from chatstore.models.cassandra import MessageRow
 from chatstore.store.reader import read_page, trace_newest_page
 from moderation.domain.selection import Selection
-from moderation.models import Purge
 from moderation.operations.purges import draft_purge
 from moderation.operations.scanning import scan_purge
 from tests.bench import rivals
-from tests.bench.channels import AUTHORS, Filled, empty_channel, fill_channel, rows_of, spread_ids
+from tests.bench.channels import AUTHORS, Filled, fill_channel, insert_channel, settle
 from tests.bench.crew import seconds_of_purge, seconds_of_undo
+from tests.bench.report import Figures
 from tests.bench.rounds import alternate, seconds_of
+from tests.bench.stock import Stock, scan
 from tests.moderation.rooms import choose
 
 PAGES, WARM_PAGES = 300, 30
@@ -27,19 +26,6 @@ MODEL_DELETES = 5_000
 
 DISCORD_PER_SECOND = 100
 """Discord's API deletes up to 100 messages a call, of the last 14 days, at about a call a second."""
-
-
-def scan(moderator: User, selection: Selection) -> Purge:
-    """A scanned purge of the selection."""
-    purge = draft_purge(moderator=moderator, selection=selection)
-    scan_purge(purge.id)
-    purge.refresh_from_db()
-    return purge
-
-
-def all_but_oldest(filled: Filled) -> Selection:
-    """Everything but the channel's oldest message."""
-    return choose(filled.channel.id, after_id=filled.ids[1])
 
 
 def every_second(filled: Filled) -> Selection:
@@ -53,76 +39,100 @@ def seconds_of_row_deletes(filled: Filled, ids: Sequence[int]) -> float:
     return seconds_of(lambda: rivals.run_batches(rivals.DELETE_ROW, keys))
 
 
-def measure_purges(moderator: User, size: int, *, runs: int) -> dict[str, float]:
-    """purge_vs_row_deletes, page_after_purge, tombstones_after_purge."""
-    purged: list[Filled] = []
+def measure_purges(stock: Stock, *, runs: int) -> Figures:
+    """purge_vs_row_deletes, page_after_purge, tombstones_after_purge; every side on a fresh channel.
+
+    Pages are compared right after the last purge: nothing of it has been flushed or compacted.
+    """
+    doomed = fill_channel(MODEL_DELETES)
+    stock.prepare_fresh(2 * runs + 1)
+    after: list[tuple[float, int]] = []
 
     def ours() -> float:
-        purged.append(fill_channel(size))
-        return seconds_of_purge(moderator, scan(moderator, all_but_oldest(purged[-1])))
+        taken = stock.purge_fresh()
+        if len(stock.purged) == runs:
+            last, _ = stock.purged[-1]
+            tombstones = trace_newest_page(last.channel.id).tombstones
+            after.append((compare_pages(last, stock.untouched), tombstones))
+        return taken
 
     def theirs() -> float:
-        filled = fill_channel(size)
+        filled = stock.fresh.pop(0)
         return seconds_of_row_deletes(filled, filled.ids[1:])
 
-    sides = alternate(ours, theirs, runs=runs)
-    # Right after the last purge: no flush, no compaction.
-    untouched, last = fill_channel(size), purged[-1]
-    alternate(page_time(last), page_time(untouched), runs=WARM_PAGES)
-    pages = alternate(page_time(last), page_time(untouched), runs=PAGES)
-    speed, by_model = size / sides.ours, rate_of_model_deletes()
-    return {
-        "purge_vs_row_deletes": sides.speed,
-        "purge_messages_per_second": speed,
-        "row_deletes_per_second": size / sides.theirs,
-        "model_deletes_per_second": by_model,
-        "purge_vs_model_deletes": speed / by_model,
-        "purge_vs_discord_limit": speed / DISCORD_PER_SECOND,
-        "page_after_purge": pages.time,
-        "tombstones_after_purge": trace_newest_page(last.channel.id).tombstones,
-    }
+    sides = alternate(ours, theirs, runs=runs, before=settle)
+    speed = stock.size / sides.ours
+    yield "purge_vs_row_deletes", sides.speed
+    yield "purge_messages_per_second", speed
+    yield "row_deletes_per_second", stock.size / sides.theirs
+    yield "purge_vs_discord_limit", speed / DISCORD_PER_SECOND
+    (page, tombstones), *_ = after
+    yield "page_after_purge", page
+    yield "tombstones_after_purge", tombstones
+    settle()
+    by_model = rate_of_model_deletes(doomed)
+    yield "model_deletes_per_second", by_model
+    yield "purge_vs_model_deletes", speed / by_model
 
 
-def rate_of_model_deletes() -> float:
+def compare_pages(purged: Filled, untouched: Filled) -> float:
+    """How many times as long the newest page of the purged channel takes."""
+    alternate(page_time(purged), page_time(untouched), runs=WARM_PAGES)
+    return alternate(page_time(purged), page_time(untouched), runs=PAGES).time
+
+
+def rate_of_model_deletes(filled: Filled) -> float:
     """Messages a second by `Model.objects.filter(…).delete()` of the engine, one after the other."""
-    filled = fill_channel(MODEL_DELETES)
-    doomed = MessageRow.objects.filter(channel_id=filled.channel.id)
+    rows = MessageRow.objects.filter(channel_id=filled.channel.id)
 
     def act() -> None:
         for message_id in filled.ids:
-            doomed.filter(bucket=bucket_of(message_id), message_id=message_id).delete()
+            rows.filter(bucket=bucket_of(message_id), message_id=message_id).delete()
 
-    return MODEL_DELETES / seconds_of(act)
+    return len(filled.ids) / seconds_of(act)
 
 
-def measure_rewrites(moderator: User, size: int, *, runs: int) -> dict[str, float]:
-    """rewrite_vs_row_deletes: every second message goes, and the others are written again where they must."""
+def measure_rewrites(stock: Stock, *, runs: int) -> Figures:
+    """rewrite_vs_row_deletes: every second message goes, and the others are written again where they must.
+
+    Ours on fresh channels, the rival's on undone ones: a row delete reads nothing.
+    """
+    stock.prepare_deletable(runs)
+    stock.prepare_fresh(runs)
 
     def ours() -> float:
-        return seconds_of_purge(moderator, scan(moderator, every_second(fill_channel(size))))
+        return seconds_of_purge(stock.moderator, scan(stock.moderator, every_second(stock.fresh.pop(0))))
 
     def theirs() -> float:
-        filled = fill_channel(size)
+        filled = stock.undone.pop(0)
         return seconds_of_row_deletes(filled, filled.ids[::2])
 
-    sides = alternate(ours, theirs, runs=runs)
-    return {"rewrite_vs_row_deletes": sides.speed, "rewrite_messages_per_second": size / 2 / sides.ours}
+    sides = alternate(ours, theirs, runs=runs, before=settle)
+    yield "rewrite_vs_row_deletes", sides.speed
+    yield "rewrite_messages_per_second", stock.size / 2 / sides.ours
 
 
-def measure_undos(moderator: User, size: int, *, runs: int) -> dict[str, float]:
-    """undo_vs_insert: taking a purge back, against bare batched inserts of the same rows."""
+def measure_undos(stock: Stock, *, runs: int) -> Figures:
+    """undo_vs_insert: taking a purge back, against bare batched inserts of the same rows.
+
+    What the purge quarantined is in files by then, as it is for any undo that is not asked for at once.
+    """
+    stock.prepare_purged(runs)
 
     def ours() -> float:
-        purge = scan(moderator, all_but_oldest(fill_channel(size)))
-        seconds_of_purge(moderator, purge)
-        return seconds_of_undo(moderator, purge)
+        filled, purge = stock.purged.pop(0)
+        taken = seconds_of_undo(stock.moderator, purge)
+        stock.undone.append(filled)
+        return taken
 
     def theirs() -> float:
-        rows = list(rows_of(empty_channel().id, spread_ids(size)))
-        return seconds_of(lambda: rivals.run_batches(rivals.INSERT, rows))
+        filled, taken = insert_channel(stock.size)
+        stock.fresh.append(filled)
+        return taken
 
-    sides = alternate(ours, theirs, runs=runs)
-    return {"undo_vs_insert": sides.speed, "undo_messages_per_second": size / sides.ours}
+    sides = alternate(ours, theirs, runs=runs, before=settle)
+    yield "undo_vs_insert", sides.speed
+    yield "undo_messages_per_second", stock.size / sides.ours
 
 
 def page_time(filled: Filled) -> Callable[[], float]:
@@ -130,9 +140,13 @@ def page_time(filled: Filled) -> Callable[[], float]:
     return lambda: seconds_of(lambda: read_page(filled.channel.id))
 
 
-def measure_preview(moderator: User, size: int, *, runs: int) -> dict[str, float]:
-    """preview_vs_scan: scan, filter by author and time, freeze; against a bare scan of both columns."""
-    filled = fill_channel(size)
+def measure_preview(stock: Stock, *, runs: int) -> Figures:
+    """preview_vs_scan: scan, filter by author and time, freeze; against a bare scan of both columns.
+
+    Both read the same channel each time, and write nothing to Cassandra.
+    """
+    filled = stock.untouched
+    settle()
 
     def ours() -> float:
         selection = choose(
@@ -141,11 +155,12 @@ def measure_preview(moderator: User, size: int, *, runs: int) -> dict[str, float
             after_id=filled.ids[0],
             before_id=filled.ids[-1],
         )
-        purge = draft_purge(moderator=moderator, selection=selection)
+        purge = draft_purge(moderator=stock.moderator, selection=selection)
         return seconds_of(lambda: scan_purge(purge.id))
 
     def theirs() -> float:
         return seconds_of(lambda: [rivals.scan_bucket(filled.channel.id, bucket) for bucket in filled.buckets])
 
     sides = alternate(ours, theirs, runs=runs)
-    return {"preview_vs_scan": sides.speed, "preview_messages_per_second": size / sides.ours}
+    yield "preview_vs_scan", sides.speed
+    yield "preview_messages_per_second", stock.size / sides.ours

@@ -15,10 +15,11 @@ from chatstore.store.reader import read_page
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from tests.bench import rivals
-from tests.bench.channels import Filled, fill_channel
+from tests.bench.channels import Filled, settle
 from tests.bench.crew import begin_purge, is_busy, wait_for
-from tests.bench.purging import scan
+from tests.bench.report import Figures
 from tests.bench.rounds import alternate, seconds_of
+from tests.bench.stock import Stock, scan
 from tests.moderation.rooms import choose
 
 PAGES = 300
@@ -28,13 +29,14 @@ THINK_SECONDS = 0.005
 
 IDLE_SECONDS = 4.0
 
-BUSY_SECONDS = 30.0
-"""Of a purge: thousands of pages. While somebody reads, a million messages take minutes."""
+BUSY_SECONDS = 20.0
+"""Of a purge: 2,000 pages and more. While pages are read, a million messages take minutes."""
 
 
-def measure_pages() -> dict[str, float]:
+def measure_pages(stock: Stock) -> Figures:
     """page_vs_statement: the newest page of 50, against the bare statement on the newest bucket."""
-    filled = fill_channel(5_000)
+    filled = stock.small
+    settle()
     newest = bucket_of(filled.ids[-1])
     session, statement = rivals.bare_session(), rivals.prepared(STATEMENT)
 
@@ -46,21 +48,24 @@ def measure_pages() -> dict[str, float]:
 
     alternate(ours, theirs, runs=30)
     sides = alternate(ours, theirs, runs=PAGES)
-    return {"page_vs_statement": sides.time, "page_milliseconds": sides.ours * 1_000}
+    yield "page_vs_statement", sides.time
+    yield "page_milliseconds", sides.ours * 1_000
 
 
-def measure_foreground(moderator: User, size: int, *, runs: int) -> dict[str, float]:
+def measure_foreground(stock: Stock, *, runs: int) -> Figures:
     """foreground_p95: a page's p95 while another channel is purged at the default limit, against idle.
 
     Idle is right before: the channel is filled and scanned, and nothing is merged.
     """
-    reader = fill_channel(5_000)
+    reader = stock.small
+    stock.prepare_busy(runs)
     idle, busy = [], []
     for _ in range(runs):
-        purge = scan(moderator, choose(fill_channel(size).channel.id, everything=True))
+        settle()
+        purge = scan(stock.moderator, choose(stock.take_busy().channel.id, everything=True))
         idle.append(p95_while(reader, runs_for(IDLE_SECONDS)))
-        busy.append(p95_during_purge(moderator, reader, purge))
-    return {"foreground_p95": statistics.median(busy) / statistics.median(idle)}
+        busy.append(p95_during_purge(stock.moderator, reader, purge))
+    yield "foreground_p95", statistics.median(busy) / statistics.median(idle)
 
 
 def runs_for(seconds: float) -> Callable[[], bool]:
@@ -84,6 +89,8 @@ def p95_during_purge(moderator: User, reader: Filled, purge: Purge) -> float:
     """The same while the crew purges the other channel."""
     begin_purge(moderator, purge)
     in_time = runs_for(BUSY_SECONDS)
-    p95 = p95_while(reader, lambda: in_time() and is_busy(purge))
-    wait_for(purge, PurgeState.DONE)
-    return p95
+    try:
+        return p95_while(reader, lambda: in_time() and is_busy(purge))
+    finally:
+        # No pages are read any more, so the rest of it does not pause.
+        wait_for(purge, PurgeState.DONE)

@@ -34,10 +34,17 @@ def seconds_of(act: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def alternate(ours: Callable[[], float], theirs: Callable[[], float], *, runs: int) -> Sides:
-    """Runs both in turn, the order swapped each time; each returns its own seconds."""
+def alternate(
+    ours: Callable[[], float],
+    theirs: Callable[[], float],
+    *,
+    runs: int,
+    before: Callable[[], object] = lambda: None,
+) -> Sides:
+    """Runs both in turn, the order swapped each time; each returns its own seconds. `before` precedes every call."""
     taken: tuple[list[float], list[float]] = ([], [])
     for run in range(runs):
         for side in (0, 1) if run % 2 == 0 else (1, 0):
+            before()
             taken[side].append((ours, theirs)[side]())
     return Sides(statistics.median(taken[0]), statistics.median(taken[1]), runs)

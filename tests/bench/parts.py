@@ -1,0 +1,79 @@
+"""The parts of the bench, each with the figures that it measures."""
+
+from __future__ import annotations
+
+from tests.bench import emptied, importing, purging, reading
+from tests.bench.report import Part
+from tests.bench.stock import Stock
+
+
+def list_parts(stock: Stock, *, runs: int) -> list[Part]:
+    """Every part, in the order of `PARTS`.
+
+    runs: of each side; the foreground takes five for three, since a p95 is noisy.
+    """
+    return [
+        Part(
+            "purge",
+            (
+                "purge_vs_row_deletes",
+                "purge_messages_per_second",
+                "row_deletes_per_second",
+                "purge_vs_discord_limit",
+                "page_after_purge",
+                "tombstones_after_purge",
+                "model_deletes_per_second",
+                "purge_vs_model_deletes",
+            ),
+            lambda: purging.measure_purges(stock, runs=runs),
+        ),
+        Part(
+            "undo",
+            ("undo_vs_insert", "undo_messages_per_second"),
+            lambda: purging.measure_undos(stock, runs=runs),
+        ),
+        Part(
+            "rewrite",
+            ("rewrite_vs_row_deletes", "rewrite_messages_per_second"),
+            lambda: purging.measure_rewrites(stock, runs=runs),
+        ),
+        Part(
+            "pages",
+            ("page_vs_statement", "page_milliseconds"),
+            lambda: reading.measure_pages(stock),
+        ),
+        Part(
+            "preview",
+            ("preview_vs_scan", "preview_messages_per_second"),
+            lambda: purging.measure_preview(stock, runs=runs),
+        ),
+        Part(
+            "import",
+            ("import_vs_insert", "import_messages_per_second"),
+            lambda: importing.measure_import(stock, runs=runs),
+        ),
+        Part(
+            "foreground",
+            ("foreground_p95",),
+            lambda: reading.measure_foreground(stock, runs=2 * runs - 1),
+        ),
+        Part(
+            "emptied",
+            (
+                "emptied_page_vs_ignored",
+                "emptied_page_milliseconds",
+                "ignored_page_milliseconds",
+                "emptied_page_statements",
+                "ignored_page_statements",
+            ),
+            lambda: emptied.measure_emptied(stock.moderator),
+        ),
+    ]
+
+
+def warm_up(stock: Stock) -> None:
+    """Undo and rewrite once, with their purges and rivals: for a minute the servers' compilers take up to a core."""
+    for _ in purging.measure_undos(stock, runs=1):
+        pass
+    for _ in purging.measure_rewrites(stock, runs=1):
+        pass

@@ -1,0 +1,111 @@
+"""The report of a bench: every figure is printed at once, and the file is valid JSON whenever the bench is cut off.
+
+Knows nothing of servers: parts are passed in.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import traceback
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+BOUNDS: dict[str, tuple[str, float]] = {
+    "purge_vs_row_deletes": ("at least", 1.3),
+    "rewrite_vs_row_deletes": ("at least", 0.2),
+    "page_after_purge": ("at most", 1.5),
+    "tombstones_after_purge": ("at most", 500),
+    "undo_vs_insert": ("at least", 0.7),
+    "preview_vs_scan": ("at least", 0.6),
+    "page_vs_statement": ("at most", 1.6),
+    "import_vs_insert": ("at least", 0.5),
+    "foreground_p95": ("at most", 2.0),
+}
+"""Bounds that the design sets for each ratio."""
+
+PARTS = ("purge", "undo", "rewrite", "pages", "preview", "import", "foreground", "emptied")
+"""Names of the parts, in the order in which they run: a bench that is cut off has the most important figures."""
+
+Figures = Iterator[tuple[str, float]]
+"""Names and values, each as soon as it is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A measurement that can be selected with --only. figures: the names that `measure` yields, all of them."""
+
+    name: str
+    figures: tuple[str, ...]
+    measure: Callable[[], Figures]
+
+
+class Report:
+    """The JSON file of one bench.
+
+    Beside the figures: `seconds` of each part that ran, `failed` with the error of each part that raised,
+    `missing` with the parts that have not ended yet.
+    """
+
+    def __init__(self, out: Path, *, head: Mapping[str, object], parts: Sequence[str]) -> None:
+        self.out = out
+        self.head = dict(head)
+        self.figures: dict[str, float] = {}
+        self.seconds: dict[str, float] = {}
+        self.failed: dict[str, str] = {}
+        self.missing = list(parts)
+
+    def write(self) -> None:
+        """Replace the file in one step: a reader sees the old content or the new one, never half of it."""
+        content = self.head | self.figures
+        content |= {"seconds": self.seconds, "failed": self.failed, "missing": self.missing}
+        draft = self.out.with_name(f"{self.out.name}.draft")
+        draft.write_text(json.dumps(content, indent=2) + "\n")
+        os.replace(draft, self.out)  # noqa: PTH105 - the call that the docstring promises
+
+
+def select_parts(parts: Sequence[Part], names: Collection[str]) -> list[Part]:
+    """Select the named parts; their order stays."""
+    return [part for part in parts if part.name in names]
+
+
+def run_parts(parts: Sequence[Part], report: Report) -> int:
+    """Run each part, print its figures, write the file after it; return the exit code.
+
+    A part that raises is printed and noted, the others still run: 1 when any did, else 0.
+    """
+    for part in parts:
+        began = time.monotonic()
+        try:
+            print_figures(part, report)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other parts have figures to give
+            traceback.print_exc()
+            report.failed[part.name] = f"{type(error).__name__}: {error}"
+        report.missing.remove(part.name)
+        report.seconds[part.name] = round(time.monotonic() - began, 1)
+        report.write()
+        outcome = "FAILED" if part.name in report.failed else "done"
+        print(f"{part.name}: {outcome} after {report.seconds[part.name]:.0f} s", flush=True)
+    return 1 if report.failed else 0
+
+
+def print_figures(part: Part, report: Report) -> None:
+    """Print each figure as it is measured. Raises `RuntimeError` unless the part yields just what it declares."""
+    yielded = set()
+    for key, exact in part.measure():
+        yielded.add(key)
+        value = report.figures[key] = round(exact, 3)
+        print(f"{key:28}{value:>14,}   {describe_bound(key, value)}", flush=True)
+    if yielded != set(part.figures):
+        raise RuntimeError(f"declared but not measured, or the reverse: {sorted(yielded ^ set(part.figures))}")
+
+
+def describe_bound(key: str, value: float) -> str:
+    """Describe the bound of a ratio, and whether the value keeps it; empty for figures without one."""
+    if key not in BOUNDS:
+        return ""
+    word, bound = BOUNDS[key]
+    holds = value >= bound if word == "at least" else value <= bound
+    return f"{word} {bound:g}: {'holds' if holds else 'MISSED'}"
