@@ -87,14 +87,25 @@ def test_who_does_not_end_in_time_is_killed_with_its_children(stack: Stack) -> N
 
 
 def test_all_are_asked_to_end_at_once(stack: Stack) -> None:
-    slow = "import signal, sys, time; signal.signal(15, lambda *_: (time.sleep(0.6), sys.exit()));"
     names = ["one", "two", "three"]
-    processes = [start(stack, name, f"{slow} print('up', flush=True); time.sleep(60)") for name in names]
+    asked = [str(stack.folder / f"{name}.asked") for name in names]
+    # Each ends only when all have been asked.
+    slow = (
+        "import pathlib, signal, sys, time\n"
+        "def end(*_):\n"
+        "    pathlib.Path({mine!r}).touch()\n"
+        "    while not all(pathlib.Path(one).exists() for one in {asked!r}): time.sleep(0.01)\n"
+        "    sys.exit()\n"
+        "signal.signal(15, end); print('up', flush=True); time.sleep(600)"
+    )
+    processes = [
+        start(stack, name, slow.format(mine=mine, asked=asked)) for name, mine in zip(names, asked, strict=True)
+    ]
     for name in names:
         while b"up" not in (stack.logs / f"{name}.log").read_bytes():
             pass
-    # One after the other would take 1.8 s, and the last would have to be killed.
-    assert end_processes(stack, names, seconds=1.5) == []
+    # Asked one after the other, the first would have to be killed.
+    assert end_processes(stack, names, seconds=60) == []
     assert all(is_dead(process) for process in processes)
 
 
