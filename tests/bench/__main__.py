@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import django
+from django.db import close_old_connections
 
 from tests.bench.report import PARTS, Report, run_parts, select_parts
 
@@ -49,7 +50,8 @@ def measure(options: argparse.Namespace) -> int:
         warm_up(Stock(moderator, min(WARM_UP, options.size)))
         report.seconds["warm_up"] = round(time.monotonic() - began, 1)
         print(f"warmed up after {report.seconds['warm_up']:.0f} s", flush=True)
-        return run_parts(parts, report)
+        # A connection to Postgres that was lost in one part is opened again in the next.
+        return run_parts(parts, report, recover=close_old_connections)
 
 
 def main() -> int:

@@ -71,10 +71,10 @@ def select_parts(parts: Sequence[Part], names: Collection[str]) -> list[Part]:
     return [part for part in parts if part.name in names]
 
 
-def run_parts(parts: Sequence[Part], report: Report) -> int:
+def run_parts(parts: Sequence[Part], report: Report, *, recover: Callable[[], object] = lambda: None) -> int:
     """Run each part, print its figures, write the file after it; return the exit code.
 
-    A part that raises is printed and noted, the others still run: 1 when any did, else 0.
+    A part that raises is printed and noted, then `recover` is called and the others still run: 1 when any did, else 0.
     """
     for part in parts:
         began = time.monotonic()
@@ -83,6 +83,7 @@ def run_parts(parts: Sequence[Part], report: Report) -> int:
         except Exception as error:  # noqa: BLE001 - whatever it is, the other parts have figures to give
             traceback.print_exc()
             report.failed[part.name] = f"{type(error).__name__}: {error}"
+            recover()
         report.missing.remove(part.name)
         report.seconds[part.name] = round(time.monotonic() - began, 1)
         report.write()

@@ -60,7 +60,9 @@ def test_a_part_that_fails_is_noted_and_the_others_run(tmp_path: Path, capsys: p
         Part("broken", ("early", "late"), lambda: break_with(ValueError("a node is away"), ("early", 1.0))),
         make_part("whole", ("figure", 3.0)),
     ]
-    assert run_parts(parts, make_report(out, *parts)) == 1
+    recovered: list[bool] = []
+    assert run_parts(parts, make_report(out, *parts), recover=lambda: recovered.append(True)) == 1
+    assert recovered == [True]
     assert read(out)["failed"] == {"broken": "ValueError: a node is away"}
     assert read(out)["early"] == 1.0
     assert read(out)["figure"] == 3.0
