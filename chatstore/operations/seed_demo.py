@@ -37,7 +37,9 @@ from chatstore.store.loads import ensure_rows_in
 from chatstore.store.messages import insert_messages, posted_stamp
 from chatstore.store.pins import note_pin
 
-LEASE_SECONDS = 60.0
+LEASE_SECONDS = 600.0
+"""For the largest channel's messages beside pages that come first, on a busy machine; a later run of the seed
+takes the channel over at once."""
 
 log = logging.getLogger(__name__)
 
@@ -120,8 +122,12 @@ def _list_written(plan: DemoPlan) -> set[int]:
 def _write_channel(plan: DemoPlan, channel: DemoChannel) -> int:
     job = f"seed:{plan.seed}"
     channel_id = channel.channel_id
-    if not hold_channel(channel_id, job=job, lease_seconds=LEASE_SECONDS):
-        raise BadInput(f"Channel {channel_id} is held by another job.")
+
+    def renew() -> None:
+        if not hold_channel(channel_id, job=job, lease_seconds=LEASE_SECONDS):
+            raise BadInput(f"Channel {channel_id} is held by another job.")
+
+    renew()
     try:
         messages = make_channel_messages(plan, channel)
         buckets = [bucket for bucket, _ in itertools.groupby(message.bucket for message in messages)]
@@ -131,7 +137,7 @@ def _write_channel(plan: DemoPlan, channel: DemoChannel) -> int:
         for message in messages:
             if message.pinned:
                 note_pin(channel_id, message.message_id, stamp_us=posted_stamp(message))
-        settle_buckets(channel_id, buckets, job=job)
+        settle_buckets(channel_id, buckets, job=job, renew=renew)
     finally:
         release_channel(channel_id, job=job)
     return len(messages)

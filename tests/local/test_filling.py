@@ -52,7 +52,7 @@ def test_a_failure_is_reported_with_its_last_lines_and_stays_due(stack: Stack) -
 
 def test_a_crash_is_tried_once_more(stack: Stack) -> None:
     attempts = stack.folder / "attempts"
-    code = f"import os; open({str(attempts)!r}, 'a').write('x'); os.kill(os.getpid(), 11)"
+    code = f"import os; open({str(attempts)!r}, 'a').write('x'); os.kill(os.getpid(), 9)"
     told = fill(stack, make_step(code))
     assert attempts.read_text() == "xx"
     assert told[1].startswith("Demo messages could not be filled in")
