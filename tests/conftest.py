@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.unit)
 
 
-class Scheduling(LoadFileScheduling):
+class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships no types
     """Keeps a file's tests on one worker, and those of a folder that starts or stops processes for all of them."""
 
     FOLDERS = ("tests/outage", "tests/pages/browser", "tests/moderation/faults/real_workers")
