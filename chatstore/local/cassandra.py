@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from chatstore.local.checks import check_address, check_port, find_java, find_maven
+from chatstore.local.commitlogs import choose_commitlog_folder
 from chatstore.local.jvm import ACCESS_FLAGS, list_node_flags
 from chatstore.local.layout import CASSANDRA_HOSTS, PROJECT_ROOT, Stack
 from chatstore.local.problems import Problem
@@ -43,7 +44,7 @@ commitlog_sync: periodic
 commitlog_sync_period: {sync_ms}ms
 commitlog_total_space: 512MiB
 data_file_directories: ["{folder}/data"]
-commitlog_directory: {folder}/commitlog
+commitlog_directory: {commitlog}
 hints_directory: {folder}/hints
 saved_caches_directory: {folder}/saved_caches
 cdc_raw_directory: {folder}/cdc_raw
@@ -161,6 +162,7 @@ def _write_configuration(stack: Stack, *, host: str, folder: Path) -> None:
         storage_port=stack.ports.cassandra_storage,
         sync_ms=stack.commitlog_sync_period_ms,
         folder=folder,
+        commitlog=choose_commitlog_folder(folder, in_memory=stack.for_tests),
     )
     (folder / "cassandra.yaml").write_text(text)
     (folder / "logback.xml").write_text(_LOGBACK)
