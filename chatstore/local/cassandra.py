@@ -123,9 +123,9 @@ def check_node(stack: Stack, index: int) -> None:
         (stack.ports.cassandra, "cassandra"),
         (stack.ports.cassandra_storage, "cassandra_storage"),
     ):
-        check_port(host, port, stack=stack.name, server=server)
+        check_port(host, port, stack=stack.servers, server=server)
     jmx_server = ("cassandra_jmx", "cassandra_jmx_2")[index]
-    check_port("127.0.0.1", choose_jmx_port(stack, index), stack=stack.name, server=jmx_server)
+    check_port("127.0.0.1", choose_jmx_port(stack, index), stack=stack.servers, server=jmx_server)
 
 
 def choose_jmx_port(stack: Stack, index: int) -> int:
@@ -155,7 +155,7 @@ def prepare_node(stack: Stack, index: int) -> Launch:
 
 def _write_configuration(stack: Stack, *, host: str, folder: Path) -> None:
     text = _YAML.format(
-        stack=stack.name,
+        stack=stack.servers,
         seeds=",".join(f"{seed}:{stack.ports.cassandra_storage}" for seed in CASSANDRA_HOSTS),
         host=host,
         native_port=stack.ports.cassandra,

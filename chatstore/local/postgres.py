@@ -39,7 +39,7 @@ def choose_system_user() -> str | None:
 
 def prepare_postgres(stack: Stack) -> Launch:
     """Makes the cluster at the first call; how to start it. Raises Problem."""
-    check_port("127.0.0.1", stack.ports.postgres, stack=stack.name, server="postgres")
+    check_port("127.0.0.1", stack.ports.postgres, stack=stack.servers, server="postgres")
     folder = stack.folder / "postgres"
     folder.mkdir(parents=True, exist_ok=True)
     user = choose_system_user()

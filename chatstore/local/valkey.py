@@ -15,7 +15,7 @@ NAME = "valkey"
 
 def prepare_valkey(stack: Stack) -> Launch:
     """Writes the configuration; how to start it. Raises Problem."""
-    check_port("127.0.0.1", stack.ports.valkey, stack=stack.name, server="valkey")
+    check_port("127.0.0.1", stack.ports.valkey, stack=stack.servers, server="valkey")
     folder = stack.folder / "valkey"
     folder.mkdir(parents=True, exist_ok=True)
     settings = folder / "valkey.conf"

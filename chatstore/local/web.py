@@ -19,7 +19,7 @@ ANSWER_SECONDS = 300
 
 def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
     """How the four are started. Raises Problem when the web's port is taken."""
-    check_port(host, stack.ports.web, stack=stack.name, server="web")
+    check_port(host, stack.ports.web, stack=stack.servers, server="web")
     environ = os.environ | {"CHATSTORE_STACK": stack.name, "PYTHONUNBUFFERED": "1"}
     commands = {
         "web": [

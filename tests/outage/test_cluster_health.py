@@ -21,7 +21,7 @@ from tests.outage.conftest import DOWN
 SignIn = Callable[[User], Client]
 
 
-pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("outage")]
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.usefixtures("outage")]
 
 
 def test_the_page_names_it_and_calls_nothing_of_it_zero(otto: User, sign_in: SignIn) -> None:

@@ -10,7 +10,7 @@ from chatstore.operations.watching import NODE_DOWN, look_at_nodes
 from chatstore.store import cassandra
 from tests.outage.conftest import DOWN
 
-pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("outage")]
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.usefixtures("outage")]
 
 
 def open_ones() -> list[Finding]:

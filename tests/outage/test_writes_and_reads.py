@@ -14,7 +14,7 @@ from chatstore.store.reader import read_page
 from tests.chatstore.arranging import VICTOR, ids_of, now_ms
 from tests.outage.conftest import DOWN, Outage
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 
 def test_what_was_given_up_in_an_outage_is_done_by_trying_again_and_the_finding_closes(outage: Outage) -> None:
