@@ -7,15 +7,15 @@ from django.db import connection
 from chatstore.local.layout import read_stack
 from tests.network import NetworkRefused
 
-pytestmark = pytest.mark.unit
 
-
+@pytest.mark.unit
 @pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1", "chatstore.example"])
 def test_a_test_reaches_no_other_machine(host: str) -> None:
     with pytest.raises(NetworkRefused):
         socket.create_connection((host, 80), timeout=1)
 
 
+@pytest.mark.unit
 def test_a_test_reaches_this_machine() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
