@@ -222,6 +222,7 @@ import_discord([Path(sys.argv[1])], choices=ImportChoices(standing=lambda c, b: 
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after_messages", [1, 6_000])
 def test_a_killed_import_repeated_ends_with_the_same_state(tmp_path: Path, after_messages: int) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 20_000, apart_seconds=100)

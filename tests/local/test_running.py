@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ import psutil
 import pytest
 from django.conf import settings
 
+from chatstore.local.cassandra import prepare_node
 from chatstore.local.layout import PROJECT_ROOT, Stack, read_stack
 from chatstore.local.postgres import prepare_postgres
 from chatstore.local.problems import Problem
@@ -155,6 +156,7 @@ def test_ctrl_c_ends_everything_within_eight_seconds(place: Place) -> None:
     assert not [process for process in family if process.is_running()]
 
 
+@pytest.mark.slow
 def test_a_sigint_to_make_alone_ends_everything_too(place: Place, tmp_path: Path) -> None:
     makefile = tmp_path / "Makefile"
     makefile.write_text(f"run:\n\t@{sys.executable} -m chatstore.local run\n")
@@ -165,6 +167,7 @@ def test_a_sigint_to_make_alone_ends_everything_too(place: Place, tmp_path: Path
     assert not [process for process in family if process.is_running()]
 
 
+@pytest.mark.slow
 def test_after_a_sigkill_stores_are_adopted_and_the_web_is_started_anew(place: Place) -> None:
     starter = place.start()
     stores, web = place.find(*STORES), place.find(*WEB)
@@ -178,6 +181,7 @@ def test_after_a_sigkill_stores_are_adopted_and_the_web_is_started_anew(place: P
     assert not set(again.values()) & set(web.values())
 
 
+@pytest.mark.slow
 def test_a_second_starter_is_refused_while_the_first_one_runs(place: Place) -> None:
     place.start()
     before = place.find(*WEB, *STORES)
@@ -187,6 +191,7 @@ def test_a_second_starter_is_refused_while_the_first_one_runs(place: Place) -> N
     assert place.find(*WEB, *STORES) == before
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_later_ends_all_with_its_last_lines(place: Place) -> None:
     starter = place.start()
     worker = psutil.Process(place.find("valkey")["valkey"])
@@ -211,16 +216,18 @@ def test_servers_that_a_command_needed_end_with_it_unless_up_keeps_them(place: P
     assert place.find(*STORES) == {}
 
 
-def test_a_command_may_have_the_servers_of_two_stacks_which_end_with_it(place: Place) -> None:
-    postgres, valkey = find_free_ports(2)
-    ports = {"CHATSTORE_TEST2_POSTGRES_PORT": str(postgres), "CHATSTORE_TEST2_VALKEY_PORT": str(valkey)}
-    beside = read_stack(place.environ | ports, name="test2")
-    look = f"{sys.executable} -m chatstore.local status test2"
-    done = place.call(f"exec --beside test2 run {look}", **ports)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert [line.split()[:3:2] for line in done.stdout.splitlines()] == [[one, "up,"] for one in STORES]
-    assert place.find(*STORES) == {}
-    assert [find_process(beside, name) for name in STORES] == [None, None]
+def test_both_databases_of_the_suite_are_on_one_set_of_servers(place: Place) -> None:
+    names = ("CASSANDRA", "CASSANDRA_STORAGE", "CASSANDRA_JMX", "CASSANDRA_JMX_2")
+    ports = {f"CHATSTORE_TEST_{name}_PORT": str(port) for name, port in zip(names, find_free_ports(4), strict=True)}
+    first, second = (read_stack(place.environ | ports, name=name) for name in ("test", "test2"))
+    assert [launch_of(first, index) for index in (0, 1)] == [launch_of(second, index) for index in (0, 1)]
+    assert first.database != second.database
+
+
+def launch_of(stack: Stack, index: int) -> tuple[Sequence[str], str]:
+    """How a node is started, and its configuration."""
+    launch = prepare_node(stack, index)
+    return launch.command, (launch.folder / "cassandra.yaml").read_text()
 
 
 @pytest.mark.parametrize("server", ["web", "postgres", "valkey"])

@@ -237,6 +237,7 @@ def killed_worker() -> Iterator[subprocess.Popen[bytes]]:
             pipe.close()
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(killed_worker: subprocess.Popen[bytes]) -> None:
     channel_id, buckets = fresh_id(), 60
     for number in range(buckets):
