@@ -8,6 +8,7 @@ import pytest
 
 from chatstore.local.layout import PROJECT_ROOT, read_stack
 from tests import __main__ as suite
+from tests.conftest import Scheduling
 
 pytestmark = pytest.mark.unit
 
@@ -57,3 +58,21 @@ def test_a_worker_has_the_servers_of_its_number_and_nobody_those_of_a_run(enviro
         check=True,
     )
     assert asked.stdout.split() == [stack, read_stack({}, name=stack).database]
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "together"),
+    [
+        ("tests/imports/test_files.py::test_a[x::y]", "tests/imports/test_files.py"),
+        ("tests/outage/test_findings.py::test_b", "tests/outage"),
+        ("tests/pages/browser/test_maintenance.py::test_c", "tests/pages/browser"),
+        ("tests/pages/test_csp.py::test_d", "tests/pages/test_csp.py"),
+    ],
+)
+def test_one_worker_runs_a_file_or_a_folder_that_shares_its_processes(nodeid: str, together: str) -> None:
+    scheduling = object.__new__(Scheduling)
+    assert scheduling._split_scope(nodeid) == together
+
+
+def test_every_folder_that_stays_together_is_there() -> None:
+    assert [folder for folder in Scheduling.FOLDERS if not (PROJECT_ROOT / folder / "conftest.py").exists()] == []

@@ -183,6 +183,7 @@ class Interleavings(RuleBasedStateMachine):
             before = page.older
 
 
+@pytest.mark.slow
 def test_whatever_lives_is_on_a_page(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(books, "BUSY_PAUSE_SECONDS", 0.05)
 

@@ -25,6 +25,8 @@ from moderation.store.deletes import delete_rows
 from moderation.store.pace import Pace
 from tests.moderation.rooms import VICTOR, WILMA, by_victor, make_channel, old_ids, purge_now
 
+pytestmark = pytest.mark.slow
+
 SIZE = 200_000
 TOMBSTONES_AT_MOST = 500
 

@@ -34,6 +34,8 @@ from tests.moderation.rooms import (
     write,
 )
 
+pytestmark = pytest.mark.slow
+
 LIVE = 600
 DEAD = 150_000
 """Newer than all that lives: the newest page must get past them, and Cassandra gives up at 100,000."""

@@ -27,6 +27,8 @@ from tests.moderation.erasures import approved, state_of
 from tests.moderation.rooms import everything, make_channel, old_ids, purge_now, write
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 BODIES = "SELECT body FROM quarantine WHERE purge_id = ? AND channel_id = ? AND bucket = ?"
 ALPHABET = [chr(number) for number in range(33, 127)]
 

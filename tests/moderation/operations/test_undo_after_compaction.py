@@ -3,6 +3,7 @@
 import datetime as dt
 import os
 
+import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 
@@ -20,6 +21,8 @@ from moderation.operations.sums import sum_of
 from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
 from tests.moderation.rooms import confirm, make_channel, old_ids, preview, purge_now, run_to_end
 from tests.soak.scene import Row, rows_of, select_victor, write_bucket
+
+pytestmark = pytest.mark.slow
 
 SHAPES = {Way.ROWS: (90, 10), Way.RANGES: (300, 80), Way.DROP: (120, 1_000), Way.REWRITE: (1_200, 2)}
 """What a bucket holds that goes this way, and how seldom a message stays."""

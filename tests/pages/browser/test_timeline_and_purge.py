@@ -14,6 +14,8 @@ from playwright.sync_api import Page, expect
 from tests.pages.exports import Story, write_story
 from tests.pages.serving import Site, browse_as, make_account, sign_in
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True, slots=True)
 class Desk:
