@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from chatstore.store import cassandra
+from chatstore.store import cassandra, nodes
 
 LIMIT_SECONDS = 300.0
 """By then something is broken: at a load of 40 what takes two seconds takes two minutes."""
@@ -22,3 +22,8 @@ def wait_until(happens: Callable[[], bool], *, seconds: float = LIMIT_SECONDS) -
 def wait_until_nodes_are_up() -> None:
     """Until this process's session knows all of them to be up: seconds after they answer others."""
     wait_until(lambda: all(is_up for _, is_up, _ in cassandra.hosts()))
+
+
+def wait_until_nothing_is_merged() -> None:
+    """Until no node compacts what earlier tests wrote: before what a test measures by the clock."""
+    wait_until(lambda: not any(node.compactions_waiting or node.compactions_running for node in nodes.read_nodes()))

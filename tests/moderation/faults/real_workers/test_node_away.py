@@ -30,7 +30,7 @@ from tests.moderation.faults.real_workers.workers import Workers
 from tests.moderation.rooms import by_victor, confirm
 from tests.waiting import wait_until, wait_until_nodes_are_up
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 SECOND_NODE = 1
 
