@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pytest
 from django.conf import settings
@@ -25,7 +25,7 @@ from tests.chatstore.measuring import make_room
 from tests.conftest import make_user
 from tests.moderation.erasures import approved, state_of
 from tests.moderation.rooms import everything, make_channel, old_ids, purge_now, write
-from tests.waiting import wait_until
+from tests.waiting import wait_until, wait_until_nothing_is_merged
 
 pytestmark = pytest.mark.slow
 
@@ -38,16 +38,25 @@ def _room() -> None:
     make_room()
 
 
+@pytest.fixture(autouse=True)
+def _nothing_merges_by_itself() -> Iterator[None]:
+    """Four small files in a day's window are merged, and a merge drops what is deleted before the job does."""
+    for_all_nodes("disableautocompaction")
+    wait_until_nothing_is_merged()
+    yield
+    for_all_nodes("enableautocompaction")
+
+
+def for_all_nodes(command: str) -> None:
+    for host in CASSANDRA_HOSTS:
+        nodetool.run(host, command, settings.CASSANDRA["keyspace"], "messages", "quarantine")
+
+
 def work(job: str, otto: User, subject: str = "") -> JobRun:
     done = work_on_run(ask_run(job, actor=otto, subject=subject).pk)
     assert done is not None
     assert (done.state, done.error) == (RunState.DONE, "")
     return done
-
-
-def flush() -> None:
-    for host in CASSANDRA_HOSTS:
-        nodetool.run(host, "flush", settings.CASSANDRA["keyspace"], "messages", "quarantine")
 
 
 def files_with(table: str, wanted: Iterable[bytes]) -> int:
@@ -70,10 +79,10 @@ def test_the_files_have_it_until_a_repair_and_a_run_have_passed(mona: User, otto
     # Nothing to be compressed, so that it stands in the files as it was written.
     said = "".join(secrets.choice(ALPHABET) for _ in range(120))
     write(channel, ids, content=said)
-    flush()
+    for_all_nodes("flush")
     purge = purge_now(mona, everything(channel))
     (body,), *_ = cassandra.execute(BODIES, (purge.pk, channel.pk, bucket_of(ids[0])))
-    flush()
+    for_all_nodes("flush")
     in_messages, in_quarantine = [said[start : start + 40].encode() for start in (0, 40, 80)], [body[60:92]]
     assert files_with("messages", in_messages) >= 2
     assert files_with("quarantine", in_quarantine) >= 2
