@@ -24,14 +24,14 @@ PLACES = st.integers(0, 20) | st.integers(0, 2**50)
 
 @dataclass(frozen=True)
 class Content:
-    """A channel's visible and hidden ids, descending, and what the ledger is told of which bucket."""
+    """A channel's visible and hidden ids, descending, and what the ledger records for each bucket."""
 
     visible: list[int]
     hidden: list[int]
     told: dict[int, str]
 
     def live(self, bucket: int) -> Live:
-        """What the ledger is told of a bucket; unknown for one that was only ever written or cleared."""
+        """What the ledger records for a bucket; unknown for one that was only ever written or cleared."""
         low, high = bucket_ids(bucket)
         inside = [one for one in self.visible + self.hidden if low <= one <= high]
         if self.told[bucket] == "from":

@@ -1,5 +1,7 @@
 """A node dies: nothing is lost in silence, nothing is called empty, and all goes on afterwards."""
 
+import time
+
 import pytest
 
 from chatstore.domain.buckets import bucket_of
@@ -42,8 +44,10 @@ def open_findings() -> list[str]:
 
 def check_nothing_is_lost_in_silence(channel_id: int, kept_id: int, lost_id: int) -> None:
     """With one of two replicas gone, LOCAL_QUORUM can neither read nor write."""
+    began = time.monotonic()
     with pytest.raises(StoreUnavailable, match="given up"):
         messages.post_message(channel_id, author_id=VICTOR, content="during", message_id=lost_id)
+    assert time.monotonic() - began < messages.GIVE_UP_SECONDS + 1
     with pytest.raises(StoreUnavailable):
         messages.withdraw_message(channel_id, kept_id, actor=VICTOR)
     with pytest.raises(StoreUnavailable):
