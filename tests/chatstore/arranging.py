@@ -1,5 +1,6 @@
 """Fresh channels with content, written as if at the time that each id carries."""
 
+import datetime as dt
 import itertools
 import random
 import time
@@ -8,6 +9,8 @@ from collections.abc import Iterable
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import first_id_at, ms_of
+from chatstore.models import BucketDeletes
+from chatstore.operations.clock import postgres_now
 from chatstore.store import cassandra, ledger, messages
 
 VICTOR = 4242
@@ -23,6 +26,11 @@ _DELETE = "DELETE FROM messages USING TIMESTAMP ? WHERE channel_id = ? AND bucke
 def fresh_id() -> int:
     """An id that no other test has."""
     return random.SystemRandom().getrandbits(62)
+
+
+def forget_old_deletes() -> None:
+    """What earlier tests noted as deleted days ago is older than gc_grace, and no repair has covered it."""
+    BucketDeletes.objects.filter(last_at__lt=postgres_now() - dt.timedelta(days=1)).delete()
 
 
 def now_ms() -> int:

@@ -10,14 +10,14 @@ from pytest_django import Settings
 from chatstore.domain.buckets import bucket_at
 from chatstore.domain.repair_clocks import ClockState, RepairClock
 from chatstore.domain.runs import ENDED, RunState, Severity
-from chatstore.models import BucketDeletes, Finding, JobRun
+from chatstore.models import Finding, JobRun
 from chatstore.operations import gc_grace, repair_clock
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.repair_clock import LATE_REPAIR, judge_clocks, read_clock, why_deletes_wait
 from chatstore.operations.runs import ask_run, work_on_run
 from chatstore.store import tables
-from tests.chatstore.arranging import fresh_id, now_ms
+from tests.chatstore.arranging import forget_old_deletes, fresh_id, now_ms
 
 GRACE = 172_800
 
@@ -27,6 +27,7 @@ def _as_before(settings: Settings) -> Iterator[None]:
     """The table and the findings are everybody's: left as they were."""
     settings.GC_GRACE_RAISE_BY_ITSELF = False
     settings.PURGES_WAIT_FOR_REPAIR = True
+    forget_old_deletes()
     yield
     if tables.read_table("messages").gc_grace_seconds != GRACE:
         tables.set_gc_grace("messages", GRACE)
@@ -80,8 +81,6 @@ def test_gc_grace_is_raised_by_itself_where_that_is_set(settings: Settings) -> N
 
 
 def test_gc_grace_is_put_back_when_a_repair_has_passed_and_not_before(otto: User) -> None:
-    # What earlier tests left of other days would stand in the way, as it should.
-    BucketDeletes.objects.filter(last_at__lt=postgres_now() - dt.timedelta(days=1)).delete()
     raised = work_on_run(ask_run("raise_gc_grace", actor=otto).pk)
     assert raised is not None
     assert raised.state == RunState.DONE
@@ -97,7 +96,6 @@ def test_what_somebody_raised_by_hand_stays(otto: User) -> None:
         job="restore_gc_grace", state=RunState.DONE, due_at=postgres_now(), ended_at=postgres_now()
     )
     tables.set_gc_grace("messages", 864_000)
-    BucketDeletes.objects.filter(last_at__lt=postgres_now() - dt.timedelta(days=1)).delete()
     assert not gc_grace.restore_after_repair(read_clock("messages"))
     restored.delete()
 

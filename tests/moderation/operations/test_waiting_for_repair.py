@@ -13,6 +13,7 @@ from moderation.domain.states import PurgeState
 from moderation.models import Step
 from moderation.operations.running import run_purge
 from moderation.operations.waiting import wait_of
+from tests.chatstore.arranging import forget_old_deletes
 from tests.moderation.rooms import (
     buckets_of,
     by_victor,
@@ -30,6 +31,7 @@ def test_a_purge_waits_for_the_repair_and_goes_on_after_it(
     mona: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.PURGES_WAIT_FOR_REPAIR = True
+    forget_old_deletes()
     channel = make_channel()
     ids = old_ids(6)
     write(channel, ids)
