@@ -19,7 +19,8 @@ STACK_NAMES = ("run", *TEST_STACK_NAMES)
 _SERVERS = {"run": "run", "test": "test", "test2": "test"}
 
 # The last four digits are the servers' well-known ports, more or less; the first says
-# which stack. None is any server's default.
+# which stack. None is any server's default, and all lie below 32768: from there on Linux gives ports
+# to outgoing connections, and a node that was killed could find its own taken by one.
 _PORT_SUFFIXES = {
     "web": 8000,
     "postgres": 5432,
@@ -29,7 +30,7 @@ _PORT_SUFFIXES = {
     "cassandra_jmx": 7199,
     "cassandra_jmx_2": 7198,
 }
-_PORT_BASES = {"run": 20000, "test": 30000}
+_PORT_BASES = {"run": 20000, "test": 10000}
 
 
 class WrongSetting(ValueError):

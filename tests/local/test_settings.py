@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from chatstore.local.layout import PROJECT_ROOT
+from chatstore.local.layout import PROJECT_ROOT, read_stack
 
 pytestmark = pytest.mark.unit
 
@@ -101,6 +102,13 @@ def test_a_secret_is_read_from_a_file_but_never_from_two_places(tmp_path: Path) 
     assert "Set SECRET_KEY or SECRET_KEY_FILE, not both." in both.stderr
 
 
+def test_no_port_is_one_that_outgoing_connections_get() -> None:
+    ports = [port for name in ("run", "test") for port in asdict(read_stack({}, name=name).ports).values()]
+    assert len(set(ports)) == len(ports)
+    # net.ipv4.ip_local_port_range begins here, unless somebody has changed it.
+    assert max(ports) < 32_768
+
+
 def test_no_two_stacks_share_names_and_only_those_of_the_suite_share_servers() -> None:
     ask = (
         "s.STACK.ports.web, s.CASSANDRA['port'], s.STACK.folder.name,"
@@ -108,7 +116,7 @@ def test_no_two_stacks_share_names_and_only_those_of_the_suite_share_servers() -
     )
     run, test, test2 = (read_settings(ask, CHATSTORE_STACK=name).stdout.split() for name in ("run", "test", "test2"))
     assert run == ["28000", "29042", "run", "chatstore", "chatstore", "chatstore_session", "/0"]
-    assert test == ["38000", "39042", "test", "chatstore_test", "chatstore_test", "chatstore_test_session", "/0"]
+    assert test == ["18000", "19042", "test", "chatstore_test", "chatstore_test", "chatstore_test_session", "/0"]
     assert test2[:3] == test[:3]
     assert test2[3:] == ["chatstore2_test", "chatstore2_test", "chatstore2_test_session", "/1"]
 
