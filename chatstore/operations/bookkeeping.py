@@ -14,7 +14,7 @@ from chatstore.domain.errors import StoreUnavailable, WriteRefused
 from chatstore.domain.live import Live
 from chatstore.domain.whole_reads import WholeRead
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel, renew_hold
-from chatstore.operations.clock import postgres_now_us
+from chatstore.operations.clock import stamp_now_us
 from chatstore.store import figures, ledger, messages, scans
 
 SOURCE = "own read"
@@ -33,12 +33,12 @@ def note_whole_read(channel_id: int, bucket: int, read: WholeRead) -> Live:
 def settle_bucket(channel_id: int, bucket: int, *, job: str | None = None) -> Live:
     """Read a whole bucket, tell the ledger what lives there and note how many messages.
 
-    Raises `WriteRefused` unless the channel is held (by `job`, where it is named).
+    Raises `WriteRefused` unless the channel is held (by `job`, where it is named), and while a clock is off.
     """
     holder = holder_of(channel_id)
     if holder is None or job not in (None, holder):
         raise WriteRefused(f"channel {channel_id} is not held by the job that would settle its ledger")
-    read = WholeRead(postgres_now_us())
+    read = WholeRead(stamp_now_us())
     for rows in messages.read_ids(channel_id, bucket):
         read.add(rows)
     live = note_whole_read(channel_id, bucket, read)
@@ -61,11 +61,12 @@ def look_at_bucket(
 
     While it reads, any job may take the channel, which waits for nothing then: what was seen is
     thrown away. The channel is held for the telling alone. None when it is, or was, another job's.
+    Raises `WriteRefused` while a clock is off.
     """
     if not hold_channel(channel_id, job=job, lease_seconds=0):
         return None
     try:
-        read = WholeRead(postgres_now_us())
+        read = WholeRead(stamp_now_us())
         pages = scans.read_all_ids(channel_id, bucket)
         for rows in pages:
             read.add(rows)

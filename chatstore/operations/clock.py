@@ -1,7 +1,9 @@
 """Postgres's clock, and this process's compared with it.
 
 A process whose clock is off by more than five seconds refuses to write: 5 s of skew and
-4 s of retries must stay below the 10 s that a purge's stamps lie back.
+4 s of retries must stay below the 10 s that a purge's stamps lie back. What people write is
+stamped by the process's own clock, which is compared each minute. What jobs write is stamped
+by Postgres's, which is compared at every stamp: after a failover it may have jumped.
 """
 
 from __future__ import annotations
@@ -82,13 +84,35 @@ def check_clock(*, wall_clock: Callable[[], int] = wall_clock_us) -> None:
         after = wall_clock()
         skew = measure_skew(before, postgres, after)
         if abs(skew) > ALLOWED_SKEW_US:
-            _comparison.at_monotonic_us = None
-            raise WriteRefused(
-                f"The clock of process {os.getpid()} on {socket.gethostname()} is "
-                f"{abs(skew) / 1e6:.1f} s {'ahead of' if skew > 0 else 'behind'} Postgres's; "
-                "it writes nothing until that is put right."
-            )
+            raise _refuse(skew)
         _comparison.note(after)
+
+
+def check_stamp(stamp_us: int, *, asked_us: int) -> None:
+    """Compare a stamp that Postgres gave with this process's clock, which said `asked_us` before it was asked.
+
+    Raises `WriteRefused` beyond five seconds: nothing may be written with that stamp.
+    """
+    skew = measure_skew(asked_us, stamp_us, wall_clock_us())
+    if abs(skew) > ALLOWED_SKEW_US:
+        raise _refuse(skew)
+
+
+def stamp_now_us() -> int:
+    """`postgres_now_us()` for what is stamped with it. Raises `WriteRefused` when this process's clock disagrees."""
+    asked_us = wall_clock_us()
+    stamp_us = postgres_now_us()
+    check_stamp(stamp_us, asked_us=asked_us)
+    return stamp_us
+
+
+def _refuse(skew: int) -> WriteRefused:
+    _comparison.at_monotonic_us = None
+    return WriteRefused(
+        f"The clock of process {os.getpid()} on {socket.gethostname()} is "
+        f"{abs(skew) / 1e6:.1f} s {'ahead of' if skew > 0 else 'behind'} Postgres's; "
+        "it writes nothing until that is put right."
+    )
 
 
 def measure_skew(before: int, postgres: int, after: int) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.db import connection
+from django.db import connection, transaction
 
 from chatstore.models import BucketStamp
+from chatstore.operations.clock import check_stamp, wall_clock_us
 
 _NOW_US = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _TABLE = BucketStamp._meta.db_table
@@ -26,15 +27,23 @@ def issue_stamp(channel_id: int, bucket: int) -> int:
 
     Within a caller's transaction the bucket's next stamp waits for its end, so a stamp that
     is stored with its step and one that is issued to another job never change places.
+
+    Raises `WriteRefused` where it is more than five seconds off this process's clock. It is not kept
+    then, or later stamps of the bucket would have to follow it.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_ISSUE, (channel_id, bucket))
-        row = cursor.fetchone()
-    return int(row[1])
+    return _issue(_ISSUE, (channel_id, bucket))[bucket]
 
 
 def issue_stamps(channel_id: int, buckets: Sequence[int]) -> dict[int, int]:
     """A stamp for each bucket, as `issue_stamp` gives them, in one statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ISSUE_MANY, (channel_id, sorted(set(buckets))))
-        return {int(bucket): int(stamp) for bucket, stamp in cursor.fetchall()}
+    return _issue(_ISSUE_MANY, (channel_id, sorted(set(buckets))))
+
+
+def _issue(sql: str, params: tuple[int | list[int], ...]) -> dict[int, int]:
+    asked_us = wall_clock_us()
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        stamps = {int(bucket): int(stamp) for bucket, stamp in cursor.fetchall()}
+        for stamp in stamps.values():
+            check_stamp(stamp, asked_us=asked_us)
+    return stamps

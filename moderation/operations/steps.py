@@ -29,7 +29,7 @@ from django.conf import settings
 from chatstore.domain.buckets import bucket_ids
 from chatstore.domain.whole_reads import WholeRead
 from chatstore.operations.bookkeeping import note_whole_read
-from chatstore.operations.clock import check_clock, postgres_now, postgres_now_us
+from chatstore.operations.clock import check_clock, postgres_now, stamp_now_us
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import figures, scans
@@ -224,7 +224,7 @@ def _verify(step: Step, pace: Pace) -> LastLook:
 
 
 def _look(step: Step, ids: frozenset[int], pace: Pace) -> LastLook:
-    read = WholeRead(postgres_now_us())
+    read = WholeRead(stamp_now_us())
     remaining: list[int] = []
     missing = set(unpack_ids(step.survivors))
     pages = scans.read_all_ids(step.channel_id, step.bucket)

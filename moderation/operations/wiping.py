@@ -20,11 +20,11 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Max, Q
 
-from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.errors import StoreUnavailable, WriteRefused
 from chatstore.domain.moments import say_moment
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
-from chatstore.operations.clock import postgres_now, postgres_now_us
+from chatstore.operations.clock import postgres_now, stamp_now_us
 from chatstore.operations.compaction import drop_deleted
 from chatstore.operations.jobs import job_named, timetable_of
 from chatstore.operations.leases import renewed
@@ -59,10 +59,14 @@ def due_erasures() -> list[int]:
 def erase_purge(purge_id: int) -> bool:
     """Deletes what a purge keeps, as was approved; whether all of it is unreadable now.
 
-    Repeatable at any point. Where a replica is away, or another job holds a channel, the reason is stored,
-    and the scheduler comes by again.
+    Repeatable at any point. Where a replica is away, a clock is off, or another job holds a channel, the
+    reason is stored, and the scheduler comes by again.
     """
-    if not begin_erasure(purge_id):
+    try:
+        if not begin_erasure(purge_id):
+            return False
+    except WriteRefused as refused:
+        _open(purge_id).update(wait_reason=str(refused))
         return False
     with renewed(lambda: _open(purge_id).update(lease_until=_lease_end()), every_seconds=_renew_seconds()):
         erasure = _open(purge_id).get()
@@ -93,7 +97,7 @@ def begin_erasure(purge_id: int) -> bool:
                 _give_up(erasure)
                 return False
             free.update(
-                stamp=postgres_now_us() + LIES_AHEAD_US,
+                stamp=stamp_now_us() + LIES_AHEAD_US,
                 channels_left=sorted(purge.steps.order_by().values_list("channel_id", flat=True).distinct()),
             )
             record_act("erase_begun", actor=None, purge=purge, details={"erasure": str(erasure.pk)})

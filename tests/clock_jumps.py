@@ -1,0 +1,26 @@
+"""Postgres's clock, off for a while: what a failover to a machine with another clock does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection
+
+
+@contextmanager
+def postgres_off(seconds: float) -> Iterator[None]:
+    """While it lasts, `clock_timestamp()` on this thread's connection is off by so much; below 0: behind."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE SCHEMA IF NOT EXISTS off")
+        cursor.execute(
+            "CREATE OR REPLACE FUNCTION off.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS "
+            f"$$ SELECT pg_catalog.clock_timestamp() + make_interval(secs => {float(seconds)}) $$"
+        )
+        cursor.execute("SET search_path = off, pg_catalog, public")
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET search_path")
+            cursor.execute("DROP SCHEMA off CASCADE")

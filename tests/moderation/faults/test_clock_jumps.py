@@ -1,0 +1,93 @@
+"""Postgres's clock jumps while a purge or an undo is at work: it waits, and loses nothing when the clock is right."""
+
+import pytest
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.models import Channel
+from chatstore.operations import messages as gateway
+from chatstore.operations.clock import check_clock
+from chatstore.store import messages, reader
+from moderation.domain.states import PurgeState
+from moderation.models import Step
+from moderation.operations import running
+from moderation.operations.keeping import Kept
+from moderation.operations.running import run_purge
+from moderation.operations.steps import stamp_step
+from moderation.operations.sums import sum_of
+from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from tests.clock_jumps import postgres_off
+from tests.moderation.rooms import (
+    WILMA,
+    by_victor,
+    confirm,
+    everything,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    run_to_end,
+    write,
+)
+
+
+@pytest.fixture
+def channel() -> Channel:
+    check_clock()
+    return make_channel()
+
+
+def test_an_edit_of_what_stays_is_not_lost_when_postgres_is_ahead(
+    mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = old_ids(1_200)
+    write(channel, ids[::2])
+    write(channel, ids[1::2], author=WILMA)
+    purge = confirm(mona, preview(mona, by_victor(channel)))
+
+    def edit_and_stamp(step: Step, kept: Kept) -> None:
+        gateway.edit_message(channel.id, ids[601], actor=WILMA, content="edited")
+        stamp_step(step, kept)
+
+    monkeypatch.setattr(running, "stamp_step", edit_and_stamp)
+    with postgres_off(20):
+        waiting = run_purge(purge.id, patience_seconds=0)
+    assert (waiting.state, sum_of(waiting).left) == (PurgeState.WAITING, 600)
+    assert "behind Postgres's" in waiting.wait_reason
+    Step.objects.filter(purge=purge).update(due_at=None)
+    assert run_to_end(purge).state == PurgeState.DONE
+    found = messages.read_message(channel.id, ids[601])
+    assert found is not None
+    assert found.content == "edited"
+
+
+def test_what_an_undo_brings_back_is_seen_when_the_clock_jumps_between_purge_and_undo(
+    mona: User, channel: Channel
+) -> None:
+    ids = old_ids(300)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+    with postgres_off(40):
+        assert run_purge(purge.id, patience_seconds=0).state == PurgeState.WAITING
+    Step.objects.filter(purge=purge).update(due_at=None)
+    run_to_end(purge)
+    undo = ask_undo(purge.id, moderator=mona, part=UndoPart())
+    assert run_to_end(purge).state == PurgeState.UNDONE
+    assert sum_of_undo(undo).restored == 300
+    assert len(reader.read_page(channel.id, limit=500).messages) == 300
+
+
+def test_an_undo_waits_while_postgres_is_ahead(mona: User, channel: Channel) -> None:
+    ids = old_ids(300)
+    write(channel, ids)
+    purge = purge_now(mona, everything(channel))
+    undo = ask_undo(purge.id, moderator=mona, part=UndoPart())
+    with postgres_off(40):
+        waiting = run_purge(purge.id, patience_seconds=0)
+    assert waiting.state == PurgeState.UNDOING
+    assert ids_of(channel, bucket_of(ids[0])) == []
+    Step.objects.filter(purge=purge).update(due_at=None)
+    assert run_to_end(purge).state == PurgeState.UNDONE
+    assert sum_of_undo(undo).restored == 300
+    assert ids_of(channel, bucket_of(ids[0])) == ids
