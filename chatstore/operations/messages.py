@@ -79,10 +79,13 @@ def post_message(
     if began_late:
         ledger.clear_live(channel_id, message.bucket)
     stamp = wall_clock_us()
-    insist(lambda seconds: messages.insert_message(message, stamp_us=stamp, timeout=seconds))
-    # Asked again: a process that stood still in between may have come too late by now.
-    if began_late or is_late(chosen, now_ms=_now_ms()):
-        ledger.clear_live(channel_id, message.bucket)
+    try:
+        insist(lambda seconds: messages.insert_message(message, stamp_us=stamp, timeout=seconds), began_us=stamp)
+    finally:
+        # Asked again: a process that stood still in between may have come too late by now. Also
+        # after a failure, since what was given up may stand all the same.
+        if began_late or is_late(chosen, now_ms=_now_ms()):
+            ledger.clear_live(channel_id, message.bucket)
     return message
 
 
@@ -97,9 +100,12 @@ def edit_message(
     _check_text(content)
     message = _find_own(channel_id, message_id, actor=actor)
     moment = edited_at or dt.datetime.now(dt.UTC)
-    stamp = _stamp_after(channel_id, message_id)
+    began, stamp = _stamp_after(channel_id, message_id)
     values = {"content": content, "edited_at": moment}
-    insist(lambda seconds: messages.update_columns(channel_id, message_id, values, stamp_us=stamp, timeout=seconds))
+    insist(
+        lambda seconds: messages.update_columns(channel_id, message_id, values, stamp_us=stamp, timeout=seconds),
+        began_us=began,
+    )
     return replace(message, content=content, edited_at=moment)
 
 
@@ -130,8 +136,8 @@ def withdraw_message(channel_id: int, message_id: int, *, actor: int) -> bool:
         # A delete at this moment's stamp would hit what an undo is about to write, whoever asks for it.
         return False
     note_deletes(channel_id, bucket_of(message_id), 1)
-    stamp = _stamp_after(channel_id, message_id)
-    insist(lambda seconds: messages.delete_row(channel_id, message_id, stamp_us=stamp, timeout=seconds))
+    began, stamp = _stamp_after(channel_id, message_id)
+    insist(lambda seconds: messages.delete_row(channel_id, message_id, stamp_us=stamp, timeout=seconds), began_us=began)
     return message is not None
 
 
@@ -151,13 +157,14 @@ def _set_pinned(channel_id: int, message_id: int, *, actor: int, pinned: bool) -
     message = messages.read_message(channel_id, _check_message_id(message_id))
     if message is None:
         raise NotFound(f"there is no message {message_id} in this channel")
-    stamp = _stamp_after(channel_id, message_id)
+    began, stamp = _stamp_after(channel_id, message_id)
     note = pins.note_pin if pinned else pins.drop_pin
-    insist(lambda seconds: note(channel_id, message_id, stamp_us=stamp, timeout=seconds))
+    insist(lambda seconds: note(channel_id, message_id, stamp_us=stamp, timeout=seconds), began_us=began)
     insist(
         lambda seconds: messages.update_columns(
             channel_id, message_id, {"pinned": pinned}, stamp_us=stamp, timeout=seconds
-        )
+        ),
+        began_us=began,
     )
     return replace(message, pinned=pinned)
 
@@ -165,27 +172,40 @@ def _set_pinned(channel_id: int, message_id: int, *, actor: int, pinned: bool) -
 # --- Stamps and retries -----------------------------------------------------------------
 
 
-def _stamp_after(channel_id: int, message_id: int) -> int:
-    """max(now, the row's newest WRITETIME + 1): whatever clock wrote it, this comes after."""
+def _stamp_after(channel_id: int, message_id: int) -> tuple[int, int]:
+    """(now, max(now, the row's newest WRITETIME + 1)), in µs: whatever clock wrote it, the stamp comes after."""
     newest = messages.newest_writetime(channel_id, message_id)
     now = wall_clock_us()
-    return now if newest is None else max(now, newest + 1)
+    return now, now if newest is None else max(now, newest + 1)
 
 
-def insist(write: Callable[[float], None]) -> None:
-    """Try a write until it succeeds or four seconds have passed; the stamp stays the same.
+def insist(write: Callable[[float], None], *, began_us: int) -> None:
+    """Try a write until it succeeds or four seconds have passed since its stamp, which stays the same.
 
-    Must be called right after the stamp was taken.
+    began_us: this process's clock when the stamp was taken. A write that was answered later than
+    that counts as given up too: the process may have stood still before it was sent, and a purge
+    may have deleted over it meanwhile. Raises `StoreUnavailable`; a repeat has a new stamp.
     """
-    give_up = time.monotonic() + GIVE_UP_SECONDS
+    began = time.monotonic()
+
+    def age() -> float:
+        # The wall clock goes on while the whole machine sleeps; the other one is never put back.
+        return max((wall_clock_us() - began_us) / 1_000_000, time.monotonic() - began)
+
     while True:
+        left = GIVE_UP_SECONDS - age()
         try:
-            write(min(TRY_SECONDS, give_up - time.monotonic()))
+            if left > 0:
+                write(min(TRY_SECONDS, left))
         except StoreUnavailable as error:
-            if time.monotonic() + PAUSE_SECONDS >= give_up:
+            if age() + PAUSE_SECONDS >= GIVE_UP_SECONDS:
                 raise StoreUnavailable(f"{error} It was given up and may be tried again.") from error
             time.sleep(PAUSE_SECONDS)
         else:
+            if age() > GIVE_UP_SECONDS:
+                raise StoreUnavailable(
+                    f"The write took longer than {GIVE_UP_SECONDS:.0f} s. It was given up and may be tried again."
+                )
             return
 
 

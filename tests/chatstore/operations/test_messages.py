@@ -2,16 +2,18 @@
 
 import datetime as dt
 import time
+from typing import Any
 
 import pytest
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden, NotFound, StoreUnavailable
 from chatstore.domain.live import NOTHING, UNKNOWN, Live
+from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.domain.withdrawals import Withdrawals
 from chatstore.operations import messages
-from chatstore.operations.clock import postgres_now_us
+from chatstore.operations.clock import postgres_now_us, wall_clock_us
 from chatstore.store import authors, cassandra, ledger, pins, withdrawn
 from chatstore.store import messages as rows
 from chatstore.store.reader import read_page
@@ -220,7 +222,7 @@ def test_a_write_is_tried_again_until_it_succeeds() -> None:
         if len(left) < 3:
             raise StoreUnavailable("A replica did not answer in time.")
 
-    messages.insist(write)
+    messages.insist(write, began_us=wall_clock_us())
     assert len(left) == 3
     assert all(0 < seconds <= messages.TRY_SECONDS for seconds in left)
 
@@ -228,6 +230,7 @@ def test_a_write_is_tried_again_until_it_succeeds() -> None:
 def test_a_write_is_given_up_four_seconds_after_its_stamp(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = FakeTime()
     monkeypatch.setattr(messages, "time", clock)
+    monkeypatch.setattr(messages, "wall_clock_us", lambda: round(clock.now * 1_000_000))
     began = clock.now
 
     def write(seconds: float) -> None:
@@ -235,6 +238,64 @@ def test_a_write_is_given_up_four_seconds_after_its_stamp(monkeypatch: pytest.Mo
         raise StoreUnavailable("1 of the 2 replicas is up.")
 
     with pytest.raises(StoreUnavailable, match=r"1 of the 2 replicas is up\. It was given up"):
-        messages.insist(write)
+        messages.insist(write, began_us=round(began * 1_000_000))
     took = clock.now - began
     assert messages.GIVE_UP_SECONDS - 1 < took <= messages.GIVE_UP_SECONDS
+
+
+def test_a_write_that_was_sent_too_long_after_its_stamp_is_not_called_done() -> None:
+    written: list[float] = []
+    with pytest.raises(StoreUnavailable, match="may be tried again"):
+        messages.insist(written.append, began_us=wall_clock_us() - 14_000_000)
+    assert written == []
+
+
+def test_a_write_during_which_the_process_stood_still_is_not_called_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeTime()
+    monkeypatch.setattr(messages, "time", clock)
+    monkeypatch.setattr(messages, "wall_clock_us", lambda: round(clock.now * 1_000_000))
+
+    def write(seconds: float) -> None:
+        clock.now += 14
+
+    with pytest.raises(StoreUnavailable, match="may be tried again"):
+        messages.insist(write, began_us=round(clock.now * 1_000_000))
+
+
+def test_an_edit_that_came_too_late_is_refused_and_its_repeat_has_a_new_stamp(monkeypatch: pytest.MonkeyPatch) -> None:
+    channel_id = fresh_id()
+    message_id = post(channel_id, content="first")
+    stamped = wall_clock_us() - 14_000_000
+    with monkeypatch.context() as still:
+        still.setattr(messages, "_stamp_after", lambda *_: (stamped, stamped))
+        with pytest.raises(StoreUnavailable, match="may be tried again"):
+            messages.edit_message(channel_id, message_id, actor=VICTOR, content="edited")
+    began = wall_clock_us()
+    messages.edit_message(channel_id, message_id, actor=VICTOR, content="edited")
+    found = rows.read_message(channel_id, message_id)
+    assert found is not None
+    assert found.content == "edited"
+    newest = rows.newest_writetime(channel_id, message_id)
+    assert newest is not None
+    assert newest >= began
+
+
+def test_a_late_post_whose_process_dies_after_its_write_is_seen_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    channel_id = fresh_id()
+    bucket = bucket_of(first_id_at(now_ms() - 30 * DAY_MS))
+    ledger.set_live(channel_id, bucket, NOTHING, read_began_us=postgres_now_us())
+    written: list[int] = []
+    write, clear = rows.insert_message, ledger.clear_live
+
+    def write_and_die(message: Message, **named: Any) -> None:
+        write(message, **named)
+        written.append(message.message_id)
+
+    def clear_while_alive(*place: int) -> None:
+        if not written:
+            clear(*place)
+
+    monkeypatch.setattr(rows, "insert_message", write_and_die)
+    monkeypatch.setattr(ledger, "clear_live", clear_while_alive)
+    post(channel_id, minutes_ago=30 * DAY_MS / MINUTE_MS)
+    assert [message.message_id for message in read_page(channel_id).messages] == written
