@@ -140,6 +140,7 @@ def _is_alone(step: Step) -> bool:
     """Whether no other step of the purge has still to remove ids of the bucket.
 
     To this one those are survivors: a span over the whole bucket would write again what the other removes.
+    Asked before the bucket is read: a step that ends while it is read was no survivor's, but was read as one.
     """
     here = Step.objects.filter(purge_id=step.purge_id, channel_id=step.channel_id, bucket=step.bucket)
     return not here.exclude(ordinal=step.ordinal).exclude(state__in=FINAL_STEPS).exists()
@@ -151,6 +152,7 @@ def _keep_bucket(step: Step, ids: Sequence[int], spared: Spared, pace: Pace, roo
     preview = BucketPlan.from_json(seen.plan)
     # What stays is packed where enough of it is to be written again.
     stays = PackedRows(room) if preview.rewritten * THICK > seen.survivors else None
+    is_alone = _is_alone(step)
 
     def before_each_page() -> None:
         check_may_go_on(step.purge_id)
@@ -171,7 +173,7 @@ def _keep_bucket(step: Step, ids: Sequence[int], spared: Spared, pace: Pace, roo
         going,
         reading.survivors[::-1],
         standing_tombstones=reading.tombstones,
-        sealed=is_sealed(step.bucket, now_ms=stored(step.read_stamp) // 1_000) and _is_alone(step),
+        sealed=is_sealed(step.bucket, now_ms=stored(step.read_stamp) // 1_000) and is_alone,
         budget=settings.PURGE_TOMBSTONE_BUDGET,
     )
     gone = [] if len(reading.found) == len(going) else sorted(frozenset(going).difference(reading.found))

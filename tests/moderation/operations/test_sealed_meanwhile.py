@@ -1,0 +1,77 @@
+"""A bucket that was open when it was previewed and is sealed when it is purged, with steps of two kinds in it."""
+
+import uuid
+
+import pytest
+from django.contrib.auth.models import User
+from pytest_django import Settings
+
+from chatstore.domain.buckets import bucket_at, bucket_ids
+from chatstore.domain.snowflakes import make_snowflake, ms_of
+from moderation.domain.states import PurgeState, StepKind
+from moderation.models import Step
+from moderation.operations import keeping, scanning
+from moderation.operations.claims import claim_step
+from moderation.operations.keeping import quarantine_step
+from moderation.operations.steps import finish_step, stamp_step
+from moderation.operations.sums import sum_of
+from moderation.store import quarantine
+from moderation.store.pace import Pace
+from moderation.store.quarantine import Reading
+from tests.chatstore.arranging import delete_rows
+from tests.moderation.rooms import (
+    WILMA,
+    by_victor,
+    confirm,
+    ids_of,
+    make_channel,
+    now_ms,
+    old_ids,
+    preview,
+    run_to_end,
+    write,
+)
+
+BUDGET = 20
+
+
+def finish(step: Step) -> None:
+    kept = quarantine_step(step, pace=Pace(10_000))
+    stamp_step(step, kept)
+    finish_step(step, pace=Pace(10_000), kept=kept)
+
+
+def test_what_a_rows_step_removes_while_a_spans_step_reads_is_not_written_again(
+    mona: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PURGE_TOMBSTONE_BUDGET = BUDGET
+    channel, old = make_channel(), old_ids(80)
+    bucket = bucket_at(now_ms()) - 3
+    sealed_ms = ms_of(bucket_ids(bucket)[1])
+    recent = [make_snowflake(sealed_ms - 20 * 60_000 + number * 10) for number in range(30)]
+    write(channel, [*old[::2], *recent])
+    write(channel, old[1::2], author=WILMA)
+    others = [number + 1 for number in old[: BUDGET + 5]]
+    write(channel, others, author=WILMA)
+    delete_rows(channel.id, others)
+
+    with monkeypatch.context() as earlier:
+        earlier.setattr(scanning, "postgres_now_us", lambda: (sealed_ms - 60_000) * 1_000)
+        purge = confirm(mona, preview(mona, by_victor(channel)))
+    rows, spans = (claim_step(purge.id, token=uuid.uuid4()) for _ in range(2))
+    assert rows is not None
+    assert spans is not None
+    assert (rows.kind, spans.kind) == (StepKind.ROWS, StepKind.SPANS)
+
+    read = quarantine.quarantine_bucket
+
+    def read_and_let_the_rows_go(*args: object, **named: object) -> Reading:
+        reading = read(*args, **named)  # type: ignore[arg-type]
+        finish(rows)
+        return reading
+
+    monkeypatch.setattr(keeping, "quarantine_bucket", read_and_let_the_rows_go)
+    finish(spans)
+    done = run_to_end(purge)
+    assert (done.state, sum_of(done).deleted) == (PurgeState.DONE, 70)
+    assert ids_of(channel, bucket) == old[1::2]
