@@ -19,7 +19,7 @@ from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.rights import MAINTAIN, require
 
 MISSING_SURVIVORS = "missing survivors"
-"""Its subject is "<channel>:<bucket>"."""
+"""Its subject is "<channel>:<bucket>:<purge>.<step>"."""
 
 EVENTS = frozenset({MISSING_SURVIVORS})
 """Kinds of findings that tell what happened, not how something is."""

@@ -7,7 +7,7 @@ messages were deleted lately, or a finding is open. Of several measurements the 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from django.conf import settings
 from django.db.models import Q, Sum
@@ -40,7 +40,13 @@ def look_at_buckets(now: dt.datetime) -> None:
         measured = figures.read_figures(channel_id)
         for bucket in measured.keys() | {bucket for channel, bucket in listed if channel == channel_id}:
             noted = measured.get(bucket, {})
-            found = _judge([noted, _news_in(listed.get((channel_id, bucket), {}), noted)])
+            news = _news_in(listed.get((channel_id, bucket), {}), noted)
+            for name, figure in news.items():
+                # So that every page says what the finding does.
+                figures.note_figures(
+                    channel_id, bucket, {name: figure.value}, source=figure.source, measured_at=figure.measured_at
+                )
+            found = _judge({**noted, **_later(news, noted)})
             if found is not None:
                 place = f"{names.get(channel_id) or f'Channel {channel_id}'}, {days_in_words(*bucket_days(bucket))}"
                 heavy[channel_id, bucket] = Found(found.severity, f"{place}: {found.words}", found.details)
@@ -73,6 +79,11 @@ def _news_in(listed: Measured, noted: Measured) -> Measured:
     return {name: one for name, one in listed.items() if name not in noted or noted[name].value != one.value}
 
 
+def _later(news: Measured, noted: Measured) -> Measured:
+    """Those that were measured later than what was noted under the same name."""
+    return {name: one for name, one in news.items() if name not in noted or noted[name].measured_at <= one.measured_at}
+
+
 def _channels_in_question(now: dt.datetime) -> set[int]:
     over = Q(tombstones__gte=settings.HEALTH_WARN_TOMBSTONES) | Q(bytes__gte=settings.HEALTH_WARN_BYTES)
     days = ChannelDay.objects.filter(over, day__gte=(now - LATELY).date()).values_list("channel_id", flat=True)
@@ -82,11 +93,9 @@ def _channels_in_question(now: dt.datetime) -> set[int]:
     return {*days, *many.values_list("channel_id", flat=True), *(int(subject.partition(":")[0]) for subject in known)}
 
 
-def _judge(measurements: Iterable[Measured]) -> Found | None:
-    """What is wrong with a bucket by all that was measured of it; None: nothing."""
-    measurements = list(measurements)
-    tombstones = _youngest(tombstones_in(measured) for measured in measurements)
-    size = _youngest(measured.get("bytes") for measured in measurements)
+def _judge(measured: Measured) -> Found | None:
+    """What is wrong with a bucket by what was measured of it; None: nothing."""
+    tombstones, size = tombstones_in(measured), measured.get("bytes")
     limits = health_limits()
     known = Known(
         live=None,
@@ -97,10 +106,6 @@ def _judge(measurements: Iterable[Measured]) -> Found | None:
     if severity is None:
         return None
     return _say(severity, limits, tombstones, size)
-
-
-def _youngest(measured: Iterable[Figure | None]) -> Figure | None:
-    return max((one for one in measured if one is not None), key=lambda one: one.measured_at, default=None)
 
 
 def _say(severity: Severity, limits: Limits, tombstones: Figure | None, size: Figure | None) -> Found:

@@ -15,8 +15,9 @@ from chatstore.models import Channel
 from chatstore.operations.findings import MISSING_SURVIVORS, Found, open_finding
 from chatstore.store import withdrawn
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import BETWEEN_STAMPED_AND_COUNTED, REMOVING, StepState
+from moderation.domain.states import BETWEEN_STAMPED_AND_COUNTED, REMOVING
 from moderation.models import Step
+from moderation.operations.standing import standing_ids
 
 logger = logging.getLogger(__name__)
 
@@ -32,15 +33,17 @@ def unexplained(step: Step, missing: Collection[int]) -> list[int]:
     if not missing:
         return []
     left = set(missing).difference(withdrawn.read_withdrawals(step.channel_id, step.bucket).certain)
-    others = Step.objects.filter(
-        channel_id=step.channel_id,
-        bucket=step.bucket,
-        kind__in=REMOVING,
-        state__in=(*BETWEEN_STAMPED_AND_COUNTED, StepState.COUNTED),
-    ).exclude(purge_id=step.purge_id, ordinal=step.ordinal)
-    for ids in others.values_list("ids", flat=True):
+    here = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind__in=REMOVING)
+    going = here.filter(state__in=BETWEEN_STAMPED_AND_COUNTED).exclude(purge_id=step.purge_id, ordinal=step.ordinal)
+    for ids in going.values_list("ids", flat=True):
         left.difference_update(unpack_ids(ids))
-    return sorted(left)
+    # What was undone was live again when this step began.
+    return sorted(left - standing_ids(step.channel_id, step.bucket))
+
+
+def _subject(step: Step) -> str:
+    """Each step's loss is a finding of its own: a second one in the bucket neither hides the first nor goes untold."""
+    return f"{step.channel_id}:{step.bucket}:{step.purge_id}.{step.ordinal}"
 
 
 def tell_missing(step: Step, lost: Sequence[int]) -> None:
@@ -58,5 +61,5 @@ def tell_missing(step: Step, lost: Sequence[int]) -> None:
         "count": len(lost),
         "messages": [str(message_id) for message_id in lost[:TOLD_AT_MOST]],
     }
-    open_finding(MISSING_SURVIVORS, f"{step.channel_id}:{step.bucket}", Found(Severity.RED, words, details))
+    open_finding(MISSING_SURVIVORS, _subject(step), Found(Severity.RED, words, details))
     logger.error("purge %s, bucket %s: %s survivors are missing", step.purge_id, step.bucket, len(lost))

@@ -58,8 +58,8 @@ def _link_of(finding: Finding) -> tuple[str, str]:
     kind, subject, details = finding.kind, finding.subject, finding.details
     try:
         if kind in (HEAVY_BUCKET, MISSING_SURVIVORS):
-            channel_id, _, bucket = subject.partition(":")
-            return reverse("bucket_health", args=[int(channel_id), int(bucket)]), "Open the bucket"
+            channel_id, bucket = map(int, subject.split(":")[:2])
+            return reverse("bucket_health", args=[channel_id, bucket]), "Open the bucket"
         if kind == FAILED_RUN:
             return reverse("run", args=[details["run"]]), "Open the run"
         if kind in (MISSED_RUN, BROKEN_SCHEDULE):

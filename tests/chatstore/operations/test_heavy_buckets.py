@@ -11,6 +11,7 @@ from chatstore.domain.buckets import bucket_at, bucket_window
 from chatstore.domain.runs import Severity
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import Channel, ChannelDay, Finding
+from chatstore.operations.channel_health import read_channel_health
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.heavy_buckets import HEAVY_BUCKET, look_at_buckets
@@ -96,6 +97,12 @@ def test_a_day_that_was_over_a_limit_puts_a_channel_in_question() -> None:
     ChannelDay.objects.filter(channel_id=quiet).delete()
 
 
+def health_of(channel_id: int) -> dict[int, int | None]:
+    """The tombstones of each bucket as the channel's page shows them."""
+    health = read_channel_health(None, channel_id)
+    return {one.bucket: one.known.tombstones for one in health.buckets}
+
+
 def test_what_only_the_replicas_list_is_found_until_a_later_read_says_otherwise() -> None:
     channel = Channel.objects.create(pk=fresh_id(), name="listed")
     bucket = bucket_at(now_ms()) - 4
@@ -107,6 +114,8 @@ def test_what_only_the_replicas_list_is_found_until_a_later_read_says_otherwise(
     look_at_buckets(postgres_now())
     found = Finding.objects.get(kind=HEAVY_BUCKET, subject=f"{channel.pk}:{bucket}", closed_at=None)
     assert "1,100 tombstones (top partitions, " in found.words
+    # One figure, one source: the bucket's own page says the same.
+    assert health_of(channel.pk)[bucket] == 1_100
     note_figures(channel.pk, bucket, {"tombstones": 2}, source="own read", measured_at=postgres_now())
     look_at_buckets(postgres_now())
     found.refresh_from_db()

@@ -8,9 +8,10 @@ from django.contrib.auth.models import User
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel, Finding
 from chatstore.operations import messages as gateway
-from chatstore.operations.clock import wall_clock_us
+from chatstore.operations.clock import postgres_now, wall_clock_us
 from chatstore.operations.findings import MISSING_SURVIVORS
 from chatstore.store import messages
+from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.claims import claim_step, move_step
@@ -19,7 +20,17 @@ from moderation.operations.rewriting import rewrite_survivors
 from moderation.operations.settling import settle_purge
 from moderation.operations.steps import finish_step, stamp_step
 from moderation.store.pace import Pace
-from tests.moderation.rooms import WILMA, by_victor, choose, confirm, make_channel, old_ids, preview, write
+from tests.moderation.rooms import (
+    WILMA,
+    by_victor,
+    choose,
+    confirm,
+    let_stamps_age,
+    make_channel,
+    old_ids,
+    preview,
+    write,
+)
 
 
 @pytest.fixture
@@ -59,7 +70,7 @@ def lose(channel: Channel, message_id: int) -> None:
 
 
 def findings_of(step: Step) -> list[Finding]:
-    return list(Finding.objects.filter(kind=MISSING_SURVIVORS, subject=f"{step.channel_id}:{step.bucket}"))
+    return list(Finding.objects.filter(kind=MISSING_SURVIVORS, subject__startswith=f"{step.channel_id}:{step.bucket}:"))
 
 
 def test_survivors_that_are_lost_open_a_finding_that_names_them(mona: User, channel: Channel, stays: list[int]) -> None:
@@ -96,3 +107,31 @@ def test_only_what_another_purge_may_have_removed_is_explained_by_it(
     lose(channel, stays[100])
     finish(step)
     assert len(findings_of(step)) == told
+
+
+def test_a_purge_that_was_undone_explains_nothing(mona: User, channel: Channel, stays: list[int]) -> None:
+    other = preview(mona, choose(channel.id, message_ids=[stays[100], stays[200]]))
+    step = take_to_rewritten(mona, channel)
+    Step.objects.filter(purge_id=other.id).update(state=StepState.COUNTED, undone_ids=pack_ids([stays[100]]))
+    lose(channel, stays[100])
+    lose(channel, stays[200])
+    finish(step)
+    (finding,) = findings_of(step)
+    assert finding.details["messages"] == [str(stays[100])]
+
+
+def test_a_second_loss_in_the_bucket_is_told_beside_the_first(mona: User, channel: Channel, stays: list[int]) -> None:
+    first = take_to_rewritten(mona, channel)
+    lose(channel, stays[100])
+    finish(first)
+    Finding.objects.filter(pk=findings_of(first)[0].pk).update(told_at=postgres_now(), mailed_at=postgres_now())
+    write(channel, [one + 1 for one in stays])
+    let_stamps_age(channel)
+    second = take_to_rewritten(mona, channel)
+    lost = unpack_ids(Step.objects.get(purge_id=second.purge_id).survivors)[7]
+    lose(channel, lost)
+    finish(second)
+    earlier, later = sorted(findings_of(second), key=lambda finding: finding.opened_at)
+    assert (earlier.details["messages"], later.details["messages"]) == ([str(stays[100])], [str(lost)])
+    assert later.told_at is None
+    assert later.mailed_at is None
