@@ -33,8 +33,14 @@ def places_of(selection: Selection, user: Actor) -> Iterator[tuple[int, int]]:
     """(channel id, bucket) of every bucket that may hold what is selected, oldest first in each channel.
 
     Only channels that the user can see now. Where no channel is named, an author's own list
-    of places spares looking at all the others.
+    of places spares looking at all the others. It may name channels that Postgres has no row of, since
+    the gateway posts wherever it is told to: those get one, so that the purge covers and names them.
     """
+    posted: Mapping[int, set[int]] = {}
+    if not selection.channel_ids and selection.author_ids is not None:
+        posted = _posted_in(selection.author_ids)
+        if selection.guild_id is None:
+            _register(posted)
     channels = visible_channels(user)
     if selection.channel_ids:
         channels = channels.filter(pk__in=selection.channel_ids)
@@ -46,7 +52,6 @@ def places_of(selection: Selection, user: Actor) -> Iterator[tuple[int, int]]:
         for channel_id in seen:
             yield from _buckets_of(channel_id, selection)
         return
-    posted = _posted_in(selection.author_ids)
     for channel_id in seen:
         if channel_id in posted:
             yield from _buckets_of(channel_id, selection, among=posted[channel_id])
@@ -59,6 +64,13 @@ def _posted_in(author_ids: Iterable[int]) -> Mapping[int, set[int]]:
         for bucket, channel_id in authors.author_buckets(author_id):
             buckets[channel_id].add(bucket)
     return buckets
+
+
+def _register(channel_ids: Iterable[int]) -> None:
+    """A row for each channel that has none, named after its id."""
+    wanted = set(channel_ids)
+    unknown = wanted.difference(Channel.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+    Channel.objects.bulk_create([Channel(pk=i, name=f"unknown {i}") for i in unknown], ignore_conflicts=True)
 
 
 def _buckets_of(channel_id: int, selection: Selection, *, among: set[int] | None = None) -> Iterator[tuple[int, int]]:

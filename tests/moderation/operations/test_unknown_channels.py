@@ -1,0 +1,25 @@
+"""A purge of everything that somebody wrote covers channels that Postgres has no row of, and names them."""
+
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.models import Channel
+from chatstore.operations.messages import post_message
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.operations.places import channels_of
+from tests.chatstore.arranging import fresh_id
+from tests.moderation.rooms import ids_of, make_channel, purge_now
+
+
+def test_what_was_posted_there_goes_too(mona: User) -> None:
+    author, known, unknown_id = fresh_id(), make_channel(), fresh_id()
+    here = post_message(known.pk, author_id=author, content="buy").message_id
+    there = post_message(unknown_id, author_id=author, content="buy").message_id
+    purge = purge_now(mona, Selection(where=Author((author,))))
+    assert (purge.state, purge.manifest) == (PurgeState.DONE, 2)
+    unknown = Channel.objects.get(pk=unknown_id)
+    assert unknown.name == f"unknown {unknown_id}"
+    assert {channel.pk for channel in channels_of(mona, purge)} == {known.pk, unknown_id}
+    assert ids_of(known, bucket_of(here)) == ids_of(unknown, bucket_of(there)) == []
