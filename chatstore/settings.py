@@ -324,6 +324,9 @@ LOGGING = {
 
 BEAT_LOOK_SECONDS = environment.read_int("BEAT_LOOK_SECONDS", default=10, at_least=1)
 
+# A bell that nobody heard for so long is dropped: a night without workers would heap up thousands.
+BELL_SECONDS = 6 * BEAT_LOOK_SECONDS
+
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
@@ -339,13 +342,14 @@ CELERY_BEAT_SCHEDULE = {
     "look for due purges": {
         "task": "moderation.tasks.look_for_due_purges",
         "schedule": BEAT_LOOK_SECONDS,
-        # One that nobody picked up in time is repeated by the next look anyway.
-        "options": {"expires": BEAT_LOOK_SECONDS},
+        # One that nobody picked up in time is repeated by the next look anyway. The name is django-celery-beat's:
+        # it drops Celery's own `expires` without a word.
+        "options": {"expire_seconds": BEAT_LOOK_SECONDS},
     },
     "look for due runs": {
         "task": "chatstore.tasks.look_for_due_runs",
         "schedule": BEAT_LOOK_SECONDS,
-        "options": {"expires": BEAT_LOOK_SECONDS, "queue": "maintenance"},
+        "options": {"expire_seconds": BEAT_LOOK_SECONDS, "queue": "maintenance"},
     },
 }
 # A repair takes hours: purges never wait behind maintenance, whose workers read a queue of their own.

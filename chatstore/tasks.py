@@ -21,24 +21,19 @@ from chatstore.operations.clock import postgres_now
 logger = logging.getLogger(__name__)
 
 
-HEARD_FOR_LOOKS = 6
-"""Looks of the scheduler after which a bell that nobody heard is dropped."""
-
-
 class Bell(DjangoTask):  # type: ignore[misc]
     """A task that only tells workers of what stands in Postgres already.
 
     Whoever rings has done his act, so a broker that is away is no error of his: it is
     logged, and the next look of the scheduler after its return finds what is due. One that nobody
-    heard for a minute has been repeated since, and is dropped: a repair of hours, or a night without
-    workers, would heap up thousands of them.
+    heard for `BELL_SECONDS` is dropped.
     """
 
     abstract = True
 
     def apply_async(self, *args: Any, **kwargs: Any) -> AsyncResult | None:
         """Enqueues; None, after less than a second, when the broker does not answer."""
-        kwargs.setdefault("expires", settings.BEAT_LOOK_SECONDS * HEARD_FOR_LOOKS)
+        kwargs.setdefault("expires", settings.BELL_SECONDS)
         try:
             return super().apply_async(*args, **kwargs)
         except OperationalError as error:

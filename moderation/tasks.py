@@ -15,13 +15,15 @@ from moderation.operations.purges import expire_previews
 @app.task(base=Bell)
 def scan_purge(purge_id: int) -> None:
     """Scans a drafted purge."""
+    queue.note_heard(purge_id)
     scanning.scan_purge(purge_id)
 
 
 @app.task(base=Bell)
 def run_purge(purge_id: int) -> None:
-    """Works on a confirmed purge, then tells of those that waited behind it."""
-    running.run_purge(purge_id, waits_for_channel=False)
+    """Works on a confirmed purge, and tells those that waited behind it, channel by channel."""
+    queue.note_heard(purge_id)
+    running.run_purge(purge_id, waits_for_channel=False, released=partial(ring_in_channel, purge_id))
     ring_next(purge_id)
 
 
@@ -33,15 +35,38 @@ def erase_purge(purge_id: int) -> None:
 
 
 def ring(purge_id: int) -> None:
-    """Calls as many workers to a purge as it can use."""
-    for _ in range(queue.workers_wanted(purge_id)):
-        run_purge.delay(purge_id)
+    """Calls as many workers to a purge as it can use, once."""
+    _call(run_purge, purge_id, times=queue.take_bells(purge_id))
+
+
+def ring_scan(purge_id: int) -> None:
+    """Calls a worker to a scan, once."""
+    _call(scan_purge, purge_id, times=min(1, queue.take_bells(purge_id)))
+
+
+def _call(bell: Bell, purge_id: int, *, times: int) -> None:
+    for _ in range(times):
+        if bell.delay(purge_id) is None:
+            # The broker is away: as soon as it is back somebody may call again.
+            queue.note_heard(purge_id)
+            return
 
 
 def ring_next(purge_id: int) -> None:
     """A purge was worked on: whoever can go on now is told, not only at the scheduler's next look."""
     for waiting in queue.next_in_line(purge_id):
         ring(waiting)
+
+
+def ring_in_channel(purge_id: int, channel_id: int) -> None:
+    """A purge has given one channel back: whoever waits for it is told at once."""
+    for waiting in queue.next_in_channel(channel_id, behind=purge_id):
+        ring(waiting)
+
+
+def ring_scan_on_commit(purge_id: int) -> None:
+    """`ring_scan`, once what was done is stored."""
+    transaction.on_commit(partial(ring_scan, purge_id))
 
 
 def ring_on_commit(purge_id: int) -> None:
@@ -59,7 +84,7 @@ def look_for_due_purges() -> None:
     """Enqueues what is due or stalled: Postgres is the queue, this is the bell."""
     expire_previews()
     for purge_id in queue.due_scans():
-        scan_purge.delay(purge_id)
+        ring_scan(purge_id)
     for purge_id in queue.due_purges():
         ring(purge_id)
     for purge_id in wiping.due_erasures():

@@ -18,6 +18,7 @@ class Purge(models.Model):
     """One removal: a selection, the manifest it matched, and who confirmed it and why.
 
     held_back: what matched the selection as well, but was held when it was scanned: not of the manifest.
+    rung_until: workers were called, and none has come yet: until then nobody calls again.
     is_rewrite: no removal but what follows one, with an empty manifest: a bucket that was
     left over its budget of tombstones is written again.
     """
@@ -39,6 +40,7 @@ class Purge(models.Model):
     digest = models.BinaryField(null=True)
     wait_reason = models.TextField(blank=True)
     wait_until = models.DateTimeField(null=True)
+    rung_until = models.DateTimeField(null=True)
     scan_token = models.UUIDField(null=True)
     scan_lease_until = models.DateTimeField(null=True)
     error = models.TextField(blank=True)
@@ -111,6 +113,9 @@ class Step(models.Model):
     first_id, last_id, sketch: of the ids that a removing step was made with, so that one is
     found without unpacking all (`moderation.domain.sketches`); none: nobody noted them.
 
+    kept_again_at: when copies were last written anew with this step's purge: another one that had them was
+    taken back, or a hold covers them.
+
     undone_ids: ids for which the step no longer stands. An undo step has the ordinal of the
     step it takes back in `takes_back`, and counts asked = restored + withdrawn +
     still_purged + already_live + nowhere_kept + failed.
@@ -134,6 +139,7 @@ class Step(models.Model):
     read_stamp = models.BigIntegerField(null=True)
     delete_stamp = models.BigIntegerField(null=True)
     quarantined_at = models.DateTimeField(null=True)
+    kept_again_at = models.DateTimeField(null=True)
     how = models.CharField(max_length=10, blank=True)
     spans = models.JSONField(null=True)
     survivors = models.BinaryField(null=True)

@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import connection, models, transaction
 from django.db.models import F, Q
 
+from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
 from chatstore.operations.leases import renewed
@@ -40,6 +41,9 @@ FREE = Q(lease_until__isnull=True) | Q(lease_until__lt=ClockTimestamp())
 
 DUE = Q(due_at__isnull=True) | Q(due_at__lte=ClockTimestamp())
 """Steps that need not wait any more."""
+
+_IN_HAND = Q(lease_until__gte=ClockTimestamp()) | Q(state__in=BETWEEN_STAMPED_AND_COUNTED)
+"""Steps that are worked on, or half done."""
 
 _TURN = (F("due_at").asc(nulls_first=True), "ordinal")
 
@@ -207,16 +211,23 @@ def release_idle_channels(purge_id: int) -> None:
 
     The caller's transaction holds the purge's row.
     """
-    busy = set(
-        Step.objects.filter(
-            Q(lease_until__gte=ClockTimestamp()) | Q(state__in=BETWEEN_STAMPED_AND_COUNTED),
-            purge_id=purge_id,
-        )
-        .exclude(state__in=FINAL_STEPS)
-        .values_list("channel_id", flat=True)
-    )
-    for channel_id in set(Step.objects.filter(purge_id=purge_id).values_list("channel_id", flat=True)) - busy:
-        release_channel(channel_id, job=job_of(purge_id))
+    busy = Step.objects.filter(_IN_HAND, purge_id=purge_id).exclude(state__in=FINAL_STEPS).order_by()
+    ChannelLock.objects.filter(job=job_of(purge_id)).exclude(channel_id__in=busy.values("channel_id")).delete()
+
+
+def release_done_channel(step: Step) -> bool:
+    """Gives a step's channel back when the purge has nothing more to do there now; whether it did."""
+    left = Step.objects.filter(_IN_HAND | DUE, purge_id=step.purge_id, channel_id=step.channel_id)
+    left = left.exclude(state__in=FINAL_STEPS).order_by()
+    if left.exists():
+        return False
+    with brief_transaction():
+        # Held, nobody claims a step there meanwhile, such as one whose hour ends now.
+        lock_purge(step.purge_id)
+        if left.exists():
+            return False
+        release_channel(step.channel_id, job=job_of(step.purge_id))
+    return True
 
 
 def renewed_leases(token: uuid.UUID) -> AbstractContextManager[None]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from django.conf import settings
-from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, Subquery
+from django.db.models import Count, DurationField, Exists, F, IntegerField, Max, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, Greatest
 
 from chatstore.models import ChannelLock
@@ -31,6 +33,21 @@ def due_purges() -> list[int]:
     return list(purges.order_by("id").values_list("id", flat=True))
 
 
+def take_bells(purge_id: int) -> int:
+    """How many workers to call to a purge: none where some were called and none has come yet.
+
+    Without that, a purge that waits while all workers are busy would be enqueued anew at every look.
+    """
+    lapses_at = ClockTimestamp() + Value(dt.timedelta(seconds=settings.BELL_SECONDS), output_field=DurationField())
+    silent = Q(rung_until__isnull=True) | Q(rung_until__lt=ClockTimestamp())
+    return workers_wanted(purge_id) if Purge.objects.filter(silent, id=purge_id).update(rung_until=lapses_at) else 0
+
+
+def note_heard(purge_id: int) -> None:
+    """A worker has come, or none could be called: the next bell may ring."""
+    Purge.objects.filter(id=purge_id, rung_until__isnull=False).update(rung_until=None)
+
+
 def workers_wanted(purge_id: int) -> int:
     """How many more workers a purge could use now: one at least, since somebody must look at it."""
     free = Step.objects.filter(FREE, purge_id=purge_id)
@@ -51,15 +68,24 @@ def next_in_line(purge_id: int) -> list[int]:
     purge that was asked for first of those with something to do there; rewrites come last."""
     held = ChannelLock.objects.exclude(lease_until__lt=ClockTimestamp()).values("channel_id")
     channels = Step.objects.filter(purge_id=purge_id).exclude(channel_id__in=held).values("channel_id")
+    return _first_in(Q(channel_id__in=channels), behind=purge_id)
+
+
+def next_in_channel(channel_id: int, *, behind: int) -> list[int]:
+    """The same of one channel, which the purge `behind` has just given back."""
+    return _first_in(Q(channel_id=channel_id), behind=behind)
+
+
+def _first_in(channels: Q, *, behind: int) -> list[int]:
     waiting = (
         Step.objects.filter(
+            channels,
             FREE,
             DUE,
-            channel_id__in=channels,
             purge__state__in=ACTIVE_PURGES - {PurgeState.PAUSED},
         )
         .exclude(state__in=FINAL_STEPS)
-        .exclude(purge_id=purge_id)
+        .exclude(purge_id=behind)
         .values("channel_id", "purge_id")
         .annotate(asked_at=Greatest(F("purge__confirmed_at"), Max("purge__undos__asked_at")))
         .order_by("purge__is_rewrite", "asked_at")

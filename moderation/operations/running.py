@@ -11,7 +11,7 @@ import logging
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -25,22 +25,24 @@ from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.clock import postgres_now_us
 from chatstore.operations.repair_clock import check_repaired
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import FINAL_STEPS, StepKind, StepState
+from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind, StepState
 from moderation.models import Purge, Step
 from moderation.operations.claims import (
     LOOK_SECONDS,
+    RUNNABLE,
     ChannelBusy,
     LostStep,
     check_may_go_on,
     claim_step,
     put_back,
+    release_done_channel,
     renewed_leases,
 )
 from moderation.operations.keeping import STAYS_AT_MOST, Kept, PlanRejected, on_disk_at_us, quarantine_step
 from moderation.operations.restoring import restore_step
 from moderation.operations.settling import seconds_until_due, settle_purge
 from moderation.operations.steps import fail_step, finish_step, stamp_step
-from moderation.operations.waiting import say_behind
+from moderation.operations.waiting import say_behind, say_wait, wait_of
 from moderation.store.pace import Pace
 
 logger = logging.getLogger(__name__)
@@ -70,6 +72,7 @@ class Run:
     """One worker's work on one purge."""
 
     purge_id: int
+    released: Callable[[int], None] = lambda _: None
     token: uuid.UUID = field(default_factory=uuid.uuid4)
     pace: Pace = field(default_factory=lambda: Pace(settings.PURGE_STATEMENTS_PER_SECOND / settings.PURGE_WORKERS))
     on_the_way: deque[tuple[Step, Kept]] = field(default_factory=deque)
@@ -79,13 +82,20 @@ class Run:
     checks_repair_at: float = 0.0
 
 
-def run_purge(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS, waits_for_channel: bool = True) -> Purge:
+def run_purge(
+    purge_id: int,
+    *,
+    patience_seconds: float = PATIENCE_SECONDS,
+    waits_for_channel: bool = True,
+    released: Callable[[int], None] = lambda _: None,
+) -> Purge:
     """Works on a confirmed purge until nothing is left to do now; returns it as it stands then.
 
     patience_seconds: what it may wait, in all, between two steps that get to their end.
     waits_for_channel: also behind another job; a worker does not, since that job may need it.
+    released: told of each channel that is given back, for those that wait for it.
     """
-    run = Run(purge_id)
+    run = Run(purge_id, released)
     waits_since = time.monotonic()
     with renewed_leases(run.token):
         while True:
@@ -102,15 +112,41 @@ def run_purge(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS, wait
             time.sleep(max(0.1, pause))
 
 
-def run_beside_others(purge_id: int) -> Purge:
+def run_beside_others(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS) -> Purge:
     """`run_purge`, and until no other worker has a step of it in hand: what a command says is what came of all."""
-    run_purge(purge_id)
+    run_purge(purge_id, patience_seconds=patience_seconds)
     steps = Step.objects.filter(purge=purge_id).exclude(state__in=FINAL_STEPS)
     while steps.filter(lease_until__gte=ClockTimestamp()).exists():
         time.sleep(LOOK_SECONDS)
         run_purge(purge_id)
     # What the others have ended since is seen, and settled if they have not yet.
     return run_purge(purge_id, patience_seconds=0)
+
+
+def run_to_its_end(purge_id: int, *, tell: Callable[[str], None]) -> Purge:
+    """`run_beside_others`, and again while it waits for another job, a repair or the store.
+
+    tell: is told what it waits for, as a line, whenever that is another thing. Ends when nothing is left to do
+    but what waits for its hour, or when somebody has paused or cancelled it.
+    """
+    said = ""
+    while True:
+        # Not for long before it says why.
+        purge = run_beside_others(purge_id, patience_seconds=2)
+        if not _goes_on(purge):
+            return purge
+        wait = wait_of(None, purge)
+        line = say_wait(wait) if wait is not None else ""
+        if line and line != said:
+            tell(line)
+            said = line
+        time.sleep(LOOK_SECONDS)
+
+
+def _goes_on(purge: Purge) -> bool:
+    """Whether something of it will be done that need not wait for its hour."""
+    left = purge.steps.exclude(state__in=FINAL_STEPS).exclude(kind=StepKind.LATER, due_at__gt=ClockTimestamp())
+    return purge.state in (*RUNNABLE, PurgeState.UNDOING) and left.exists()
 
 
 def _work(run: Run) -> str:
@@ -173,6 +209,8 @@ def _outcomes(run: Run, step: Step) -> Iterator[None]:
     try:
         with _failing(step):
             yield
+        if step.state in FINAL_STEPS and release_done_channel(step):
+            run.released(step.channel_id)
     except LostStep:
         # Taken over, or the purge was cancelled: then nobody may be left holding the step.
         logger.info("step %s of purge %s is no longer ours", step.ordinal, step.purge_id)

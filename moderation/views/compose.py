@@ -20,7 +20,7 @@ from moderation.operations.compose import select_described, select_ticked
 from moderation.operations.purges import draft_purge
 from moderation.operations.sentences import say_selections
 from moderation.operations.strips import map_channel
-from moderation.tasks import scan_purge
+from moderation.tasks import ring_scan_on_commit
 from moderation.views.session import actor_of
 
 
@@ -54,7 +54,7 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
         purge = draft_purge(moderator=actor_of(request), selection=_read_selection(request, channel, composer))
     except BadInput as error:
         return _show_form(request, channel, composer, refused=str(error))
-    scan_purge.delay_on_commit(purge.pk)
+    ring_scan_on_commit(purge.pk)
     return redirect("purge", purge.pk)
 
 

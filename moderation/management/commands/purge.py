@@ -23,14 +23,16 @@ from moderation.operations import purge_view
 from moderation.operations.access import visible_channels
 from moderation.operations.compose import Description, Terms, find_channel, select_described
 from moderation.operations.purges import confirm_purge, discard_preview, draft_purge
-from moderation.operations.running import run_beside_others
+from moderation.operations.running import run_to_its_end
 from moderation.operations.scanning import scan_purge
 from moderation.operations.sentences import sentence_of
 from moderation.operations.sums import sum_of
 from moderation.tasks import ring, ring_next
 
-DONE, FAILED, BAD_INPUT, NOTHING_MATCHED = 0, 1, 2, 3
-"""Exit codes."""
+DONE, FAILED, BAD_INPUT, NOTHING_MATCHED, GOES_ON = 0, 1, 2, 3, 4
+"""Exit codes. GOES_ON: it was not waited for any longer, or somebody has paused it."""
+
+LEFT_TO_WORKERS = "Purge {} is not over: the workers go on with it. To stop it, cancel it on its page."
 
 GROUPS = {"": "what goes: all of these", "any-": "and one of these at least", "not-": "and none of these"}
 """Prefixes of the options that describe messages."""
@@ -61,7 +63,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action=argparse.BooleanOptionalAction, default=False)
 
     def handle(self, *args: Any, **options: Any) -> NoReturn:
-        """Exits with 0 done, 1 failed or something left, 2 bad input, 3 nothing matched."""
+        """Exits with 0 done, 1 failed or something left, 2 bad input, 3 nothing matched, 4 not over yet."""
         try:
             moderator = find_moderator(options["moderator"])
             purge = draft_purge(moderator=moderator, selection=_selection(options, moderator))
@@ -74,7 +76,7 @@ class Command(BaseCommand):
             if options["detach"]:
                 ring(purge.id)
                 self._finish(purge, options, DONE)
-            purge = run_beside_others(purge.id)
+            purge = self._run(purge)
             ring_next(purge.id)
         except BadInput as error:
             self.stderr.write(f"error: {error}")
@@ -83,6 +85,14 @@ class Command(BaseCommand):
             self.stderr.write(f"error: {error}")
             sys.exit(FAILED)
         self._finish(purge, options, _exit_code(purge))
+
+    def _run(self, purge: Purge) -> Purge:
+        try:
+            return run_to_its_end(purge.id, tell=self.stderr.write)
+        except KeyboardInterrupt:
+            ring(purge.id)
+            self.stderr.write(LEFT_TO_WORKERS.format(purge.id))
+            sys.exit(GOES_ON)
 
     def _show_preview(self, purge: Purge, options: dict[str, Any]) -> None:
         preview = purge_view.preview_of(purge)
@@ -200,4 +210,6 @@ def _name_of(channel: str, moderator: User) -> str:
 
 def _exit_code(purge: Purge) -> int:
     total = sum_of(purge)
+    if purge.state == PurgeState.PAUSED:
+        return GOES_ON
     return FAILED if total.failed or total.held or total.left > total.later else DONE

@@ -10,12 +10,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from chatstore.domain.errors import BadInput, ChatstoreError
 from chatstore.domain.snowflakes import parse_snowflake
-from moderation.domain.states import PurgeState
-from moderation.management.commands.purge import BAD_INPUT, DONE, FAILED, find_moderator
+from moderation.management.commands.purge import BAD_INPUT, DONE, FAILED, GOES_ON, find_moderator
 from moderation.management.commands.purge_show import find_purge
-from moderation.models import Undo
-from moderation.operations.running import run_beside_others
+from moderation.models import Purge, Undo
+from moderation.operations.running import run_to_its_end
 from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from moderation.operations.waiting import say_wait, wait_of
 from moderation.tasks import ring, ring_next
 
 
@@ -33,23 +33,31 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Exits with 0 done, 1 failed or not done yet, 2 bad input."""
+        """Exits with 0 done, 1 failed, 2 bad input, 4 not over yet."""
         purge = find_purge(options["purge"])
         try:
             undo = ask_undo(purge.id, moderator=find_moderator(options["moderator"]), part=_part_of(options))
             if options["detach"]:
                 ring(purge.id)
             else:
-                purge = run_beside_others(purge.id)
+                purge = self._run(purge)
                 ring_next(purge.id)
         except BadInput as error:
-            raise CommandError(str(error), returncode=BAD_INPUT) from None
+            raise CommandError(f"{error}{_say_why(purge)}", returncode=BAD_INPUT) from None
         except ChatstoreError as error:
             raise CommandError(str(error), returncode=FAILED) from None
         purge.refresh_from_db()
         self._tell(undo, state=purge.state, as_json=options["json"])
         if not options["detach"]:
-            sys.exit(FAILED if purge.state == PurgeState.UNDOING or sum_of_undo(undo).failed else DONE)
+            sys.exit(FAILED if sum_of_undo(undo).failed else DONE)
+
+    def _run(self, purge: Purge) -> Purge:
+        try:
+            return run_to_its_end(purge.id, tell=self.stderr.write)
+        except KeyboardInterrupt:
+            ring(purge.id)
+            self.stderr.write(f"The undo of purge {purge.id} is not over: the workers go on with it.")
+            sys.exit(GOES_ON)
 
     def _tell(self, undo: Undo, *, state: str, as_json: bool) -> None:
         counts = sum_of_undo(undo).as_json()
@@ -58,6 +66,14 @@ class Command(BaseCommand):
             return
         words = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())
         self.stdout.write(f"purge {undo.purge_id} {state.replace('_', ' ')}: {words}")
+
+
+def _say_why(purge: Purge) -> str:
+    """What keeps a purge from its end, after a refusal; "" where nothing is known to."""
+    purge.refresh_from_db()
+    wait = wait_of(None, purge)
+    line = say_wait(wait) if wait is not None else ""
+    return f" {line}." if line else ""
 
 
 def _part_of(options: dict[str, Any]) -> UndoPart:

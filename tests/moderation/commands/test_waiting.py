@@ -1,0 +1,111 @@
+"""A command whose purge must wait says for what and goes on afterwards; it never fails with work still going on."""
+
+import io
+from collections.abc import Callable, Sequence
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+
+from chatstore.models import Channel
+from chatstore.operations.channel_lock import hold_channel, release_channel
+from moderation.models import Purge
+from moderation.operations.running import run_purge
+from moderation.operations.steering import pause_purge
+from tests.moderation.rooms import (
+    buckets_of,
+    confirm,
+    everything,
+    ids_of,
+    make_channel,
+    preview,
+    purge_now,
+    recent_ids,
+    write,
+)
+
+OTHER = "import:7"
+WAITING = "Waiting behind an import into the channel"
+
+
+class Listener(io.StringIO):
+    """What is said on stderr, with something done as soon as a wait is told."""
+
+    def __init__(self, then: Callable[[], object]) -> None:
+        super().__init__()
+        self._then = then
+
+    def write(self, text: str) -> int:
+        if WAITING in text:
+            self._then()
+        return super().write(text)
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return make_channel()
+
+
+@pytest.fixture
+def ids(channel: Channel) -> Sequence[int]:
+    found = recent_ids(20)
+    write(channel, found)
+    return found
+
+
+def run(*command: str, then: Callable[[], object]) -> tuple[int, str]:
+    """(exit code, what it said on stderr). then: done while it waits."""
+    err = Listener(then)
+    with pytest.raises(SystemExit) as ended:
+        call_command(*command, stdout=io.StringIO(), stderr=err)
+    return int(str(ended.value.code)), err.getvalue()
+
+
+def purge_of(channel: Channel) -> tuple[str, ...]:
+    return ("purge", "--channel", str(channel.pk), "--everything", "--reason", "spam", "--yes")
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_purge_behind_another_job_waits_and_is_done(channel: Channel, ids: Sequence[int]) -> None:
+    assert hold_channel(channel.pk, job=OTHER)
+    code, said = run(*purge_of(channel), then=lambda: release_channel(channel.pk, job=OTHER))
+    assert (code, said.count(WAITING)) == (0, 1)
+    assert ids_of(channel, *buckets_of(ids)) == []
+
+
+def test_one_that_is_paused_meanwhile_is_not_over(mona: User, channel: Channel, ids: Sequence[int]) -> None:
+    assert hold_channel(channel.pk, job=OTHER)
+    code, _ = run(*purge_of(channel), then=lambda: pause_purge(Purge.objects.latest("id").pk, moderator=mona))
+    release_channel(channel.pk, job=OTHER)
+    assert code == 4
+    assert ids_of(channel, *buckets_of(ids)) == ids
+
+
+def test_one_that_is_not_waited_for_is_left_to_the_workers(channel: Channel, ids: Sequence[int]) -> None:
+    assert hold_channel(channel.pk, job=OTHER)
+    code, said = run(*purge_of(channel), then=interrupt)
+    release_channel(channel.pk, job=OTHER)
+    assert code == 4
+    assert "is not over: the workers go on with it" in said
+
+
+def test_an_undo_behind_another_job_waits_and_is_done(mona: User, channel: Channel, ids: Sequence[int]) -> None:
+    purge = purge_now(mona, everything(channel))
+    assert hold_channel(channel.pk, job=OTHER)
+    code, said = run("purge_undo", str(purge.pk), then=lambda: release_channel(channel.pk, job=OTHER))
+    assert (code, said.count(WAITING)) == (0, 1)
+    assert ids_of(channel, *buckets_of(ids)) == ids
+
+
+def test_an_undo_of_a_purge_that_waits_says_what_that_waits_for(
+    mona: User, channel: Channel, ids: Sequence[int]
+) -> None:
+    purge = confirm(mona, preview(mona, everything(channel)))
+    assert hold_channel(channel.pk, job=OTHER)
+    run_purge(purge.pk, patience_seconds=0)
+    with pytest.raises(CommandError, match=f"cannot be taken back now. {WAITING}"):
+        call_command("purge_undo", str(purge.pk))
+    release_channel(channel.pk, job=OTHER)
