@@ -26,6 +26,17 @@ WRITETIME = "writetime"
 Row = tuple[Any, ...]
 """Values in the order of `ROW_COLUMNS`, with the row's newest WRITETIME behind them or not."""
 
+
+def writetime_of(row: Row) -> int | None:
+    """A row's newest WRITETIME (µs), where it was kept with one."""
+    return row[len(ROW_COLUMNS)] if len(row) > len(ROW_COLUMNS) else None
+
+
+def with_writetime(row: Row) -> Row:
+    """The row as wide as those that have a WRITETIME, so that both kinds go into one chunk."""
+    return row if len(row) > len(ROW_COLUMNS) else (*row, None)
+
+
 # Naive, as the driver gives and takes times.
 _UNIX = dt.datetime(1970, 1, 1)  # noqa: DTZ001
 _MILLISECOND = dt.timedelta(milliseconds=1)

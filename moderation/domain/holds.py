@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -24,6 +25,16 @@ class Cover:
 
     def __bool__(self) -> bool:
         return bool(self.hold_ids)
+
+
+def time_in(intervals: Iterable[tuple[dt.datetime, dt.datetime]]) -> dt.timedelta:
+    """How long at least one of the intervals (from, until) lasted; those that end before they begin are none."""
+    total, until = dt.timedelta(0), None
+    for begin, end in sorted(intervals):
+        since = begin if until is None else max(begin, until)
+        if end > since:
+            total, until = total + (end - since), end
+    return total
 
 
 @dataclass(slots=True)

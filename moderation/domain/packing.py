@@ -18,6 +18,8 @@ import zstandard
 
 _COUNT = struct.Struct("<q")
 
+COUNT_BYTES = _COUNT.size
+
 Digest = bytes
 """sha256, 32 bytes."""
 
@@ -45,6 +47,11 @@ def unpack_ids(packed: bytes | memoryview | None) -> list[int]:
     if len(ids) != count:
         raise ValueError(f"packed ids say {count} and hold {len(ids)}")
     return ids
+
+
+def count_packed(packed: bytes | memoryview | None) -> int:
+    """How many ids were packed; the first `COUNT_BYTES` are enough. An absent value is no ids."""
+    return 0 if packed is None else int(_COUNT.unpack_from(bytes(packed))[0])
 
 
 def digest_of(parts: Iterable[tuple[int, Sequence[int]]]) -> Digest:

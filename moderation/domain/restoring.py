@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from moderation.domain.chunks import Row
+from moderation.domain.chunks import ROW_COLUMNS, Row, writetime_of
 
 AUTHOR = 1
 """Where a row has its author; one without is only the rest of an edit that raced a delete."""
@@ -62,5 +62,8 @@ def newest_whole_rows(attempts: Iterable[Iterable[list[Row]]], *, wanted: Callab
 
 
 def lay_over(newer: Row, older: Row) -> Row:
-    """The older row with every column that the newer one has set."""
-    return tuple(old if new is None else new for new, old in zip(newer, older, strict=False)) + older[len(newer) :]
+    """The older row with every column that the newer one has set, and the later WRITETIME of those that have one."""
+    width = len(ROW_COLUMNS)
+    columns = tuple(old if new is None else new for new, old in zip(newer[:width], older[:width], strict=True))
+    writetimes = [moment for moment in map(writetime_of, (newer, older)) if moment is not None]
+    return (*columns, max(writetimes)) if writetimes else columns

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db.models import BigIntegerField, F, Func, Sum, TextField, Value
+from django.db.models import BigIntegerField, F, Func, QuerySet, Sum, TextField, Value
 from django.db.models.functions import Cast
 from django.utils import timezone
 
@@ -21,6 +21,7 @@ from chatstore.domain.snowflakes import EPOCH_MS, ms_of, time_of, unix_ms
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.timeline import last_day_of
 from chatstore.store.authors import author_buckets
+from chatstore.store.ledger import read_ledger
 from moderation.domain.presence import Presences, draw_presences
 from moderation.models import ManifestBucket
 from moderation.operations.access import Actor, require, visible_channels, visible_purges
@@ -37,11 +38,16 @@ PLACES_BETWEEN_LOOKS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """A channel in which he wrote, in how many stretches of ten days, and when last, to ten days."""
+    """A channel in which he wrote, in how many stretches of ten days, and when last, to ten days.
+
+    stretches, until: without those in which nothing lives any more, whoever wrote it; 0 and None: there is no other.
+    chosen: how many messages of his confirmed purges chose there.
+    """
 
     channel: Channel
     stretches: int
-    until: dt.date
+    until: dt.date | None
+    chosen: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +92,17 @@ def profile_of(user: Actor, user_id: int) -> Profile:
         raise NotFound(f"There is no user {user_id}.")
     busiest = sorted(here, key=lambda channel_id: (-len(here[channel_id]), -max(here[channel_id]), channel_id))
     shown = busiest[:CHANNELS_SHOWN]
+    left = {channel_id: _without_empty(channel_id, here[channel_id]) for channel_id in shown}
+    chosen_in = _chosen_in(user, user_id, shown)
     return Profile(
         user_id=user_id,
         user=known,
         made_at=account_made_at(user_id, now=timezone.now()),
-        presences=[Presence(channels[i], len(here[i]), last_day_of(max(here[i]))) for i in shown],
-        strips=draw_presences({i: here[i] for i in shown}, today=bucket_at(unix_ms(timezone.now()))),
+        presences=[
+            Presence(channels[i], len(left[i]), last_day_of(max(left[i])) if left[i] else None, chosen_in.get(i, 0))
+            for i in shown
+        ],
+        strips=draw_presences(left, today=bucket_at(unix_ms(timezone.now()))),
         more_channels=len(busiest) - len(shown),
         looked_back_to=None if looked_back_to is None else last_day_of(looked_back_to),
         purges=_describe(user, purges),
@@ -116,15 +127,34 @@ def _read_places(author_id: int) -> tuple[dict[int, list[int]], int | None]:
     return places, None
 
 
+def _without_empty(channel_id: int, buckets: Sequence[int]) -> list[int]:
+    """Those of the buckets in which something lives, or may."""
+    empty = {bucket for bucket, live in read_ledger(channel_id) if live.is_nothing}
+    return [bucket for bucket in buckets if bucket not in empty]
+
+
+def _chosen_in(user: Actor, author_id: int, channel_ids: Sequence[int]) -> dict[int, int]:
+    """How many messages of his confirmed purges chose, by channel."""
+    chosen = _chosen(user, author_id).filter(channel_id__in=channel_ids).order_by().values("channel_id")
+    return dict(chosen.annotate(chosen=Sum(_count_of(author_id))).values_list("channel_id", "chosen"))
+
+
 def _purges_of(user: Actor, author_id: int) -> dict[int, int]:
     """How many messages of his each confirmed purge chose, the last confirmed first."""
-    # An operator with a key of digits would take it for a place in a list.
-    count = Func(F("authors"), Value(str(author_id)), function="jsonb_extract_path_text", output_field=TextField())
-    buckets = ManifestBucket.objects.filter(
+    chosen = _chosen(user, author_id).values("purge_id").annotate(chosen=Sum(_count_of(author_id)))
+    return dict(chosen.order_by("-purge__confirmed_at", "-purge_id").values_list("purge_id", "chosen"))
+
+
+def _chosen(user: Actor, author_id: int) -> QuerySet[ManifestBucket]:
+    return ManifestBucket.objects.filter(
         authors__has_key=str(author_id), purge__confirmed_at__isnull=False, purge__in=visible_purges(user)
     )
-    chosen = buckets.values("purge_id").annotate(chosen=Sum(Cast(count, BigIntegerField())))
-    return dict(chosen.order_by("-purge__confirmed_at", "-purge_id").values_list("purge_id", "chosen"))
+
+
+def _count_of(author_id: int) -> Cast:
+    # An operator with a key of digits would take it for a place in a list.
+    count = Func(F("authors"), Value(str(author_id)), function="jsonb_extract_path_text", output_field=TextField())
+    return Cast(count, BigIntegerField())
 
 
 def _describe(user: Actor, counts: dict[int, int]) -> list[ChosenIn]:

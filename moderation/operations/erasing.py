@@ -47,7 +47,7 @@ def ask_erase(purge_id: int, *, moderator: User, reason: str) -> Erasure:
         raise BadInput("A reason is needed: it is what the second person decides by.")
     if len(reason) > REASON_AT_MOST:
         raise BadInput(f"The reason is longer than {REASON_AT_MOST:,} characters.")
-    also_kept = _look_at_copies(purge_for(moderator, purge_id))
+    also_kept = _also_kept(purge_for(moderator, purge_id))
     with brief_transaction():
         purge = lock_purge(purge_id)
         check_erasable(purge)
@@ -67,7 +67,7 @@ def approve_erase(purge_id: int, erasure_id: int, *, moderator: User) -> Erasure
     lapsed, and as `ask_erase`.
     """
     require(moderator, ERASE)
-    also_kept = _look_at_copies(purge_for(moderator, purge_id))
+    also_kept = _also_kept(purge_for(moderator, purge_id))
     with brief_transaction():
         purge = lock_purge(purge_id)
         erasure = _request(purge, erasure_id)
@@ -145,15 +145,9 @@ def _open_requests() -> QuerySet[Erasure]:
     )
 
 
-def _look_at_copies(purge: Purge) -> dict[str, int]:
-    """How many of its messages other purges keep too, by their ids. Raises `BadInput` when one needs its copies."""
-    shared = shared_copies(purge)
-    for other, count in shared.needed.items():
-        raise BadInput(
-            f"Purge {other} found {count:,} of these messages gone and still stands for them: only what this purge "
-            "keeps can bring them back. Take that purge back or have it erased first."
-        )
-    return {str(other): count for other, count in shared.kept.items()}
+def _also_kept(purge: Purge) -> dict[str, int]:
+    """How many of its messages other purges keep too, by their ids."""
+    return {str(other): count for other, count in shared_copies(purge).items()}
 
 
 def _request(purge: Purge, erasure_id: int) -> Erasure:

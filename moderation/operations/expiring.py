@@ -2,6 +2,9 @@
 
 What it kept goes by itself a day later (the quarantine's rows have a time to live). The purge
 stands for its messages as before. One that is being taken back is left until that is done.
+
+While a hold covers something that a purge keeps, its days stand still: each night the copies of
+what is held that would go within half the time are written anew. What no hold covers goes.
 """
 
 from __future__ import annotations
@@ -11,30 +14,82 @@ from collections.abc import Mapping
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Min
+from django.db.models import Min, Q
+from django.db.models.functions import Coalesce
 
 from chatstore.models.functions import ClockTimestamp
+from chatstore.operations.channel_lock import hold_channel, release_channel
 from chatstore.operations.clock import postgres_now
 from chatstore.operations.runs import Claim
-from moderation.domain.states import PURGE_MOVES, PurgeState
-from moderation.models import Purge
+from chatstore.operations.stamps import issue_stamp
+from moderation.domain.holds import Cover
+from moderation.domain.packing import unpack_ids
+from moderation.domain.restoring import AUTHOR
+from moderation.domain.states import PURGE_MOVES, REMOVING, PurgeState, StepState
+from moderation.models import Hold, Purge, Step
 from moderation.operations.audit import record_act
 from moderation.operations.claims import brief_transaction, lock_purge
+from moderation.operations.copies import keep_again
+from moderation.operations.holds import covering, covers_of
 from moderation.operations.undos import undo_until
 
 EXPIRES_FROM = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.UNDO_EXPIRED in after)
 
 PURGES_A_RUN = 10_000
 
+CHANNEL_LEASE_SECONDS = 300.0
+"""For the copies of one bucket."""
+
 
 def close_expired(claim: Claim) -> Mapping[str, int]:
     """Closes every purge whose days are over; how many, by name. Done twice it changes nothing."""
+    renewed = renew_held()
     due = list_expired()
     closed = 0
     for number, purge_id in enumerate(due):
         claim.tell(done=number, total=len(due), what="purges")
         closed += close_purge(purge_id)
-    return {"closed": closed}
+    return {"closed": closed, "kept longer": renewed}
+
+
+def renew_held() -> int:
+    """Keeps what holds cover for as long as it can be taken back; how many messages. Done twice it changes nothing.
+
+    A channel that another job holds is left for the next night. Raises `StoreUnavailable`, `WriteRefused`.
+    """
+    now = postgres_now()
+    oldest = now - dt.timedelta(days=settings.QUARANTINE_DAYS)
+    if not Hold.objects.filter(Q(lifted_at=None) | Q(lifted_at__gt=oldest)).exists():
+        return 0
+    keeping = Purge.objects.filter(state__in=EXPIRES_FROM, is_rewrite=False).order_by("id")
+    return sum(_renew_purge(purge, now) for purge in keeping.iterator())
+
+
+def _renew_purge(purge: Purge, now: dt.datetime) -> int:
+    until = undo_until(purge)
+    holds = covering(purge, since=purge.created_at)
+    if not holds or until is None or until <= now:
+        return 0
+    days = dt.timedelta(days=settings.QUARANTINE_DAYS)
+    is_held = any(hold.lifted_at is None for hold in holds)
+    # Held, it may stay so for years; lifted, what is left of its days is known.
+    wanted = now + days / 2 if is_held else until
+    steps = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED).alias(
+        kept_at=Coalesce("kept_again_at", "quarantined_at")
+    )
+    return sum(_renew_step(step, covers_of(holds, step.channel_id)) for step in steps.filter(kept_at__lt=wanted - days))
+
+
+def _renew_step(step: Step, cover: Cover) -> int:
+    job = f"keep:{step.purge_id}"
+    if not cover or not hold_channel(step.channel_id, job=job, lease_seconds=CHANNEL_LEASE_SECONDS):
+        return 0
+    try:
+        stands = frozenset(unpack_ids(step.ids)).difference(unpack_ids(step.failed_ids), unpack_ids(step.undone_ids))
+        attempt = issue_stamp(step.channel_id, step.bucket)
+        return keep_again(step, stands, attempt=attempt, among=lambda row: cover.covers(row[0], row[AUTHOR]))
+    finally:
+        release_channel(step.channel_id, job=job)
 
 
 def list_expired(limit: int = PURGES_A_RUN) -> list[int]:

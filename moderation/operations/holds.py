@@ -2,13 +2,15 @@
 
 A hold and the last look of a step before it is stamped take turns by one of Postgres's advisory
 locks: what is not stamped when a hold is placed stays. What was stamped before goes on to its end,
-and can be taken back. People who delete what they wrote themselves are not kept from it.
+and can be taken back: while a hold covers it, its thirty days stand still. People who delete what
+they wrote themselves are not kept from it.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -21,7 +23,9 @@ from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
 from chatstore.models.functions import ClockTimestamp
-from moderation.domain.holds import Cover
+from chatstore.operations.clock import postgres_now
+from chatstore.operations.runs import ask_by_itself
+from moderation.domain.holds import Cover, time_in
 from moderation.domain.links import find_message_link
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import REMOVING
@@ -35,6 +39,9 @@ READ = "moderation.view_hold"
 
 HOLDS_LOCK = 4_005_913
 """Postgres's advisory lock between who places a hold and who stamps; any number that nothing else uses."""
+
+RENEWS = "expire"
+"""The job that keeps copies longer, see `moderation.operations.expiring`."""
 
 REASON_AT_MOST = 1_000
 LISTED_AT_MOST = 200
@@ -73,6 +80,8 @@ def place_hold(wanted: Wanted, *, reason: str, actor: User) -> Hold:
         save_with_next_id(hold)
         details = {"hold": str(hold.pk), "reason": reason, **_names(hold)}
         record_act("hold_placed", actor=actor, channel_id=hold.channel_id, details=details)
+    # What purges keep of it may have only hours left.
+    ask_by_itself(RENEWS, subject="")
     return hold
 
 
@@ -131,14 +140,7 @@ def holds_of_author(user: Actor, author_id: int) -> list[ListedHold]:
 
 def cover_of(channel_id: int) -> Cover:
     """What holds cover in a channel now."""
-    here = _in_force().filter(Q(channel_id=None) | Q(channel_id=channel_id))
-    found = list(here.values_list("pk", "channel_id", "author_id", "message_id"))
-    return Cover(
-        hold_ids=frozenset(row[0] for row in found),
-        everything=any(author is None and message is None for _, _, author, message in found),
-        authors=frozenset(author for _, _, author, _ in found if author is not None),
-        messages=frozenset(message for *_, message in found if message is not None),
-    )
+    return covers_of(_in_force().filter(Q(channel_id=None) | Q(channel_id=channel_id)), channel_id)
 
 
 def take_turns_with_holds() -> None:
@@ -148,15 +150,41 @@ def take_turns_with_holds() -> None:
 
 def hold_over_purge(purge: Purge) -> Hold | None:
     """A hold in force that covers something the purge chose; None where there is none."""
+    return next(_covering(purge, _in_force()), None)
+
+
+def time_held(purge: Purge, *, since: dt.datetime) -> dt.timedelta:
+    """How long, since a moment, a hold has covered something that the purge chose: up to now where one still does."""
+    now = postgres_now()
+    lately = Hold.objects.filter(Q(lifted_at=None) | Q(lifted_at__gt=since))
+    return time_in((max(since, hold.placed_at), hold.lifted_at or now) for hold in _covering(purge, lately))
+
+
+def covers_of(holds: Iterable[Hold], channel_id: int) -> Cover:
+    """What some holds cover in a channel."""
+    here = [hold for hold in holds if hold.channel_id in (None, channel_id)]
+    return Cover(
+        hold_ids=frozenset(hold.pk for hold in here),
+        everything=any(hold.author_id is None and hold.message_id is None for hold in here),
+        authors=frozenset(hold.author_id for hold in here if hold.author_id is not None),
+        messages=frozenset(hold.message_id for hold in here if hold.message_id is not None),
+    )
+
+
+def covering(purge: Purge, *, since: dt.datetime) -> list[Hold]:
+    """The holds that have covered something the purge chose at any time since a moment."""
+    return list(_covering(purge, Hold.objects.filter(Q(lifted_at=None) | Q(lifted_at__gt=since))))
+
+
+def _covering(purge: Purge, holds: QuerySet[Hold]) -> Iterator[Hold]:
     chosen = purge.manifest_buckets.order_by()
-    channels = chosen.values("channel_id")
-    holds = list(_in_force().filter(Q(channel_id=None) | Q(channel_id__in=channels)))
-    if not holds:
-        return None
+    there = list(holds.filter(Q(channel_id=None) | Q(channel_id__in=chosen.values("channel_id"))))
+    if not there:
+        return
     writers: dict[int, set[str]] = defaultdict(set)
     for channel_id, counts in chosen.values_list("channel_id", "authors").iterator():
         writers[channel_id].update(counts)
-    return next((hold for hold in holds if _covers_some(hold, purge, writers)), None)
+    yield from (hold for hold in there if _covers_some(hold, purge, writers))
 
 
 def _covers_some(hold: Hold, purge: Purge, writers: Mapping[int, AbstractSet[str]]) -> bool:

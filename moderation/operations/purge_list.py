@@ -12,8 +12,9 @@ from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
 from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, KEEPS_NOTHING, PurgeState
-from moderation.models import ManifestBucket, Step
+from moderation.models import Hold, ManifestBucket, Step
 from moderation.operations.access import Actor, visible_purges
+from moderation.operations.holds import time_held
 from moderation.operations.sentences import ListedPurge, describe_purges
 
 PURGES_A_PAGE = 30
@@ -69,8 +70,14 @@ def list_purges(
 
 def _say_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
     """Adds until when each can be taken back, where it still can."""
-    offered = [one.purge.pk for one in listed if one.purge.state in CAN_BE_UNDONE]
+    offered = {one.purge.pk: one.purge for one in listed if one.purge.state in CAN_BE_UNDONE}
     kept = Step.objects.filter(purge__in=offered).order_by().values_list("purge_id").annotate(Min("quarantined_at"))
-    now, days = timezone.now(), dt.timedelta(days=settings.QUARANTINE_DAYS)
-    until = {purge_id: first + days for purge_id, first in kept if first is not None and now < first + days}
-    return [replace(one, undo_until=until.get(one.purge.pk)) for one in listed]
+    now, days, any_hold = timezone.now(), dt.timedelta(days=settings.QUARANTINE_DAYS), Hold.objects.exists()
+    until: dict[int, dt.datetime] = {}
+    for purge_id, first in kept:
+        if first is not None:
+            until[purge_id] = first + days
+            if any_hold:
+                until[purge_id] += time_held(offered[purge_id], since=first)
+    still = {purge_id: moment for purge_id, moment in until.items() if now < moment}
+    return [replace(one, undo_until=still.get(one.purge.pk)) for one in listed]

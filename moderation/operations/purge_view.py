@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import BinaryField, F, Func, QuerySet, Sum
 from django.utils import timezone
 
 from chatstore.domain.snowflakes import time_of
+from moderation.domain.packing import COUNT_BYTES, count_packed, unpack_ids
 from moderation.domain.planner import BucketPlan, Way
-from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind
-from moderation.models import Purge
+from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind, StepState
+from moderation.models import Purge, Step
 from moderation.operations.sums import PurgeSum, sum_of
+from moderation.operations.undos import UndoPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,10 @@ class BucketProgress:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a purge is. rate: verified messages per second since it began; None before."""
+    """How far a purge is. rate: verified messages per second of the time it was at work; None before.
+
+    seconds_left: of work, for what need not wait for its hour.
+    """
 
     sum: PurgeSum
     rate_per_second: float | None
@@ -130,13 +136,14 @@ def progress_of(purge: Purge) -> Progress:
     """How far the purge is, from what its steps stored."""
     total = sum_of(purge)
     done = total.manifest - total.left
-    seconds = seconds_of(purge)
+    seconds = worked_seconds_of(purge)
     rate = done / seconds if seconds and done else None
     is_final = purge.state in FINAL_PURGES
+    left = total.left - total.later
     return Progress(
         sum=total,
         rate_per_second=rate,
-        seconds_left=0 if is_final else (total.left / rate if rate else None),
+        seconds_left=0 if is_final else (left / rate if rate else None),
         per_bucket=[
             BucketProgress(
                 channel_id=channel_id,
@@ -174,6 +181,80 @@ def seconds_of(purge: Purge) -> float | None:
     if purge.confirmed_at is None:
         return None
     return ((purge.finished_at or timezone.now()) - purge.confirmed_at).total_seconds()
+
+
+_RESTS_FROM = frozenset({"purge_paused", "purge_cancelled", "purge_finished"})
+_GOES_ON_FROM = frozenset({"purge_resumed", "purge_finish_asked", "purge_retry_asked"})
+
+
+def worked_seconds_of(purge: Purge) -> float | None:
+    """Seconds since its first step was begun, to the end or to now, without those in which it was paused or over."""
+    if purge.started_at is None:
+        return None
+    end = purge.finished_at or timezone.now()
+    rested, since = dt.timedelta(0), None
+    acts = purge.audit.filter(act__in=_RESTS_FROM | _GOES_ON_FROM).order_by("at", "id").values_list("act", "at")
+    for act, at in acts:
+        if act in _RESTS_FROM:
+            since = since or at
+        elif since is not None:
+            rested, since = rested + (at - since), None
+    if since is not None and since < end:
+        rested += end - since
+    return (end - purge.started_at - rested).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class UndoProgress:
+    """How far an undo is. expected: messages asked for; of one author, or in one channel, at most so many.
+
+    decided: what became of how many is known. rate: of those a second; None before.
+    """
+
+    expected: int
+    decided: int
+    rate_per_second: float | None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None while no rate is known."""
+        return (self.expected - self.decided) / self.rate_per_second if self.rate_per_second else None
+
+
+def undo_progress_of(purge: Purge) -> UndoProgress | None:
+    """The undo that is at work; None where none is."""
+    undo = purge.undos.filter(finished_at=None).order_by("pk").last() if purge.state == PurgeState.UNDOING else None
+    if undo is None:
+        return None
+    counted = undo.steps.filter(state=StepState.COUNTED)
+    decided: int = counted.aggregate(asked=Sum("asked", default=0))["asked"]
+    left = undo.steps.exclude(state=StepState.COUNTED).values("takes_back")
+    seconds = (timezone.now() - undo.asked_at).total_seconds()
+    return UndoProgress(
+        expected=decided + _expected(purge, UndoPart.from_json(undo.part), purge.steps.filter(ordinal__in=left)),
+        decided=decided,
+        rate_per_second=decided / seconds if decided and seconds > 0 else None,
+    )
+
+
+def _expected(purge: Purge, part: UndoPart, sources: QuerySet[Step]) -> int:
+    """How many messages of some steps an undo asks for."""
+    if part.message_ids:
+        wanted = frozenset(part.message_ids)
+        return sum(len(wanted.intersection(unpack_ids(ids))) for ids in sources.values_list("ids", flat=True))
+    if part.author_ids:
+        places = set(sources.values_list("channel_id", "bucket"))
+        chosen = purge.manifest_buckets.values_list("channel_id", "bucket", "authors")
+        authors = [str(author) for author in part.author_ids]
+        return sum(
+            counts.get(author, 0)
+            for channel_id, bucket, counts in chosen.iterator()
+            if (channel_id, bucket) in places
+            for author in authors
+        )
+    head = Func(F("undone_ids"), 1, COUNT_BYTES, function="substring", output_field=BinaryField())
+    rows = sources.order_by().values_list("deleted", "already_gone", head)
+    return sum(deleted + gone - count_packed(undone) for deleted, gone, undone in rows)
 
 
 def summary_of(purge: Purge) -> dict[str, object]:

@@ -12,26 +12,25 @@ After *stamped* every write may have been sent before: at the same stamp it is t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 from chatstore.operations.clock import check_clock, postgres_now
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.stamps import issue_stamp
 from chatstore.store import ledger, scans
-from chatstore.store.messages import COLUMNS
 from chatstore.store.withdrawn import read_withdrawals
-from moderation.domain.chunks import Row
+from moderation.domain.chunks import Row, writetime_of
 from moderation.domain.packing import pack_ids, unpack_ids
-from moderation.domain.restoring import AUTHOR, newest_whole_rows, sort_out
-from moderation.domain.states import REMOVING, StepState
+from moderation.domain.restoring import AUTHOR, sort_out
+from moderation.domain.states import KEEPS_NOTHING, REMOVING, StepState
 from moderation.models import Step
 from moderation.operations.audit import record_act
 from moderation.operations.claims import brief_transaction, check_still_running, move_step
+from moderation.operations.copies import copies_of, keep_again
 from moderation.operations.standing import standing_elsewhere
-from moderation.operations.undos import UndoPart
+from moderation.operations.undos import UndoPart, is_past_days
 from moderation.store import deletes
 from moderation.store.pace import Pace
-from moderation.store.quarantine import Place, kept_attempts, kept_rows
 from moderation.store.restores import write_rows
 
 
@@ -44,6 +43,7 @@ def restore_step(step: Step, *, pace: Pace) -> None:
         _decide(step)
     wanted = unpack_ids(step.ids)
     if step.state == StepState.STAMPED:
+        _leave_copies(step)
         ledger.clear_live(step.channel_id, step.bucket)
         _write(step, wanted, pace)
         move_step(step, StepState.REWRITTEN)
@@ -85,10 +85,11 @@ def _asked_ids(step: Step) -> set[int]:
     part = UndoPart.from_json(step.undo.part) if step.undo else UndoPart()
     if part.message_ids:
         stands.intersection_update(part.message_ids)
-    if part.author_ids:
+    if part.author_ids or is_past_days(step.purge):
+        # Beyond the thirty days only what a hold covered is still there, and nothing else was offered.
         authors = frozenset(part.author_ids)
-        kept = (row for chunk in _copies(step, stands) for row in chunk)
-        stands = {row[0] for row in kept if row[AUTHOR] in authors}
+        kept = (row for chunk in copies_of(step.channel_id, step.bucket, stands) for row in chunk)
+        stands = {row[0] for row in kept if not authors or row[AUTHOR] in authors}
     return stands
 
 
@@ -102,7 +103,11 @@ def _withdrawn_of(step: Step, ids: set[int]) -> set[int]:
     """Those of the ids that their authors withdrew, also when they were gone: who wrote those the quarantine knows."""
     noted = read_withdrawals(step.channel_id, step.bucket)
     claimed = ids.intersection(noted.claims)
-    authors = {row[0]: row[AUTHOR] for rows in _copies(step, claimed) for row in rows} if claimed else {}
+    authors = (
+        {row[0]: row[AUTHOR] for rows in copies_of(step.channel_id, step.bucket, claimed) for row in rows}
+        if claimed
+        else {}
+    )
     return ids.intersection(noted.certain) | {i for i in claimed if noted.has(i, author_id=authors.get(i))}
 
 
@@ -111,38 +116,46 @@ def _live_ids(step: Step) -> set[int]:
     return {message_id for page in pages for message_id, author in page if author is not None}
 
 
-def _copies(step: Step, ids: Iterable[int]) -> Iterator[list[Row]]:
-    """Each id's newest whole copy, from whichever purge's quarantine holds it."""
-    wanted = frozenset(ids)
-    purges = Step.objects.filter(
-        channel_id=step.channel_id, bucket=step.bucket, kind__in=REMOVING, read_stamp__isnull=False
-    )
-    places = [
-        Place(purge_id, step.channel_id, step.bucket, attempt)
-        for purge_id in purges.order_by().values_list("purge_id", flat=True).distinct()
-        for attempt in kept_attempts(purge_id, step.channel_id, step.bucket)
-    ]
-    places.sort(key=lambda place: place.attempt, reverse=True)
-    return newest_whole_rows(map(kept_rows, places), wanted=wanted.__contains__)
+def _leave_copies(step: Step) -> None:
+    """What another purge found gone and still stands for is kept with that one from now on.
+
+    It comes back when that one is undone, up to 30 days after that one's own quarantine; what this
+    purge keeps may have expired by then. Done again it writes the same.
+    """
+    here = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind__in=REMOVING)
+    others = here.filter(state=StepState.COUNTED).exclude(purge_id=step.purge_id)
+    found_gone = others.exclude(purge__state__in=KEEPS_NOTHING).order_by("purge_id", "ordinal")
+    asked = frozenset(unpack_ids(step.gone_ids))
+    for number, other in enumerate(found_gone):
+        needed = asked.intersection(unpack_ids(other.gone_ids)).difference(unpack_ids(other.undone_ids))
+        needed -= _withdrawn_of(step, set(needed))
+        if needed:
+            keep_again(other, needed, attempt=_stamp_of_undo(step) + number)
+
+
+def _stamp_of_undo(step: Step) -> int:
+    """The undo's stamp, which its state promises."""
+    if step.read_stamp is None:
+        raise ValueError("the undo has no stamp stored although its state says so")
+    return step.read_stamp
 
 
 def _write(step: Step, wanted: Sequence[int], pace: Pace) -> None:
-    if step.read_stamp is None:
-        raise ValueError("the undo has no stamp stored although its state says so")
-    stamp = step.read_stamp
-    width = len(COLUMNS)
+    stamp = _stamp_of_undo(step)
 
     def stamp_of(row: Row) -> int:
-        return max(stamp, row[width] + 1) if len(row) > width else stamp
+        return max(stamp, (writetime_of(row) or 0) + 1)
 
-    write_rows(step.channel_id, step.bucket, _copies(step, wanted), stamp_of=stamp_of, pace=pace)
+    write_rows(
+        step.channel_id, step.bucket, copies_of(step.channel_id, step.bucket, wanted), stamp_of=stamp_of, pace=pace
+    )
 
 
 def _verify(step: Step, wanted: Sequence[int], pace: Pace) -> None:
     gone_since = _withdrawn_of(step, set(wanted))
     _delete_withdrawn(step, sorted(gone_since), pace)
     missing = set(wanted).difference(_live_ids(step), gone_since)
-    kept = {row[0] for chunk in _copies(step, missing) for row in chunk} if missing else set()
+    kept = {row[0] for chunk in copies_of(step.channel_id, step.bucket, missing) for row in chunk} if missing else set()
     if step.state == StepState.DELETED:
         move_step(step, StepState.VERIFIED, failed_ids=pack_ids(sorted(missing)))
     ledger.clear_live(step.channel_id, step.bucket)

@@ -16,7 +16,7 @@ from functools import partial
 from operator import itemgetter
 
 from django.conf import settings
-from django.db.models import DurationField, Q, Value
+from django.db.models import DurationField, Q, Sum, Value
 
 from chatstore.domain.buckets import is_sealed
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
@@ -243,7 +243,7 @@ def digest_of_manifest(purge_id: int) -> bytes:
 
 def _freeze_manifest(purge_id: int, token: uuid.UUID) -> None:
     digest = digest_of_manifest(purge_id)
-    total = sum(Step.objects.filter(purge_id=purge_id).values_list("count", flat=True))
+    total: int = Step.objects.filter(purge_id=purge_id).aggregate(total=Sum("count", default=0))["total"]
     matched = ManifestBucket.objects.filter(purge_id=purge_id).exists()
     Purge.objects.filter(id=purge_id, scan_token=token, state=PurgeState.SCANNING).update(
         state=PurgeState.READY if matched else PurgeState.NOTHING_MATCHED,

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import Max, Min, Q, Sum
+from django.db import connection
+from django.db.models import BinaryField, Exists, F, Func, Min, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
 from chatstore.models.functions import ClockTimestamp
-from moderation.domain.packing import unpack_ids
+from moderation.domain.packing import COUNT_BYTES, count_packed, pack_ids, unpack_ids
 from moderation.domain.states import (
     BETWEEN_STAMPED_AND_COUNTED,
     CAN_BE_UNDONE,
@@ -29,6 +29,9 @@ from moderation.models import Purge, Step, Undo
 from moderation.operations.access import purge_for, require
 from moderation.operations.audit import record_act, save_with_next_id
 from moderation.operations.claims import brief_transaction, lock_purge
+from moderation.operations.holds import time_held
+
+_STEPS = Step._meta.db_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +72,28 @@ class UndoSum:
 
 
 def undo_until(purge: Purge) -> dt.datetime | None:
-    """Until when a purge can be taken back: 30 days from its first chunk; None when nothing was kept."""
+    """Until when a purge can be taken back: 30 days from its first chunk; None when nothing was kept.
+
+    The days stand still while a hold covers something of it; those of what no hold covers go on.
+    """
+    until = unheld_until(purge)
+    return None if until is None else until + time_held(purge, since=until - _days())
+
+
+def unheld_until(purge: Purge) -> dt.datetime | None:
+    """The same for what no hold covers."""
     kept: dt.datetime | None = purge.steps.aggregate(first=Min("quarantined_at"))["first"]
-    return None if kept is None else kept + dt.timedelta(days=settings.QUARANTINE_DAYS)
+    return None if kept is None else kept + _days()
+
+
+def is_past_days(purge: Purge) -> bool:
+    """Whether the 30 days are over but for holds: only what they covered can still be taken back."""
+    until = unheld_until(purge)
+    return until is not None and until <= timezone.now()
+
+
+def _days() -> dt.timedelta:
+    return dt.timedelta(days=settings.QUARANTINE_DAYS)
 
 
 def can_be_undone(purge: Purge) -> bool:
@@ -95,7 +117,7 @@ def ask_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
         if is_over or not can_be_undone(purge):
             raise BadInput(f"What it removed is kept for {settings.QUARANTINE_DAYS} days; that time is over.")
         sources = _steps_to_take_back(purge, part)
-        if not sources:
+        if not sources.exists():
             raise BadInput("Nothing of that was removed by this purge.")
         if purge.state == PurgeState.PAUSED:
             _cancel_rest(purge, moderator)
@@ -113,21 +135,22 @@ def sum_of_undo(undo: Undo) -> UndoSum:
     return UndoSum(**undo.steps.aggregate(**{name: Sum(name, default=0) for name in names}))
 
 
-def _steps_to_take_back(purge: Purge, part: UndoPart) -> Sequence[Step]:
+def _steps_to_take_back(purge: Purge, part: UndoPart) -> QuerySet[Step]:
     counted = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED)
+    if is_past_days(purge):
+        counted = counted.filter(kept_again_at__isnull=False)
     if part.channel_ids:
         counted = counted.filter(channel_id__in=part.channel_ids)
-    if part.message_ids:
-        counted = counted.filter(bucket__in={bucket_of(message_id) for message_id in part.message_ids})
-    steps = list(counted.order_by("ordinal"))
+    if part.author_ids:
+        authors = [str(author) for author in part.author_ids]
+        theirs = purge.manifest_buckets.filter(channel_id=OuterRef("channel_id"), bucket=OuterRef("bucket"))
+        counted = counted.filter(Exists(theirs.filter(authors__has_any_keys=authors)))
     if part.message_ids:
         wanted = frozenset(part.message_ids)
-        steps = [step for step in steps if not wanted.isdisjoint(unpack_ids(step.ids))]
-    if part.author_ids:
-        theirs = purge.manifest_buckets.filter(authors__has_any_keys=[str(author) for author in part.author_ids])
-        places = set(theirs.values_list("channel_id", "bucket"))
-        steps = [step for step in steps if (step.channel_id, step.bucket) in places]
-    return steps
+        there = counted.filter(bucket__in={bucket_of(message_id) for message_id in wanted})
+        packed = there.order_by().values_list("ordinal", "ids")
+        counted = counted.filter(ordinal__in=[n for n, ids in packed if not wanted.isdisjoint(unpack_ids(ids))])
+    return counted
 
 
 def _cancel_rest(purge: Purge, moderator: User) -> None:
@@ -138,22 +161,18 @@ def _cancel_rest(purge: Purge, moderator: User) -> None:
     record_act("purge_cancelled", actor=moderator, purge=purge)
 
 
-def _make_steps(purge: Purge, undo: Undo, sources: Sequence[Step]) -> None:
-    last = purge.steps.aggregate(last=Max("ordinal"))["last"]
-    Step.objects.bulk_create(
-        Step(
-            purge=purge,
-            ordinal=last + position,
-            channel_id=source.channel_id,
-            bucket=source.bucket,
-            kind=StepKind.UNDO,
-            ids=source.ids,
-            count=0,
-            undo=undo,
-            takes_back=source.ordinal,
+def _make_steps(purge: Purge, undo: Undo, sources: QuerySet[Step]) -> None:
+    """A step for each source, in one statement: a purge of 50,000 channels has as many."""
+    chosen, params = sources.order_by().values("ordinal").query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {_STEPS} (purge_id, ordinal, channel_id, bucket, kind, state, ids, count, undo_id, "
+            "takes_back, deleted, already_gone, held, failed, how, wait_reason, error) SELECT purge_id, "
+            f"(SELECT max(ordinal) FROM {_STEPS} WHERE purge_id = %s) + row_number() OVER (ORDER BY ordinal), "
+            "channel_id, bucket, %s, %s, %s, 0, %s, ordinal, 0, 0, 0, 0, '', '', '' "
+            f"FROM {_STEPS} WHERE purge_id = %s AND ordinal IN ({chosen})",
+            (purge.pk, StepKind.UNDO, StepState.PENDING, pack_ids([]), undo.pk, purge.pk, *params),
         )
-        for position, source in enumerate(sources, start=1)
-    )
 
 
 def finish_undos(purge: Purge) -> PurgeState:
@@ -161,9 +180,9 @@ def finish_undos(purge: Purge) -> PurgeState:
     for undo in purge.undos.filter(finished_at=None):
         Undo.objects.filter(id=undo.pk).update(finished_at=Now())
         record_act("undo_finished", actor=None, purge=purge, details=sum_of_undo(undo).as_json())
-    still = any(_still_stands(step) for step in purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED))
-    return PurgeState.PARTLY_UNDONE if still else PurgeState.UNDONE
-
-
-def _still_stands(step: Step) -> bool:
-    return bool(frozenset(unpack_ids(step.ids)).difference(unpack_ids(step.failed_ids), unpack_ids(step.undone_ids)))
+    # What is undone is of what did not fail: counts tell, without unpacking the ids of every step.
+    undone = Func(F("undone_ids"), 1, COUNT_BYTES, function="substring", output_field=BinaryField())
+    counted = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED).order_by()
+    rows = counted.values_list("count", "failed", undone).iterator()
+    stands = any(count - failed > count_packed(head) for count, failed, head in rows)
+    return PurgeState.PARTLY_UNDONE if stands else PurgeState.UNDONE

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import User
-from django.db.models import Max
+from django.db.models import Max, Sum
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
@@ -189,7 +189,7 @@ def _store(
             if change.scanned.matched:
                 ordinal = store_bucket(purge.pk, change.scanned, ordinal)
             moved[str(change.scanned.channel_id)] += map(str, change.moved)
-        left = sum(purge.manifest_buckets.values_list("count", flat=True))
+        left = purge.manifest_buckets.aggregate(left=Sum("count", default=0))["left"]
         now = digest_of_manifest(purge.pk) if left else None
         Purge.objects.filter(id=purge.pk).update(
             selection=chosen.as_json(),

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.store import cassandra, scans
-from moderation.domain.chunks import ROWS_PER_CHUNK, PackedRows, Row, decode_chunk, encode_chunks
+from moderation.domain.chunks import ROWS_PER_CHUNK, PackedRows, Row, decode_chunk, encode_chunks, with_writetime
 from moderation.domain.holds import Spared
 
 INSERT = """INSERT INTO quarantine
@@ -119,6 +119,20 @@ def quarantine_rows(
 
     _keep(place, pages())
     return seen
+
+
+def keep_rows(place: Place, chunks: Iterable[list[Row]]) -> int:
+    """Keeps rows that were kept elsewhere, with or without their WRITETIME, and reads them back; how many."""
+    count = 0
+
+    def pages() -> Iterator[list[Row]]:
+        nonlocal count
+        for rows in chunks:
+            count += len(rows)
+            yield list(map(with_writetime, rows))
+
+    _keep(place, pages())
+    return count
 
 
 def kept_writetimes(place: Place) -> Iterator[list[tuple[int, int]]]:

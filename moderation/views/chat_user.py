@@ -24,6 +24,6 @@ def chat_user(request: HttpRequest, user_id: int) -> HttpResponse:
         "profile": profile,
         "who": Writer(user_id, name, is_bot=bool(profile.user and profile.user.is_bot), is_webhook=False),
         "held": holds_of_author(request.user, user_id),
-        "rows": [(presence, strips[presence.channel.pk]) for presence in profile.presences],
+        "rows": [(presence, strips.get(presence.channel.pk, ())) for presence in profile.presences],
     }
     return render(request, "user.html", context)

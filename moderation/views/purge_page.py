@@ -13,14 +13,22 @@ from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge
 from moderation.operations.access import Actor, name_of
 from moderation.operations.failures import Failure, failures_of
+from moderation.operations.holds import hold_over_purge
 from moderation.operations.places import channels_of
-from moderation.operations.purge_view import progress_of, seconds_of
+from moderation.operations.purge_view import progress_of, seconds_of, undo_progress_of
 from moderation.operations.sentences import describe_purges
 from moderation.operations.shares import standing_by_channel
 from moderation.operations.steering import acts_on
 from moderation.operations.strips import map_purge
 from moderation.operations.sums import sum_of
-from moderation.operations.undos import UndoSum, can_be_undone, sum_of_undo, undo_until
+from moderation.operations.undos import (
+    UndoSum,
+    can_be_undone,
+    is_past_days,
+    sum_of_undo,
+    undo_until,
+    unheld_until,
+)
 from moderation.operations.waiting import wait_of
 from moderation.views.purge_erasing import describe_erasing
 from moderation.views.purge_preview import describe_preview
@@ -56,12 +64,15 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
     state = PurgeState(purge.state)
     sentence = describe_purges(user, [purge])[0].sentence
     may_ask = user.has_perm("moderation.add_purge")
+    undo = describe_undo(purge, may_ask=may_ask)
+    undoing = undo_progress_of(purge)
+    was = erasing.erasure.was if erasing.erasure else purge.state
     return {
         "purge": purge,
         "nav": "purges",
         "channel": channel,
         "polling": state in CHANGING or erasing.is_deleting,
-        "heading": _say_heading(purge, erasing.erasure.was if erasing.erasure else purge.state),
+        "heading": _say_heading(purge, was, undoing=undoing.expected if undoing else 0, back=undo.back),
         "sentence": sentence[:1].upper() + sentence[1:],
         "moderator": name_of(purge.moderator),
         "progress": progress_of(purge) if purge.confirmed_at else None,
@@ -74,7 +85,8 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
         "found_in": len(channels) if state is PurgeState.SCANNING and purge.manifest else 0,
         "unticked": len(purge.selection["except"]),
         "acts": acts_on(purge) if may_ask else (),
-        "undo": describe_undo(purge, may_ask=may_ask),
+        "undo": undo,
+        "undoing": undoing,
         "erasing": erasing,
         "digest": bytes(purge.digest).hex() if purge.digest else "",
     }
@@ -100,12 +112,18 @@ def describe_failures(purge: Purge, channels: Sequence[Channel]) -> FailuresView
 class UndoView:
     """What the page says of taking a purge back. until: how long it is, or was, offered; or None.
 
+    kept_until: of what no hold covers. is_held: a hold covers some of it, and `until` moves on with the time.
+    only_held: the rest is over.
+
     sums: who took what back, and what came of it. back: how many messages stand there again.
     standing: how many the purge still stands for.
     """
 
     may_ask: bool
     until: datetime | None
+    kept_until: datetime | None
+    is_held: bool
+    only_held: bool
     sums: Sequence[tuple[str, str, UndoSum]]
     back: int
     standing: int
@@ -120,6 +138,9 @@ def describe_undo(purge: Purge, *, may_ask: bool) -> UndoView:
     return UndoView(
         may_ask and offered,
         undo_until(purge) if offered or is_over else None,
+        unheld_until(purge) if offered else None,
+        offered and hold_over_purge(purge) is not None,
+        offered and is_past_days(purge),
         sums,
         back=sum(total.restored + total.already_live for *_, total in sums),
         standing=sum(standing_by_channel(purge).values()) if purge.state in CAN_BE_UNDONE or is_over else 0,
@@ -137,9 +158,12 @@ def _say_part(part: dict[str, list[str]]) -> str:
     return "what it removed from one channel" if part["channels"] else "it"
 
 
-def _say_heading(purge: Purge, state: str) -> str:
-    """state: its own, or what it was before what it kept was erased."""
-    count = f"{purge.manifest:,} message{'' if purge.manifest == 1 else 's'}"
+def _say_heading(purge: Purge, state: str, *, undoing: int, back: int) -> str:
+    """state: its own, or what it was before what it kept was erased. undoing: how many an undo is asked for.
+
+    back: how many stand there again.
+    """
+    count = _say_messages(purge.manifest)
     if state in (PurgeState.QUEUED, PurgeState.WAITING) and purge.started_at is None:
         return f"About to remove {count}"
     if state in (PurgeState.DONE_WITH_FAILURES, PurgeState.UNDO_EXPIRED):
@@ -153,7 +177,11 @@ def _say_heading(purge: Purge, state: str) -> str:
         PurgeState.CANCELLED: f"Stopped removing {count}",
         PurgeState.DONE: f"Removed {count}",
         PurgeState.PAUSED: f"Paused removing {count}",
-        PurgeState.UNDOING: f"Bringing back {count}",
-        PurgeState.UNDONE: f"Brought back {count}",
-        PurgeState.PARTLY_UNDONE: f"Brought back a part of {count}",
+        PurgeState.UNDOING: f"Bringing back {_say_messages(undoing)}",
+        PurgeState.UNDONE: f"Brought back {_say_messages(back)}",
+        PurgeState.PARTLY_UNDONE: f"Brought back {back:,} of {count}",
     }.get(PurgeState(state), f"Removing {count}")
+
+
+def _say_messages(count: int) -> str:
+    return f"{count:,} message{'' if count == 1 else 's'}"

@@ -89,6 +89,24 @@ def test_purges_that_chose_his_messages_are_listed_with_how_many(mona: User, sig
     assert re.search(r"Messages they chose</dt><dd>25<", html)
 
 
+def test_a_channel_where_nothing_lives_any_more_is_not_shown_as_one_he_is_active_in(
+    mona: User, sign_in: SignIn
+) -> None:
+    person, emptied, other = make_chat_user(), make_channel(), make_channel()
+    for channel in (emptied, other):
+        write(channel, old_ids(20), author=person.pk)
+    purge_now(mona, choose(emptied.pk, author_ids=[person.pk]))
+    purge_now(mona, choose(other.pk, message_ids=old_ids(20)[:3]))
+    lines = page_of(sign_in(mona), person.pk).split("<li>")
+    (there,) = (line for line in lines if f"/channels/{emptied.pk}/" in line)
+    (here,) = (line for line in lines if f"/channels/{other.pk}/" in line)
+    assert "nothing lives there any more" in there
+    assert "20 messages chosen by purges" in there
+    assert 'class="bar"' not in there
+    assert "1 × ten days" in here
+    assert "3 messages chosen by purges" in here
+
+
 def test_a_life_too_long_for_the_deadline_says_how_far_it_was_read(mona: User, sign_in: SignIn) -> None:
     person, channel = make_chat_user(), make_channel()
     today = bucket_at(now_ms())

@@ -1,5 +1,6 @@
 """What an undo brings back is decided once for each id, from the newest whole copy."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,3 +53,10 @@ def test_each_id_comes_once_from_its_newest_whole_copy(
 def test_a_late_edit_is_laid_over_the_whole_row_and_keeps_its_write_time() -> None:
     edit, whole = row(1, None, "edited"), (*row(1, 5, "first"), 777)
     assert lay_over(edit, whole) == (*row(1, 5, "edited"), 777)
+
+
+@pytest.mark.parametrize(("newer", "older", "later"), [((900,), (), 900), ((900,), (777,), 900), ((700,), (777,), 777)])
+def test_what_is_laid_over_has_the_later_of_both_writetimes(
+    newer: tuple[int, ...], older: tuple[int, ...], later: int
+) -> None:
+    assert lay_over((*row(1, None, "edited"), *newer), (*row(1, 5, "hello"), *older)) == (*row(1, 5, "edited"), later)

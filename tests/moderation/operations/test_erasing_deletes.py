@@ -9,7 +9,6 @@ from django.contrib.auth.models import User
 from django.db.models import F
 
 from chatstore.domain.buckets import bucket_of
-from chatstore.domain.errors import BadInput
 from chatstore.models import Channel, ChannelLock
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
 from chatstore.operations.clock import postgres_now_us
@@ -31,6 +30,7 @@ from tests.moderation.rooms import (
     VICTOR,
     confirm,
     everything,
+    ids_of,
     make_channel,
     old_ids,
     preview,
@@ -163,19 +163,18 @@ def found_gone(mona: User, channel: Channel) -> tuple[Purge, Purge]:
     return first, second
 
 
-def test_what_another_purge_would_need_for_its_own_undo_is_not_erased(
+def test_what_another_purge_needs_for_its_own_undo_is_kept_with_that_one_and_told(
     mona: User, lena: User, ada: User, channel: Channel
 ) -> None:
     first, second = found_gone(mona, channel)
-    # Nobody can bring back what the first one stands for, so the second needs nothing of it.
-    ask_erase(first.pk, moderator=lena, reason="request 71")
     ask_undo(first.pk, moderator=mona, part=UndoPart())
     assert run_to_end(first).state == PurgeState.UNDONE
-    with pytest.raises(BadInput, match=f"Purge {second.pk} found 20 of these messages gone and still stands for them"):
-        ask_erase(first.pk, moderator=lena, reason="request 71")
-    approved(second, lena, ada)
-    assert erase_purge(second.pk)
-    assert approved(first, lena, ada).was == PurgeState.UNDONE
+    assert approved(first, lena, ada).also_kept == {str(second.pk): 20}
+    assert erase_purge(first.pk)
+    assert kept(first, channel) == 0
+    ask_undo(second.pk, moderator=mona, part=UndoPart())
+    assert run_to_end(second).state == PurgeState.UNDONE
+    assert ids_of(channel, bucket_of(old_ids(20)[0])) == old_ids(20)
 
 
 def test_it_says_which_other_purges_keep_the_same_messages(mona: User, lena: User, ada: User, channel: Channel) -> None:

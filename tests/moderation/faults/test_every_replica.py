@@ -1,0 +1,49 @@
+"""Survivors are written again on every replica before anything is deleted: a quorum of them is not enough.
+
+Two nodes cannot tell one from the other, so the keyspace says for a while that there are three replicas:
+a quorum is two, and stands; all of them are not there.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from chatstore.store import cassandra
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import Step
+from moderation.operations.running import run_purge
+from tests.moderation.rooms import WILMA, by_victor, confirm, ids_of, make_channel, old_ids, preview, run_to_end, write
+
+pytestmark = pytest.mark.alone
+
+
+def say_replicas(count: int) -> None:
+    replication = {"class": "NetworkTopologyStrategy", settings.CASSANDRA["datacenter"]: str(count)}
+    cql = f"ALTER KEYSPACE {settings.CASSANDRA['keyspace']} WITH replication = {replication}"
+    cassandra.submit_to(cassandra.hosts()[0][0], cql, timeout=30).rows()
+
+
+@pytest.fixture
+def _third_replica_is_away() -> Iterator[None]:
+    say_replicas(3)
+    yield
+    say_replicas(2)
+
+
+@pytest.mark.usefixtures("_third_replica_is_away")
+def test_nothing_goes_while_one_replica_has_not_what_stays(mona: User) -> None:
+    channel, ids = make_channel(), old_ids(1_200)
+    write(channel, ids[::2])
+    write(channel, ids[1::2], author=WILMA)
+    purge = confirm(mona, preview(mona, by_victor(channel)))
+    waiting = run_purge(purge.pk, patience_seconds=0)
+    step = Step.objects.get(purge=purge)
+    assert (waiting.state, step.state) == (PurgeState.WAITING, StepState.STAMPED)
+    assert "replicas" in waiting.wait_reason
+    assert ids_of(channel, step.bucket) == ids
+    say_replicas(2)
+    Step.objects.filter(purge=purge).update(due_at=None)
+    assert run_to_end(purge).state == PurgeState.DONE
+    assert ids_of(channel, step.bucket) == ids[1::2]

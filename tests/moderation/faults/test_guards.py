@@ -1,0 +1,162 @@
+"""Each look that a step takes before it deletes holds by itself: what it guards against is made to happen."""
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.contrib.auth.models import User
+from pytest_django import Settings
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.messages import Message
+from chatstore.models import Channel
+from chatstore.operations.clock import postgres_now_us, wall_clock_us
+from chatstore.store import cassandra, messages
+from chatstore.store.cassandra import Row
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import Purge, Step
+from moderation.operations import running, steps
+from moderation.operations.claims import LostStep, claim_step
+from moderation.operations.keeping import Kept, on_disk_at_us, quarantine_step
+from moderation.operations.steps import finish_step, stamp_step
+from moderation.store import quarantine
+from moderation.store.pace import Pace
+from tests.moderation.rooms import (
+    VICTOR,
+    WILMA,
+    by_victor,
+    confirm,
+    everything,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    run_to_end,
+    write,
+)
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return make_channel()
+
+
+def claim(purge: Purge) -> Step:
+    step = claim_step(purge.id, token=uuid.uuid4())
+    assert step is not None
+    return step
+
+
+def mixed(channel: Channel) -> list[int]:
+    """Victor's and Wilma's in turns, so that Wilma's must be written again."""
+    ids = old_ids(1_200)
+    write(channel, ids[::2])
+    write(channel, ids[1::2], author=WILMA)
+    return ids
+
+
+def losing_one(call: Callable[..., Iterator[list[Row]]], *, of: str) -> Callable[..., Iterator[list[Row]]]:
+    """As `call`, but the first statement that begins so is never sent."""
+    lost = False
+
+    def send(statements: Iterator[tuple[str, tuple[object, ...]]], **named: object) -> Iterator[list[Row]]:
+        def all_but_one() -> Iterator[tuple[str, tuple[object, ...]]]:
+            nonlocal lost
+            for statement in statements:
+                if statement[0].startswith(of) and not lost:
+                    lost = True
+                else:
+                    yield statement
+
+        return call(all_but_one(), **named)
+
+    return send
+
+
+def test_nothing_goes_while_a_chunk_of_the_quarantine_is_not_there(
+    mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = old_ids(300)
+    write(channel, ids)
+    step = claim(confirm(mona, preview(mona, everything(channel))))
+    send = losing_one(cassandra.execute_window, of="INSERT INTO quarantine")
+    monkeypatch.setattr(cassandra, "execute_window", send)
+    with pytest.raises(StoreUnavailable, match="does not hold what was written to it; nothing was deleted"):
+        quarantine_step(step, pace=Pace(10_000))
+    assert ids_of(channel, step.bucket) == ids
+
+
+def test_nothing_goes_while_what_stays_was_not_written_again(
+    mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = mixed(channel)
+    step = claim(confirm(mona, preview(mona, by_victor(channel))))
+    kept = quarantine_step(step, pace=Pace(10_000))
+    stamp_step(step, kept)
+    write_batches = cassandra.execute_batch_jobs
+
+    def all_but_the_first(jobs: Iterator[tuple[str, list[tuple[object, ...]]]], **named: object) -> None:
+        next(jobs)
+        write_batches(jobs, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(cassandra, "execute_batch_jobs", all_but_the_first)
+    with pytest.raises(StoreUnavailable, match="messages that stay could not be written again yet"):
+        finish_step(step, pace=Pace(10_000), kept=kept)
+    assert Step.objects.get(purge_id=step.purge_id).state == StepState.STAMPED
+    assert ids_of(channel, step.bucket) == ids
+
+
+def test_a_post_of_a_gateway_that_is_behind_and_tried_for_long_outlives_the_range(mona: User, channel: Channel) -> None:
+    ids = old_ids(301)
+    late = ids.pop(150)
+    write(channel, ids)
+    step = claim(confirm(mona, preview(mona, everything(channel))))
+    kept = quarantine_step(step, pace=Pace(10_000))
+    assert step.read_stamp is not None
+    # Five seconds behind and given up four seconds later: what such a gateway sends arrives after the read.
+    message = Message(channel_id=channel.id, message_id=late, author_id=WILMA, content="me too")
+    messages.insert_message(message, stamp_us=step.read_stamp - 8_900_000)
+    stamp_step(step, kept)
+    finish_step(step, pace=Pace(10_000), kept=kept)
+    assert ids_of(channel, step.bucket) == [late]
+
+
+def test_no_range_is_stamped_before_what_is_kept_is_on_disk(
+    mona: User, channel: Channel, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.CASSANDRA = settings.CASSANDRA | {"commitlog_sync_period_ms": 3_000}
+    write(channel, old_ids(300))
+    purge = confirm(mona, preview(mona, everything(channel)))
+    early_us: list[int] = []
+
+    def stamp(step: Step, kept: Kept) -> None:
+        early_us.append(on_disk_at_us(step) - postgres_now_us())
+        stamp_step(step, kept)
+
+    monkeypatch.setattr(running, "stamp_step", stamp)
+    assert run_to_end(purge).state == PurgeState.DONE
+    assert len(early_us) == 1
+    assert early_us[0] <= 0
+
+
+def test_what_was_edited_since_the_read_is_not_deleted_by_who_lost_the_step_meanwhile(
+    mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = old_ids(300)
+    write(channel, ids)
+    step = claim(confirm(mona, preview(mona, everything(channel))))
+    kept = quarantine_step(step, pace=Pace(10_000))
+    back = Message(channel_id=channel.id, message_id=ids[7], author_id=VICTOR, content="hello")
+    messages.insert_message(back, stamp_us=wall_clock_us())
+    stamp_step(step, kept)
+    read = quarantine.quarantine_rows
+
+    def read_and_lose_the_step(*args: object, **named: object) -> object:
+        found = read(*args, **named)  # type: ignore[arg-type]
+        Step.objects.filter(purge_id=step.purge_id).update(token=uuid.uuid4())
+        return found
+
+    monkeypatch.setattr(steps, "quarantine_rows", read_and_lose_the_step)
+    with pytest.raises(LostStep):
+        finish_step(step, pace=Pace(10_000), kept=kept)
+    assert ids_of(channel, step.bucket) == [ids[7]]

@@ -1,0 +1,158 @@
+"""What a hold covers of what purges removed is kept until the hold is lifted, and can be brought back so long."""
+
+import datetime as dt
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.runs import ENDED, RunState
+from chatstore.models import Channel, JobRun
+from chatstore.operations.clock import postgres_now, postgres_now_us
+from chatstore.operations.runs import work_on_run
+from chatstore.store import cassandra
+from moderation.domain.states import PurgeState
+from moderation.models import Hold, Purge, Step
+from moderation.operations.expiring import renew_held
+from moderation.operations.holds import Wanted, lift_hold, place_hold
+from moderation.operations.undos import UndoPart, ask_undo, can_be_undone, sum_of_undo, undo_until
+from tests.conftest import make_user
+from tests.moderation.rooms import (
+    VICTOR,
+    WILMA,
+    everything,
+    ids_of,
+    make_channel,
+    old_ids,
+    purge_now,
+    run_to_end,
+    write,
+)
+
+ERASE_ATTEMPT = (
+    "DELETE FROM quarantine USING TIMESTAMP ? WHERE purge_id = ? AND channel_id = ? AND bucket = ? AND attempt = ?"
+)
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return make_channel()
+
+
+@pytest.fixture
+def lena() -> User:
+    return make_user("lena", group="leads")
+
+
+@pytest.fixture
+def ids(channel: Channel) -> list[int]:
+    """Victor's and Wilma's in turns."""
+    found = old_ids(300)
+    write(channel, found[::2])
+    write(channel, found[1::2], author=WILMA)
+    return found
+
+
+def hold(channel: Channel, moderator: User) -> Hold:
+    return place_hold(Wanted(author=str(VICTOR), channel=str(channel.pk)), reason="a court asks", actor=moderator)
+
+
+def shift(purge: Purge, *, days: float, placed: Hold, placed_days_ago: float) -> None:
+    """As if it had been purged, and held, so many days ago."""
+    now = postgres_now()
+    Step.objects.filter(purge=purge).update(quarantined_at=now - dt.timedelta(days=days))
+    Purge.objects.filter(pk=purge.pk).update(created_at=now - dt.timedelta(days=days))
+    Hold.objects.filter(pk=placed.pk).update(placed_at=now - dt.timedelta(days=placed_days_ago))
+    purge.refresh_from_db()
+
+
+def expire_run() -> dict[str, int]:
+    JobRun.objects.filter(job="expire").exclude(state__in=ENDED).delete()
+    run = work_on_run(JobRun.objects.create(job="expire", due_at=postgres_now()).pk)
+    assert run is not None
+    assert run.state == RunState.DONE
+    return dict(run.did)
+
+
+def let_first_copies_expire(purge: Purge) -> None:
+    for step in Step.objects.filter(purge=purge):
+        place = (purge.pk, step.channel_id, step.bucket, step.read_stamp)
+        cassandra.execute(ERASE_ATTEMPT, (postgres_now_us(), *place))
+
+
+def test_what_is_held_comes_back_after_the_thirty_days_and_the_rest_is_gone(
+    mona: User, channel: Channel, ids: list[int]
+) -> None:
+    purge = purge_now(mona, everything(channel))
+    shift(purge, days=29, placed=hold(channel, mona), placed_days_ago=1)
+    expire_run()
+    assert Step.objects.get(purge=purge).kept_again_at is not None
+    shift(purge, days=59, placed=Hold.objects.latest("id"), placed_days_ago=31)
+    let_first_copies_expire(purge)
+    expire_run()
+    purge.refresh_from_db()
+    assert (purge.state, can_be_undone(purge)) == (PurgeState.DONE, True)
+    undo = ask_undo(purge.pk, moderator=mona, part=UndoPart())
+    assert run_to_end(purge).state == PurgeState.PARTLY_UNDONE
+    total = sum_of_undo(undo)
+    assert (total.asked, total.restored) == (150, 150)
+    assert ids_of(channel, bucket_of(ids[0])) == ids[::2]
+
+
+def test_its_days_go_on_when_the_hold_is_lifted(mona: User, lena: User, channel: Channel, ids: list[int]) -> None:
+    purge = purge_now(mona, everything(channel))
+    placed = hold(channel, mona)
+    shift(purge, days=40, placed=placed, placed_days_ago=30)
+    lift_hold(placed.pk, actor=lena)
+    until = undo_until(purge)
+    assert until is not None
+    # Ten days had passed when it was held.
+    assert abs(until - postgres_now() - dt.timedelta(days=20)) < dt.timedelta(minutes=10)
+    assert undo_until(purge) == until
+
+
+def test_copies_are_renewed_when_half_their_time_is_over_and_not_each_night(
+    mona: User, channel: Channel, ids: list[int]
+) -> None:
+    purge = purge_now(mona, everything(channel))
+    shift(purge, days=14, placed=hold(channel, mona), placed_days_ago=1)
+    before = renewed(purge)
+    assert before is None
+    renew_held()
+    assert renewed(purge) is None
+    shift(purge, days=16, placed=Hold.objects.latest("id"), placed_days_ago=3)
+    renew_held()
+    once = renewed(purge)
+    assert once is not None
+    renew_held()
+    assert renewed(purge) == once
+
+
+def renewed(purge: Purge) -> dt.datetime | None:
+    return Step.objects.get(purge=purge).kept_again_at
+
+
+def test_one_that_nobody_holds_is_closed_beside_it(mona: User, channel: Channel, ids: list[int]) -> None:
+    other = make_channel()
+    write(other, old_ids(20))
+    free = purge_now(mona, everything(other))
+    shift(free, days=31, placed=hold(channel, mona), placed_days_ago=10)
+    expire_run()
+    free.refresh_from_db()
+    assert free.state == PurgeState.UNDO_EXPIRED
+
+
+def test_a_hold_has_copies_looked_after_at_once(mona: User, channel: Channel) -> None:
+    JobRun.objects.filter(job="expire").exclude(state__in=ENDED).delete()
+    hold(channel, mona)
+    assert JobRun.objects.filter(job="expire").exclude(state__in=ENDED).count() == 1
+    JobRun.objects.filter(job="expire").exclude(state__in=ENDED).delete()
+
+
+def test_the_page_says_that_it_stays(client: Client, mona: User, channel: Channel, ids: list[int]) -> None:
+    purge = purge_now(mona, everything(channel))
+    hold(channel, mona)
+    client.force_login(mona)
+    page = client.get(f"/purges/{purge.pk}/").content.decode()
+    assert "A hold covers some of it: that stays until the hold is lifted, and its days go on from there." in page

@@ -1,0 +1,79 @@
+"""Taking back, settling and giving back are set-wise: 50,000 channels cost no more statements than two."""
+
+import tracemalloc
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from chatstore.models import ChannelLock
+from moderation.domain.packing import pack_ids
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import Purge, Step
+from moderation.operations.claims import job_of
+from moderation.operations.settling import settle_purge
+from moderation.operations.undos import UndoPart, ask_undo
+from tests.moderation.rooms import everything, make_channel, old_ids, purge_now, write
+
+CHANNELS = 50_000
+FIRST_CHANNEL = 7_000_000
+
+MANY = f"""
+INSERT INTO {Step._meta.db_table} (purge_id, ordinal, channel_id, bucket, kind, state, ids, count, deleted,
+    already_gone, held, failed, how, wait_reason, error, quarantined_at, gone_ids)
+SELECT purge_id, ordinal + number, %s + number, bucket, kind, state, ids, count, count, 0, 0, 0, how, '', '',
+    quarantined_at, gone_ids
+FROM {Step._meta.db_table}, generate_series(1, %s) AS number WHERE purge_id = %s AND ordinal = 1
+"""
+LOCKS = f"""
+INSERT INTO {ChannelLock._meta.db_table} (channel_id, job, since)
+SELECT %s + number, %s, clock_timestamp() FROM generate_series(1, %s) AS number ON CONFLICT DO NOTHING
+"""
+
+
+@pytest.fixture
+def purge(mona: User) -> Purge:
+    """It removed a message in each of 50,000 channels."""
+    channel = make_channel()
+    write(channel, old_ids(1))
+    purge = purge_now(mona, everything(channel))
+    with connection.cursor() as cursor:
+        cursor.execute(MANY, (FIRST_CHANNEL, CHANNELS - 1, purge.pk))
+    return purge
+
+
+def test_it_is_asked_for_in_a_few_statements_and_little_memory(mona: User, purge: Purge) -> None:
+    tracemalloc.start()
+    try:
+        with CaptureQueriesContext(connection) as asked:
+            undo = ask_undo(purge.pk, moderator=mona, part=UndoPart())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(asked) < 25
+    assert peak < 5_000_000
+    steps = undo.steps.order_by("ordinal")
+    assert steps.count() == CHANNELS
+    assert list(steps.values_list("ordinal", "takes_back")[:2]) == [(CHANNELS + 1, 1), (CHANNELS + 2, 2)]
+    assert set(steps.values_list("state", flat=True)) == {StepState.PENDING}
+
+
+def test_it_is_settled_and_gives_every_channel_back_in_a_few_statements(mona: User, purge: Purge) -> None:
+    ask_undo(purge.pk, moderator=mona, part=UndoPart())
+    undone = pack_ids(old_ids(1))
+    Step.objects.filter(purge=purge, undo__isnull=True).update(undone_ids=undone)
+    Step.objects.filter(purge=purge, undo__isnull=False).update(state=StepState.COUNTED)
+    with connection.cursor() as cursor:
+        cursor.execute(LOCKS, (FIRST_CHANNEL, job_of(purge.pk), CHANNELS - 1))
+    with CaptureQueriesContext(connection) as settled:
+        assert settle_purge(purge.pk).state == PurgeState.UNDONE
+    assert len(settled) < 25
+    assert not ChannelLock.objects.filter(job=job_of(purge.pk)).exists()
+
+
+def test_one_that_still_stands_for_a_single_message_is_undone_in_part(mona: User, purge: Purge) -> None:
+    ask_undo(purge.pk, moderator=mona, part=UndoPart())
+    Step.objects.filter(purge=purge, undo__isnull=True).exclude(ordinal=9).update(undone_ids=pack_ids(old_ids(1)))
+    Step.objects.filter(purge=purge, undo__isnull=False).update(state=StepState.COUNTED)
+    assert settle_purge(purge.pk).state == PurgeState.PARTLY_UNDONE

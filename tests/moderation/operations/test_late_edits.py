@@ -1,0 +1,45 @@
+"""An edit that comes while its message is purged is kept like the rest, and an undo brings it back."""
+
+import pytest
+from django.contrib.auth.models import User
+
+from chatstore.models import Channel
+from chatstore.operations.clock import wall_clock_us
+from chatstore.store import messages
+from moderation.domain.states import PurgeState
+from moderation.models import Step
+from moderation.operations import running
+from moderation.operations.keeping import Kept
+from moderation.operations.steps import stamp_step
+from moderation.operations.sums import sum_of
+from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from tests.moderation.rooms import confirm, everything, ids_of, make_channel, old_ids, preview, run_to_end, write
+
+
+@pytest.mark.parametrize("ahead_seconds", [0, 4])
+def test_it_comes_back_with_the_undo(mona: User, monkeypatch: pytest.MonkeyPatch, ahead_seconds: int) -> None:
+    """ahead_seconds: by how much the clock of the gateway that took it is ahead."""
+    channel: Channel = make_channel()
+    ids = old_ids(300)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+
+    def edit_and_stamp(step: Step, kept: Kept) -> None:
+        stamp_us = wall_clock_us() + ahead_seconds * 1_000_000
+        messages.update_columns(channel.id, ids[7], {"content": "edited"}, stamp_us=stamp_us)
+        stamp_step(step, kept)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(running, "stamp_step", edit_and_stamp)
+        assert run_to_end(purge).state == PurgeState.DONE
+    assert sum_of(purge).deleted == 300
+    bucket = Step.objects.get(purge=purge).bucket
+    assert ids_of(channel, bucket) == []
+
+    undo = ask_undo(purge.id, moderator=mona, part=UndoPart())
+    assert run_to_end(purge).state == PurgeState.UNDONE
+    assert sum_of_undo(undo).restored == 300
+    assert ids_of(channel, bucket) == ids
+    found = messages.read_message(channel.id, ids[7])
+    assert found is not None
+    assert found.content == "edited"

@@ -1,0 +1,112 @@
+"""How far a purge or an undo is, and how long it will take: by the time it was at work, of what was asked for."""
+
+import datetime as dt
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chatstore.operations.clock import postgres_now
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.models import AuditEntry, Purge
+from moderation.operations.audit import record_act
+from moderation.operations.purge_view import progress_of, undo_progress_of, worked_seconds_of
+from moderation.operations.running import run_purge
+from moderation.operations.undos import UndoPart, ask_undo
+from tests.moderation.rooms import (
+    VICTOR,
+    WILMA,
+    confirm,
+    everything,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    recent_ids,
+    run_to_end,
+    write,
+)
+
+
+def minutes_ago(minutes: float) -> dt.datetime:
+    return postgres_now() - dt.timedelta(minutes=minutes)
+
+
+def note(purge: Purge, act: str, *, minutes: float) -> None:
+    entry = record_act(act, actor=None, purge=purge)
+    AuditEntry.objects.filter(pk=entry.pk).update(at=minutes_ago(minutes))
+
+
+@pytest.fixture
+def half_done(mona: User) -> Purge:
+    """Begun 100 minutes ago, with one of its two buckets gone."""
+    channel = make_channel()
+    write(channel, [*old_ids(50, buckets_ago=4), *old_ids(50, buckets_ago=3)])
+    purge = confirm(mona, preview(mona, everything(channel)))
+    last = purge.steps.order_by("-ordinal")[0]
+    purge.steps.filter(ordinal=last.ordinal).update(due_at=postgres_now() + dt.timedelta(hours=1))
+    run_purge(purge.pk, patience_seconds=0)
+    Purge.objects.filter(pk=purge.pk).update(started_at=minutes_ago(100), confirmed_at=minutes_ago(500))
+    purge.refresh_from_db()
+    return purge
+
+
+def test_the_time_left_is_reckoned_without_pauses_and_the_wait_before_it_began(half_done: Purge) -> None:
+    note(half_done, "purge_paused", minutes=95)
+    note(half_done, "purge_resumed", minutes=5)
+    progress = progress_of(half_done)
+    assert progress.seconds_left == pytest.approx(10 * 60, abs=30)
+
+
+def test_a_pause_that_lasts_counts_up_to_now(half_done: Purge) -> None:
+    note(half_done, "purge_paused", minutes=60)
+    assert worked_seconds_of(half_done) == pytest.approx(40 * 60, abs=30)
+
+
+def test_the_time_between_an_end_and_a_second_try_is_no_work(half_done: Purge) -> None:
+    note(half_done, "purge_cancelled", minutes=80)
+    note(half_done, "purge_finish_asked", minutes=20)
+    assert worked_seconds_of(half_done) == pytest.approx(40 * 60, abs=30)
+
+
+def test_an_undo_of_a_part_says_how_many_it_is_asked_for(client: Client, mona: User) -> None:
+    channel, ids = make_channel(), recent_ids(40)
+    write(channel, ids[:30])
+    write(channel, ids[30:], author=WILMA)
+    purge = purge_now(mona, everything(channel))
+    client.force_login(mona)
+    for part, expected in (
+        (UndoPart(message_ids=tuple(ids[:3])), 3),
+        (UndoPart(author_ids=(WILMA,)), 10),
+        (UndoPart(channel_ids=(channel.pk,)), 27),
+    ):
+        ask_undo(purge.pk, moderator=mona, part=part)
+        purge.refresh_from_db()
+        progress = undo_progress_of(purge)
+        assert progress is not None
+        assert (progress.expected, progress.decided) == (expected, 0)
+        assert f"Bringing back {expected} messages" in client.get(f"/purges/{purge.pk}/").content.decode()
+        run_to_end(purge)
+        purge.refresh_from_db()
+    assert purge.state == PurgeState.UNDONE
+    assert undo_progress_of(purge) is None
+    assert "Brought back 40 messages" in client.get(f"/purges/{purge.pk}/").content.decode()
+
+
+def test_one_in_two_channels_reckons_with_those_that_are_decided(mona: User) -> None:
+    channels = [make_channel() for _ in range(2)]
+    author = VICTOR + channels[0].pk % 1_000_000
+    for channel in channels:
+        write(channel, recent_ids(20), author=author)
+    purge = purge_now(mona, Selection(where=Author((author,))))
+    undo = ask_undo(purge.pk, moderator=mona, part=UndoPart())
+    last = undo.steps.order_by("-ordinal")[0]
+    purge.steps.filter(ordinal=last.ordinal).update(due_at=postgres_now() + dt.timedelta(hours=1))
+    run_purge(purge.pk, patience_seconds=0)
+    purge.refresh_from_db()
+    progress = undo_progress_of(purge)
+    assert progress is not None
+    assert (progress.expected, progress.decided) == (40, 20)
+    assert progress.seconds_left is not None
