@@ -264,3 +264,10 @@ def test_an_act_that_runs_through_its_worker_is_recorded_to_its_end(page: Client
     run = JobRun.objects.get(job=job)
     assert work_on_run(run.pk) is not None
     assert "3 buckets" in read(page, "/maintenance/runs/", {"job": job})
+
+
+@pytest.mark.parametrize("act", ["stop", "again"])
+def test_a_run_that_there_is_none_of_is_not_found(page: Client, act: str) -> None:
+    response = page.post(f"/maintenance/runs/9223372036854775807/{act}/")
+    assert response.status_code == 404
+    assert "There is no run" in response.content.decode()
