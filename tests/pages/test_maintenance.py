@@ -96,9 +96,9 @@ def test_a_run_shows_how_far_it_is_and_then_what_it_did(page: Client, otto: User
     # Without a script the page reloads itself; with one a part of it does.
     assert '<noscript><meta http-equiv="refresh"' in html
     live = page.get(f"/maintenance/runs/{run.pk}/live/")
-    assert "HX-Refresh" not in live
+    assert "HX-Trigger" not in live
     claim.end({"buckets": 4_800, "live_rows": 71})
-    assert page.get(f"/maintenance/runs/{run.pk}/live/")["HX-Refresh"] == "true"
+    assert page.get(f"/maintenance/runs/{run.pk}/live/")["HX-Trigger"] == "reloadPage"
     html = read(page, f"/maintenance/runs/{run.pk}/")
     assert "<dt>Live rows</dt><dd>71</dd>" in html
     assert "<noscript>" not in html
