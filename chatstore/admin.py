@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.models import Group, User
-from django.db.models import Model, OuterRef, QuerySet, Subquery
+from django.db.models import ForeignKey, Model, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -15,7 +18,8 @@ from django_celery_beat import models as beat
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.errors import BadInput, StoreUnavailable
+from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChannelDay, ChatUser, Guild
 from chatstore.operations.channel_health import read_channel_health
 from chatstore.operations.rights import READ_HEALTH
@@ -35,8 +39,41 @@ admin.site.unregister(User)
 admin.site.unregister(Group)
 
 
+SEARCH_CHARACTERS = 200
+"""The longest name there is."""
+
+
+class SnowflakeChoice(forms.ModelChoiceField):
+    """A choice by id. What can be no id is refused and not shown again: the widget would ask Postgres for it."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """The id to show as chosen; None for what is none."""
+        try:
+            return parse_snowflake(super().prepare_value(value))
+        except BadInput:
+            return None
+
+
 class NeverDeleted(ModelAdmin):  # type: ignore[misc]
     """Rows that messages in the store refer to: taking one away would orphan them."""
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> forms.ModelChoiceField | None:
+        """A field that puts up with whatever an address or a form names."""
+        field: forms.ModelChoiceField | None = super().formfield_for_foreignkey(
+            db_field, request, form_class=SnowflakeChoice, **kwargs
+        )
+        return field
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """What a term finds. Raises `BadInput` for one that is longer than any name."""
+        if len(search_term) > SEARCH_CHARACTERS:
+            raise BadInput(f"Type at most {SEARCH_CHARACTERS} characters to search for.")
+        found: tuple[QuerySet[Any], bool] = super().get_search_results(request, queryset, search_term)
+        return found
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Never, whoever asks."""

@@ -491,6 +491,18 @@ PROBE_SECONDS = environment.read_int("PROBE_SECONDS", default=900, at_least=1)
 BOOKKEEPING_SECONDS = environment.read_int("BOOKKEEPING_SECONDS", default=1_800, at_least=1)
 BOOKKEEPING_BUCKETS = environment.read_int("BOOKKEEPING_BUCKETS", default=20_000, at_least=1)
 
+# --- What a gateway may post: Discord's own limits, unless set ------------------------
+
+# Discord takes 2,000 of most people, and 4,000 of those who pay.
+MESSAGE_MAX_CHARACTERS = environment.read_int("MESSAGE_MAX_CHARACTERS", default=4_000, at_least=1)
+# Of a webhook's name, and of a reaction's emoji.
+MESSAGE_MAX_NAME_CHARACTERS = environment.read_int("MESSAGE_MAX_NAME_CHARACTERS", default=80, at_least=1)
+MESSAGE_MAX_EMBEDS = environment.read_int("MESSAGE_MAX_EMBEDS", default=10, at_least=0)
+# Of all embeds of a message: titles, descriptions, fields, footers and authors.
+MESSAGE_MAX_EMBED_CHARACTERS = environment.read_int("MESSAGE_MAX_EMBED_CHARACTERS", default=6_000, at_least=0)
+# Of a whole message. A page holds fifty, and a batch of a purge a hundred.
+MESSAGE_MAX_BYTES = environment.read_int("MESSAGE_MAX_BYTES", default=262_144, at_least=1)
+
 # --- Reading and purging -------------------------------------------------------------
 
 # A page still short by then is returned as it is, with "looked back to <date>".

@@ -1,8 +1,13 @@
-"""Characters without a shape of their own, spelt out: what people write must not act on a page, a mail or a log."""
+"""Characters without a shape of their own, spelt out: what people write must not act on a page, a mail or a log,
+and of two names that look alike one must show how it differs."""
 
 from __future__ import annotations
 
+import itertools
+import re
 import unicodedata
+from collections.abc import Iterator
+from urllib.parse import quote
 
 _SHORT_NAMES = {
     "\u202a": "LRE",
@@ -19,30 +24,157 @@ _SHORT_NAMES = {
     "\u061c": "ALM",
     "\x00": "NUL",
 }
+_HIDDEN_NAMES = {
+    "\u00ad": "SHY",
+    "\u034f": "CGJ",
+    "\u180e": "MVS",
+    "\u200b": "ZWSP",
+    "\u200c": "ZWNJ",
+    "\u200d": "ZWJ",
+    "\u2060": "WJ",
+    "\ufeff": "BOM",
+    "\ufe0e": "VS15",
+    "\ufe0f": "VS16",
+}
+
+# Unicode's Default_Ignorable_Code_Point that are no format characters, and the blank of Braille.
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
+# Format characters that have a shape: signs that stand over or before a number.
+_SHAPED = re.compile("[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd]")
+
+# Hidden characters where they do what they are for, and are seen by what they do.
+_AT_WORK = re.compile(
+    # The flags of England, Scotland and Wales: a black flag with a region's code in tag characters.
+    "(?<=\U0001f3f4)\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
+    "|\U000e0077\U000e006c\U000e0073)\U000e007f"
+    # A keycap, whose digit or sign comes before it.
+    "|(?<=[0-9#*])\ufe0f(?=\u20e3)"
+)
+_TAGS = re.compile("[\U000e0030-\U000e0039\U000e0041-\U000e005a\U000e0061-\U000e007a]+")
+_SPELT = re.compile(
+    rf"\[(?=(?:{'|'.join((*_SHORT_NAMES.values(), *_HIDDEN_NAMES.values(), 'SPACE'))}|U\+[0-9A-F]{{4,6}}|TAG:[^\]]*)"
+    r"(?:×\d+)?\])"
+)
+"""The bracket of what a name may hold as plain letters and looks like a hidden character spelt out."""
+
+_VIRAMA = 9
+"""The combining class after which a joiner or a non-joiner changes a letter (RFC 5892, appendix A)."""
+_NEVER_JOINED = frozenset("آأؤإاةدذرزوٱڈڑژءے")
+"""Arabic letters that never join the next one: a non-joiner after them changes nothing."""
 
 
 def name_control(character: str) -> str:
     """A short name for a character that has no shape of its own."""
-    return _SHORT_NAMES.get(character) or f"U+{ord(character):04X}"
+    return _SHORT_NAMES.get(character) or _HIDDEN_NAMES.get(character) or f"U+{ord(character):04X}"
 
 
 def show_controls(text: str) -> str:
     """The text with bidi marks and control characters spelt out, so that they act on nothing.
 
-    Line breaks and tabs stay. Also for names, which are hostile too.
+    Line breaks and tabs stay. For what people say at length; names are for `show_hidden`.
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_shown(character) for character in text)
+    return "".join(f"[{name_control(character)}]" if _acts(character) else character for character in text)
+
+
+def show_hidden(text: str) -> str:
+    """The text with every character spelt out that acts or that nobody sees: for names, titles and addresses.
+
+    Two names that differ look different, but for letters that are drawn alike. What joins emoji, or the
+    letters of a script that needs it, stays where that is seen.
+    """
+    if text.isascii() and text.isprintable() and "[" not in text and text[:1] != " ":
+        return text
+    if text and text.isspace():
+        return _spell(text)
+    kept = {at for found in _AT_WORK.finditer(text) for at in range(found.start(), found.end())}
+    runs = itertools.groupby(range(len(text)), key=lambda at: at not in kept and _hides(text, at))
+    texts = ((hidden, "".join(text[at] for at in run)) for hidden, run in runs)
+    return "".join(_spell(run) if hidden else _SPELT.sub("[U+005B]", run) for hidden, run in texts)
 
 
 def show_in_a_line(text: str) -> str:
     """The same in a single line: blanks instead of line breaks and tabs."""
-    return show_controls(" ".join(text.split()))
+    return show_hidden(" ".join(text.split()))
 
 
-def _shown(character: str) -> str:
+def make_inert(address: str) -> str:
+    """A web address with every such character percent-encoded: it leads to the same place, and acts on nothing."""
+    return "".join(quote(each, errors="replace") if _acts(each) or _is_hidden(each) else each for each in address)
+
+
+def _acts(character: str) -> bool:
     if character in "\n\t":
-        return character
-    is_control = unicodedata.category(character) == "Cc" or character in _SHORT_NAMES
-    return f"[{name_control(character)}]" if is_control else character
+        return False
+    # A lone surrogate would end the page that it is on: it cannot be encoded.
+    return character in _SHORT_NAMES or unicodedata.category(character) in ("Cc", "Cs")
+
+
+def _is_hidden(character: str) -> bool:
+    if _BLANK.match(character):
+        return True
+    return unicodedata.category(character) in ("Cf", "Zl", "Zp") and not _SHAPED.match(character)
+
+
+def _hides(text: str, at: int) -> bool:
+    character = text[at]
+    if _acts(character):
+        return True
+    return _is_hidden(character) and not _is_joining(text, at)
+
+
+def _is_joining(text: str, at: int) -> bool:
+    """Whether a joiner, a non-joiner or a variation selector does between its neighbours what can be seen."""
+    character, before, after = text[at], text[at - 1 : at], text[at + 1 : at + 2]
+    if not before:
+        return False
+    if character in "\ufe0e\ufe0f":
+        return _is_symbol(before)
+    if character in "\u200c\u200d" and unicodedata.combining(before) == _VIRAMA:
+        return True
+    if character == "\u200c":
+        return before not in _NEVER_JOINED and _is_arabic(before) and _is_arabic(after)
+    # An emoji may have a colour of skin or a selector of its own before it is joined.
+    is_emoji = _is_symbol(before) or before == "\ufe0f" or unicodedata.category(before) == "Sk"
+    return character == "\u200d" and is_emoji and _is_symbol(after)
+
+
+def _is_arabic(character: str) -> bool:
+    return character != "" and unicodedata.name(character, "").startswith("ARABIC LETTER")
+
+
+def _is_symbol(character: str) -> bool:
+    """Whether it may be an emoji; arrows are mathematical symbols to Unicode."""
+    if not character:
+        return False
+    category = unicodedata.category(character)
+    return category == "So" or (category == "Sm" and character >= "\u2190")
+
+
+def _spell(run: str) -> str:
+    """Each by its name: tag characters by the letters that they stand for, repetitions once with their number."""
+    return "".join(_spell_piece(piece) for piece in _pieces_of(run))
+
+
+def _pieces_of(run: str) -> Iterator[str]:
+    end = 0
+    for tags in _TAGS.finditer(run):
+        yield from _repetitions(run[end : tags.start()])
+        yield tags[0]
+        end = tags.end()
+    yield from _repetitions(run[end:])
+
+
+def _repetitions(run: str) -> Iterator[str]:
+    for _, group in itertools.groupby(run):
+        yield "".join(group)
+
+
+def _spell_piece(piece: str) -> str:
+    if _TAGS.match(piece):
+        return f"[TAG:{''.join(chr(ord(each) - 0xE0000) for each in piece)}]"
+    name = "SPACE" if piece[0] == " " else name_control(piece[0])
+    return f"[{name}]" if len(piece) == 1 else f"[{name}×{len(piece)}]"

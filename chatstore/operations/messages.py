@@ -5,24 +5,33 @@ that stamp, so that no purge, whose stamps lie ten seconds back, can lose it in 
 Before a message is written, its author's bucket and the bucket's ledger row are; one whose
 id is older than 50 minutes clears what the ledger says of its bucket, before and after.
 The `actor` is always the chat's own user id; the gateway vouches for it.
+
+What is given is checked before anything is asked or written; beyond `BadInput`, only the errors that
+each function names leave this module, never one of a driver.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypedDict, Unpack
+from typing import ParamSpec, TypedDict, TypeVar, Unpack
+
+from django.conf import settings
+from django.db import Error as PostgresError
 
 from chatstore.domain.buckets import bucket_of, is_late
-from chatstore.domain.errors import BadInput, Forbidden, NotFound, StoreUnavailable
+from chatstore.domain.errors import BadInput, Forbidden, NotFound, StoreUnavailable, WriteRefused
+from chatstore.domain.message_limits import MessageLimits, check_content, check_id, check_message
 from chatstore.domain.messages import Message
-from chatstore.domain.snowflakes import MAX_ID, MIN_ID, ms_of
+from chatstore.domain.snowflakes import ms_of
 from chatstore.operations.clock import check_clock, wall_clock_us
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.snowflake_ids import new_message_id
 from chatstore.store import authors, ledger, messages, pins, withdrawn
+from chatstore.store.driver_errors import is_refusal
 
 GIVE_UP_SECONDS = 4.0
 """Five seconds of skew and these four stay below the ten that a purge's stamps lie back."""
@@ -37,6 +46,27 @@ FUTURE_MS = 60_000
 
 ON_ITS_WAY_MS = 60_000
 """So long a message that is not there may still arrive: its post is tried for four seconds, under an id of before."""
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def own_errors(call: Callable[P, T]) -> Callable[P, T]:
+    """Let no driver's error out: the class of ours says whether to try again."""
+
+    @functools.wraps(call)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return call(*args, **kwargs)
+        except PostgresError as error:
+            raise StoreUnavailable(f"Postgres can't be used: {type(error).__name__}.") from error
+        except Exception as error:
+            if is_refusal(error):
+                raise WriteRefused(f"Cassandra refused it: {error}") from error
+            raise
+
+    return guarded
 
 
 class PostColumns(TypedDict, total=False):
@@ -54,6 +84,7 @@ class PostColumns(TypedDict, total=False):
     reference: tuple[int, int | None] | None
 
 
+@own_errors
 def post_message(
     channel_id: int,
     *,
@@ -66,13 +97,17 @@ def post_message(
 
     Posting the same id again changes nothing else. Raises `StoreUnavailable` when it was
     given up (post it again with the same id), `WriteRefused` when this process's clock is
-    off, `BadInput` for ids or texts that can't be stored.
+    off, `BadInput` for what can't be stored or is larger than the settings allow.
     """
+    if unknown := columns.keys() - PostColumns.__annotations__.keys():
+        raise BadInput(f"a post has no {', '.join(sorted(unknown))}")
+    given = 0 if message_id is None else _check_message_id(message_id)
+    message = Message(channel_id, given, author_id, content, **columns)
+    check_message(message, _limits())
     check_clock()
-    _check_ids(channel_id, author_id)
-    _check_text(content)
-    chosen = new_message_id() if message_id is None else _check_message_id(message_id)
-    message = Message(channel_id, chosen, author_id, content, **columns)
+    if message_id is None:
+        message = replace(message, message_id=new_message_id())
+    chosen = message.message_id
     authors.ensure_author_bucket(author_id, channel_id, message.bucket)
     ledger.ensure_row(channel_id, message.bucket)
     began_late = is_late(chosen, now_ms=_now_ms())
@@ -89,6 +124,7 @@ def post_message(
     return message
 
 
+@own_errors
 def edit_message(
     channel_id: int, message_id: int, *, actor: int, content: str, edited_at: dt.datetime | None = None
 ) -> Message:
@@ -96,10 +132,11 @@ def edit_message(
 
     Raises `NotFound`, `Forbidden`, and what `post_message` raises.
     """
+    _check_key(channel_id, message_id, actor=actor)
+    check_content(content, _limits())
+    moment = dt.datetime.now(dt.UTC) if edited_at is None else _check_moment(edited_at)
     check_clock()
-    _check_text(content)
     message = _find_own(channel_id, message_id, actor=actor)
-    moment = edited_at or dt.datetime.now(dt.UTC)
     began, stamp = _stamp_after(channel_id, message_id)
     values = {"content": content, "edited_at": moment}
     insist(
@@ -109,6 +146,7 @@ def edit_message(
     return replace(message, content=content, edited_at=moment)
 
 
+@own_errors
 def withdraw_message(channel_id: int, message_id: int, *, actor: int) -> bool:
     """Delete a message at its author's wish; whether there was one to delete.
 
@@ -121,9 +159,9 @@ def withdraw_message(channel_id: int, message_id: int, *, actor: int) -> bool:
     Raises `Forbidden` for anybody but the author of a message that is there, and what
     `post_message` raises.
     """
+    _check_key(channel_id, message_id, actor=actor)
     check_clock()
-    _check_ids(actor)
-    message = messages.read_message(channel_id, _check_message_id(message_id))
+    message = messages.read_message(channel_id, message_id)
     if message is None:
         withdrawn.note_claim(channel_id, message_id, actor=actor)
         # Asked again: an undo that looked for claims before this one has written the message by now.
@@ -141,20 +179,22 @@ def withdraw_message(channel_id: int, message_id: int, *, actor: int) -> bool:
     return message is not None
 
 
+@own_errors
 def pin_message(channel_id: int, message_id: int, *, actor: int) -> Message:
     """Pin a message; `actor` is whoever pins it. Pinning twice changes nothing."""
     return _set_pinned(channel_id, message_id, actor=actor, pinned=True)
 
 
+@own_errors
 def unpin_message(channel_id: int, message_id: int, *, actor: int) -> Message:
     """Take a pin off; `actor` is whoever does."""
     return _set_pinned(channel_id, message_id, actor=actor, pinned=False)
 
 
 def _set_pinned(channel_id: int, message_id: int, *, actor: int, pinned: bool) -> Message:
+    _check_key(channel_id, message_id, actor=actor)
     check_clock()
-    _check_ids(actor)
-    message = messages.read_message(channel_id, _check_message_id(message_id))
+    message = messages.read_message(channel_id, message_id)
     if message is None:
         raise NotFound(f"there is no message {message_id} in this channel")
     began, stamp = _stamp_after(channel_id, message_id)
@@ -217,7 +257,7 @@ def _now_ms() -> int:
 
 
 def _find_own(channel_id: int, message_id: int, *, actor: int) -> Message:
-    message = messages.read_message(channel_id, _check_message_id(message_id))
+    message = messages.read_message(channel_id, message_id)
     if message is None:
         raise NotFound(f"there is no message {message_id} in this channel")
     if message.author_id != actor:
@@ -225,21 +265,34 @@ def _find_own(channel_id: int, message_id: int, *, actor: int) -> Message:
     return message
 
 
-def _check_ids(*ids: int) -> None:
-    for value in ids:
-        if not MIN_ID <= value <= MAX_ID:
-            raise BadInput(f"{value} is not an id: it does not fit 64 bits")
+def _limits() -> MessageLimits:
+    return MessageLimits(
+        characters=settings.MESSAGE_MAX_CHARACTERS,
+        name_characters=settings.MESSAGE_MAX_NAME_CHARACTERS,
+        embeds=settings.MESSAGE_MAX_EMBEDS,
+        embed_characters=settings.MESSAGE_MAX_EMBED_CHARACTERS,
+        total_bytes=settings.MESSAGE_MAX_BYTES,
+    )
+
+
+def _check_key(channel_id: int, message_id: int, *, actor: int) -> None:
+    check_id(channel_id, what="channel id")
+    check_id(actor, what="actor's id")
+    _check_message_id(message_id)
 
 
 def _check_message_id(message_id: int) -> int:
-    _check_ids(message_id)
+    check_id(message_id, what="message id")
     if ms_of(message_id) > _now_ms() + FUTURE_MS:
         raise BadInput(f"message id {message_id} lies in the future")
     return message_id
 
 
-def _check_text(content: str) -> None:
+def _check_moment(moment: object) -> dt.datetime:
+    """The moment in UTC. Raises `BadInput` for one without a time zone, and beyond the calendar."""
+    if not isinstance(moment, dt.datetime) or moment.tzinfo is None:
+        raise BadInput("edited_at must be a datetime with its time zone")
     try:
-        content.encode()
-    except UnicodeEncodeError:
-        raise BadInput("the text holds half a character (a lone surrogate)") from None
+        return moment.astimezone(dt.UTC)
+    except (OverflowError, ValueError):
+        raise BadInput("edited_at lies beyond the calendar") from None

@@ -132,9 +132,11 @@ def ask_again(run_id: int, *, actor: User) -> JobRun:
 def stop_run(run_id: int, *, actor: User) -> bool:
     """Has a run end: at once when nobody is at work on it, else at its worker's next look.
 
-    Whether there was anything to stop. Raises `Forbidden`.
+    Whether there was anything to stop. Raises `Forbidden`, `NotFound`.
     """
     require(actor, MAINTAIN)
+    if not JobRun.objects.filter(pk=run_id).exists():
+        raise NotFound(f"There is no run {run_id}.")
     runs = JobRun.objects.filter(pk=run_id).exclude(state__in=ENDED)
     if runs.filter(_FREE).update(state=RunState.STOPPED, stop_asked_by=actor, **_ENDING):
         return True

@@ -31,6 +31,11 @@ def translate_error(error: BaseException) -> BaseException:
     return error if reason is None else StoreUnavailable(reason)
 
 
+def is_refusal(error: BaseException) -> bool:
+    """Whether the driver or the nodes refused a statement or its values: trying again the same is no use."""
+    return isinstance(error, driver.DriverException)
+
+
 def _find_reason(error: BaseException) -> str | None:
     """Why the store can't be used, in words; None for an error that says no such thing."""
     if isinstance(error, driver.RequestValidationException):

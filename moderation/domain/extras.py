@@ -1,7 +1,8 @@
 """Attachments, embeds and stickers of a message, read from the JSON they are kept as.
 
 They came from outside: every field may be missing or of another type, and an address
-may be anything. Only http and https addresses become links.
+may be anything. Only http and https addresses become links, whatever acts in
+them percent-encoded.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from chatstore.domain.controls import make_inert
 
 _KIB = 1024
 
@@ -116,4 +119,4 @@ def _text(value: Mapping[str, Any], *keys: str) -> str:
 
 def _address(value: Mapping[str, Any], key: str) -> str:
     found = _text(value, key).strip()
-    return found if found.startswith(("https://", "http://")) else ""
+    return make_inert(found) if found.startswith(("https://", "http://")) else ""

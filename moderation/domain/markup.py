@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from chatstore.domain.controls import name_control, show_controls
+from chatstore.domain.controls import make_inert, name_control, show_controls, show_hidden
 
 LONG_CHARACTERS = 1_200
 LONG_LINES = 24
@@ -42,7 +42,7 @@ _MARKS = re.compile(
     r"|<a?:(?P<emoji>\w{1,40}):\d{1,20}>"
     r"|(?P<link>https?://[^\s<>\"'`\x00-\x20]{1,2000})"
     r"|^>[ ](?P<quote>[^\n]*)\n?"
-    r"|(?P<control>[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\x00-\x08\x0b-\x1f\x7f-\x9f]+)",
+    r"|(?P<control>[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]+)",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -83,7 +83,7 @@ def _pieces_of(found: re.Match[str]) -> Iterator[Piece]:
     words = found[kind]
     if kind == "link":
         address = words.rstrip(_TRAILING)
-        yield Piece("link", show_controls(address), target=address)
+        yield Piece("link", show_hidden(address), target=make_inert(address))
         if len(address) < len(words):
             yield Piece("text", words[len(address) :])
     elif kind in ("user", "channel"):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
 
-from chatstore.domain.controls import show_controls
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
@@ -182,7 +181,7 @@ def find_channel(name: str, channels: QuerySet[Channel]) -> Channel:
     if not found:
         # Discord's names are decorated: “╰╸python-help” is looked for as python-help.
         like = channels.filter(name__icontains=name.strip("# ") or name)[:3]
-        meant = "".join(f" Is it “{show_controls(channel.name[:60])}” ({channel.pk})?" for channel in like)
+        meant = "".join(f" Is it “{channel.name[:60]}” ({channel.pk})?" for channel in like)
         raise BadInput(f"There is no channel “{name[:60]}”. Give its exact name, or its id.{meant}")
     return found[0]
 

@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from chatstore.domain.buckets import days_in_words
-from chatstore.domain.controls import show_controls
+from chatstore.domain.controls import show_controls, show_hidden
 from chatstore.domain.snowflakes import time_of
 from moderation.domain.markup import Piece, is_long, parse_markup, shorten
 from moderation.domain.states import PurgeState
@@ -98,7 +98,7 @@ def rate(per_second: float) -> str:
 def emoji_name(kept: str) -> str:
     """A reaction's emoji: itself, or `:name:` of a guild's own ("name:id")."""
     name, _, number = kept.partition(":")
-    return show_controls(f":{name}:" if number.isdigit() and name else kept)
+    return show_hidden(f":{name}:" if number.isdigit() and name else kept)
 
 
 @register.simple_tag
@@ -209,8 +209,8 @@ def say_ago(moment: dt.datetime, now: dt.datetime) -> str:
 
 @register.filter
 def visible(text: object) -> str:
-    """A name or a title with control characters spelt out; the template escapes the rest."""
-    return show_controls(str(text))
+    """A name or a title with whatever nobody sees in it spelt out; the template escapes the rest."""
+    return show_hidden(str(text))
 
 
 @register.simple_tag(takes_context=True)
@@ -239,7 +239,7 @@ def _draw_piece(piece: Piece, users: dict[int, Any]) -> SafeString | str:
         return format_html('<a href="{}" rel="noreferrer noopener nofollow">{}</a>', piece.target, piece.text)
     if piece.kind == "user":
         known = users.get(int(piece.target))
-        name = show_controls(str(known)) if known else f"user {piece.target}"
+        name = show_hidden(str(known)) if known else f"user {piece.target}"
         return format_html('<bdi class="mention">@{}</bdi>', name)
     if piece.kind == "channel":
         return format_html('<bdi class="mention">#{}</bdi>', piece.target)

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from chatstore.domain.controls import show_controls
+from chatstore.domain.controls import show_hidden
 from moderation.operations.chat_users import profile_of
 from moderation.operations.holds import holds_of_author
 from moderation.views.rows import Writer
@@ -18,7 +18,7 @@ from moderation.views.rows import Writer
 def chat_user(request: HttpRequest, user_id: int) -> HttpResponse:
     """All that is known of one chat user."""
     profile = profile_of(request.user, user_id)
-    name = show_controls(str(profile.user)) if profile.user else f"user {user_id}"
+    name = show_hidden(str(profile.user)) if profile.user else f"user {user_id}"
     strips = profile.strips.strips if profile.strips else {}
     context = {
         "profile": profile,

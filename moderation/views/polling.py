@@ -10,8 +10,15 @@ from django.shortcuts import render
 
 
 def render_live(request: HttpRequest, template: str, context: Mapping[str, Any], *, goes_on: bool) -> HttpResponse:
-    """The fragment; once nothing goes on any more, htmx is told to load the whole page anew."""
+    """The fragment; once nothing goes on any more, the script is told to load the whole page anew."""
     response = render(request, template, dict(context))
-    if not goes_on:
-        response["HX-Refresh"] = "true"
+    return response if goes_on else ask_reload(response)
+
+
+def ask_reload(response: HttpResponse) -> HttpResponse:
+    """The response, at which `app.js` ends all polls and loads the page anew.
+
+    htmx's own `HX-Refresh` goes on polling meanwhile: on a slow server each answer began the reload again, for ever.
+    """
+    response["HX-Trigger"] = "reloadPage"
     return response

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from chatstore.domain.controls import show_controls
+from chatstore.domain.controls import show_controls, show_hidden
 from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
 from chatstore.models import ChatUser
 from chatstore.operations.timeline import Timeline
@@ -121,7 +121,7 @@ def writer_of(message: Message, users: Mapping[int, ChatUser]) -> Writer:
     name = message.author_name or (str(user) if user else f"user {message.author_id}")
     return Writer(
         user_id=message.author_id,
-        name=show_controls(name),
+        name=show_hidden(name),
         is_bot=bool(user and user.is_bot),
         is_webhook=message.webhook_id is not None,
     )
@@ -157,7 +157,7 @@ def _row_of(
         system=system,
         attachments=read_attachments(message.attachments),
         embeds=read_embeds(message.embeds),
-        stickers=[show_controls(name) for name in read_stickers(message.stickers)],
+        stickers=[show_hidden(name) for name in read_stickers(message.stickers)],
         gaps=gaps,
     )
 

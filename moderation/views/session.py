@@ -9,6 +9,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
 
 from chatstore.domain.errors import Forbidden
+from moderation.views.polling import ask_reload
 
 
 class SignIn(LoginView):
@@ -20,7 +21,7 @@ class SignIn(LoginView):
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """The form; for htmx, which was redirected here, the word to reload."""
         if request.headers.get("HX-Request"):
-            return HttpResponse(status=204, headers={"HX-Refresh": "true"})
+            return ask_reload(HttpResponse(status=204))
         return super().get(request, *args, **kwargs)
 
 

@@ -80,6 +80,7 @@ def write_hostile(folder: Path, *, until: dt.datetime) -> tuple[int, Path]:
         "https://user:pass@evil.example:99999/?q=</a><script>alert(1)</script>",
         "Z" + "\u0335\u0322\u0354\u036e" * 300,
         "\n" * 400 + "end of many lines",
+        "https://e.example/\u202egpj.exe https://exam\u00adple.example/\x9b\u2066",
         "{{ 7|add:7 }} {% now 'Y' %} <@1> <#2> <:blob:3> <t:99999999999999>",
         "",
     )
@@ -91,7 +92,8 @@ def write_hostile(folder: Path, *, until: dt.datetime) -> tuple[int, Path]:
             {"id": "1", "url": "javascript:alert(1)", "fileName": "<b>\u202egpj.exe", "fileSizeBytes": -5}
         ]
         message["embeds"] = [
-            {"title": "<i>title</i>", "url": "data:text/html,<script>alert(1)</script>", "description": "</div><h1>"}
+            {"title": "<i>title</i>", "url": "data:text/html,<script>alert(1)</script>", "description": "</div><h1>"},
+            {"title": "there", "url": "https://e.example/\u202egpj.exe"},
         ]
         message["reactions"] = [{"emoji": {"id": "", "name": "<u>", "code": "x"}, "count": 3}]
         messages.append(message)

@@ -135,7 +135,7 @@ maintenance/live/ GET maintenance/live/ 302 403 403 200 200
 maintenance/runs/ GET maintenance/runs/ 302 403 403 200 200
 maintenance/runs/<int:run_id>/ GET maintenance/runs/0/ 302 403 403 404 404
 maintenance/runs/<int:run_id>/live/ GET maintenance/runs/0/live/ 302 403 403 404 404
-maintenance/runs/<int:run_id>/stop/ POST maintenance/runs/0/stop/ 302 403 403 302 302
+maintenance/runs/<int:run_id>/stop/ POST maintenance/runs/0/stop/ 302 403 403 404 404
 maintenance/runs/<int:run_id>/again/ POST maintenance/runs/0/again/ 302 403 403 404 404
 maintenance/jobs/<slug:name>/ GET maintenance/jobs/bookkeeping/ 302 403 403 200 200
 maintenance/jobs/<slug:name>/ POST maintenance/jobs/bookkeeping/ 302 403 403 400 400

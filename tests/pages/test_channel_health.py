@@ -152,7 +152,7 @@ def test_each_action_is_a_run_that_names_who_asked_and_is_not_begun_twice(
     assert f'hx-get="{path}live/"' in html
     assert client.post(f"{path}{act}/").status_code == 400
     JobRun.objects.filter(pk=run.pk).update(state=RunState.STOPPED)
-    assert client.get(f"{path}live/")["HX-Refresh"] == "true"
+    assert client.get(f"{path}live/")["HX-Trigger"] == "reloadPage"
 
 
 def test_a_channels_newest_page_is_probed_by_a_run_as_well(otto: User, sign_in: SignIn) -> None:

@@ -122,4 +122,4 @@ def test_a_page_with_no_run_at_work_is_not_asked_for_again(otto: User, sign_in: 
     stop_run(run.pk, actor=otto)
     answer = page.get("/health/live/")
     assert "hx-get" not in answer.content.decode()
-    assert answer["HX-Refresh"] == "true"
+    assert answer["HX-Trigger"] == "reloadPage"

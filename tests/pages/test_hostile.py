@@ -12,7 +12,9 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 
-from tests.moderation.rooms import choose, preview
+from chatstore.models import Channel, ChatUser
+from tests.chatstore.arranging import fresh_id
+from tests.moderation.rooms import choose, make_channel, old_ids, preview, write
 from tests.pages.exports import write_hostile
 
 SignIn = Callable[[User], Client]
@@ -61,6 +63,42 @@ def test_links_that_lead_out_tell_nobody_where_from(hostile_channel: int, mona: 
     outward = re.findall(r'<a href="https?://[^>]*>', html)
     assert outward
     assert all('rel="noreferrer noopener nofollow"' in link for link in outward)
+
+
+def test_what_acts_in_an_address_is_encoded_in_its_link(hostile_channel: int, mona: User, sign_in: SignIn) -> None:
+    html = sign_in(mona).get(f"/channels/{hostile_channel}/").content.decode()
+    assert 'href="https://e.example/%E2%80%AEgpj.exe"' in html
+    assert ">https://e.example/[RLO]gpj.exe</a>" in html
+    assert 'href="https://exam%C2%ADple.example/%C2%9B%E2%81%A6"' in html
+
+
+NAMES = {
+    "\u200b\u200d\u200b": "[ZWSP][ZWJ][ZWSP]",
+    "".join(chr(0xE0000 + ord(letter)) for letter in "mona"): "[TAG:mona]",
+    "mo\u00adna": "mo[SHY]na",
+    "mona": "mona",
+}
+
+
+def test_names_that_look_alike_are_told_apart_wherever_they_stand(mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    for name, shown in NAMES.items():
+        channel, author = make_channel(), fresh_id()
+        Channel.objects.filter(pk=channel.pk).update(name=name)
+        ChatUser.objects.create(pk=author, name=name, display_name=name)
+        write(channel, old_ids(2), author=author, content=f"by <@{author}>")
+        purge = preview(mona, choose(channel.pk, author_ids=[author]))
+        for path in (
+            f"/channels/{channel.pk}/",
+            f"/channels/{channel.pk}/remove/",
+            f"/users/{author}/",
+            f"/find/?q={author}",
+            f"/purges/{purge.pk}/",
+            f"/purges/{purge.pk}/messages/",
+        ):
+            html = client.get(path).content.decode()
+            assert shown in html, path
+            assert not re.search("[\u00ad\u200b\u200d\U000e0000-\U000e007f]", html), path
 
 
 def test_the_other_pages_show_it_as_text_too(hostile_channel: int, mona: User, sign_in: SignIn) -> None:

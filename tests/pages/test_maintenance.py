@@ -96,9 +96,9 @@ def test_a_run_shows_how_far_it_is_and_then_what_it_did(page: Client, otto: User
     # Without a script the page reloads itself; with one a part of it does.
     assert '<noscript><meta http-equiv="refresh"' in html
     live = page.get(f"/maintenance/runs/{run.pk}/live/")
-    assert "HX-Refresh" not in live
+    assert "HX-Trigger" not in live
     claim.end({"buckets": 4_800, "live_rows": 71})
-    assert page.get(f"/maintenance/runs/{run.pk}/live/")["HX-Refresh"] == "true"
+    assert page.get(f"/maintenance/runs/{run.pk}/live/")["HX-Trigger"] == "reloadPage"
     html = read(page, f"/maintenance/runs/{run.pk}/")
     assert "<dt>Live rows</dt><dd>71</dd>" in html
     assert "<noscript>" not in html
@@ -264,3 +264,10 @@ def test_an_act_that_runs_through_its_worker_is_recorded_to_its_end(page: Client
     run = JobRun.objects.get(job=job)
     assert work_on_run(run.pk) is not None
     assert "3 buckets" in read(page, "/maintenance/runs/", {"job": job})
+
+
+@pytest.mark.parametrize("act", ["stop", "again"])
+def test_a_run_that_there_is_none_of_is_not_found(page: Client, act: str) -> None:
+    response = page.post(f"/maintenance/runs/9223372036854775807/{act}/")
+    assert response.status_code == 404
+    assert "There is no run" in response.content.decode()

@@ -46,7 +46,7 @@ def test_a_poll_after_signing_out_reloads_the_page_instead_of_showing_a_form_ins
     live = Client().get(f"/purges/{place.purge.pk}/live/", headers={"HX-Request": "true"})
     answer = Client().get(live["Location"], headers={"HX-Request": "true"})
     assert answer.status_code == 204
-    assert answer["HX-Refresh"] == "true"
+    assert answer["HX-Trigger"] == "reloadPage"
 
 
 def test_signing_in_leads_to_no_other_site(place: Place) -> None:
@@ -99,10 +99,10 @@ def test_a_poll_tells_the_page_to_reload_when_there_is_another_page_to_show(
     place: Place, mona: User, sign_in: SignIn
 ) -> None:
     client, path = sign_in(mona), f"/purges/{place.purge.pk}/"
-    assert client.get(f"{path}live/")["HX-Refresh"] == "true"
+    assert client.get(f"{path}live/")["HX-Trigger"] == "reloadPage"
     client.post(f"{path}confirm/", {"digest": bytes(place.purge.digest or b"").hex(), "reason": "spam"})
     waiting = client.get(f"{path}live/")
-    assert "HX-Refresh" not in waiting
+    assert "HX-Trigger" not in waiting
     fragment = waiting.content.decode()
     assert 'hx-trigger="every 1s"' in fragment
     # The word beside the heading lies outside of what is swapped, and is sent along.

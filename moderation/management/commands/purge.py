@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
+from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput, ChatstoreError
 from chatstore.models import Channel
 from moderation.domain.filters import Content
@@ -79,7 +80,8 @@ class Command(BaseCommand):
             purge = self._run(purge)
             ring_next(purge.id)
         except BadInput as error:
-            self.stderr.write(f"error: {error}")
+            # It may ask back with names of channels.
+            self.stderr.write(f"error: {show_hidden(str(error))}")
             sys.exit(BAD_INPUT)
         except ChatstoreError as error:
             self.stderr.write(f"error: {error}")

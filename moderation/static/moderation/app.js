@@ -1,4 +1,5 @@
-// What every page gains with a script: copied links, arrow keys on the strip, errors in words.
+// What every page gains with a script: copied links, arrow keys on the strip, errors in words, a reload when a
+// job is over.
 // Each page works without it.
 "use strict";
 
@@ -63,6 +64,17 @@ for (const scroller of document.querySelectorAll("[data-strip]")) {
     scroller.scrollLeft += bar.left - frame.left - frame.width / 2;
   }
 }
+
+// Each further answer would begin the reload again, so on a slow server it would never end.
+let reloading = false;
+document.addEventListener("reloadPage", () => {
+  if (reloading) return;
+  reloading = true;
+  window.location.reload();
+});
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (reloading) event.preventDefault();
+});
 
 document.addEventListener("htmx:responseError", (event) => {
   const status = event.detail.xhr.status;

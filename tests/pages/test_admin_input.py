@@ -1,0 +1,76 @@
+"""What cannot be an id or a text of Postgres's is answered by the admin with an error, never with a 500."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chatstore.models import Channel
+from tests.pages.conftest import Place
+
+SignIn = Callable[[User], Client]
+
+NUL, DIGITS = "\0", "9" * 5_000
+HOSTILE = {"NUL": NUL, "5,000 digits": DIGITS, "64 bits and more": "9" * 30, "a word": "harbour"}
+
+CHANNELS = "/admin/chatstore/channel/"
+AUTOCOMPLETE = "/admin/autocomplete/?app_label=chatstore&model_name=channel&field_name=guild&term={}"
+ADDRESSES = (
+    AUTOCOMPLETE,
+    "/admin/autocomplete/?app_label={}&model_name=channel&field_name=guild&term=x",
+    "/admin/search/?s={}",
+    f"{CHANNELS}add/?guild={{}}",
+    f"{CHANNELS}add/?id={{}}&name={{}}",
+    f"{CHANNELS}?q={{}}",
+    f"{CHANNELS}?guild__id__exact={{}}",
+    f"{CHANNELS}?name={{}}",
+    f"{CHANNELS}?p={{}}",
+    f"{CHANNELS}?o={{}}",
+    f"{CHANNELS}{{}}/change/",
+    f"{CHANNELS}{{}}/history/",
+    "/admin/chatstore/chatuser/?q={}",
+    "/admin/moderation/purge/?q={}",
+    "/admin/moderation/auditentry/?q={}",
+    "/admin/r/{}/{}/",
+)
+
+
+@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_no_address_of_the_admin_breaks_on_it(address: str, value: str, ada: User, sign_in: SignIn) -> None:
+    response = sign_in(ada).get(address.replace("{}", quote(value)), follow=True)
+    assert response.status_code in {200, 400, 403, 404}
+
+
+@pytest.mark.parametrize("value", [NUL, DIGITS], ids=["NUL", "5,000 digits"])
+def test_autocomplete_refuses_a_term_that_can_be_no_name(value: str, mona: User, sign_in: SignIn) -> None:
+    response = sign_in(mona).get(AUTOCOMPLETE.format(quote(value)))
+    assert response.status_code == 400
+    assert "can&#x27;t be used" in response.content.decode()
+
+
+def test_autocomplete_finds_a_guild_by_a_part_of_its_name(place: Place, ada: User, sign_in: SignIn) -> None:
+    found = sign_in(ada).get(AUTOCOMPLETE.format(place.channel.guild_id)).json()["results"]
+    assert [entry["id"] for entry in found] == [str(place.channel.guild_id)]
+
+
+@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("field", ["id", "guild", "name", "kind"])
+def test_a_channel_is_not_added_with_it(field: str, value: str, place: Place, ada: User, sign_in: SignIn) -> None:
+    if (field, value) == ("name", "harbour"):
+        pytest.skip("a word is a name")
+    fields = {"id": "1", "guild": str(place.channel.guild_id), "kind": "text", "name": "harbour", field: value}
+    before = Channel.objects.count()
+    response = sign_in(ada).post(f"{CHANNELS}add/", fields)
+    assert response.status_code in {200, 400}
+    assert Channel.objects.count() == before
+
+
+@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
+def test_an_action_on_it_does_nothing(value: str, ada: User, sign_in: SignIn) -> None:
+    fields = {"action": "delete_selected", "_selected_action": value}
+    assert sign_in(ada).post(CHANNELS, fields, follow=True).status_code in {200, 400}

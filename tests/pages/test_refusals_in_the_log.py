@@ -1,0 +1,22 @@
+"""Who may not open a page leaves a line in the log, not a traceback: nothing is at fault."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+SignIn = Callable[[User], Client]
+
+
+@pytest.mark.parametrize("address", ["/purges/", "/metrics", "/admin/auth/user/", "/admin/autocomplete/"])
+def test_a_refusal_is_one_line(address: str, tess: User, sign_in: SignIn, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        assert sign_in(tess).get(address).status_code == 403
+    (record,) = (record for record in caplog.records if record.name.startswith("django"))
+    assert record.getMessage() == f"Forbidden: {address}"
+    assert record.exc_info is None
+    assert "\n" not in caplog.text.strip()
