@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from chatstore.domain.discord_export import ExportHeader, ExportRejected
+from chatstore.operations.channel_lease import ChannelLost
 from chatstore.operations.clock import check_clock
 from chatstore.operations.export_files import ExportFile, find_exports, read_header
-from chatstore.operations.import_channel import ChannelImport, ChannelLost
+from chatstore.operations.import_channel import ChannelImport
 from chatstore.operations.import_run import ImportChoices, ImportProgress, ImportRun, ImportSummary
 from chatstore.operations.import_settling import wait_for_pages
 
