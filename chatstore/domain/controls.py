@@ -44,5 +44,6 @@ def show_in_a_line(text: str) -> str:
 def _shown(character: str) -> str:
     if character in "\n\t":
         return character
-    is_control = unicodedata.category(character) == "Cc" or character in _SHORT_NAMES
+    # A lone surrogate has no encoding: writing it would fail.
+    is_control = unicodedata.category(character) in {"Cc", "Cs"} or character in _SHORT_NAMES
     return f"[{name_control(character)}]" if is_control else character

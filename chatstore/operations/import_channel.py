@@ -24,7 +24,7 @@ from chatstore.domain.discord_export import (
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.operations.channel_lease import ChannelLease, ChannelLost
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
-from chatstore.operations.export_files import ExportFile, read_messages
+from chatstore.operations.export_files import ExportFile, ExportMessages, ImportProblem
 from chatstore.operations.import_loads import (
     Decision,
     DryRun,
@@ -130,22 +130,26 @@ class ChannelImport:
     def _fill(self, load: Load) -> Iterator[int]:
         """Put message by message into the load; gives the bytes of each."""
         for file, _ in self.files:
+            messages = ExportMessages(file, self.whole.add_bytes)
             try:
-                yield from self._fill_from(file, load)
+                yield from self._fill_from(file, messages, load)
             except ExportRejected as rejected:
-                self.whole.fail(file, str(rejected))
+                self.whole.fail(file, str(rejected), kind=rejected.kind)
+            except Exception as error:
+                log.exception("%s: message %d", file.name, messages.number)
+                self.whole.crash(file, messages.number, error)
 
-    def _fill_from(self, file: ExportFile, load: Load) -> Iterator[int]:
+    def _fill_from(self, file: ExportFile, messages: ExportMessages, load: Load) -> Iterator[int]:
         now_ms = time.time_ns() // 1_000_000
         summary = self.whole.summary
         self.names.forget()
-        for raw in read_messages(file, self.whole.add_bytes):
+        for raw in messages:
             summary.messages += 1
             try:
                 message = parse_message(raw, channel_id=self.channel_id, now_ms=now_ms)
                 size = measure_message(message)
-            except MessageRejected as rejected:
-                self.whole.reject(file, str(rejected))
+            except MessageRejected as bad:
+                self.whole.reject(ImportProblem(file.name, bad.kind, str(bad), messages.number, messages.byte))
                 continue
             self.names.add(raw)
             load.add(message)
