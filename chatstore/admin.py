@@ -43,7 +43,7 @@ SEARCH_CHARACTERS = 200
 """The longest name there is."""
 
 
-class SnowflakeChoice(forms.ModelChoiceField):
+class SnowflakeChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
     """A choice by id. What can be no id is refused and not shown again: the widget would ask Postgres for it."""
 
     def prepare_value(self, value: Any) -> Any:
@@ -59,9 +59,9 @@ class NeverDeleted(ModelAdmin):  # type: ignore[misc]
 
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
-    ) -> forms.ModelChoiceField | None:
+    ) -> forms.ModelChoiceField[Any] | None:
         """A field that puts up with whatever an address or a form names."""
-        field: forms.ModelChoiceField | None = super().formfield_for_foreignkey(
+        field: forms.ModelChoiceField[Any] | None = super().formfield_for_foreignkey(
             db_field, request, form_class=SnowflakeChoice, **kwargs
         )
         return field

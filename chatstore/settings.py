@@ -527,5 +527,12 @@ PURGE_TOMBSTONE_BUDGET = environment.read_int("PURGE_TOMBSTONE_BUDGET", default=
 PURGE_LATER_TOMBSTONES = environment.read_int("PURGE_LATER_TOMBSTONES", default=40_000, at_least=1, at_most=90_000)
 # 5 s of clock skew and 4 s of retries fit into it: less would lose what people write.
 CLOCK_SKEW_SECONDS = environment.read_int("CLOCK_SKEW_SECONDS", default=10, at_least=10)
+# An archive that unpacks to more than this many times its size is refused: exports unpack to ten times, and what
+# deflate packs to a thousand at most.
+IMPORT_ARCHIVE_RATIO = environment.read_int("IMPORT_ARCHIVE_RATIO", default=200, at_least=1)
+# What the archives of one import may unpack to; a member beyond it is refused.
+IMPORT_ARCHIVE_BYTES = environment.read_int(
+    "IMPORT_ARCHIVE_BYTES", default=100_000_000_000, at_least=1, at_most=2**63 - 1
+)
 # How long a purge can be taken back; the quarantine's rows live a day longer.
 QUARANTINE_DAYS = environment.read_int("QUARANTINE_DAYS", default=30, at_least=1, at_most=30)

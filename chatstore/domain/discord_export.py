@@ -8,6 +8,8 @@ raises `MessageRejected`; a file whose channel is not named raises `ExportReject
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,13 +22,14 @@ from chatstore.domain.discord_shapes import (
     pack_stickers,
 )
 from chatstore.domain.errors import BadInput
+from chatstore.domain.json_stream import Unreadable
 from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
-from chatstore.domain.snowflakes import ms_of, parse_snowflake, time_of, unix_ms
+from chatstore.domain.snowflakes import MAX_ID, TIME_SHIFT, ms_of, parse_snowflake, time_of, unix_ms
 
 Json = Mapping[str, Any]
 
 MESSAGE_BYTES_LIMIT = 512 * 1024
-"""Text of one message, attachments and embeds included. Discord's own limits end at some
+"""What one message holds, attachments, embeds, reactions and mentions included. Discord's own limits end at some
 30 KiB; twice this would no longer fit a quarantine chunk of 1 MiB."""
 
 FUTURE_LIMIT_MS = 3_600_000
@@ -38,6 +41,11 @@ FORWARD_FLAG = 1 << 14
 _DAY_MS = 86_400_000
 _DIRECT_GUILD = 0
 """The exporter's id for the "guild" of direct messages."""
+
+_ID_IN_NAME = re.compile(r"(?<![0-9])[0-9]{17,19}(?![0-9])")
+
+_HALF = re.compile("[\ud800-\udfff]")
+"""Surrogates that stand alone: no encoding has them."""
 
 _TYPES = {
     "Default": DEFAULT_TYPE,
@@ -65,12 +73,20 @@ _CHANNEL_KINDS = {
 }
 
 
-class ExportRejected(BadInput):
-    """A file that cannot be imported (or not further); the text says why."""
+class _Rejected(BadInput):
+    """Says why; `kind` says it in the same words for all that have the same thing wrong."""
+
+    def __init__(self, reason: str, *, kind: str = "") -> None:
+        super().__init__(reason)
+        self.kind = kind or reason
 
 
-class MessageRejected(BadInput):
-    """A message that cannot be imported; the text says which and why."""
+class ExportRejected(_Rejected):
+    """A file that cannot be imported (or not further)."""
+
+
+class MessageRejected(_Rejected):
+    """A message that cannot be imported; the text says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,27 +115,62 @@ class ExportedUser:
     is_bot: bool
 
 
-def parse_header(guild: object, channel: object) -> ExportHeader:
-    """From the file's `guild` and `channel` objects; raises `ExportRejected` without a channel id."""
-    if not isinstance(channel, dict) or channel.get("id") in (None, ""):
+def parse_header(
+    guild: object, channel: object, *, given_id: int | None = None, derive_from: str | None = None
+) -> ExportHeader:
+    """From the file's `guild` and `channel` objects; raises `ExportRejected` without a channel id.
+
+    given_id: the id of a channel that has none. derive_from: the file's name; a channel that has
+    no id then gets the one in that name, or else one made of its own name.
+    """
+    if not isinstance(channel, dict):
         raise ExportRejected("its channel has no id")
     try:
-        channel_id = parse_snowflake(channel["id"])
         guild_id, guild_name = _parse_guild(guild)
+        channel_id = None if channel.get("id") in (None, "") else parse_snowflake(channel["id"])
     except BadInput as bad:
-        raise ExportRejected(f"its channel or guild: {bad}") from None
-    kind = _CHANNEL_KINDS.get(str(channel.get("type")), "text")
+        raise ExportRejected(f"its channel or guild: {bad}", kind="its channel or guild has no valid id") from None
+    if channel_id is not None and given_id not in (None, channel_id):
+        raise ExportRejected(
+            f"its channel has the id {channel_id}, not {given_id}", kind="its channel has another id than was given"
+        )
+    shown = channel.get("type")
+    kind = _CHANNEL_KINDS.get(shown, "text") if isinstance(shown, str) else "text"
     if kind == "direct":
         guild_id = None
+    name, category = clean_name(channel.get("name"), 200), clean_name(channel.get("category"), 200)
+    if channel_id is None:
+        channel_id = given_id
+    if channel_id is None and derive_from is not None:
+        channel_id = find_id_in(derive_from) or derive_id(guild_id, category, name)
+    if channel_id is None:
+        raise ExportRejected("its channel has no id")
     return ExportHeader(
         channel_id=channel_id,
-        channel_name=clean_name(channel.get("name"), 200) or f"channel {channel_id}",
+        channel_name=name or f"channel {channel_id}",
         kind="direct" if guild_id is None and kind == "text" else kind,
-        category=clean_name(channel.get("category"), 200),
+        category=category,
         topic=clean_name(channel.get("topic"), 4_000),
         guild_id=guild_id,
         guild_name=guild_name,
     )
+
+
+def find_id_in(file_name: str) -> int | None:
+    """The last id in a file's name, where the exporter puts the channel's: "Harbour - pier [id].json"."""
+    found = _ID_IN_NAME.findall(file_name)
+    return int(found[-1]) if found and int(found[-1]) <= MAX_ID else None
+
+
+def derive_id(guild_id: int | None, category: str, name: str) -> int | None:
+    """An id for a channel that has only a name, the same each time; None without a name.
+
+    It lies on the first day of 2015, when Discord made none: it cannot be another channel's.
+    """
+    if not name:
+        return None
+    digest = hashlib.sha256("\0".join((str(guild_id), category, name)).encode()).digest()
+    return int.from_bytes(digest[:8]) % ((_DAY_MS << TIME_SHIFT) - 1) + 1
 
 
 def _parse_guild(guild: object) -> tuple[int | None, str]:
@@ -132,8 +183,8 @@ def _parse_guild(guild: object) -> tuple[int | None, str]:
 
 
 def clean_name(raw: object, limit: int) -> str:
-    """A name as Postgres takes it: no NUL, at most `limit` characters; "" when it is no text."""
-    return raw.replace("\0", "").strip()[:limit] if isinstance(raw, str) else ""
+    """A name as Postgres takes it: no NUL, no half character, at most `limit` characters; "" when it is no text."""
+    return _HALF.sub("\ufffd", raw.replace("\0", "")).strip()[:limit] if isinstance(raw, str) else ""
 
 
 def parse_user(raw: Json) -> ExportedUser:
@@ -156,6 +207,8 @@ def parse_message(raw: object, *, channel_id: int, now_ms: int) -> Message:
     is looked at only where there is one: this runs once for each of millions.
     """
     if not isinstance(raw, dict):
+        if isinstance(raw, Unreadable):
+            raise MessageRejected(raw.reason, kind="its JSON cannot be read")
         raise MessageRejected("a message is no object")
     message_id, author_id, author = _parse_identity(raw)
     _check_time(raw, message_id, now_ms)
@@ -183,16 +236,25 @@ def parse_message(raw: object, *, channel_id: int, now_ms: int) -> Message:
 
 
 def measure_message(message: Message) -> int:
-    """Bytes of a message's texts, at most (four for each character that is not ASCII).
+    """Bytes of all that a message holds, at most (four for each character that is not ASCII).
 
-    Raises `MessageRejected` above `MESSAGE_BYTES_LIMIT`.
+    Raises `MessageRejected` above `MESSAGE_BYTES_LIMIT`, and for text that has no encoding.
     """
-    content = message.content
-    size = len(content) if content.isascii() else len(content) * 4
-    for text in (*message.attachments, *message.embeds, *message.stickers):
-        size += len(text) if text.isascii() else len(text) * 4
+    texts = (message.content, *message.attachments, *message.embeds, *message.stickers, *message.reactions)
+    size = 8 * len(message.mentions) + 4 * len(message.reactions)
+    try:
+        for text in texts:
+            size += len(text) if text.isascii() else len(text.encode()) and len(text) * 4
+    except UnicodeEncodeError:
+        raise MessageRejected(
+            f"message {message.message_id} has a text with half a character (a lone surrogate)",
+            kind="a text with half a character (a lone surrogate)",
+        ) from None
     if size > MESSAGE_BYTES_LIMIT:
-        raise MessageRejected(f"message {message.message_id} is over {MESSAGE_BYTES_LIMIT // 1024} KiB of text")
+        raise MessageRejected(
+            f"message {message.message_id} is over {MESSAGE_BYTES_LIMIT // 1024} KiB",
+            kind=f"over {MESSAGE_BYTES_LIMIT // 1024} KiB",
+        )
     return size
 
 
@@ -207,14 +269,14 @@ def _parse_identity(raw: Json) -> tuple[int, int, Json]:
     try:
         message_id = _read_id(raw.get("id"))
     except BadInput as bad:
-        raise MessageRejected(f"a message's id: {bad}") from None
+        raise MessageRejected(f"a message's id: {bad}", kind="no valid id") from None
     author = raw.get("author")
     if not isinstance(author, dict):
-        raise MessageRejected(f"message {message_id} has no author")
+        raise MessageRejected(f"message {message_id} has no author", kind="no author")
     try:
         return message_id, _read_id(author.get("id")), author
     except BadInput as bad:
-        raise MessageRejected(f"message {message_id}: its author's id: {bad}") from None
+        raise MessageRejected(f"message {message_id}: its author's id: {bad}", kind="no valid author id") from None
 
 
 def _check_time(raw: Json, message_id: int, now_ms: int) -> None:
@@ -225,15 +287,18 @@ def _check_time(raw: Json, message_id: int, now_ms: int) -> None:
     """
     said = _parse_time(raw.get("timestamp"))
     if said is None:
-        raise MessageRejected(f"message {message_id} has no timestamp that can be read")
+        raise MessageRejected(f"message {message_id} has no timestamp that can be read", kind="no valid timestamp")
     carried_ms = ms_of(message_id)
     if carried_ms > now_ms + FUTURE_LIMIT_MS:
-        raise MessageRejected(f"message {message_id} is no snowflake: its time lies in the future")
-    is_counted = abs(message_id) < _DAY_MS << 22
+        raise MessageRejected(
+            f"message {message_id} is no snowflake: its time lies in the future", kind="an id that lies in the future"
+        )
+    is_counted = abs(message_id) < _DAY_MS << TIME_SHIFT
     if is_counted and abs(carried_ms - unix_ms(said)) > _DAY_MS:
         raise MessageRejected(
             f"message {message_id} is no snowflake: it carries {time_of(message_id):%Y-%m-%d}, "
-            f"the message says {said:%Y-%m-%d}"
+            f"the message says {said:%Y-%m-%d}",
+            kind="an id that is no snowflake",
         )
 
 

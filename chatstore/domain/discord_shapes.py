@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from typing import Any
 
 Json = Mapping[str, Any]
 
 MAX_INT = (1 << 31) - 1
 """Cassandra's `int`: counts above it are stored as this."""
+
+WHITE = 0xFFFFFF
 
 _STICKER_FORMATS = {"png": 1, "apng": 2, "lottie": 3, "gif": 4}
 
@@ -45,7 +46,7 @@ def count_reactions(raw: object) -> dict[str, int]:
         name, emoji_id = emoji.get("name"), emoji.get("id")
         if not isinstance(name, str) or not isinstance(count, int) or count < 1:
             continue
-        key = f"{name}:{emoji_id}" if emoji_id and str(emoji_id).isdigit() else name
+        key = f"{name}:{emoji_id}" if _is_id(emoji_id) else name
         counts[key] = min(counts.get(key, 0) + count, MAX_INT)
     return counts
 
@@ -58,22 +59,19 @@ def _pack_each(raw: object, shape: Callable[[Json], dict[str, Any]]) -> tuple[st
 
 
 def _to_text(value: dict[str, Any]) -> str:
-    # ijson reads fractions as Decimal, which json does not know.
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain_number)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _plain_number(value: object) -> float:
-    if isinstance(value, Decimal):
-        return float(value)
-    raise TypeError(f"{type(value).__name__} is no JSON")
+def _is_id(raw: object) -> bool:
+    return isinstance(raw, str) and raw.isascii() and raw.isdigit() and len(raw) <= 20
 
 
 def _pick(raw: object, **keys: str) -> dict[str, Any]:
-    """The named parts that are set: `_pick(raw, icon_url="iconUrl")`."""
+    """The named parts that are set, texts and numbers: `_pick(raw, icon_url="iconUrl")`."""
     if not isinstance(raw, dict):
         return {}
     found = ((ours, raw.get(theirs)) for ours, theirs in keys.items())
-    return {ours: value for ours, value in found if value not in (None, "", [], {})}
+    return {ours: value for ours, value in found if isinstance(value, str | int | float) and value != ""}
 
 
 def _shape_attachment(raw: Json) -> dict[str, Any]:
@@ -83,7 +81,8 @@ def _shape_attachment(raw: Json) -> dict[str, Any]:
 
 def _shape_sticker(raw: Json) -> dict[str, Any]:
     shaped = _pick(raw, id="id", name="name", url="sourceUrl", format_type="format_type")
-    known = _STICKER_FORMATS.get(str(raw.get("format", "")).lower())
+    named = raw.get("format")
+    known = _STICKER_FORMATS.get(named.lower()) if isinstance(named, str) else None
     return {**shaped, "format_type": known} if known else shaped
 
 
@@ -121,11 +120,9 @@ def _first_of(raw: object) -> object:
 
 def _parse_color(raw: object) -> int | None:
     """`#RRGGBB` (or Discord's own number) as a number."""
-    if isinstance(raw, int):
-        return raw
-    if not isinstance(raw, str):
-        return None
-    try:
-        return int(raw.removeprefix("#"), 16)
-    except ValueError:
-        return None
+    if isinstance(raw, str):
+        try:
+            raw = int(raw.removeprefix("#"), 16) if len(raw) <= len("#RRGGBB") else None
+        except ValueError:
+            return None
+    return raw if isinstance(raw, int) and 0 <= raw <= WHITE else None

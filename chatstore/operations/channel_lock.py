@@ -6,6 +6,8 @@ lease, and renews it. Holding twice is holding once.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.db import connection
 
 from chatstore.models import ChannelLock
@@ -21,6 +23,7 @@ _HOLD = (
     f"WHERE {_TABLE}.job = EXCLUDED.job OR {_LAPSED} RETURNING job"
 )
 _RENEW = f"UPDATE {_TABLE} SET lease_until = {_LEASE} WHERE channel_id = %s AND job = %s RETURNING job"
+_RENEW_MANY = f"UPDATE {_TABLE} SET lease_until = {_LEASE} WHERE channel_id = ANY(%s) AND job = %s RETURNING channel_id"
 _HOLDER = f"SELECT job FROM {_TABLE} WHERE channel_id = %s AND ({_LAPSED}) IS NOT TRUE"
 
 
@@ -37,6 +40,12 @@ def renew_hold(channel_id: int, *, job: str, lease_seconds: float) -> bool:
     return bool(_run(_RENEW, (lease_seconds, channel_id, job)))
 
 
+def renew_holds(channel_ids: Collection[int], *, job: str, lease_seconds: float) -> frozenset[int]:
+    """Prolong a job's leases in one statement; return the channels that are still that job's."""
+    rows = _run(_RENEW_MANY, (lease_seconds, sorted(channel_ids), job))
+    return frozenset(int(str(row[0])) for row in rows)
+
+
 def release_channel(channel_id: int, *, job: str) -> None:
     """Give the channel back; of another job's hold nothing is changed."""
     ChannelLock.objects.filter(channel_id=channel_id, job=job).delete()
@@ -48,7 +57,7 @@ def holder_of(channel_id: int) -> str | None:
     return str(rows[0][0]) if rows else None
 
 
-def _run(sql: str, params: tuple[int | float | str | None, ...]) -> list[tuple[object, ...]]:
+def _run(sql: str, params: tuple[int | float | str | list[int] | None, ...]) -> list[tuple[object, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
         return list(cursor.fetchall())

@@ -1,15 +1,15 @@
 """Finding and reading DiscordChatExporter files: plain, in folders, in zip archives.
 
 A file is streamed: what is held of it is one buffer and one message. A broken file gives
-what stands before the break, then `ExportRejected` says where it broke.
+what stands before the break, then `ExportRejected` says where it broke. A message that cannot
+be read is given as `Unreadable`, and those after it are read.
 """
 
 from __future__ import annotations
 
-import io
+import lzma
 import re
-import resource
-import sys
+import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -18,27 +18,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-import ijson
+from django.conf import settings
 
 from chatstore.domain.discord_export import ExportHeader, ExportRejected, parse_header
+from chatstore.domain.json_stream import BrokenJson, JsonStream
 
-BUFFER_BYTES = 64 * 1024
-SLICE_BYTES = 512
-"""What a suspicious buffer is handed on in, so that its cost shows before it is paid."""
+MESSAGE_JSON_LIMIT = 16 * 1024 * 1024
+"""Characters of one message in the file. The exporter lists who gave a reaction: ten thousand of them are 5 MiB."""
 
-SUSPICIOUS_BRACKETS = 8_000
-"""Opening brackets in one buffer; an export has some 1,200. The parser keeps a path for each
-level, so that brackets nested 60,000 deep would take gigabytes."""
-
-GROWTH_LIMIT_BYTES = 150 * 1024 * 1024
-"""A file that makes the process grow by more than this holds something no message is."""
+RATIO_FROM_BYTES = 1024 * 1024
+"""What unpacks to less is no bomb, however well it was packed."""
 
 MEDIA_FOLDER_SUFFIX = "_Files"
 """The exporter's folders of downloaded media; stickers among them are JSON files too."""
 
 _PART = re.compile(r" \[part (\d+)\]$")
-_BROKEN = (ijson.JSONError, zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeDecodeError)
-_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+_BROKEN = (BrokenJson, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,89 +60,109 @@ class ExportFile:
 
 
 @dataclass(frozen=True, slots=True)
-class FailedFile:
-    """A file that could not be imported, or not to its end, and why."""
+class ImportProblem:
+    """A file, or a message of it, that was not imported, or not to its end.
+
+    kind: the same for all that have the same thing wrong. message: its number in the file, from 1.
+    byte: where it begins.
+    """
 
     file: str
+    kind: str
     reason: str
+    message: int | None = None
+    byte: int | None = None
 
 
-def find_exports(paths: Sequence[Path]) -> tuple[list[ExportFile], list[FailedFile]]:
-    """Every file that the paths name, folders and archives opened; and what could not be."""
-    found: dict[tuple[Path, str | None], ExportFile] = {}
-    failed: list[FailedFile] = []
+def find_exports(paths: Sequence[Path]) -> tuple[list[ExportFile], list[ImportProblem]]:
+    """Return every file that the paths name, folders and archives opened; and what cannot be read."""
+    search = _Search()
     for path in paths:
+        if not search.look_into(path):
+            search.fail(path, "it holds no .json file and no .zip archive")
+    return sorted(search.found.values(), key=lambda file: file.order), search.failed
+
+
+class _Search:
+    """Finds exports, each once; what cannot be read is named, and the rest is found."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[Path, str | None], ExportFile] = {}
+        self.failed: list[ImportProblem] = []
+        self._seen: set[Path] = set()
+        self._unpacked = 0
+
+    def fail(self, path: Path | str, reason: str) -> None:
+        self.failed.append(ImportProblem(str(path), reason, reason))
+
+    def look_into(self, path: Path) -> bool:
+        """Find what a path names; return whether there was anything, good or bad."""
         try:
-            files = list(_find_under(path))
+            mode = path.stat().st_mode
+            if stat.S_ISDIR(mode):
+                return self._look_into_folder(path)
+            if not stat.S_ISREG(mode):
+                # A pipe would be waited for without end, and each file is read twice.
+                self.fail(path, "it is no regular file")
+            elif path.suffix.lower() == ".zip" or (path.suffix.lower() != ".json" and zipfile.is_zipfile(path)):
+                return self._look_into_archive(path)
+            else:
+                self._add(ExportFile(path, None, path.stat().st_size))
         except _BROKEN as error:
-            failed.append(FailedFile(str(path), _say(error)))
-            continue
-        if not files:
-            failed.append(FailedFile(str(path), "it holds no .json file and no .zip archive"))
-        found.update(((file.path.resolve(), file.member), file) for file in files)
-    return sorted(found.values(), key=lambda file: file.order), failed
+            self.fail(path, _say(error))
+        return True
 
-
-def _find_under(path: Path) -> Iterator[ExportFile]:
-    if path.is_dir():
+    def _look_into_folder(self, path: Path) -> bool:
+        if self._was_seen(path):
+            return True
+        found = False
         for each in sorted(path.iterdir()):
-            if each.is_dir():
-                if not each.name.endswith(MEDIA_FOLDER_SUFFIX):
-                    yield from _find_under(each)
-            elif each.suffix.lower() in {".json", ".zip"}:
-                yield from _find_under(each)
-    elif path.suffix.lower() == ".zip" or (path.suffix.lower() != ".json" and zipfile.is_zipfile(path)):
-        yield from _find_members(path)
-    else:
-        yield ExportFile(path, None, path.stat().st_size)
+            if each.suffix.lower() in {".json", ".zip"} or (
+                each.is_dir() and not each.name.endswith(MEDIA_FOLDER_SUFFIX)
+            ):
+                found |= self.look_into(each)
+        return found
+
+    def _look_into_archive(self, path: Path) -> bool:
+        if self._was_seen(path):
+            return True
+        with zipfile.ZipFile(path) as archive:
+            members = [info for info in archive.infolist() if _is_export(info.filename)]
+        # Members may share their packed bytes: together they are held against the whole archive.
+        if _is_bomb(path.stat().st_size, sum(info.file_size for info in members)):
+            self.fail(path, f"it unpacks to over {settings.IMPORT_ARCHIVE_RATIO} times its size")
+            return True
+        for info in members:
+            file = ExportFile(path, info.filename, info.file_size)
+            if _is_bomb(info.compress_size, info.file_size):
+                self.fail(file.name, f"it unpacks to over {settings.IMPORT_ARCHIVE_RATIO} times its size")
+            elif self._unpacked + info.file_size > settings.IMPORT_ARCHIVE_BYTES:
+                self.fail(file.name, f"the archives unpack to over {settings.IMPORT_ARCHIVE_BYTES:,} bytes")
+            else:
+                self._unpacked += info.file_size
+                self._add(file)
+        return bool(members)
+
+    def _was_seen(self, path: Path) -> bool:
+        """Whether a folder or archive was looked into before: it is named twice, or a link leads back."""
+        seen = path.resolve() in self._seen
+        self._seen.add(path.resolve())
+        return seen
+
+    def _add(self, file: ExportFile) -> None:
+        self.found[file.path.resolve(), file.member] = file
 
 
-def _find_members(path: Path) -> Iterator[ExportFile]:
-    with zipfile.ZipFile(path) as archive:
-        for info in archive.infolist():
-            parts = info.filename.split("/")
-            in_media = any(part.endswith(MEDIA_FOLDER_SUFFIX) for part in parts[:-1])
-            if info.filename.lower().endswith(".json") and not in_media:
-                yield ExportFile(path, info.filename, info.file_size)
+def _is_export(member: str) -> bool:
+    *folders, name = member.split("/")
+    return name.lower().endswith(".json") and not any(folder.endswith(MEDIA_FOLDER_SUFFIX) for folder in folders)
+
+
+def _is_bomb(packed: int, unpacked: int) -> bool:
+    return unpacked > RATIO_FROM_BYTES and unpacked > packed * settings.IMPORT_ARCHIVE_RATIO
 
 
 # --- Reading --------------------------------------------------------------------------
-
-
-class _Reader:
-    """Hands a file to the parser: counts bytes, skips a byte order mark, watches memory."""
-
-    def __init__(self, raw: IO[bytes], on_bytes: Callable[[int], None]) -> None:
-        self._raw = raw
-        self._on_bytes = on_bytes
-        self._pending = io.BytesIO()
-        self._at_start = True
-        self._peak = _peak_bytes()
-
-    def read(self, size: int = -1) -> bytes:
-        """As a file's; `size` is the parser's buffer."""
-        waiting = self._pending.read(SLICE_BYTES) if self._pending.getbuffer().nbytes else b""
-        if waiting or size == 0:
-            self._refuse_growth()
-            return waiting
-        chunk = self._raw.read(size)
-        self._on_bytes(len(chunk))
-        if self._at_start:
-            self._at_start = False
-            chunk = chunk.removeprefix(b"\xef\xbb\xbf") or (self._raw.read(size) if chunk else b"")
-        self._refuse_growth()
-        if chunk.count(b"[") + chunk.count(b"{") > SUSPICIOUS_BRACKETS:
-            self._pending = io.BytesIO(chunk)
-            return self._pending.read(SLICE_BYTES)
-        return chunk
-
-    def _refuse_growth(self) -> None:
-        if _peak_bytes() - self._peak > GROWTH_LIMIT_BYTES:
-            raise ExportRejected("one value in it takes more memory than any message could")
-
-
-def _peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
 
 
 def _ignore_bytes(count: int) -> None:
@@ -155,86 +170,102 @@ def _ignore_bytes(count: int) -> None:
 
 
 @contextmanager
-def _open_export(file: ExportFile, on_bytes: Callable[[int], None] = _ignore_bytes) -> Iterator[_Reader]:
+def _open_export(file: ExportFile, on_bytes: Callable[[int], None] = _ignore_bytes) -> Iterator[JsonStream]:
+    def stream(raw: IO[bytes]) -> JsonStream:
+        def read(size: int) -> bytes:
+            chunk = raw.read(size)
+            on_bytes(len(chunk))
+            return chunk
+
+        return JsonStream(read, limit=MESSAGE_JSON_LIMIT)
+
     try:
         if file.member is None:
             with file.path.open("rb", buffering=0) as raw:
-                yield _Reader(raw, on_bytes)
+                yield stream(raw)
         else:
             with zipfile.ZipFile(file.path) as archive, archive.open(file.member) as packed:
-                yield _Reader(packed, on_bytes)
+                yield stream(packed)
     except (RuntimeError, NotImplementedError) as error:
         # How zipfile says "encrypted" and "a compression that I don't know".
-        raise ExportRejected(f"its archive can't be opened: {error}") from None
+        raise ExportRejected(f"its archive can't be opened: {error}", kind="its archive can't be opened") from None
 
 
-def read_header(file: ExportFile) -> ExportHeader:
+def read_header(file: ExportFile, *, given_id: int | None = None, derives_id: bool = False) -> ExportHeader:
     """The channel and guild of a file. Raises `ExportRejected` when it is no export.
 
     The exporter writes them before the messages; a file that has them behind is read through.
+    given_id, derives_id: for a channel without an id, as in `parse_header`.
     """
     found: dict[str, Any] = {}
-    has_messages = False
     try:
-        with _open_export(file) as reader:
-            for key, value in _read_top_keys(reader):
-                if key == "messages":
-                    has_messages = True
-                else:
-                    found[key] = value
-                if has_messages and "channel" in found:
+        with _open_export(file) as stream:
+            for key, value in _read_top(stream):
+                found[key] = value
+                if found.keys() >= {"channel", "messages"}:
                     break
     except _BROKEN as error:
-        if not has_messages:
-            raise ExportRejected(f"it is no export: {_say(error)}") from None
-    if not has_messages:
+        if "messages" not in found:
+            raise ExportRejected(f"it is no export: {_say(error)}", kind="it is no export") from None
+    if "messages" not in found:
         raise ExportRejected("it is no export: it has no list of messages")
-    return parse_header(found.get("guild"), found.get("channel"))
+    name = Path(file.member or file.path).name if derives_id else None
+    return parse_header(found.get("guild"), found.get("channel"), given_id=given_id, derive_from=name)
 
 
-def _read_top_keys(reader: _Reader) -> Iterator[tuple[str, Any]]:
+def _read_top(stream: JsonStream) -> Iterator[tuple[str, Any]]:
     """("guild", object), ("channel", object), ("messages", None), in the order of the file."""
-    builder: ijson.ObjectBuilder | None = None
-    for prefix, event, value in ijson.parse(reader, buf_size=BUFFER_BYTES):
-        if prefix == "messages" and event == "start_array":
-            yield "messages", None
-        elif prefix in {"guild", "channel"}:
-            if event == "start_map":
-                builder = ijson.ObjectBuilder()
-            if builder is not None:
-                builder.event(event, value)
-                if event == "end_map":
-                    yield prefix, builder.value
-                    builder = None
-        elif builder is not None:
-            builder.event(event, value)
+    if stream.peek() == "[":
+        return
+    for key in stream.members():
+        if key == "messages" and stream.peek() == "[":
+            yield key, None
+            for _ in stream.items():
+                pass
+        elif key in {"guild", "channel"}:
+            yield key, stream.value()
+        else:
+            stream.skip()
 
 
-def read_messages(file: ExportFile, on_bytes: Callable[[int], None]) -> Iterator[Any]:
-    """The objects of the file's `messages`, one by one. `on_bytes` is told what was read.
+class ExportMessages:
+    """The values of a file's `messages`, one by one.
 
-    Raises `ExportRejected` where the file breaks off, after all that stands before.
+    number: of the value that was given last, from 1. `on_bytes` is told what was read.
     """
-    count = 0
-    try:
-        with _open_export(file, on_bytes) as reader:
-            for raw in ijson.items(reader, "messages.item", buf_size=BUFFER_BYTES):
-                count += 1
-                yield raw
-    except _BROKEN as error:
-        raise ExportRejected(f"it is broken after {count:,} messages: {_say(error)}") from None
-    except ExportRejected as rejected:
-        raise ExportRejected(f"after {count:,} messages: {rejected}") from None
+
+    def __init__(self, file: ExportFile, on_bytes: Callable[[int], None]) -> None:
+        self.number = 0
+        self._file = file
+        self._on_bytes = on_bytes
+        self._stream: JsonStream | None = None
+
+    @property
+    def byte(self) -> int | None:
+        """Where the value that was given last begins."""
+        return self._stream.position if self._stream is not None and self.number else None
+
+    def __iter__(self) -> Iterator[Any]:
+        """Raise `ExportRejected` where the file breaks off, after all that stands before."""
+        try:
+            with _open_export(self._file, self._on_bytes) as self._stream:
+                for key in self._stream.members():
+                    if key != "messages":
+                        self._stream.skip()
+                        continue
+                    for raw in self._stream.items():
+                        self.number += 1
+                        yield raw
+        except _BROKEN as error:
+            reason = f"it is broken after {self.number:,} messages: {_say(error)}"
+            raise ExportRejected(reason, kind=f"it is broken: {_say(error)}") from None
 
 
 def _say(error: Exception) -> str:
-    """The first line of an error, without the parser's drawing of the place."""
+    """The first line of an error."""
     if isinstance(error, FileNotFoundError):
         return "there is no such file"
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
-    text = error.args[0] if error.args else type(error).__name__
-    if isinstance(text, bytes):
-        text = text.decode(errors="replace")
-    line = str(text).strip().splitlines()[0] if str(text).strip() else type(error).__name__
-    return "it ends too early" if "premature EOF" in line else line
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__

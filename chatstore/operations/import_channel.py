@@ -21,14 +21,16 @@ from chatstore.domain.discord_export import (
     measure_message,
     parse_message,
 )
-from chatstore.domain.errors import ChatstoreError, StoreUnavailable
-from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel, renew_hold
-from chatstore.operations.export_files import ExportFile, read_messages
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.operations.channel_lease import ChannelLease, ChannelLost
+from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.export_files import ExportFile, ExportMessages, ImportProblem
 from chatstore.operations.import_loads import (
     Decision,
     DryRun,
     Load,
     StartedLoad,
+    close_load,
     decide_load,
     finish_load,
     start_load,
@@ -38,6 +40,7 @@ from chatstore.operations.import_names import NamesSeen, upsert_channel
 from chatstore.operations.import_run import ImportRun
 from chatstore.operations.import_settling import settle_imported
 from chatstore.store import ledger
+from chatstore.store.cassandra import drain
 
 LOAD_MESSAGES = 5_000
 LOAD_BYTES = 6 * 1024 * 1024
@@ -50,10 +53,6 @@ LONGEST_PAUSE_SECONDS = 10.0
 
 log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
-
-
-class ChannelLost(ChatstoreError):
-    """The lease lapsed while the import stood still, and another job took the channel."""
 
 
 class ChannelImport:
@@ -69,8 +68,9 @@ class ChannelImport:
         self.dry_run = DryRun()
         self.known_buckets: set[int] | None = None
         self.cleared_at: dict[int, float] = {}
-        self.renewed_at = 0.0
         self.started: StartedLoad | None = None
+        self.unfinished: list[Decision] = []
+        self.lease: ChannelLease
 
     def run(self) -> None:
         """Import the files. Raises `ChannelLost` when the channel is another job's."""
@@ -79,15 +79,27 @@ class ChannelImport:
             return
         self._take_channel()
         try:
-            upsert_channel(self.header)
-            self._import_files()
-            self._settle()
+            with self.lease.kept_up():
+                upsert_channel(self.header)
+                self._import_files()
+                self._settle()
         finally:
+            self._close_unfinished()
             release_channel(self.channel_id, job=self.whole.job)
+
+    def _close_unfinished(self) -> None:
+        """Close the loads that an error cut off, as far as the store allows."""
+        if self.started is not None:
+            drain(self.started.flying)
+        try:
+            for decision in self.unfinished:
+                close_load(self.channel_id, decision)
+        except StoreUnavailable as error:
+            log.warning("channel %d has a load that was cut off: %s", self.channel_id, error)
 
     def _settle(self) -> None:
         try:
-            settle_imported(self.channel_id, self.cleared_at, renew=self._renew, job=self.whole.job)
+            settle_imported(self.channel_id, self.cleared_at, renew=self.lease.check, job=self.whole.job)
         except StoreUnavailable as error:
             # Everything is written; what is not known of a bucket only makes its pages slower.
             log.warning("channel %d is not counted: %s", self.channel_id, error)
@@ -100,15 +112,7 @@ class ChannelImport:
                 holder = holder_of(self.channel_id) or "another job"
                 raise ChannelLost(f"its channel {self.channel_id} is held by {holder}")
             time.sleep(0.25)
-        self.renewed_at = time.monotonic()
-
-    def _renew(self) -> None:
-        now = time.monotonic()
-        if now - self.renewed_at < self.choices.lease_seconds / 5:
-            return
-        if not renew_hold(self.channel_id, job=self.whole.job, lease_seconds=self.choices.lease_seconds):
-            raise ChannelLost(f"its channel {self.channel_id} was taken over by another job")
-        self.renewed_at = now
+        self.lease = ChannelLease([self.channel_id], job=self.whole.job, seconds=self.choices.lease_seconds)
 
     def _import_files(self) -> None:
         self.known_buckets = self._try_again(lambda: find_known_buckets(self.channel_id))
@@ -126,22 +130,26 @@ class ChannelImport:
     def _fill(self, load: Load) -> Iterator[int]:
         """Put message by message into the load; gives the bytes of each."""
         for file, _ in self.files:
+            messages = ExportMessages(file, self.whole.add_bytes)
             try:
-                yield from self._fill_from(file, load)
+                yield from self._fill_from(file, messages, load)
             except ExportRejected as rejected:
-                self.whole.fail(file, str(rejected))
+                self.whole.fail(file, str(rejected), kind=rejected.kind)
+            except Exception as error:
+                log.exception("%s: message %d", file.name, messages.number)
+                self.whole.crash(file, messages.number, error)
 
-    def _fill_from(self, file: ExportFile, load: Load) -> Iterator[int]:
+    def _fill_from(self, file: ExportFile, messages: ExportMessages, load: Load) -> Iterator[int]:
         now_ms = time.time_ns() // 1_000_000
         summary = self.whole.summary
         self.names.forget()
-        for raw in read_messages(file, self.whole.add_bytes):
+        for raw in messages:
             summary.messages += 1
             try:
                 message = parse_message(raw, channel_id=self.channel_id, now_ms=now_ms)
                 size = measure_message(message)
-            except MessageRejected as rejected:
-                self.whole.reject(file, str(rejected))
+            except MessageRejected as bad:
+                self.whole.reject(ImportProblem(file.name, bad.kind, str(bad), messages.number, messages.byte))
                 continue
             self.names.add(raw)
             load.add(message)
@@ -162,7 +170,11 @@ class ChannelImport:
         summary.updated += sum(map(len, decision.changed.values()))
         if not self.choices.dry_run:
             self.names.write()
-            started = self._try_again(lambda: start_load(self.channel_id, decision))
+            # The channel was ours while the stamps were issued and the store was read: whatever
+            # another job does there, should it take the channel now, is stamped later.
+            self.lease.confirm()
+            self.unfinished.append(decision)
+            started = self._try_again(lambda: start_load(self.channel_id, decision, check=self.lease.check))
             self._note_known(decision)
             self._complete()
             self.started = started
@@ -185,9 +197,11 @@ class ChannelImport:
         started, self.started = self.started, None
         decision = started.decision
         try:
-            taken_back = finish_load(self.channel_id, started)
+            taken_back = finish_load(self.channel_id, started, check=self.lease.check)
         except StoreUnavailable:
-            taken_back = self._try_again(lambda: write_load(self.channel_id, decision))
+            taken_back = self._try_again(lambda: write_load(self.channel_id, decision, check=self.lease.check))
+        self.lease.confirm()
+        self.unfinished.remove(decision)
         self._note_written(decision)
         summary = self.whole.summary
         summary.removed_before += len(taken_back)
@@ -212,7 +226,7 @@ class ChannelImport:
         """Do what may be done twice, again while the store is unavailable, holding the channel."""
         for attempt in itertools.count():
             if not self.choices.dry_run:
-                self._renew()
+                self.lease.check()
             try:
                 return act()
             except StoreUnavailable:

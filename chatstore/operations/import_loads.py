@@ -3,6 +3,11 @@
 Never done: a live row overwritten without a later edited time; an id brought back that its
 author withdrew or that a standing purge removed; a row bound with None.
 
+The import's process may be suspended at any point, its lease may expire and a purge may run
+before the next statement is sent. Such a late statement brings nothing back: an overwrite does
+not write the author, without whom a row is no message, and an insert carries a stamp older than
+whatever has made the message live since.
+
 In this order: the stamps are issued; then the store is read (what lives, what was
 withdrawn); `live` is cleared; rows are written at the stamp; `withdrawn` is read again and
 what it names by then is taken back at the very stamp it was written with, so that nothing
@@ -16,20 +21,28 @@ import datetime as dt
 from array import array
 from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from chatstore.domain import withdrawals
 from chatstore.domain.messages import Message
 from chatstore.operations.stamps import issue_stamps
 from chatstore.store.authors import ensure_author_buckets
-from chatstore.store.cassandra import Pending, submit_batch
+from chatstore.store.cassandra import Params, Pending, drain, execute_window, submit_batch
 from chatstore.store.loads import clear_live_in, read_edited, withdrawn_in
-from chatstore.store.messages import delete_row, insert_jobs, to_values, update_columns
-from chatstore.store.pins import note_pin
+from chatstore.store.messages import delete_row, insert_jobs, to_values, update_job
+from chatstore.store.pins import note_pins
 
 IN_FLIGHT = 32
 """Batches of a load on their way at once; those of the load before mostly have arrived."""
+
+Check = Callable[[], None]
+
+
+def no_check() -> None:
+    """For loads that nothing can prevent."""
+
 
 Standing = Callable[[int, int], Collection[int]]
 """(channel id, bucket) to the ids for which a purge stands."""
@@ -192,64 +205,94 @@ class StartedLoad:
         return {m.message_id: m.edited_at for each in grouped for found in each.values() for m in found}
 
 
-def start_load(channel_id: int, decision: Decision) -> StartedLoad:
-    """Clear `live`, then send the inserts without waiting for the last of them."""
+def start_load(channel_id: int, decision: Decision, *, check: Check = no_check) -> StartedLoad:
+    """Clear `live`, then send the inserts without waiting for the last of them.
+
+    `check` is called before each statement that writes messages, and raises to prevent it.
+    """
     flying: deque[Pending] = deque()
-    if decision.buckets:
-        clear_live_in(channel_id, decision.buckets)
-        ensure_author_buckets(
-            {
-                (message.author_id, bucket, channel_id)
-                for grouped in (decision.new, decision.changed)
-                for bucket, found in grouped.items()
-                for message in found
-            }
-        )
+    if not decision.buckets:
+        return StartedLoad(decision, flying)
+    check()
+    clear_live_in(channel_id, decision.buckets)
+    ensure_author_buckets(
+        {
+            (message.author_id, bucket, channel_id)
+            for grouped in (decision.new, decision.changed)
+            for bucket, found in grouped.items()
+            for message in found
+        }
+    )
+    try:
         for bucket, found in decision.new.items():
             for cql, rows in insert_jobs(found, stamp_us=decision.stamps[bucket]):
                 if len(flying) >= IN_FLIGHT:
                     flying.popleft().rows()
+                check()
                 flying.append(submit_batch(cql, rows))
+    except BaseException:
+        drain(flying)
+        raise
     return StartedLoad(decision, flying)
 
 
-def finish_load(channel_id: int, started: StartedLoad) -> set[int]:
+def finish_load(channel_id: int, started: StartedLoad, *, check: Check = no_check) -> set[int]:
     """Wait for the inserts and do the rest; gives the ids that were withdrawn meanwhile.
 
-    Raises `StoreUnavailable` when any of it failed: `write_load` then does it all again.
+    `check` as for `start_load`. Raises `StoreUnavailable` when any of it failed: `write_load`
+    then does it all again.
     """
     while started.flying:
         started.flying.popleft().rows()
     decision = started.decision
     if not decision.buckets:
         return set()
-    for bucket, found in decision.changed.items():
-        for message in found:
-            _overwrite(message, stamp_us=decision.stamps[bucket])
-    for grouped in (decision.new, decision.changed):
-        for bucket, found in grouped.items():
-            for message in found:
-                if message.pinned:
-                    note_pin(channel_id, message.message_id, stamp_us=decision.stamps[bucket])
+    for _ in execute_window(_overwrites(decision, check)):
+        pass
+    note_pins(
+        (message.channel_id, message.message_id, decision.stamps[bucket])
+        for grouped in (decision.new, decision.changed)
+        for bucket, found in grouped.items()
+        for message in found
+        if message.pinned
+    )
+    return close_load(channel_id, decision)
+
+
+def write_load(channel_id: int, decision: Decision, *, check: Check = no_check) -> set[int]:
+    """Both at once: write what was decided; done twice it changes nothing."""
+    return finish_load(channel_id, start_load(channel_id, decision, check=check), check=check)
+
+
+def close_load(channel_id: int, decision: Decision) -> set[int]:
+    """Take back what was withdrawn while the load was written, and clear `live` again.
+
+    Also for a load that was given up halfway: of what was sent, nothing withdrawn stays and
+    nothing is skipped by pages.
+    """
     taken_back = _take_back(channel_id, decision)
     clear_live_in(channel_id, decision.buckets)
     return taken_back
 
 
-def write_load(channel_id: int, decision: Decision) -> set[int]:
-    """Both at once: write what was decided; done twice it changes nothing."""
-    return finish_load(channel_id, start_load(channel_id, decision))
+def _overwrites(decision: Decision, check: Check) -> Iterator[tuple[str, Params]]:
+    for bucket, found in decision.changed.items():
+        for message in found:
+            check()
+            yield update_job(message.channel_id, message.message_id, _edited(message), stamp_us=decision.stamps[bucket])
 
 
-def _overwrite(message: Message, *, stamp_us: int) -> None:
-    """Write a changed message over its live row.
+def _edited(message: Message) -> dict[str, Any]:
+    """The columns of a changed message that its edit may have changed.
 
     What it no longer has becomes empty, which for a frozen collection is a value and no
-    tombstone. Who wrote it never changes; whether it is pinned is not the edit's to say.
+    tombstone. Never its author: who wrote it does not change, and a row that a purge deleted
+    meanwhile must not become a message again. Whether it is pinned is not the edit's to say.
     """
     empty = {"flags": 0, "attachments": [], "embeds": [], "stickers": [], "reactions": {}, "mentions": []}
     values = {**empty, **to_values(message)}
-    update_columns(message.channel_id, message.message_id, values, stamp_us=stamp_us)
+    del values["author_id"]
+    return values
 
 
 def _take_back(channel_id: int, decision: Decision) -> set[int]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from chatstore.operations.export_files import ExportFile, FailedFile
+from chatstore.operations.export_files import ExportFile, ImportProblem
 from chatstore.operations.import_loads import Standing
 
 LEASE_SECONDS = 30.0
 """An import holds its channel by lease, so that a killed one does not hold it for ever."""
 
 TELL_EVERY_SECONDS = 0.2
-REJECTIONS_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +27,27 @@ class ImportProgress:
 
 
 @dataclass(slots=True)
+class ProblemKind:
+    """How often the same thing was wrong, and the first time."""
+
+    first: ImportProblem
+    count: int = 0
+
+
+def group_problems(problems: Iterable[ImportProblem]) -> dict[str, ProblemKind]:
+    """The kinds among some problems, in the order of their first."""
+    kinds: dict[str, ProblemKind] = {}
+    for problem in problems:
+        kinds.setdefault(problem.kind, ProblemKind(problem)).count += 1
+    return kinds
+
+
+@dataclass(slots=True)
 class ImportSummary:
     """What an import did: messages = written + already_there + updated + removed_before + rejected.
 
-    restored: those of `written` for which a purge stood. rejections: the first of the
-    rejected, each with its file and reason. seconds: until everything was written and counted.
+    restored: those of `written` for which a purge stood. rejections: by kind of problem.
+    seconds: until everything was written and counted.
     """
 
     files: int = 0
@@ -44,8 +59,8 @@ class ImportSummary:
     removed_before: int = 0
     restored: int = 0
     rejected: int = 0
-    failed_files: list[FailedFile] = field(default_factory=list)
-    rejections: list[FailedFile] = field(default_factory=list)
+    failed_files: list[ImportProblem] = field(default_factory=list)
+    rejections: dict[str, ProblemKind] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
@@ -60,11 +75,16 @@ class ImportChoices:
 
     standing: for which ids of a (channel, bucket) a purge stands. on_put_back: told which
     ids of a (channel, bucket), after they were written, no purge stands for
-    any more. lease_seconds: how long a killed import holds its channel.
+    any more. channel_ids: by file, the ids of channels that have none there; derives_ids: of the
+    others, made of their names. on_problem: told of each file and message that is not imported.
+    lease_seconds: how long a killed import holds its channel.
     """
 
     standing: Standing
     on_put_back: Callable[[int, int, Sequence[int]], None] | None = None
+    channel_ids: Mapping[str, int] = field(default_factory=dict)
+    derives_ids: bool = False
+    on_problem: Callable[[ImportProblem], None] | None = None
     restore: bool = False
     dry_run: bool = False
     lease_seconds: float = LEASE_SECONDS
@@ -91,9 +111,18 @@ class ImportRun:
         """Since the run began."""
         return time.monotonic() - self._began
 
-    def fail(self, file: ExportFile, reason: str) -> None:
+    def fail(self, file: ExportFile, reason: str, *, kind: str = "") -> None:
         """Name a file that could not be imported, or not to its end."""
-        self.summary.failed_files.append(FailedFile(file.name, reason))
+        self.add_failed(ImportProblem(file.name, kind or reason, reason))
+
+    def crash(self, file: ExportFile, number: int, error: Exception) -> None:
+        """Name a file that brought a fault of ours to light, and the message's number: the others are imported."""
+        name = type(error).__name__
+        self.fail(file, f"an unexpected {name} at message {number:,}: {error}", kind=f"an unexpected {name}")
+
+    def add_failed(self, problem: ImportProblem) -> None:
+        self.summary.failed_files.append(problem)
+        self._report(problem)
 
     def add_bytes(self, count: int) -> None:
         """Told by the reader; tells on, a few times a second."""
@@ -104,8 +133,12 @@ class ImportRun:
             seconds = now - self._began
             self._tell(ImportProgress(self._bytes_done, self.bytes_total, self.summary.messages, seconds))
 
-    def reject(self, file: ExportFile, reason: str) -> None:
-        """Count a message that cannot be taken, and name the first ones."""
+    def reject(self, problem: ImportProblem) -> None:
+        """Count a message that cannot be imported, under its kind."""
         self.summary.rejected += 1
-        if len(self.summary.rejections) < REJECTIONS_KEPT:
-            self.summary.rejections.append(FailedFile(file.name, reason))
+        self.summary.rejections.setdefault(problem.kind, ProblemKind(problem)).count += 1
+        self._report(problem)
+
+    def _report(self, problem: ImportProblem) -> None:
+        if self.choices.on_problem is not None:
+            self.choices.on_problem(problem)

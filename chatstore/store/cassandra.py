@@ -334,10 +334,11 @@ def _run_window(sends: Iterable[Callable[[], Pending]], window: int) -> Iterator
                 flying.append(send())
             yield rows
     finally:
-        _drain(flying)
+        drain(flying)
 
 
-def _drain(flying: deque[Pending]) -> None:
+def drain(flying: deque[Pending]) -> None:
+    """Wait for statements whose answers no longer matter, after the first error."""
     while flying:
         try:
             flying.popleft().rows()

@@ -161,10 +161,18 @@ def update_columns(
     channel_id: int, message_id: int, values: dict[str, Any], *, stamp_us: int, timeout: float | None = None
 ) -> None:
     """Write some columns of a message; a row that is gone comes back without an author."""
+    cql, params = update_job(channel_id, message_id, values, stamp_us=stamp_us)
+    cassandra.execute(cql, params, timeout=timeout)
+
+
+def update_job(
+    channel_id: int, message_id: int, values: dict[str, Any], *, stamp_us: int
+) -> tuple[str, tuple[Any, ...]]:
+    """The statement of `update_columns` and its values, for who sends many of them."""
     columns = sorted(values)
     cql = f"UPDATE messages USING TIMESTAMP ? SET {', '.join(f'{c} = ?' for c in columns)} WHERE {_KEY}"
     key = (channel_id, bucket_of(message_id), message_id)
-    cassandra.execute(cql, (stamp_us, *(values[c] for c in columns), *key), timeout=timeout)
+    return cql, (stamp_us, *(values[c] for c in columns), *key)
 
 
 def delete_row(channel_id: int, message_id: int, *, stamp_us: int, timeout: float | None = None) -> None:

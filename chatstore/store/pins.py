@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from chatstore.store import cassandra
 
 _INSERT = "INSERT INTO pins (channel_id, message_id) VALUES (?, ?) USING TIMESTAMP ?"
@@ -12,6 +14,12 @@ _SELECT = "SELECT message_id FROM pins WHERE channel_id = ?"
 def note_pin(channel_id: int, message_id: int, *, stamp_us: int, timeout: float | None = None) -> None:
     """Note that a message is pinned."""
     cassandra.execute(_INSERT, (channel_id, message_id, stamp_us), timeout=timeout)
+
+
+def note_pins(pins: Iterable[tuple[int, int, int]]) -> None:
+    """Note many (channel id, message id, stamp in µs) at once."""
+    for _ in cassandra.execute_window((_INSERT, pin) for pin in pins):
+        pass
 
 
 def drop_pin(channel_id: int, message_id: int, *, stamp_us: int, timeout: float | None = None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from chatstore.operations.import_discord import ImportProgress
 from moderation.management.commands.import_discord import draw_progress
@@ -32,7 +32,7 @@ _CHILD = """
 import re, sys, django
 from pathlib import Path
 django.setup()
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 call_command("import_discord", sys.argv[1], "--json")
 print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text()).group(1))
 """
@@ -63,6 +63,51 @@ def test_a_failed_file_is_named_and_the_exit_code_is_one(tmp_path: Path) -> None
     assert "no list of messages" in failed["reason"]
     assert "odd.json: it is no export" in err.getvalue()
     assert live_ids(channel_id, ids) == ids
+
+
+def test_problems_are_a_line_a_kind_and_listed_in_the_report(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 300)
+    raws = [make_raw(i, id=str(number + 1)) if number < 250 else make_raw(i) for number, i in enumerate(ids)]
+    raws[260]["author"] = None
+    path = write_export(tmp_path / "pi\x1b[2Jer.json", channel_id, raws)
+    for name in ("odd.json", "odder.json"):
+        (tmp_path / name).write_text("[]")
+    out, err, report = io.StringIO(), io.StringIO(), tmp_path / "report.txt"
+    with pytest.raises(SystemExit):
+        call_command("import_discord", str(tmp_path), "--json", "--report", str(report), stdout=out, stderr=err)
+    told = err.getvalue().splitlines()
+    assert len(told) == 3, told
+    assert told[0].startswith("2 × it is no export: it has no list of messages. The first: ")
+    assert told[1].startswith("250 × an id that is no snowflake. The first: ")
+    assert "pi[U+001B][2Jer.json, message 1: " in told[1]
+    assert told[2].endswith(f"message 261: message {ids[260]} has no author")
+    listed = [json.loads(line) for line in report.read_text().splitlines()]
+    assert len(listed) == 253
+    assert [each["message"] for each in listed if each["file"] == str(path)] == [*range(1, 251), 261]
+    kinds = {each["kind"]: each["count"] for each in json.loads(out.getvalue())["rejections"]}
+    assert kinds == {"an id that is no snowflake": 250, "no author": 1}
+
+
+def test_a_report_that_cannot_be_written_stops_before_anything_is(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 3)
+    path = write_export(tmp_path / "pier.json", channel_id, [make_raw(i) for i in ids])
+    with pytest.raises(CommandError, match="can't be written"):
+        call_command("import_discord", str(path), "--report", str(tmp_path / "absent" / "report.txt"))
+    assert not live_ids(channel_id, ids)
+
+
+def test_ids_of_channels_are_given_on_the_command_line(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 3)
+    path = write_export(tmp_path / "pier=1.json", 0, [make_raw(i) for i in ids], id=None)
+    call_command("import_discord", str(path), "--channel-id", f"{path}={channel_id}", stdout=io.StringIO())
+    assert live_ids(channel_id, ids) == ids
+    out = io.StringIO()
+    call_command("import_discord", str(path), "--derive-ids", "--json", stdout=out)
+    assert json.loads(out.getvalue())["failed_files"] == []
+    for odd in (f"{path}=pier", str(path), "quay.json=5"):
+        with pytest.raises(CommandError) as refused:
+            call_command("import_discord", str(path), "--channel-id", odd, stderr=io.StringIO())
+        assert "import again" not in str(refused.value)
 
 
 def test_a_dry_run_says_so(tmp_path: Path) -> None:

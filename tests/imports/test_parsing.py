@@ -5,6 +5,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from chatstore.domain.discord_export import (
     FORWARD_FLAG,
@@ -20,6 +22,14 @@ from chatstore.domain.snowflakes import make_snowflake, unix_ms
 from tests.imports.exports import MAY, VICTOR, WANDA, ids_from, make_raw, make_user
 
 pytestmark = pytest.mark.unit
+
+PARTS = (
+    *make_raw(1),
+    *make_user(1),
+    *("reference", "flags", "forwardedMessage", "emoji", "count", "title", "url", "color", "thumbnail", "image"),
+    *("images", "video", "fields", "value", "inline", "format", "sourceUrl", "fileName", "fileSizeBytes", "channelId"),
+    *("messageId", "footer", "text", "width", "timestamp"),
+)
 
 NOW_MS = unix_ms(dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
 [ONE] = ids_from(MAY, 1)
@@ -181,3 +191,137 @@ def test_names_lose_what_postgres_cannot_keep() -> None:
 def test_a_channel_without_an_id_is_refused(channel: Any) -> None:
     with pytest.raises(ExportRejected, match="channel"):
         parse_header({"id": "3", "name": "G"}, channel)
+
+
+# --- What was made to break an import -----------------------------------------------------
+
+
+def nest(depth: int) -> Any:
+    value: Any = "deep"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "color", ["#" + "F" * 6_000, "#1234567", "#GG0000", -1, 1 << 24, 1 << 63, 0.5, ["#FFFFFF"], True * 10**18]
+)
+def test_a_colour_that_is_none_is_left_out(color: Any) -> None:
+    message = parse(make_raw(ONE, embeds=[{"title": "T", "color": color}]))
+    assert json.loads(message.embeds[0]) == {"title": "T"}
+
+
+@pytest.mark.parametrize("depth", [1, 900, 3_000])
+def test_what_is_nested_in_a_part_is_left_out(depth: int) -> None:
+    deep = nest(depth)
+    message = parse(
+        make_raw(
+            ONE,
+            attachments=[{"id": deep, "url": "https://f.example/a.png"}],
+            embeds=[{"title": deep, "footer": {"text": deep}, "fields": [{"name": deep, "value": "v"}], "color": deep}],
+            stickers=[{"id": "2", "name": "Peek", "format": deep}],
+            reactions=[{"emoji": {"id": deep, "name": "ship"}, "count": 2}, {"emoji": {"name": deep}}],
+            mentions=deep,
+            reference=deep,
+        )
+    )
+    assert json.loads(message.attachments[0]) == {"url": "https://f.example/a.png"}
+    assert json.loads(message.embeds[0]) == {"fields": [{"value": "v"}]}
+    assert json.loads(message.stickers[0]) == {"id": "2", "name": "Peek"}
+    assert dict(message.reactions) == {"ship": 2}
+    assert measure_message(message)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"content": "half \ud83d a smile"},
+        {"embeds": [{"title": "\ud800"}]},
+        {"attachments": [{"fileName": "\udcff"}]},
+        {"reactions": [{"emoji": {"name": "\udfff"}, "count": 1}]},
+    ],
+)
+def test_half_a_character_is_refused_where_it_would_be_lost(keys: dict[str, Any]) -> None:
+    with pytest.raises(MessageRejected, match="half a character") as refused:
+        measure_message(parse(make_raw(ONE, **keys)))
+    assert str(ONE) in str(refused.value)
+    assert str(ONE) not in refused.value.kind
+
+
+def test_half_a_character_in_a_name_is_replaced() -> None:
+    raw = make_raw(ONE) | {"author": make_user(VICTOR, name="vic\ud83dtor", isBot=True)}
+    assert parse(raw).author_name == "vic\ufffdtor"
+    assert find_users(raw)[0].name == "vic\ufffdtor"
+    header = parse_header({"id": "3", "name": "\ud800"}, {"id": "5", "name": "\udfff", "type": nest(3_000)})
+    assert (header.guild_name, header.channel_name, header.kind) == ("\ufffd", "\ufffd", "text")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"reactions": [{"emoji": {"name": f"{number:06d}" + "x" * 100}, "count": 1} for number in range(6_000)]},
+        {"mentions": [{"id": str(number)} for number in range(70_000)]},
+        {"reactions": [{"emoji": {"name": "x" * 600_000}, "count": 1}]},
+    ],
+)
+def test_reactions_and_mentions_count_towards_the_limit(keys: dict[str, Any]) -> None:
+    with pytest.raises(MessageRejected, match="512 KiB"):
+        measure_message(parse(make_raw(ONE, **keys)))
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec=None), max_size=20)
+    | st.sampled_from(["\ud800", "9" * 6_000, "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", str(1 << 62)]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(PARTS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.sampled_from(PARTS), json_values, max_size=6))
+def test_whatever_a_message_holds_it_is_taken_or_refused(keys: dict[str, Any]) -> None:
+    raw = {**make_raw(ONE), **keys}
+    try:
+        message = parse(raw)
+        measure_message(message)
+    except MessageRejected:
+        return
+    texts = (*message.attachments, *message.embeds, *message.stickers, *message.reactions, message.author_name or "")
+    for text in (message.content, *texts):
+        text.encode()
+    for part in (*message.attachments, *message.embeds, *message.stickers):
+        json.loads(part)
+    assert all(-(1 << 63) <= user < 1 << 63 for user in (message.author_id, *message.mentions))
+    assert all(0 < count < 1 << 31 for count in message.reactions.values())
+    for user in find_users(raw):
+        f"{user.name}{user.display_name}".encode()
+
+
+# --- Channels without an id ---------------------------------------------------------------
+
+
+def test_an_id_is_found_in_the_exporter_s_file_name() -> None:
+    header = parse_header(None, {"name": "pier"}, derive_from="Harbour - pier [1017966828372373567] [part 2].json")
+    assert header.channel_id == 1017966828372373567
+
+
+@pytest.mark.parametrize("file_name", ["pier.json", "2024-05-03.json", "9" * 19 + ".json", "1" * 30 + ".json"])
+def test_an_id_is_made_of_the_channel_s_name_where_no_other_channel_has_one(file_name: str) -> None:
+    made = parse_header({"id": "3", "name": "G"}, {"name": "pier", "topic": "a"}, derive_from=file_name).channel_id
+    assert 0 < made < make_snowflake(unix_ms(dt.datetime(2015, 1, 2, tzinfo=dt.UTC)))
+    again = parse_header({"id": "3", "name": "H"}, {"id": "", "name": "pier"}, derive_from="other.json")
+    assert again.channel_id == made
+    others = [
+        parse_header({"id": "4"}, {"name": "pier"}, derive_from=file_name),
+        parse_header({"id": "3"}, {"name": "quay"}, derive_from=file_name),
+        parse_header({"id": "3"}, {"name": "pier", "category": "Lobby"}, derive_from=file_name),
+    ]
+    assert len({made, *(header.channel_id for header in others)}) == 4
+
+
+def test_a_channel_without_a_name_gets_no_id() -> None:
+    with pytest.raises(ExportRejected, match="no id"):
+        parse_header({"id": "3"}, {"name": " "}, derive_from="pier.json")

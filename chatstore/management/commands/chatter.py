@@ -13,11 +13,12 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import connections
 
 from chatstore.domain.errors import BadInput, StoreUnavailable, WriteRefused
 from chatstore.domain.messages import Message
+from chatstore.management.inert import InertCommand
 from chatstore.models import Channel, ChatUser
 from chatstore.operations import messages
 
@@ -121,7 +122,7 @@ class Talk:
         }
 
 
-class Command(BaseCommand):
+class Command(InertCommand):
     """Keeps a chat going, through the surface that a gateway uses."""
 
     help = "Post, edit, withdraw and pin at a steady rate, as a chat's gateway would."

@@ -6,15 +6,16 @@ import json
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from chatstore.domain.errors import ChatstoreError
 from chatstore.domain.health import say_bytes
 from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.management.inert import InertCommand
 from chatstore.operations.health_report import Report, report_channel, report_cluster
 
 
-class Command(BaseCommand):
+class Command(InertCommand):
     help = "Say how the cluster is, or one channel; exit code 1 while an urgent finding is open."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -8,11 +8,12 @@ import threading
 import time
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import connections
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.runs import ENDED, RunState
+from chatstore.management.inert import InertCommand
 from chatstore.models import JobRun
 from chatstore.operations.repair import begin_at_terminal, stop_at_terminal
 from chatstore.operations.runs import work_on_run
@@ -20,7 +21,7 @@ from chatstore.operations.runs import work_on_run
 POLL_SECONDS = 0.5
 
 
-class Command(BaseCommand):
+class Command(InertCommand):
     """Repairs, with a line of progress; its exit code is 1 when the repair failed."""
 
     help = "Repair all tables in full on every node, or one bucket of a channel."

@@ -7,16 +7,17 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from chatstore.domain.demo_plan import DemoChannel
 from chatstore.domain.errors import ChatstoreError
+from chatstore.management.inert import InertCommand
 from chatstore.operations.seed_demo import NOTHING_WRITTEN, seed_demo
 
 DEFAULT_SEED = 1
 
 
-class Command(BaseCommand):
+class Command(InertCommand):
     help = "Write demo guilds, channels and messages; only into an empty database."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -4,12 +4,13 @@ import json
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from chatstore.management.inert import InertCommand
 from chatstore.operations.services import Service, describe_services
 
 
-class Command(BaseCommand):
+class Command(InertCommand):
     help = "Say which servers are in use; exit code 1 unless all of them answer."
 
     def add_arguments(self, parser: CommandParser) -> None:

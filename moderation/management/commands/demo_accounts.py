@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from chatstore.management.inert import InertCommand
 from moderation.operations.demo_accounts import CAST, set_demo_account
 
 FILE = "accounts.txt"
@@ -18,7 +19,7 @@ PASSWORD_BYTES = 12
 """96 bits: nobody guesses it, and it still fits one line of a terminal."""
 
 
-class Command(BaseCommand):
+class Command(InertCommand):
     """`manage.py demo_accounts`: only on the local Postgres, since anyone who reads the file can sign in."""
 
     help = "Make the demo accounts (mona, lena, otto, ada, tess) on the local Postgres and keep their passwords."

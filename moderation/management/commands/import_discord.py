@@ -8,16 +8,25 @@ from __future__ import annotations
 import json
 import sys
 import time
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from chatstore.domain.errors import ChatstoreError
+from chatstore.domain.controls import show_in_a_line
+from chatstore.domain.errors import BadInput, ChatstoreError
+from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.management.inert import InertCommand
 from chatstore.operations.import_discord import (
     ImportChoices,
+    ImportProblem,
     ImportProgress,
     ImportSummary,
+    group_problems,
     import_discord,
 )
 from moderation.operations.imports import StandingPurges, put_back
@@ -27,7 +36,7 @@ PLAIN_LINE_SECONDS = 10.0
 """How often progress is told where no terminal shows a bar."""
 
 
-class Command(BaseCommand):
+class Command(InertCommand):
     help = "Import DiscordChatExporter JSON: files, folders, zip archives. Importing twice changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -38,32 +47,85 @@ class Command(BaseCommand):
             action="store_true",
             help="bring back what purges removed (never what people withdrew)",
         )
+        parser.add_argument(
+            "--channel-id",
+            action="append",
+            default=[],
+            type=_parse_given,
+            metavar="FILE=ID",
+            help="the id of a channel that has none in its file; may be repeated",
+        )
+        parser.add_argument(
+            "--derive-ids",
+            action="store_true",
+            help="make an id of the file's or the channel's name where the channel has none",
+        )
         parser.add_argument("--json", action="store_true", help="one JSON object instead of sentences")
+        parser.add_argument(
+            "--report",
+            type=Path,
+            metavar="FILE",
+            help="list every file and message that is not imported in this file, a JSON object a line",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        with ExitStack() as stack:
+            report = _open_report(options["report"], stack)
+            summary = self._import(options, report)
+        if options["json"]:
+            self.stdout.write(json.dumps(describe_summary(summary, dry_run=options["dry_run"]), indent=2))
+        else:
+            self.stdout.write("\n".join(tell_summary(summary, dry_run=options["dry_run"])))
+        for line in tell_problems(summary):
+            self.stderr.write(line)
+        if not summary.is_whole:
+            if report is None:
+                self.stderr.write("With --report FILE each of them is listed there.")
+            sys.exit(1)
+
+    def _import(self, options: dict[str, Any], report: Callable[[ImportProblem], None] | None) -> ImportSummary:
         choices = ImportChoices(
             standing=StandingPurges(),
             on_put_back=put_back,
+            on_problem=report,
+            channel_ids=dict(options["channel_id"]),
+            derives_ids=options["derive_ids"],
             restore=options["restore"],
             dry_run=options["dry_run"],
         )
         bar = _Bar()
         try:
-            summary = import_discord(options["paths"], choices=choices, tell=bar.show)
+            return import_discord(options["paths"], choices=choices, tell=bar.show)
+        except BadInput as error:
+            raise CommandError(str(error), returncode=2) from None
         except ChatstoreError as error:
             raise CommandError(f"{error} The same import again completes what this one wrote.") from None
         except KeyboardInterrupt:
             raise CommandError("Stopped. The same import again goes on.", returncode=130) from None
         finally:
             bar.end()
-        if options["json"]:
-            self.stdout.write(json.dumps(describe_summary(summary, dry_run=options["dry_run"]), indent=2))
-        else:
-            self.stdout.write("\n".join(tell_summary(summary, dry_run=options["dry_run"])))
-        for named in (*summary.failed_files, *summary.rejections):
-            self.stderr.write(f"{named.file}: {named.reason}")
-        if not summary.is_whole:
-            sys.exit(1)
+
+
+def _parse_given(text: str) -> tuple[str, int]:
+    file, _, channel_id = text.rpartition("=")
+    try:
+        return file, parse_snowflake(channel_id)
+    except BadInput as bad:
+        raise ArgumentTypeError(f"it must be FILE=ID: {bad}") from None
+
+
+def _open_report(path: Path | None, stack: ExitStack) -> Callable[[ImportProblem], None] | None:
+    if path is None:
+        return None
+    try:
+        file = stack.enter_context(path.open("w", encoding="utf-8", errors="backslashreplace"))
+    except OSError as error:
+        raise CommandError(f"The report {path} can't be written: {error.strerror}.") from None
+
+    def write(problem: ImportProblem) -> None:
+        file.write(f"{json.dumps(asdict(problem))}\n")
+
+    return write
 
 
 def describe_summary(summary: ImportSummary, *, dry_run: bool) -> dict[str, Any]:
@@ -85,7 +147,10 @@ def describe_summary(summary: ImportSummary, *, dry_run: bool) -> dict[str, Any]
     return {
         **counts,
         "failed_files": [{"file": each.file, "reason": each.reason} for each in summary.failed_files],
-        "rejections": [{"file": each.file, "reason": each.reason} for each in summary.rejections],
+        "rejections": [
+            {"kind": kind, "count": each.count, "first": asdict(each.first)}
+            for kind, each in summary.rejections.items()
+        ],
         "dry_run": dry_run,
         "seconds": round(summary.seconds, 3),
     }
@@ -108,6 +173,17 @@ def tell_summary(summary: ImportSummary, *, dry_run: bool) -> list[str]:
         lines.append(f"  {summary.rejected:,} could not be taken")
     if summary.failed_files:
         lines.append(f"  {len(summary.failed_files):,} files failed")
+    return lines
+
+
+def tell_problems(summary: ImportSummary) -> list[str]:
+    """A line for each kind of problem, with the first one of it."""
+    lines = []
+    for kind, found in (*group_problems(summary.failed_files).items(), *summary.rejections.items()):
+        first = found.first
+        where = first.file if first.message is None else f"{first.file}, message {first.message:,}"
+        example = show_in_a_line(f"{where}: {first.reason}")
+        lines.append(example if found.count == 1 else f"{found.count:,} × {kind}. The first: {example}")
     return lines
 
 

@@ -10,11 +10,12 @@ from typing import Any, NoReturn
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput, ChatstoreError
+from chatstore.management.inert import InertCommand
 from chatstore.models import Channel
 from moderation.domain.filters import Content
 from moderation.domain.selection import Selection
@@ -39,7 +40,7 @@ GROUPS = {"": "what goes: all of these", "any-": "and one of these at least", "n
 """Prefixes of the options that describe messages."""
 
 
-class Command(BaseCommand):
+class Command(InertCommand):
     """Prints one JSON object with --json, sentences without."""
 
     help = (

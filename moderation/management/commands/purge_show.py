@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.management.inert import InertCommand
 from moderation.models import Purge
 from moderation.operations import purge_view
 from moderation.operations.failures import failures_of
@@ -16,7 +17,7 @@ from moderation.operations.sentences import sentence_of
 from moderation.operations.waiting import say_wait, wait_of
 
 
-class Command(BaseCommand):
+class Command(InertCommand):
     help = "Show a purge: its sentence, its sum, its state."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -6,10 +6,11 @@ import json
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from chatstore.domain.errors import BadInput, ChatstoreError
 from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.management.inert import InertCommand
 from moderation.management.commands.purge import BAD_INPUT, DONE, FAILED, GOES_ON, find_moderator
 from moderation.management.commands.purge_show import find_purge
 from moderation.models import Purge, Undo
@@ -19,7 +20,7 @@ from moderation.operations.waiting import say_wait, wait_of
 from moderation.tasks import ring, ring_next
 
 
-class Command(BaseCommand):
+class Command(InertCommand):
     help = "Bring back what a purge removed, for 30 days: all of it, or some authors, channels or messages."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.unit
 
 CHANNEL = 77
 HALF = "\ud83d"
-JUNK = (
+JUNK: tuple[Any, ...] = (
     None,
     HALF,
     2**31,

@@ -1,0 +1,163 @@
+"""An import whose process is slow or suspended: whatever it sends too late brings nothing back."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from chatstore.domain.messages import Message
+from chatstore.models import ChannelLock
+from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.import_loads import Decision, Load, decide_load, finish_load, start_load
+from chatstore.operations.messages import withdraw_message
+from chatstore.store.messages import read_message
+from tests.imports.exports import (
+    MAY,
+    VICTOR,
+    fresh_channel,
+    ids_from,
+    make_raw,
+    no_purges,
+    read,
+    run_import,
+    write_export,
+)
+from tests.moderation.rooms import choose, purge_now
+from tests.waiting import wait_until
+
+LATER = "2024-06-01T00:00:00+00:00"
+
+
+def there(channel_id: int, ids: list[int]) -> list[int]:
+    """The ids that are messages, with an author."""
+    return [one for one in ids if read_message(channel_id, one) is not None]
+
+
+def decide(channel_id: int, messages: list[Message]) -> Decision:
+    load = Load(channel_id)
+    for message in messages:
+        load.add(message)
+    return decide_load(load, known_buckets=None, standing=no_purges)
+
+
+@pytest.mark.parametrize("how_many", [1, 20])
+def test_an_overwrite_that_is_sent_after_a_purge_brings_nothing_back(mona: User, tmp_path: Path, how_many: int) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 20)
+    run_import(write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]))
+    edited = [
+        dataclasses.replace(read(channel_id, i), content="edited", edited_at=dt.datetime(2024, 6, 1, tzinfo=dt.UTC))
+        for i in ids
+    ]
+    decision = decide(channel_id, edited)
+    assert sum(map(len, decision.changed.values())) == 20
+    purge_now(mona, choose(channel_id, message_ids=tuple(ids[:how_many])))
+    finish_load(channel_id, start_load(channel_id, decision))
+    assert there(channel_id, ids) == ids[how_many:]
+    assert all(read(channel_id, i).content == "edited" for i in ids[how_many:])
+
+
+def test_a_slow_import_keeps_its_channel(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 3)
+
+    def take_three_leases(channel: int, bucket: int) -> Collection[int]:
+        first = ChannelLock.objects.get(channel_id=channel).lease_until
+        assert first is not None
+        wait_until(
+            lambda: ChannelLock.objects.filter(
+                channel_id=channel, lease_until__gt=first + dt.timedelta(seconds=1.5)
+            ).exists(),
+            seconds=30,
+        )
+        return ()
+
+    path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
+    summary = run_import(path, standing=take_three_leases, lease_seconds=0.5)
+    assert (summary.written, summary.failed_files) == (3, [])
+    assert holder_of(channel_id) is None
+
+
+def test_nothing_is_sent_once_the_channel_is_lost(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 3)
+
+    def take_over(channel: int, bucket: int) -> Collection[int]:
+        release_channel(channel, job=str(holder_of(channel)))
+        hold_channel(channel, job="purge:18")
+        return ()
+
+    try:
+        summary = run_import(
+            write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]), standing=take_over
+        )
+    finally:
+        release_channel(channel_id, job="purge:18")
+    assert "taken over" in summary.failed_files[0].reason
+    assert there(channel_id, ids) == []
+
+
+def test_what_is_withdrawn_does_not_stay_where_the_channel_is_lost(tmp_path: Path) -> None:
+    """The first load is under way when the second one finds the channel taken."""
+    channel_id, ids = fresh_channel(), ids_from(MAY, 5_001, apart_seconds=1)
+    asked = iter(range(2))
+
+    def disturb(channel: int, bucket: int) -> Collection[int]:
+        if next(asked, 0) == 0:
+            withdraw_message(channel, ids[7], actor=VICTOR)
+        else:
+            release_channel(channel, job=str(holder_of(channel)))
+            hold_channel(channel, job="purge:18")
+        return ()
+
+    try:
+        summary = run_import(
+            write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]), standing=disturb
+        )
+    finally:
+        release_channel(channel_id, job="purge:18")
+    assert "taken over" in summary.failed_files[0].reason
+    assert read_message(channel_id, ids[7]) is None
+    assert read_message(channel_id, ids[8]) is not None
+
+
+_CHILD = """
+import sys, django
+django.setup()
+from pathlib import Path
+from chatstore.operations.import_discord import ImportChoices, import_discord
+choices = ImportChoices(standing=lambda c, b: (), lease_seconds=2.0)
+summary = import_discord([Path(sys.argv[1])], choices=choices)
+print([failed.reason for failed in summary.failed_files])
+"""
+
+
+@pytest.mark.slow
+def test_an_import_that_was_suspended_in_the_middle_brings_nothing_back(mona: User, tmp_path: Path) -> None:
+    """Stopped while it overwrites, until its lease has expired and a purge has deleted everything."""
+    channel_id, ids = fresh_channel(), ids_from(MAY, 4_000, apart_seconds=20)
+    run_import(write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]))
+    raws = [make_raw(i, content="edited " * 100, timestampEdited=LATER) for i in ids]
+    path = write_export(tmp_path / "b.json", channel_id, raws)
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    command = [sys.executable, "-c", _CHILD, str(path)]
+    child = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: read(channel_id, ids[0]).edited_at is not None)
+        child.send_signal(signal.SIGSTOP)
+        assert read(channel_id, ids[-1]).edited_at is None, "it was to be stopped while it overwrote"
+        wait_until(lambda: holder_of(channel_id) is None)
+        purge_now(mona, choose(channel_id, message_ids=tuple(ids)))
+        child.send_signal(signal.SIGCONT)
+        said, errors = child.communicate(timeout=120)
+    finally:
+        child.kill()
+        child.wait()
+    assert "taken over" in said, errors
+    assert there(channel_id, ids) == []
