@@ -102,7 +102,7 @@ def test_from_words_in_two_channels_to_one_author_back(desk: Desk) -> None:
     expect(page.locator(".entry .fate")).to_have_text(["removed"] * 29)
     page.goto(address)
     page.get_by_role("button", name=re.compile(r"^Bring back \d+ by Victor$")).first.click()
-    expect(page.get_by_role("heading", name="Brought back a part of 79 messages")).to_be_visible()
+    expect(page.get_by_role("heading", name=re.compile(r"^Brought back (39|40) of 79 messages$"))).to_be_visible()
     expect(page.locator("body")).to_contain_text(re.compile(r"(39|40) messages are back, (39|40) are still removed"))
 
 
