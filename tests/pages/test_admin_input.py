@@ -61,8 +61,8 @@ def test_autocomplete_finds_a_guild_by_a_part_of_its_name(place: Place, ada: Use
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("field", ["id", "guild", "name", "kind"])
 def test_a_channel_is_not_added_with_it(field: str, value: str, place: Place, ada: User, sign_in: SignIn) -> None:
-    if (field, value) == ("name", "harbour"):
-        pytest.skip("a word is a name")
+    if field == "name" and "\0" not in value and len(value) <= 200:
+        pytest.skip("it is a name")
     fields = {"id": "1", "guild": str(place.channel.guild_id), "kind": "text", "name": "harbour", field: value}
     before = Channel.objects.count()
     response = sign_in(ada).post(f"{CHANNELS}add/", fields)

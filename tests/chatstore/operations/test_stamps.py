@@ -3,8 +3,10 @@
 import threading
 import time
 
+import pytest
 from django.db import connection, transaction
 
+from chatstore.domain.errors import WriteRefused
 from chatstore.models import BucketStamp
 from chatstore.operations.clock import postgres_now_us
 from chatstore.operations.stamps import issue_stamp
@@ -20,12 +22,22 @@ def test_a_stamp_is_postgres_now() -> None:
 def test_each_stamp_is_later_than_the_last_even_of_a_clock_that_went_back() -> None:
     channel_id = fresh_id()
     issue_stamp(channel_id, 7)
-    ahead = postgres_now_us() + 60_000_000
+    ahead = postgres_now_us() + 4_000_000
     BucketStamp.objects.filter(channel_id=channel_id, bucket=7).update(stamp=ahead)
     assert issue_stamp(channel_id, 7) == ahead + 1
     assert issue_stamp(channel_id, 7) == ahead + 2
     # Another bucket's stamps are its own.
     assert issue_stamp(channel_id, 8) < ahead
+
+
+def test_none_follows_one_that_lies_too_far_ahead() -> None:
+    channel_id = fresh_id()
+    issue_stamp(channel_id, 7)
+    ahead = postgres_now_us() + 60_000_000
+    BucketStamp.objects.filter(channel_id=channel_id, bucket=7).update(stamp=ahead)
+    with pytest.raises(WriteRefused):
+        issue_stamp(channel_id, 7)
+    assert BucketStamp.objects.get(channel_id=channel_id, bucket=7).stamp == ahead
 
 
 def issue_many(channel_id: int, count: int, into: list[int]) -> None:

@@ -244,7 +244,7 @@ def test_an_undo_is_not_gone_on_with_by_a_clock_that_is_off(
     killed = claim(purge)
     move_step(killed, StepState.QUARANTINING, read_stamp=issue_stamp(channel.id, killed.bucket))
     move_step(killed, StepState.QUARANTINED)
-    move_step(killed, StepState.STAMPED, how="undo", gone_ids=pack_ids(()), asked=20)
+    move_step(killed, StepState.STAMPED, how="undo", ids=pack_ids(ids), gone_ids=pack_ids(()), asked=20)
     let_lease_end(purge)
     right = time.time_ns
     with monkeypatch.context() as skewed:

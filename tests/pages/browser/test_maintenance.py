@@ -7,12 +7,15 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
+from chatstore.domain.runs import ENDED
+from chatstore.models import JobRun
 from tests.pages.serving import Site, browse_as, make_account
 
 
 @pytest.fixture(scope="module")
 def desk(site: Site) -> Iterator[tuple[Page, Site]]:
-    """An operator's browser."""
+    """An operator's browser, and no run that is open already: holds that other tests placed have asked for one."""
+    JobRun.objects.filter(job="expire").exclude(state__in=ENDED).delete()
     with browse_as(make_account("otto"), site) as page:
         yield page, site
 

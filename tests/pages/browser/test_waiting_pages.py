@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import http.client
 import re
+import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from playwright.sync_api import Page, Request, Route, expect
+from playwright.sync_api import Page, expect
 
 from moderation.models import Purge
 from moderation.operations.purges import draft_purge
@@ -23,8 +29,58 @@ from tests.pages.serving import Site, browse_as, make_account
 
 T = TypeVar("T")
 
-DELAY_MS = 3_000
-"""Of the answer to the reload: three polls fit into it."""
+DELAY_SECONDS = 3
+"""Before each document is handed on: three polls fit into it."""
+
+
+class SlowServer(ThreadingHTTPServer):
+    """Hands requests on to the site, documents late. documents: the addresses of those that were asked for."""
+
+    daemon_threads = True
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(("127.0.0.1", 0), SlowHandler)
+        self.site = urlsplit(site.url).netloc
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.documents: list[str] = []
+
+    def handle_error(self, *_: object) -> None:
+        """A browser that gave a request up has closed its end."""
+
+
+class SlowHandler(BaseHTTPRequestHandler):
+    server: SlowServer
+
+    def do_GET(self) -> None:
+        if self.headers.get("Sec-Fetch-Dest") == "document":
+            self.server.documents.append(self.path)
+            time.sleep(DELAY_SECONDS)
+        site = http.client.HTTPConnection(self.server.site)
+        # Whole and plain: nothing here speaks of lengths or encodings again.
+        site.request("GET", self.path, headers={**dict(self.headers), "Accept-Encoding": "identity"})
+        answer = site.getresponse()
+        body = answer.read()
+        self.send_response(answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in {"connection", "transfer-encoding", "content-length"}:
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        site.close()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is logged."""
+
+
+@contextmanager
+def slow_server(site: Site) -> Iterator[SlowServer]:
+    with SlowServer(site) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +146,12 @@ def test_a_finished_job_asks_for_one_document(
 ) -> None:
     page = desk.page
     purge = aside(lambda: arrange(User.objects.get(username=desk.moderator)))
-    address = f"{desk.site.url}/purges/{purge.pk}/"
-    page.goto(address)
-    with page.expect_response(re.compile("/live/$")):
-        pass
-    documents: list[Request] = []
-    page.on("request", lambda request: documents.append(request) if request.resource_type == "document" else None)
-    waiting: list[Route] = []
-    page.route(address, waiting.append)
-    with page.expect_request(lambda request: request.resource_type == "document"):
+    with slow_server(desk.site) as server:
+        # The account is signed in here too: cookies know no ports.
+        page.goto(f"{server.url}/purges/{purge.pk}/")
+        with page.expect_response(re.compile("/live/$")):
+            pass
+        server.documents.clear()
         aside(partial(work, purge))
-    page.wait_for_timeout(DELAY_MS)
-    for route in waiting:
-        route.continue_()
-    expect(page.get_by_role("heading", name=heading)).to_be_visible()
-    assert len(documents) == 1
+        expect(page.get_by_role("heading", name=heading)).to_be_visible()
+        assert server.documents == [f"/purges/{purge.pk}/"]
