@@ -10,6 +10,7 @@ and `slow` (minutes, or seconds of the wall clock).
 import os
 import secrets
 from collections.abc import Callable, Generator, Iterator
+from typing import NoReturn
 
 import pytest
 from django.conf import settings
@@ -51,6 +52,11 @@ def refuse_servers(*, database: str, keyspace: str) -> str | None:
     return None
 
 
+HAS_WAITED = pytest.StashKey[bool]()
+"""Of a test: whether another had to end before it began."""
+HAS_SERVERS = pytest.StashKey[bool]()
+"""Of the session: whether its database and its keyspace are there."""
+
 NODES_ARE_KILLED_IN = ("tests/outage/", "tests/moderation/faults/real_workers/")
 
 
@@ -82,14 +88,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """With all that it sets up and takes down; tests that follow each other alone in a folder are alone throughout."""
-    if _turns.take(alone=_is_alone(item)) and item.get_closest_marker("unit") is None:
-        # The test that was waited for may have taken a node down, of which this process's session has heard.
-        wait_until_nodes_are_up()
+    item.stash[HAS_WAITED] = _turns.take(alone=_is_alone(item))
     try:
         return (yield)
     finally:
         if not (nextitem and _is_alone(item) and _is_alone(nextitem) and item.path.parent == nextitem.path.parent):
             _turns.give_back()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.stash[HAS_WAITED] and item.session.stash.get(HAS_SERVERS, False):
+        # The test that was waited for may have taken a node down, of which this process's session has heard.
+        wait_until_nodes_are_up()
 
 
 def _is_alone(item: pytest.Item) -> bool:
@@ -100,17 +111,24 @@ _turns = Turns(read_stack(os.environ).root / "turns")
 
 
 @pytest.fixture(scope="session")
-def django_db_setup() -> None:
+def django_db_setup(request: pytest.FixtureRequest) -> None:
     """Instead of pytest-django's: no `test_` database is made, the fixed one is brought up to date."""
     stack = read_stack(os.environ)
     if not all(answers(server.host, server.port) for server in list_servers(stack)):
-        pytest.exit("The test servers are not up: run make test, or python -m chatstore.local up test.", 4)
+        _end_session(request, "The test servers are not up: run make test, or python -m chatstore.local up test.")
     try:
         if not is_named("DATABASE_URL"):
             create_database(stack)
         prepare_schemas(stack)
     except Problem as problem:
-        pytest.exit(str(problem), 4)
+        _end_session(request, str(problem))
+    request.session.stash[HAS_SERVERS] = True
+
+
+def _end_session(request: pytest.FixtureRequest, reason: str) -> NoReturn:
+    # Of a worker that calls `pytest.exit`, xdist tells no reason, but fails itself.
+    request.session.shouldfail = reason
+    pytest.fail(reason, pytrace=False)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -81,12 +81,19 @@ def create_database(stack: Stack) -> None:
             text=True,
             check=False,
         )
-        # It takes connections before it takes orders; on a busy machine that shows.
-        if "is starting up" not in made.stderr or time.monotonic() > end:
+        if not is_not_ready(made.stderr) or time.monotonic() > end:
             break
         time.sleep(0.1)
     if made.returncode != 0 and "already exists" not in made.stderr:
         raise Problem(f"The database {stack.database} could not be made: {made.stderr.strip()}")
+
+
+def is_not_ready(said: str) -> bool:
+    """Whether a client was told to come again: Postgres takes connections before it takes orders.
+
+    It "is starting up", or "is not yet accepting connections" while it replays what a SIGKILL left.
+    """
+    return any(text in said for text in ("the database system is starting up", "is not yet accepting connections"))
 
 
 def _check_reach(path: Path, user: str) -> None:

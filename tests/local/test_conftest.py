@@ -1,11 +1,19 @@
+import fcntl
 import os
+import socket
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from chatstore.local.layout import PROJECT_ROOT
 from tests.conftest import refuse_servers
+from tests.waiting import wait_until
+
+NEEDS_SERVERS = "tests/chatstore/operations/test_findings.py"
+NOT_UP = "The test servers are not up"
 
 
 @pytest.mark.parametrize(
@@ -34,3 +42,40 @@ def test_a_session_on_another_keyspace_ends_before_its_first_test() -> None:
     assert answer.returncode == 4
     assert "the keyspace must end in _test, not be 'production'" in answer.stdout + answer.stderr
     assert "passed" not in answer.stdout
+
+
+def test_a_first_test_that_waits_its_turn_asks_no_node_before_there_is_a_keyspace(tmp_path: Path) -> None:
+    (tmp_path / "turns").mkdir()
+    with (tmp_path / "turns" / "door.lock").open("a") as door:
+        fcntl.flock(door, fcntl.LOCK_EX)
+        session = run_without_servers(tmp_path)
+        wait_until((tmp_path / "turns" / "room.lock").exists)
+        time.sleep(0.5)
+    told, _ = session.communicate()
+    assert "INTERNALERROR" not in told
+    assert NOT_UP in told
+
+
+@pytest.mark.parametrize("workers", [[], ["--numprocesses=2", "--max-worker-restart=0"]])
+def test_a_session_whose_servers_are_down_says_so_and_fails(tmp_path: Path, workers: list[str]) -> None:
+    session = run_without_servers(tmp_path, *workers)
+    told, _ = session.communicate()
+    assert session.returncode not in {0, 3}
+    assert "INTERNALERROR" not in told
+    assert NOT_UP in told
+
+
+def run_without_servers(folder: Path, *options: str) -> subprocess.Popen[str]:
+    """Run a test that needs them, as a session of its own; what it waits for is kept in the folder."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        free_port = str(server.getsockname()[1])
+    ports = {f"CHATSTORE_TEST_{name}_PORT": free_port for name in ("POSTGRES", "CASSANDRA")}
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", NEEDS_SERVERS, *options],
+        cwd=PROJECT_ROOT,
+        env=environ | {"CHATSTORE_LOCAL": str(folder)} | ports,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )

@@ -1,0 +1,19 @@
+import pytest
+
+from chatstore.local.postgres import is_not_ready
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize(
+    ("said", "comes_again"),
+    [
+        ("createdb: error: connection failed: FATAL:  the database system is starting up", True),
+        ("createdb: error: connection failed: FATAL:  the database system is not yet accepting connections", True),
+        ('createdb: error: connection failed: FATAL:  password authentication failed for user "chatstore"', False),
+        ('createdb: error: database creation failed: ERROR:  database "chatstore" already exists', False),
+        ("", False),
+    ],
+)
+def test_a_database_that_is_not_ready_yet_is_asked_again(said: str, comes_again: bool) -> None:
+    assert is_not_ready(said) == comes_again
