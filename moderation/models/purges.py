@@ -113,8 +113,8 @@ class Step(models.Model):
     first_id, last_id, sketch: of the ids that a removing step was made with, so that one is
     found without unpacking all (`moderation.domain.sketches`); none: nobody noted them.
 
-    kept_again_at: when copies were last written anew with this step's purge: another one that had them was
-    taken back, or a hold covers them.
+    kept_again_at: when all of its own copies that a hold covers were last written anew.
+    copies_left_at: when an undo of another purge last left copies with this step's purge.
 
     undone_ids: ids for which the step no longer stands. An undo step has the ordinal of the
     step it takes back in `takes_back`, and counts asked = restored + withdrawn +
@@ -140,6 +140,7 @@ class Step(models.Model):
     delete_stamp = models.BigIntegerField(null=True)
     quarantined_at = models.DateTimeField(null=True)
     kept_again_at = models.DateTimeField(null=True)
+    copies_left_at = models.DateTimeField(null=True)
     how = models.CharField(max_length=10, blank=True)
     spans = models.JSONField(null=True)
     survivors = models.BinaryField(null=True)

@@ -42,7 +42,7 @@ FREE = Q(lease_until__isnull=True) | Q(lease_until__lt=ClockTimestamp())
 DUE = Q(due_at__isnull=True) | Q(due_at__lte=ClockTimestamp())
 """Steps that need not wait any more."""
 
-_IN_HAND = Q(lease_until__gte=ClockTimestamp()) | Q(state__in=BETWEEN_STAMPED_AND_COUNTED)
+IN_HAND = Q(lease_until__gte=ClockTimestamp()) | Q(state__in=BETWEEN_STAMPED_AND_COUNTED)
 """Steps that are worked on, or half done."""
 
 _TURN = (F("due_at").asc(nulls_first=True), "ordinal")
@@ -211,13 +211,13 @@ def release_idle_channels(purge_id: int) -> None:
 
     The caller's transaction holds the purge's row.
     """
-    busy = Step.objects.filter(_IN_HAND, purge_id=purge_id).exclude(state__in=FINAL_STEPS).order_by()
+    busy = Step.objects.filter(IN_HAND, purge_id=purge_id).exclude(state__in=FINAL_STEPS).order_by()
     ChannelLock.objects.filter(job=job_of(purge_id)).exclude(channel_id__in=busy.values("channel_id")).delete()
 
 
 def release_done_channel(step: Step) -> bool:
     """Gives a step's channel back when the purge has nothing more to do there now; whether it did."""
-    left = Step.objects.filter(_IN_HAND | DUE, purge_id=step.purge_id, channel_id=step.channel_id)
+    left = Step.objects.filter(IN_HAND | DUE, purge_id=step.purge_id, channel_id=step.channel_id)
     left = left.exclude(state__in=FINAL_STEPS).order_by()
     if left.exists():
         return False

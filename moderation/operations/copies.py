@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.clock import postgres_now
 from moderation.domain.chunks import Row
 from moderation.domain.packing import unpack_ids
@@ -40,10 +39,7 @@ def keep_again(step: Step, ids: Iterable[int], *, attempt: int, among: Callable[
     """
     copies = copies_of(step.channel_id, step.bucket, ids)
     rows = (chosen for rows in copies if (chosen := [row for row in rows if among(row)]))
-    count = keep_rows(Place(step.purge_id, step.channel_id, step.bucket, attempt), rows)
-    if count:
-        Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(kept_again_at=ClockTimestamp())
-    return count
+    return keep_rows(Place(step.purge_id, step.channel_id, step.bucket, attempt), rows)
 
 
 def shared_copies(purge: Purge) -> Mapping[int, int]:
@@ -73,7 +69,7 @@ def _beside(purge: Purge) -> QuerySet[Step]:
     """The counted steps of other purges in the same buckets, as far as they still keep something."""
     since = postgres_now() - dt.timedelta(days=settings.QUARANTINE_DAYS + 1)
     here = _counted(purge.steps.all()).filter(channel_id=OuterRef("channel_id"), bucket=OuterRef("bucket"))
-    recent = Q(quarantined_at__gt=since) | Q(kept_again_at__gt=since)
+    recent = Q(quarantined_at__gt=since) | Q(kept_again_at__gt=since) | Q(copies_left_at__gt=since)
     others = _counted(Step.objects.all()).filter(recent, Exists(here)).exclude(purge_id=purge.pk)
     return others.exclude(purge__state__in=KEEPS_NOTHING).select_related("purge")
 

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Min, Q
-from django.db.models.functions import Coalesce
+from django.db.models import Case, Min, Q, When
 
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.channel_lock import hold_channel, release_channel
@@ -23,14 +22,14 @@ from chatstore.operations.clock import postgres_now
 from chatstore.operations.runs import Claim
 from chatstore.operations.stamps import issue_stamp
 from moderation.domain.holds import Cover
-from moderation.domain.packing import unpack_ids
 from moderation.domain.restoring import AUTHOR
 from moderation.domain.states import PURGE_MOVES, REMOVING, PurgeState, StepState
-from moderation.models import Hold, Purge, Step
+from moderation.models import Purge, Step
 from moderation.operations.audit import record_act
 from moderation.operations.claims import brief_transaction, lock_purge
 from moderation.operations.copies import keep_again
-from moderation.operations.holds import covering, covers_of
+from moderation.operations.holds import covering, covers_of, in_force_since
+from moderation.operations.standing import standing_of
 from moderation.operations.undos import undo_until
 
 EXPIRES_FROM = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.UNDO_EXPIRED in after)
@@ -59,7 +58,7 @@ def renew_held() -> int:
     """
     now = postgres_now()
     oldest = now - dt.timedelta(days=settings.QUARANTINE_DAYS)
-    if not Hold.objects.filter(Q(lifted_at=None) | Q(lifted_at__gt=oldest)).exists():
+    if not in_force_since(oldest).exists():
         return 0
     keeping = Purge.objects.filter(state__in=EXPIRES_FROM, is_rewrite=False).order_by("id")
     return sum(_renew_purge(purge, now) for purge in keeping.iterator())
@@ -74,8 +73,10 @@ def _renew_purge(purge: Purge, now: dt.datetime) -> int:
     is_held = any(hold.lifted_at is None for hold in holds)
     # Held, it may stay so for years; lifted, what is left of its days is known.
     wanted = now + days / 2 if is_held else until
+    # What a later hold covers was not written anew with what earlier ones covered.
+    kept_again_under_all = Q(kept_again_at__gt=max(hold.placed_at for hold in holds))
     steps = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED).alias(
-        kept_at=Coalesce("kept_again_at", "quarantined_at")
+        kept_at=Case(When(kept_again_under_all, then="kept_again_at"), default="quarantined_at")
     )
     return sum(_renew_step(step, covers_of(holds, step.channel_id)) for step in steps.filter(kept_at__lt=wanted - days))
 
@@ -85,9 +86,12 @@ def _renew_step(step: Step, cover: Cover) -> int:
     if not cover or not hold_channel(step.channel_id, job=job, lease_seconds=CHANNEL_LEASE_SECONDS):
         return 0
     try:
-        stands = frozenset(unpack_ids(step.ids)).difference(unpack_ids(step.failed_ids), unpack_ids(step.undone_ids))
         attempt = issue_stamp(step.channel_id, step.bucket)
-        return keep_again(step, stands, attempt=attempt, among=lambda row: cover.covers(row[0], row[AUTHOR]))
+        ids = standing_of(step)
+        count = keep_again(step, ids, attempt=attempt, among=lambda row: cover.covers(row[0], row[AUTHOR]))
+        if count:
+            Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(kept_again_at=ClockTimestamp())
+        return count
     finally:
         release_channel(step.channel_id, job=job)
 

@@ -156,8 +156,7 @@ def hold_over_purge(purge: Purge) -> Hold | None:
 def time_held(purge: Purge, *, since: dt.datetime) -> dt.timedelta:
     """How long, since a moment, a hold has covered something that the purge chose: up to now where one still does."""
     now = postgres_now()
-    lately = Hold.objects.filter(Q(lifted_at=None) | Q(lifted_at__gt=since))
-    return time_in((max(since, hold.placed_at), hold.lifted_at or now) for hold in _covering(purge, lately))
+    return time_in((max(since, hold.placed_at), hold.lifted_at or now) for hold in covering(purge, since=since))
 
 
 def covers_of(holds: Iterable[Hold], channel_id: int) -> Cover:
@@ -173,7 +172,12 @@ def covers_of(holds: Iterable[Hold], channel_id: int) -> Cover:
 
 def covering(purge: Purge, *, since: dt.datetime) -> list[Hold]:
     """The holds that have covered something the purge chose at any time since a moment."""
-    return list(_covering(purge, Hold.objects.filter(Q(lifted_at=None) | Q(lifted_at__gt=since))))
+    return list(_covering(purge, in_force_since(since)))
+
+
+def in_force_since(moment: dt.datetime) -> QuerySet[Hold]:
+    """The holds that are in force, or were at any time since a moment."""
+    return Hold.objects.filter(Q(lifted_at=None) | Q(lifted_at__gt=moment))
 
 
 def _covering(purge: Purge, holds: QuerySet[Hold]) -> Iterator[Hold]:

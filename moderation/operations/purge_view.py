@@ -7,14 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import BinaryField, F, Func, QuerySet, Sum
+from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
 from chatstore.domain.snowflakes import time_of
-from moderation.domain.packing import COUNT_BYTES, count_packed, unpack_ids
+from moderation.domain.packing import unpack_ids
 from moderation.domain.planner import BucketPlan, Way
 from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind, StepState
 from moderation.models import Purge, Step
+from moderation.operations.standing import count_standing
 from moderation.operations.sums import PurgeSum, sum_of
 from moderation.operations.undos import UndoPart
 
@@ -252,9 +253,7 @@ def _expected(purge: Purge, part: UndoPart, sources: QuerySet[Step]) -> int:
             if (channel_id, bucket) in places
             for author in authors
         )
-    head = Func(F("undone_ids"), 1, COUNT_BYTES, function="substring", output_field=BinaryField())
-    rows = sources.order_by().values_list("deleted", "already_gone", head)
-    return sum(deleted + gone - count_packed(undone) for deleted, gone, undone in rows)
+    return count_standing(sources).total()
 
 
 def summary_of(purge: Purge) -> dict[str, object]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.clock import check_clock, postgres_now
 from chatstore.operations.deletes import note_deletes
 from chatstore.operations.stamps import issue_stamp
@@ -27,7 +28,7 @@ from moderation.models import Step
 from moderation.operations.audit import record_act
 from moderation.operations.claims import brief_transaction, check_still_running, move_step
 from moderation.operations.copies import copies_of, keep_again
-from moderation.operations.standing import standing_elsewhere
+from moderation.operations.standing import standing_elsewhere, standing_of
 from moderation.operations.undos import UndoPart, is_past_days
 from moderation.store import deletes
 from moderation.store.pace import Pace
@@ -81,7 +82,7 @@ def _decide(step: Step) -> None:
 def _asked_ids(step: Step) -> set[int]:
     """The ids that the step removed or found gone, still stands for, and is asked to give back."""
     source = _source(step)
-    stands = set(unpack_ids(source.ids)).difference(unpack_ids(source.failed_ids), unpack_ids(source.undone_ids))
+    stands = standing_of(source)
     part = UndoPart.from_json(step.undo.part) if step.undo else UndoPart()
     if part.message_ids:
         stands.intersection_update(part.message_ids)
@@ -129,8 +130,8 @@ def _leave_copies(step: Step) -> None:
     for number, other in enumerate(found_gone):
         needed = asked.intersection(unpack_ids(other.gone_ids)).difference(unpack_ids(other.undone_ids))
         needed -= _withdrawn_of(step, set(needed))
-        if needed:
-            keep_again(other, needed, attempt=_stamp_of_undo(step) + number)
+        if needed and keep_again(other, needed, attempt=_stamp_of_undo(step) + number):
+            Step.objects.filter(purge_id=other.purge_id, ordinal=other.ordinal).update(copies_left_at=ClockTimestamp())
 
 
 def _stamp_of_undo(step: Step) -> int:

@@ -123,7 +123,7 @@ def run_beside_others(purge_id: int, *, patience_seconds: float = PATIENCE_SECON
     return run_purge(purge_id, patience_seconds=0)
 
 
-def run_to_its_end(purge_id: int, *, tell: Callable[[str], None]) -> Purge:
+def run_to_its_end(purge_id: int, *, tell: Callable[[str], object]) -> Purge:
     """`run_beside_others`, and again while it waits for another job, a repair or the store.
 
     tell: is told what it waits for, as a line, whenever that is another thing. Ends when nothing is left to do
@@ -135,8 +135,7 @@ def run_to_its_end(purge_id: int, *, tell: Callable[[str], None]) -> Purge:
         purge = run_beside_others(purge_id, patience_seconds=2)
         if not _goes_on(purge):
             return purge
-        wait = wait_of(None, purge)
-        line = say_wait(wait) if wait is not None else ""
+        line = say_wait(wait_of(None, purge))
         if line and line != said:
             tell(line)
             said = line

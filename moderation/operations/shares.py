@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import BinaryField, F, Func
-
 from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
-from moderation.domain.packing import COUNT_BYTES, count_packed
 from moderation.domain.states import REMOVING, StepState
 from moderation.models import Purge
 from moderation.operations.purge_view import Preview
+from moderation.operations.standing import count_standing
 
 NAMED_AT_MOST = 50
 
@@ -81,9 +79,4 @@ def share_by_author(purge: Purge, preview: Preview) -> list[AuthorShare]:
 
 def standing_by_channel(purge: Purge) -> Mapping[int, int]:
     """How many messages the purge removed, or found gone, and still stands for."""
-    standing: Counter[int] = Counter()
-    head = Func(F("undone_ids"), 1, COUNT_BYTES, function="substring", output_field=BinaryField())
-    counted = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED).order_by()
-    for channel_id, deleted, gone, undone in counted.values_list("channel_id", "deleted", "already_gone", head):
-        standing[channel_id] += deleted + gone - count_packed(undone)
-    return standing
+    return count_standing(purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from collections import Counter
 
-from moderation.domain.packing import unpack_ids
-from moderation.domain.states import StepKind, StepState
+from django.db.models import BinaryField, F, Func, QuerySet
+
+from moderation.domain.packing import COUNT_BYTES, count_packed, unpack_ids
+from moderation.domain.states import REMOVING, StepState
 from moderation.models import Step
+
+Packed = bytes | memoryview | None
 
 
 def standing_ids(channel_id: int, bucket: int) -> set[int]:
@@ -21,9 +25,28 @@ def standing_elsewhere(step: Step) -> set[int]:
     return _standing_of(steps.exclude(purge_id=step.purge_id))
 
 
-def _standing_of(steps: QuerySet[Step]) -> set[int]:
-    standing: set[int] = set()
-    removing = steps.filter(kind__in=(StepKind.ROWS, StepKind.SPANS, StepKind.LATER))
-    for ids, failed, undone in removing.values_list("ids", "failed_ids", "undone_ids"):
-        standing.update(set(unpack_ids(ids)).difference(unpack_ids(failed), unpack_ids(undone)))
+def standing_of(step: Step) -> set[int]:
+    """The ids that a counted step deleted or found gone, less the undone."""
+    return _unpack_standing(step.ids, step.failed_ids, step.undone_ids)
+
+
+def count_standing(steps: QuerySet[Step]) -> Counter[int]:
+    """The number of such ids in counted, removing steps, by channel.
+
+    Reads the counts at the head of the packed ids: a purge of 50,000 channels has as many steps.
+    """
+    undone_head = Func(F("undone_ids"), 1, COUNT_BYTES, function="substring", output_field=BinaryField())
+    rows = steps.order_by().values_list("channel_id", "deleted", "already_gone", undone_head)
+    standing: Counter[int] = Counter()
+    for channel_id, deleted, gone, undone in rows.iterator():
+        standing[channel_id] += deleted + gone - count_packed(undone)
     return standing
+
+
+def _standing_of(steps: QuerySet[Step]) -> set[int]:
+    packed = steps.filter(kind__in=REMOVING).values_list("ids", "failed_ids", "undone_ids")
+    return set().union(*(_unpack_standing(*row) for row in packed))
+
+
+def _unpack_standing(ids: Packed, failed: Packed, undone: Packed) -> set[int]:
+    return set(unpack_ids(ids)).difference(unpack_ids(failed), unpack_ids(undone))

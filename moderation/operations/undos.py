@@ -8,16 +8,14 @@ from dataclasses import asdict, dataclass
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.models import BinaryField, Exists, F, Func, Min, OuterRef, Q, QuerySet, Sum
+from django.db.models import Exists, Min, OuterRef, QuerySet, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
-from chatstore.models.functions import ClockTimestamp
-from moderation.domain.packing import COUNT_BYTES, count_packed, pack_ids, unpack_ids
+from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.states import (
-    BETWEEN_STAMPED_AND_COUNTED,
     CAN_BE_UNDONE,
     FINAL_STEPS,
     REMOVING,
@@ -28,8 +26,9 @@ from moderation.domain.states import (
 from moderation.models import Purge, Step, Undo
 from moderation.operations.access import purge_for, require
 from moderation.operations.audit import record_act, save_with_next_id
-from moderation.operations.claims import brief_transaction, lock_purge
+from moderation.operations.claims import IN_HAND, brief_transaction, lock_purge
 from moderation.operations.holds import time_held
+from moderation.operations.standing import count_standing
 
 _STEPS = Step._meta.db_table
 
@@ -98,8 +97,10 @@ def _days() -> dt.timedelta:
 
 def can_be_undone(purge: Purge) -> bool:
     """Whether something of the purge may still be taken back."""
+    if purge.state not in CAN_BE_UNDONE:
+        return False
     until = undo_until(purge)
-    return purge.state in CAN_BE_UNDONE and until is not None and timezone.now() < until
+    return until is not None and timezone.now() < until
 
 
 def ask_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
@@ -155,7 +156,7 @@ def _steps_to_take_back(purge: Purge, part: UndoPart) -> QuerySet[Step]:
 
 def _cancel_rest(purge: Purge, moderator: User) -> None:
     left = purge.steps.exclude(state__in=FINAL_STEPS)
-    if left.filter(Q(lease_until__gte=ClockTimestamp()) | Q(state__in=BETWEEN_STAMPED_AND_COUNTED)).exists():
+    if left.filter(IN_HAND).exists():
         raise BadInput("A worker still brings a step of it to its end. Try again in a moment.")
     left.update(state=StepState.CANCELLED, token=None, lease_until=None)
     record_act("purge_cancelled", actor=moderator, purge=purge)
@@ -180,9 +181,6 @@ def finish_undos(purge: Purge) -> PurgeState:
     for undo in purge.undos.filter(finished_at=None):
         Undo.objects.filter(id=undo.pk).update(finished_at=Now())
         record_act("undo_finished", actor=None, purge=purge, details=sum_of_undo(undo).as_json())
-    # What is undone is of what did not fail: counts tell, without unpacking the ids of every step.
-    undone = Func(F("undone_ids"), 1, COUNT_BYTES, function="substring", output_field=BinaryField())
-    counted = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED).order_by()
-    rows = counted.values_list("count", "failed", undone).iterator()
-    stands = any(count - failed > count_packed(head) for count, failed, head in rows)
+    counted = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED)
+    stands = count_standing(counted).total() > 0
     return PurgeState.PARTLY_UNDONE if stands else PurgeState.UNDONE

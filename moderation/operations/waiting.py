@@ -65,8 +65,10 @@ def say_behind(job: str) -> str:
     return BEHIND + words
 
 
-def say_wait(wait: Wait) -> str:
-    """All of it in one line, for a terminal."""
+def say_wait(wait: Wait | None) -> str:
+    """All of it in one line, for a terminal; "" when there is no wait."""
+    if wait is None:
+        return ""
     unseen = "" if wait.unseen_seconds is None else f"no worker has looked at it for {wait.unseen_seconds:.0f} s"
     return "; ".join(filter(None, (wait.sentence, unseen)))
 

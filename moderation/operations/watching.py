@@ -63,7 +63,7 @@ def _stage_of(purge: Purge) -> str:
 def _say_stuck(purge: Purge, standing: dt.timedelta) -> Found:
     what = "The rewrite of a bucket" if purge.is_rewrite else f"Purge {purge.pk} by {name_of(purge.moderator)}"
     wait = wait_of(None, purge)
-    reason = f" ({said})" if wait is not None and (said := say_wait(wait)) else ""
+    reason = f" ({said})" if (said := say_wait(wait)) else ""
     minutes = int(standing.total_seconds() // 60)
     details = {"purge": purge.pk, "is_rewrite": purge.is_rewrite, "channels": purge.selection.get("channels", [])}
     return Found(Severity.AMBER, f"{what} has not gone on for {minutes} minutes{reason}.", details)

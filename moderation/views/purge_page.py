@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from django.utils import timezone
+
 from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
@@ -24,7 +26,6 @@ from moderation.operations.sums import sum_of
 from moderation.operations.undos import (
     UndoSum,
     can_be_undone,
-    is_past_days,
     sum_of_undo,
     undo_until,
     unheld_until,
@@ -134,13 +135,14 @@ def describe_undo(purge: Purge, *, may_ask: bool) -> UndoView:
     undos = purge.undos.select_related("moderator").order_by("pk")
     sums = [(name_of(undo.moderator), _say_part(undo.part), sum_of_undo(undo)) for undo in undos]
     offered = can_be_undone(purge)
+    kept_until = unheld_until(purge) if offered else None
     is_over = purge.state == PurgeState.UNDO_EXPIRED
     return UndoView(
         may_ask and offered,
         undo_until(purge) if offered or is_over else None,
-        unheld_until(purge) if offered else None,
+        kept_until,
         offered and hold_over_purge(purge) is not None,
-        offered and is_past_days(purge),
+        kept_until is not None and kept_until <= timezone.now(),
         sums,
         back=sum(total.restored + total.already_live for *_, total in sums),
         standing=sum(standing_by_channel(purge).values()) if purge.state in CAN_BE_UNDONE or is_over else 0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+import uuid
 from collections.abc import Iterable, Sequence
 
 from django.conf import settings
@@ -17,7 +18,8 @@ from chatstore.models import BucketStamp, Channel
 from chatstore.store import authors, ledger, messages
 from moderation.domain.filters import All, Author, Before, Filter, Since
 from moderation.domain.selection import Selection
-from moderation.models import Purge
+from moderation.models import Purge, Step
+from moderation.operations.claims import claim_step
 from moderation.operations.purges import confirm_purge, draft_purge
 from moderation.operations.running import run_purge
 from moderation.operations.scanning import scan_purge
@@ -87,6 +89,13 @@ def purge_now(moderator: User, selection: Selection) -> Purge:
 def run_to_end(purge: Purge) -> Purge:
     """Runs it, with patience for a machine that is busy with other tests."""
     return run_purge(purge.id, patience_seconds=60)
+
+
+def claim(purge: Purge) -> Step:
+    """Its next step, in the hands of a worker of its own."""
+    step = claim_step(purge.id, token=uuid.uuid4())
+    assert step is not None
+    return step
 
 
 def let_stamps_age(channel: Channel) -> None:

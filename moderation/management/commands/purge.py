@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from argparse import _ArgumentGroup
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from django.contrib.auth import get_user_model
@@ -78,7 +79,7 @@ class Command(InertCommand):
             if options["detach"]:
                 ring(purge.id)
                 self._finish(purge, options, DONE)
-            purge = self._run(purge)
+            purge = run_in_front(purge.id, self.stderr.write, left=LEFT_TO_WORKERS.format(purge.id))
             ring_next(purge.id)
         except BadInput as error:
             # It may ask back with names of channels.
@@ -88,14 +89,6 @@ class Command(InertCommand):
             self.stderr.write(f"error: {error}")
             sys.exit(FAILED)
         self._finish(purge, options, _exit_code(purge))
-
-    def _run(self, purge: Purge) -> Purge:
-        try:
-            return run_to_its_end(purge.id, tell=self.stderr.write)
-        except KeyboardInterrupt:
-            ring(purge.id)
-            self.stderr.write(LEFT_TO_WORKERS.format(purge.id))
-            sys.exit(GOES_ON)
 
     def _show_preview(self, purge: Purge, options: dict[str, Any]) -> None:
         preview = purge_view.preview_of(purge)
@@ -136,6 +129,19 @@ class Command(InertCommand):
         else:
             self.stdout.write(f"purge {purge.id} {purge.get_state_display()}: {purge_view.say_sum(purge)}")
         sys.exit(code)
+
+
+def run_in_front(purge_id: int, tell: Callable[[str], object], *, left: str) -> Purge:
+    """Run a purge or its undo until it is over. tell: called with each reason for waiting.
+
+    Ctrl-C leaves it to the workers, writes the line `left` and exits with `GOES_ON`.
+    """
+    try:
+        return run_to_its_end(purge_id, tell=tell)
+    except KeyboardInterrupt:
+        ring(purge_id)
+        tell(left)
+        sys.exit(GOES_ON)
 
 
 def find_moderator(username: str | None) -> User:

@@ -11,10 +11,9 @@ from django.core.management.base import CommandError, CommandParser
 from chatstore.domain.errors import BadInput, ChatstoreError
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.management.inert import InertCommand
-from moderation.management.commands.purge import BAD_INPUT, DONE, FAILED, GOES_ON, find_moderator
+from moderation.management.commands.purge import BAD_INPUT, DONE, FAILED, find_moderator, run_in_front
 from moderation.management.commands.purge_show import find_purge
 from moderation.models import Purge, Undo
-from moderation.operations.running import run_to_its_end
 from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
 from moderation.operations.waiting import say_wait, wait_of
 from moderation.tasks import ring, ring_next
@@ -41,7 +40,8 @@ class Command(InertCommand):
             if options["detach"]:
                 ring(purge.id)
             else:
-                purge = self._run(purge)
+                left = f"The undo of purge {purge.id} is not over: the workers go on with it."
+                purge = run_in_front(purge.id, self.stderr.write, left=left)
                 ring_next(purge.id)
         except BadInput as error:
             raise CommandError(f"{error}{_say_why(purge)}", returncode=BAD_INPUT) from None
@@ -51,14 +51,6 @@ class Command(InertCommand):
         self._tell(undo, state=purge.state, as_json=options["json"])
         if not options["detach"]:
             sys.exit(FAILED if sum_of_undo(undo).failed else DONE)
-
-    def _run(self, purge: Purge) -> Purge:
-        try:
-            return run_to_its_end(purge.id, tell=self.stderr.write)
-        except KeyboardInterrupt:
-            ring(purge.id)
-            self.stderr.write(f"The undo of purge {purge.id} is not over: the workers go on with it.")
-            sys.exit(GOES_ON)
 
     def _tell(self, undo: Undo, *, state: str, as_json: bool) -> None:
         counts = sum_of_undo(undo).as_json()
@@ -72,8 +64,7 @@ class Command(InertCommand):
 def _say_why(purge: Purge) -> str:
     """What keeps a purge from its end, after a refusal; "" where nothing is known to."""
     purge.refresh_from_db()
-    wait = wait_of(None, purge)
-    line = say_wait(wait) if wait is not None else ""
+    line = say_wait(wait_of(None, purge))
     return f" {line}." if line else ""
 
 

@@ -14,9 +14,9 @@ from chatstore.operations.clock import postgres_now_us, wall_clock_us
 from chatstore.store import cassandra, messages
 from chatstore.store.cassandra import Row
 from moderation.domain.states import PurgeState, StepState
-from moderation.models import Purge, Step
+from moderation.models import Step
 from moderation.operations import running, steps
-from moderation.operations.claims import LostStep, claim_step
+from moderation.operations.claims import LostStep
 from moderation.operations.keeping import Kept, on_disk_at_us, quarantine_step
 from moderation.operations.steps import finish_step, stamp_step
 from moderation.store import quarantine
@@ -25,6 +25,7 @@ from tests.moderation.rooms import (
     VICTOR,
     WILMA,
     by_victor,
+    claim,
     confirm,
     everything,
     ids_of,
@@ -39,12 +40,6 @@ from tests.moderation.rooms import (
 @pytest.fixture
 def channel() -> Channel:
     return make_channel()
-
-
-def claim(purge: Purge) -> Step:
-    step = claim_step(purge.id, token=uuid.uuid4())
-    assert step is not None
-    return step
 
 
 def mixed(channel: Channel) -> list[int]:

@@ -30,7 +30,18 @@ from moderation.operations.steps import finish_step, stamp_step
 from moderation.operations.sums import sum_of
 from moderation.operations.undos import UndoPart, ask_undo
 from moderation.store.pace import Pace
-from tests.moderation.rooms import VICTOR, confirm, everything, ids_of, make_channel, old_ids, preview, purge_now, write
+from tests.moderation.rooms import (
+    VICTOR,
+    claim,
+    confirm,
+    everything,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    write,
+)
 
 TAKEN_OVER_AT = (StepState.STAMPED, StepState.REWRITTEN, StepState.DELETED, StepState.VERIFIED)
 
@@ -38,12 +49,6 @@ TAKEN_OVER_AT = (StepState.STAMPED, StepState.REWRITTEN, StepState.DELETED, Step
 @pytest.fixture
 def channel() -> Channel:
     return make_channel()
-
-
-def claim(purge: Purge) -> Step:
-    step = claim_step(purge.id, token=uuid.uuid4())
-    assert step is not None
-    return step
 
 
 def take_to(step: Step, state: StepState) -> None:

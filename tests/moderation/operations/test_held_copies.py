@@ -17,14 +17,19 @@ from moderation.models import Hold, Purge, Step
 from moderation.operations.expiring import renew_held
 from moderation.operations.holds import Wanted, lift_hold, place_hold
 from moderation.operations.undos import UndoPart, ask_undo, can_be_undone, sum_of_undo, undo_until
+from moderation.store.quarantine import kept_attempts
 from tests.conftest import make_user
 from tests.moderation.rooms import (
     VICTOR,
     WILMA,
+    choose,
+    confirm,
     everything,
     ids_of,
+    let_stamps_age,
     make_channel,
     old_ids,
+    preview,
     purge_now,
     run_to_end,
     write,
@@ -131,6 +136,32 @@ def test_copies_are_renewed_when_half_their_time_is_over_and_not_each_night(
 
 def renewed(purge: Purge) -> dt.datetime | None:
     return Step.objects.get(purge=purge).kept_again_at
+
+
+def test_copies_that_another_purge_left_do_not_put_its_own_off(mona: User, channel: Channel, ids: list[int]) -> None:
+    """They are younger than its own, which would expire before the next renewal."""
+    drafts = [preview(mona, choose(channel.pk, before_id=ids[100])), preview(mona, everything(channel))]
+    first = run_to_end(confirm(mona, drafts[0]))
+    let_stamps_age(channel)
+    purge = run_to_end(confirm(mona, drafts[1]))
+    shift(purge, days=20, placed=hold(channel, mona), placed_days_ago=10)
+    ask_undo(first.pk, moderator=mona, part=UndoPart())
+    run_to_end(first)
+    before = kept_attempts(purge.pk, channel.pk, bucket_of(ids[0]))
+    assert len(before) > 1
+    renew_held()
+    assert len(kept_attempts(purge.pk, channel.pk, bucket_of(ids[0]))) == len(before) + 1
+
+
+def test_what_a_later_hold_covers_is_kept_anew_although_an_earlier_one_had_its_own_renewed(
+    mona: User, channel: Channel, ids: list[int]
+) -> None:
+    purge = purge_now(mona, everything(channel))
+    shift(purge, days=29, placed=hold(channel, mona), placed_days_ago=1)
+    assert renew_held() == 150
+    place_hold(Wanted(author=str(WILMA), channel=str(channel.pk)), reason="another court asks", actor=mona)
+    assert renew_held() == 300
+    assert renew_held() == 0
 
 
 def test_one_that_nobody_holds_is_closed_beside_it(mona: User, channel: Channel, ids: list[int]) -> None:

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import re
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import AuditEntry, Purge, Step
-from moderation.operations.claims import claim_step
 from moderation.operations.keeping import quarantine_step
 from moderation.operations.queue import next_in_line
 from moderation.operations.running import run_purge
@@ -32,6 +30,7 @@ from tests.moderation.rooms import (
     WILMA,
     by_victor,
     choose,
+    claim,
     confirm,
     everything,
     make_channel,
@@ -49,12 +48,6 @@ STARTS_WITHIN = dt.timedelta(seconds=2)
 @pytest.fixture
 def channel() -> Channel:
     return make_channel()
-
-
-def claim(purge: Purge) -> Step:
-    step = claim_step(purge.id, token=uuid.uuid4())
-    assert step is not None
-    return step
 
 
 def let_wait(purge: Purge) -> Purge:

@@ -1,7 +1,6 @@
 """A purge can be paused, resumed, cancelled and finished, and what failed can be tried again."""
 
 import time
-import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -22,7 +21,7 @@ from chatstore.store import messages
 from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
-from moderation.operations.claims import LostStep, claim_step, put_back
+from moderation.operations.claims import LostStep, put_back
 from moderation.operations.keeping import quarantine_step
 from moderation.operations.queue import due_purges
 from moderation.operations.running import run_purge
@@ -37,6 +36,7 @@ from tests.moderation.rooms import (
     WILMA,
     buckets_of,
     by_victor,
+    claim,
     confirm,
     everything,
     ids_of,
@@ -59,12 +59,6 @@ def channel() -> Channel:
 def confirmed(mona: User, channel: Channel, ids: list[int]) -> Purge:
     write(channel, ids)
     return confirm(mona, preview(mona, everything(channel)))
-
-
-def claim(purge: Purge) -> Step:
-    step = claim_step(purge.id, token=uuid.uuid4())
-    assert step is not None
-    return step
 
 
 def test_a_paused_purge_rests_gives_its_channel_back_and_goes_on_when_resumed(mona: User, channel: Channel) -> None:
