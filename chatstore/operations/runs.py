@@ -293,7 +293,7 @@ def _try_again(job: Job, failed: JobRun) -> None:
     tries = tries_of(failed)
     if tries[-1].slot is None or len(tries) >= job.tries:
         return
-    later = ClockTimestamp() + models.Value(dt.timedelta(minutes=job.retry_minutes), models.DurationField())
+    later = ClockTimestamp() + dt.timedelta(minutes=job.retry_minutes)
     JobRun.objects.create(job=job.name, due_at=later, again_of=failed)
 
 
@@ -302,4 +302,4 @@ def _renew(claim: Claim) -> None:
 
 
 def _lease_end() -> models.expressions.Combinable:
-    return ClockTimestamp() + models.Value(LEASE, output_field=models.DurationField())
+    return ClockTimestamp() + LEASE

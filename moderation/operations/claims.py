@@ -140,9 +140,7 @@ def _due_steps(purge_id: int) -> models.QuerySet[Step]:
 
 
 def _lease_end() -> models.expressions.Combinable:
-    return ClockTimestamp() + models.Value(
-        dt.timedelta(seconds=settings.PURGE_LEASE_SECONDS), output_field=models.DurationField()
-    )
+    return ClockTimestamp() + dt.timedelta(seconds=settings.PURGE_LEASE_SECONDS)
 
 
 def move_step(step: Step, to: StepState, **stored: Any) -> None:

@@ -13,7 +13,6 @@ import datetime as dt
 from collections.abc import Mapping
 
 from django.conf import settings
-from django.db import models
 from django.db.models import Case, Min, Q, When
 
 from chatstore.models.functions import ClockTimestamp
@@ -98,9 +97,7 @@ def _renew_step(step: Step, cover: Cover) -> int:
 
 def list_expired(limit: int = PURGES_A_RUN) -> list[int]:
     """Purges that kept something, the first of it over `QUARANTINE_DAYS` ago; the oldest first."""
-    over = ClockTimestamp() - models.Value(
-        dt.timedelta(days=settings.QUARANTINE_DAYS), output_field=models.DurationField()
-    )
+    over = ClockTimestamp() - dt.timedelta(days=settings.QUARANTINE_DAYS)
     kept = Purge.objects.filter(state__in=EXPIRES_FROM, is_rewrite=False).alias(first=Min("steps__quarantined_at"))
     return list(kept.filter(first__lt=over).order_by("id").values_list("id", flat=True)[:limit])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from django.conf import settings
-from django.db.models import Count, DurationField, Exists, F, IntegerField, Max, OuterRef, Q, Subquery, Value
+from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Greatest
 
 from chatstore.models import ChannelLock
@@ -38,7 +38,7 @@ def take_bells(purge_id: int) -> int:
 
     Without that, a purge that waits while all workers are busy would be enqueued anew at every look.
     """
-    lapses_at = ClockTimestamp() + Value(dt.timedelta(seconds=settings.BELL_SECONDS), output_field=DurationField())
+    lapses_at = ClockTimestamp() + dt.timedelta(seconds=settings.BELL_SECONDS)
     silent = Q(rung_until__isnull=True) | Q(rung_until__lt=ClockTimestamp())
     return workers_wanted(purge_id) if Purge.objects.filter(silent, id=purge_id).update(rung_until=lapses_at) else 0
 

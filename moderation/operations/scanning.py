@@ -16,7 +16,7 @@ from functools import partial
 from operator import itemgetter
 
 from django.conf import settings
-from django.db.models import DurationField, Q, Sum, Value
+from django.db.models import Q, Sum
 
 from chatstore.domain.buckets import is_sealed
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
@@ -90,7 +90,7 @@ def scan_purge(purge_id: int) -> None:
         return
     except (StoreUnavailable, TooManyTombstones) as unavailable:
         Purge.objects.filter(id=purge_id, scan_token=token).update(
-            scan_lease_until=ClockTimestamp() + Value(SCAN_RETRY, output_field=DurationField()),
+            scan_lease_until=ClockTimestamp() + SCAN_RETRY,
             wait_reason=str(unavailable),
         )
         raise
@@ -274,4 +274,4 @@ def _end_of_hour(message_id: int) -> dt.datetime:
 
 
 def _lease_end() -> object:
-    return ClockTimestamp() + Value(SCAN_LEASE, output_field=DurationField())
+    return ClockTimestamp() + SCAN_LEASE

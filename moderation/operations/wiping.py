@@ -213,4 +213,4 @@ def _renew_seconds() -> float:
 
 def _lease_end() -> models.expressions.Combinable:
     lease = dt.timedelta(seconds=settings.PURGE_LEASE_SECONDS)
-    return ClockTimestamp() + models.Value(lease, output_field=models.DurationField())
+    return ClockTimestamp() + lease

@@ -38,6 +38,7 @@ from tests.moderation.rooms import (
     WILMA,
     confirm,
     ids_of,
+    let_stamps_age,
     make_channel,
     old_ids,
     preview,
@@ -149,6 +150,7 @@ def test_a_hold_that_comes_between_reading_and_stamping_is_seen(mona: User) -> N
     with pytest.raises(Exception, match="was held meanwhile"):
         stamp_step(step, kept)
     purge.steps.update(token=None, lease_until=None)
+    let_stamps_age(channel)
     run_to_end(purge)
     purge.refresh_from_db()
     assert counts(purge) == (300, 1, 0)
@@ -186,6 +188,7 @@ def test_once_it_is_lifted_what_was_held_can_be_removed_too(mona: User, lena: Us
         lift_hold(placed.pk, actor=mona)
     lift_hold(placed.pk, actor=lena)
     retry_purge(purge.pk, moderator=mona)
+    let_stamps_age(channel)
     run_to_end(purge)
     purge.refresh_from_db()
     assert purge.state == PurgeState.DONE

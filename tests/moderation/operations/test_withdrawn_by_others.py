@@ -23,6 +23,7 @@ from tests.moderation.rooms import (
     choose,
     everything,
     ids_of,
+    let_stamps_age,
     make_channel,
     old_ids,
     purge_now,
@@ -80,6 +81,7 @@ def test_an_undo_brings_back_what_others_withdrew_and_leaves_out_what_its_author
 def test_its_author_is_known_from_whichever_purge_keeps_it(mona: User, channel: Channel, ids: list[int]) -> None:
     first = purge_now(mona, choose(channel.id, message_ids=ids[:10]))
     claim_both(channel, ids)
+    let_stamps_age(channel)
     second = purge_now(mona, choose(channel.id, message_ids=ids[10:]))
     assert counts(take_back(mona, second)) == {"asked": 110, "restored": 110}
     assert counts(take_back(mona, first)) == {"asked": 10, "restored": 9, "withdrawn": 1}
