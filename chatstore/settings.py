@@ -17,7 +17,7 @@ from django.templatetags.static import static
 from chatstore import environment
 from chatstore.environment import env
 from chatstore.local import layout
-from chatstore.local.secrets import read_or_make_secret
+from chatstore.local.secrets import path_of_secret, read_or_make_secret
 
 BASE_DIR = layout.PROJECT_ROOT
 
@@ -43,13 +43,18 @@ def _local_url(scheme: str, *, user: str, keyword: str, port: int, path: str) ->
     return f"{scheme}://{user}:{password}@127.0.0.1:{port}/{path}"
 
 
+# Which of the local Postgres's roles this process is. Only `manage.py migrate` is the owner, who may change tables.
+_role = environment.read_text("CHATSTORE_POSTGRES_ROLE", "app")
+if _role not in {"app", "owner"}:
+    raise ImproperlyConfigured(f"CHATSTORE_POSTGRES_ROLE must be app or owner, not {_role!r}.")
+
 _database_url = environment.check_url(
     "DATABASE_URL",
     _named_database
     or _local_url(
         "postgres",
-        user="chatstore",
-        keyword="postgres_password",
+        user=layout.POSTGRES_OWNER if _role == "owner" else layout.POSTGRES_APPLICATION,
+        keyword=f"postgres_{_role}_password",
         port=STACK.ports.postgres,
         path=STACK.database,
     ),
@@ -78,6 +83,9 @@ _keyspace = environment.read_text("CASSANDRA_KEYSPACE", STACK.database)
 if not (_keyspace.isascii() and _keyspace.isidentifier() and len(_keyspace) <= 48):
     raise ImproperlyConfigured(f"CASSANDRA_KEYSPACE must be letters, digits and underscores, not {_keyspace!r}.")
 
+_cassandra_user = environment.read_text("CASSANDRA_USER", "")
+_is_local_user = LOCAL_CASSANDRA and not _cassandra_user
+
 # What `chatstore.store` connects with. `tls` is an ssl.SSLContext or None.
 # `commitlog_sync_period_ms` is how long after a write the nodes may not yet have it on
 # disk (Cassandra's default is 10 s); 0 says that they do not sync periodically.
@@ -90,8 +98,10 @@ CASSANDRA: dict[str, Any] = {
         at_most=65535,
     ),
     "keyspace": _keyspace,
-    "user": environment.read_text("CASSANDRA_USER", ""),
-    "password": environment.read_secret("CASSANDRA_PASSWORD"),
+    "user": layout.CASSANDRA_APPLICATION if _is_local_user else _cassandra_user,
+    "password": read_or_make_secret(STACK, "cassandra_password")
+    if _is_local_user
+    else environment.read_secret("CASSANDRA_PASSWORD"),
     "tls": environment.read_tls("CASSANDRA_TLS"),
     "datacenter": _datacenter,
     "replication": environment.read_replication("CASSANDRA_REPLICATION", {_datacenter: 2 if LOCAL_CASSANDRA else 3}),
@@ -114,12 +124,21 @@ CASSANDRA_JMX_PORTS: dict[str, int] = (
     if LOCAL_CASSANDRA
     else {}
 )
+CASSANDRA_JMX_USER = layout.JMX_USER if LOCAL_CASSANDRA else None
 # What maintenance calls for a node; {host} and {port} stand for where it is reached. "ssh {host} nodetool" will do.
 NODETOOL = environment.read_secret("NODETOOL") or (
     f"{shlex.quote(sys.executable)} -m chatstore.local nodetool {STACK.name} {{host}}"
     if LOCAL_CASSANDRA
     else "nodetool -h {host} -p {port}"
 )
+# Where the passwords of local servers are, for `manage.py services` and so for other tools. JMX's is a line of
+# user and password, as nodetool's -pwf reads it.
+PASSWORD_FILES: dict[str, str | None] = {
+    "postgres": str(path_of_secret(STACK, f"postgres_{_role}_password")) if LOCAL_POSTGRES else None,
+    "redis": str(path_of_secret(STACK, "valkey_password")) if LOCAL_REDIS else None,
+    "cassandra": str(path_of_secret(STACK, "cassandra_password")) if _is_local_user else None,
+    "jmx": str(path_of_secret(STACK, "jmxremote.password")) if LOCAL_CASSANDRA else None,
+}
 if CASSANDRA["user"] and not CASSANDRA["password"]:
     raise ImproperlyConfigured("CASSANDRA_USER needs CASSANDRA_PASSWORD.")
 if _datacenter not in CASSANDRA["replication"]:

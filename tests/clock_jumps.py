@@ -7,20 +7,23 @@ from contextlib import contextmanager
 
 from django.db import connection
 
+from tests.owning import as_owner
+
 
 @contextmanager
 def postgres_off(seconds: float) -> Iterator[None]:
     """While it lasts, `clock_timestamp()` on this thread's connection is off by so much; below 0: behind."""
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("CREATE SCHEMA IF NOT EXISTS off")
+        cursor.execute("GRANT USAGE ON SCHEMA off TO PUBLIC")
         cursor.execute(
             "CREATE OR REPLACE FUNCTION off.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS "
             f"$$ SELECT pg_catalog.clock_timestamp() + make_interval(secs => {float(seconds)}) $$"
         )
+    with connection.cursor() as cursor:
         cursor.execute("SET search_path = off, pg_catalog, public")
     try:
         yield
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute("RESET search_path")
+        with as_owner(), connection.cursor() as cursor:
             cursor.execute("DROP SCHEMA off CASCADE")

@@ -23,7 +23,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from chatstore.local.layout import read_stack
-from chatstore.local.postgres import create_database
+from chatstore.local.postgres import prepare_database
 from chatstore.local.preparing import prepare_schemas
 from chatstore.local.problems import Problem
 from chatstore.local.servers import answers, is_named, list_servers
@@ -118,7 +118,7 @@ def django_db_setup(request: pytest.FixtureRequest) -> None:
         _end_session(request, "The test servers are not up: run make test, or python -m chatstore.local up test.")
     try:
         if not is_named("DATABASE_URL"):
-            create_database(stack)
+            prepare_database(stack)
         prepare_schemas(stack)
     except Problem as problem:
         _end_session(request, str(problem))

@@ -1,13 +1,16 @@
 """Two Cassandra nodes of our own, from the jars that Maven fetches.
 
 Two, because on one node neither repair nor its figures do anything. They start
-together, both as seeds, which takes half the time of one after the other.
+together, both as seeds, which takes half the time of one after the other. Both ask for passwords,
+on the port for statements and on JMX's.
 """
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,15 +18,28 @@ from pathlib import Path
 from chatstore.local.checks import check_address, check_port, find_java, find_maven
 from chatstore.local.commitlogs import choose_commitlog_folder
 from chatstore.local.jvm import ACCESS_FLAGS, list_node_flags
-from chatstore.local.layout import CASSANDRA_HOSTS, PROJECT_ROOT, Stack
+from chatstore.local.layout import (
+    CASSANDRA_APPLICATION,
+    CASSANDRA_DATACENTER,
+    CASSANDRA_HOSTS,
+    CASSANDRA_SUPERUSER,
+    JMX_USER,
+    PROJECT_ROOT,
+    Stack,
+)
 from chatstore.local.problems import Problem
 from chatstore.local.processes import Launch
+from chatstore.local.secrets import make_private_folder, path_of_secret, read_or_make_secret, write_private
 
 NAMES = ("cassandra-1", "cassandra-2")
 POM = Path(__file__).with_name("pom.xml")
 # Shared by all stacks: they are 67 MB, and the same.
 JARS = PROJECT_ROOT / ".local" / "cassandra-jars"
 STAMP = "pom.sha256"
+LOGINS = Path(__file__).with_name("logins.py")
+# In the folder of each node whose data has the roles.
+_ROLES_MADE = ".roles"
+_NO_PASSWORDS = 3
 
 _YAML = """\
 cluster_name: chatstore_{stack}
@@ -37,6 +53,9 @@ seed_provider:
       - seeds: "{seeds}"
 listen_address: {host}
 rpc_address: {host}
+authenticator: PasswordAuthenticator
+# Each node has every role: signing in must not need the other one.
+auth_read_consistency_level: LOCAL_ONE
 native_transport_port: {native_port}
 storage_port: {storage_port}
 ssl_storage_port: {storage_port}
@@ -139,12 +158,15 @@ def prepare_node(stack: Stack, index: int) -> Launch:
     check_node(stack, index)
     java = find_java(os.environ)
     folder = stack.folder / NAMES[index]
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
+    passwords = write_jmx_passwords(stack)
     _write_configuration(stack, host=host, folder=folder)
     flags = list_node_flags(
         folder,
         jars=JARS,
         jmx_port=choose_jmx_port(stack, index),
+        jmx_passwords=passwords,
+        copies=len(CASSANDRA_HOSTS),
         # The suite's nodes hold less, and stand beside those of a run.
         heap_mb=512 if stack.for_tests else 768,
     )
@@ -168,6 +190,44 @@ def _write_configuration(stack: Stack, *, host: str, folder: Path) -> None:
     (folder / "logback.xml").write_text(_LOGBACK)
 
 
+def write_jmx_passwords(stack: Stack) -> Path:
+    """The file of those who may use JMX, in lines of user and password, as a JVM and nodetool's `-pwf` read it."""
+    path = path_of_secret(stack, "jmxremote.password")
+    line = f"{JMX_USER} {read_or_make_secret(stack, 'jmx_password')}\n"
+    if not path.exists() or path.read_text() != line:
+        write_private(path, line)
+    return path
+
+
+def ensure_roles(stack: Stack) -> None:
+    """Make the application's role once for the data of these nodes, which must be up. Raises Problem.
+
+    Nodes that an older version started ask for no password: the role is made when they start the next time.
+    """
+    marks = [stack.folder / name / _ROLES_MADE for name in NAMES]
+    if all(mark.exists() for mark in marks):
+        return
+    told = {
+        "hosts": CASSANDRA_HOSTS,
+        "port": stack.ports.cassandra,
+        "datacenter": CASSANDRA_DATACENTER,
+        "superuser": CASSANDRA_SUPERUSER,
+        "superuser_password": read_or_make_secret(stack, "cassandra_superuser_password"),
+        "role": CASSANDRA_APPLICATION,
+        "password": read_or_make_secret(stack, "cassandra_password"),
+    }
+    made = subprocess.run(
+        [sys.executable, "-I", str(LOGINS)], input=json.dumps(told), capture_output=True, text=True, check=False
+    )
+    if made.returncode == _NO_PASSWORDS:
+        return
+    if made.returncode != 0:
+        lines = made.stderr.strip().splitlines() or [f"it ended with {made.returncode}"]
+        raise Problem(f"Cassandra's roles could not be made: {lines[-1]}.")
+    for mark in marks:
+        mark.touch()
+
+
 def name_nodetool(stack: Stack, index: int, *arguments: str) -> list[str]:
     """The command of Cassandra's nodetool against node 0 or 1; it takes a second. Raises Problem."""
     java = find_java(os.environ)
@@ -177,7 +237,9 @@ def name_nodetool(stack: Stack, index: int, *arguments: str) -> list[str]:
     # nodetool keeps a history in the home folder, which is not ours to write to.
     command += [f"-Dlogback.configurationFile={POM.with_name('nodetool-logback.xml')}"]
     command += [f"-Duser.home={stack.folder}", "org.apache.cassandra.tools.NodeTool"]
-    return [*command, "-h", "127.0.0.1", "-p", str(choose_jmx_port(stack, index)), *arguments]
+    command += ["-h", "127.0.0.1", "-p", str(choose_jmx_port(stack, index))]
+    # In a file: a command line can be read by everybody.
+    return [*command, "-u", JMX_USER, "-pwf", str(write_jmx_passwords(stack)), *arguments]
 
 
 def call_nodetool(stack: Stack, index: int, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:

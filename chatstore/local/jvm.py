@@ -41,14 +41,25 @@ ACCESS_FLAGS = (
 )
 
 
-def list_node_flags(folder: Path, *, jars: Path, jmx_port: int, heap_mb: int) -> list[str]:
-    """All flags of one node that keeps everything below `folder`."""
+def list_node_flags(
+    folder: Path, *, jars: Path, jmx_port: int, jmx_passwords: Path, copies: int, heap_mb: int
+) -> list[str]:
+    """All flags of one node that keeps everything below `folder`. jmx_passwords: the file of those who may use
+    JMX; copies: how many nodes keep the roles."""
     properties = {
         "cassandra.config": f"file://{folder}/cassandra.yaml",
         "cassandra.storagedir": str(folder),
         "cassandra.logdir": str(folder),
         "cassandra-foreground": "yes",
         "cassandra.jmx.local.port": str(jmx_port),
+        # It listens on this machine alone, but so does everybody's process here, and JMX can run anything.
+        "com.sun.management.jmxremote.authenticate": "true",
+        "com.sun.management.jmxremote.password.file": str(jmx_passwords),
+        "cassandra.system_auth.default_rf": str(copies),
+        # Ten seconds unless set: the first start waits for the role that it makes the others with.
+        "cassandra.superuser_setup_delay_ms": "500",
+        # Each connection is checked against a hash. Passwords of 48 random bytes need no slow one.
+        "cassandra.auth_bcrypt_gensalt_log2_rounds": "4",
         "logback.configurationFile": str(folder / "logback.xml"),
         # 0 makes the second node fail with "Unable to contact any seeds".
         "cassandra.ring_delay_ms": "2000",

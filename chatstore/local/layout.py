@@ -12,6 +12,15 @@ PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 CASSANDRA_HOSTS = ("127.0.0.1", "127.0.0.2")
 CASSANDRA_DATACENTER = "datacenter1"
+# Roles of the local Postgres: the superuser makes the others, and is nobody's but the starter's; the owner
+# has the tables and changes them; the application reads and writes them.
+POSTGRES_SUPERUSER = "chatstore"
+POSTGRES_OWNER = "chatstore_owner"
+POSTGRES_APPLICATION = "chatstore_app"
+# Cassandra's own superuser, whose well-known password is replaced at once, and the application's role.
+CASSANDRA_SUPERUSER = "cassandra"
+CASSANDRA_APPLICATION = "chatstore"
+JMX_USER = "chatstore"
 # The suite's: one set of servers with two databases, keyspaces and brokers, so that two tests run at a time.
 TEST_STACK_NAMES = ("test", "test2")
 STACK_NAMES = ("run", *TEST_STACK_NAMES)

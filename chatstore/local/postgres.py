@@ -13,16 +13,43 @@ import time
 from pathlib import Path
 
 from chatstore.local.checks import check_port
-from chatstore.local.layout import Stack
+from chatstore.local.layout import POSTGRES_APPLICATION, POSTGRES_OWNER, POSTGRES_SUPERUSER, Stack
 from chatstore.local.problems import Problem
 from chatstore.local.processes import Launch
-from chatstore.local.secrets import read_or_make_secret
+from chatstore.local.secrets import make_private_folder, read_or_make_secret
 
 NAME = "postgres"
-USER = "chatstore"
 # Postgres refuses to run as root; this user exists on every Unix and owns nothing.
 SYSTEM_USER = "nobody"
 STARTING_UP_SECONDS = 300
+
+# Done at every start: data of before there were roles has its tables handed over, what is there stays as it is.
+# The lock is for two test runs that begin at once; it ends with the connection to the first database.
+_ROLES = """\
+SET client_min_messages TO warning;
+SELECT pg_advisory_lock(4005913);
+SELECT format('CREATE ROLE %I LOGIN', name) FROM unnest(ARRAY['{owner}', '{application}']) name
+    WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) \\gexec
+ALTER ROLE {owner} PASSWORD '{owner_password}';
+ALTER ROLE {application} PASSWORD '{application_password}';
+SELECT 'CREATE DATABASE {database}' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '{database}') \\gexec
+ALTER DATABASE {database} OWNER TO {owner};
+\\connect {database}
+SET client_min_messages TO warning;
+SELECT format('ALTER %s %s OWNER TO {owner}', CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass)
+    FROM pg_class c WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'S')
+    AND relowner <> '{owner}'::regrole
+    -- A table's own sequences go with it.
+    AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid
+        AND refclassid = 'pg_class'::regclass AND deptype IN ('a', 'i')) \\gexec
+SELECT format('ALTER ROUTINE %s OWNER TO {owner}', oid::regprocedure)
+    FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proowner <> '{owner}'::regrole \\gexec
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {application};
+GRANT SELECT, USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA public TO {application};
+ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public
+    GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {application};
+ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public GRANT SELECT, USAGE, UPDATE ON SEQUENCES TO {application};
+"""
 
 
 def find_binaries() -> Path:
@@ -41,7 +68,7 @@ def prepare_postgres(stack: Stack) -> Launch:
     """Makes the cluster at the first call; how to start it. Raises Problem."""
     check_port("127.0.0.1", stack.ports.postgres, stack=stack.servers, server="postgres")
     folder = stack.folder / "postgres"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     user = choose_system_user()
     binaries = find_binaries()
     if user is not None:
@@ -63,29 +90,35 @@ def prepare_postgres(stack: Stack) -> Launch:
     return Launch(NAME, command, _plain_environ(), folder, user=user)
 
 
-def create_database(stack: Stack) -> None:
-    """Makes the stack's database unless it is there. The server must be up."""
-    binaries = find_binaries()
+def prepare_database(stack: Stack, *, name: str = "") -> None:
+    """Makes the stack's database (or another one, by its name) and the roles of the owner and of the application,
+    unless they are there.
+
+    The server must be up. Raises Problem.
+    """
+    script = _ROLES.format(
+        owner=POSTGRES_OWNER,
+        owner_password=read_or_make_secret(stack, "postgres_owner_password"),
+        application=POSTGRES_APPLICATION,
+        application_password=read_or_make_secret(stack, "postgres_app_password"),
+        database=name or stack.database,
+    )
+    command = [str(find_binaries() / "psql"), "--no-psqlrc", "--quiet", "--tuples-only", "--output=/dev/null"]
+    command += ["--set=ON_ERROR_STOP=1", "--dbname=postgres"]
     environ = _plain_environ() | {
         "PGPASSWORD": read_or_make_secret(stack, "postgres_password"),
         "PGHOST": "127.0.0.1",
         "PGPORT": str(stack.ports.postgres),
-        "PGUSER": USER,
+        "PGUSER": POSTGRES_SUPERUSER,
     }
     end = time.monotonic() + STARTING_UP_SECONDS
     while True:
-        made = subprocess.run(
-            [str(binaries / "createdb"), stack.database],
-            env=environ,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        made = subprocess.run(command, env=environ, input=script, capture_output=True, text=True, check=False)
         if not is_not_ready(made.stderr) or time.monotonic() > end:
             break
         time.sleep(0.1)
-    if made.returncode != 0 and "already exists" not in made.stderr:
-        raise Problem(f"The database {stack.database} could not be made: {made.stderr.strip()}")
+    if made.returncode != 0:
+        raise Problem(f"The database {name or stack.database} could not be made: {made.stderr.strip()}")
 
 
 def is_not_ready(said: str) -> bool:
@@ -117,7 +150,7 @@ def _make_cluster(stack: Stack, folder: Path, *, binaries: Path, user: str | Non
     command = [
         str(binaries / "initdb"),
         f"--pgdata={folder / 'data'}",
-        f"--username={USER}",
+        f"--username={POSTGRES_SUPERUSER}",
         f"--pwfile={password_file}",
         "--auth=scram-sha-256",
         "--encoding=UTF8",

@@ -20,6 +20,7 @@ from chatstore.local import cassandra, postgres
 from chatstore.local.layout import PROJECT_ROOT, Stack
 from chatstore.local.problems import Problem
 from chatstore.local.processes import path_of_log, read_last_lines
+from chatstore.local.secrets import make_private_folder
 from chatstore.local.servers import is_named
 
 
@@ -191,7 +192,7 @@ def name_command(step: Step) -> list[str]:
 
 def _start_step(stack: Stack, step: Step) -> subprocess.Popen[bytes]:
     log = path_of_log(stack, step.name)
-    log.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(log.parent)
     with log.open("wb") as out:
         return subprocess.Popen(
             name_command(step),

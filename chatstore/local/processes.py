@@ -19,6 +19,7 @@ import psutil
 
 from chatstore.local.layout import Stack
 from chatstore.local.problems import Problem
+from chatstore.local.secrets import make_private_folder
 
 # How many of a dead server's last log lines are shown.
 LAST_LINES = 12
@@ -63,7 +64,7 @@ def start_process(stack: Stack, launch: Launch) -> psutil.Process:
 def start_child(stack: Stack, launch: Launch) -> "subprocess.Popen[bytes]":
     """Start a process as `start_process` does; return what its exit code can be polled from."""
     log = path_of_log(stack, launch.name)
-    log.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(log.parent)
     identity: dict[str, str | int | list[str]] = {}
     if launch.user is not None:
         record = pwd.getpwnam(launch.user)

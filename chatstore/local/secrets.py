@@ -2,8 +2,14 @@
 
 import os
 import secrets
+from pathlib import Path
 
 from chatstore.local.layout import Stack
+
+
+def path_of_secret(stack: Stack, name: str) -> Path:
+    """The file of a secret, which holds nothing else."""
+    return stack.folder / "secrets" / name
 
 
 def read_or_make_secret(stack: Stack, name: str) -> str:
@@ -12,14 +18,11 @@ def read_or_make_secret(stack: Stack, name: str) -> str:
     Two processes that ask at once get the same one: the file is linked into its place
     whole, and whoever comes second reads the first one's.
     """
-    folder = stack.folder / "secrets"
-    path = folder / name
+    path = path_of_secret(stack, name)
     if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
-        draft = folder / f".{name}.{os.getpid()}"
-        with open(draft, "w", opener=lambda file, flags: os.open(file, flags, 0o600)) as out:
-            out.write(secrets.token_urlsafe(48))
+        make_private_folder(path.parent)
+        draft = path.with_name(f".{name}.{os.getpid()}")
+        _write(draft, secrets.token_urlsafe(48))
         try:
             os.link(draft, path)
         except FileExistsError:
@@ -27,3 +30,21 @@ def read_or_make_secret(stack: Stack, name: str) -> str:
         finally:
             draft.unlink()
     return path.read_text().strip()
+
+
+def write_private(path: Path, text: str) -> None:
+    """A file that holds a password is its owner's alone from its first byte, and is never half written."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    _write(draft, text)
+    draft.replace(path)
+
+
+def make_private_folder(path: Path) -> None:
+    """A folder that nobody else may enter; one that is there already is closed to others now."""
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(0o700)
+
+
+def _write(path: Path, text: str) -> None:
+    with open(path, "w", opener=lambda file, flags: os.open(file, flags, 0o600)) as out:
+        out.write(text)

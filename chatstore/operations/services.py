@@ -15,7 +15,9 @@ Service = dict[str, Any]
 
 
 def describe_services() -> Service:
-    """Address, version and state of the web, Cassandra, Postgres and Redis; no passwords.
+    """Address, user, version and state of the web, Cassandra, Postgres and Redis.
+
+    No passwords: `password_file` names the file that holds one, of a local server; None for others.
 
     `ok` is true where a server answered just now, for Cassandra when all its nodes are up;
     where it is not, `error` says why.
@@ -38,6 +40,10 @@ def describe_cassandra() -> Service:
         "version": None,
         "hosts": config["contact_points"],
         "port": config["port"],
+        "user": config["user"] or None,
+        "password_file": settings.PASSWORD_FILES["cassandra"],
+        "jmx_user": settings.CASSANDRA_JMX_USER,
+        "jmx_password_file": settings.PASSWORD_FILES["jmx"],
         "keyspace": config["keyspace"],
         "datacenter": config["datacenter"],
         "replication": config["replication"],
@@ -54,6 +60,8 @@ def describe_postgres() -> Service:
         "host": config["HOST"],
         "port": int(config["PORT"] or 5432),
         "database": config["NAME"],
+        "user": config["USER"] or None,
+        "password_file": settings.PASSWORD_FILES["postgres"],
     }
 
 
@@ -65,6 +73,8 @@ def describe_redis() -> Service:
         "version": None,
         "host": parts.hostname,
         "port": parts.port or 6379,
+        "user": parts.username or "default",
+        "password_file": settings.PASSWORD_FILES["redis"],
     }
 
 

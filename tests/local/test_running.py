@@ -120,6 +120,8 @@ def place(own_folder: Path) -> Iterator[Place]:
         "CASSANDRA_DATACENTER": config["datacenter"],
         "CASSANDRA_REPLICATION": ",".join(f"{name}:{n}" for name, n in config["replication"].items()),
         "CASSANDRA_KEYSPACE": config["keyspace"],
+        "CASSANDRA_USER": config["user"],
+        "CASSANDRA_PASSWORD": config["password"],
         # pytest-django exports the suite's own settings, which know the test stack alone.
         "DJANGO_SETTINGS_MODULE": "chatstore.settings",
     }

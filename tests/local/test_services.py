@@ -32,11 +32,14 @@ def test_it_names_every_server_in_use() -> None:
     assert cassandra["keyspace"] == settings.CASSANDRA["keyspace"]
     assert cassandra["replication"] == settings.CASSANDRA["replication"]
     assert set(cassandra) == {
-        *("ok", "local", "version", "hosts", "port", "keyspace", "datacenter", "replication", "nodes")
+        *("ok", "local", "version", "hosts", "port", "keyspace", "datacenter", "replication", "nodes"),
+        *("user", "password_file", "jmx_user", "jmx_password_file"),
     }
     assert all(set(node) == {"host", "up", "jmx_port"} and node["up"] for node in cassandra["nodes"])
-    assert set(services["postgres"]) == {"ok", "local", "version", "host", "port", "database"}
-    assert set(services["redis"]) == {"ok", "local", "version", "host", "port"}
+    assert set(services["postgres"]) == {
+        *("ok", "local", "version", "host", "port", "database", "user", "password_file")
+    }
+    assert set(services["redis"]) == {"ok", "local", "version", "host", "port", "user", "password_file"}
 
 
 def test_local_nodes_have_a_jmx_port_each() -> None:

@@ -20,6 +20,7 @@ from psycopg import sql
 from moderation.domain.states import FINAL_STEPS
 from moderation.models import Step
 from tests.moderation.faults.real_workers.workers import Workers
+from tests.owning import as_owner
 
 _INSTALL = """
 CREATE TABLE IF NOT EXISTS claim_noted (token uuid PRIMARY KEY, worker text);
@@ -46,12 +47,12 @@ WHERE purge_id = %s AND lease_until >= clock_timestamp() AND state <> ALL(%s) OR
 @contextmanager
 def claims_noted() -> Iterator[None]:
     """The trigger stands while the context does."""
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute(_INSTALL)
     try:
         yield
     finally:
-        with connection.cursor() as cursor:
+        with as_owner(), connection.cursor() as cursor:
             cursor.execute(_REMOVE)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import psycopg
 from django.core.management import call_command
 from django.db import connection
-from psycopg import sql
+
+from chatstore.local.layout import read_stack
+from chatstore.local.postgres import prepare_database
+from tests.owning import as_owner
 
 
 @contextmanager
@@ -19,27 +22,13 @@ def database_apart(name: str) -> Iterator[None]:
     """
     assert name.endswith("_test")
     usual = connection.settings_dict["NAME"]
-    _make_database(name)
+    prepare_database(read_stack(os.environ), name=name)
     connection.close()
     connection.settings_dict["NAME"] = name
     try:
-        call_command("migrate", interactive=False, verbosity=0)
+        with as_owner():
+            call_command("migrate", interactive=False, verbosity=0)
         yield
     finally:
         connection.close()
         connection.settings_dict["NAME"] = usual
-
-
-def _make_database(name: str) -> None:
-    usual = connection.settings_dict
-    with psycopg.connect(
-        host=usual["HOST"],
-        port=usual["PORT"],
-        user=usual["USER"],
-        password=usual["PASSWORD"],
-        dbname="postgres",
-        autocommit=True,
-    ) as maintenance:
-        there = maintenance.execute("SELECT FROM pg_database WHERE datname = %s", (name,)).fetchone()
-        if there is None:
-            maintenance.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))

@@ -16,6 +16,7 @@ from django.db import connection
 
 from moderation.domain.states import StepState
 from moderation.models import Purge
+from tests.owning import as_owner
 from tests.waiting import LIMIT_SECONDS
 
 _INSTALL = """
@@ -55,12 +56,14 @@ class Backend:
 @contextmanager
 def arrows_installed() -> Iterator[None]:
     """The trigger stands while the context does; the workers must have ended before it does."""
-    _run(_INSTALL)
+    with as_owner():
+        _run(_INSTALL)
     try:
         yield
     finally:
         _run("SELECT pg_advisory_unlock_all()")
-        _run(_REMOVE)
+        with as_owner():
+            _run(_REMOVE)
 
 
 def stop_at(purge_id: int, state: StepState, *, stored: bool = False) -> None:
