@@ -186,4 +186,4 @@ def test_the_page_says_that_it_stays(client: Client, mona: User, channel: Channe
     hold(channel, mona)
     client.force_login(mona)
     page = client.get(f"/purges/{purge.pk}/").content.decode()
-    assert "A hold covers some of it: that stays until the hold is lifted, and its days go on from there." in page
+    assert "what is kept of that stays until the hold is lifted, and its days go on from there." in page
