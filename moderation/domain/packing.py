@@ -11,7 +11,7 @@ import operator
 import struct
 import sys
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 
 import zstandard
@@ -54,19 +54,16 @@ def count_packed(packed: bytes | memoryview | None) -> int:
     return 0 if packed is None else int(_COUNT.unpack_from(bytes(packed))[0])
 
 
-def digest_of(parts: Iterable[tuple[int, Sequence[int]]]) -> Digest:
-    """sha256 over `channel_id, message_id` pairs, signed 64-bit big-endian, sorted.
+def digest_of_bucket(channel_id: int, ids: Sequence[int]) -> Digest:
+    """sha256 over a bucket's `channel_id, message_id` pairs, signed 64-bit big-endian; ids ascending.
 
-    parts: (channel id, ids ascending), themselves in ascending order of channel and ids.
+    A manifest's digest is the sha256 over those of its buckets, by channel and bucket: Postgres makes it.
     """
-    running = hashlib.sha256()
-    for channel_id, ids in parts:
-        pairs = array("q", [channel_id]) * (2 * len(ids))
-        pairs[1::2] = array("q", ids)
-        if sys.byteorder == "little":
-            pairs.byteswap()
-        running.update(pairs.tobytes())
-    return running.digest()
+    pairs = array("q", [channel_id]) * (2 * len(ids))
+    pairs[1::2] = array("q", ids)
+    if sys.byteorder == "little":
+        pairs.byteswap()
+    return hashlib.sha256(pairs.tobytes()).digest()
 
 
 def _little_endian(numbers: array[int]) -> bytes:

@@ -57,8 +57,9 @@ class Purge(models.Model):
 class ManifestBucket(models.Model):
     """What the scan of one bucket saw; the frozen ids themselves are those of its steps.
 
-    count, first_id, last_id: of the ids that go. authors: {author id as text: how many}. plan:
-    the preview's plan as `BucketPlan.as_json()`; a step plans again with what is there then.
+    count, first_id, last_id: of the ids that go; digest: `digest_of_bucket` of them (previews of older versions
+    have none). authors: {author id as text: how many}. plan: the preview's plan as `BucketPlan.as_json()`; a step
+    plans again with what is there then.
     """
 
     pk = models.CompositePrimaryKey("purge_id", "channel_id", "bucket")
@@ -68,6 +69,7 @@ class ManifestBucket(models.Model):
     count = models.IntegerField()
     first_id = models.BigIntegerField(null=True)
     last_id = models.BigIntegerField(null=True)
+    digest = models.BinaryField(null=True)
     survivors = models.IntegerField()
     authors = models.JSONField()
     plan = models.JSONField()

@@ -72,11 +72,15 @@ class PurgePart:
     returns: Sequence[Return]
 
 
+def may_be_in_step(message_id: int) -> Q:
+    """The steps that may have an id, by their first and last id and their sketch."""
+    return Q(Q(first_id=None) | Q(first_id__lte=message_id, last_id__gte=message_id), SketchHolds(message_id))
+
+
 def steps_that_may_hold(message_id: int, *, channel_id: int | None = None) -> QuerySet[Step]:
     """The removing steps of confirmed purges whose ids must be looked through for a message."""
     steps = Step.objects.filter(
-        Q(first_id=None) | Q(first_id__lte=message_id, last_id__gte=message_id),
-        SketchHolds(message_id),
+        may_be_in_step(message_id),
         bucket=bucket_of(message_id),
         kind__in=REMOVING,
         purge__confirmed_at__isnull=False,

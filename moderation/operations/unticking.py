@@ -3,7 +3,8 @@
 It never grows beyond what its scan froze: what is ticked again was unticked before. Nothing
 in the store changes. The buckets that are touched are read anew, since what stays in them
 decides how the rest is removed, and planned again; then their steps, the counts and the
-digest are replaced in one transaction that holds the purge's row.
+digest are replaced in one transaction that holds the purge's row. None of it depends on how many
+other buckets the purge has: Postgres finds those that are touched, and makes the digest.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from django.contrib.auth.models import User
-from django.db.models import Max, Sum
+from django.db.models import Max, Q, Sum
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
@@ -25,11 +27,15 @@ from moderation.models import ManifestBucket, Purge
 from moderation.operations.access import purge_for, require
 from moderation.operations.audit import record_act
 from moderation.operations.claims import brief_transaction, lock_purge
+from moderation.operations.past_purges import STEPS_AT_ONCE, may_be_in_step
 from moderation.operations.places import check_places
 from moderation.operations.scanning import ScannedBucket, digest_of_manifest, split_bucket, store_bucket
 
 UNTICKED = "purge_unticked"
 TICKED_AGAIN = "purge_ticked_again"
+
+IDS_AT_ONCE = 100
+"""Ids that one statement looks for."""
 
 Place = tuple[int, int]
 """Channel id and bucket."""
@@ -57,8 +63,8 @@ def untick_messages(purge_id: int, ids: Collection[int], *, moderator: User, dig
     chosen = replace(selection, except_ids=tuple(sorted(wanted.union(selection.except_ids))))
     changes = [
         _leave_out(purge, place, matched, wanted.intersection(matched))
-        for place, matched in _manifest_of(purge, {bucket_of(message_id) for message_id in wanted}).items()
-        if not wanted.isdisjoint(matched)
+        for place in _places_of(purge, wanted)
+        if not wanted.isdisjoint(matched := _frozen_ids(purge, place))
     ]
     found = {message_id for change in changes for message_id in change.moved}
     if found != wanted - frozenset(selection.except_ids):
@@ -103,13 +109,30 @@ def _check_preview(purge: Purge, digest: bytes) -> None:
         raise BadInput("The preview has changed since it was shown to you. Look at it again.")
 
 
-def _manifest_of(purge: Purge, buckets: Collection[int]) -> Mapping[Place, list[int]]:
-    """The frozen ids of some buckets, ascending, in every channel of the purge."""
-    ids: dict[Place, list[int]] = defaultdict(list)
-    steps = purge.steps.filter(bucket__in=buckets, kind__in=REMOVING)
-    for channel_id, bucket, packed in steps.values_list("channel_id", "bucket", "ids"):
-        ids[channel_id, bucket].extend(unpack_ids(packed))
-    return {place: sorted(found) for place, found in ids.items()}
+def _places_of(purge: Purge, ids: Collection[int]) -> list[Place]:
+    """Every place whose frozen ids have one of these, and few others.
+
+    A bucket may be frozen in 50,000 channels: the steps that cannot have one are left out by their ends and
+    sketches, the others are looked through one after the other.
+    """
+    wanted = sorted(ids)
+    places: dict[Place, None] = {}
+    for start in range(0, len(wanted), IDS_AT_ONCE):
+        some = frozenset(wanted[start : start + IDS_AT_ONCE])
+        may_hold = Q()
+        for message_id in some:
+            may_hold |= Q(may_be_in_step(message_id), bucket=bucket_of(message_id))
+        steps = purge.steps.filter(may_hold, kind__in=REMOVING).order_by("channel_id", "bucket")
+        for channel_id, bucket, packed in steps.values_list("channel_id", "bucket", "ids").iterator(STEPS_AT_ONCE):
+            if not some.isdisjoint(unpack_ids(packed)):
+                places[channel_id, bucket] = None
+    return list(places)
+
+
+def _frozen_ids(purge: Purge, place: Place) -> list[int]:
+    """The ids of a place that are to go, ascending."""
+    steps = purge.steps.filter(channel_id=place[0], bucket=place[1], kind__in=REMOVING)
+    return sorted(chain.from_iterable(map(unpack_ids, steps.values_list("ids", flat=True))))
 
 
 def _places_of_unticked(purge: Purge, ids: frozenset[int]) -> Mapping[Place, set[int]]:
@@ -136,7 +159,7 @@ def _take_in(purge: Purge, place: Place, back: Collection[int]) -> _Change:
         raise BadInput(f"{gone:,} of these messages {'is' if gone == 1 else 'are'} not there any more.")
     authors = _authors_of(purge, place)
     authors.update(_writers_of(back, writers))
-    frozen = _manifest_of(purge, [place[1]]).get(place, [])
+    frozen = _frozen_ids(purge, place)
     return _Change(_plan(place, sorted({*frozen, *back}), writers, authors, tombstones), sorted(back))
 
 
@@ -190,7 +213,9 @@ def _store(
                 ordinal = store_bucket(purge.pk, change.scanned, ordinal)
             moved[str(change.scanned.channel_id)] += map(str, change.moved)
         left = purge.manifest_buckets.aggregate(left=Sum("count", default=0))["left"]
-        now = digest_of_manifest(purge.pk) if left else None
+        now = digest_of_manifest(purge.pk)
+        if left and now is None:
+            raise BadInput("This preview was made by an older version of the program. Preview it again.")
         Purge.objects.filter(id=purge.pk).update(
             selection=chosen.as_json(),
             manifest=left,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import time
 import uuid
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -17,6 +19,7 @@ from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import BucketStamp, Channel
 from chatstore.store import authors, ledger, messages
 from moderation.domain.filters import All, Author, Before, Filter, Since
+from moderation.domain.packing import digest_of_bucket
 from moderation.domain.selection import Selection
 from moderation.models import Purge, Step
 from moderation.operations.claims import claim_step
@@ -74,6 +77,12 @@ def preview(moderator: User, selection: Selection) -> Purge:
     scan_purge(purge.id)
     purge.refresh_from_db()
     return purge
+
+
+def digest_by_hand(channel: Channel, ids: Sequence[int]) -> bytes:
+    """What the digest of a manifest of one channel must be; ids ascending."""
+    buckets = groupby(ids, key=bucket_of)
+    return hashlib.sha256(b"".join(digest_of_bucket(channel.pk, list(here)) for _, here in buckets)).digest()
 
 
 def confirm(moderator: User, purge: Purge) -> Purge:

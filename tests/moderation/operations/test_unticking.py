@@ -13,7 +13,6 @@ from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.models import Channel
 from chatstore.operations.messages import withdraw_message
 from moderation.domain.filters import Author
-from moderation.domain.packing import digest_of
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
@@ -26,6 +25,7 @@ from tests.moderation.rooms import (
     buckets_of,
     by_victor,
     confirm,
+    digest_by_hand,
     everything,
     ids_of,
     make_channel,
@@ -57,7 +57,7 @@ def test_exactly_the_rest_goes(mona: User, channel: Channel) -> None:
     out = [old[0], old[7], recent[3]]
     purge = untick(mona, purge, *out)
     left = sorted({*old, *recent}.difference(out))
-    assert (purge.manifest, digest(purge)) == (337, digest_of([(channel.pk, left)]))
+    assert (purge.manifest, digest(purge)) == (337, digest_by_hand(channel, left))
     purge = run_to_end(confirm(mona, purge))
     assert (purge.state, sum_of(purge).deleted) == (PurgeState.DONE, 337)
     assert ids_of(channel, *buckets_of(old), *buckets_of(recent)) == sorted(out)
@@ -163,7 +163,7 @@ def test_of_two_moderators_at_once_the_second_is_told(mona: User, channel: Chann
     shown.refresh_from_db()
     left = unticked_messages(shown)
     assert (shown.manifest, len(left)) == (39, 1)
-    assert digest(shown) == digest_of([(channel.pk, [i for i in ids if (channel.pk, i) not in left])])
+    assert digest(shown) == digest_by_hand(channel, [i for i in ids if (channel.pk, i) not in left])
 
 
 def test_twice_is_once(mona: User, channel: Channel) -> None:
