@@ -7,6 +7,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
+from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry, Purge
 
 
@@ -45,3 +46,9 @@ class AuditEntryAdmin(ReadOnly):
     list_filter = ("act",)
     list_select_related = ("actor", "purge")
     search_fields = ("=id", "=channel_id", "actor__username")
+    readonly_fields = ("messages",)
+
+    @admin.display(empty_value="–")
+    def messages(self, entry: AuditEntry) -> str:
+        """The ids of all messages that it was about, where they are kept beside its details."""
+        return ", ".join(map(str, unpack_ids(entry.ids)))

@@ -10,7 +10,10 @@ from moderation.models.ids import NextId
 
 
 class AuditEntry(models.Model):
-    """Who did what, when, to what; `actor` is empty for the scheduler's own acts."""
+    """Who did what, when, to what; `actor` is empty for the scheduler's own acts.
+
+    ids: the messages that it was about, packed, of acts that may be about very many.
+    """
 
     id = models.BigIntegerField(primary_key=True, db_default=NextId())
     at = models.DateTimeField(db_default=Now())
@@ -19,6 +22,7 @@ class AuditEntry(models.Model):
     purge = models.ForeignKey("moderation.Purge", null=True, on_delete=models.PROTECT, related_name="audit")
     channel_id = models.BigIntegerField(null=True)
     details = models.JSONField(default=dict)
+    ids = models.BinaryField(null=True)
 
     class Meta:
         ordering = ("-id",)

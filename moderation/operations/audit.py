@@ -20,9 +20,10 @@ def record_act(
     purge: Purge | None = None,
     channel_id: int | None = None,
     details: dict[str, Any] | None = None,
+    ids: bytes | None = None,
 ) -> AuditEntry:
-    """Adds an entry; must be called inside the act's own transaction."""
-    entry = AuditEntry(act=act, actor=actor, purge=purge, channel_id=channel_id, details=details or {})
+    """Adds an entry; must be called inside the act's own transaction. ids: packed."""
+    entry = AuditEntry(act=act, actor=actor, purge=purge, channel_id=channel_id, details=details or {}, ids=ids)
     save_with_next_id(entry)
     return entry
 

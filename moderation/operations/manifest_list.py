@@ -6,9 +6,9 @@ import heapq
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, starmap
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from chatstore.domain import withdrawals
 from chatstore.domain.buckets import bucket_of
@@ -19,8 +19,9 @@ from moderation.domain.fates import Fate, fate_in
 from moderation.domain.packing import unpack_ids
 from moderation.domain.restoring import newest_whole_rows
 from moderation.domain.states import KEEPS_NOTHING, REMOVING
-from moderation.models import ManifestBucket, Purge, Step
+from moderation.models import Purge, Step
 from moderation.operations.access import Actor
+from moderation.operations.imports import restored_in
 from moderation.operations.places import channels_of
 from moderation.operations.unticking import unticked_messages
 from moderation.store.quarantine import Place, kept_attempts, kept_copies
@@ -63,6 +64,15 @@ class ManifestPage:
 
 
 @dataclass(frozen=True, slots=True)
+class _Share:
+    """A bucket of the manifest. only: those of its ids that are wanted; None: all of them."""
+
+    channel_id: int
+    bucket: int
+    only: Collection[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Frozen:
     """An id of the manifest and what its step did with it."""
 
@@ -78,22 +88,28 @@ def list_manifest(
     after: Key | None = None,
     channel_id: int | None = None,
     author_id: int | None = None,
+    import_id: str | None = None,
     limit: int = ENTRIES_A_PAGE,
 ) -> ManifestPage:
     """A page of the messages that a purge chose, in the channels that the user may see.
 
-    channel_id, author_id: only there, only his. Raises `StoreUnavailable`.
+    channel_id, author_id: only there, only his; import_id: only those that this import brought back.
+    Raises `StoreUnavailable`.
     """
     channels = {channel.pk: channel for channel in channels_of(user, purge)}
     entries: list[Entry] = []
     looked = 0
     last: Key | None = None
-    for bucket in _buckets_after(purge, channels, after, channel_id=channel_id, author_id=author_id):
-        frozen = _frozen_ids(purge, bucket, after)
+    if import_id is None:
+        shares = _buckets_after(purge, channels, after, channel_id=channel_id, author_id=author_id)
+    else:
+        shares = _restored_after(purge, channels, after, channel_id=channel_id, import_id=import_id)
+    for share in shares:
+        frozen = _frozen_ids(purge, share, after)
         while part := list(islice(frozen, limit + 1)):
-            found = _read_entries(purge, channels[bucket.channel_id], bucket.bucket, part)
+            found = _read_entries(purge, channels[share.channel_id], share.bucket, part)
             entries += [_veil(entry) for entry in found if author_id is None or _is_by(entry, author_id)]
-            last = bucket.channel_id, part[-1].message_id
+            last = share.channel_id, part[-1].message_id
             looked += len(part)
             if len(entries) > limit:
                 shown = entries[:limit]
@@ -125,25 +141,39 @@ def _veil(entry: Entry) -> Entry:
 
 def _buckets_after(
     purge: Purge, channels: Collection[int], after: Key | None, *, channel_id: int | None, author_id: int | None
-) -> QuerySet[ManifestBucket]:
-    buckets = purge.manifest_buckets.filter(channel_id__in=channels).order_by("channel_id", "bucket")
-    if after is not None:
-        buckets = buckets.filter(Q(channel_id__gt=after[0]) | Q(channel_id=after[0], bucket__gte=bucket_of(after[1])))
+) -> Iterator[_Share]:
+    buckets = purge.manifest_buckets.filter(_not_before(after), channel_id__in=channels)
     if channel_id is not None:
         buckets = buckets.filter(channel_id=channel_id)
     if author_id is not None:
         buckets = buckets.filter(authors__has_key=str(author_id))
-    return buckets.only("channel_id", "bucket")
+    return starmap(_Share, buckets.order_by("channel_id", "bucket").values_list("channel_id", "bucket"))
 
 
-def _frozen_ids(purge: Purge, bucket: ManifestBucket, after: Key | None) -> Iterator[_Frozen]:
+def _restored_after(
+    purge: Purge, channels: Collection[int], after: Key | None, *, channel_id: int | None, import_id: str
+) -> Iterator[_Share]:
+    places = _not_before(after) if channel_id is None else _not_before(after) & Q(channel_id=channel_id)
+    shares = starmap(_Share, restored_in(purge, import_id, places=places))
+    return (share for share in shares if share.channel_id in channels)
+
+
+def _not_before(after: Key | None) -> Q:
+    """The bucket that the cursor is in, and those behind it."""
+    if after is None:
+        return Q()
+    return Q(channel_id__gt=after[0]) | Q(channel_id=after[0], bucket__gte=bucket_of(after[1]))
+
+
+def _frozen_ids(purge: Purge, share: _Share, after: Key | None) -> Iterator[_Frozen]:
     """The ids of a bucket's steps after the cursor, ascending."""
-    steps = purge.steps.filter(channel_id=bucket.channel_id, bucket=bucket.bucket, kind__in=REMOVING)
+    steps = purge.steps.filter(channel_id=share.channel_id, bucket=share.bucket, kind__in=REMOVING)
     outcomes = [_Outcome(step) for step in steps]
-    least = after[1] if after is not None and after[0] == bucket.channel_id else None
+    least = after[1] if after is not None and after[0] == share.channel_id else None
     parts = (((message_id, n) for message_id in outcome.ids_after(least)) for n, outcome in enumerate(outcomes))
     for message_id, n in heapq.merge(*parts):
-        yield outcomes[n].of_id(message_id)
+        if share.only is None or message_id in share.only:
+            yield outcomes[n].of_id(message_id)
 
 
 def _keeps(purge: Purge) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
@@ -20,6 +21,7 @@ from moderation.domain.states import KEEPS_NOTHING, PurgeState
 from moderation.forms import read_cursor
 from moderation.models import Purge
 from moderation.operations.access import purge_for
+from moderation.operations.imports import imports_of
 from moderation.operations.manifest_list import Entry, ManifestPage, list_manifest, list_unticked
 from moderation.operations.sentences import describe_purges
 from moderation.operations.undos import can_be_undone
@@ -40,13 +42,20 @@ class EntryRow:
 @require_safe
 @permission_required("moderation.view_purge", raise_exception=True)
 def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """A page of the messages that a purge chose; `channel` and `author` narrow it."""
+    """A page of the messages that a purge chose; `channel`, `author` and `import` narrow it."""
     purge = purge_for(request.user, purge_id)
     channel_id, author_id = read_cursor(request.GET, "channel"), read_cursor(request.GET, "author")
+    import_id = _read_import(request.GET)
+    restored = next((each for each in imports_of(purge) if each.import_id == import_id), None) if import_id else None
     silent, unticked, page = "", [], ManifestPage((), None)
     try:
         page = list_manifest(
-            request.user, purge, after=_read_after(request.GET), channel_id=channel_id, author_id=author_id
+            request.user,
+            purge,
+            after=_read_after(request.GET),
+            channel_id=channel_id,
+            author_id=author_id,
+            import_id=import_id,
         )
         unticked = list_unticked(request.user, purge) if purge.state == PurgeState.READY else []
     except StoreUnavailable as error:
@@ -69,8 +78,10 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "author": ChatUser.objects.filter(pk=author_id).first() if author_id is not None else None,
         "author_id": author_id,
         "channel_id": channel_id,
+        "import_id": import_id,
+        "restored": restored,
         "is_first": "after" not in request.GET,
-        "next": _next_address(page, channel_id, author_id),
+        "next": _next_address(page, channel=channel_id, author=author_id, **{"import": import_id}),
     }
     return render(request, "manifest.html", context)
 
@@ -85,10 +96,16 @@ def _read_after(query: QueryDict) -> tuple[int, int] | None:
     return parse_snowflake(channel_id), parse_snowflake(message_id)
 
 
-def _next_address(page: ManifestPage, channel_id: int | None, author_id: int | None) -> str:
+def _read_import(query: QueryDict) -> str | None:
+    text = query.get("import", "")
+    if not re.fullmatch("(?:[0-9a-f]{32})?", text):
+        raise BadInput("This is not the id of an import.")
+    return text or None
+
+
+def _next_address(page: ManifestPage, **narrowed: int | str | None) -> str:
     if page.after is None:
         return ""
-    narrowed = {"channel": channel_id, "author": author_id}
     return "?" + urlencode(
         {"after": "{}:{}".format(*page.after)} | {name: i for name, i in narrowed.items() if i is not None}
     )

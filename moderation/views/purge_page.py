@@ -16,6 +16,7 @@ from moderation.models import Purge
 from moderation.operations.access import Actor, name_of
 from moderation.operations.failures import Failure, failures_of
 from moderation.operations.holds import hold_over_purge
+from moderation.operations.imports import imports_of
 from moderation.operations.places import channels_of
 from moderation.operations.purge_view import progress_of, seconds_of, undo_progress_of
 from moderation.operations.sentences import describe_purges
@@ -87,6 +88,7 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
         "unticked": len(purge.selection["except"]),
         "acts": acts_on(purge) if may_ask else (),
         "undo": undo,
+        "imported": imports_of(purge) if purge.confirmed_at else (),
         "undoing": undoing,
         "erasing": erasing,
         "digest": bytes(purge.digest).hex() if purge.digest else "",

@@ -88,6 +88,7 @@ def make_export(channel_id: int, messages: Sequence[Any], **channel: Any) -> dic
 
 def write_export(path: Path, channel_id: int, messages: Sequence[Any], **channel: Any) -> Path:
     """The export as an indented file, like the exporter's."""
+    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(make_export(channel_id, messages, **channel), indent=2), encoding="utf-8")
     return path
 

@@ -22,8 +22,9 @@ from chatstore.operations.import_loads import Decision, Load, decide_load, finis
 from chatstore.operations.messages import edit_message, withdraw_message
 from chatstore.store import ledger
 from chatstore.store.messages import read_message, update_columns
+from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry
-from moderation.operations.imports import StandingPurges, put_back
+from moderation.operations.imports import StandingPurges, put_back_as
 from moderation.operations.standing import standing_ids
 from tests.imports.exports import (
     MAY,
@@ -118,7 +119,7 @@ def test_an_import_leaves_alone_what_a_purge_removed_until_it_is_asked_to(mona: 
     again = run_import(path, standing=StandingPurges())
     assert (again.written, again.already_there, again.removed_before) == (0, 18, 12)
     assert live_ids(channel_id, ids) == ids[12:]
-    back = run_import(path, standing=StandingPurges(), on_put_back=put_back, restore=True)
+    back = run_import(path, standing=StandingPurges(), on_put_back=put_back_as(mona), restore=True)
     assert (back.written, back.restored, back.removed_before) == (12, 12, 0)
     assert live_ids(channel_id, ids) == ids
     assert standing_ids(channel_id, bucket_of(ids[0])) == set()
@@ -133,14 +134,15 @@ def test_only_the_last_purge_stands_for_what_was_put_back_between(mona: User, tm
     # A run that died after it had written and before it could note what it had put back.
     run_import(path, standing=StandingPurges(), restore=True)
     assert standing_ids(channel_id, bucket) == set(ids[:6])
-    again = run_import(path, standing=StandingPurges(), on_put_back=put_back, restore=True)
+    again = run_import(path, standing=StandingPurges(), on_put_back=put_back_as(mona), restore=True)
     assert (again.written, again.restored) == (0, 0)
     assert standing_ids(channel_id, bucket) == set()
     acts = AuditEntry.objects.filter(purge=first, act="put_back_by_import")
-    assert [entry.details for entry in acts] == [{"bucket": bucket, "ids": 6}]
+    [act] = acts
+    assert (act.details["bucket"], act.details["ids"], act.actor, unpack_ids(act.ids)) == (bucket, 6, mona, ids[:6])
     purge_now(mona, choose(channel_id, message_ids=tuple(ids[4:])))
     assert standing_ids(channel_id, bucket) == set(ids[4:])
-    run_import(path, standing=StandingPurges(), on_put_back=put_back)
+    run_import(path, standing=StandingPurges(), on_put_back=put_back_as(mona))
     assert live_ids(channel_id, ids) == ids[:4]
 
 

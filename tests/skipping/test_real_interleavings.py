@@ -33,7 +33,7 @@ from chatstore.operations.runs import work_on_run
 from chatstore.store import ledger, messages
 from chatstore.store.reader import read_page
 from moderation.models import Purge
-from moderation.operations.imports import StandingPurges, put_back
+from moderation.operations.imports import StandingPurges, put_back_as
 from moderation.operations.undos import UndoPart, ask_undo, can_be_undone
 from tests.imports.exports import make_export, make_raw, run_import
 from tests.moderation.rooms import choose, make_channel, now_ms, purge_now, run_to_end, write
@@ -111,7 +111,7 @@ class Interleavings(RuleBasedStateMachine):
             path = Path(folder) / "export.json"
             raws = [make_raw(one, author=AUTHOR) for one in ids]
             path.write_text(json.dumps(make_export(self.channel.pk, raws)))
-            run_import(path, standing=StandingPurges(), on_put_back=put_back, restore=True)
+            run_import(path, standing=StandingPurges(), on_put_back=put_back_as(self.moderator), restore=True)
 
     # --- what looks
 

@@ -29,7 +29,8 @@ from chatstore.operations.import_discord import (
     group_problems,
     import_discord,
 )
-from moderation.operations.imports import StandingPurges, put_back
+from moderation.management.commands.purge import BAD_INPUT, find_moderator
+from moderation.operations.imports import PutBack, StandingPurges, put_back_as
 
 BAR_WIDTH = 30
 PLAIN_LINE_SECONDS = 10.0
@@ -46,6 +47,12 @@ class Command(InertCommand):
             "--restore",
             action="store_true",
             help="bring back what purges removed (never what people withdrew)",
+        )
+        parser.add_argument(
+            "--as",
+            dest="moderator",
+            metavar="USER",
+            help="who asks for --restore, for the audit; default: the account 'command-line'",
         )
         parser.add_argument(
             "--channel-id",
@@ -86,7 +93,7 @@ class Command(InertCommand):
     def _import(self, options: dict[str, Any], report: Callable[[ImportProblem], None] | None) -> ImportSummary:
         choices = ImportChoices(
             standing=StandingPurges(),
-            on_put_back=put_back,
+            on_put_back=_find_restorer(options),
             on_problem=report,
             channel_ids=dict(options["channel_id"]),
             derives_ids=options["derive_ids"],
@@ -104,6 +111,17 @@ class Command(InertCommand):
             raise CommandError("Stopped. The same import again goes on.", returncode=130) from None
         finally:
             bar.end()
+
+
+def _find_restorer(options: dict[str, Any]) -> PutBack | None:
+    if not options["restore"]:
+        return None
+    try:
+        return put_back_as(find_moderator(options["moderator"]))
+    except BadInput as error:
+        raise CommandError(str(error), returncode=BAD_INPUT) from None
+    except ChatstoreError as error:
+        raise CommandError(str(error)) from None
 
 
 def _parse_given(text: str) -> tuple[str, int]:

@@ -19,7 +19,7 @@ from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind, StepState
 from moderation.models import Purge, Step
 from moderation.operations.audit import save_with_next_id
-from moderation.operations.imports import put_back
+from moderation.operations.imports import put_back_as
 from moderation.operations.past_purges import find_parts, steps_that_may_hold
 from moderation.operations.running import run_purge
 from moderation.operations.steering import cancel_purge
@@ -116,7 +116,7 @@ def test_what_an_import_put_back_no_longer_stands(mona: User, channel: Channel) 
     ids = old_ids(120)
     write(channel, ids)
     purge_now(mona, everything(channel))
-    put_back(channel.pk, bucket_of(ids[0]), ids[:1])
+    put_back_as(mona)(channel.pk, bucket_of(ids[0]), ids[:1])
     (part,) = find_parts(ids[0], channel_id=channel.pk)
     assert (part.stands, [(told.undo, told.comeback) for told in part.returns]) == (
         False,

@@ -1,0 +1,138 @@
+"""What `import_discord --restore` brought back of a purge: the audit and the purge's page say which, and who asked."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from moderation.domain.filters import Author
+from moderation.domain.packing import unpack_ids
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.models import AuditEntry, Purge
+from moderation.operations.imports import PUT_BACK
+from tests.conftest import make_user
+from tests.imports.exports import MAY, VICTOR, fresh_channel, ids_from, live_ids, make_raw, write_export
+from tests.moderation.rooms import choose, purge_now
+
+SignIn = Callable[[User], Client]
+
+IDS = ids_from(MAY, 70)
+SAID = "brought back by an import with <code>--restore</code>, "
+
+
+def restore(path: Path, *options: str) -> None:
+    call_command("import_discord", str(path), "--restore", *options, stdout=io.StringIO())
+
+
+def page(client: Client, address: str) -> str:
+    response = client.get(address)
+    assert response.status_code == 200
+    return html.unescape(response.content.decode())
+
+
+def listed(shown: str) -> list[int]:
+    return sorted({int(found) for found in re.findall(r"/channels/\d+/(\d+)/", shown)})
+
+
+@pytest.fixture
+def channel_id() -> int:
+    return fresh_channel()
+
+
+@pytest.fixture
+def path(tmp_path: Path, channel_id: int) -> Path:
+    """An export that is imported already."""
+    path = write_export(tmp_path / "pier.json", channel_id, [make_raw(i) for i in IDS])
+    call_command("import_discord", str(path), stdout=io.StringIO())
+    return path
+
+
+def test_its_page_says_how_many_came_back_who_asked_and_which(
+    mona: User, sign_in: SignIn, tmp_path: Path, path: Path, channel_id: int
+) -> None:
+    first = purge_now(mona, choose(channel_id, message_ids=tuple(IDS[:60])))
+    other = purge_now(mona, choose(channel_id, message_ids=tuple(IDS[60:])))
+    some = write_export(tmp_path / "some.json", channel_id, [make_raw(i) for i in IDS[2:63]])
+    lena = make_user("lena", group="leads")
+    restore(some, "--as", lena.username)
+    restore(path)
+    assert live_ids(channel_id, IDS) == IDS
+
+    acts = AuditEntry.objects.filter(purge=first, act=PUT_BACK).order_by("id")
+    assert [(act.actor, unpack_ids(act.ids), act.channel_id) for act in acts] == [
+        (lena, IDS[2:60], channel_id),
+        (User.objects.get(username="command-line"), IDS[:2], channel_id),
+    ]
+    client = sign_in(mona)
+    shown = page(client, f"/purges/{first.pk}/")
+    said = f"58 messages were {SAID}asked for by <b>{lena.username}</b>"
+    assert said in shown
+    assert f"2 messages were {SAID}asked for by <b>command-line<" in shown
+    by_lena, by_command = re.findall(r"/messages/\?import=[0-9a-f]{32}", shown)
+    one = page(client, f"/purges/{first.pk}{by_lena}")
+    assert f"Only those that an import brought back, asked for by <b>{lena.username}</b>" in one
+    assert listed(one) == IDS[2:52]
+    [after] = re.findall(r'href="(\?after=[^"]*import=[0-9a-f]{32})"', one)
+    assert listed(page(client, f"/purges/{first.pk}/messages/{after}")) == IDS[52:60]
+    assert listed(page(client, f"/purges/{first.pk}{by_command}")) == IDS[:2]
+    assert "3 messages were brought back" in page(client, f"/purges/{other.pk}/")
+    assert client.get(f"/purges/{first.pk}/messages/?import=all").status_code == 400
+    ada = make_user("ada", group=None)
+    ada.is_superuser = True
+    ada.save()
+    entry = page(sign_in(ada), f"/admin/moderation/auditentry/{acts[0].pk}/change/")
+    assert ", ".join(map(str, IDS[2:60])) in entry
+
+
+def test_a_purge_of_several_channels_lists_what_came_back_in_each(
+    mona: User, sign_in: SignIn, tmp_path: Path, path: Path, channel_id: int
+) -> None:
+    second = fresh_channel()
+    write_export(tmp_path / "quay.json", second, [make_raw(i + 1) for i in IDS[:5]])
+    call_command("import_discord", str(tmp_path), stdout=io.StringIO())
+    where = Author((VICTOR,))
+    purge = purge_now(mona, Selection(channel_ids=tuple(sorted((channel_id, second))), where=where))
+    restore(write_export(tmp_path / "more" / "pier.json", channel_id, [make_raw(i) for i in IDS[5:8]]).parent)
+    write_export(tmp_path / "all" / "pier.json", channel_id, [make_raw(i) for i in IDS[:5]])
+    write_export(tmp_path / "all" / "quay.json", second, [make_raw(i + 1) for i in IDS[:5]])
+    restore(tmp_path / "all")
+    client = sign_in(mona)
+    shown = page(client, f"/purges/{purge.pk}/")
+    more, everything = re.findall(r"/messages/\?import=[0-9a-f]{32}", shown)
+    assert listed(page(client, f"/purges/{purge.pk}{more}")) == IDS[5:8]
+    both = sorted([*IDS[:5], *(i + 1 for i in IDS[:5])])
+    assert listed(page(client, f"/purges/{purge.pk}{everything}")) == both
+    narrowed = page(client, f"/purges/{purge.pk}{everything}&channel={second}")
+    assert listed(narrowed) == [i + 1 for i in IDS[:5]]
+
+
+def test_only_who_may_take_purges_back_restores(mona: User, path: Path, channel_id: int) -> None:
+    purge = purge_now(mona, choose(channel_id, message_ids=tuple(IDS[:5])))
+    tess = make_user("tess", group=None)
+    for name, words in ((tess.username, "may not"), ("nobody-of-that-name", "no account called")):
+        with pytest.raises(CommandError, match=words) as refused:
+            restore(path, "--as", name)
+        assert "import again" not in str(refused.value)
+    assert live_ids(channel_id, IDS) == IDS[5:]
+    assert not AuditEntry.objects.filter(purge=purge, act=PUT_BACK).exists()
+
+
+def test_one_from_before_it_was_noted_who_asked_says_so(
+    mona: User, sign_in: SignIn, path: Path, channel_id: int
+) -> None:
+    purge: Purge = purge_now(mona, choose(channel_id, message_ids=tuple(IDS[:5])))
+    assert purge.state == PurgeState.DONE
+    restore(path)
+    AuditEntry.objects.filter(purge=purge, act=PUT_BACK).update(actor=None, details={"bucket": 1, "ids": 5}, ids=None)
+    shown = page(sign_in(mona), f"/purges/{purge.pk}/")
+    assert f"5 messages were {SAID}before it was noted who" in shown
+    assert "?import=" not in shown
