@@ -5,7 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import os
 import secrets
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -15,15 +20,18 @@ from django.db.models import F
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.runs import RunState
 from chatstore.local.layout import CASSANDRA_HOSTS, read_stack
-from chatstore.models import JobRun
+from chatstore.models import Channel, JobRun
+from chatstore.operations.clock import postgres_now
 from chatstore.operations.runs import ask_run, work_on_run
 from chatstore.store import cassandra, nodetool
 from moderation.domain.states import PurgeState
-from moderation.models import AuditEntry, Erasure, Step
+from moderation.models import AuditEntry, Erasure, Purge, Step
 from moderation.operations.wiping import erase_purge
 from tests.chatstore.measuring import make_room
 from tests.conftest import make_user
 from tests.moderation.erasures import approved, state_of
+from tests.moderation.faults import nodetool_that_waits
+from tests.moderation.faults.real_workers.workers import worker_environment
 from tests.moderation.rooms import everything, make_channel, old_ids, purge_now, write
 from tests.waiting import wait_until, wait_until_nothing_is_merged
 
@@ -73,9 +81,30 @@ def files_with(table: str, wanted: Iterable[bytes]) -> int:
     return found
 
 
-def test_the_files_have_it_until_a_repair_and_a_run_have_passed(mona: User, otto: User, ada: User) -> None:
+@dataclass(frozen=True, slots=True)
+class InFiles:
+    """What a purge removed, as it stands in the files: parts of the message's text, and of its copy."""
+
+    channel: Channel
+    purge: Purge
+    subject: str
+    in_messages: list[bytes]
+    in_quarantine: list[bytes]
+
+    def files(self) -> tuple[int, int]:
+        """How many files of either table have it."""
+        return files_with("messages", self.in_messages), files_with("quarantine", self.in_quarantine)
+
+    def repair(self, otto: User) -> None:
+        """As if a repair came later than by the skew of two clocks."""
+        Step.objects.filter(purge=self.purge).update(counted_at=F("counted_at") - dt.timedelta(minutes=1))
+        work("repair_bucket", otto, self.subject)
+
+
+@pytest.fixture
+def erased(mona: User, ada: User) -> InFiles:
+    """Nobody can read it any more, and every node has it on its disk."""
     channel, ids = make_channel(), old_ids(20)
-    subject = f"{channel.pk}:{bucket_of(ids[0])}"
     # Nothing to be compressed, so that it stands in the files as it was written.
     said = "".join(secrets.choice(ALPHABET) for _ in range(120))
     write(channel, ids, content=said)
@@ -83,27 +112,78 @@ def test_the_files_have_it_until_a_repair_and_a_run_have_passed(mona: User, otto
     purge = purge_now(mona, everything(channel))
     (body,), *_ = cassandra.execute(BODIES, (purge.pk, channel.pk, bucket_of(ids[0])))
     for_all_nodes("flush")
-    in_messages, in_quarantine = [said[start : start + 40].encode() for start in (0, 40, 80)], [body[60:92]]
-    assert files_with("messages", in_messages) >= 2
-    assert files_with("quarantine", in_quarantine) >= 2
-
+    in_messages = [said[start : start + 40].encode() for start in (0, 40, 80)]
+    found = InFiles(channel, purge, f"{channel.pk}:{bucket_of(ids[0])}", in_messages, [body[60:92]])
+    assert min(found.files()) >= 2
     approved(purge, make_user("lena", group="leads"), ada)
     assert erase_purge(purge.pk)
+    return found
+
+
+def test_the_files_have_it_until_a_repair_and_a_run_have_passed(otto: User, erased: InFiles) -> None:
+    purge = erased.purge
     assert work("erase", otto).did["waiting for a repair"] >= 1
     erasure = Erasure.objects.get(purge=purge)
     assert erasure.wait_reason.startswith("for a full repair of messages that begins after")
     assert (erasure.off_disk_at, state_of(purge)) == (None, PurgeState.ERASING)
-    assert files_with("messages", in_messages) >= 2
+    assert files_with("messages", erased.in_messages) >= 2
 
-    # As if the repair came later than by the skew of two clocks.
-    Step.objects.filter(purge=purge).update(counted_at=F("counted_at") - dt.timedelta(minutes=1))
-    work("repair_bucket", otto, subject)
+    erased.repair(otto)
     assert work("erase", otto).did["erased"] >= 1
     erasure.refresh_from_db()
     assert (erasure.off_disk_at is not None, erasure.wait_reason, state_of(purge)) == (True, "", PurgeState.ERASED)
-    wait_until(lambda: files_with("messages", in_messages) == 0)
-    wait_until(lambda: files_with("quarantine", in_quarantine) == 0)
+    wait_until(lambda: erased.files() == (0, 0))
     assert AuditEntry.objects.filter(purge=purge, act="erased").count() == 1
     # Nothing is left to do for it.
     work("erase", otto)
     assert AuditEntry.objects.filter(purge=purge, act="erased").count() == 1
+
+
+NIGHTS = [f"{when} {host}" for host in CASSANDRA_HOSTS for when in ("before", "after")]
+
+WORK_ON_RUN = """import sys, django
+django.setup()
+from chatstore.operations.runs import work_on_run
+work_on_run(int(sys.argv[1]))
+"""
+
+
+def killed_in_garbagecollect(run: JobRun, folder: Path, where: str) -> None:
+    """A worker takes the run, and is killed while a node is at it, or has done it and nobody was told."""
+    (folder / "stop").write_text(where)
+    (folder / "waits").unlink(missing_ok=True)
+    stopping = [sys.executable, str(Path(nodetool_that_waits.__file__)), str(folder), "{host}"]
+    worker = subprocess.Popen(
+        [sys.executable, "-c", WORK_ON_RUN, str(run.pk)],
+        cwd=settings.BASE_DIR,
+        env=os.environ | worker_environment() | {"NODETOOL": f"{shlex.join(stopping)} {settings.NODETOOL}"},
+    )
+    wait_until(lambda: (folder / "waits").exists() or worker.poll() is not None)
+    assert worker.poll() is None, "it ended without having come there"
+    worker.kill()
+    worker.wait()
+    # As if its lease of a minute had run out.
+    assert JobRun.objects.filter(pk=run.pk, state=RunState.RUNNING).update(lease_until=postgres_now()) == 1
+
+
+def test_nothing_is_off_the_disks_before_every_node_has_done_it_whenever_a_night_is_cut_off(
+    otto: User, erased: InFiles, tmp_path: Path
+) -> None:
+    erased.repair(otto)
+    for where in NIGHTS:
+        night = JobRun.objects.create(job="erase", slot=secrets.token_hex(8), due_at=postgres_now())
+        killed_in_garbagecollect(night, tmp_path, where)
+        assert Erasure.objects.get(purge=erased.purge).off_disk_at is None
+        assert state_of(erased.purge) == PurgeState.ERASING
+    # Each night began with the first node again, whatever the one before had done; the second came to it twice.
+    first, second = sorted(CASSANDRA_HOSTS)
+    assert (tmp_path / "done").read_text().split() == [first, first, first, second]
+    # The next one finishes it; a worker that finds the night that was cut off has nothing left to do.
+    next_night = JobRun.objects.create(job="erase", slot=secrets.token_hex(8), due_at=postgres_now())
+    for run in (next_night, night):
+        done = work_on_run(run.pk)
+        assert done is not None
+        assert (done.state, done.error) == (RunState.DONE, "")
+    assert state_of(erased.purge) == PurgeState.ERASED
+    wait_until(lambda: erased.files() == (0, 0))
+    assert AuditEntry.objects.filter(purge=erased.purge, act="erased").count() == 1

@@ -1,0 +1,146 @@
+"""An erasure's worker is killed wherever it writes or moves anything: another finishes, and no copy stays readable."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.models import Channel, ChannelLock
+from chatstore.store import cassandra
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.models import AuditEntry, Erasure, Purge
+from moderation.operations.manifest_list import list_manifest
+from moderation.operations.sums import sum_of
+from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from moderation.operations.wiping import due_erasures, erase_purge
+from tests.conftest import make_user
+from tests.moderation.erasures import KEPT, approved, state_of
+from tests.moderation.faults.dying import COMMAND
+from tests.moderation.faults.real_workers.workers import worker_environment
+from tests.moderation.rooms import VICTOR, WILMA, make_channel, old_ids, purge_now, run_to_end, write
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.slow
+
+PLACES = (
+    "erasure.stamp, 1",
+    "insert auditentry, 1",
+    "erasure.lease_until, 1",
+    "commit, 1",
+    "insert channellock, 1",
+    "delete quarantine, 1",
+    "delete quarantine, 2",
+    "select quarantine, 1",
+    "select quarantine, 2",
+    "delete channellock, 1",
+    "commit, 2",
+    "erasure.channels_left, 1",
+    "commit, 3",
+    "insert channellock, 2",
+    "delete quarantine, 3",
+    "select quarantine, 3",
+    "delete channellock, 2",
+    "commit, 4",
+    "erasure.channels_left, 2",
+    "commit, 5",
+    "erasure.wait_reason, 1",
+    "erasure.unreadable_at, 1",
+    "insert auditentry, 2",
+    "commit, 6",
+    "done, 1",
+)
+"""Before each of these, in this order: two channels, the first with two buckets."""
+
+IDS = [*old_ids(20, buckets_ago=4), *old_ids(20)]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Two channels in which Victor wrote, in the first Wilma too: a purge of each, and Victor's to be erased."""
+
+    channels: tuple[Channel, Channel]
+    purge: Purge
+    other: Purge
+
+    def copies_of(self, purge: Purge) -> list[int]:
+        """Chunks that a purge keeps in each bucket that it touched, asked of every replica."""
+        first, second = self.channels
+        places = ((first, IDS[0]), (first, IDS[-1]), (second, IDS[-1]))
+        return [
+            len(cassandra.execute(KEPT, (purge.pk, channel.pk, bucket_of(i)), consistency=cassandra.ALL))
+            for channel, i in places
+        ]
+
+
+@pytest.fixture
+def scene(mona: User, ada: User) -> Scene:
+    first, second = sorted((make_channel(), make_channel()), key=lambda channel: channel.pk)
+    write(first, IDS[::2])
+    write(first, IDS[1::2], author=WILMA)
+    write(second, IDS[20:])
+    both = (first.pk, second.pk)
+    purge, other = (purge_now(mona, Selection(channel_ids=both, where=Author((author,)))) for author in (VICTOR, WILMA))
+    approved(purge, make_user("lena", group="leads"), ada)
+    scene = Scene((first, second), purge, other)
+    assert (scene.copies_of(purge), scene.copies_of(other)) == ([1, 1, 1], [1, 1, 0])
+    return scene
+
+
+def erase_elsewhere(purge: Purge, *place: str) -> tuple[int, list[str]]:
+    """How a worker of its own ended that carries the erasure out, and the places that it came by."""
+    ended = subprocess.run(
+        [sys.executable, "-c", COMMAND, str(purge.pk), *place],
+        cwd=settings.BASE_DIR,
+        env=os.environ | worker_environment() | {"PURGE_LEASE_SECONDS": "2"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    return ended.returncode, ended.stdout.splitlines()
+
+
+def test_an_erasure_comes_by_these_places_and_no_others(mona: User, scene: Scene) -> None:
+    """What it writes beyond them would be a place at which nobody has killed it."""
+    assert erase_elsewhere(scene.purge) == (0, list(PLACES))
+    assert scene.copies_of(scene.purge) == [0, 0, 0]
+    # What another purge keeps in the same buckets is enough for its own undo.
+    undo = ask_undo(scene.other.pk, moderator=mona, part=UndoPart())
+    run_to_end(scene.other)
+    assert sum_of_undo(undo).restored == 20
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_worker_that_is_killed_there_is_followed_by_one_that_finishes(mona: User, scene: Scene, place: str) -> None:
+    purge, other = scene.purge, scene.other
+    counts, others_counts = sum_of(purge), sum_of(other)
+    code, came_by = erase_elsewhere(purge, place)
+    assert code == -signal.SIGKILL
+    assert came_by == list(PLACES[: PLACES.index(place) + 1])
+    erasure = Erasure.objects.get(purge=purge)
+    if place == PLACES[-1]:
+        assert erasure.unreadable_at is not None
+        assert purge.pk not in due_erasures()
+    else:
+        # Nothing is promised yet; and nobody takes it before the dead worker's lease is over.
+        assert erasure.unreadable_at is None
+        wait_until(lambda: purge.pk in due_erasures())
+        assert erase_purge(purge.pk)
+    assert scene.copies_of(purge) == [0, 0, 0]
+    assert all(entry.message is None for entry in list_manifest(mona, purge).entries)
+    erasure.refresh_from_db()
+    assert (erasure.unreadable_at is not None, erasure.channels_left, erasure.wait_reason) == (True, [], "")
+    assert (state_of(purge), sum_of(purge), purge.pk in due_erasures()) == (PurgeState.ERASING, counts, False)
+    acts = AuditEntry.objects.filter(purge=purge, act__in=("erase_begun", "erase_unreadable")).order_by("id")
+    assert list(acts.values_list("act", flat=True)) == ["erase_begun", "erase_unreadable"]
+    assert not ChannelLock.objects.filter(channel_id__in=[channel.pk for channel in scene.channels]).exists()
+    assert (scene.copies_of(other), sum_of(other)) == ([1, 1, 0], others_counts)
