@@ -17,6 +17,9 @@ LATE_AFTER_MS = 50 * 60 * 1000
 
 _IDS_PER_BUCKET = BUCKET_MS << TIME_SHIFT
 
+BucketKey = tuple[int, int]
+"""(channel id, bucket): a partition of `messages`."""
+
 
 def bucket_of(message_id: int) -> int:
     """The bucket a message id belongs to; negative before 2015."""

@@ -22,8 +22,20 @@ _HOLD = (
     f"since = CASE WHEN {_TABLE}.job = EXCLUDED.job THEN {_TABLE}.since ELSE EXCLUDED.since END "
     f"WHERE {_TABLE}.job = EXCLUDED.job OR {_LAPSED} RETURNING job"
 )
+# Many rows are locked in the order of their ids, and rows that other jobs hold not at all, so that no two
+# of these statements, nor one and a purge that gives back its channels, wait for each other.
+_HOLD_MANY = (
+    f"INSERT INTO {_TABLE} (channel_id, job, since, lease_until) "
+    f"SELECT wanted, %s, clock_timestamp(), {_LEASE} FROM unnest(%s::bigint[]) AS wanted "
+    f"WHERE NOT EXISTS (SELECT FROM {_TABLE} WHERE channel_id = wanted AND ({_LAPSED}) IS NOT TRUE) ORDER BY wanted "
+    "ON CONFLICT (channel_id) DO UPDATE SET job = EXCLUDED.job, since = EXCLUDED.since, "
+    f"lease_until = EXCLUDED.lease_until WHERE {_LAPSED} RETURNING channel_id"
+)
 _RENEW = f"UPDATE {_TABLE} SET lease_until = {_LEASE} WHERE channel_id = %s AND job = %s RETURNING job"
-_RENEW_MANY = f"UPDATE {_TABLE} SET lease_until = {_LEASE} WHERE channel_id = ANY(%s) AND job = %s RETURNING channel_id"
+_RENEW_MANY = (
+    f"UPDATE {_TABLE} SET lease_until = {_LEASE} WHERE channel_id IN (SELECT channel_id FROM {_TABLE} "
+    "WHERE channel_id = ANY(%s) AND job = %s ORDER BY channel_id FOR UPDATE) RETURNING channel_id"
+)
 _HOLDER = f"SELECT job FROM {_TABLE} WHERE channel_id = %s AND ({_LAPSED}) IS NOT TRUE"
 
 
@@ -35,6 +47,12 @@ def hold_channel(channel_id: int, *, job: str, lease_seconds: float | None = Non
     return bool(_run(_HOLD, (channel_id, job, lease_seconds)))
 
 
+def hold_channels(channel_ids: Collection[int], *, job: str, lease_seconds: float) -> frozenset[int]:
+    """Take channels for a job that holds none of them yet, in one statement; return those that it got."""
+    rows = _run(_HOLD_MANY, (job, lease_seconds, list(channel_ids)))
+    return frozenset(int(str(row[0])) for row in rows)
+
+
 def renew_hold(channel_id: int, *, job: str, lease_seconds: float) -> bool:
     """Prolong a job's lease; False when the channel is no longer that job's."""
     return bool(_run(_RENEW, (lease_seconds, channel_id, job)))
@@ -42,13 +60,18 @@ def renew_hold(channel_id: int, *, job: str, lease_seconds: float) -> bool:
 
 def renew_holds(channel_ids: Collection[int], *, job: str, lease_seconds: float) -> frozenset[int]:
     """Prolong a job's leases in one statement; return the channels that are still that job's."""
-    rows = _run(_RENEW_MANY, (lease_seconds, sorted(channel_ids), job))
+    rows = _run(_RENEW_MANY, (lease_seconds, list(channel_ids), job))
     return frozenset(int(str(row[0])) for row in rows)
 
 
 def release_channel(channel_id: int, *, job: str) -> None:
     """Give the channel back; of another job's hold nothing is changed."""
     ChannelLock.objects.filter(channel_id=channel_id, job=job).delete()
+
+
+def release_channels(channel_ids: Collection[int], *, job: str) -> None:
+    """Give channels back, as `release_channel` does."""
+    ChannelLock.objects.filter(channel_id__in=channel_ids, job=job).delete()
 
 
 def holder_of(channel_id: int) -> str | None:

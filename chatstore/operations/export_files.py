@@ -13,7 +13,7 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -28,6 +28,8 @@ MESSAGE_JSON_LIMIT = 16 * 1024 * 1024
 
 RATIO_FROM_BYTES = 1024 * 1024
 """What unpacks to less is no bomb, however well it was packed."""
+
+MAX_OPEN_ARCHIVES = 16
 
 MEDIA_FOLDER_SUFFIX = "_Files"
 """The exporter's folders of downloaded media; stickers among them are JSON files too."""
@@ -169,8 +171,30 @@ def _ignore_bytes(count: int) -> None:
     """For reads that are no progress."""
 
 
+class OpenArchives:
+    """Zip archives that stay open between their members' reads, or each read would list all members first."""
+
+    def __init__(self) -> None:
+        self._open: dict[Path, zipfile.ZipFile] = {}
+
+    def get(self, path: Path) -> zipfile.ZipFile:
+        """Return an archive; it stays open until others have been asked for, or `close`."""
+        archive = self._open.pop(path, None) or zipfile.ZipFile(path)
+        self._open[path] = archive
+        if len(self._open) > MAX_OPEN_ARCHIVES:
+            self._open.pop(next(iter(self._open))).close()
+        return archive
+
+    def close(self) -> None:
+        for archive in self._open.values():
+            archive.close()
+        self._open.clear()
+
+
 @contextmanager
-def _open_export(file: ExportFile, on_bytes: Callable[[int], None] = _ignore_bytes) -> Iterator[JsonStream]:
+def _open_export(
+    file: ExportFile, on_bytes: Callable[[int], None] = _ignore_bytes, *, archives: OpenArchives | None
+) -> Iterator[JsonStream]:
     def stream(raw: IO[bytes]) -> JsonStream:
         def read(size: int) -> bytes:
             chunk = raw.read(size)
@@ -180,26 +204,32 @@ def _open_export(file: ExportFile, on_bytes: Callable[[int], None] = _ignore_byt
         return JsonStream(read, limit=MESSAGE_JSON_LIMIT)
 
     try:
-        if file.member is None:
-            with file.path.open("rb", buffering=0) as raw:
-                yield stream(raw)
-        else:
-            with zipfile.ZipFile(file.path) as archive, archive.open(file.member) as packed:
-                yield stream(packed)
+        with ExitStack() as stack:
+            if file.member is None:
+                yield stream(stack.enter_context(file.path.open("rb", buffering=0)))
+            else:
+                archive = archives.get(file.path) if archives else stack.enter_context(zipfile.ZipFile(file.path))
+                yield stream(stack.enter_context(archive.open(file.member)))
     except (RuntimeError, NotImplementedError) as error:
         # How zipfile says "encrypted" and "a compression that I don't know".
         raise ExportRejected(f"its archive can't be opened: {error}", kind="its archive can't be opened") from None
 
 
-def read_header(file: ExportFile, *, given_id: int | None = None, derives_id: bool = False) -> ExportHeader:
+def read_header(
+    file: ExportFile,
+    *,
+    given_id: int | None = None,
+    derives_id: bool = False,
+    archives: OpenArchives | None = None,
+) -> ExportHeader:
     """The channel and guild of a file. Raises `ExportRejected` when it is no export.
 
     The exporter writes them before the messages; a file that has them behind is read through.
-    given_id, derives_id: for a channel without an id, as in `parse_header`.
+    given_id, derives_id: for a channel without an id, as in `parse_header`. archives: those that are open.
     """
     found: dict[str, Any] = {}
     try:
-        with _open_export(file) as stream:
+        with _open_export(file, archives=archives) as stream:
             for key, value in _read_top(stream):
                 found[key] = value
                 if found.keys() >= {"channel", "messages"}:
@@ -231,13 +261,17 @@ def _read_top(stream: JsonStream) -> Iterator[tuple[str, Any]]:
 class ExportMessages:
     """The values of a file's `messages`, one by one.
 
-    number: of the value that was given last, from 1. `on_bytes` is told what was read.
+    number: of the value that was given last, from 1. `on_bytes` is told what was read. archives: those
+    that are open.
     """
 
-    def __init__(self, file: ExportFile, on_bytes: Callable[[int], None]) -> None:
+    def __init__(
+        self, file: ExportFile, on_bytes: Callable[[int], None], *, archives: OpenArchives | None = None
+    ) -> None:
         self.number = 0
         self._file = file
         self._on_bytes = on_bytes
+        self._archives = archives
         self._stream: JsonStream | None = None
 
     @property
@@ -248,7 +282,7 @@ class ExportMessages:
     def __iter__(self) -> Iterator[Any]:
         """Raise `ExportRejected` where the file breaks off, after all that stands before."""
         try:
-            with _open_export(self._file, self._on_bytes) as self._stream:
+            with _open_export(self._file, self._on_bytes, archives=self._archives) as self._stream:
                 for key in self._stream.members():
                     if key != "messages":
                         self._stream.skip()

@@ -1,4 +1,4 @@
-"""Import of DiscordChatExporter files, by channel: the files of one channel are one import.
+"""Import of DiscordChatExporter files: the files of a channel are one import, small channels are imported together.
 
 What is never done: more held in memory than a load of messages; a channel written that
 another job holds; a message brought back that was withdrawn, or removed by a purge that
@@ -10,18 +10,27 @@ from __future__ import annotations
 
 import gc
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from chatstore.domain.discord_export import ExportHeader, ExportRejected
 from chatstore.domain.errors import BadInput
 from chatstore.operations.channel_lease import ChannelLost
+from chatstore.operations.channel_lock import holder_of
 from chatstore.operations.clock import check_clock
 from chatstore.operations.export_files import ExportFile, ImportProblem, find_exports, read_header
-from chatstore.operations.import_channel import ChannelImport
-from chatstore.operations.import_run import ImportChoices, ImportProgress, ImportRun, ImportSummary, group_problems
+from chatstore.operations.import_channels import ChannelFiles, Channels, ChannelsImport
+from chatstore.operations.import_run import (
+    ImportChoices,
+    ImportProgress,
+    ImportRun,
+    ImportSummary,
+    ProblemKind,
+    group_problems,
+)
 from chatstore.operations.import_settling import wait_for_pages
 
 __all__ = [
@@ -29,9 +38,14 @@ __all__ = [
     "ImportProblem",
     "ImportProgress",
     "ImportSummary",
+    "ProblemKind",
     "group_problems",
     "import_discord",
 ]
+
+TOGETHER_BYTES = 16 * 1024 * 1024
+TOGETHER_CHANNELS = 500
+"""Channels that are locked and imported at once end at the first of both: three loads or so."""
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +62,9 @@ def import_discord(
     process's clock is off, `StoreUnavailable` when the store stays away; what was written by then
     stays, and the same import again completes it.
     """
-    with collect_seldom():
-        return _import_all(ImportRun(choices, tell), paths)
+    run = ImportRun(choices, tell)
+    with collect_seldom(), closing(run.archives):
+        return _import_all(run, paths)
 
 
 @contextmanager
@@ -73,17 +88,54 @@ def _import_all(run: ImportRun, paths: Sequence[Path]) -> ImportSummary:
     summary.files = len(files)
     for problem in failed:
         run.add_failed(problem)
-    for headers in _group_by_channel(run, files).values():
-        summary.channels += 1
-        try:
-            ChannelImport(run, headers).run()
-        except ChannelLost as lost:
-            for file, _ in headers:
-                run.fail(file, str(lost))
+    channels = _group_by_channel(run, files)
+    summary.channels = len(channels)
+    busy = _import_free(run, channels)
+    # A lease may belong to a killed import: it is waited for, no longer than it can last.
+    until = time.monotonic() + run.choices.lease_seconds + 5
+    while busy and time.monotonic() < until:
+        time.sleep(0.25)
+        busy = _import_free(run, busy)
+    for channel_id, found in busy.items():
+        _fail_busy(run, found, f"its channel {channel_id} is held by {holder_of(channel_id) or 'another job'}")
     summary.seconds = run.seconds()
     wait_for_pages(run.last_clear)
     log.info("%s: %d messages, %d written", run.job, summary.messages, summary.written)
     return summary
+
+
+def _import_free(run: ImportRun, channels: Channels) -> Channels:
+    """Import channels, small ones together; return those that other jobs hold."""
+    busy: dict[int, ChannelFiles] = {}
+    for together in _pack(channels):
+        taken = ChannelsImport(run, together)
+        try:
+            taken.run()
+        except ChannelLost as lost:
+            for files in taken.channels.values():
+                _fail_busy(run, files, str(lost))
+        busy.update((channel_id, files) for channel_id, files in together.items() if channel_id not in taken.channels)
+    return busy
+
+
+def _fail_busy(run: ImportRun, files: ChannelFiles, reason: str) -> None:
+    for file, _ in files:
+        run.fail(file, reason, kind="its channel is another job's")
+
+
+def _pack(channels: Channels) -> Iterator[Channels]:
+    """Channels that are imported together: small ones up to a few loads, a large one alone."""
+    together: dict[int, ChannelFiles] = {}
+    size = 0
+    for channel_id, files in channels.items():
+        bytes_here = sum(file.size for file, _ in files)
+        if together and (size + bytes_here > TOGETHER_BYTES or len(together) == TOGETHER_CHANNELS):
+            yield together
+            together, size = {}, 0
+        together[channel_id] = files
+        size += bytes_here
+    if together:
+        yield together
 
 
 def _group_by_channel(run: ImportRun, files: Sequence[ExportFile]) -> dict[int, list[tuple[ExportFile, ExportHeader]]]:
@@ -92,7 +144,9 @@ def _group_by_channel(run: ImportRun, files: Sequence[ExportFile]) -> dict[int, 
     given = _find_given(run.choices.channel_ids, files)
     for file in files:
         try:
-            header = read_header(file, given_id=given.get(file), derives_id=run.choices.derives_ids)
+            header = read_header(
+                file, given_id=given.get(file), derives_id=run.choices.derives_ids, archives=run.archives
+            )
         except ExportRejected as rejected:
             run.fail(file, str(rejected), kind=rejected.kind)
         except Exception as error:

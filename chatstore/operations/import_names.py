@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from chatstore.domain.discord_export import ExportedUser, ExportHeader, find_users
@@ -11,19 +11,32 @@ from chatstore.models import Channel, ChatUser, Guild
 USERS_REMEMBERED = 50_000
 
 
-def upsert_channel(header: ExportHeader) -> None:
-    """Make or rename the guild and the channel, before the first message is written."""
-    if header.guild_id is not None:
-        Guild.objects.update_or_create(id=header.guild_id, defaults={"name": header.guild_name})
-    Channel.objects.update_or_create(
-        id=header.channel_id,
-        defaults={
-            "guild_id": header.guild_id,
-            "kind": header.kind,
-            "name": header.channel_name,
-            "category": header.category,
-            "topic": header.topic,
-        },
+def upsert_channels(headers: Iterable[ExportHeader]) -> None:
+    """Make or rename guilds and channels, before the first message is written."""
+    found = {header.channel_id: header for header in headers}
+    guilds = {header.guild_id: header.guild_name for header in found.values() if header.guild_id is not None}
+    Guild.objects.bulk_create(
+        # Sorted, as below, so that two imports at once take their rows in the same order.
+        [Guild(id=guild_id, name=name) for guild_id, name in sorted(guilds.items())],
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=["name"],
+    )
+    Channel.objects.bulk_create(
+        [
+            Channel(
+                id=channel_id,
+                guild_id=header.guild_id,
+                kind=header.kind,
+                name=header.channel_name,
+                category=header.category,
+                topic=header.topic,
+            )
+            for channel_id, header in sorted(found.items())
+        ],
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=["guild", "kind", "name", "category", "topic"],
     )
 
 

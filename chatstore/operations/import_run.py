@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from chatstore.operations.export_files import ExportFile, ImportProblem
+from chatstore.operations.export_files import ExportFile, ImportProblem, OpenArchives
 from chatstore.operations.import_loads import Standing
 
 LEASE_SECONDS = 30.0
@@ -73,9 +73,9 @@ class ImportSummary:
 class ImportChoices:
     """How to import. `restore`: what standing purges removed comes back. `dry_run`: nothing is written.
 
-    standing: for which ids of a (channel, bucket) a purge stands. on_put_back: told which
-    ids of a (channel, bucket), after they were written, no purge stands for
-    any more. channel_ids: by file, the ids of channels that have none there; derives_ids: of the
+    standing: asked for channels that were locked, returns for which ids of a (channel, bucket) a
+    purge stands. on_put_back: told which ids of a (channel, bucket), after they were written, no
+    purge stands for any more. channel_ids: by file, the ids of channels that have none there; derives_ids: of the
     others, made of their names. on_problem: told of each file and message that is not imported.
     lease_seconds: how long a killed import holds its channel.
     """
@@ -91,7 +91,7 @@ class ImportChoices:
 
 
 class ImportRun:
-    """What the channels of one import share.
+    """What the channels of one import share. archives: open until they are closed.
 
     last_clear: when `live` was last cleared, by `time.monotonic()`. tell: hears of progress.
     """
@@ -101,6 +101,7 @@ class ImportRun:
         self.summary = ImportSummary()
         self.job = f"import:{uuid.uuid4()}"
         self.last_clear: float | None = None
+        self.archives = OpenArchives()
         self.bytes_total = 0
         self._tell = tell
         self._bytes_done = 0

@@ -137,7 +137,7 @@ def _write_channel(plan: DemoPlan, channel: DemoChannel) -> int:
         for message in messages:
             if message.pinned:
                 note_pin(channel_id, message.message_id, stamp_us=posted_stamp(message))
-        settle_buckets(channel_id, buckets, job=job, renew=renew)
+        settle_buckets([(channel_id, bucket) for bucket in buckets], job=job, check=renew)
     finally:
         release_channel(channel_id, job=job)
     return len(messages)

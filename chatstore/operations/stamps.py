@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from django.db import connection, transaction
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.models import BucketStamp
 from chatstore.operations.clock import check_stamp, wall_clock_us
 
@@ -16,10 +17,13 @@ _INTO = f"INSERT INTO {_TABLE} (channel_id, bucket, stamp)"
 # after that one's commit must not be older than now.
 _LATER = (
     f"ON CONFLICT (channel_id, bucket) DO UPDATE SET stamp = GREATEST({_NOW_US}, {_TABLE}.stamp + 1) "
-    "RETURNING bucket, stamp"
+    "RETURNING channel_id, bucket, stamp"
 )
 _ISSUE = f"{_INTO} VALUES (%s, %s, {_NOW_US}) {_LATER}"
-_ISSUE_MANY = f"{_INTO} SELECT %s, wanted, {_NOW_US} FROM unnest(%s::int[]) AS wanted {_LATER}"
+_ISSUE_MANY = (
+    f"{_INTO} SELECT channel_id, bucket, {_NOW_US} "
+    f"FROM unnest(%s::bigint[], %s::int[]) AS wanted (channel_id, bucket) {_LATER}"
+)
 
 
 def issue_stamp(channel_id: int, bucket: int) -> int:
@@ -31,19 +35,21 @@ def issue_stamp(channel_id: int, bucket: int) -> int:
     Raises `WriteRefused` where it is more than five seconds off this process's clock. It is not kept
     then, or later stamps of the bucket would have to follow it.
     """
-    return _issue(_ISSUE, (channel_id, bucket))[bucket]
+    return _issue(_ISSUE, (channel_id, bucket))[channel_id, bucket]
 
 
-def issue_stamps(channel_id: int, buckets: Sequence[int]) -> dict[int, int]:
+def issue_stamps(keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
     """A stamp for each bucket, as `issue_stamp` gives them, in one statement."""
-    return _issue(_ISSUE_MANY, (channel_id, sorted(set(buckets))))
+    # In one order everywhere, so that two jobs never wait for each other.
+    wanted = sorted(set(keys))
+    return _issue(_ISSUE_MANY, ([channel_id for channel_id, _ in wanted], [bucket for _, bucket in wanted]))
 
 
-def _issue(sql: str, params: tuple[int | list[int], ...]) -> dict[int, int]:
+def _issue(sql: str, params: tuple[int | list[int], ...]) -> dict[BucketKey, int]:
     asked_us = wall_clock_us()
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(sql, params)
-        stamps = {int(bucket): int(stamp) for bucket, stamp in cursor.fetchall()}
+        stamps = {(int(channel_id), int(bucket)): int(stamp) for channel_id, bucket, stamp in cursor.fetchall()}
         for stamp in stamps.values():
             check_stamp(stamp, asked_us=asked_us)
     return stamps

@@ -347,7 +347,7 @@ def drain(flying: deque[Pending]) -> None:
 
 
 def batch(cql: str, rows: Iterable[Params], *, consistency: int | None = None) -> BatchStatement:
-    """One UNLOGGED batch of a statement; all its rows belong to one partition."""
+    """One UNLOGGED batch of a statement; its rows belong to one partition, or small ones to a few."""
     statement = prepare(cql)
     built = BatchStatement(BatchType.UNLOGGED, consistency_level=consistency)
     for row in rows:
@@ -368,7 +368,7 @@ def execute_batches(
     pace: Callable[[int], None] | None = None,
     consistency: int | None = None,
 ) -> int:
-    """One UNLOGGED batch per group (of one partition each); gives the number of statements.
+    """One UNLOGGED batch per group (of one partition, or a few small ones); gives the number of statements.
 
     `pace` is called with each group's size before it is sent, and may wait. Groups are
     taken from the iterable as they are sent. The first error is raised after what was in

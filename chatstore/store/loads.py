@@ -1,30 +1,38 @@
-"""What a job over many small buckets asks and writes of all of them at once.
+"""What a job over many small buckets, of one channel or of many, asks and writes of all of them at once.
 
-One statement after the other costs a round trip each; a channel of 400 buckets with a dozen
-messages each would spend its import on them.
+One statement after the other costs a round trip each; a thousand threads of a dozen messages
+would spend their import on them.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from django.conf import settings
 
-from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
-from chatstore.domain.live import Live, stamp_of_live
+from chatstore.domain.buckets import BucketKey
+from chatstore.domain.live import Live, LiveTuple, stamp_of_live
 from chatstore.domain.withdrawals import Withdrawals
 from chatstore.store import cassandra, ledger, messages, withdrawn
+
+Item = TypeVar("Item")
 
 FEW_IDS = 100
 """Up to here a bucket's ids are asked one by one (in one statement), above as an interval."""
 
 WHOLE_BUCKETS = 4
-"""Reads of whole buckets beside each other: the servers' work, which nothing speeds up."""
+"""Reads of whole buckets beside each other: the servers' work, which nothing speeds up. Small ones cost a
+round trip, and more of them are asked at once."""
 
 _SET_LIVE = "INSERT INTO bucket_ledger (channel_id, bucket, live) VALUES (?, ?, ?) USING TIMESTAMP ?"
-_WITHDRAWN = "SELECT message_id, author_id, claimed_by FROM withdrawn WHERE channel_id = ? AND bucket = ?"
+_WITHDRAWN = (
+    "SELECT channel_id, bucket, message_id, author_id, claimed_by FROM withdrawn WHERE channel_id IN ? AND bucket IN ?"
+)
 _EDITED = (
     "SELECT message_id, author_id, edited_at FROM messages WHERE channel_id = ? AND bucket = ? AND message_id IN ?"
 )
@@ -37,64 +45,107 @@ _BOUNDS = (
     "SELECT min(message_id), max(message_id), count(*), count(author_id) FROM messages "
     "WHERE channel_id = ? AND bucket = ?"
 )
-_COUNT = "SELECT count(author_id) FROM messages WHERE channel_id = ? AND bucket = ?"
+_LIVE_STAMPS = "SELECT channel_id, bucket, WRITETIME(live) FROM bucket_ledger WHERE channel_id IN ?"
+
+PARTITIONS = 20
+"""Small partitions that one statement asks for: its coordinator asks for them beside each other."""
+
+BATCH_ROWS = 100
+BATCH_CHANNELS = 10
+"""Rows of the ledger or of figures, a channel's being one partition, that are written together; Cassandra
+warns of batches of more than ten partitions."""
 
 
 def ensure_rows_in(channel_id: int, buckets: Iterable[int]) -> None:
     """Write the buckets' ledger rows, before the first messages that go there."""
-    for _ in cassandra.execute_window((_ENSURE, (channel_id, bucket)) for bucket in buckets):
-        pass
+    _write_by_channel(_ENSURE, ((channel_id, bucket) for bucket in buckets))
     ledger.forget_cache(channel_id)
 
 
-def set_live_in(channel_id: int, lives: Mapping[int, Live], *, read_began_us: int) -> None:
+def read_live_stamps(channel_ids: Sequence[int]) -> dict[BucketKey, int]:
+    """Of every bucket that has a ledger row the stamp (µs) of what it says; 0 where it says nothing."""
+    answers = cassandra.execute_window((_LIVE_STAMPS, (some,)) for some in _cut(channel_ids, PARTITIONS))
+    return {(channel_id, bucket): stamp or 0 for rows in answers for channel_id, bucket, stamp in rows}
+
+
+def set_live_in(lives: Mapping[BucketKey, Live], *, read_began_us: int) -> None:
     """Say what lives in each bucket, as `ledger.set_live` does for one."""
     stamp = stamp_of_live(read_began_us=read_began_us, skew_seconds=settings.CLOCK_SKEW_SECONDS)
-    jobs = ((_SET_LIVE, (channel_id, bucket, live.as_tuple(), stamp)) for bucket, live in lives.items())
-    for _ in cassandra.execute_window(jobs):
-        pass
-    ledger.forget_cache(channel_id)
+    _set_live((*key, live.as_tuple(), stamp) for key, live in lives.items())
 
 
-def clear_live_in(channel_id: int, buckets: Iterable[int]) -> None:
+def clear_live_in(keys: Iterable[BucketKey]) -> None:
     """Say of each bucket that anything may live there, as `ledger.clear_live` does."""
-    stamp = time.time_ns() // 1000
-    jobs = ((_SET_LIVE, (channel_id, bucket, (None, None, None), stamp)) for bucket in buckets)
-    for _ in cassandra.execute_window(jobs):
-        pass
-    ledger.forget_cache(channel_id)
+    clear_live_at(dict.fromkeys(keys, time.time_ns() // 1000))
 
 
-def withdrawn_in(channel_id: int, buckets: Sequence[int]) -> dict[int, Withdrawals]:
+def clear_live_at(stamps: Mapping[BucketKey, int]) -> None:
+    """The same at a stamp (µs) for each, which must be later than that of what the ledger says now."""
+    _set_live((*key, (None, None, None), stamp) for key, stamp in stamps.items())
+
+
+def _set_live(rows: Iterable[tuple[int, int, LiveTuple, int]]) -> None:
+    written = _write_by_channel(_SET_LIVE, rows)
+    for channel_id in written:
+        ledger.forget_cache(channel_id)
+
+
+def _write_by_channel(cql: str, rows: Iterable[cassandra.Row]) -> set[int]:
+    """Write rows that begin with their channel's id, in batches of few channels; return the channels."""
+    ordered = sorted(rows, key=lambda row: row[0])
+    groups = [list(group) for _, group in itertools.groupby(ordered, key=lambda row: row[0])]
+    few = (list(itertools.chain.from_iterable(some)) for some in _cut(groups, BATCH_CHANNELS))
+    cassandra.execute_batches(cql, (some for together in few for some in _cut(together, BATCH_ROWS)))
+    return {group[0][0] for group in groups}
+
+
+def _cut(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def withdrawn_in(keys: Sequence[BucketKey]) -> dict[BucketKey, Withdrawals]:
     """What people withdrew themselves, by bucket; buckets with nothing of it are left out."""
-    answers = cassandra.execute_window((_WITHDRAWN, (channel_id, bucket)) for bucket in buckets)
-    return {bucket: withdrawn.collect(rows) for bucket, rows in zip(buckets, answers, strict=True) if rows}
+    by_channel: dict[int, list[int]] = defaultdict(list)
+    by_bucket: dict[int, list[int]] = defaultdict(list)
+    for channel_id, bucket in keys:
+        by_channel[channel_id].append(bucket)
+        by_bucket[bucket].append(channel_id)
+    # A large channel has many buckets, many small ones share a few.
+    asked: Iterable[tuple[Sequence[int], Sequence[int]]]
+    if len(by_channel) < len(by_bucket):
+        asked = (([one], some) for one, found in by_channel.items() for some in _cut(found, PARTITIONS))
+    else:
+        asked = ((some, [one]) for one, found in by_bucket.items() for some in _cut(found, PARTITIONS))
+    noted: dict[BucketKey, list[cassandra.Row]] = defaultdict(list)
+    for rows in cassandra.execute_window((_WITHDRAWN, each) for each in asked):
+        for channel_id, bucket, *row in rows:
+            noted[channel_id, bucket].append(tuple(row))
+    return {key: withdrawn.collect(rows) for key, rows in noted.items()}
 
 
-def read_edited(channel_id: int, ids: Mapping[int, Sequence[int]]) -> dict[int, dt.datetime | None]:
-    """The edited time (None: never) of each of the named messages that lives.
+def read_edited(ids: Mapping[BucketKey, Sequence[int]]) -> dict[BucketKey, dict[int, dt.datetime | None]]:
+    """The edited time (None: never) of each of the named messages that lives, by bucket.
 
     `ids`: by bucket, ascending. A row without an author does not live.
     """
-    few = {bucket: wanted for bucket, wanted in ids.items() if 0 < len(wanted) <= FEW_IDS}
-    jobs = ((_EDITED, (channel_id, bucket, list(wanted))) for bucket, wanted in few.items())
-    edited: dict[int, dt.datetime | None] = {}
-    for rows in cassandra.execute_window(jobs):
-        edited.update(_pick_edited(rows, None))
-    for bucket in ids.keys() - few.keys():
-        wanted = set(ids[bucket])
+    few = {key: wanted for key, wanted in ids.items() if 0 < len(wanted) <= FEW_IDS}
+    answers = cassandra.execute_window((_EDITED, (*key, list(wanted))) for key, wanted in few.items())
+    edited = {key: dict(_pick_edited(rows, None)) for key, rows in zip(few, answers, strict=True)}
+    for key in ids.keys() - few.keys():
+        wanted = set(ids[key])
         if not wanted:
             continue
         pages = messages.iterate_rows(
-            channel_id,
-            bucket,
-            first=ids[bucket][0],
-            last=ids[bucket][-1],
+            *key,
+            first=ids[key][0],
+            last=ids[key][-1],
             columns=("message_id", "author_id", "edited_at"),
             fetch_size=cassandra.FETCH_SIZE,
         )
+        edited[key] = {}
         for rows in pages:
-            edited.update(_pick_edited(rows, wanted))
+            edited[key].update(_pick_edited(rows, wanted))
     return edited
 
 
@@ -104,42 +155,18 @@ def _pick_edited(rows: Iterable[cassandra.Row], wanted: set[int] | None) -> Iter
             yield message_id, edited_at.replace(tzinfo=dt.UTC) if edited_at else None
 
 
-def read_bounds_in(channel_id: int, buckets: Sequence[int]) -> dict[int, tuple[int | None, int | None, int, int]]:
+def read_bounds_in(
+    keys: Collection[BucketKey], *, window: int = WHOLE_BUCKETS
+) -> dict[BucketKey, tuple[int | None, int | None, int, int]]:
     """Lowest id, highest id, rows and rows with an author of each whole bucket, at quorum.
 
     Put together on the servers. Raises `TooManyTombstones` when one of them can't be read so.
     """
-    jobs = ((_BOUNDS, (channel_id, bucket)) for bucket in buckets)
-    rows = cassandra.execute_window(jobs, window=WHOLE_BUCKETS)
-    return {bucket: tuple(found[0]) for bucket, found in zip(buckets, rows, strict=True)}
+    rows = cassandra.execute_window(((_BOUNDS, key) for key in keys), window=window)
+    return {key: tuple(found[0]) for key, found in zip(keys, rows, strict=True)}
 
 
-def count_live_in(channel_id: int, buckets: Sequence[int]) -> dict[int, int]:
-    """How many messages live in each bucket, counted at quorum on the servers.
-
-    A bucket that can't be counted now is left out: unknown is never 0.
-    """
-    try:
-        jobs = ((_COUNT, (channel_id, bucket)) for bucket in buckets)
-        rows = cassandra.execute_window(jobs, window=WHOLE_BUCKETS)
-        return {bucket: int(counted[0][0]) for bucket, counted in zip(buckets, rows, strict=True)}
-    except (StoreUnavailable, TooManyTombstones):
-        return _count_one_by_one(channel_id, buckets)
-
-
-def _count_one_by_one(channel_id: int, buckets: Sequence[int]) -> dict[int, int]:
-    counts: dict[int, int] = {}
-    for bucket in buckets:
-        try:
-            counts[bucket] = int(cassandra.execute(_COUNT, (channel_id, bucket))[0][0])
-        except (StoreUnavailable, TooManyTombstones):
-            continue
-    return counts
-
-
-def note_live_rows_in(channel_id: int, counts: Mapping[int, int], *, source: str, measured_at: dt.datetime) -> None:
+def note_live_rows_in(counts: Mapping[BucketKey, int], *, source: str, measured_at: dt.datetime) -> None:
     """Note how many messages live in each bucket, as `figures.note_figures` does for one."""
     stamp = int(measured_at.timestamp() * 1_000_000)
-    jobs = ((_FIGURE, (channel_id, bucket, count, source, measured_at, stamp)) for bucket, count in counts.items())
-    for _ in cassandra.execute_window(jobs):
-        pass
+    _write_by_channel(_FIGURE, ((*key, count, source, measured_at, stamp) for key, count in counts.items()))

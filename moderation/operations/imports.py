@@ -16,6 +16,7 @@ from django.db.models import Max, Q, QuerySet, Sum
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
+from chatstore.domain.buckets import BucketKey
 from moderation.domain.packing import count_packed, pack_ids, unpack_ids
 from moderation.domain.states import StepKind, StepState
 from moderation.models import Purge, Step
@@ -34,26 +35,23 @@ PutBack = Callable[[int, int, Iterable[int]], None]
 
 
 class StandingPurges:
-    """For which ids a purge stands, asked bucket by bucket while an import holds the channel.
+    """For which ids a purge stands, in channels that an import has locked.
 
-    The hold keeps every step of the channel where it is, so what was read stays true: the
-    buckets with steps are asked for once a channel, the ids of the last bucket are kept.
+    The lock keeps every step of the channels where it is, so what was read stays true: the
+    buckets with steps are asked for once, the ids of the last bucket are kept.
     """
 
-    def __init__(self) -> None:
-        self._channel_id: int | None = None
-        self._buckets: set[int] = set()
-        self._last: tuple[int, Collection[int]] | None = None
+    def __init__(self, channel_ids: Collection[int]) -> None:
+        steps = Step.objects.filter(channel_id__in=channel_ids, state=StepState.COUNTED)
+        self._buckets = set(steps.values_list("channel_id", "bucket").distinct())
+        self._last: tuple[BucketKey, Collection[int]] | None = None
 
     def __call__(self, channel_id: int, bucket: int) -> Collection[int]:
-        if channel_id != self._channel_id:
-            self._channel_id, self._last = channel_id, None
-            steps = Step.objects.filter(channel_id=channel_id, state=StepState.COUNTED)
-            self._buckets = set(steps.values_list("bucket", flat=True).distinct())
-        if bucket not in self._buckets:
+        key = channel_id, bucket
+        if key not in self._buckets:
             return ()
-        if self._last is None or self._last[0] != bucket:
-            self._last = bucket, standing_ids(channel_id, bucket)
+        if self._last is None or self._last[0] != key:
+            self._last = key, standing_ids(channel_id, bucket)
         return self._last[1]
 
 

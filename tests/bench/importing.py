@@ -27,7 +27,7 @@ def measure_import(stock: Stock, *, runs: int) -> Figures:
         def ours() -> float:
             channel = empty_channel()
             path = write_export(Path(folder) / f"{channel.pk}.json", channel, body)
-            taken = seconds_of(lambda: import_discord([path], choices=ImportChoices(standing=StandingPurges())))
+            taken = seconds_of(lambda: import_discord([path], choices=ImportChoices(standing=StandingPurges)))
             path.unlink()
             stock.imported.append(Filled(channel, ids))
             return taken

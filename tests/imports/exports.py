@@ -13,6 +13,7 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import make_snowflake, time_of, unix_ms
 from chatstore.operations.import_discord import ImportChoices, ImportSummary, import_discord
+from chatstore.operations.import_loads import Decision, Load, StandingIn, decide_load
 from chatstore.store.messages import read_ids, read_message
 
 MAY = dt.datetime(2024, 5, 3, 12, tzinfo=dt.UTC)
@@ -93,14 +94,22 @@ def write_export(path: Path, channel_id: int, messages: Sequence[Any], **channel
     return path
 
 
-def no_purges(channel_id: int, bucket: int) -> Collection[int]:
+def no_purges(channel_ids: Collection[int]) -> StandingIn:
     """Nothing was ever purged."""
-    return ()
+    return lambda channel_id, bucket: ()
 
 
 def run_import(*paths: Path, **choices: Any) -> ImportSummary:
     """Import with the given choices; no purge stands unless one is given."""
     return import_discord(list(paths), choices=ImportChoices(**{"standing": no_purges, **choices}))
+
+
+def decide(*messages: Message, restore: bool = False) -> Decision:
+    """The decision of an import that has just looked at the store."""
+    load = Load()
+    for message in messages:
+        load.add(message)
+    return decide_load(load, live_stamps={}, asks_all=True, standing=lambda channel_id, bucket: (), restore=restore)
 
 
 def live_ids(channel_id: int, ids: Iterable[int]) -> list[int]:

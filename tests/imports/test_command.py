@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -11,8 +12,8 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from chatstore.operations.import_discord import ImportProgress
-from moderation.management.commands.import_discord import draw_progress
+from chatstore.operations.import_discord import ImportProblem, ImportProgress
+from moderation.management.commands.import_discord import draw_progress, gathered_warnings
 from tests.imports.exports import MAY, fresh_channel, ids_from, live_ids, make_export, make_raw, write_export
 
 KEYS = {
@@ -86,6 +87,17 @@ def test_problems_are_a_line_a_kind_and_listed_in_the_report(tmp_path: Path) -> 
     assert [each["message"] for each in listed if each["file"] == str(path)] == [*range(1, 251), 261]
     kinds = {each["kind"]: each["count"] for each in json.loads(out.getvalue())["rejections"]}
     assert kinds == {"an id that is no snowflake": 250, "no author": 1}
+
+
+def test_warnings_are_a_line_a_kind_and_listed_in_the_report(tmp_path: Path) -> None:
+    listed: list[ImportProblem] = []
+    with gathered_warnings(listed.append) as warnings:
+        for milliseconds in range(1_001, 1_501):
+            logging.getLogger("chatstore.store.cassandra").warning("%.0f ms for %s", milliseconds, "SELECT \x1b[2J")
+        logging.getLogger("chatstore.operations").warning("the broker is away")
+    assert warnings.tell() == ["500 × warning: 1001 ms for SELECT [U+001B][2J", "the broker is away"]
+    assert [each.reason for each in listed[:2]] == ["1001 ms for SELECT \x1b[2J", "1002 ms for SELECT \x1b[2J"]
+    assert len(listed) == 501
 
 
 def test_a_report_that_cannot_be_written_stops_before_anything_is(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import zipfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,14 @@ from pytest_django import Settings
 
 from chatstore.domain.discord_export import ExportRejected
 from chatstore.domain.json_stream import Unreadable
-from chatstore.operations.export_files import ExportFile, ExportMessages, find_exports, read_header
+from chatstore.operations.export_files import (
+    MAX_OPEN_ARCHIVES,
+    ExportFile,
+    ExportMessages,
+    OpenArchives,
+    find_exports,
+    read_header,
+)
 from tests.imports.exports import MAY, ids_from, make_export, make_raw, write_export
 
 pytestmark = pytest.mark.unit
@@ -269,3 +277,34 @@ def test_a_member_whose_packed_bytes_are_damaged_is_named(tmp_path: Path, method
     [file], _ = find_exports([path])
     with pytest.raises(ExportRejected, match="is broken after"):
         list(messages_of(file))
+
+
+def test_an_archive_is_opened_once_for_all_its_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for number in range(20):
+            archive.writestr(f"{number:02d}.json", json.dumps(make_export(CHANNEL, [make_raw(number)])))
+    files, _ = find_exports([tmp_path])
+    opened: list[Path] = []
+
+    class Counted(zipfile.ZipFile):
+        def __init__(self, path: Path) -> None:
+            opened.append(path)
+            super().__init__(path)
+
+    monkeypatch.setattr(zipfile, "ZipFile", Counted)
+    with closing(OpenArchives()) as archives:
+        for number, file in enumerate(files):
+            assert read_header(file, archives=archives).channel_id == CHANNEL
+            assert [raw["id"] for raw in ExportMessages(file, lambda count: None, archives=archives)] == [str(number)]
+    assert opened == [tmp_path / "all.zip"]
+
+
+def test_few_archives_are_open_at_once(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number:02d}.zip" for number in range(MAX_OPEN_ARCHIVES + 1)]
+    for path in paths:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a.json", "{}")
+    with closing(OpenArchives()) as archives:
+        found = [archives.get(path) for path in paths]
+        assert [archive.fp is None for archive in found] == [True, *[False] * MAX_OPEN_ARCHIVES]
+        assert archives.get(paths[-1]) is found[-1]

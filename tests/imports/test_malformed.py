@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from chatstore.domain import discord_export
+from chatstore.domain.discord_export import parse_message
 from chatstore.domain.errors import BadInput
-from chatstore.operations import import_channel
 from chatstore.operations.import_discord import ImportProblem
 from tests.imports.exports import (
     MAY,
@@ -89,14 +88,13 @@ def test_a_fault_of_the_parser_names_its_file_and_the_others_are_imported(
     good, bad, ids = fresh_channel(), fresh_channel(), ids_from(MAY, 5)
     write_export(tmp_path / "a.json", bad, [make_raw(i) for i in ids])
     write_export(tmp_path / "b.json", good, [make_raw(i) for i in ids])
-    parse = discord_export.parse_message
 
     def fail_at_the_third(raw: Any, *, channel_id: int, now_ms: int) -> Any:
         if channel_id == bad and raw["id"] == str(ids[2]):
             raise ZeroDivisionError("a fault of ours")
-        return parse(raw, channel_id=channel_id, now_ms=now_ms)
+        return parse_message(raw, channel_id=channel_id, now_ms=now_ms)
 
-    monkeypatch.setattr(import_channel, "parse_message", fail_at_the_third)
+    monkeypatch.setattr("chatstore.operations.import_channels.parse_message", fail_at_the_third)
     summary = run_import(tmp_path)
     [failed] = summary.failed_files
     assert failed.file == str(tmp_path / "a.json")

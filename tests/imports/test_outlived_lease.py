@@ -14,19 +14,18 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from chatstore.domain.messages import Message
 from chatstore.models import ChannelLock
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
-from chatstore.operations.import_loads import Decision, Load, decide_load, finish_load, start_load
+from chatstore.operations.import_loads import finish_load, start_load
 from chatstore.operations.messages import withdraw_message
 from chatstore.store.messages import read_message
 from tests.imports.exports import (
     MAY,
     VICTOR,
+    decide,
     fresh_channel,
     ids_from,
     make_raw,
-    no_purges,
     read,
     run_import,
     write_export,
@@ -40,13 +39,6 @@ def there(channel_id: int, ids: list[int]) -> list[int]:
     return [one for one in ids if read_message(channel_id, one) is not None]
 
 
-def decide(channel_id: int, messages: list[Message]) -> Decision:
-    load = Load(channel_id)
-    for message in messages:
-        load.add(message)
-    return decide_load(load, known_buckets=None, standing=no_purges)
-
-
 @pytest.mark.parametrize("how_many", [1, 20])
 def test_an_overwrite_that_is_sent_after_a_purge_brings_nothing_back(mona: User, tmp_path: Path, how_many: int) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 20)
@@ -55,10 +47,10 @@ def test_an_overwrite_that_is_sent_after_a_purge_brings_nothing_back(mona: User,
         dataclasses.replace(read(channel_id, i), content="edited", edited_at=dt.datetime(2024, 6, 1, tzinfo=dt.UTC))
         for i in ids
     ]
-    decision = decide(channel_id, edited)
+    decision = decide(*edited)
     assert sum(map(len, decision.changed.values())) == 20
     purge_now(mona, choose(channel_id, message_ids=tuple(ids[:how_many])))
-    finish_load(channel_id, start_load(channel_id, decision))
+    finish_load(start_load(decision))
     assert there(channel_id, ids) == ids[how_many:]
     assert all(read(channel_id, i).content == "edited" for i in ids[how_many:])
 
@@ -78,13 +70,14 @@ def test_a_slow_import_keeps_its_channel(tmp_path: Path) -> None:
         return ()
 
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
-    summary = run_import(path, standing=take_three_leases, lease_seconds=0.5)
+    summary = run_import(path, standing=lambda channels: take_three_leases, lease_seconds=0.5)
     assert (summary.written, summary.failed_files) == (3, [])
     assert holder_of(channel_id) is None
 
 
 def test_nothing_is_sent_once_the_channel_is_lost(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 3)
+    path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
 
     def take_over(channel: int, bucket: int) -> Collection[int]:
         release_channel(channel, job=str(holder_of(channel)))
@@ -92,9 +85,7 @@ def test_nothing_is_sent_once_the_channel_is_lost(tmp_path: Path) -> None:
         return ()
 
     try:
-        summary = run_import(
-            write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]), standing=take_over
-        )
+        summary = run_import(path, standing=lambda channels: take_over)
     finally:
         release_channel(channel_id, job="purge:18")
     assert "taken over" in summary.failed_files[0].reason
@@ -104,6 +95,7 @@ def test_nothing_is_sent_once_the_channel_is_lost(tmp_path: Path) -> None:
 def test_what_is_withdrawn_does_not_stay_where_the_channel_is_lost(tmp_path: Path) -> None:
     """The first load is under way when the second one finds the channel taken."""
     channel_id, ids = fresh_channel(), ids_from(MAY, 5_001, apart_seconds=1)
+    path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
     asked = iter(range(2))
 
     def disturb(channel: int, bucket: int) -> Collection[int]:
@@ -115,9 +107,7 @@ def test_what_is_withdrawn_does_not_stay_where_the_channel_is_lost(tmp_path: Pat
         return ()
 
     try:
-        summary = run_import(
-            write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]), standing=disturb
-        )
+        summary = run_import(path, standing=lambda channels: disturb)
     finally:
         release_channel(channel_id, job="purge:18")
     assert "taken over" in summary.failed_files[0].reason
@@ -130,7 +120,7 @@ import sys, django
 django.setup()
 from pathlib import Path
 from chatstore.operations.import_discord import ImportChoices, import_discord
-choices = ImportChoices(standing=lambda c, b: (), lease_seconds=2.0)
+choices = ImportChoices(standing=lambda channels: lambda c, b: (), lease_seconds=2.0)
 summary = import_discord([Path(sys.argv[1])], choices=choices)
 print([failed.reason for failed in summary.failed_files])
 """

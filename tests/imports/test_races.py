@@ -18,7 +18,7 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
 from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
-from chatstore.operations.import_loads import Decision, Load, decide_load, finish_load, start_load
+from chatstore.operations.import_loads import finish_load, start_load
 from chatstore.operations.messages import edit_message, withdraw_message
 from chatstore.store import ledger
 from chatstore.store.messages import read_message, update_columns
@@ -29,24 +29,16 @@ from moderation.operations.standing import standing_ids
 from tests.imports.exports import (
     MAY,
     VICTOR,
+    decide,
     fresh_channel,
     ids_from,
     live_ids,
     make_raw,
-    no_purges,
     read,
     run_import,
     write_export,
 )
 from tests.moderation.rooms import choose, purge_now
-
-
-def decide(channel_id: int, *messages: Message, restore: bool = False) -> Decision:
-    """The decision of an import that has just looked at the store."""
-    load = Load(channel_id)
-    for message in messages:
-        load.add(message)
-    return decide_load(load, known_buckets=None, standing=no_purges, restore=restore)
 
 
 def test_an_edit_made_during_an_import_wins(tmp_path: Path) -> None:
@@ -55,30 +47,30 @@ def test_an_edit_made_during_an_import_wins(tmp_path: Path) -> None:
     exported = dataclasses.replace(
         read(channel_id, message_id), content="exported", edited_at=MAY + dt.timedelta(days=1)
     )
-    decision = decide(channel_id, exported)
+    decision = decide(exported)
     assert sum(map(len, decision.changed.values())) == 1
     edit_message(channel_id, message_id, actor=VICTOR, content="by hand")
-    finish_load(channel_id, start_load(channel_id, decision))
+    finish_load(start_load(decision))
     assert read(channel_id, message_id).content == "by hand"
 
 
 def test_what_is_withdrawn_during_an_import_does_not_stay() -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 3)
-    decision = decide(channel_id, *(Message(channel_id, i, VICTOR, "hello") for i in ids))
+    decision = decide(*(Message(channel_id, i, VICTOR, "hello") for i in ids))
     withdraw_message(channel_id, ids[1], actor=VICTOR)
-    started = start_load(channel_id, decision)
-    assert finish_load(channel_id, started) == {ids[1]}
+    started = start_load(decision)
+    assert finish_load(started) == {(channel_id, ids[1])}
     assert live_ids(channel_id, ids) == [ids[0], ids[2]]
 
 
 def test_taking_back_hits_nothing_newer() -> None:
     channel_id, [message_id] = fresh_channel(), ids_from(MAY, 1)
-    decision = decide(channel_id, Message(channel_id, message_id, VICTOR, "imported"))
-    started = start_load(channel_id, decision)
+    decision = decide(Message(channel_id, message_id, VICTOR, "imported"))
+    started = start_load(decision)
     withdraw_message(channel_id, message_id, actor=VICTOR)
     later = time.time_ns() // 1000 + 1_000_000
     update_columns(channel_id, message_id, {"author_id": VICTOR, "content": "again"}, stamp_us=later)
-    finish_load(channel_id, started)
+    finish_load(started)
     assert read(channel_id, message_id).content == "again"
 
 
@@ -104,9 +96,9 @@ def test_an_import_brings_what_only_others_claimed(tmp_path: Path) -> None:
 
 def test_what_others_claim_during_an_import_stays() -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 3)
-    decision = decide(channel_id, *(Message(channel_id, i, VICTOR, "hello") for i in ids))
+    decision = decide(*(Message(channel_id, i, VICTOR, "hello") for i in ids))
     withdraw_message(channel_id, ids[1], actor=VICTOR + 1)
-    assert finish_load(channel_id, start_load(channel_id, decision)) == set()
+    assert finish_load(start_load(decision)) == set()
     assert live_ids(channel_id, ids) == ids
 
 
@@ -116,10 +108,10 @@ def test_an_import_leaves_alone_what_a_purge_removed_until_it_is_asked_to(mona: 
     run_import(path)
     purge_now(mona, choose(channel_id, message_ids=tuple(ids[:12])))
     assert live_ids(channel_id, ids) == ids[12:]
-    again = run_import(path, standing=StandingPurges())
+    again = run_import(path, standing=StandingPurges)
     assert (again.written, again.already_there, again.removed_before) == (0, 18, 12)
     assert live_ids(channel_id, ids) == ids[12:]
-    back = run_import(path, standing=StandingPurges(), on_put_back=put_back_as(mona), restore=True)
+    back = run_import(path, standing=StandingPurges, on_put_back=put_back_as(mona), restore=True)
     assert (back.written, back.restored, back.removed_before) == (12, 12, 0)
     assert live_ids(channel_id, ids) == ids
     assert standing_ids(channel_id, bucket_of(ids[0])) == set()
@@ -132,9 +124,9 @@ def test_only_the_last_purge_stands_for_what_was_put_back_between(mona: User, tm
     bucket = bucket_of(ids[0])
     first = purge_now(mona, choose(channel_id, message_ids=tuple(ids[:6])))
     # A run that died after it had written and before it could note what it had put back.
-    run_import(path, standing=StandingPurges(), restore=True)
+    run_import(path, standing=StandingPurges, restore=True)
     assert standing_ids(channel_id, bucket) == set(ids[:6])
-    again = run_import(path, standing=StandingPurges(), on_put_back=put_back_as(mona), restore=True)
+    again = run_import(path, standing=StandingPurges, on_put_back=put_back_as(mona), restore=True)
     assert (again.written, again.restored) == (0, 0)
     assert standing_ids(channel_id, bucket) == set()
     acts = AuditEntry.objects.filter(purge=first, act="put_back_by_import")
@@ -142,7 +134,7 @@ def test_only_the_last_purge_stands_for_what_was_put_back_between(mona: User, tm
     assert (act.details["bucket"], act.details["ids"], act.actor, unpack_ids(act.ids)) == (bucket, 6, mona, ids[:6])
     purge_now(mona, choose(channel_id, message_ids=tuple(ids[4:])))
     assert standing_ids(channel_id, bucket) == set(ids[4:])
-    run_import(path, standing=StandingPurges(), on_put_back=put_back_as(mona))
+    run_import(path, standing=StandingPurges, on_put_back=put_back_as(mona))
     assert live_ids(channel_id, ids) == ids[:4]
 
 
@@ -193,7 +185,7 @@ def test_an_import_that_lost_its_channel_stops(tmp_path: Path) -> None:
         return ()
 
     try:
-        summary = run_import(path, standing=take_over, lease_seconds=0.5)
+        summary = run_import(path, standing=lambda channels: take_over, lease_seconds=0.5)
         assert "taken over" in summary.failed_files[0].reason
         assert holder_of(channel_id) == "purge:18"
         assert summary.messages < 9_000
@@ -210,7 +202,9 @@ def test_a_store_that_is_away_for_a_moment_is_waited_for(tmp_path: Path) -> None
             raise refusal
         return ()
 
-    summary = run_import(write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]), standing=ask_purges)
+    summary = run_import(
+        write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]), standing=lambda channels: ask_purges
+    )
     assert (summary.written, summary.already_there) == (5, 0)
     assert summary.is_whole
 
@@ -220,7 +214,7 @@ import sys, django
 django.setup()
 from pathlib import Path
 from chatstore.operations.import_discord import ImportChoices, import_discord
-import_discord([Path(sys.argv[1])], choices=ImportChoices(standing=lambda c, b: (), lease_seconds=2.0))
+import_discord([Path(sys.argv[1])], choices=ImportChoices(standing=lambda channels: lambda c, b: (), lease_seconds=2.0))
 """
 
 

@@ -153,19 +153,25 @@ def undo(world: World, write: Write, kept: Mapping[int, int], standing_elsewhere
 
 
 def load(world: World, write: Write, ids: Sequence[int], bucket: int, skew_us: int, *, settles: bool) -> Act:
-    """`operations.import_channel`, one load: by lease, so that the channel may be another job's when it goes on."""
+    """`operations.import_channels`, one load: by lease, so that the channel may be another job's when it goes on."""
     job = f"import:{id(write)}"
     rules = world.rules
     while not world.hold(job, LEASE_US):
         yield
+    _, said_at = world.ledger.get(bucket, (None, 0))
+    yield
     stamp = world.issue(bucket)
+    yield
+    if not world.renew(job):
+        write.is_over = True
+        return
     yield
     wanted = [one for one in ids if one not in world.withdrawn]
     if rules.row_comes_first:
         world.ensure_row(bucket)
         yield
     if rules.clears_before:
-        world.clear(bucket, skew_us)
+        world.clear_at(bucket, max(stamp - SKEW_SECONDS * 1_000_000, said_at + 1))
         yield
     for message_id in wanted:
         world.send(partial(world.insert, message_id, stamp, write))
@@ -173,7 +179,7 @@ def load(world: World, write: Write, ids: Sequence[int], bucket: int, skew_us: i
     for message_id in [one for one in wanted if one in world.withdrawn]:
         world.send(partial(world.delete, message_id, message_id, stamp))
         yield
-    if rules.clears_after:
+    if not world.renew(job) and rules.clears_after:
         world.clear(bucket, skew_us)
     write.is_done = True
     yield

@@ -111,7 +111,7 @@ class Interleavings(RuleBasedStateMachine):
             path = Path(folder) / "export.json"
             raws = [make_raw(one, author=AUTHOR) for one in ids]
             path.write_text(json.dumps(make_export(self.channel.pk, raws)))
-            run_import(path, standing=StandingPurges(), on_put_back=put_back_as(self.moderator), restore=True)
+            run_import(path, standing=StandingPurges, on_put_back=put_back_as(self.moderator), restore=True)
 
     # --- what looks
 

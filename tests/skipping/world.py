@@ -131,7 +131,10 @@ class World:
         self.ledger.setdefault(bucket, (CLEARED, 0))
 
     def clear(self, bucket: int, skew_us: int) -> None:
-        self._tell(bucket, CLEARED, self.wall_us(skew_us))
+        self.clear_at(bucket, self.wall_us(skew_us))
+
+    def clear_at(self, bucket: int, stamp: int) -> None:
+        self._tell(bucket, CLEARED, stamp)
 
     def set_live(self, bucket: int, read: WholeRead) -> None:
         """Whoever was slow may send it a second time, much later."""

@@ -6,11 +6,12 @@ It stands here and not in chatstore since it asks for which ids a purge stands.
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 from argparse import ArgumentTypeError
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from chatstore.operations.import_discord import (
     ImportProblem,
     ImportProgress,
     ImportSummary,
+    ProblemKind,
     group_problems,
     import_discord,
 )
@@ -78,12 +80,13 @@ class Command(InertCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         with ExitStack() as stack:
             report = _open_report(options["report"], stack)
+            warnings = stack.enter_context(gathered_warnings(report))
             summary = self._import(options, report)
         if options["json"]:
             self.stdout.write(json.dumps(describe_summary(summary, dry_run=options["dry_run"]), indent=2))
         else:
             self.stdout.write("\n".join(tell_summary(summary, dry_run=options["dry_run"])))
-        for line in tell_problems(summary):
+        for line in (*tell_problems(summary), *warnings.tell()):
             self.stderr.write(line)
         if not summary.is_whole:
             if report is None:
@@ -92,7 +95,7 @@ class Command(InertCommand):
 
     def _import(self, options: dict[str, Any], report: Callable[[ImportProblem], None] | None) -> ImportSummary:
         choices = ImportChoices(
-            standing=StandingPurges(),
+            standing=StandingPurges,
             on_put_back=_find_restorer(options),
             on_problem=report,
             channel_ids=dict(options["channel_id"]),
@@ -144,6 +147,50 @@ def _open_report(path: Path | None, stack: ExitStack) -> Callable[[ImportProblem
         file.write(f"{json.dumps(asdict(problem))}\n")
 
     return write
+
+
+class Warnings(logging.Filter):
+    """Counts the warnings of the log by kind instead of showing each; errors are shown as ever."""
+
+    def __init__(self, report: Callable[[ImportProblem], None] | None) -> None:
+        super().__init__()
+        self._report = report
+        self._kinds: dict[str, ProblemKind] = {}
+        self._last: logging.LogRecord | None = None
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno != logging.WARNING:
+            return True
+        if record is self._last:
+            # Another handler has it too.
+            return False
+        self._last = record
+        warning = ImportProblem("", str(record.msg), record.getMessage())
+        self._kinds.setdefault(warning.kind, ProblemKind(warning)).count += 1
+        if self._report is not None:
+            self._report(warning)
+        return False
+
+    def tell(self) -> list[str]:
+        """A line for each kind."""
+        return [
+            show_in_a_line(f"{each.count:,} × warning: {each.first.reason}" if each.count > 1 else each.first.reason)
+            for each in self._kinds.values()
+        ]
+
+
+@contextmanager
+def gathered_warnings(report: Callable[[ImportProblem], None] | None) -> Iterator[Warnings]:
+    """Gather what would be logged as a warning; a busy store gives thousands of them."""
+    warnings = Warnings(report)
+    handlers = list(logging.getLogger().handlers)
+    for handler in handlers:
+        handler.addFilter(warnings)
+    try:
+        yield warnings
+    finally:
+        for handler in handlers:
+            handler.removeFilter(warnings)
 
 
 def describe_summary(summary: ImportSummary, *, dry_run: bool) -> dict[str, Any]:

@@ -29,9 +29,9 @@ def test_a_stamp_beyond_the_allowance_is_refused_and_not_kept(seconds: int) -> N
         with pytest.raises(WriteRefused, match=rf"The clock of process \d+ on .* {words} Postgres's"):
             issue_stamp(channel_id, 7)
         with pytest.raises(WriteRefused):
-            issue_stamps(channel_id, [7, 8])
+            issue_stamps([(channel_id, 7), (channel_id, 8)])
     began = wall_clock_us()
-    stamps = [issue_stamp(channel_id, 7), *issue_stamps(channel_id, [7, 8]).values()]
+    stamps = [issue_stamp(channel_id, 7), *issue_stamps([(channel_id, 7), (channel_id, 8)]).values()]
     assert all(began - SECOND_US < stamp < wall_clock_us() + SECOND_US for stamp in stamps)
 
 
