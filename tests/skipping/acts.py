@@ -56,8 +56,9 @@ def withdraw(world: World, message_id: int, skew_us: int) -> Act:
         world.delete(message_id, message_id, stamp)
 
 
-def look(world: World, bucket: int, job: str, *, minds_lock: bool) -> Act:
+def look(world: World, bucket: int, *, minds_lock: bool) -> Act:
     """`operations.bookkeeping.look_at_bucket`; one that does not mind the lock has slept and lost it."""
+    job = world.name_job("look")
     if minds_lock and not world.hold(job, 0):
         return
     read = yield from _read(world, bucket)
@@ -88,7 +89,7 @@ def purge(world: World, kept: dict[int, int], ids: Sequence[int], bucket: int, *
 
     kept: filled with what was there of them, by id its stamp. standing: tombstones of others in the bucket.
     """
-    job = f"purge:{id(kept)}"
+    job = world.name_job("purge")
     while world.now_us - world.stamps.get(bucket, 0) <= SKEW_SECONDS * 1_000_000 or not world.hold(job, None):
         yield
     read_stamp = world.issue(bucket)
@@ -125,7 +126,7 @@ def purge(world: World, kept: dict[int, int], ids: Sequence[int], bucket: int, *
 
 def undo(world: World, write: Write, kept: Mapping[int, int], standing_elsewhere: set[int], bucket: int) -> Act:
     """`moderation.operations.restoring`, one step."""
-    job = f"undo:{id(kept)}"
+    job = world.name_job("undo")
     rules = world.rules
     while not world.hold(job, None):
         yield
@@ -154,7 +155,7 @@ def undo(world: World, write: Write, kept: Mapping[int, int], standing_elsewhere
 
 def load(world: World, write: Write, ids: Sequence[int], bucket: int, skew_us: int, *, settles: bool) -> Act:
     """`operations.import_channels`, one load: by lease, so that the channel may be another job's when it goes on."""
-    job = f"import:{id(write)}"
+    job = world.name_job("import")
     rules = world.rules
     while not world.hold(job, LEASE_US):
         yield

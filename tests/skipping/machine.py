@@ -62,7 +62,6 @@ class Interleavings(RuleBasedStateMachine):
         self.world = World(self.in_force, now_us=(end_of(BUCKETS[1]) + 20 * 60_000) * 1_000)
         self.going: list[Going] = []
         self.purged: list[Purged] = []
-        self.jobs = 0
 
     # --- what begins
 
@@ -136,8 +135,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(bucket=st.sampled_from(BUCKETS), minds_lock=st.booleans(), steps=st.integers(1, 9))
     def a_look_begins(self, bucket: int, minds_lock: bool, steps: int) -> None:
-        self.jobs += 1
-        act = acts.look(self.world, bucket, f"look:{self.jobs}", minds_lock=minds_lock)
+        act = acts.look(self.world, bucket, minds_lock=minds_lock)
         self._advance(self._begin(act, Write(), is_mortal=True), steps)
 
     @rule(
@@ -149,10 +147,9 @@ class Interleavings(RuleBasedStateMachine):
     def a_look_falls_into_a_post(self, age: int, skew: int, order: list[tuple[bool, int]], minds_lock: bool) -> None:
         """Where they meet is where it is decided: statement by statement, in any order."""
         message_id = first_id_at(self.world.wall_ms(skew) - age * 1_000)
-        self.jobs += 1
         write = Write()
         post = self._begin(acts.post(self.world, write, message_id, skew), write, is_mortal=True)
-        look_act = acts.look(self.world, bucket_of(message_id), f"look:{self.jobs}", minds_lock=minds_lock)
+        look_act = acts.look(self.world, bucket_of(message_id), minds_lock=minds_lock)
         look = self._begin(look_act, Write(), is_mortal=True)
         for is_post, pass_us in order:
             self._advance(post if is_post else look, 1)
@@ -164,12 +161,11 @@ class Interleavings(RuleBasedStateMachine):
     def a_whole_look_falls_into_a_post(self, age: int, skew: int, after: int, pass_us: int) -> None:
         """Somebody's process stands still between two of its statements."""
         message_id = first_id_at(self.world.wall_ms(skew) - age * 1_000)
-        self.jobs += 1
         write = Write()
         post = self._begin(acts.post(self.world, write, message_id, skew), write, is_mortal=True)
         self._advance(post, after)
         self.world.now_us += pass_us
-        look = acts.look(self.world, bucket_of(message_id), f"look:{self.jobs}", minds_lock=False)
+        look = acts.look(self.world, bucket_of(message_id), minds_lock=False)
         self._advance(self._begin(look, Write(), is_mortal=True), 9)
         self._advance(post, 9)
 

@@ -67,6 +67,7 @@ class World:
     holder: tuple[str, int | None] | None = None
     under_way: list[Write] = field(default_factory=list)
     sent: list[Callable[[], None]] = field(default_factory=list)
+    jobs: int = 0
 
     # --- clocks and the channel
 
@@ -81,6 +82,11 @@ class World:
         """max(Postgres now, the bucket's last stamp + 1)."""
         self.stamps[bucket] = max(self.now_us, self.stamps.get(bucket, 0) + 1)
         return self.stamps[bucket]
+
+    def name_job(self, kind: str) -> str:
+        """A name that no job had before. An object's address will not do: the next one gets it."""
+        self.jobs += 1
+        return f"{kind}:{self.jobs}"
 
     def hold(self, job: str, lease_us: int | None) -> bool:
         """As `hold_channel`: nobody's, its own, or lapsed."""
