@@ -12,7 +12,7 @@ PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 CASSANDRA_HOSTS = ("127.0.0.1", "127.0.0.2")
 CASSANDRA_DATACENTER = "datacenter1"
-# Roles of the local Postgres: the superuser makes the others, and is nobody's but the starter's; the owner
+# Roles of the local Postgres: only the starter uses the superuser, to create the others; the owner
 # has the tables and changes them; the application reads and writes them.
 POSTGRES_SUPERUSER = "chatstore"
 POSTGRES_OWNER = "chatstore_owner"

@@ -4,7 +4,7 @@ A process of its own, since it needs the driver, which nothing else here loads. 
 superuser by a password that everybody knows. That password is replaced at once, and the application gets a
 role that is no superuser. Done twice it changes nothing.
 
-Ends with 0 when the roles stand, with `NO_PASSWORDS` when the nodes ask nobody for one.
+Exits with 0 when the roles exist, with `NO_PASSWORDS` when the nodes do not authenticate.
 """
 
 import json
@@ -52,7 +52,7 @@ def make_roles(asked: dict[str, Any]) -> int:
         role = asked["role"]
         session.execute(f"CREATE ROLE IF NOT EXISTS {role} WITH PASSWORD = '{asked['password']}' AND LOGIN = true")
         session.execute(f"ALTER ROLE {role} WITH PASSWORD = '{asked['password']}'")
-        # The last one: whoever comes after an end in between finds the well-known password once more.
+        # Last: if this process is killed before, the next run can still sign in with the well-known password.
         session.execute(f"ALTER ROLE {superuser} WITH PASSWORD = '{password}'")
     except InvalidRequest as error:
         if "doesn't support PASSWORD" not in str(error):

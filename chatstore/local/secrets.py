@@ -40,7 +40,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def make_private_folder(path: Path) -> None:
-    """A folder that nobody else may enter; one that is there already is closed to others now."""
+    """Create a folder with mode 0700; an existing one gets that mode too."""
     path.mkdir(parents=True, exist_ok=True)
     path.chmod(0o700)
 

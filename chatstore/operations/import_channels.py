@@ -225,7 +225,7 @@ class ChannelsImport:
             taken_back = finish_load(started, check=self.lease.check)
         except StoreUnavailable:
             taken_back = self._try_again(lambda: write_load(decision, check=self.lease.check))
-        # Nobody else has told the ledger what lives there since it was cleared.
+        # With the lock still ours, no other job has set `live` since it was cleared.
         self.lease.confirm()
         self.unfinished.remove(decision)
         self._note_written(decision)

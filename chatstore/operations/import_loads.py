@@ -15,8 +15,8 @@ newer can be hit. A crash leaves rows and a cleared `live`; the next run finds t
 goes on. Each part may be done twice.
 
 `live` is cleared at the load's stamp less the allowed clock skew, and later than what the ledger
-says: as long as the channel is the import's, nobody else says what lives there, and what it says
-itself after its own read, stamped in the same way, is believed at once. An import that lost its
+says: while the import has the channel locked, no other job sets `live` there, and the value it sets
+itself after its own read, stamped in the same way, takes effect at once. An import that lost its
 channel clears again, at this moment's stamp.
 """
 

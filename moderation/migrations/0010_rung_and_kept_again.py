@@ -1,4 +1,4 @@
-"""Until when workers that were called to a purge are waited for, and when a step's copies were written anew or others came to them."""
+"""When a purge's enqueued workers count as lost, when a step's held copies were renewed, and when it got others' copies."""
 
 from django.db import migrations, models
 

@@ -115,8 +115,8 @@ class Step(models.Model):
     first_id, last_id, sketch: of the ids that a removing step was made with, so that one is
     found without unpacking all (`moderation.domain.sketches`); none: nobody noted them.
 
-    kept_again_at: when all of its own copies that a hold covers were last written anew.
-    copies_left_at: when an undo of another purge last left copies with this step's purge.
+    kept_again_at: time of the last renewal of its own copies that holds cover.
+    copies_left_at: time at which an undo of another purge last stored copies with this step's purge.
 
     undone_ids: ids for which the step no longer stands. An undo step has the ordinal of the
     step it takes back in `takes_back`, and counts asked = restored + withdrawn +

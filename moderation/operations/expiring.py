@@ -72,7 +72,7 @@ def _renew_purge(purge: Purge, now: dt.datetime) -> int:
     is_held = any(hold.lifted_at is None for hold in holds)
     # Held, it may stay so for years; lifted, what is left of its days is known.
     wanted = now + days / 2 if is_held else until
-    # What a later hold covers was not written anew with what earlier ones covered.
+    # A renewal before the newest hold did not include the copies that this hold covers.
     kept_again_under_all = Q(kept_again_at__gt=max(hold.placed_at for hold in holds))
     steps = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED).alias(
         kept_at=Case(When(kept_again_under_all, then="kept_again_at"), default="quarantined_at")

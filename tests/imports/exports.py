@@ -5,15 +5,17 @@ from __future__ import annotations
 import datetime as dt
 import json
 import secrets
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import make_snowflake, time_of, unix_ms
+from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
 from chatstore.operations.import_discord import ImportChoices, ImportSummary, import_discord
-from chatstore.operations.import_loads import Decision, Load, StandingIn, decide_load
+from chatstore.operations.import_loads import Decision, Load, Standing, StandingIn, decide_load
 from chatstore.store.messages import read_ids, read_message
 
 MAY = dt.datetime(2024, 5, 3, 12, tzinfo=dt.UTC)
@@ -97,6 +99,30 @@ def write_export(path: Path, channel_id: int, messages: Sequence[Any], **channel
 def no_purges(channel_ids: Collection[int]) -> StandingIn:
     """Nothing was ever purged."""
     return lambda channel_id, bucket: ()
+
+
+OTHER_JOB = "purge:18"
+
+
+def take_over(channel_id: int) -> None:
+    """Give an import's channel to another job."""
+    release_channel(channel_id, job=str(holder_of(channel_id)))
+    hold_channel(channel_id, job=OTHER_JOB)
+
+
+@contextmanager
+def taken_over(channel_id: int) -> Iterator[Standing]:
+    """A `standing` for an import that loses the channel when it asks; the channel is unlocked at the end."""
+
+    def lose(channel: int, bucket: int) -> Collection[int]:
+        if channel == channel_id:
+            take_over(channel)
+        return ()
+
+    try:
+        yield lambda channel_ids: lose
+    finally:
+        release_channel(channel_id, job=OTHER_JOB)
 
 
 def run_import(*paths: Path, **choices: Any) -> ImportSummary:

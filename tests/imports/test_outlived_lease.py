@@ -15,12 +15,13 @@ import pytest
 from django.contrib.auth.models import User
 
 from chatstore.models import ChannelLock
-from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.channel_lock import holder_of, release_channel
 from chatstore.operations.import_loads import finish_load, start_load
 from chatstore.operations.messages import withdraw_message
 from chatstore.store.messages import read_message
 from tests.imports.exports import (
     MAY,
+    OTHER_JOB,
     VICTOR,
     decide,
     fresh_channel,
@@ -28,6 +29,8 @@ from tests.imports.exports import (
     make_raw,
     read,
     run_import,
+    take_over,
+    taken_over,
     write_export,
 )
 from tests.moderation.rooms import choose, purge_now
@@ -78,16 +81,8 @@ def test_a_slow_import_keeps_its_channel(tmp_path: Path) -> None:
 def test_nothing_is_sent_once_the_channel_is_lost(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 3)
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
-
-    def take_over(channel: int, bucket: int) -> Collection[int]:
-        release_channel(channel, job=str(holder_of(channel)))
-        hold_channel(channel, job="purge:18")
-        return ()
-
-    try:
-        summary = run_import(path, standing=lambda channels: take_over)
-    finally:
-        release_channel(channel_id, job="purge:18")
+    with taken_over(channel_id) as standing:
+        summary = run_import(path, standing=standing)
     assert "taken over" in summary.failed_files[0].reason
     assert there(channel_id, ids) == []
 
@@ -102,14 +97,13 @@ def test_what_is_withdrawn_does_not_stay_where_the_channel_is_lost(tmp_path: Pat
         if next(asked, 0) == 0:
             withdraw_message(channel, ids[7], actor=VICTOR)
         else:
-            release_channel(channel, job=str(holder_of(channel)))
-            hold_channel(channel, job="purge:18")
+            take_over(channel)
         return ()
 
     try:
         summary = run_import(path, standing=lambda channels: disturb)
     finally:
-        release_channel(channel_id, job="purge:18")
+        release_channel(channel_id, job=OTHER_JOB)
     assert "taken over" in summary.failed_files[0].reason
     assert read_message(channel_id, ids[7]) is None
     assert read_message(channel_id, ids[8]) is not None

@@ -19,7 +19,7 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import WriteRefused
 from chatstore.domain.live import Live
 from chatstore.models import Channel
-from chatstore.operations.channel_lock import hold_channel, hold_channels, holder_of, release_channel
+from chatstore.operations.channel_lock import hold_channel, hold_channels, holder_of
 from chatstore.operations.import_discord import ImportSummary
 from chatstore.operations.import_settling import settle_buckets
 from chatstore.store import cassandra, ledger
@@ -37,6 +37,7 @@ from tests.imports.exports import (
     make_export,
     make_raw,
     run_import,
+    taken_over,
     write_export,
 )
 from tests.moderation.rooms import choose, purge_now
@@ -102,17 +103,8 @@ def test_a_lost_channel_is_named_with_all_files_that_were_imported_with_it(tmp_p
     channels = [fresh_channel() for _ in range(3)]
     for number, channel_id in enumerate(channels):
         write_export(tmp_path / f"{number}.json", channel_id, [make_raw(i) for i in ids])
-
-    def take_over(channel: int, bucket: int) -> Collection[int]:
-        if channel == channels[1]:
-            release_channel(channel, job=str(holder_of(channel)))
-            hold_channel(channel, job="purge:18")
-        return ()
-
-    try:
-        summary = run_import(tmp_path, standing=lambda channel_ids: take_over)
-    finally:
-        release_channel(channels[1], job="purge:18")
+    with taken_over(channels[1]) as standing:
+        summary = run_import(tmp_path, standing=standing)
     assert len(summary.failed_files) == 3
     assert all(f"channel {channels[1]} was taken over" in each.reason for each in summary.failed_files)
     assert [holder_of(channel_id) for channel_id in channels] == [None] * 3
@@ -126,17 +118,8 @@ def test_only_what_was_taken_is_lost_with_a_channel(tmp_path: Path) -> None:
     for channel_id in (busy, lost):
         write_export(tmp_path / f"{channel_id}.json", channel_id, [make_raw(i) for i in ids])
     assert hold_channel(busy, job="import:dead", lease_seconds=1.0)
-
-    def take_over(channel: int, bucket: int) -> Collection[int]:
-        if channel == lost:
-            release_channel(channel, job=str(holder_of(channel)))
-            hold_channel(channel, job="purge:18")
-        return ()
-
-    try:
-        summary = run_import(tmp_path, standing=lambda channel_ids: take_over)
-    finally:
-        release_channel(lost, job="purge:18")
+    with taken_over(lost) as standing:
+        summary = run_import(tmp_path, standing=standing)
     assert [each.file for each in summary.failed_files] == [str(tmp_path / f"{lost}.json")]
     assert live_ids(busy, ids) == ids
 

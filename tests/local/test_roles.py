@@ -1,4 +1,4 @@
-"""Who may do what on the local servers: the application is no superuser, and without a password nobody comes in."""
+"""Rights on the local servers: the application is no superuser, and every server requires a password."""
 
 from __future__ import annotations
 

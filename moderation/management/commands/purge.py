@@ -132,7 +132,7 @@ class Command(InertCommand):
 
 
 def run_in_front(purge_id: int, tell: Callable[[str], object], *, left: str) -> Purge:
-    """Run a purge or its undo until it is over. tell: called with each reason for waiting.
+    """Run a purge or its undo to its end. tell: receives each reason for waiting.
 
     Ctrl-C leaves it to the workers, writes the line `left` and exits with `GOES_ON`.
     """
