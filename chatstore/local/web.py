@@ -12,7 +12,7 @@ from chatstore.local.processes import Launch, path_of_log, read_last_lines
 # In the order in which they are told to end, all within WEB_END_SECONDS: who rings the
 # bell before who answers it. A worker's step cut short goes on at the next start.
 NAMES = ("web", "beat", "worker", "maintenance")
-WEB_END_SECONDS = 4
+WEB_END_SECONDS = 3
 # gunicorn listens before its workers have loaded the project.
 ANSWER_SECONDS = 300
 

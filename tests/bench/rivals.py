@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from cassandra import ConsistencyLevel
+from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
 from cassandra.query import BatchStatement, BatchType, tuple_factory
@@ -37,6 +38,7 @@ def bare_session() -> Session:
         config["contact_points"],
         port=config["port"],
         protocol_version=5,
+        auth_provider=PlainTextAuthProvider(config["user"], config["password"]) if config["user"] else None,
         sockopts=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
         execution_profiles={
             EXEC_PROFILE_DEFAULT: ExecutionProfile(
