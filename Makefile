@@ -15,7 +15,7 @@ PRODUCTION := env BASE_URL=https://chat.example SECRET_KEY="$$($(BIN)/python -c 
 .PHONY: run test test-unit test-slow soak check shots bench lock
 
 run: .venv/installed
-	@$(BIN)/python -m chatstore.local run
+	@$(BIN)/python -m devstack run
 
 # What needs no server: domains, planner, forms, parsing.
 test-unit: .venv/installed
@@ -31,7 +31,7 @@ test-slow: .venv/installed
 
 # Ten minutes, twenty at most. The seed it prints repeats it: SEED=….
 soak: .venv/installed
-	@$(BIN)/python -m chatstore.local exec test $(BIN)/python -m tests.soak $(SEED)
+	@$(BIN)/python -m devstack exec test $(BIN)/python -m tests.soak $(SEED)
 
 # The one RuntimeWarning is that no database was there to compare the migrations with.
 check: .venv/installed
@@ -43,21 +43,21 @@ check: .venv/installed
 	@$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 
 shots: .venv/installed
-	@$(BIN)/python -m chatstore.local exec test $(BIN)/python -m tests.shots
+	@$(BIN)/python -m devstack exec test $(BIN)/python -m tests.shots
 
 # ARGS="--only purge undo --runs 1" narrows it down.
 bench: .venv/installed
-	@$(BIN)/python -m chatstore.local exec test $(BIN)/python -m tests.bench --size $(SIZE) --out $(OUT) $(ARGS)
+	@$(BIN)/python -m devstack exec test $(BIN)/python -m tests.bench --size $(SIZE) --out $(OUT) $(ARGS)
 
 # The environment is brought up to date when a lock changes.
 .venv/installed: requirements.lock requirements-uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON." if sys.version_info < (3, 11) else 0)'
-	@$(PYTHON) -I chatstore/local/environment.py
+	@$(PYTHON) -I devstack/environment.py
 	@touch $@
 
 # Reads the dependencies of pyproject.toml; the locks hold hashes and name no index.
 lock:
-	@uv=$$($(PYTHON) -I chatstore/local/environment.py uv) && \
+	@uv=$$($(PYTHON) -I devstack/environment.py uv) && \
 		lock="$$uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate" && \
 		$$lock pyproject.toml --group dev -o requirements.lock && \
 		echo uv | $$lock - -o requirements-uv.lock

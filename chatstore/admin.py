@@ -21,7 +21,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChannelDay, ChatUser, Guild
-from chatstore.operations.channel_health import read_channel_health
+from chatstore.operations.health.channel_health import read_channel_health
 from chatstore.operations.rights import READ_HEALTH
 
 # Its stock actions (run, enable, disable) check no permission: whoever may look could act.

@@ -15,8 +15,9 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 
 from chatstore.celery import app
-from chatstore.operations import rounds, runs
-from chatstore.operations.clock import postgres_now
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings import monitor_loop
+from chatstore.operations.jobs import runs
 
 logger = logging.getLogger(__name__)
 
@@ -64,4 +65,4 @@ def look_for_due_runs() -> None:
 def _keep_watch(**_: Any) -> None:
     """Each worker's main process watches beside its tasks, for as long as it lives."""
     if settings.WATCH_SECONDS:
-        Thread(target=rounds.keep_watch, args=(Event(),), name="watch", daemon=True).start()
+        Thread(target=monitor_loop.keep_watch, args=(Event(),), name="watch", daemon=True).start()

@@ -12,7 +12,7 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake
 from moderation.domain.filters import Content
 from moderation.domain.links import find_message_link
-from moderation.operations.compose import Description, Terms
+from moderation.operations.selection.parsing import Description, Terms
 
 REASON_CHARACTERS = 1_000
 

@@ -8,59 +8,61 @@ from django.db import transaction
 
 from chatstore.celery import app
 from chatstore.tasks import Bell
-from moderation.operations import queue, running, scanning, wiping
-from moderation.operations.purges import expire_previews
+from moderation.operations.erasure import execution
+from moderation.operations.preview import scan
+from moderation.operations.purging import scheduling, worker
+from moderation.operations.purging.lifecycle import expire_previews
 
 
 @app.task(base=Bell)
 def scan_purge(purge_id: int) -> None:
     """Scans a drafted purge."""
-    queue.note_heard(purge_id)
-    scanning.scan_purge(purge_id)
+    scheduling.note_heard(purge_id)
+    scan.scan_purge(purge_id)
 
 
 @app.task(base=Bell)
 def run_purge(purge_id: int) -> None:
     """Works on a confirmed purge, and tells those that waited behind it, channel by channel."""
-    queue.note_heard(purge_id)
-    running.run_purge(purge_id, waits_for_channel=False, released=partial(ring_in_channel, purge_id))
+    scheduling.note_heard(purge_id)
+    worker.run_purge(purge_id, waits_for_channel=False, released=partial(ring_in_channel, purge_id))
     ring_next(purge_id)
 
 
 @app.task(base=Bell)
 def erase_purge(purge_id: int) -> None:
     """Deletes what a purge keeps, where two people wanted it."""
-    wiping.erase_purge(purge_id)
+    execution.erase_purge(purge_id)
     ring_next(purge_id)
 
 
 def ring(purge_id: int) -> None:
     """Calls as many workers to a purge as it can use, once."""
-    _call(run_purge, purge_id, times=queue.take_bells(purge_id))
+    _call(run_purge, purge_id, times=scheduling.take_bells(purge_id))
 
 
 def ring_scan(purge_id: int) -> None:
     """Calls a worker to a scan, once."""
-    _call(scan_purge, purge_id, times=min(1, queue.take_bells(purge_id)))
+    _call(scan_purge, purge_id, times=min(1, scheduling.take_bells(purge_id)))
 
 
 def _call(bell: Bell, purge_id: int, *, times: int) -> None:
     for _ in range(times):
         if bell.delay(purge_id) is None:
             # The broker is away: as soon as it is back somebody may call again.
-            queue.note_heard(purge_id)
+            scheduling.note_heard(purge_id)
             return
 
 
 def ring_next(purge_id: int) -> None:
     """A purge was worked on: whoever can go on now is told, not only at the scheduler's next look."""
-    for waiting in queue.next_in_line(purge_id):
+    for waiting in scheduling.next_in_line(purge_id):
         ring(waiting)
 
 
 def ring_in_channel(purge_id: int, channel_id: int) -> None:
     """A purge has given one channel back: whoever waits for it is told at once."""
-    for waiting in queue.next_in_channel(channel_id, behind=purge_id):
+    for waiting in scheduling.next_in_channel(channel_id, behind=purge_id):
         ring(waiting)
 
 
@@ -83,9 +85,9 @@ def ring_erasing_on_commit(purge_id: int) -> None:
 def look_for_due_purges() -> None:
     """Enqueues what is due or stalled: Postgres is the queue, this is the bell."""
     expire_previews()
-    for purge_id in queue.due_scans():
+    for purge_id in scheduling.due_scans():
         ring_scan(purge_id)
-    for purge_id in queue.due_purges():
+    for purge_id in scheduling.due_purges():
         ring(purge_id)
-    for purge_id in wiping.due_erasures():
+    for purge_id in execution.due_erasures():
         erase_purge.delay(purge_id)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from chatstore.local.layout import TEST_STACK_NAMES
-from chatstore.local.servers import is_named
+from devstack.servers import is_named
 
 # Which tests stay together is said in the conftest. A worker that died is not replaced: the next one would be
 # given no database.
@@ -19,7 +19,7 @@ TWO_WORKERS = ("--numprocesses=2", "--no-loadscope-reorder", "--max-worker-resta
 
 def name_command(arguments: Sequence[str], *, workers: int) -> list[str]:
     """Return the command line that runs the suite, or what pytest's arguments narrow it down to."""
-    servers = [sys.executable, "-m", "chatstore.local", "exec", TEST_STACK_NAMES[0]]
+    servers = [sys.executable, "-m", "devstack", "exec", TEST_STACK_NAMES[0]]
     pytest = [sys.executable, "-m", "pytest"]
     if workers == 1:
         return [*servers, *pytest, *arguments]

@@ -1,7 +1,7 @@
 """The suite runs on real servers, without transactions and without truncation.
 
 The database and the keyspace are fixed and end in `_test`; tests keep apart by fresh
-ids and users. `make test` starts the servers; `python -m chatstore.local up test` too.
+ids and users. `make test` starts the servers; `python -m devstack up test` too.
 
 Three tiers, by marker: `unit` (no server; whatever tests a domain is one), no marker (the servers),
 and `slow` (minutes, or seconds of the wall clock).
@@ -23,10 +23,10 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from chatstore.local.layout import read_stack
-from chatstore.local.postgres import prepare_database
-from chatstore.local.preparing import prepare_schemas
-from chatstore.local.problems import Problem
-from chatstore.local.servers import answers, is_named, list_servers
+from devstack.postgres import prepare_database
+from devstack.preparing import prepare_schemas
+from devstack.problems import Problem
+from devstack.servers import answers, is_named, list_servers
 from tests.network import guard_sockets
 from tests.turns import Turns
 from tests.waiting import wait_until_nodes_are_up
@@ -115,7 +115,7 @@ def django_db_setup(request: pytest.FixtureRequest) -> None:
     """Instead of pytest-django's: no `test_` database is made, the fixed one is brought up to date."""
     stack = read_stack(os.environ)
     if not all(answers(server.host, server.port) for server in list_servers(stack)):
-        _end_session(request, "The test servers are not up: run make test, or python -m chatstore.local up test.")
+        _end_session(request, "The test servers are not up: run make test, or python -m devstack up test.")
     try:
         if not is_named("DATABASE_URL"):
             prepare_database(stack)

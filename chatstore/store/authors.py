@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from chatstore.store import cassandra
-from chatstore.store.remembered import Remembered
+from chatstore.store.reading.remembered import Remembered
 
 _INSERT = "INSERT INTO author_buckets (author_id, bucket, channel_id) VALUES (?, ?, ?)"
 _SELECT = "SELECT bucket, channel_id FROM author_buckets WHERE author_id = ?"

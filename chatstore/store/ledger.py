@@ -18,7 +18,7 @@ from django.conf import settings
 
 from chatstore.domain.live import Live, stamp_of_live
 from chatstore.store import cassandra
-from chatstore.store.remembered import Remembered
+from chatstore.store.reading.remembered import Remembered
 
 LedgerRow = tuple[int, Live]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from chatstore.domain.errors import TooManyTombstones
 from chatstore.domain.slices import Slice
 from chatstore.store import cassandra, traces
-from chatstore.store.search import SELECT_DOWN
+from chatstore.store.reading.search import SELECT_DOWN
 
 TRIES = 3
 """Reads of which the quickest counts: what else the machine does only ever adds."""

@@ -23,15 +23,15 @@ from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
 from chatstore.models.functions import ClockTimestamp
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.runs import ask_by_itself
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.jobs.runs import ask_by_itself
 from moderation.domain.holds import Cover, time_in
 from moderation.domain.links import find_message_link
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import REMOVING
 from moderation.models import Hold, Purge
-from moderation.operations.access import Actor, channel_for, require, visible_channels
-from moderation.operations.audit import record_act, save_with_next_id
+from moderation.operations.access.audit import record_act, save_with_next_id
+from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
 
 PLACE = "moderation.add_hold"
 LIFT = "moderation.change_hold"
@@ -41,7 +41,7 @@ HOLDS_LOCK = 4_005_913
 """Postgres's advisory lock between who places a hold and who stamps; any number that nothing else uses."""
 
 RENEWS = "expire"
-"""The job that keeps copies longer, see `moderation.operations.expiring`."""
+"""The job that keeps copies longer, see `moderation.operations.undo.expiry`."""
 
 REASON_AT_MOST = 1_000
 LISTED_AT_MOST = 200

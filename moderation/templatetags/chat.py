@@ -13,10 +13,10 @@ from django.utils.safestring import SafeString
 from chatstore.domain.buckets import days_in_words
 from chatstore.domain.controls import show_controls, show_hidden
 from chatstore.domain.snowflakes import time_of
-from moderation.domain.markup import Piece, is_long, parse_markup, shorten
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations.sums import PurgeSum
+from moderation.operations.steps.totals import PurgeSum
+from moderation.presentation.markup import Piece, is_long, parse_markup, shorten
 
 register = template.Library()
 

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from chatstore.domain.health import say_bytes
 from chatstore.domain.repair_clocks import ClockState, RepairClock
 from chatstore.domain.runs import Severity
-from chatstore.operations.cluster_health import Listing, Partition
+from chatstore.operations.health.cluster_health import Listing, Partition
 from moderation.templatetags.chat import duration
 
 register = template.Library()

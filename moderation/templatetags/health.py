@@ -15,11 +15,11 @@ from chatstore.domain.buckets import days_in_words
 from chatstore.domain.health import BucketState, say_bytes
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel
-from chatstore.operations.channel_health import BucketHealth, ChannelHealth
+from chatstore.operations.health.channel_health import BucketHealth, ChannelHealth
 from chatstore.store.figures import Figure
-from moderation.domain.health_strip import STATE_WORDS
-from moderation.domain.history_chart import say_milliseconds
-from moderation.domain.strip import Bar, Strip
+from moderation.presentation.health_strip import STATE_WORDS
+from moderation.presentation.history_chart import say_milliseconds
+from moderation.presentation.strip import Bar, Strip
 from moderation.templatetags.chat import ago, exact, say_ago, thousands
 
 register = template.Library()

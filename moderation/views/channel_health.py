@@ -10,17 +10,22 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.models import Channel
-from chatstore.operations.channel_health import BucketHealth, ChannelHealth, read_channel_health, with_repair_history
-from chatstore.operations.maintenance import runs_about
+from chatstore.operations.health.channel_health import (
+    BucketHealth,
+    ChannelHealth,
+    read_channel_health,
+    with_repair_history,
+)
+from chatstore.operations.jobs.runs import ask_run
+from chatstore.operations.monitoring.console import runs_about
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH
-from chatstore.operations.runs import ask_run
 from chatstore.tasks import ring_run_on_commit
-from moderation.domain.health_strip import STATE_WORDS, Entry, draw_health
-from moderation.domain.strip import Strip
-from moderation.operations.access import channel_for
-from moderation.operations.bucket_actions import act_on_bucket, offers_for
-from moderation.operations.bucket_purges import touches_of_bucket
-from moderation.operations.history_charts import chart_of_channel
+from moderation.operations.access.visibility import channel_for
+from moderation.operations.buckets.actions import act_on_bucket, offers_for
+from moderation.operations.buckets.charts import chart_of_channel
+from moderation.operations.buckets.history import touches_of_bucket
+from moderation.presentation.health_strip import STATE_WORDS, Entry, draw_health
+from moderation.presentation.strip import Strip
 from moderation.views.health_lines import bucket_lines, newest_page_lines
 from moderation.views.polling import render_live
 from moderation.views.session import actor_of

@@ -8,8 +8,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from chatstore.domain.controls import show_hidden
-from moderation.operations.chat_users import profile_of
 from moderation.operations.holds import holds_of_author
+from moderation.operations.lookup.chat_users import profile_of
 from moderation.views.rows import Writer
 
 

@@ -11,12 +11,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.errors import NotFound
-from chatstore.operations.cluster_health import read_cluster_health
-from chatstore.operations.maintenance import JobView, describe_job, open_runs
+from chatstore.operations.health.cluster_health import read_cluster_health
+from chatstore.operations.jobs.runs import ask_run
+from chatstore.operations.monitoring.console import JobView, describe_job, open_runs
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH
-from chatstore.operations.runs import ask_run
 from chatstore.tasks import ring_run_on_commit
-from moderation.operations.history_charts import chart_of_worst
+from moderation.operations.buckets.charts import chart_of_worst
 from moderation.views.findings import list_findings
 from moderation.views.polling import render_live
 from moderation.views.session import actor_of

@@ -13,13 +13,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.models import Channel, Guild
 from moderation.domain.selection import Selection
-from moderation.domain.strip import Strip
 from moderation.forms import Composer, read_presets, ticked_in
-from moderation.operations.access import Actor, channel_for, visible_channels
-from moderation.operations.compose import select_described, select_ticked
-from moderation.operations.purges import draft_purge
-from moderation.operations.sentences import say_selections
-from moderation.operations.strips import map_channel
+from moderation.operations.access.visibility import Actor, channel_for, visible_channels
+from moderation.operations.preview.bucket_strip import map_channel
+from moderation.operations.purging.lifecycle import draft_purge
+from moderation.operations.selection.parsing import select_described, select_ticked
+from moderation.operations.selection.summary import say_selections
+from moderation.presentation.strip import Strip
 from moderation.tasks import ring_scan_on_commit
 from moderation.views.session import actor_of
 

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_POST
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
-from moderation.operations.access import purge_for
-from moderation.operations.erasing import ERASE, approve_erase, ask_erase, refuse_erase
+from moderation.operations.access.visibility import purge_for
+from moderation.operations.erasure.requests import ERASE, approve_erase, ask_erase, refuse_erase
 from moderation.tasks import ring_erasing_on_commit
 from moderation.views.purges import show_purge
 from moderation.views.session import actor_of

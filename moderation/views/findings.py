@@ -11,13 +11,13 @@ from django.urls import NoReverseMatch, reverse
 from django.views.decorators.http import require_POST
 
 from chatstore.models import Finding
-from chatstore.operations.findings import EVENTS, MISSING_SURVIVORS, set_aside
-from chatstore.operations.heavy_buckets import HEAVY_BUCKET
-from chatstore.operations.maintenance import Actor, findings_for
-from chatstore.operations.repair_clock import LATE_REPAIR
+from chatstore.operations.findings.records import EVENTS, MISSING_SURVIVORS, set_aside
+from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET
+from chatstore.operations.monitoring.checks import BEAT_SILENT, BROKEN_SCHEDULE, FAILED_RUN, MISSED_RUN, NODE_DOWN
+from chatstore.operations.monitoring.console import Actor, findings_for
+from chatstore.operations.repair_status.repair_clock import LATE_REPAIR
 from chatstore.operations.rights import MAINTAIN
-from chatstore.operations.watching import BEAT_SILENT, BROKEN_SCHEDULE, FAILED_RUN, MISSED_RUN, NODE_DOWN
-from moderation.operations.watching import STUCK_PURGE
+from moderation.operations.purging.stuck_check import STUCK_PURGE
 from moderation.views.session import actor_of
 
 _OF_THE_CLUSTER = {LATE_REPAIR: ("clocks", "See the repair clocks"), NODE_DOWN: ("nodes", "See the nodes")}

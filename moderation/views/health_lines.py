@@ -6,10 +6,10 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from chatstore.domain.datetimes import say_moment
 from chatstore.domain.health import say_bytes
-from chatstore.domain.moments import say_moment
 from chatstore.domain.snowflakes import time_of
-from chatstore.operations.channel_health import (
+from chatstore.operations.health.channel_health import (
     NEWEST_PAGE_STATEMENTS,
     NEWEST_PAGE_TOMBSTONES,
     NEWEST_PAGE_US,
@@ -20,7 +20,7 @@ from chatstore.operations.channel_health import (
     ChannelHealth,
 )
 from chatstore.store.figures import Figure
-from moderation.domain.history_chart import say_milliseconds
+from moderation.presentation.history_chart import say_milliseconds
 
 LEDGER = "ledger"
 

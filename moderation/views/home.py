@@ -9,12 +9,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
-from chatstore.operations.maintenance import say_silence
+from chatstore.operations.monitoring.console import say_silence
 from chatstore.operations.rights import READ_HEALTH
-from moderation.operations.erasing import requests_for
-from moderation.operations.overview import channels_by_activity
-from moderation.operations.purge_list import list_purges
-from moderation.operations.search import search_anything
+from moderation.operations.erasure.requests import requests_for
+from moderation.operations.lookup.channels import channels_by_activity
+from moderation.operations.lookup.search import search_anything
+from moderation.operations.purging.listing import list_purges
 from moderation.views.findings import list_findings
 
 RECENT_PURGES = 6

@@ -15,10 +15,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from chatstore.domain.errors import BadInput
 from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Schedule
-from chatstore.operations import maintenance as upkeep
-from chatstore.operations.jobs import list_jobs, set_schedule
+from chatstore.operations.jobs.definitions import list_jobs, set_schedule
+from chatstore.operations.jobs.runs import ask_again, stop_run
+from chatstore.operations.monitoring import console as upkeep
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH, SCHEDULE, require
-from chatstore.operations.runs import ask_again, stop_run
 from chatstore.tasks import ring_run_on_commit
 from moderation.forms import read_cursor
 from moderation.views.polling import render_live

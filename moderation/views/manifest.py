@@ -15,16 +15,16 @@ from django.views.decorators.http import require_safe
 from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
-from chatstore.operations.timeline import name_users
-from moderation.domain.fates import Fate
+from chatstore.operations.gateway.timeline import name_users
+from moderation.domain.outcomes import Fate
 from moderation.domain.states import KEEPS_NOTHING, PurgeState
 from moderation.forms import read_cursor
 from moderation.models import Purge
-from moderation.operations.access import purge_for
-from moderation.operations.imports import imports_of
-from moderation.operations.manifest_list import Entry, ManifestPage, list_manifest, list_unticked
-from moderation.operations.sentences import describe_purges
-from moderation.operations.undos import can_be_undone
+from moderation.operations.access.visibility import purge_for
+from moderation.operations.preview.manifest import Entry, ManifestPage, list_manifest, list_unticked
+from moderation.operations.selection.summary import describe_purges
+from moderation.operations.undo.import_guard import imports_of
+from moderation.operations.undo.requests import can_be_undone
 from moderation.views.rows import Row, rows_of
 
 

@@ -13,15 +13,22 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake, time_of
-from chatstore.operations.timeline import name_users, open_timeline
-from moderation.domain.fates import Comeback, Fate
+from chatstore.operations.gateway.timeline import name_users, open_timeline
+from moderation.domain.outcomes import Comeback, Fate
 from moderation.domain.states import ErasureAnswer
 from moderation.models import Erasure
-from moderation.operations.access import name_of
-from moderation.operations.gaps import find_gaps
-from moderation.operations.past_purges import PurgePart
-from moderation.operations.undos import undo_until
-from moderation.operations.whereabouts import Story, Verdict, ask_undo_of_message, kept_copy, locate, story_of
+from moderation.operations.access.visibility import name_of
+from moderation.operations.lookup.gaps import find_gaps
+from moderation.operations.lookup.message_history import (
+    Story,
+    Verdict,
+    ask_undo_of_message,
+    kept_copy,
+    locate,
+    story_of,
+)
+from moderation.operations.lookup.purge_index import PurgePart
+from moderation.operations.undo.requests import undo_until
 from moderation.tasks import ring_on_commit
 from moderation.views.rows import lay_out
 from moderation.views.session import actor_of

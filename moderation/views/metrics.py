@@ -15,7 +15,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
 from chatstore.operations.rights import READ_HEALTH
-from moderation.operations.metrics import read_all_metrics
+from moderation.operations.purging.metrics import read_all_metrics
 
 _FAMILIES = {"gauge": GaugeMetricFamily, "counter": CounterMetricFamily}
 

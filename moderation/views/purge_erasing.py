@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from moderation.domain.states import KEEPS_NOTHING, ErasureAnswer
 from moderation.models import Erasure, Purge
-from moderation.operations.access import Actor, name_of
-from moderation.operations.erasing import ERASE, LAPSES_AFTER, open_request, say_held, why_not_erase
+from moderation.operations.access.visibility import Actor, name_of
+from moderation.operations.erasure.execution import next_run_at
+from moderation.operations.erasure.requests import ERASE, LAPSES_AFTER, open_request, say_held, why_not_erase
 from moderation.operations.holds import hold_over_purge
-from moderation.operations.shares import standing_by_channel
-from moderation.operations.wiping import next_run_at
+from moderation.operations.preview.breakdown import standing_by_channel
 
 
 @dataclass(frozen=True, slots=True)

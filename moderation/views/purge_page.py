@@ -13,25 +13,25 @@ from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge
-from moderation.operations.access import Actor, name_of
-from moderation.operations.failures import Failure, failures_of
+from moderation.operations.access.visibility import Actor, name_of
 from moderation.operations.holds import hold_over_purge
-from moderation.operations.imports import imports_of
-from moderation.operations.places import channels_of
-from moderation.operations.purge_view import progress_of, seconds_of, undo_progress_of
-from moderation.operations.sentences import describe_purges
-from moderation.operations.shares import standing_by_channel
-from moderation.operations.steering import acts_on
-from moderation.operations.strips import map_purge
-from moderation.operations.sums import sum_of
-from moderation.operations.undos import (
+from moderation.operations.preview.breakdown import standing_by_channel
+from moderation.operations.preview.bucket_strip import map_purge
+from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
+from moderation.operations.purging.controls import acts_on
+from moderation.operations.purging.failures import Failure, failures_of
+from moderation.operations.purging.wait_reasons import wait_of
+from moderation.operations.selection.scope import channels_of
+from moderation.operations.selection.summary import describe_purges
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.import_guard import imports_of
+from moderation.operations.undo.requests import (
     UndoSum,
     can_be_undone,
     sum_of_undo,
     undo_until,
     unheld_until,
 )
-from moderation.operations.waiting import wait_of
 from moderation.views.purge_erasing import describe_erasing
 from moderation.views.purge_preview import describe_preview
 

@@ -12,15 +12,15 @@ from django.conf import settings
 from chatstore.domain.buckets import bucket_days
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.models import Channel, ChatUser
-from chatstore.operations.timeline import name_users
+from chatstore.operations.gateway.timeline import name_users
 from moderation.domain.planner import PlannedPart, Way
 from moderation.domain.states import PurgeState
-from moderation.domain.strip import Strip
 from moderation.models import Purge
-from moderation.operations.purge_view import BucketPreview, preview_of, say_plan
-from moderation.operations.samples import Run, sample_manifest
-from moderation.operations.shares import share_by_author, share_by_channel
-from moderation.operations.strips import map_purge
+from moderation.operations.preview.breakdown import share_by_author, share_by_channel
+from moderation.operations.preview.bucket_strip import map_purge
+from moderation.operations.preview.purge_summary import BucketPreview, preview_of, say_plan
+from moderation.operations.preview.samples import Run, sample_manifest
+from moderation.presentation.strip import Strip
 from moderation.views.rows import Row, rows_of
 
 AUTHORS_SHOWN = 12

@@ -13,12 +13,12 @@ from django.views.decorators.http import require_POST, require_safe
 from chatstore.domain.errors import BadInput, NotFound
 from moderation.forms import ConfirmForm, read_cursor, read_digest, read_ticked
 from moderation.models import Purge
-from moderation.operations.access import purge_for, visible_channels
-from moderation.operations.purge_list import STATE_FILTERS, list_purges
-from moderation.operations.purges import confirm_purge
-from moderation.operations.steering import STEER
-from moderation.operations.undos import UndoPart, ask_undo
-from moderation.operations.unticking import tick_again, untick_messages
+from moderation.operations.access.visibility import purge_for, visible_channels
+from moderation.operations.preview.exclusions import tick_again, untick_messages
+from moderation.operations.purging.controls import STEER
+from moderation.operations.purging.lifecycle import confirm_purge
+from moderation.operations.purging.listing import STATE_FILTERS, list_purges
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from moderation.tasks import ring_on_commit
 from moderation.views.polling import render_live
 from moderation.views.purge_page import describe_live, describe_page

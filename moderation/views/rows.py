@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from chatstore.domain.controls import show_controls, show_hidden
 from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
 from chatstore.models import ChatUser
-from chatstore.operations.timeline import Timeline
-from moderation.domain.extras import Attachment, Embed, read_attachments, read_embeds, read_stickers
-from moderation.domain.markup import shorten
-from moderation.operations.gaps import Gap
+from chatstore.operations.gateway.timeline import Timeline
+from moderation.operations.lookup.gaps import Gap
+from moderation.presentation.extras import Attachment, Embed, read_attachments, read_embeds, read_stickers
+from moderation.presentation.markup import shorten
 
 RUN_SECONDS = 420
 """Messages of one author this close together are shown as one run, as chats do."""

@@ -13,14 +13,14 @@ from django.views.decorators.http import require_safe
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from chatstore.models import Channel
-from chatstore.operations.timeline import Timeline, open_timeline
-from moderation.domain.moments import id_from, parse_moment
-from moderation.domain.strip import BESIDE_CHANNELS
+from chatstore.operations.gateway.timeline import Timeline, open_timeline
+from moderation.domain.datetimes import id_from, parse_moment
 from moderation.forms import Position, read_position
-from moderation.operations.access import channel_for
-from moderation.operations.gaps import find_gaps
-from moderation.operations.sidebar import neighbouring_channels
-from moderation.operations.strips import map_channel
+from moderation.operations.access.visibility import channel_for
+from moderation.operations.lookup.gaps import find_gaps
+from moderation.operations.lookup.sidebar import neighbouring_channels
+from moderation.operations.preview.bucket_strip import map_channel
+from moderation.presentation.strip import BESIDE_CHANNELS
 from moderation.views.rows import lay_out
 
 

@@ -15,8 +15,8 @@ from django.contrib.auth.models import User
 from chatstore.celery import app
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations.purges import confirm_purge
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.purging.lifecycle import confirm_purge
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from moderation.tasks import look_for_due_purges, ring
 from tests.bench.rounds import seconds_of
 

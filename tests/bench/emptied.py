@@ -9,9 +9,9 @@ from django.test import override_settings
 
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.models import Channel
-from chatstore.operations.clock import postgres_now_us
+from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.store import ledger
-from chatstore.store.reader import read_page, trace_newest_page
+from chatstore.store.reading.reader import read_page, trace_newest_page
 from tests.bench import rivals
 from tests.bench.channels import empty_channel, rows_of
 from tests.bench.crew import seconds_of_purge

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
-from chatstore.operations.import_discord import ImportChoices, import_discord
-from moderation.operations.imports import StandingPurges
+from chatstore.operations.importing.discord import ImportChoices, import_discord
+from moderation.operations.undo.import_guard import StandingPurges
 from tests.bench.channels import Filled, empty_channel, insert_channel, rows_of, settle, spread_ids
 from tests.bench.report import Figures
 from tests.bench.rounds import alternate, seconds_of

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models.cassandra import MessageRow
-from chatstore.store.reader import read_page, trace_newest_page
+from chatstore.store.reading.reader import read_page, trace_newest_page
 from moderation.domain.selection import Selection
-from moderation.operations.purges import draft_purge
-from moderation.operations.scanning import scan_purge
+from moderation.operations.preview.scan import scan_purge
+from moderation.operations.purging.lifecycle import draft_purge
 from tests.bench import rivals
 from tests.bench.channels import AUTHORS, Filled, fill_channel, insert_channel, settle
 from tests.bench.crew import seconds_of_purge, seconds_of_undo

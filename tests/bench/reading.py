@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.store.messages import COLUMNS
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from tests.bench import rivals

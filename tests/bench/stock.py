@@ -20,8 +20,8 @@ from django.contrib.auth.models import User
 
 from moderation.domain.selection import Selection
 from moderation.models import Purge
-from moderation.operations.purges import draft_purge
-from moderation.operations.scanning import scan_purge
+from moderation.operations.preview.scan import scan_purge
+from moderation.operations.purging.lifecycle import draft_purge
 from tests.bench.channels import Filled, fill_channel, settle
 from tests.bench.crew import seconds_of_purge
 from tests.moderation.rooms import choose

@@ -10,7 +10,7 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import first_id_at, ms_of
 from chatstore.models import BucketDeletes
-from chatstore.operations.clock import postgres_now
+from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store import cassandra, ledger, messages
 
 VICTOR = 4242

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from chatstore.domain.buckets import bucket_ids
 from chatstore.domain.live import NOTHING, UNKNOWN, Live
 from chatstore.domain.messages import Page
-from chatstore.store.reader import read_around, read_page
+from chatstore.store.reading.reader import read_around, read_page
 from tests.chatstore.arranging import ids_of
 
 PATIENT = 60.0

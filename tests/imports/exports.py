@@ -13,9 +13,9 @@ from typing import Any
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import make_snowflake, time_of, unix_ms
-from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
-from chatstore.operations.import_discord import ImportChoices, ImportSummary, import_discord
-from chatstore.operations.import_loads import Decision, Load, Standing, StandingIn, decide_load
+from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.importing.discord import ImportChoices, ImportSummary, import_discord
+from chatstore.operations.importing.loads import Decision, Load, Standing, StandingIn, decide_load
 from chatstore.store.messages import read_ids, read_message
 
 MAY = dt.datetime(2024, 5, 3, 12, tzinfo=dt.UTC)

@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from chatstore.operations.import_discord import ImportProblem, ImportProgress
+from chatstore.operations.importing.discord import ImportProblem, ImportProgress
 from moderation.management.commands.import_discord import draw_progress, gathered_warnings
 from tests.imports.exports import MAY, fresh_channel, ids_from, live_ids, make_export, make_raw, write_export
 

@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from chatstore.domain.discord_export import ExportRejected
 from chatstore.domain.json_stream import Unreadable
-from chatstore.operations.export_files import (
+from chatstore.operations.importing.export_files import (
     MAX_OPEN_ARCHIVES,
     ExportFile,
     ExportMessages,

@@ -11,14 +11,14 @@ import pytest
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.live import UNKNOWN, Live
 from chatstore.models import Channel, ChatUser, Guild
-from chatstore.operations.clock import postgres_now_us
-from chatstore.operations.messages import withdraw_message
+from chatstore.operations.coordination.clock import postgres_now_us
+from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import cassandra, ledger
 from chatstore.store.authors import author_buckets
 from chatstore.store.figures import read_figures
 from chatstore.store.messages import newest_writetime
 from chatstore.store.pins import pinned_ids
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
 from chatstore.store.traces import execute_traced
 from tests.imports.exports import (
     MAY,

@@ -11,7 +11,7 @@ import pytest
 
 from chatstore.domain.discord_export import parse_message
 from chatstore.domain.errors import BadInput
-from chatstore.operations.import_discord import ImportProblem
+from chatstore.operations.importing.discord import ImportProblem
 from tests.imports.exports import (
     MAY,
     fresh_channel,
@@ -94,7 +94,7 @@ def test_a_fault_of_the_parser_names_its_file_and_the_others_are_imported(
             raise ZeroDivisionError("a fault of ours")
         return parse_message(raw, channel_id=channel_id, now_ms=now_ms)
 
-    monkeypatch.setattr("chatstore.operations.import_channels.parse_message", fail_at_the_third)
+    monkeypatch.setattr("chatstore.operations.importing.channels.parse_message", fail_at_the_third)
     summary = run_import(tmp_path)
     [failed] = summary.failed_files
     assert failed.file == str(tmp_path / "a.json")

@@ -15,9 +15,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from chatstore.models import ChannelLock
-from chatstore.operations.channel_lock import holder_of, release_channel
-from chatstore.operations.import_loads import finish_load, start_load
-from chatstore.operations.messages import withdraw_message
+from chatstore.operations.coordination.channel_lock import holder_of, release_channel
+from chatstore.operations.gateway.messages import withdraw_message
+from chatstore.operations.importing.loads import finish_load, start_load
 from chatstore.store.messages import read_message
 from tests.imports.exports import (
     MAY,

@@ -17,15 +17,15 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
-from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
-from chatstore.operations.import_loads import finish_load, start_load
-from chatstore.operations.messages import edit_message, withdraw_message
+from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.gateway.messages import edit_message, withdraw_message
+from chatstore.operations.importing.loads import finish_load, start_load
 from chatstore.store import ledger
 from chatstore.store.messages import read_message, update_columns
 from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry
-from moderation.operations.imports import StandingPurges, put_back_as
-from moderation.operations.standing import standing_ids
+from moderation.operations.steps.removed_ids import standing_ids
+from moderation.operations.undo.import_guard import StandingPurges, put_back_as
 from tests.imports.exports import (
     MAY,
     VICTOR,

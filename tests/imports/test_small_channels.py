@@ -19,13 +19,13 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import WriteRefused
 from chatstore.domain.live import Live
 from chatstore.models import Channel
-from chatstore.operations.channel_lock import hold_channel, hold_channels, holder_of
-from chatstore.operations.import_discord import ImportSummary
-from chatstore.operations.import_settling import settle_buckets
+from chatstore.operations.coordination.channel_lock import hold_channel, hold_channels, holder_of
+from chatstore.operations.importing.completion import settle_buckets
+from chatstore.operations.importing.discord import ImportSummary
 from chatstore.store import cassandra, ledger
 from chatstore.store.figures import read_figures
-from chatstore.store.reader import read_page
-from moderation.operations.imports import StandingPurges, put_back_as
+from chatstore.store.reading.reader import read_page
+from moderation.operations.undo.import_guard import StandingPurges, put_back_as
 from tests.clock_jumps import postgres_off
 from tests.imports.exports import (
     MAY,
@@ -144,7 +144,7 @@ def test_channels_of_a_killed_import_are_imported_together_once_they_are_free(tm
 def test_two_imports_of_the_same_channels_at_once_write_each_message_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chatstore.operations.import_discord.TOGETHER_CHANNELS", 4)
+    monkeypatch.setattr("chatstore.operations.importing.discord.TOGETHER_CHANNELS", 4)
     ids = ids_from(MAY, 6, apart_seconds=BUCKET_SECONDS / 2)
     channels = [fresh_channel() for _ in range(24)]
     for channel_id in channels:

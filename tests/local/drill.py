@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import psutil
 
-from chatstore.local.cassandra import NAMES as NODES
 from chatstore.local.layout import PROJECT_ROOT, read_stack
-from chatstore.local.preparing import SEED_DEMO, is_due
-from chatstore.local.processes import find_process
-from chatstore.local.servers import list_servers
-from chatstore.local.web import NAMES as WEB_NAMES
+from devstack.cassandra import NAMES as NODES
+from devstack.preparing import SEED_DEMO, is_due
+from devstack.processes import find_process
+from devstack.servers import list_servers
+from devstack.web import NAMES as WEB_NAMES
 
 FIRST_SECONDS = 150
 LATER_SECONDS = 45

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chatstore.local.checks import (
+from devstack.checks import (
     check_address,
     check_disk,
     check_memory,
@@ -15,7 +15,7 @@ from chatstore.local.checks import (
     find_maven,
     measure_free_memory,
 )
-from chatstore.local.problems import Problem
+from devstack.problems import Problem
 
 
 @pytest.fixture

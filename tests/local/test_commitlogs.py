@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from chatstore.local import commitlogs
-from chatstore.local.commitlogs import choose_commitlog_folder
+from devstack import commitlogs
+from devstack.commitlogs import choose_commitlog_folder
 
 pytestmark = pytest.mark.unit
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from chatstore.local.environment import LOCK, UV_LOCK, find_pip, translate_settings
+from devstack.environment import LOCK, UV_LOCK, find_pip, translate_settings
 
 
 def test_pip_s_variables_become_uv_s() -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from chatstore.local.filling import NAME, Filling
 from chatstore.local.layout import Stack, read_stack
-from chatstore.local.preparing import Step, is_due
-from chatstore.local.processes import end_processes, find_process, is_dead
+from devstack.filling import NAME, Filling
+from devstack.preparing import Step, is_due
+from devstack.processes import end_processes, find_process, is_dead
 
 BEGINS = "Demo messages are being filled in; each channel appears when it is complete."
 

@@ -1,6 +1,6 @@
 import pytest
 
-from chatstore.local.postgres import is_not_ready
+from devstack.postgres import is_not_ready
 
 pytestmark = pytest.mark.unit
 

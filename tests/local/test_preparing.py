@@ -6,10 +6,10 @@ from types import FrameType
 import pytest
 
 from chatstore.local.layout import Stack, read_stack
-from chatstore.local.preparing import Step, is_due, run_steps
-from chatstore.local.problems import Problem
-from chatstore.local.processes import path_of_log
-from chatstore.local.running import Stopped
+from devstack.preparing import Step, is_due, run_steps
+from devstack.problems import Problem
+from devstack.processes import path_of_log
+from devstack.running import Stopped
 
 
 @pytest.fixture

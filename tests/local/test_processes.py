@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from chatstore.local.layout import Stack, read_stack
-from chatstore.local.problems import Problem
-from chatstore.local.processes import (
+from devstack.problems import Problem
+from devstack.processes import (
     Launch,
     end_processes,
     find_process,
@@ -22,7 +22,7 @@ from chatstore.local.processes import (
     tell_death,
     wait_until_dead,
 )
-from chatstore.local.servers import Server, wait_until_ready
+from devstack.servers import Server, wait_until_ready
 
 SLEEPER = "import time; time.sleep(60)"
 STUBBORN = (

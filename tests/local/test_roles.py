@@ -15,10 +15,10 @@ from cassandra.cluster import Cluster, NoHostAvailable
 from django.conf import settings
 from django.db import ProgrammingError, connection
 
-from chatstore.local.cassandra import NAMES, call_nodetool, name_nodetool, write_jmx_passwords
 from chatstore.local.layout import read_stack
 from chatstore.operations.services import describe_services
 from chatstore.store import cassandra
+from devstack.cassandra import NAMES, call_nodetool, name_nodetool, write_jmx_passwords
 
 STACK = read_stack(os.environ)
 

@@ -22,12 +22,12 @@ import psutil
 import pytest
 from django.conf import settings
 
-from chatstore.local.cassandra import prepare_node
 from chatstore.local.layout import PROJECT_ROOT, Stack, read_stack
-from chatstore.local.postgres import prepare_postgres
-from chatstore.local.problems import Problem
-from chatstore.local.processes import end_processes, find_process
-from chatstore.local.valkey import prepare_valkey
+from devstack.cassandra import prepare_node
+from devstack.postgres import prepare_postgres
+from devstack.problems import Problem
+from devstack.processes import end_processes, find_process
+from devstack.valkey import prepare_valkey
 
 STORES = ("postgres", "valkey")
 WEB = ("web", "beat", "worker", "maintenance")
@@ -53,7 +53,7 @@ class Place:
     def start(self, *command: str) -> "subprocess.Popen[str]":
         """Runs the starter, or what calls it, until it says that all is ready."""
         starter = subprocess.Popen(
-            command or [sys.executable, "-m", "chatstore.local", "run"],
+            command or [sys.executable, "-m", "devstack", "run"],
             cwd=PROJECT_ROOT,
             env=self.environ,
             stdout=subprocess.PIPE,
@@ -66,9 +66,9 @@ class Place:
         return starter
 
     def call(self, command: str, **environ: str) -> "subprocess.CompletedProcess[str]":
-        """Runs a command of `chatstore.local` to its end."""
+        """Runs a command of `devstack` to its end."""
         return subprocess.run(
-            [sys.executable, "-m", "chatstore.local", *command.split()],
+            [sys.executable, "-m", "devstack", *command.split()],
             cwd=PROJECT_ROOT,
             env=self.environ | environ,
             capture_output=True,
@@ -161,7 +161,7 @@ def test_ctrl_c_ends_everything_within_eight_seconds(place: Place) -> None:
 @pytest.mark.slow
 def test_a_sigint_to_make_alone_ends_everything_too(place: Place, tmp_path: Path) -> None:
     makefile = tmp_path / "Makefile"
-    makefile.write_text(f"run:\n\t@{sys.executable} -m chatstore.local run\n")
+    makefile.write_text(f"run:\n\t@{sys.executable} -m devstack run\n")
     make = place.start("make", "-f", str(makefile), "run")
     family = list_family(place.find(*WEB, *STORES))
     make.send_signal(signal.SIGINT)

@@ -8,7 +8,7 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.models import Channel
 from chatstore.store import cassandra
 from moderation.models import Erasure, Purge
-from moderation.operations.erasing import approve_erase, ask_erase
+from moderation.operations.erasure.requests import approve_erase, ask_erase
 from tests.moderation.rooms import everything, old_ids, purge_now, write
 
 KEPT = "SELECT attempt FROM quarantine WHERE purge_id = ? AND channel_id = ? AND bucket = ?"

@@ -22,10 +22,10 @@ from moderation.domain.filters import All, Author, Before, Filter, Since
 from moderation.domain.packing import digest_of_bucket
 from moderation.domain.selection import Selection
 from moderation.models import Purge, Step
-from moderation.operations.claims import claim_step
-from moderation.operations.purges import confirm_purge, draft_purge
-from moderation.operations.running import run_purge
-from moderation.operations.scanning import scan_purge
+from moderation.operations.preview.scan import scan_purge
+from moderation.operations.purging.lifecycle import confirm_purge, draft_purge
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps.claiming import claim_step
 
 VICTOR, WILMA = 71, 72
 """Chat authors."""

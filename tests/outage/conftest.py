@@ -12,12 +12,12 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.domain.runs import ENDED
 from chatstore.local.layout import read_stack
-from chatstore.local.servers import start_node, stop_node
 from chatstore.models import JobRun
-from chatstore.operations import messages
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.watching import look_at_nodes
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.gateway import messages
+from chatstore.operations.monitoring.checks import look_at_nodes
 from chatstore.store import cassandra, repairs
+from devstack.servers import start_node, stop_node
 from tests.chatstore.arranging import VICTOR, fresh_id
 from tests.waiting import wait_until
 

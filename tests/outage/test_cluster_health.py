@@ -11,9 +11,9 @@ from django.test import Client
 
 from chatstore.domain.runs import RunState
 from chatstore.models import Finding
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.runs import ask_run, work_on_run
-from chatstore.operations.watching import look_at_nodes, look_at_runs
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.jobs.runs import ask_run, work_on_run
+from chatstore.operations.monitoring.checks import look_at_nodes, look_at_runs
 from chatstore.store import nodes
 from tests.chatstore.arranging import fresh_id
 from tests.outage.conftest import DOWN

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chatstore.models import Finding
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.watching import NODE_DOWN, look_at_nodes
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.monitoring.checks import NODE_DOWN, look_at_nodes
 from chatstore.store import cassandra
 from tests.outage.conftest import DOWN
 

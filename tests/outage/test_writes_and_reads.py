@@ -8,11 +8,11 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.models import Finding
-from chatstore.operations import messages
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.watching import NODE_DOWN, look_at_nodes
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.gateway import messages
+from chatstore.operations.monitoring.checks import NODE_DOWN, look_at_nodes
 from chatstore.store import withdrawn
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
 from tests.chatstore.arranging import VICTOR, ids_of, now_ms
 from tests.outage.conftest import DOWN, Outage
 

@@ -14,9 +14,9 @@ from django.test import Client
 from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of, days_in_words
 from chatstore.domain.runs import RunState, Severity
 from chatstore.models import Channel, ChannelDay, Guild, JobRun
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.deletes import note_deletes
-from chatstore.operations.findings import Found, open_finding
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.records import Found, open_finding
+from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import figures, ledger
 from moderation.domain.states import PurgeState
 from tests.moderation.rooms import by_victor, confirm, make_channel, now_ms, old_ids, purge_now, write

@@ -13,7 +13,7 @@ from chatstore.domain.buckets import bucket_at
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import ChatUser
 from chatstore.store import authors
-from moderation.operations.chat_users import PLACES_BETWEEN_LOOKS
+from moderation.operations.lookup.chat_users import PLACES_BETWEEN_LOOKS
 from tests.moderation.rooms import choose, make_channel, now_ms, old_ids, preview, purge_now, write
 from tests.pages.test_hostile import check_harmless
 

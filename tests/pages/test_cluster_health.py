@@ -12,11 +12,11 @@ from django.test import Client
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import ENDED, RunState, Severity
 from chatstore.models import BucketDeletes, JobRun
-from chatstore.operations import cluster_health
-from chatstore.operations.cluster_health import Partition
-from chatstore.operations.deletes import note_deletes
-from chatstore.operations.findings import Found, close_finding, open_finding
-from chatstore.operations.runs import ask_run, stop_run, work_on_run
+from chatstore.operations.findings.records import Found, close_finding, open_finding
+from chatstore.operations.health import cluster_health
+from chatstore.operations.health.cluster_health import Partition
+from chatstore.operations.jobs.runs import ask_run, stop_run, work_on_run
+from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import figures
 from tests.chatstore.arranging import delete_rows, now_ms, write_messages
 from tests.chatstore.measuring import make_room

@@ -12,10 +12,10 @@ from django.test import Client
 from chatstore.models import Channel
 from moderation.domain.states import PurgeState
 from moderation.models import Erasure, Purge
-from moderation.operations.erasing import ask_erase
+from moderation.operations.erasure.execution import erase_purge
+from moderation.operations.erasure.requests import ask_erase
 from moderation.operations.holds import Wanted, lift_hold, place_hold
-from moderation.operations.undos import UndoPart, ask_undo
-from moderation.operations.wiping import erase_purge
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.conftest import make_user
 from tests.moderation.erasures import approved, kept, removed, state_of
 from tests.moderation.rooms import make_channel, old_ids, run_to_end

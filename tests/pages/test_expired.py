@@ -8,8 +8,8 @@ from django.test import Client
 
 from chatstore.models import Channel
 from moderation.models import Purge
-from moderation.operations.expiring import close_purge
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.undo.expiry import close_purge
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.moderation.operations.test_expiring import shift
 from tests.moderation.rooms import everything, make_channel, old_ids, purge_now, run_to_end, write
 

@@ -11,8 +11,8 @@ from django.test import Client
 
 from chatstore.domain.runs import Severity
 from chatstore.models import Finding
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.findings import MISSING_SURVIVORS, Found, open_finding
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.records import MISSING_SURVIVORS, Found, open_finding
 from chatstore.store.heartbeats import BEAT, WATCH, note_life
 from chatstore.store.redis import redis_client
 from tests.pages.conftest import Place

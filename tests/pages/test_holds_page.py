@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from moderation.models import Hold
-from moderation.operations.strips import map_purge
+from moderation.operations.preview.bucket_strip import map_purge
 from tests.conftest import make_user
 from tests.moderation.rooms import VICTOR, by_victor, confirm, preview, run_to_end
 from tests.pages.conftest import Place

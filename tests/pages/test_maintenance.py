@@ -13,8 +13,8 @@ from pytest_django import Settings
 
 from chatstore.domain.runs import RunState
 from chatstore.models import Channel, JobRun, JobSchedule
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.runs import ask_run, claim_run, make_due_runs, work_on_run
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.jobs.runs import ask_run, claim_run, make_due_runs, work_on_run
 from tests.chatstore.arranging import fresh_id
 from tests.chatstore.operations.jobs import ended_run, only_job
 

@@ -15,11 +15,11 @@ from django.test import Client
 
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models import Channel, ChatUser
-from chatstore.operations.messages import withdraw_message
+from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import messages as message_store
 from moderation.models import Purge
-from moderation.operations.running import run_purge
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.conftest import make_user
 from tests.moderation.rooms import (
     VICTOR,

@@ -12,8 +12,8 @@ from pytest_django import Settings
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.runs import Severity
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.findings import Found, close_finding, open_finding
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.records import Found, close_finding, open_finding
 from chatstore.store import cassandra
 from chatstore.store.heartbeats import BEAT, note_life
 from tests.chatstore.operations.jobs import ended_run, only_job

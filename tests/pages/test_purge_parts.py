@@ -14,7 +14,7 @@ from chatstore.models import Channel, ChatUser
 from moderation.domain.filters import AnyOf, Author, Words
 from moderation.domain.selection import Selection
 from moderation.models import Purge
-from moderation.operations.running import run_purge
+from moderation.operations.purging.worker import run_purge
 from tests.conftest import make_user
 from tests.moderation.rooms import VICTOR, WILMA, ids_of, make_channel, old_ids, preview, purge_now, write
 from tests.pages.conftest import Place

@@ -18,7 +18,7 @@ from moderation.domain.packing import unpack_ids
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge
-from moderation.operations.imports import PUT_BACK
+from moderation.operations.undo.import_guard import PUT_BACK
 from tests.conftest import make_user
 from tests.imports.exports import MAY, VICTOR, fresh_channel, ids_from, live_ids, make_raw, write_export
 from tests.moderation.rooms import choose, purge_now

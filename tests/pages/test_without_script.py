@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from moderation.models import Purge
-from moderation.operations.running import run_purge
-from moderation.operations.scanning import scan_purge
+from moderation.operations.preview.scan import scan_purge
+from moderation.operations.purging.worker import run_purge
 from tests.moderation.rooms import ids_of
 from tests.pages.conftest import Place
 from tests.pages.serving import make_account

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
+from chatstore.demo.messages import make_channel_messages
+from chatstore.demo.plan import DemoChannel, plan_demo
 from chatstore.domain.buckets import bucket_of
-from chatstore.domain.demo_messages import make_channel_messages
-from chatstore.domain.demo_plan import DemoChannel, plan_demo
 from chatstore.domain.messages import Message
 
 pytestmark = pytest.mark.unit

@@ -8,16 +8,16 @@ import secrets
 import pytest
 from django.core.management import CommandError, call_command
 
-from chatstore.domain.demo_messages import make_channel_messages
-from chatstore.domain.demo_plan import DemoChannel, DemoPlan, plan_demo
+from chatstore.demo.messages import make_channel_messages
+from chatstore.demo.plan import DemoChannel, DemoPlan, plan_demo
 from chatstore.domain.errors import BadInput
 from chatstore.models import Channel, ChatUser, Guild
-from chatstore.operations.channel_lock import holder_of
-from chatstore.operations.seed_demo import NOTHING_WRITTEN, seed_demo, write_demo
+from chatstore.operations.coordination.channel_lock import holder_of
+from chatstore.operations.importing.seed_demo import NOTHING_WRITTEN, seed_demo, write_demo
 from chatstore.store import ledger
 from chatstore.store.authors import author_buckets
 from chatstore.store.messages import newest_writetime
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
 
 
 def plan_small() -> DemoPlan:

@@ -9,21 +9,21 @@ from pathlib import Path
 from django.contrib.auth.models import User
 from django.core.management import call_command
 
-from chatstore.operations.channel_lock import hold_channel
-from chatstore.operations.timeline import open_timeline
+from chatstore.operations.coordination.channel_lock import hold_channel
+from chatstore.operations.gateway.timeline import open_timeline
 from moderation.domain.filters import All, Author, Content, Has, Not
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations.claims import job_of
-from moderation.operations.erasing import approve_erase, ask_erase
+from moderation.operations.erasure.execution import erase_purge
+from moderation.operations.erasure.requests import approve_erase, ask_erase
 from moderation.operations.holds import Wanted, lift_hold, place_hold
-from moderation.operations.running import run_purge
-from moderation.operations.steering import pause_purge
-from moderation.operations.undos import UndoPart, ask_undo
-from moderation.operations.unticking import untick_messages
-from moderation.operations.wiping import erase_purge
+from moderation.operations.preview.exclusions import untick_messages
+from moderation.operations.purging.controls import pause_purge
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps.claiming import job_of
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.moderation.rooms import choose, confirm, preview
 from tests.pages.exports import Story, write_hostile, write_story
 from tests.pages.serving import make_account

@@ -12,8 +12,8 @@ from chatstore.domain.buckets import bucket_at, bucket_days, bucket_ids, bucket_
 from chatstore.domain.live import NOTHING, Live
 from chatstore.domain.runs import RunState, Severity
 from chatstore.models import Channel, ChannelDay, Guild, JobRun
-from chatstore.operations.clock import postgres_now, postgres_now_us
-from chatstore.operations.findings import Found, open_finding
+from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
+from chatstore.operations.findings.records import Found, open_finding
 from chatstore.store import figures, ledger
 from tests.moderation.rooms import by_victor, now_ms, purge_now, write
 

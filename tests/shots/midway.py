@@ -11,7 +11,7 @@ from django.db import connections
 
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.models import Channel, ChatUser, Guild
-from chatstore.operations.clock import postgres_now
+from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge
 from tests.moderation.rooms import choose, confirm, now_ms, old_ids, preview, run_to_end, write

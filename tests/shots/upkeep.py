@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.runs import RunState, Severity
 from chatstore.models import Finding, JobRun, JobSchedule
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.findings import MISSING_SURVIVORS, Found, open_finding
-from chatstore.operations.watching import BROKEN_SCHEDULE
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.records import MISSING_SURVIVORS, Found, open_finding
+from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE
 from tests.pages.serving import Site
 
 NIGHTS = 34

@@ -85,7 +85,7 @@ def _read(world: World, bucket: int) -> Generator[None, None, WholeRead]:
 
 
 def purge(world: World, kept: dict[int, int], ids: Sequence[int], bucket: int, *, budget: int, standing: int) -> Act:
-    """`moderation.operations.steps`, one step: spans of older ids, or rows, the rest written again.
+    """`moderation.operations.purging.execution`, one step: spans of older ids, or rows, the rest written again.
 
     kept: filled with what was there of them, by id its stamp. standing: tombstones of others in the bucket.
     """
@@ -125,7 +125,7 @@ def purge(world: World, kept: dict[int, int], ids: Sequence[int], bucket: int, *
 
 
 def undo(world: World, write: Write, kept: Mapping[int, int], standing_elsewhere: set[int], bucket: int) -> Act:
-    """`moderation.operations.restoring`, one step."""
+    """`moderation.operations.undo.restore`, one step."""
     job = world.name_job("undo")
     rules = world.rules
     while not world.hold(job, None):

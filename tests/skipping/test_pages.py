@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.buckets import bucket_of
-from chatstore.store import cassandra, counters, ledger, reader, search
+from chatstore.store import cassandra, counters, ledger
 from chatstore.store.messages import COLUMNS
+from chatstore.store.reading import reader, search
 from tests.chatstore.arranging import fresh_id
 from tests.chatstore.page_oracle import (
     LIMITS,

@@ -25,16 +25,16 @@ from hypothesis.stateful import (
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import RunState
 from chatstore.models import BucketDeletes, JobRun
-from chatstore.operations import books
-from chatstore.operations.bookkeeping import look_at_bucket
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.messages import post_message, withdraw_message
-from chatstore.operations.runs import work_on_run
+from chatstore.operations.bucket_jobs import nightly_ledger
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.gateway.messages import post_message, withdraw_message
+from chatstore.operations.jobs.runs import work_on_run
+from chatstore.operations.ledger.refresh import look_at_bucket
 from chatstore.store import ledger, messages
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
 from moderation.models import Purge
-from moderation.operations.imports import StandingPurges, put_back_as
-from moderation.operations.undos import UndoPart, ask_undo, can_be_undone
+from moderation.operations.undo.import_guard import StandingPurges, put_back_as
+from moderation.operations.undo.requests import UndoPart, ask_undo, can_be_undone
 from tests.imports.exports import make_export, make_raw, run_import
 from tests.moderation.rooms import choose, make_channel, now_ms, purge_now, run_to_end, write
 
@@ -185,7 +185,7 @@ class Interleavings(RuleBasedStateMachine):
 
 @pytest.mark.slow
 def test_whatever_lives_is_on_a_page(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(books, "BUSY_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(nightly_ledger, "BUSY_PAUSE_SECONDS", 0.05)
 
     class Machine(Interleavings):
         moderator = mona

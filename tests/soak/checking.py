@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.models import Channel
-from chatstore.operations.channel_lock import holder_of
+from chatstore.operations.coordination.channel_lock import holder_of
 from moderation.domain.planner import Way
 from moderation.domain.states import FINAL_STEPS, StepKind
 from moderation.models import AuditEntry, Step
-from moderation.operations.sums import sum_of
-from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
 from tests.soak.scene import TALKER, Scene, ids_of, picture_of, read_through, rows_of
 
 

@@ -7,10 +7,10 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from chatstore.local import cassandra, postgres, valkey
 from chatstore.local.layout import Stack, read_stack
-from chatstore.local.processes import end_processes, find_process, wait_until_dead
-from chatstore.local.servers import END_SECONDS, list_servers, start_again, stop_node
+from devstack import cassandra, postgres, valkey
+from devstack.processes import end_processes, find_process, wait_until_dead
+from devstack.servers import END_SECONDS, list_servers, start_again, stop_node
 
 SECOND_NODE = 1
 

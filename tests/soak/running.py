@@ -24,7 +24,7 @@ from django.contrib.auth.models import Group, User
 from django.db import Error, connection
 
 from chatstore.domain.errors import ChatstoreError
-from chatstore.local.problems import Problem
+from devstack.problems import Problem
 from moderation.domain.states import FINAL_STEPS, PurgeState
 from moderation.models import Purge, Step
 from tests.moderation.faults.real_workers.apart import database_apart

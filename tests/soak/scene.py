@@ -18,7 +18,7 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
 from chatstore.store import ledger, messages, scans
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
 from moderation.domain.filters import Author
 from moderation.domain.planner import Way
 from moderation.domain.selection import Selection

@@ -8,7 +8,7 @@ from django.db import Error, connections
 
 from chatstore.domain.errors import StoreUnavailable, WriteRefused
 from chatstore.models import Channel
-from chatstore.operations.messages import post_message
+from chatstore.operations.gateway.messages import post_message
 from tests.soak.scene import TALKER
 
 EVERY_SECONDS = 0.2

@@ -20,7 +20,7 @@ from chatstore.domain.errors import BadInput, StoreUnavailable, WriteRefused
 from chatstore.domain.messages import Message
 from chatstore.management.inert import InertCommand
 from chatstore.models import Channel, ChatUser
-from chatstore.operations import messages
+from chatstore.operations.gateway import messages
 
 TALKERS = 8
 """At 200 acts a second each may take 40 ms, as it does beside a busy purge."""

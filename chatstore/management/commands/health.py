@@ -12,7 +12,7 @@ from chatstore.domain.errors import ChatstoreError
 from chatstore.domain.health import say_bytes
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.management.inert import InertCommand
-from chatstore.operations.health_report import Report, report_channel, report_cluster
+from chatstore.operations.health.health_report import Report, report_channel, report_cluster
 
 
 class Command(InertCommand):

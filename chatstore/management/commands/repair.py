@@ -15,8 +15,8 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.runs import ENDED, RunState
 from chatstore.management.inert import InertCommand
 from chatstore.models import JobRun
-from chatstore.operations.repair import begin_at_terminal, stop_at_terminal
-from chatstore.operations.runs import work_on_run
+from chatstore.operations.bucket_jobs.repair import begin_at_terminal, stop_at_terminal
+from chatstore.operations.jobs.runs import work_on_run
 
 POLL_SECONDS = 0.5
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from chatstore.domain.demo_plan import DemoChannel
+from chatstore.demo.plan import DemoChannel
 from chatstore.domain.errors import ChatstoreError
 from chatstore.management.inert import InertCommand
-from chatstore.operations.seed_demo import NOTHING_WRITTEN, seed_demo
+from chatstore.operations.importing.seed_demo import NOTHING_WRITTEN, seed_demo
 
 DEFAULT_SEED = 1
 

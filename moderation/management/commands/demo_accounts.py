@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from chatstore.management.inert import InertCommand
-from moderation.operations.demo_accounts import CAST, set_demo_account
+from moderation.management.demo_accounts import CAST, set_demo_account
 
 FILE = "accounts.txt"
 PASSWORD_BYTES = 12

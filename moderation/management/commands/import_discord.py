@@ -22,7 +22,7 @@ from chatstore.domain.controls import show_in_a_line
 from chatstore.domain.errors import BadInput, ChatstoreError
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.management.inert import InertCommand
-from chatstore.operations.import_discord import (
+from chatstore.operations.importing.discord import (
     ImportChoices,
     ImportProblem,
     ImportProgress,
@@ -32,7 +32,7 @@ from chatstore.operations.import_discord import (
     import_discord,
 )
 from moderation.management.commands.purge import BAD_INPUT, find_moderator
-from moderation.operations.imports import PutBack, StandingPurges, put_back_as
+from moderation.operations.undo.import_guard import PutBack, StandingPurges, put_back_as
 
 BAR_WIDTH = 30
 PLAIN_LINE_SECONDS = 10.0

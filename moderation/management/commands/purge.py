@@ -22,14 +22,14 @@ from moderation.domain.filters import Content
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations import purge_view
-from moderation.operations.access import visible_channels
-from moderation.operations.compose import Description, Terms, find_channel, select_described
-from moderation.operations.purges import confirm_purge, discard_preview, draft_purge
-from moderation.operations.running import run_to_its_end
-from moderation.operations.scanning import scan_purge
-from moderation.operations.sentences import sentence_of
-from moderation.operations.sums import sum_of
+from moderation.operations.access.visibility import visible_channels
+from moderation.operations.preview import purge_summary
+from moderation.operations.preview.scan import scan_purge
+from moderation.operations.purging.lifecycle import confirm_purge, discard_preview, draft_purge
+from moderation.operations.purging.worker import run_to_its_end
+from moderation.operations.selection.parsing import Description, Terms, find_channel, select_described
+from moderation.operations.selection.summary import sentence_of
+from moderation.operations.steps.totals import sum_of
 from moderation.tasks import ring, ring_next
 
 DONE, FAILED, BAD_INPUT, NOTHING_MATCHED, GOES_ON = 0, 1, 2, 3, 4
@@ -91,11 +91,11 @@ class Command(InertCommand):
         self._finish(purge, options, _exit_code(purge))
 
     def _show_preview(self, purge: Purge, options: dict[str, Any]) -> None:
-        preview = purge_view.preview_of(purge)
+        preview = purge_summary.preview_of(purge)
         if not options["json"]:
             self.stdout.write(f"{preview.count:,} messages: {sentence_of(purge)}")
             self.stdout.write(f"from {preview.oldest:%Y-%m-%d %H:%M} to {preview.newest:%Y-%m-%d %H:%M} UTC")
-            self.stdout.write(purge_view.say_plan(preview))
+            self.stdout.write(purge_summary.say_plan(preview))
 
     def _confirm(self, purge: Purge, moderator: User, options: dict[str, Any]) -> Purge:
         digest = bytes(purge.digest or b"")
@@ -121,13 +121,13 @@ class Command(InertCommand):
             raise BadInput("Not confirmed; nothing was removed.")
 
     def _finish(self, purge: Purge, options: dict[str, Any], code: int) -> NoReturn:
-        summary = purge_view.summary_of(purge)
+        summary = purge_summary.summary_of(purge)
         if options["json"]:
             self.stdout.write(json.dumps(summary))
         elif code == NOTHING_MATCHED:
             self.stdout.write("Nothing matched; nothing was removed.")
         else:
-            self.stdout.write(f"purge {purge.id} {purge.get_state_display()}: {purge_view.say_sum(purge)}")
+            self.stdout.write(f"purge {purge.id} {purge.get_state_display()}: {purge_summary.say_sum(purge)}")
         sys.exit(code)
 
 

@@ -11,10 +11,10 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.management.inert import InertCommand
 from moderation.models import Purge
-from moderation.operations import purge_view
-from moderation.operations.failures import failures_of
-from moderation.operations.sentences import sentence_of
-from moderation.operations.waiting import say_wait, wait_of
+from moderation.operations.preview import purge_summary
+from moderation.operations.purging.failures import failures_of
+from moderation.operations.purging.wait_reasons import say_wait, wait_of
+from moderation.operations.selection.summary import sentence_of
 
 
 class Command(InertCommand):
@@ -26,7 +26,7 @@ class Command(InertCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         purge = find_purge(options["purge"])
-        summary = purge_view.summary_of(purge)
+        summary = purge_summary.summary_of(purge)
         if options["json"]:
             self.stdout.write(json.dumps(summary))
             return
@@ -35,7 +35,7 @@ class Command(InertCommand):
         wait = wait_of(None, purge)
         if wait is not None:
             self.stdout.write(say_wait(wait))
-        self.stdout.write(purge_view.say_sum(purge))
+        self.stdout.write(purge_summary.say_sum(purge))
         for line in failures_of(purge).as_lines():
             self.stdout.write(line)
 

@@ -14,8 +14,8 @@ from chatstore.management.inert import InertCommand
 from moderation.management.commands.purge import BAD_INPUT, DONE, FAILED, find_moderator, run_in_front
 from moderation.management.commands.purge_show import find_purge
 from moderation.models import Purge, Undo
-from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
-from moderation.operations.waiting import say_wait, wait_of
+from moderation.operations.purging.wait_reasons import say_wait, wait_of
+from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
 from moderation.tasks import ring, ring_next
 
 

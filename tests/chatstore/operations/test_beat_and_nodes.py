@@ -8,8 +8,8 @@ import pytest
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.models import Finding
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.watching import (
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.monitoring.checks import (
     BEAT_SILENT,
     NODE_DOWN,
     look_at_beat,

@@ -6,10 +6,10 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import WriteRefused
 from chatstore.domain.live import NOTHING, UNKNOWN, Live
 from chatstore.domain.snowflakes import first_id_at
-from chatstore.operations.bookkeeping import settle_bucket, settle_channel
-from chatstore.operations.channel_lock import hold_channel
+from chatstore.operations.coordination.channel_lock import hold_channel
+from chatstore.operations.ledger.refresh import settle_bucket, settle_channel
 from chatstore.store import figures, ledger
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
 from tests.chatstore.arranging import (
     DAY_MS,
     HOUR_MS,

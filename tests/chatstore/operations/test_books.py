@@ -18,14 +18,14 @@ from chatstore.domain.live import NOTHING, UNKNOWN, Live
 from chatstore.domain.runs import RunState
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.models import BucketDeletes, JobRun
-from chatstore.operations import books
-from chatstore.operations.bookkeeping import look_at_bucket
-from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.deletes import due_buckets, note_deletes
-from chatstore.operations.runs import work_on_run
+from chatstore.operations.bucket_jobs import nightly_ledger
+from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.jobs.runs import work_on_run
+from chatstore.operations.ledger.delete_log import due_buckets, note_deletes
+from chatstore.operations.ledger.refresh import look_at_bucket
 from chatstore.store import figures, ledger
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
 from tests.chatstore.arranging import (
     delete_rows,
     fresh_id,
@@ -38,7 +38,7 @@ from tests.chatstore.arranging import (
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(books, "BUSY_PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(nightly_ledger, "BUSY_PAUSE_SECONDS", 0.1)
 
 
 def make_run(channel_id: int) -> JobRun:
@@ -219,7 +219,7 @@ def killed_worker() -> Iterator[subprocess.Popen[bytes]]:
     """A worker's process that waits for the run it is to take, on its standard input."""
     code = (
         "import sys, django; django.setup()\n"
-        "from chatstore.operations.runs import work_on_run\n"
+        "from chatstore.operations.jobs.runs import work_on_run\n"
         "print('ready', flush=True)\n"
         "work_on_run(int(sys.stdin.readline()))\n"
     )

@@ -13,9 +13,9 @@ from pytest_django import Settings
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.schedules import Schedule
 from chatstore.models import Finding, JobRun, JobSchedule
-from chatstore.operations.jobs import set_schedule
-from chatstore.operations.runs import ask_run, make_due_runs, work_on_run
-from chatstore.operations.watching import BROKEN_SCHEDULE, look_at_runs
+from chatstore.operations.jobs.definitions import set_schedule
+from chatstore.operations.jobs.runs import ask_run, make_due_runs, work_on_run
+from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, look_at_runs
 from tests.chatstore.operations.jobs import only_job
 
 DUE = dt.datetime(2026, 11, 20, 1, 30, tzinfo=dt.UTC)

@@ -14,11 +14,11 @@ from chatstore.domain.health import BucketState
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.snowflakes import MIN_ID, first_id_at, unix_ms
 from chatstore.models import JobRun
-from chatstore.operations.bookkeeping import settle_bucket
-from chatstore.operations.channel_health import ChannelHealth, read_channel_health
-from chatstore.operations.channel_lock import hold_channel
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.findings import Found, close_finding, open_finding
+from chatstore.operations.coordination.channel_lock import hold_channel
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.records import Found, close_finding, open_finding
+from chatstore.operations.health.channel_health import ChannelHealth, read_channel_health
+from chatstore.operations.ledger.refresh import settle_bucket
 from chatstore.store import figures, ledger
 from tests.chatstore.arranging import DAY_MS, fresh_id, now_ms, spread_ids, write_messages
 from tests.chatstore.counting import watch_statements

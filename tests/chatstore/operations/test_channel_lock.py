@@ -7,7 +7,7 @@ from collections.abc import Callable
 from django.db import connection, transaction
 
 from chatstore.models import ChannelLock
-from chatstore.operations.channel_lock import (
+from chatstore.operations.coordination.channel_lock import (
     hold_channel,
     hold_channels,
     holder_of,

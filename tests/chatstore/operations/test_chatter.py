@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from chatstore.models import Channel
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
 from tests.chatstore.arranging import fresh_id
 
 

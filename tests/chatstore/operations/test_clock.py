@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.errors import WriteRefused
-from chatstore.operations.clock import check_clock, measure_skew, postgres_now_us, wall_clock_us
+from chatstore.operations.coordination.clock import check_clock, measure_skew, postgres_now_us, wall_clock_us
 
 
 def test_postgres_now_moves_on_within_a_transaction() -> None:

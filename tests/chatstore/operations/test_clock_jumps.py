@@ -5,10 +5,10 @@ import pytest
 from chatstore.domain.buckets import bucket_at
 from chatstore.domain.errors import WriteRefused
 from chatstore.domain.live import NOTHING
-from chatstore.operations.bookkeeping import look_at_bucket, settle_bucket
-from chatstore.operations.channel_lock import hold_channel, release_channel
-from chatstore.operations.clock import check_clock, wall_clock_us
-from chatstore.operations.stamps import issue_stamp, issue_stamps
+from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
+from chatstore.operations.coordination.clock import check_clock, wall_clock_us
+from chatstore.operations.coordination.timestamps import issue_stamp, issue_stamps
+from chatstore.operations.ledger.refresh import look_at_bucket, settle_bucket
 from chatstore.store import ledger
 from tests.chatstore.arranging import fresh_id, now_ms
 from tests.clock_jumps import postgres_off

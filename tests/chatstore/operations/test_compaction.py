@@ -13,10 +13,10 @@ from pytest_django import Settings
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import RunState
 from chatstore.models import BucketDeletes
-from chatstore.operations.channel_lock import hold_channel, release_channel
-from chatstore.operations.compaction import why_not_compact
-from chatstore.operations.deletes import note_deletes
-from chatstore.operations.runs import ask_run, work_on_run
+from chatstore.operations.bucket_jobs.compaction import why_not_compact
+from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
+from chatstore.operations.jobs.runs import ask_run, work_on_run
+from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import messages
 from tests.chatstore.arranging import delete_rows, fresh_id, now_ms, write_messages
 from tests.chatstore.measuring import make_room

@@ -10,8 +10,9 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import Forbidden
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.models import BucketDeletes
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.deletes import (
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.gateway.messages import post_message, withdraw_message
+from chatstore.operations.ledger.delete_log import (
     SENT_WITHIN_SECONDS,
     due_buckets,
     mark_looked_at,
@@ -19,7 +20,6 @@ from chatstore.operations.deletes import (
     prune_deletes,
     uncovered_by_channel,
 )
-from chatstore.operations.messages import post_message, withdraw_message
 from tests.chatstore.arranging import VICTOR, fresh_id, now_ms, write_messages
 
 EVERYTHING = 10**9

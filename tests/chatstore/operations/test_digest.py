@@ -18,9 +18,9 @@ from pytest_django import Settings
 
 from chatstore.domain.runs import Severity
 from chatstore.models import Finding
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.digest import LINES_AT_MOST, tell_findings
-from chatstore.operations.findings import Found, close_finding, open_finding
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.notifications import LINES_AT_MOST, tell_findings
+from chatstore.operations.findings.records import Found, close_finding, open_finding
 
 SECRET = "T0P-s3cret"
 

@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from chatstore.domain.runs import RunState, Severity
 from chatstore.models import Finding, JobRun
-from chatstore.operations.watching import FAILED_RUN, look_at_runs
+from chatstore.operations.monitoring.checks import FAILED_RUN, look_at_runs
 from tests.chatstore.operations.jobs import ended_run, only_job
 
 MORNING = dt.datetime(2026, 11, 20, 6, tzinfo=dt.UTC)

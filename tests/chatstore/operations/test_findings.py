@@ -6,7 +6,7 @@ import pytest
 
 from chatstore.domain.runs import Severity
 from chatstore.models import Finding
-from chatstore.operations.findings import Found, close_finding, open_finding, open_findings, sync_findings
+from chatstore.operations.findings.records import Found, close_finding, open_finding, open_findings, sync_findings
 
 pytestmark = pytest.mark.django_db
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from chatstore.domain.errors import BadInput, StoreUnavailable, WriteRefused
 from chatstore.domain.snowflakes import first_id_at
-from chatstore.operations import messages
+from chatstore.operations.gateway import messages
 from tests.chatstore.arranging import VICTOR, now_ms
 
 pytestmark = pytest.mark.unit

@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel, Finding
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.findings import Found, close_finding, open_finding
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.records import Found, close_finding, open_finding
 from chatstore.store import figures, ledger
 from tests.chatstore.arranging import fresh_id, now_ms, spread_ids, write_messages
 

@@ -11,10 +11,10 @@ from chatstore.domain.buckets import bucket_at, bucket_window
 from chatstore.domain.runs import Severity
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import Channel, ChannelDay, Finding
-from chatstore.operations.channel_health import read_channel_health
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.deletes import note_deletes
-from chatstore.operations.heavy_buckets import HEAVY_BUCKET, look_at_buckets
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.health.channel_health import read_channel_health
+from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET, look_at_buckets
+from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store.figures import note_figures
 from chatstore.store.measuring import measure_bucket
 from tests.chatstore.arranging import DAY_MS, delete_rows, fresh_id, now_ms, spread_ids, write_messages

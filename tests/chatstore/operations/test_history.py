@@ -4,8 +4,8 @@ import datetime as dt
 
 from chatstore.domain.runs import RunState
 from chatstore.models import ChannelDay, JobRun
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.history import (
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.health.history import (
     KEEP_DAYS,
     Day,
     channel_days,

@@ -11,11 +11,11 @@ from chatstore.domain.buckets import bucket_at
 from chatstore.domain.repair_clocks import ClockState, RepairClock
 from chatstore.domain.runs import ENDED, RunState, Severity
 from chatstore.models import Finding, JobRun
-from chatstore.operations import gc_grace, repair_clock
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.deletes import note_deletes
-from chatstore.operations.repair_clock import LATE_REPAIR, judge_clocks, read_clock, why_deletes_wait
-from chatstore.operations.runs import ask_run, work_on_run
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.jobs.runs import ask_run, work_on_run
+from chatstore.operations.ledger.delete_log import note_deletes
+from chatstore.operations.repair_status import gc_grace, repair_clock
+from chatstore.operations.repair_status.repair_clock import LATE_REPAIR, judge_clocks, read_clock, why_deletes_wait
 from chatstore.store import tables
 from tests.chatstore.arranging import forget_old_deletes, fresh_id, now_ms
 

@@ -13,11 +13,11 @@ from chatstore.domain.live import NOTHING, UNKNOWN, Live
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.domain.withdrawals import Withdrawals
-from chatstore.operations import messages
-from chatstore.operations.clock import postgres_now_us, wall_clock_us
+from chatstore.operations.coordination.clock import postgres_now_us, wall_clock_us
+from chatstore.operations.gateway import messages
 from chatstore.store import authors, cassandra, ledger, pins, withdrawn
 from chatstore.store import messages as rows
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
 from tests.chatstore.arranging import DAY_MS, VICTOR, fresh_id, now_ms, write_messages
 from tests.clocks import FakeTime
 

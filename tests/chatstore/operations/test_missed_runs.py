@@ -11,9 +11,9 @@ from pytest_django import Settings
 from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Schedule
 from chatstore.models import Finding, JobRun
-from chatstore.operations.jobs import set_schedule
-from chatstore.operations.runs import claim_run, make_due_runs
-from chatstore.operations.watching import MISSED_RUN, look_at_runs
+from chatstore.operations.jobs.definitions import set_schedule
+from chatstore.operations.jobs.runs import claim_run, make_due_runs
+from chatstore.operations.monitoring.checks import MISSED_RUN, look_at_runs
 from tests.chatstore.operations.jobs import ended_run, only_job
 
 DUE = dt.datetime(2026, 11, 20, 1, 30, tzinfo=dt.UTC)

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from chatstore.models import JobRun
-from chatstore.operations.runs import ask_run, claim_run, make_due_runs, work_on_run
+from chatstore.operations.jobs.runs import ask_run, claim_run, make_due_runs, work_on_run
 from tests.chatstore.operations.jobs import only_job
 
 LOOKS = dt.timedelta(minutes=45)

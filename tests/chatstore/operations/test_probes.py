@@ -12,11 +12,11 @@ from chatstore.domain.live import NOTHING
 from chatstore.domain.runs import RunState
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.models import BucketDeletes, Channel, ChannelDay, JobRun
-from chatstore.operations import probes
-from chatstore.operations.channel_health import read_channel_health
-from chatstore.operations.clock import postgres_now, postgres_now_us
-from chatstore.operations.deletes import note_deletes
-from chatstore.operations.runs import Claim, RunStopped, ask_run, claim_run, work_on_run
+from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
+from chatstore.operations.health import probes
+from chatstore.operations.health.channel_health import read_channel_health
+from chatstore.operations.jobs.runs import Claim, RunStopped, ask_run, claim_run, work_on_run
+from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import figures, ledger
 from chatstore.store.figures import Figure
 from chatstore.store.probing import BucketPage

@@ -14,10 +14,10 @@ from pytest_django import Settings
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import RunState
 from chatstore.models import JobRun
-from chatstore.operations import repair
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.repair_clock import last_repair_of, read_clock, read_clocks
-from chatstore.operations.runs import ask_run, due_runs, stop_run, work_on_run
+from chatstore.operations.bucket_jobs import repair
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.jobs.runs import ask_run, due_runs, stop_run, work_on_run
+from chatstore.operations.repair_status.repair_clock import last_repair_of, read_clock, read_clocks
 from chatstore.store import figures, nodetool, repairs
 from tests.chatstore.arranging import delete_rows, fresh_id, now_ms, write_messages
 from tests.chatstore.measuring import make_room

@@ -11,7 +11,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from chatstore.domain.errors import StoreUnavailable
-from chatstore.operations.rounds import keep_watch, make_round
+from chatstore.operations.findings.monitor_loop import keep_watch, make_round
 from chatstore.store.heartbeats import WATCH, seconds_since
 from chatstore.store.redis import redis_client
 

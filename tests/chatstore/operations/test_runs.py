@@ -15,8 +15,8 @@ from chatstore.domain.errors import BadInput, Forbidden, NotFound, StoreUnavaila
 from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Schedule
 from chatstore.models import JobRun
-from chatstore.operations.jobs import job_named, set_schedule, timetable_of
-from chatstore.operations.runs import (
+from chatstore.operations.jobs.definitions import job_named, set_schedule, timetable_of
+from chatstore.operations.jobs.runs import (
     TRIES,
     Claim,
     RunLost,

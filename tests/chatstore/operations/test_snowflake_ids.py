@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from chatstore.models import WorkerLease
-from chatstore.operations.snowflake_ids import LeasedMaker, new_message_id
+from chatstore.operations.coordination.snowflake_ids import LeasedMaker, new_message_id
 
 
 def worker_of(message_id: int) -> int:

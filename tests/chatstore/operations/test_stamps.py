@@ -8,8 +8,8 @@ from django.db import connection, transaction
 
 from chatstore.domain.errors import WriteRefused
 from chatstore.models import BucketStamp
-from chatstore.operations.clock import postgres_now_us
-from chatstore.operations.stamps import issue_stamp
+from chatstore.operations.coordination.clock import postgres_now_us
+from chatstore.operations.coordination.timestamps import issue_stamp
 from tests.chatstore.arranging import fresh_id
 
 

@@ -7,9 +7,9 @@ from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.live import NOTHING, Live
 from chatstore.domain.runs import RunState
 from chatstore.models import JobRun
-from chatstore.operations import verifying
-from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
-from chatstore.operations.runs import ask_run, work_on_run
+from chatstore.operations.bucket_jobs import verification
+from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.jobs.runs import ask_run, work_on_run
 from chatstore.store import ledger
 from tests.chatstore.arranging import fresh_id, now_ms, write_messages
 
@@ -46,7 +46,7 @@ def test_one_that_was_never_written_is_left_without_a_row(otto: User) -> None:
 
 
 def test_behind_another_job_it_fails_and_names_it(otto: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verifying, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(verification, "PAUSE_SECONDS", 0.01)
     channel_id = fresh_id()
     ledger.ensure_row(channel_id, 300)
     hold_channel(channel_id, job="purge:81")

@@ -8,7 +8,7 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.domain.snowflakes import MAX_ID, first_id_at
 from chatstore.domain.withdrawals import Withdrawals
-from chatstore.operations.messages import withdraw_message
+from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import messages, withdrawn
 from tests.chatstore.arranging import DAY_MS, VICTOR, fresh_id, now_ms, write_messages
 

@@ -9,9 +9,9 @@ from pytest_django import Settings
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.live import NOTHING
-from chatstore.operations.clock import postgres_now_us
+from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.store import counters, ledger, redis
-from chatstore.store.reader import read_around, read_page
+from chatstore.store.reading.reader import read_around, read_page
 from tests.chatstore.arranging import (
     DAY_MS,
     delete_rows,

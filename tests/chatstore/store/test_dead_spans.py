@@ -11,10 +11,10 @@ from chatstore.domain.errors import TooManyTombstones
 from chatstore.domain.live import NOTHING, Live
 from chatstore.domain.messages import Message, Page
 from chatstore.domain.snowflakes import EPOCH_MS, MAX_ID, MIN_ID, first_id_at, time_of
-from chatstore.operations.clock import postgres_now_us
+from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.store import cassandra, ledger, messages
-from chatstore.store.reader import read_page, trace_newest_page
-from chatstore.store.search import Search
+from chatstore.store.reading.reader import read_page, trace_newest_page
+from chatstore.store.reading.search import Search
 from tests.chatstore.arranging import (
     DAY_MS,
     VICTOR,

@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from chatstore.store import foreground
 from chatstore.store.foreground import KEY, is_anybody_reading, note_page_read
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
 from chatstore.store.redis import redis_client
 from moderation.store import pace as pace_module
 from moderation.store.pace import Pace
@@ -44,7 +44,7 @@ def test_a_page_is_heard_of_and_soon_forgotten() -> None:
 
 def test_a_page_that_another_process_reads_is_heard_of() -> None:
     code = (
-        "import time, django; django.setup(); from chatstore.store.reader import read_page\n"
+        "import time, django; django.setup(); from chatstore.store.reading.reader import read_page\n"
         "while True: read_page(4_712); time.sleep(0.1)"
     )
     reader = subprocess.Popen([sys.executable, "-c", code])

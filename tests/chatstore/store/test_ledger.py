@@ -4,11 +4,11 @@ import time
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.live import NOTHING, UNKNOWN, Live
-from chatstore.operations.clock import postgres_now_us
+from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.store import ledger
 from chatstore.store.ledger import Newest
-from chatstore.store.ledger_window import LedgerWindow
-from chatstore.store.reader import read_page
+from chatstore.store.reading.ledger_window import LedgerWindow
+from chatstore.store.reading.reader import read_page
 from tests.chatstore.arranging import DAY_MS, fresh_id, ids_of, now_ms, spread_ids, write_messages
 
 KNOWN = Live(5, 9, 3)

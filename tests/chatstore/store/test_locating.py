@@ -2,7 +2,7 @@
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.live import NOTHING
-from chatstore.operations.clock import wall_clock_us
+from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.store import ledger, withdrawn
 from chatstore.store.locating import CHANNELS_AT_ONCE, Located, locate_message
 from tests.chatstore.arranging import DAY_MS, VICTOR, fresh_id, now_ms, spread_ids, write_authorless, write_messages

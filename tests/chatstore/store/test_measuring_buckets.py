@@ -8,11 +8,11 @@ import pytest
 from django.conf import settings
 
 from chatstore.domain.buckets import bucket_at, bucket_ids
-from chatstore.local.cassandra import call_nodetool
 from chatstore.local.layout import read_stack
 from chatstore.store import cassandra, repairs
 from chatstore.store.measuring import measure_bucket
 from chatstore.store.top_partitions import TopPartitions, read_known
+from devstack.cassandra import call_nodetool
 from tests.chatstore.arranging import delete_rows, fresh_id, now_ms, write_messages
 from tests.chatstore.measuring import make_room
 

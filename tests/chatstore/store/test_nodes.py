@@ -9,8 +9,8 @@ from django.test import Client
 
 from chatstore.domain.errors import NodeUnreachable
 from chatstore.models import Finding
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.watching import NODE_DOWN, look_at_nodes
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.monitoring.checks import NODE_DOWN, look_at_nodes
 from chatstore.store import cassandra, nodes
 
 NEAR, FAR = "127.0.0.1", "127.0.0.2"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Page
 from chatstore.store import ledger
-from chatstore.store.reader import read_around, read_page
+from chatstore.store.reading.reader import read_around, read_page
 from tests.chatstore.arranging import fresh_id, write_authorless, write_messages
 from tests.chatstore.page_oracle import (
     LIMITS,

@@ -5,12 +5,12 @@ import uuid
 
 from django.contrib.auth.models import User
 
-from chatstore.operations.clock import postgres_now
+from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge
-from moderation.operations.running import run_beside_others, run_purge
-from moderation.operations.sums import sum_of
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.purging.worker import run_beside_others, run_purge
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.moderation.rooms import confirm, everything, make_channel, old_ids, preview, write
 
 

@@ -8,10 +8,10 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from chatstore.models import Channel
-from chatstore.operations.channel_lock import hold_channel, release_channel
+from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
 from moderation.models import Purge
-from moderation.operations.running import run_purge
-from moderation.operations.steering import pause_purge
+from moderation.operations.purging.controls import pause_purge
+from moderation.operations.purging.worker import run_purge
 from tests.moderation.rooms import (
     buckets_of,
     confirm,

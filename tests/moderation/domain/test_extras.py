@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moderation.domain.extras import read_attachments, read_embeds, read_stickers, say_bytes
+from moderation.presentation.extras import read_attachments, read_embeds, read_stickers, say_bytes
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from moderation.domain.fates import Comeback, Fate, UndoSets, comeback_in, fate_in
+from moderation.domain.outcomes import Comeback, Fate, UndoSets, comeback_in, fate_in
 from moderation.domain.states import StepState
 
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from chatstore.domain.health import BucketState, Known
 from chatstore.domain.live import NOTHING, UNKNOWN, Live
-from moderation.domain.health_strip import Entry, draw_health, say_entry
-from moderation.domain.strip import HEIGHT
+from moderation.presentation.health_strip import Entry, draw_health, say_entry
+from moderation.presentation.strip import HEIGHT
 
 entries = st.builds(
     Entry,

@@ -5,7 +5,7 @@ import datetime as dt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moderation.domain.history_chart import (
+from moderation.presentation.history_chart import (
     BOTTOM,
     HEIGHT,
     LEFT,

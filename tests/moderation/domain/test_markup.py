@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.controls import show_controls
-from moderation.domain.markup import is_long, parse_markup, shorten
+from moderation.presentation.markup import is_long, parse_markup, shorten
 
 marks = st.lists(
     st.sampled_from(

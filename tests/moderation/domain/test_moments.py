@@ -6,7 +6,7 @@ import pytest
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import time_of
-from moderation.domain.moments import id_from, parse_moment
+from moderation.domain.datetimes import id_from, parse_moment
 
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
 

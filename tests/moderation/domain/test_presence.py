@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.buckets import bucket_window
-from moderation.domain.presence import WIDTH, draw_presences
+from moderation.presentation.presence import WIDTH, draw_presences
 
 buckets = st.lists(st.integers(-400, 900), max_size=40)
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.buckets import bucket_window
-from moderation.domain.strip import BESIDE_CHANNELS, HEIGHT, NARROW, WIDE, StripBucket, draw_strip
+from moderation.presentation.strip import BESIDE_CHANNELS, HEIGHT, NARROW, WIDE, StripBucket, draw_strip
 
 numbers = st.integers(0, 2_000_000)
 entries = st.dictionaries(

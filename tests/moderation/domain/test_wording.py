@@ -5,7 +5,7 @@ import pytest
 from chatstore.domain.snowflakes import first_id_at
 from moderation.domain.filters import All, AnyOf, Author, Content, FromBot, Has, Not, Pattern, ReplyTo, Since, Words
 from moderation.domain.selection import Selection
-from moderation.domain.wording import say_selection
+from moderation.presentation.wording import say_selection
 
 MAY = Since(first_id_at(1_714_521_600_000))
 VICTOR = Author((7,))

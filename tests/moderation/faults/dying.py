@@ -17,7 +17,7 @@ from typing import Any
 from django.db import connection
 
 from chatstore.store import cassandra
-from moderation.operations.wiping import erase_purge
+from moderation.operations.erasure.execution import erase_purge
 
 COMMAND = f"import sys, django; django.setup(); from {__name__} import main; main(*sys.argv[1:])"
 

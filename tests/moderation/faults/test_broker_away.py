@@ -10,9 +10,9 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from moderation.domain.states import PurgeState
-from moderation.operations.queue import due_purges
-from moderation.operations.running import run_purge
-from moderation.operations.sums import sum_of
+from moderation.operations.purging.scheduling import due_purges
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps.totals import sum_of
 from tests.moderation.rooms import make_channel, old_ids, write
 
 

@@ -5,17 +5,18 @@ from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import Channel
-from chatstore.operations import messages as gateway
-from chatstore.operations.clock import check_clock
-from chatstore.store import messages, reader
+from chatstore.operations.coordination.clock import check_clock
+from chatstore.operations.gateway import messages as gateway
+from chatstore.store import messages
+from chatstore.store.reading import reader
 from moderation.domain.states import PurgeState
 from moderation.models import Step
-from moderation.operations import running
-from moderation.operations.keeping import Kept
-from moderation.operations.running import run_purge
-from moderation.operations.steps import stamp_step
-from moderation.operations.sums import sum_of
-from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from moderation.operations.purging import worker
+from moderation.operations.purging.execution import stamp_step
+from moderation.operations.purging.quarantine import Kept
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
 from tests.clock_jumps import postgres_off
 from tests.moderation.rooms import (
     WILMA,
@@ -50,7 +51,7 @@ def test_an_edit_of_what_stays_is_not_lost_when_postgres_is_ahead(
         gateway.edit_message(channel.id, ids[601], actor=WILMA, content="edited")
         stamp_step(step, kept)
 
-    monkeypatch.setattr(running, "stamp_step", edit_and_stamp)
+    monkeypatch.setattr(worker, "stamp_step", edit_and_stamp)
     with postgres_off(20):
         waiting = run_purge(purge.id, patience_seconds=0)
     assert (waiting.state, sum_of(waiting).left) == (PurgeState.WAITING, 600)

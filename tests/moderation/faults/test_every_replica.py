@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from chatstore.store import cassandra
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Step
-from moderation.operations.running import run_purge
+from moderation.operations.purging.worker import run_purge
 from tests.moderation.rooms import WILMA, by_victor, confirm, ids_of, make_channel, old_ids, preview, run_to_end, write
 
 pytestmark = pytest.mark.alone

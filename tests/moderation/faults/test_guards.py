@@ -10,15 +10,15 @@ from pytest_django import Settings
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
-from chatstore.operations.clock import postgres_now_us, wall_clock_us
+from chatstore.operations.coordination.clock import postgres_now_us, wall_clock_us
 from chatstore.store import cassandra, messages
 from chatstore.store.cassandra import Row
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Step
-from moderation.operations import running, steps
-from moderation.operations.claims import LostStep
-from moderation.operations.keeping import Kept, on_disk_at_us, quarantine_step
-from moderation.operations.steps import finish_step, stamp_step
+from moderation.operations.purging import execution, worker
+from moderation.operations.purging.execution import finish_step, stamp_step
+from moderation.operations.purging.quarantine import Kept, on_disk_at_us, quarantine_step
+from moderation.operations.steps.claiming import LostStep
 from moderation.store import quarantine
 from moderation.store.pace import Pace
 from tests.moderation.rooms import (
@@ -128,7 +128,7 @@ def test_no_range_is_stamped_before_what_is_kept_is_on_disk(
         early_us.append(on_disk_at_us(step) - postgres_now_us())
         stamp_step(step, kept)
 
-    monkeypatch.setattr(running, "stamp_step", stamp)
+    monkeypatch.setattr(worker, "stamp_step", stamp)
     assert run_to_end(purge).state == PurgeState.DONE
     assert len(early_us) == 1
     assert early_us[0] <= 0
@@ -151,7 +151,7 @@ def test_what_was_edited_since_the_read_is_not_deleted_by_who_lost_the_step_mean
         Step.objects.filter(purge_id=step.purge_id).update(token=uuid.uuid4())
         return found
 
-    monkeypatch.setattr(steps, "quarantine_rows", read_and_lose_the_step)
+    monkeypatch.setattr(execution, "quarantine_rows", read_and_lose_the_step)
     with pytest.raises(LostStep):
         finish_step(step, pace=Pace(10_000), kept=kept)
     assert ids_of(channel, step.bucket) == [ids[7]]

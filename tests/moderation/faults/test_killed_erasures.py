@@ -19,10 +19,10 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Erasure, Purge
-from moderation.operations.manifest_list import list_manifest
-from moderation.operations.sums import sum_of
-from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
-from moderation.operations.wiping import due_erasures, erase_purge
+from moderation.operations.erasure.execution import due_erasures, erase_purge
+from moderation.operations.preview.manifest import list_manifest
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
 from tests.conftest import make_user
 from tests.moderation.erasures import KEPT, approved, state_of
 from tests.moderation.faults.dying import COMMAND

@@ -12,23 +12,23 @@ from pytest_django import Settings
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
-from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
-from chatstore.operations.stamps import issue_stamp
+from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.store import messages
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
 from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Purge, Step
-from moderation.operations import scanning
-from moderation.operations.claims import LostStep, claim_step, move_step, put_back
-from moderation.operations.keeping import quarantine_step
-from moderation.operations.queue import due_purges
-from moderation.operations.running import run_purge
-from moderation.operations.settling import settle_purge
-from moderation.operations.steering import cancel_purge, pause_purge
-from moderation.operations.steps import finish_step, stamp_step
-from moderation.operations.sums import sum_of
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.preview import scan
+from moderation.operations.purging.completion import settle_purge
+from moderation.operations.purging.controls import cancel_purge, pause_purge
+from moderation.operations.purging.execution import finish_step, stamp_step
+from moderation.operations.purging.quarantine import quarantine_step
+from moderation.operations.purging.scheduling import due_purges
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps.claiming import LostStep, claim_step, move_step, put_back
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from moderation.store.pace import Pace
 from tests.moderation.rooms import (
     VICTOR,
@@ -219,7 +219,7 @@ def test_a_scan_of_a_large_bucket_stays_its_worker_s(
     mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(channel, old_ids(messages.SCAN_FETCH + 1))
-    monkeypatch.setattr(scanning, "RENEW_SECONDS", 0)
+    monkeypatch.setattr(scan, "RENEW_SECONDS", 0)
     with CaptureQueriesContext(connection) as asked:
         purge = preview(mona, everything(channel))
     renewals = [query for query in asked if query["sql"].startswith('UPDATE "moderation_purge" SET "scan_lease_until"')]

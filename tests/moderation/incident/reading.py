@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django.test import Client
 
-from chatstore.operations.timeline import PAGE_SIZE
+from chatstore.operations.gateway.timeline import PAGE_SIZE
 
 _SHOWN = re.compile(r'<article [^>]*id="m(-?\d+)"')
 

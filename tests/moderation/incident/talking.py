@@ -13,7 +13,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from chatstore.operations import messages
+from chatstore.operations.gateway import messages
 
 TALKERS = 6
 """At 200 posts a second each may take 30 ms, as it does beside a busy purge."""

@@ -18,9 +18,9 @@ from chatstore.domain.snowflakes import ms_of
 from chatstore.models import Channel
 from chatstore.store import cassandra, ledger, messages, traces
 from chatstore.store.driver_errors import TOMBSTONE_FAILURE
-from chatstore.store.reader import read_page, trace_newest_page
+from chatstore.store.reading.reader import read_page, trace_newest_page
 from moderation.domain.states import PurgeState
-from moderation.operations.sums import sum_of
+from moderation.operations.steps.totals import sum_of
 from moderation.store.deletes import delete_rows
 from moderation.store.pace import Pace
 from tests.moderation.rooms import VICTOR, WILMA, by_victor, make_channel, old_ids, purge_now

@@ -11,10 +11,10 @@ from pytest_django import Settings
 
 from chatstore.models import Channel
 from chatstore.store import messages, scans
-from chatstore.store.reader import trace_newest_page
+from chatstore.store.reading.reader import trace_newest_page
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Purge, Step
-from moderation.operations.sums import sum_of
+from moderation.operations.steps.totals import sum_of
 from tests.moderation.incident.processes import Talk, one_worker, ring
 from tests.moderation.incident.reading import Reader
 from tests.moderation.rooms import (

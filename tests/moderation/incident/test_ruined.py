@@ -14,12 +14,12 @@ from chatstore.domain.errors import TooManyTombstones
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, first_id_at, ms_of
 from chatstore.models import Channel
 from chatstore.store import cassandra, scans
-from chatstore.store.reader import read_page, trace_newest_page
-from chatstore.store.search import Search
+from chatstore.store.reading.reader import read_page, trace_newest_page
+from chatstore.store.reading.search import Search
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Step
-from moderation.operations.running import run_purge
-from moderation.operations.sums import sum_of
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps.totals import sum_of
 from moderation.store.deletes import delete_rows
 from moderation.store.pace import Pace
 from tests.moderation.rooms import (

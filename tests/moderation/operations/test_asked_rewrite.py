@@ -15,17 +15,17 @@ from chatstore.domain.messages import Message
 from chatstore.domain.runs import RunState
 from chatstore.domain.snowflakes import ms_of
 from chatstore.models import Channel, JobRun
-from chatstore.operations.channel_lock import hold_channel, release_channel
-from chatstore.operations.clock import postgres_now_us, wall_clock_us
-from chatstore.operations.runs import ask_run, stop_run, work_on_run
+from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
+from chatstore.operations.coordination.clock import postgres_now_us, wall_clock_us
+from chatstore.operations.jobs.runs import ask_run, stop_run, work_on_run
 from chatstore.store import messages, scans
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge
-from moderation.operations import asked_rewrite
-from moderation.operations.asked_rewrite import ask_rewrite
-from moderation.operations.bucket_purges import touches_of_bucket
-from moderation.operations.queue import due_purges
-from moderation.operations.running import run_purge
+from moderation.operations.buckets.history import touches_of_bucket
+from moderation.operations.purging import manual_rewrite
+from moderation.operations.purging.manual_rewrite import ask_rewrite
+from moderation.operations.purging.scheduling import due_purges
+from moderation.operations.purging.worker import run_purge
 from moderation.store import deletes
 from moderation.store.pace import Pace
 from tests.moderation.rooms import (
@@ -125,7 +125,7 @@ def test_what_is_posted_while_it_goes_on_stays(otto: User, monkeypatch: pytest.M
         messages.insert_message(row, stamp_us=postgres_now_us())
         return run_purge(purge_id, waits_for_channel=waits_for_channel)
 
-    monkeypatch.setattr(asked_rewrite, "run_purge", post_and_run)
+    monkeypatch.setattr(manual_rewrite, "run_purge", post_and_run)
     rewrite(channel, bucket_of(ids[0]), otto)
     assert ids_of(channel, bucket_of(ids[0])) == [*ids[20:50], late]
 

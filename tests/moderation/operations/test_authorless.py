@@ -9,13 +9,13 @@ from chatstore.domain.messages import Message
 from chatstore.domain.runs import RunState
 from chatstore.domain.snowflakes import ms_of
 from chatstore.models import BucketDeletes, Channel, JobRun
-from chatstore.operations.channel_lock import hold_channel, holder_of
-from chatstore.operations.clock import postgres_now, postgres_now_us
-from chatstore.operations.deletes import note_deletes
-from chatstore.operations.messages import post_message, withdraw_message
-from chatstore.operations.runs import work_on_run
+from chatstore.operations.coordination.channel_lock import hold_channel, holder_of
+from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
+from chatstore.operations.gateway.messages import post_message, withdraw_message
+from chatstore.operations.jobs.runs import work_on_run
+from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import cassandra, counters, figures, messages
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
 from moderation.models import AuditEntry
 from tests.chatstore.arranging import write_authorless
 from tests.moderation.rooms import VICTOR, ids_of, make_channel, old_ids, write

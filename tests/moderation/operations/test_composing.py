@@ -6,7 +6,7 @@ import pytest
 
 from chatstore.domain.errors import BadInput
 from chatstore.models import Channel, ChatUser
-from moderation.operations.compose import find_author, find_channel
+from moderation.operations.selection.parsing import find_author, find_channel
 from tests.moderation.rooms import make_channel
 
 

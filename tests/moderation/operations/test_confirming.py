@@ -9,9 +9,9 @@ from django.utils import timezone
 from chatstore.domain.errors import BadInput, Forbidden, NotFound
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Purge
-from moderation.operations.purges import confirm_purge, draft_purge, expire_previews
-from moderation.operations.running import run_purge
-from moderation.operations.steering import cancel_purge
+from moderation.operations.purging.controls import cancel_purge
+from moderation.operations.purging.lifecycle import confirm_purge, draft_purge, expire_previews
+from moderation.operations.purging.worker import run_purge
 from tests.moderation.rooms import confirm, everything, make_channel, old_ids, preview, write
 
 

@@ -14,13 +14,13 @@ from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.models import Channel
 from moderation.domain.states import ErasureAnswer, PurgeState
 from moderation.models import AuditEntry, Erasure, Purge, Step
-from moderation.operations.erasing import approve_erase, ask_erase, open_request, refuse_erase, requests_for
-from moderation.operations.expiring import close_purge
+from moderation.operations.erasure.execution import begin_erasure, erase_purge
+from moderation.operations.erasure.requests import approve_erase, ask_erase, open_request, refuse_erase, requests_for
 from moderation.operations.holds import Wanted, lift_hold, place_hold
-from moderation.operations.standing import standing_ids
-from moderation.operations.steering import acts_on
-from moderation.operations.undos import UndoPart, ask_undo, can_be_undone
-from moderation.operations.wiping import begin_erasure, erase_purge
+from moderation.operations.purging.controls import acts_on
+from moderation.operations.steps.removed_ids import standing_ids
+from moderation.operations.undo.expiry import close_purge
+from moderation.operations.undo.requests import UndoPart, ask_undo, can_be_undone
 from tests.conftest import make_user
 from tests.moderation.erasures import approved, kept, removed, state_of
 from tests.moderation.operations.test_expiring import shift

@@ -10,19 +10,25 @@ from django.db.models import F
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import Channel, ChannelLock
-from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
-from chatstore.operations.clock import postgres_now_us
-from chatstore.operations.messages import withdraw_message
+from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.coordination.clock import postgres_now_us
+from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import cassandra
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Erasure, Purge, Step
-from moderation.operations.erasing import ask_erase
-from moderation.operations.manifest_list import list_manifest
-from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
-from moderation.operations.whereabouts import kept_copy, story_of
-from moderation.operations.wiping import begin_erasure, due_erasures, end_deleting, erase_channel, erase_purge
+from moderation.operations.erasure.execution import (
+    begin_erasure,
+    due_erasures,
+    end_deleting,
+    erase_channel,
+    erase_purge,
+)
+from moderation.operations.erasure.requests import ask_erase
+from moderation.operations.lookup.message_history import kept_copy, story_of
+from moderation.operations.preview.manifest import list_manifest
+from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
 from moderation.store.quarantine import INSERT, Place
 from tests.conftest import make_user
 from tests.moderation.erasures import approved, kept, removed, state_of

@@ -21,12 +21,12 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.runs import RunState
 from chatstore.local.layout import CASSANDRA_HOSTS, read_stack
 from chatstore.models import Channel, JobRun
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.runs import ask_run, work_on_run
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.jobs.runs import ask_run, work_on_run
 from chatstore.store import cassandra, nodetool
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Erasure, Purge, Step
-from moderation.operations.wiping import erase_purge
+from moderation.operations.erasure.execution import erase_purge
 from tests.chatstore.measuring import make_room
 from tests.conftest import make_user
 from tests.moderation.erasures import approved, state_of

@@ -9,15 +9,15 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
 from chatstore.domain.runs import RunState
 from chatstore.models import JobRun
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.runs import work_on_run
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.jobs.runs import work_on_run
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge, Step
-from moderation.operations.expiring import close_purge, list_expired
-from moderation.operations.purge_list import list_purges
-from moderation.operations.standing import standing_ids
-from moderation.operations.steering import acts_on
-from moderation.operations.undos import UndoPart, ask_undo, can_be_undone
+from moderation.operations.purging.controls import acts_on
+from moderation.operations.purging.listing import list_purges
+from moderation.operations.steps.removed_ids import standing_ids
+from moderation.operations.undo.expiry import close_purge, list_expired
+from moderation.operations.undo.requests import UndoPart, ask_undo, can_be_undone
 from tests.moderation.rooms import everything, make_channel, old_ids, purge_now, run_to_end, write
 
 

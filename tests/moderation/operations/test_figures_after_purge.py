@@ -3,7 +3,7 @@
 from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
-from chatstore.operations.clock import wall_clock_us
+from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.store import figures, messages
 from tests.moderation.rooms import WILMA, by_victor, make_channel, old_ids, purge_now, write
 

@@ -2,9 +2,9 @@
 
 from django.contrib.auth.models import User
 
-from moderation.operations.gaps import find_gaps
-from moderation.operations.running import run_purge
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.lookup.gaps import find_gaps
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.moderation.rooms import everything, make_channel, old_ids, purge_now, write
 
 

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from django.contrib.auth.models import User
 
 from chatstore.models import Channel
-from chatstore.operations.channel_lock import holder_of
+from chatstore.operations.coordination.channel_lock import holder_of
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations import queue
-from moderation.operations.running import run_purge
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.purging import scheduling
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.moderation.rooms import VICTOR, by_victor, confirm, make_channel, old_ids, preview, recent_ids, write
 
 
@@ -31,7 +31,7 @@ def test_whoever_waits_for_one_channel_of_several_is_told_while_the_purge_goes_o
     def note(channel_id: int) -> None:
         state = Purge.objects.values_list("state", flat=True).get(pk=first.pk)
         holders = [holder_of(channel.pk) for channel in channels]
-        told[channel_id] = (state, queue.next_in_channel(channel_id, behind=first.pk), holders)
+        told[channel_id] = (state, scheduling.next_in_channel(channel_id, behind=first.pk), holders)
 
     assert run_purge(first.id, released=note).state == PurgeState.DONE
     assert set(told) == {channel.pk for channel in channels}

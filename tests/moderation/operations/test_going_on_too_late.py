@@ -9,10 +9,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from chatstore.domain.errors import BadInput
-from chatstore.operations.clock import postgres_now
+from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
-from moderation.operations.steering import acts_on, finish_purge, resume_purge, retry_purge
+from moderation.operations.purging.controls import acts_on, finish_purge, resume_purge, retry_purge
 from tests.moderation.rooms import by_victor, confirm, make_channel, old_ids, preview, write
 
 Act = Callable[..., Purge]

@@ -9,14 +9,14 @@ from django.test import Client
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.runs import ENDED, RunState
 from chatstore.models import Channel, JobRun
-from chatstore.operations.clock import postgres_now, postgres_now_us
-from chatstore.operations.runs import work_on_run
+from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
+from chatstore.operations.jobs.runs import work_on_run
 from chatstore.store import cassandra
 from moderation.domain.states import PurgeState
 from moderation.models import Hold, Purge, Step
-from moderation.operations.expiring import renew_held
 from moderation.operations.holds import Wanted, lift_hold, place_hold
-from moderation.operations.undos import UndoPart, ask_undo, can_be_undone, sum_of_undo, undo_until
+from moderation.operations.undo.expiry import renew_held
+from moderation.operations.undo.requests import UndoPart, ask_undo, can_be_undone, sum_of_undo, undo_until
 from moderation.store.quarantine import kept_attempts
 from tests.conftest import make_user
 from tests.moderation.rooms import (

@@ -11,12 +11,11 @@ from django.db import connection, transaction
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden, NotFound
-from moderation.domain.fates import Fate
+from moderation.domain.outcomes import Fate
 from moderation.domain.planner import Way
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Hold, Purge
-from moderation.operations.claims import claim_step
 from moderation.operations.holds import (
     Wanted,
     hold_over_purge,
@@ -24,13 +23,14 @@ from moderation.operations.holds import (
     place_hold,
     take_turns_with_holds,
 )
-from moderation.operations.keeping import quarantine_step
-from moderation.operations.past_purges import find_parts
-from moderation.operations.running import Run
-from moderation.operations.steering import retry_purge
-from moderation.operations.steps import stamp_step
-from moderation.operations.sums import sum_of
-from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from moderation.operations.lookup.purge_index import find_parts
+from moderation.operations.purging.controls import retry_purge
+from moderation.operations.purging.execution import stamp_step
+from moderation.operations.purging.quarantine import quarantine_step
+from moderation.operations.purging.worker import Run
+from moderation.operations.steps.claiming import claim_step
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
 from moderation.store.pace import Pace
 from tests.conftest import make_user
 from tests.moderation.rooms import (

@@ -13,7 +13,7 @@ from moderation.domain.filters import Author
 from moderation.domain.packing import digest_of_bucket
 from moderation.domain.selection import Selection
 from moderation.models import ManifestBucket, Purge, Step
-from moderation.operations.unticking import tick_again, untick_messages
+from moderation.operations.preview.exclusions import tick_again, untick_messages
 from tests.moderation.rooms import VICTOR, make_channel, old_ids, preview, write
 
 CHANNELS = 50_000

@@ -11,9 +11,9 @@ from chatstore.models import ChannelLock
 from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
-from moderation.operations.claims import job_of
-from moderation.operations.settling import settle_purge
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.purging.completion import settle_purge
+from moderation.operations.steps.claiming import job_of
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.moderation.rooms import everything, make_channel, old_ids, purge_now, write
 
 CHANNELS = 50_000

@@ -4,15 +4,15 @@ import pytest
 from django.contrib.auth.models import User
 
 from chatstore.models import Channel
-from chatstore.operations.clock import wall_clock_us
+from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.store import messages
 from moderation.domain.states import PurgeState
 from moderation.models import Step
-from moderation.operations import running
-from moderation.operations.keeping import Kept
-from moderation.operations.steps import stamp_step
-from moderation.operations.sums import sum_of
-from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from moderation.operations.purging import worker
+from moderation.operations.purging.execution import stamp_step
+from moderation.operations.purging.quarantine import Kept
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
 from tests.moderation.rooms import confirm, everything, ids_of, make_channel, old_ids, preview, run_to_end, write
 
 
@@ -30,7 +30,7 @@ def test_it_comes_back_with_the_undo(mona: User, monkeypatch: pytest.MonkeyPatch
         stamp_step(step, kept)
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(running, "stamp_step", edit_and_stamp)
+        meanwhile.setattr(worker, "stamp_step", edit_and_stamp)
         assert run_to_end(purge).state == PurgeState.DONE
     assert sum_of(purge).deleted == 300
     bucket = Step.objects.get(purge=purge).bucket

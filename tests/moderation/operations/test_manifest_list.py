@@ -4,14 +4,14 @@ import pytest
 from django.contrib.auth.models import User
 
 from chatstore.models import Channel
-from chatstore.operations.messages import withdraw_message
-from moderation.domain.fates import Fate
+from chatstore.operations.gateway.messages import withdraw_message
 from moderation.domain.filters import Author
+from moderation.domain.outcomes import Fate
 from moderation.domain.selection import Selection
 from moderation.models import Purge
-from moderation.operations.manifest_list import Entry, list_manifest, list_unticked
-from moderation.operations.undos import UndoPart, ask_undo
-from moderation.operations.unticking import untick_messages
+from moderation.operations.preview.exclusions import untick_messages
+from moderation.operations.preview.manifest import Entry, list_manifest, list_unticked
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.conftest import make_user
 from tests.moderation.rooms import (
     VICTOR,

@@ -27,10 +27,10 @@ from moderation.domain.filters import (
 )
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
-from moderation.operations.purge_view import preview_of
-from moderation.operations.purges import draft_purge
-from moderation.operations.sentences import sentence_of
-from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from moderation.operations.preview.purge_summary import preview_of
+from moderation.operations.purging.lifecycle import draft_purge
+from moderation.operations.selection.summary import sentence_of
+from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
 from tests.moderation.rooms import (
     WILMA,
     buckets_of,

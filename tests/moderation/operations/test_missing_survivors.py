@@ -7,18 +7,18 @@ from django.contrib.auth.models import User
 
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel, Finding
-from chatstore.operations import messages as gateway
-from chatstore.operations.clock import postgres_now, wall_clock_us
-from chatstore.operations.findings import MISSING_SURVIVORS
+from chatstore.operations.coordination.clock import postgres_now, wall_clock_us
+from chatstore.operations.findings.records import MISSING_SURVIVORS
+from chatstore.operations.gateway import messages as gateway
 from chatstore.store import messages
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
-from moderation.operations.claims import claim_step, move_step
-from moderation.operations.keeping import quarantine_step
-from moderation.operations.rewriting import rewrite_survivors
-from moderation.operations.settling import settle_purge
-from moderation.operations.steps import finish_step, stamp_step
+from moderation.operations.purging.completion import settle_purge
+from moderation.operations.purging.execution import finish_step, stamp_step
+from moderation.operations.purging.quarantine import quarantine_step
+from moderation.operations.purging.rewrite import rewrite_survivors
+from moderation.operations.steps.claiming import claim_step, move_step
 from moderation.store.pace import Pace
 from tests.moderation.rooms import (
     WILMA,

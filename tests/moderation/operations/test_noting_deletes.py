@@ -4,12 +4,12 @@ from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import BucketDeletes, Channel, JobRun
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.messages import withdraw_message
-from chatstore.operations.runs import work_on_run
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.gateway.messages import withdraw_message
+from chatstore.operations.jobs.runs import work_on_run
 from chatstore.store import figures, ledger
 from moderation.models import Step
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.moderation.rooms import (
     VICTOR,
     WILMA,

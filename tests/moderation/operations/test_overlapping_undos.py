@@ -5,11 +5,11 @@ from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import Channel
-from chatstore.operations.clock import postgres_now_us
-from chatstore.operations.messages import withdraw_message
+from chatstore.operations.coordination.clock import postgres_now_us
+from chatstore.operations.gateway.messages import withdraw_message
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
 from moderation.store.quarantine import erase_kept
 from tests.moderation.rooms import (
     VICTOR,

@@ -10,20 +10,20 @@ from django.test.utils import CaptureQueriesContext
 
 from chatstore.domain.buckets import bucket_ids, bucket_of
 from chatstore.models import Channel
-from chatstore.operations.messages import withdraw_message
+from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import messages
-from moderation.domain.fates import Comeback, Fate
 from moderation.domain.filters import Since
+from moderation.domain.outcomes import Comeback, Fate
 from moderation.domain.selection import Selection
 from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind, StepState
 from moderation.models import Purge, Step
-from moderation.operations.audit import save_with_next_id
-from moderation.operations.imports import put_back_as
-from moderation.operations.past_purges import find_parts, steps_that_may_hold
-from moderation.operations.running import run_purge
-from moderation.operations.steering import cancel_purge
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.access.audit import save_with_next_id
+from moderation.operations.lookup.purge_index import find_parts, steps_that_may_hold
+from moderation.operations.purging.controls import cancel_purge
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.undo.import_guard import put_back_as
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.moderation.rooms import (
     VICTOR,
     by_victor,

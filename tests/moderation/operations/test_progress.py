@@ -6,15 +6,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chatstore.operations.clock import postgres_now
+from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge
-from moderation.operations.audit import record_act
-from moderation.operations.purge_view import progress_of, undo_progress_of, worked_seconds_of
-from moderation.operations.running import run_purge
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.access.audit import record_act
+from moderation.operations.preview.purge_summary import progress_of, undo_progress_of, worked_seconds_of
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.moderation.rooms import (
     VICTOR,
     WILMA,

@@ -10,10 +10,10 @@ from django.db import connection
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.runs import RunState
 from chatstore.models import JobRun
-from chatstore.operations.bookkeeping import look_at_bucket
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.deletes import note_deletes
-from chatstore.operations.runs import work_on_run
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.jobs.runs import work_on_run
+from chatstore.operations.ledger.delete_log import note_deletes
+from chatstore.operations.ledger.refresh import look_at_bucket
 from chatstore.store import ledger
 from moderation.domain.states import PurgeState
 from tests.moderation.rooms import (

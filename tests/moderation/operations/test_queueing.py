@@ -11,18 +11,18 @@ from django.db.models import F
 from django.test import Client
 
 from chatstore.models import Channel
-from chatstore.operations.channel_lock import hold_channel, release_channel
+from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import AuditEntry, Purge, Step
-from moderation.operations.keeping import quarantine_step
-from moderation.operations.queue import next_in_line
-from moderation.operations.running import run_purge
-from moderation.operations.settling import settle_purge
-from moderation.operations.steering import pause_purge
-from moderation.operations.undos import UndoPart, ask_undo
-from moderation.operations.waiting import Wait, wait_of
+from moderation.operations.purging.completion import settle_purge
+from moderation.operations.purging.controls import pause_purge
+from moderation.operations.purging.quarantine import quarantine_step
+from moderation.operations.purging.scheduling import next_in_line
+from moderation.operations.purging.wait_reasons import Wait, wait_of
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from moderation.store.pace import Pace
 from tests.moderation.incident.processes import one_worker, ring
 from tests.moderation.rooms import (

@@ -15,19 +15,19 @@ from django.db import connection
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
-from chatstore.operations.channel_lock import hold_channel, holder_of, release_channel
-from chatstore.operations.stamps import issue_stamp
+from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.store import messages
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
-from moderation.operations.claims import claim_step
-from moderation.operations.keeping import quarantine_step
-from moderation.operations.running import run_purge
-from moderation.operations.settling import settle_purge
-from moderation.operations.standing import standing_ids
-from moderation.operations.steps import finish_step, stamp_step
-from moderation.operations.sums import sum_of
-from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from moderation.operations.purging.completion import settle_purge
+from moderation.operations.purging.execution import finish_step, stamp_step
+from moderation.operations.purging.quarantine import quarantine_step
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps.claiming import claim_step
+from moderation.operations.steps.removed_ids import standing_ids
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
 from moderation.store.pace import Pace
 from moderation.store.quarantine import Place, kept_rows
 from tests.conftest import make_user

@@ -10,17 +10,17 @@ from django.contrib.auth.models import User
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
-from chatstore.operations.clock import wall_clock_us
+from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.store import messages, scans
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Purge, Step
-from moderation.operations.claims import brief_transaction, claim_step
-from moderation.operations.keeping import STAYS_AT_MOST, quarantine_step
-from moderation.operations.parting import part_step
-from moderation.operations.running import run_purge
-from moderation.operations.settling import settle_purge
-from moderation.operations.steps import finish_step, stamp_step
-from moderation.operations.sums import sum_of
+from moderation.operations.purging.completion import settle_purge
+from moderation.operations.purging.execution import finish_step, stamp_step
+from moderation.operations.purging.quarantine import STAYS_AT_MOST, quarantine_step
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps.claiming import brief_transaction, claim_step
+from moderation.operations.steps.split import part_step
+from moderation.operations.steps.totals import sum_of
 from moderation.store.pace import Pace
 from tests.moderation.rooms import (
     WILMA,

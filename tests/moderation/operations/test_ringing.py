@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from chatstore.models.functions import ClockTimestamp
 from moderation import tasks
 from moderation.models import Purge
-from moderation.operations.purges import draft_purge
+from moderation.operations.purging.lifecycle import draft_purge
 from tests.moderation.rooms import confirm, everything, make_channel, old_ids, preview, write
 
 

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from chatstore.models import Channel
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
-from moderation.operations.samples import SAMPLES, Run, sample_manifest
+from moderation.operations.preview.samples import SAMPLES, Run, sample_manifest
 from tests.moderation.rooms import VICTOR, WILMA, by_victor, make_channel, old_ids, preview, recent_ids, write
 
 

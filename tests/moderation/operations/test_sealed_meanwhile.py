@@ -10,11 +10,12 @@ from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Step
-from moderation.operations import keeping, scanning
-from moderation.operations.claims import claim_step
-from moderation.operations.keeping import quarantine_step
-from moderation.operations.steps import finish_step, stamp_step
-from moderation.operations.sums import sum_of
+from moderation.operations.preview import scan
+from moderation.operations.purging import quarantine as quarantining
+from moderation.operations.purging.execution import finish_step, stamp_step
+from moderation.operations.purging.quarantine import quarantine_step
+from moderation.operations.steps.claiming import claim_step
+from moderation.operations.steps.totals import sum_of
 from moderation.store import quarantine
 from moderation.store.pace import Pace
 from moderation.store.quarantine import Reading
@@ -56,7 +57,7 @@ def test_what_a_rows_step_removes_while_a_spans_step_reads_is_not_written_again(
     delete_rows(channel.id, others)
 
     with monkeypatch.context() as earlier:
-        earlier.setattr(scanning, "postgres_now_us", lambda: (sealed_ms - 60_000) * 1_000)
+        earlier.setattr(scan, "postgres_now_us", lambda: (sealed_ms - 60_000) * 1_000)
         purge = confirm(mona, preview(mona, by_victor(channel)))
     rows, spans = (claim_step(purge.id, token=uuid.uuid4()) for _ in range(2))
     assert rows is not None
@@ -70,7 +71,7 @@ def test_what_a_rows_step_removes_while_a_spans_step_reads_is_not_written_again(
         finish(rows)
         return reading
 
-    monkeypatch.setattr(keeping, "quarantine_bucket", read_and_let_the_rows_go)
+    monkeypatch.setattr(quarantining, "quarantine_bucket", read_and_let_the_rows_go)
     finish(spans)
     done = run_to_end(purge)
     assert (done.state, sum_of(done).deleted) == (PurgeState.DONE, 70)

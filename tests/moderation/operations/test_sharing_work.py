@@ -9,15 +9,15 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from chatstore.models import Channel
-from chatstore.operations.channel_lock import hold_channel, release_channel
+from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge
-from moderation.operations.claims import ChannelBusy, claim_step
-from moderation.operations.queue import due_purges, workers_wanted
-from moderation.operations.running import run_purge
-from moderation.operations.sums import sum_of
+from moderation.operations.purging.scheduling import due_purges, workers_wanted
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps.claiming import ChannelBusy, claim_step
+from moderation.operations.steps.totals import sum_of
 from tests.moderation.rooms import VICTOR, confirm, ids_of, make_channel, old_ids, preview, write
 
 BUCKETS_AGO = range(3, 9)

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import Channel
-from chatstore.operations.deletes import note_deletes
+from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import figures
 from moderation.models import Purge, Step
 from tests.chatstore.arranging import delete_rows

@@ -15,20 +15,20 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
-from chatstore.operations.channel_lock import holder_of
-from chatstore.operations.clock import wall_clock_us
+from chatstore.operations.coordination.channel_lock import holder_of
+from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.store import messages
 from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
-from moderation.operations.claims import LostStep, put_back
-from moderation.operations.keeping import quarantine_step
-from moderation.operations.queue import due_purges
-from moderation.operations.running import run_purge
-from moderation.operations.steering import cancel_purge, finish_purge, pause_purge, resume_purge, retry_purge
-from moderation.operations.steps import finish_step, stamp_step
-from moderation.operations.sums import sum_of
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.purging.controls import cancel_purge, finish_purge, pause_purge, resume_purge, retry_purge
+from moderation.operations.purging.execution import finish_step, stamp_step
+from moderation.operations.purging.quarantine import quarantine_step
+from moderation.operations.purging.scheduling import due_purges
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps.claiming import LostStep, put_back
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from moderation.store.pace import Pace
 from moderation.store.quarantine import kept_attempts
 from tests.moderation.rooms import (

@@ -8,13 +8,13 @@ import pytest
 from django.contrib.auth.models import User
 
 from chatstore.models import Finding
-from chatstore.operations.channel_lock import hold_channel
-from chatstore.operations.clock import postgres_now
+from chatstore.operations.coordination.channel_lock import hold_channel
+from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge
-from moderation.operations.purges import draft_purge
-from moderation.operations.steering import pause_purge
-from moderation.operations.watching import STUCK_PURGE, look_at_purges
+from moderation.operations.purging.controls import pause_purge
+from moderation.operations.purging.lifecycle import draft_purge
+from moderation.operations.purging.stuck_check import STUCK_PURGE, look_at_purges
 from tests.moderation.rooms import by_victor, confirm, make_channel, old_ids, preview, run_to_end, write
 
 MINUTE = dt.timedelta(minutes=1)

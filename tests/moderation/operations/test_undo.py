@@ -9,15 +9,16 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
-from chatstore.operations.clock import wall_clock_us
-from chatstore.operations.messages import withdraw_message
-from chatstore.store import messages, reader
+from chatstore.operations.coordination.clock import wall_clock_us
+from chatstore.operations.gateway.messages import withdraw_message
+from chatstore.store import messages
+from chatstore.store.reading import reader
 from moderation.domain.states import PurgeState
 from moderation.models import Purge, Step
-from moderation.operations.standing import standing_ids
-from moderation.operations.steering import cancel_purge
-from moderation.operations.sums import sum_of
-from moderation.operations.undos import UndoPart, UndoSum, ask_undo, sum_of_undo
+from moderation.operations.purging.controls import cancel_purge
+from moderation.operations.steps.removed_ids import standing_ids
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import UndoPart, UndoSum, ask_undo, sum_of_undo
 from tests.moderation.rooms import (
     VICTOR,
     WILMA,

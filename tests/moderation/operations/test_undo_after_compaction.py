@@ -8,17 +8,17 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
-from chatstore.local.cassandra import NAMES, call_nodetool
 from chatstore.local.layout import read_stack
 from chatstore.models import Channel
 from chatstore.store import cassandra
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
+from devstack.cassandra import NAMES, call_nodetool
 from moderation.domain.planner import Way
 from moderation.domain.states import PurgeState
 from moderation.models import Purge, Step
-from moderation.operations.steering import cancel_purge
-from moderation.operations.sums import sum_of
-from moderation.operations.undos import UndoPart, ask_undo, sum_of_undo
+from moderation.operations.purging.controls import cancel_purge
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
 from tests.moderation.rooms import confirm, make_channel, old_ids, preview, purge_now, run_to_end
 from tests.soak.scene import Row, rows_of, select_victor, write_bucket
 

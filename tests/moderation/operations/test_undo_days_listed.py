@@ -5,11 +5,11 @@ import datetime as dt
 from django.contrib.auth.models import User
 
 from chatstore.models import Channel
-from chatstore.operations.clock import postgres_now
+from chatstore.operations.coordination.clock import postgres_now
 from moderation.models import Purge, Step
-from moderation.operations.purge_list import list_purges
-from moderation.operations.sentences import ListedPurge
-from moderation.operations.undos import UndoPart, ask_undo, undo_until
+from moderation.operations.purging.listing import list_purges
+from moderation.operations.selection.summary import ListedPurge
+from moderation.operations.undo.requests import UndoPart, ask_undo, undo_until
 from tests.moderation.rooms import everything, make_channel, old_ids, preview, purge_now, run_to_end, write
 
 

@@ -4,11 +4,11 @@ from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import Channel
-from chatstore.operations.messages import post_message
+from chatstore.operations.gateway.messages import post_message
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
-from moderation.operations.places import channels_of
+from moderation.operations.selection.scope import channels_of
 from tests.chatstore.arranging import fresh_id
 from tests.moderation.rooms import ids_of, make_channel, purge_now
 

@@ -11,14 +11,14 @@ from django.db import connection
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.models import Channel
-from chatstore.operations.messages import withdraw_message
+from chatstore.operations.gateway.messages import withdraw_message
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations.purge_view import preview_of
-from moderation.operations.sums import sum_of
-from moderation.operations.unticking import tick_again, untick_messages, unticked_messages
+from moderation.operations.preview.exclusions import tick_again, untick_messages, unticked_messages
+from moderation.operations.preview.purge_summary import preview_of
+from moderation.operations.steps.totals import sum_of
 from tests.moderation.rooms import (
     VICTOR,
     WILMA,

@@ -6,13 +6,13 @@ import pytest
 from django.contrib.auth.models import User
 from pytest_django import Settings
 
-from chatstore.operations import repair_clock
-from chatstore.operations.clock import postgres_now
-from chatstore.operations.deletes import note_deletes
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.ledger.delete_log import note_deletes
+from chatstore.operations.repair_status import repair_clock
 from moderation.domain.states import PurgeState
 from moderation.models import Step
-from moderation.operations.running import run_purge
-from moderation.operations.waiting import wait_of
+from moderation.operations.purging.wait_reasons import wait_of
+from moderation.operations.purging.worker import run_purge
 from tests.chatstore.arranging import forget_old_deletes
 from tests.moderation.rooms import (
     buckets_of,

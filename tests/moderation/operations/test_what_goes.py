@@ -5,11 +5,12 @@ from pytest_django import Settings
 
 from chatstore.domain.live import NOTHING
 from chatstore.domain.snowflakes import time_of
-from chatstore.store import ledger, reader
+from chatstore.store import ledger
+from chatstore.store.reading import reader
 from moderation.domain.states import PurgeState
-from moderation.operations.purge_view import preview_of, progress_of, say_plan, summary_of
-from moderation.operations.running import run_purge
-from moderation.operations.sums import sum_of
+from moderation.operations.preview.purge_summary import preview_of, progress_of, say_plan, summary_of
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps.totals import sum_of
 from tests.moderation.rooms import (
     VICTOR,
     WILMA,

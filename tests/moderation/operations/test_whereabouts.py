@@ -8,14 +8,14 @@ from django.contrib.auth.models import Permission, User
 from chatstore.domain.errors import BadInput, Forbidden, NotFound
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
-from chatstore.operations.clock import wall_clock_us
-from chatstore.operations.messages import withdraw_message
+from chatstore.operations.coordination.clock import wall_clock_us
+from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import messages
 from moderation.models import Step
-from moderation.operations.running import run_purge
-from moderation.operations.steering import pause_purge
-from moderation.operations.undos import UndoPart, ask_undo
-from moderation.operations.whereabouts import Verdict, ask_undo_of_message, kept_copy, locate, story_of
+from moderation.operations.lookup.message_history import Verdict, ask_undo_of_message, kept_copy, locate, story_of
+from moderation.operations.purging.controls import pause_purge
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.conftest import make_user
 from tests.moderation.rooms import (
     VICTOR,

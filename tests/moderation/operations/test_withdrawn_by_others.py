@@ -7,15 +7,15 @@ from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import Channel
-from chatstore.operations.messages import withdraw_message
+from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import cassandra
-from moderation.domain.fates import Comeback
+from moderation.domain.outcomes import Comeback
 from moderation.models import Purge
-from moderation.operations.claims import claim_step
-from moderation.operations.manifest_list import list_manifest
-from moderation.operations.restoring import restore_step
-from moderation.operations.undos import UndoPart, UndoSum, ask_undo, sum_of_undo
-from moderation.operations.whereabouts import Story, kept_copy, story_of
+from moderation.operations.lookup.message_history import Story, kept_copy, story_of
+from moderation.operations.preview.manifest import list_manifest
+from moderation.operations.steps.claiming import claim_step
+from moderation.operations.undo.requests import UndoPart, UndoSum, ask_undo, sum_of_undo
+from moderation.operations.undo.restore import restore_step
 from moderation.store.pace import Pace
 from tests.moderation.rooms import (
     VICTOR,
@@ -113,7 +113,7 @@ def test_what_others_withdraw_while_it_comes_back_stays_also_after_a_crash(
 
     with monkeypatch.context() as patched:
         # As a worker that is killed when all is decided and nothing is written yet.
-        patched.setattr("moderation.operations.restoring.write_rows", crash)
+        patched.setattr("moderation.operations.undo.restore.write_rows", crash)
         with pytest.raises(CrashError):
             restore_step(step, pace=Pace(10_000))
     claim_both(channel, ids)

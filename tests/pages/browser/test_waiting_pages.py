@@ -21,9 +21,9 @@ from django.db import connection
 from playwright.sync_api import Page, expect
 
 from moderation.models import Purge
-from moderation.operations.purges import draft_purge
-from moderation.operations.scanning import scan_purge
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.preview.scan import scan_purge
+from moderation.operations.purging.lifecycle import draft_purge
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.moderation.rooms import by_victor, confirm, make_channel, old_ids, preview, purge_now, run_to_end, write
 from tests.pages.serving import Site, browse_as, make_account
 

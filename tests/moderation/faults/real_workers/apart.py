@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from chatstore.local.layout import read_stack
-from chatstore.local.postgres import prepare_database
+from devstack.postgres import prepare_database
 from tests.owning import as_owner
 
 

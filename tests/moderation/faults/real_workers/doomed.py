@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from django.contrib.auth.models import User
 
 from chatstore.models import Channel
-from chatstore.operations.channel_lock import holder_of
+from chatstore.operations.coordination.channel_lock import holder_of
 from moderation.domain.planner import Way
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge, Step, Undo
-from moderation.operations.sums import sum_of
-from moderation.operations.undos import sum_of_undo
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import sum_of_undo
 from tests.moderation.rooms import (
     VICTOR,
     WILMA,

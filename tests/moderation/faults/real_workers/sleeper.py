@@ -21,9 +21,10 @@ from django.db import Error, connection, transaction  # noqa: E402
 
 from moderation.domain.states import StepState  # noqa: E402
 from moderation.models import Step  # noqa: E402
-from moderation.operations import keeping, restoring, steps  # noqa: E402
-from moderation.operations.claims import move_step  # noqa: E402
-from moderation.operations.running import run_purge  # noqa: E402
+from moderation.operations.purging import execution, quarantine  # noqa: E402
+from moderation.operations.purging.worker import run_purge  # noqa: E402
+from moderation.operations.steps.claiming import move_step  # noqa: E402
+from moderation.operations.undo import restore  # noqa: E402
 from tests.moderation.faults.real_workers.arrows import wait_if_stopped  # noqa: E402
 
 
@@ -46,7 +47,7 @@ def run_to_its_end(purge_id: int) -> str:
 
 def main() -> None:
     """Returns when nothing of any of the purges is left to do here."""
-    for module in (keeping, steps, restoring):
+    for module in (quarantine, execution, restore):
         vars(module)["move_step"] = move_and_wait
     purge_ids = [int(text) for text in sys.stdin.readline().split()]
     with ThreadPoolExecutor(len(purge_ids)) as threads:

@@ -14,12 +14,12 @@ from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
-from chatstore.operations.stamps import issue_stamp
+from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.store import messages
 from moderation.domain.planner import Way
 from moderation.domain.states import StepState
-from moderation.operations.sums import sum_of
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.moderation.faults.real_workers.arrows import cut, find_blocked, let_go, stop_at, wait_for_blocked
 from tests.moderation.faults.real_workers.doomed import (
     Doomed,

@@ -13,12 +13,12 @@ import pytest
 from django.contrib.auth.models import User
 
 from chatstore.local.layout import read_stack
-from chatstore.local.servers import start_node, stop_node
-from chatstore.operations.channel_lock import holder_of
+from chatstore.operations.coordination.channel_lock import holder_of
+from devstack.servers import start_node, stop_node
 from moderation.domain.planner import Way
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge
-from moderation.operations.purges import draft_purge
+from moderation.operations.purging.lifecycle import draft_purge
 from tests.moderation.faults.real_workers.arrows import let_go, stop_at, wait_for_blocked
 from tests.moderation.faults.real_workers.doomed import (
     Doomed,

@@ -12,11 +12,11 @@ import pytest
 from django.contrib.auth.models import User
 
 from chatstore.store import scans
-from chatstore.store.reader import read_page
+from chatstore.store.reading.reader import read_page
 from moderation.domain.planner import Way
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Undo
-from moderation.operations.undos import UndoPart, ask_undo
+from moderation.operations.undo.requests import UndoPart, ask_undo
 from tests.moderation.faults.real_workers.arrows import find_blocked, let_go, stop_at
 from tests.moderation.faults.real_workers.asleep import sleeper_started
 from tests.moderation.faults.real_workers.doomed import (

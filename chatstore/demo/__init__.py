@@ -1,0 +1,1 @@
+"""Demo messages, made of a seed."""

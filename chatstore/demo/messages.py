@@ -1,0 +1,284 @@
+"""What is said in the demonstration: conversations by day and season, spam, a raid, a flood.
+
+Each channel's messages follow from the plan and the channel alone, so that they can be
+made one channel after the other. Ids carry the times; none lies after the plan's end.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from chatstore.demo.plan import (
+    DAY_MS,
+    DEMO_DAYS,
+    RAID_MESSAGES,
+    SPAM_MESSAGES,
+    DemoChannel,
+    DemoPlan,
+    DemoUser,
+)
+from chatstore.demo.talk import (
+    DISMAY_LINES,
+    FLOOD_LINES,
+    RAID_LINES,
+    SPAM_LINES,
+    THEMES,
+    WORDS,
+    Line,
+)
+from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
+from chatstore.domain.snowflakes import SEQUENCES, make_snowflake
+
+MINUTE_MS = 60_000
+RAID_MS = 28 * MINUTE_MS
+INCIDENT_DAYS = 48
+FLOOD_SHARE = 0.94
+WAVE_MESSAGES = 2_500
+"""A flood comes in waves of so many in a row: nobody else gets a word in."""
+
+# Weights of the hours of a day, UTC: few at night, most in the evening.
+_HOURS = (3, 2, 1, 1, 1, 2, 4, 8, 12, 14, 14, 15, 17, 15, 14, 14, 16, 19, 23, 26, 27, 23, 15, 8)
+
+
+@dataclass(slots=True, eq=False)
+class _Said:
+    """A message before it has an id."""
+
+    ms: int
+    author: DemoUser
+    text: str
+    reply_to: _Said | None = None
+    attachment: str | None = None
+    reactions: dict[str, int] = field(default_factory=dict)
+    edited_after_ms: int = 0
+    pinned: bool = False
+    message_id: int = 0
+
+
+def make_channel_messages(plan: DemoPlan, channel: DemoChannel) -> list[Message]:
+    """A channel's messages, oldest first; with the spam and the raid that reached it."""
+    chance = random.Random(f"demo {plan.seed} {channel.guild} {channel.name}")
+    if channel is plan.incident:
+        said = _make_incident(plan, channel, chance)
+    else:
+        spam, raid = count_spam(plan)[channel.channel_id], count_raid(plan)[channel.channel_id]
+        talk = share_messages(plan)[channel.channel_id]
+        end_ms = plan.until_ms - channel.quiet_days * DAY_MS
+        said = _talk(plan, channel, chance, count=talk, start_ms=_start_of(plan), end_ms=end_ms)
+        said += _make_spam(plan, chance, spam)
+        said += _make_raid(plan, channel, chance, raid)
+    return _give_ids(channel, said, worker=_worker_of(plan, channel))
+
+
+def share_messages(plan: DemoPlan) -> dict[int, int]:
+    """How many messages of talk each channel has: with spam and raid they make up `plan.messages`."""
+    extra = sum(count_spam(plan).values()) + sum(count_raid(plan).values())
+    total = sum(channel.weight for channel in plan.channels)
+    left = plan.messages - extra
+    shares = {c.channel_id: left * c.weight // total for c in plan.channels}
+    largest = max(plan.channels, key=lambda channel: channel.weight)
+    shares[largest.channel_id] += left - sum(shares.values())
+    return shares
+
+
+def count_spam(plan: DemoPlan) -> dict[int, int]:
+    """How much of the spam wave reached each channel: all that people still read."""
+    scaled = SPAM_MESSAGES * plan.messages // 150_000
+    reached = [c for c in plan.channels if not c.quiet_days and c.kind == "text"]
+    counts = {c.channel_id: 0 for c in plan.channels}
+    for index in range(scaled):
+        counts[reached[index % len(reached)].channel_id] += 1
+    return counts
+
+
+def count_raid(plan: DemoPlan) -> dict[int, int]:
+    """The raid is on one channel, the general one of the first guild."""
+    target = next(c for c in plan.channels if c.guild == 0 and c.name == "general")
+    scaled = RAID_MESSAGES * plan.messages // 150_000
+    return {c.channel_id: scaled if c is target else 0 for c in plan.channels}
+
+
+def _start_of(plan: DemoPlan) -> int:
+    return plan.until_ms - DEMO_DAYS * DAY_MS
+
+
+def _worker_of(plan: DemoPlan, channel: DemoChannel) -> int:
+    return (*plan.channels, plan.incident).index(channel)
+
+
+# --- Talk -----------------------------------------------------------------------------
+
+
+def _talk(
+    plan: DemoPlan,
+    channel: DemoChannel,
+    chance: random.Random,
+    *,
+    count: int,
+    start_ms: int,
+    end_ms: int,
+) -> list[_Said]:
+    """Exactly `count` messages of conversation between two moments."""
+    talks = [talk for theme in channel.themes for talk in THEMES[theme]]
+    regulars = _pick_regulars(plan, channel, chance)
+    chosen: list[tuple[Line, ...]] = []
+    lines = 0
+    while lines < count:
+        talk = chance.choice(talks)[: count - lines]
+        chosen.append(talk)
+        lines += len(talk)
+    said: list[_Said] = []
+    for talk in chosen:
+        begin_ms = _pick_moment(chance, start_ms, end_ms)
+        said += _hold_talk(talk, regulars, chance, begin_ms=begin_ms, end_ms=end_ms)
+    for each in chance.sample(said, min(len(said) // 400 + 1, 12)) if said else ():
+        each.pinned = True
+    return said
+
+
+def _pick_regulars(plan: DemoPlan, channel: DemoChannel, chance: random.Random) -> list[DemoUser]:
+    """Those who write in a channel, the chattiest many times: some write every day, most hardly."""
+    if "news" in channel.themes and len(channel.themes) == 1:
+        return [plan.bots[1], *plan.people[:3]]
+    circle = [p for index, p in enumerate(plan.people) if index % 3 == channel.guild or index % 17 == 0]
+    members = chance.sample(circle, min(len(circle), 20 + channel.weight // 2))
+    return [member for rank, member in enumerate(members) for _ in range(1 + 60 // (rank + 2))]
+
+
+def _pick_moment(chance: random.Random, start_ms: int, end_ms: int) -> int:
+    """A moment in between: more in the later days than in the first, by the hours people keep."""
+    share = 1 - (1 - math.sqrt(chance.random())) * 0.9 if chance.random() < 0.7 else chance.random()
+    day_ms = (start_ms + int((end_ms - start_ms) * share)) // DAY_MS * DAY_MS
+    hour = chance.choices(range(24), _HOURS)[0]
+    moment = day_ms + hour * 3_600_000 + chance.randrange(3_600_000)
+    if start_ms <= moment <= end_ms:
+        return moment
+    return max(start_ms, end_ms - chance.randrange(min(6 * 3_600_000, end_ms - start_ms)))
+
+
+def _hold_talk(
+    talk: Sequence[Line], regulars: list[DemoUser], chance: random.Random, *, begin_ms: int, end_ms: int
+) -> list[_Said]:
+    words = {key: chance.choice(choices) for key, choices in WORDS.items()}
+    cast: dict[int, DemoUser] = {}
+    said: list[_Said] = []
+    ms = begin_ms
+    for line in talk:
+        author = cast.get(line.speaker)
+        while author is None or (line.speaker not in cast and author in cast.values() and len(regulars) > 9):
+            author = chance.choice(regulars)
+        cast[line.speaker] = author
+        said.append(
+            _Said(
+                ms,
+                author,
+                line.text.format_map(words),
+                reply_to=said[-1] if line.is_reply and said else None,
+                attachment=line.attachment,
+                reactions=_pick_reactions(line.emoji, chance),
+                edited_after_ms=chance.randrange(20_000, 900_000) if chance.random() < 0.03 else 0,
+            )
+        )
+        ms += chance.randrange(4_000, 150_000)
+    late = said[-1].ms - end_ms
+    if late > 0:
+        for each in said:
+            each.ms -= late
+    return said
+
+
+def _pick_reactions(emoji: Sequence[str], chance: random.Random) -> dict[str, int]:
+    return {each: chance.choice((1, 1, 2, 2, 3, 4, 6, 9)) for each in emoji if chance.random() < 0.75}
+
+
+# --- What goes wrong -------------------------------------------------------------------
+
+
+def _make_spam(plan: DemoPlan, chance: random.Random, count: int) -> list[_Said]:
+    """One author's wave: two evenings six weeks ago, a few links an hour in every channel."""
+    begin_ms = plan.until_ms - 43 * DAY_MS
+    return [
+        _Said(
+            begin_ms + chance.randrange(2) * DAY_MS + chance.randrange(5 * 3_600_000),
+            plan.spammer,
+            chance.choice(SPAM_LINES).format(n=chance.randrange(10_000, 99_999)),
+        )
+        for _ in range(count)
+    ]
+
+
+def _make_raid(plan: DemoPlan, channel: DemoChannel, chance: random.Random, count: int) -> list[_Said]:
+    """Forty new accounts at once within the last half hour, and a few regulars in between."""
+    regulars = _pick_regulars(plan, channel, chance) if count else []
+    said = []
+    for _ in range(count):
+        ms = plan.until_ms - MINUTE_MS - int(RAID_MS * chance.random() ** 1.5)
+        if chance.random() < 0.02:
+            said.append(_Said(ms, chance.choice(regulars), chance.choice(DISMAY_LINES)))
+        else:
+            text = chance.choice(RAID_LINES).format(n=chance.randrange(1_000, 9_999))
+            said.append(_Said(ms, chance.choice(plan.raiders), text))
+    return said
+
+
+def _make_incident(plan: DemoPlan, channel: DemoChannel, chance: random.Random) -> list[_Said]:
+    """A party over seven weeks, and one author's flood in waves at night until somebody looked."""
+    end_ms = plan.until_ms - 2 * DAY_MS
+    start_ms = end_ms - INCIDENT_DAYS * DAY_MS
+    flood = int(plan.incident_messages * FLOOD_SHARE)
+    talk = _talk(plan, channel, chance, count=plan.incident_messages - flood, start_ms=start_ms, end_ms=end_ms)
+    return talk + list(_make_flood(plan, chance, flood, start_ms=start_ms, end_ms=end_ms))
+
+
+def _make_flood(plan: DemoPlan, chance: random.Random, count: int, *, start_ms: int, end_ms: int) -> Iterator[_Said]:
+    waves = max(1, count // WAVE_MESSAGES)
+    begins = sorted(chance.randrange(start_ms, end_ms - 3_600_000) for _ in range(waves))
+    for index, begin_ms in enumerate(begins):
+        ms = begin_ms
+        size = count // waves + (count % waves if index == 0 else 0)
+        for _ in range(size):
+            # Eight a second: a wave is over within minutes, before people answer.
+            ms += chance.randrange(60, 190)
+            number = chance.randrange(100_000, 999_999)
+            yield _Said(ms, plan.flooder, chance.choice(FLOOD_LINES).format(n=number))
+
+
+# --- Messages -------------------------------------------------------------------------
+
+
+def _give_ids(channel: DemoChannel, said: list[_Said], *, worker: int) -> list[Message]:
+    """Ids in the order of time. At most so many share a millisecond that their sequence tells them apart."""
+    said.sort(key=lambda each: each.ms)
+    for index, each in enumerate(said):
+        each.message_id = make_snowflake(each.ms, worker=worker, sequence=index % SEQUENCES)
+    said.sort(key=lambda each: each.message_id)
+    return [_to_message(channel, each) for each in said]
+
+
+def _to_message(channel: DemoChannel, said: _Said) -> Message:
+    reply = said.reply_to
+    edited_ms = said.ms + said.edited_after_ms
+    return Message(
+        channel_id=channel.channel_id,
+        message_id=said.message_id,
+        author_id=said.author.user_id,
+        content=said.text,
+        type=REPLY_TYPE if reply else DEFAULT_TYPE,
+        edited_at=dt.datetime.fromtimestamp(edited_ms / 1000, dt.UTC) if said.edited_after_ms else None,
+        pinned=said.pinned,
+        attachments=(_attach(said.attachment, said.message_id),) if said.attachment else (),
+        reactions=said.reactions,
+        reference=(channel.channel_id, reply.message_id) if reply else None,
+    )
+
+
+def _attach(filename: str, message_id: int) -> str:
+    """An attachment in Discord's shape; its size follows from the message."""
+    size = 20_000 + message_id % 3_000_000
+    url = f"https://files.example/{message_id}/{filename}"
+    return json.dumps({"id": str(message_id), "filename": filename, "size": size, "url": url})

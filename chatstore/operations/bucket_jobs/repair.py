@@ -1,0 +1,208 @@
+"""Repairs as jobs: all nodes each night, or one bucket when somebody asks; and measuring one.
+
+Every node in turn repairs what it has first (`-pr`), `messages` by itself and the small tables
+together, always in full: so each range is compared once. A run that failed is tried again as its
+settings say, and leaves out what the night's earlier tries have repaired, by the history. A run that is
+stopped, or out of its hours, ends its nodetool and what the replicas still compare for it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chatstore.domain.errors import BadInput, NodeUnreachable, StoreUnavailable
+from chatstore.domain.runs import ENDED, RunState
+from chatstore.domain.token_ranges import Repaired
+from chatstore.models import JobRun
+from chatstore.models.cassandra import TABLES
+from chatstore.models.functions import ClockTimestamp
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.health.channel_health import REPAIRED_AT, SEEN_BY_REPAIR
+from chatstore.operations.health.probes import read_bucket
+from chatstore.operations.jobs.runs import Claim, ask_by_itself, tries_of
+from chatstore.operations.ledger.delete_log import prune_deletes
+from chatstore.operations.repair_status.gc_grace import restore_after_repair
+from chatstore.operations.repair_status.repair_clock import (
+    MESSAGES,
+    is_only_copy,
+    judge_clocks,
+    read_clock,
+    read_clocks,
+    repaired_by_node,
+    surely_before,
+)
+from chatstore.store import cassandra, figures, nodes, repairs, top_partitions
+from chatstore.store.measuring import Measured, measure_bucket
+from chatstore.store.repairs import Part
+from chatstore.store.top_partitions import TopPartitions
+
+REPAIR_SOURCE = "repair"
+
+LOOK_SECONDS = 1.0
+"""How often a run looks how far its repair is, and whether it may go on."""
+
+GROUPS: tuple[tuple[str, ...], ...] = ((MESSAGES,), tuple(table for table in TABLES if table != MESSAGES))
+"""What one command repairs: the small tables would cost more starts of a Java than reading."""
+
+
+def repair_run(claim: Claim) -> Mapping[str, Any]:
+    """The job "repair": all tables on every node. What it did, by name.
+
+    Raises `NodeUnreachable` before anything is begun when a node is down, `RepairOverlaps`, `RepairFailed`.
+    """
+    if is_only_copy():
+        return {"nothing was compared": "there is one copy of everything"}
+    hosts = _all_up(sorted({host for _, host in cassandra.ring()}))
+    repairs.refuse_overlap(list(TABLES))
+    since = _first_began_at(claim.run)
+    parts = [Part(host, tables) for host in hosts for tables in GROUPS]
+    already = {part for part in parts if since is not None and _is_repaired(part, since)}
+    did: dict[str, Any] = {"nodes": len(hosts), "tables": len(TABLES), "ranges": 0}
+    if already:
+        did["repaired by an earlier try"] = len(already)
+    for number, part in enumerate(parts):
+        if part in already:
+            continue
+        repaired = _follow(claim, part, done=number, total=len(parts))
+        did["ranges"] += len(repaired.ranges) * len(part.tables)
+        claim.note(did)
+    claim.tell(done=len(parts), total=len(parts), what="reading what the nodes have measured")
+    did["buckets measured"] = _note_listed(hosts)
+    return did | _conclude()
+
+
+def repair_bucket_run(claim: Claim) -> Mapping[str, Any]:
+    """The job "repair_bucket": one bucket of messages ("<channel>:<bucket>"), measured afterwards.
+
+    Raises `NodeUnreachable`, `RepairOverlaps`, `RepairFailed`, `BadInput`.
+    """
+    channel_id, bucket = read_bucket(claim.run.subject)
+    token, replicas = repairs.locate_bucket(channel_id, bucket)
+    _all_up(replicas)
+    repairs.refuse_overlap([MESSAGES])
+    repaired = _follow(claim, Part(replicas[0], (MESSAGES,), token=token), done=0, total=2)
+    noted = {REPAIRED_AT: int(repaired.began_at.timestamp() * 1_000)}
+    figures.note_figures(channel_id, bucket, noted, source=REPAIR_SOURCE, measured_at=postgres_now())
+    # The figures that a repair leaves are those of before it moved anything.
+    claim.tell(done=1, total=2, what="measuring it again")
+    return {"replicas": len(replicas)} | note_measured(measure_bucket(channel_id, bucket))
+
+
+def measure_bucket_run(claim: Claim) -> Mapping[str, Any]:
+    """The job "measure": Cassandra's own figures of one bucket, from every replica; nothing is changed.
+
+    Raises `NodeUnreachable`, `RepairFailed`, `BadInput`.
+    """
+    channel_id, bucket = read_bucket(claim.run.subject)
+    claim.tell(done=0, total=1, what="having the replicas compare the bucket")
+    return note_measured(measure_bucket(channel_id, bucket))
+
+
+def note_measured(measured: Measured) -> dict[str, Any]:
+    """Keeps what was measured of a bucket, and gives it by name, replica by replica, for its run."""
+    found = {
+        "bytes": measured.most_bytes,
+        SEEN_BY_REPAIR: measured.most_tombstones,
+        "tombstones_apart": measured.tombstones_apart,
+    }
+    known = {name: value for name, value in found.items() if value is not None}
+    figures.note_figures(
+        measured.channel_id,
+        measured.bucket,
+        known,
+        source=top_partitions.SOURCE,
+        measured_at=measured.measured_at,
+    )
+    told: dict[str, Any] = {"replicas are": "alike" if measured.in_sync else "different"}
+    for host in measured.tombstones:
+        told[f"tombstones on {host}"] = _say(measured.tombstones[host])
+        told[f"bytes on {host}"] = _say(measured.bytes[host])
+    return told | {f"{host} said": silent for host, silent in measured.silent.items()}
+
+
+def begin_at_terminal(job: str, subject: str = "") -> JobRun:
+    """A run for somebody at a terminal of this installation, who needs no account.
+
+    Raises `BadInput` while another one of the same job and subject waits or is at work.
+    """
+    run = ask_by_itself(job, subject=subject)
+    if run is None:
+        raise BadInput("Such a repair is waiting or at work already; the page Maintenance shows it.")
+    return run
+
+
+def stop_at_terminal(run_id: int) -> None:
+    """Ends a run that was interrupted in its own process, so that no worker takes it up."""
+    stopped = {"state": RunState.STOPPED, "error": "It was stopped at the terminal.", "ended_at": ClockTimestamp()}
+    JobRun.objects.filter(pk=run_id).exclude(state__in=ENDED).update(**stopped, token=None, lease_until=None)
+
+
+def _say(value: int | None) -> int | str:
+    return "too few to be listed" if value is None else value
+
+
+def _all_up(hosts: Sequence[str]) -> list[str]:
+    """The hosts, if they all are up; raises `NodeUnreachable`."""
+    down = [host for host in nodes.list_down() if host in hosts]
+    if down:
+        which = f"Node {down[0]} is" if len(down) == 1 else f"Nodes {', '.join(down)} are"
+        raise NodeUnreachable(f"{which} down, and a repair must hear every replica. Nothing was begun.")
+    return list(hosts)
+
+
+def _follow(claim: Claim, part: Part, *, done: int, total: int) -> Repaired:
+    """Has a part repaired, and tells how far it is. Raises as `Repair.finish` and `Claim.tell`."""
+    claim.tell(done=done, total=total, what=f"node {part.host}: {', '.join(part.tables)}")
+    with repairs.repairing(part) as under_way:
+        while not under_way.call.wait(LOOK_SECONDS):
+            table, share = under_way.read_progress()
+            compared = f", {share:.0%} compared" if share is not None else ""
+            claim.tell(done=done, total=total, what=f"node {part.host}: {table or ', '.join(part.tables)}{compared}")
+        return under_way.finish()
+
+
+def _first_began_at(run: JobRun) -> dt.datetime | None:
+    """When the first try began of a run that is tried again by itself; None for any other."""
+    if run.again_of is None or run.asked_by_id is not None:
+        return None
+    return tries_of(run)[-1].started_at
+
+
+def _is_repaired(part: Part, since: dt.datetime) -> bool:
+    """Whether a repair that began since then has covered all of a part."""
+    moments = [repaired_by_node(table).get(part.host) for table in part.tables]
+    return all(moment is not None and moment >= since for moment in moments)
+
+
+def _note_listed(hosts: Sequence[str]) -> int:
+    """Keeps the figures of all buckets that any node lists; how many. A node that is silent by now is left out."""
+    read_at = postgres_now()
+    lists = [one for one in top_partitions.read_all_live(hosts).values() if isinstance(one, TopPartitions)]
+    sizes = top_partitions.most_of(one.sizes for one in lists)
+    tombstones = top_partitions.most_of(one.tombstones for one in lists)
+    listed = sizes.keys() | tombstones.keys()
+    for key in listed:
+        measured = {"bytes": sizes.get(key), SEEN_BY_REPAIR: tombstones.get(key)}
+        found = {name: value for name, value in measured.items() if value is not None}
+        figures.note_figures(*key, found, source=top_partitions.SOURCE, measured_at=read_at)
+    return len(listed)
+
+
+def _conclude() -> dict[str, Any]:
+    """What a repair of everything lets go: noted deletes, a raised gc_grace, findings of late repairs."""
+    concluded: dict[str, Any] = {}
+    try:
+        clock = read_clock(MESSAGES)
+        if clock.began_at is not None:
+            # Until gc_grace is over they say when a bucket may be compacted.
+            kept_from = clock.now - dt.timedelta(seconds=max(clock.gc_grace_seconds, clock.normal_gc_grace_seconds))
+            prune_deletes(min(surely_before(clock.began_at), kept_from))
+        if restore_after_repair(clock):
+            concluded["gc_grace"] = "put back"
+        judge_clocks(read_clocks())
+    except StoreUnavailable as error:
+        # The repair itself is done and known; the watch looks again.
+        concluded["afterwards"] = str(error)
+    return concluded

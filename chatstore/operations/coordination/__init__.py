@@ -1,0 +1,1 @@
+"""Clocks, locks, leases and write timestamps, shared by all processes."""

@@ -1,0 +1,1 @@
+"""Findings: what needs attention, the monitor that looks for it, and notifications."""

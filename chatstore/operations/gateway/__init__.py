@@ -1,0 +1,1 @@
+"""Reading and writing of messages, for chat gateways and pages."""

@@ -1,0 +1,150 @@
+"""Reading a channel for people: a page of messages with the names and quotes it needs,
+and the counts of its buckets.
+
+Rights are the caller's to check; everything here reads.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.utils import timezone
+
+from chatstore.domain.buckets import bucket_days
+from chatstore.domain.messages import Message, Page
+from chatstore.models import Channel, ChatUser
+from chatstore.store import authors, cassandra, figures, ledger
+from chatstore.store import messages as message_store
+from chatstore.store.reading import reader
+
+PAGE_SIZE = 50
+
+ACTIVE_CHANNELS_AT_MOST = 200
+"""Channels whose ledger one page asks; more are found by searching."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A page, oldest message first, and what is known of the people and channels it names.
+
+    quoted: what the page's replies refer to, by (channel id, message id); None when it is gone.
+    """
+
+    page: Page
+    messages: Sequence[Message]
+    users: Mapping[int, ChatUser]
+    quoted: Mapping[tuple[int, int], Message | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BucketCount:
+    """How many messages a bucket holds; None when nobody counted them yet. measured_at: when."""
+
+    bucket: int
+    count: int | None
+    measured_at: dt.datetime | None = None
+
+
+def open_timeline(
+    channel_id: int,
+    *,
+    before: int | None = None,
+    after: int | None = None,
+    around: int | None = None,
+    limit: int = PAGE_SIZE,
+) -> Timeline:
+    """A page of the channel: the newest one, or beside a message id, or around one.
+
+    before, after: exclusive. Raises `StoreUnavailable` when the store cannot say.
+    """
+    if around is not None:
+        page = reader.read_around(channel_id, around, limit)
+    else:
+        page = reader.read_page(channel_id, before=before, after=after, limit=limit)
+    return describe_messages(page)
+
+
+def describe_messages(page: Page) -> Timeline:
+    """Adds names and quotes to a page, with one Postgres query and one window of reads."""
+    messages = tuple(reversed(page.messages))
+    quoted = _read_quoted(messages)
+    shown = [*messages, *(message for message in quoted.values() if message is not None)]
+    return Timeline(page, messages, name_users(shown), quoted)
+
+
+def name_users(messages: Iterable[Message]) -> dict[int, ChatUser]:
+    """The users that wrote or are mentioned in the messages, by id; unknown ones are left out."""
+    ids = set()
+    for message in messages:
+        ids.add(message.author_id)
+        ids.update(message.mentions)
+    return ChatUser.objects.in_bulk(ids)
+
+
+def _read_quoted(messages: Sequence[Message]) -> dict[tuple[int, int], Message | None]:
+    at_hand = {(message.channel_id, message.message_id): message for message in messages}
+    wanted = {
+        (message.reference[0], message.reference[1])
+        for message in messages
+        if message.reference is not None and message.reference[1] is not None
+    }
+    # A reference into another channel is not followed: whoever reads may not see that one.
+    own = {messages[0].channel_id} if messages else set()
+    quoted: dict[tuple[int, int], Message | None] = {}
+    for channel_id, message_id in sorted(wanted):
+        if channel_id in own:
+            key = (channel_id, message_id)
+            quoted[key] = at_hand.get(key) or message_store.read_message(channel_id, message_id)
+    return quoted
+
+
+def count_buckets(channel_id: int) -> list[BucketCount]:
+    """The channel's buckets, oldest first, as the ledger and the figures know them."""
+    measured = figures.read_figures(channel_id)
+    counts = []
+    for bucket, live in sorted(ledger.read_ledger(channel_id)):
+        figure = measured.get(bucket, {}).get("live_rows")
+        if live.is_known:
+            counts.append(BucketCount(bucket, live.count))
+        elif figure is not None:
+            counts.append(BucketCount(bucket, int(figure.value), figure.measured_at))
+        else:
+            counts.append(BucketCount(bucket, None))
+    return counts
+
+
+def rank_by_activity(channels: Sequence[Channel]) -> list[tuple[Channel, int | None]]:
+    """Channels with their newest bucket that may hold something, the most recent first.
+
+    None: nothing was ever written, or nothing lives there any more.
+    """
+    asked = channels[:ACTIVE_CHANNELS_AT_MOST]
+    jobs = [("SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? LIMIT 8", (channel.pk,)) for channel in asked]
+    ranked = []
+    for channel, rows in zip(asked, cassandra.execute_window(jobs), strict=True):
+        alive = [bucket for bucket, live in rows if live is None or live[2] != 0]
+        ranked.append((channel, max(alive, default=None)))
+    return sorted(ranked, key=lambda pair: (-(pair[1] if pair[1] is not None else -(10**9)), pair[0].name))
+
+
+def last_day_of(bucket: int) -> dt.date:
+    """The last day of a bucket's window; of the open one today, since nothing lies ahead."""
+    return min(bucket_days(bucket)[1], timezone.now().date())
+
+
+def newest_message(channel_id: int) -> Message | None:
+    """The channel's newest message, or None."""
+    page = reader.read_page(channel_id, limit=1)
+    return page.messages[0] if page.messages else None
+
+
+def recent_places(author_id: int, *, at_most: int = 6) -> list[tuple[int, int]]:
+    """Where an author posted last: (channel id, newest bucket there), the most recent first."""
+    newest: dict[int, int] = {}
+    for bucket, channel_id in authors.author_buckets(author_id):
+        newest.setdefault(channel_id, bucket)
+        if len(newest) >= at_most:
+            break
+    return list(newest.items())

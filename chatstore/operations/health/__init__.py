@@ -1,0 +1,1 @@
+"""Health of channels and of the cluster."""

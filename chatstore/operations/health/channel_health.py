@@ -1,0 +1,295 @@
+"""How a channel is, bucket by bucket: from the ledger, the figures and what ran. No bucket is asked.
+
+Two statements of the store and two of Postgres, however many buckets there are.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractUser, AnonymousUser
+
+from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of, bucket_window, is_sealed
+from chatstore.domain.errors import NotFound, StoreUnavailable
+from chatstore.domain.health import BucketState, Known, Limits, costs_much, dead_share, explain, severity_of, state_of
+from chatstore.domain.live import Live
+from chatstore.domain.runs import RunState, Severity
+from chatstore.domain.snowflakes import MAX_ID, MIN_ID, unix_ms
+from chatstore.models import Finding, JobRun
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.repair_status.repair_clock import last_repair_of
+from chatstore.operations.rights import READ_HEALTH, require
+from chatstore.store import figures, ledger
+from chatstore.store.figures import Figure
+
+OLD_AFTER = dt.timedelta(hours=26)
+"""A figure that nobody took anew for a night and two hours needs somebody."""
+
+LONGEST_SILENCE = 18
+"""Buckets in a row that never held anything and are listed one by one; more are a break."""
+
+NEWEST_PAGE_US = "newest_page_us"
+NEWEST_PAGE_TOMBSTONES = "newest_page_tombstones"
+NEWEST_PAGE_STATEMENTS = "newest_page_statements"
+"""Of the channel, kept with the bucket that was its newest when they were measured."""
+
+TOMBSTONES, SEEN_BY_REPAIR = "tombstones", "tombstones_seen_by_repair"
+"""As a read of all of it stepped over them, and as the last comparison of replicas listed them."""
+
+REPAIRED_AT = "repaired_at"
+"""When the last full repair of the bucket began, in Unix milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class BucketHealth:
+    """A bucket as it is known. figures: all that was measured of it, by name. live: the ledger's word, or no row."""
+
+    bucket: int
+    known: Known
+    state: BucketState
+    severity: Severity | None
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    repaired: Figure | None = None
+    why: str = ""
+
+    @property
+    def live(self) -> Live | None:
+        """What the ledger says; None: no row."""
+        return self.known.live
+
+    @property
+    def first_day(self) -> dt.date:
+        """Of its ten days, in UTC."""
+        return bucket_days(self.bucket)[0]
+
+    @property
+    def last_day(self) -> dt.date:
+        """Of its ten days, in UTC."""
+        return bucket_days(self.bucket)[1]
+
+    @property
+    def messages(self) -> int | None:
+        """How many live there; None: not known."""
+        return self.known.messages
+
+    @property
+    def messages_figure(self) -> Figure | None:
+        """What `messages` comes from, where that was measured; the ledger itself notes no time."""
+        figure = self.figures.get("live_rows")
+        return figure if figure is not None and figure.value == self.messages else None
+
+    @property
+    def tombstones_figure(self) -> Figure | None:
+        """What was last counted of its tombstones."""
+        return tombstones_in(self.figures)
+
+    @property
+    def dead_percent(self) -> float | None:
+        """How much of what a read of all of it steps through is dead, 0 to 100; None: not known."""
+        share = dead_share(self.messages, self.known.tombstones)
+        return None if share is None else share * 100
+
+    @property
+    def repaired_at(self) -> dt.datetime | None:
+        """When the last full repair that covered it began; None: none is known."""
+        return None if self.repaired is None else _moment(self.repaired.value)
+
+    @property
+    def latest(self) -> Figure | None:
+        """What was measured of it last."""
+        return max(self.figures.values(), key=lambda figure: figure.measured_at, default=None)
+
+    @property
+    def page_us(self) -> int | None:
+        """What its newest page takes, in µs; None: not known."""
+        return _value_of(self.figures.get("page_us"))
+
+    @property
+    def was_written(self) -> bool:
+        """Whether anything is known of it: a ledger row, or a figure."""
+        return self.live is not None or bool(self.figures)
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelHealth:
+    """A channel as it is known: its buckets, oldest first, from its creation or first message to now.
+
+    newest_page: what its newest page costs, by figure's name. now: Postgres's clock.
+    """
+
+    channel_id: int
+    buckets: Sequence[BucketHealth]
+    newest_page: Mapping[str, Figure]
+    findings: Sequence[Finding]
+    last_repair: Figure | None
+    now: dt.datetime
+
+    @property
+    def last_repair_at(self) -> dt.datetime | None:
+        """When the last repair of everything began; None: none came to its end."""
+        return None if self.last_repair is None else _moment(self.last_repair.value)
+
+    @property
+    def states(self) -> Mapping[BucketState, int]:
+        """How many buckets are in each state, of those of which anything is known."""
+        return Counter(bucket.state for bucket in self.buckets if bucket.was_written)
+
+    @property
+    def messages(self) -> int:
+        """Counted messages in all buckets: at least so many, where `uncounted`."""
+        return sum(bucket.messages or 0 for bucket in self.buckets)
+
+    @property
+    def uncounted(self) -> int:
+        """Buckets of which nobody has counted what lives there."""
+        return sum(1 for bucket in self.buckets if bucket.messages is None)
+
+    @property
+    def was_measured(self) -> bool:
+        """Whether anything was measured of any bucket."""
+        return any(entry.figures for entry in self.buckets)
+
+    def worst(self, at_most: int) -> list[BucketHealth]:
+        """The buckets that cost much, worst first."""
+        limits = health_limits()
+        found = [entry for entry in self.buckets if costs_much(entry.known, limits, page_us=entry.page_us)]
+        return sorted(found, key=_badness, reverse=True)[:at_most]
+
+    def find(self, bucket: int) -> BucketHealth:
+        """One bucket. Raises `NotFound` for one that lies ahead, or where no id lies."""
+        for entry in self.buckets:
+            if entry.bucket == bucket:
+                return entry
+        open_bucket = bucket_at(unix_ms(self.now))
+        if not bucket_of(MIN_ID) <= bucket <= min(open_bucket, bucket_of(MAX_ID)):
+            raise NotFound(f"There is no bucket {bucket} yet.")
+        return _describe(bucket, None, {}, now=self.now, last_repair=self.last_repair)
+
+    def is_old(self, figure: Figure | None) -> bool:
+        """Whether a figure is so old that it needs somebody."""
+        return figure is not None and self.now - figure.measured_at > OLD_AFTER
+
+
+def health_limits() -> Limits:
+    """The settings' limits."""
+    return Limits(
+        settings.HEALTH_WARN_TOMBSTONES,
+        settings.HEALTH_ALARM_TOMBSTONES,
+        settings.HEALTH_WARN_BYTES,
+        settings.HEALTH_ALARM_BYTES,
+    )
+
+
+def read_channel_health(user: AbstractUser | AnonymousUser | None, channel_id: int) -> ChannelHealth:
+    """How a channel is, as last measured. user: None for commands. Raises `Forbidden`, `StoreUnavailable`."""
+    if user is not None:
+        require(user, READ_HEALTH)
+    now = postgres_now()
+    rows = dict(ledger.read_ledger(channel_id))
+    measured = figures.read_figures(channel_id)
+    last_repair = last_full_repair()
+    listed = _list_buckets(channel_id, rows.keys() | measured.keys(), now=now)
+    return ChannelHealth(
+        channel_id=channel_id,
+        buckets=[_describe(b, rows.get(b), measured.get(b, {}), now=now, last_repair=last_repair) for b in listed],
+        newest_page=_newest_page(measured),
+        findings=list(Finding.objects.filter(closed_at=None, subject__startswith=f"{channel_id}:")),
+        last_repair=last_repair,
+        now=now,
+    )
+
+
+def with_repair_history(channel_id: int, entry: BucketHealth) -> BucketHealth:
+    """A bucket with what Cassandra's own history says of its last repair, whoever began it, where that can be read."""
+    try:
+        began_at = last_repair_of(channel_id, entry.bucket)
+    except StoreUnavailable:
+        return entry
+    if began_at is None or (entry.repaired_at is not None and entry.repaired_at >= began_at):
+        return entry
+    return replace(entry, repaired=Figure(unix_ms(began_at), "repair history", postgres_now()))
+
+
+def last_full_repair() -> Figure | None:
+    """When the last repair of everything that came to its end had begun (`repaired_at`), as a figure."""
+    run = JobRun.objects.filter(job="repair", subject="", state=RunState.DONE, started_at__isnull=False)
+    last = run.order_by("-started_at").first()
+    if last is None or last.started_at is None:
+        return None
+    return Figure(unix_ms(last.started_at), f"repair, run {last.pk}", last.ended_at or last.started_at)
+
+
+def tombstones_in(found: Mapping[str, Figure]) -> Figure | None:
+    """Whichever of the two counts of a bucket's tombstones was measured last; None: neither was."""
+    counts = [found[name] for name in (TOMBSTONES, SEEN_BY_REPAIR) if name in found]
+    return max(counts, key=lambda figure: figure.measured_at, default=None)
+
+
+def _newest_page(measured: Mapping[int, Mapping[str, Figure]]) -> Mapping[str, Figure]:
+    """The channel's own figures, of the bucket where they were noted last."""
+    noted = [found for found in measured.values() if NEWEST_PAGE_US in found]
+    if not noted:
+        return {}
+    latest = max(noted, key=lambda found: found[NEWEST_PAGE_US].measured_at)
+    names = (NEWEST_PAGE_US, NEWEST_PAGE_TOMBSTONES, NEWEST_PAGE_STATEMENTS)
+    return {name: latest[name] for name in names if name in latest}
+
+
+def _list_buckets(channel_id: int, written: Iterable[int], *, now: dt.datetime) -> list[int]:
+    """Those that were written, the open one, and what lies between, but for long silences."""
+    newest = bucket_at(unix_ms(now))
+    # Ids of channels that came from elsewhere may lie ahead.
+    ends = sorted({*written, newest, min(bucket_of(channel_id), newest)})
+    listed = ends[:1]
+    for before, bucket in pairwise(ends):
+        if bucket - before <= LONGEST_SILENCE:
+            listed += range(before + 1, bucket)
+        listed.append(bucket)
+    return listed
+
+
+def _describe(
+    bucket: int, live: Live | None, found: Mapping[str, Figure], *, now: dt.datetime, last_repair: Figure | None
+) -> BucketHealth:
+    known = Known(
+        live=live,
+        is_open=not is_sealed(bucket, now_ms=unix_ms(now)),
+        may_be_unlisted=not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN,
+        live_rows=_value_of(found.get("live_rows")),
+        tombstones=_value_of(tombstones_in(found)),
+        bytes=_value_of(found.get("bytes")),
+    )
+    limits = health_limits()
+    return BucketHealth(
+        bucket=bucket,
+        known=known,
+        state=state_of(known, limits),
+        severity=severity_of(known, limits),
+        figures=found,
+        repaired=_last_repair_of(bucket, found.get(REPAIRED_AT), last_repair),
+        why=explain(known, limits),
+    )
+
+
+def _moment(ms: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(ms / 1000, tz=dt.UTC)
+
+
+def _value_of(figure: Figure | None) -> int | None:
+    return None if figure is None else figure.value
+
+
+def _last_repair_of(bucket: int, own: Figure | None, of_all: Figure | None) -> Figure | None:
+    """The later of the bucket's own repair and the last one of everything, if that was after its first day."""
+    if of_all is not None and of_all.value < unix_ms(bucket_window(bucket)[0]):
+        of_all = None
+    return max((figure for figure in (own, of_all) if figure is not None), key=lambda f: f.value, default=None)
+
+
+def _badness(entry: BucketHealth) -> tuple[int, int, int]:
+    return (entry.severity or 0, entry.known.tombstones or 0, entry.page_us or 0)

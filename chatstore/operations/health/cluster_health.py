@@ -1,0 +1,223 @@
+"""The cluster as an operator opens it in the morning: clocks, nodes, worst partitions, what no repair covers.
+
+Each part is asked for by itself, so that one that cannot be said leaves the others standing; a part
+says why it is missing. Nothing here starts a nodetool: what the nodes listed by it is remembered.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from django.contrib.auth.models import AbstractUser, AnonymousUser
+
+from chatstore.domain.buckets import bucket_days
+from chatstore.domain.errors import NodeUnreachable, StoreUnavailable
+from chatstore.domain.health import Known, severity_of
+from chatstore.domain.repair_clocks import RepairClock
+from chatstore.domain.runs import Severity
+from chatstore.models import Channel
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.health.channel_health import OLD_AFTER, health_limits
+from chatstore.operations.ledger.delete_log import uncovered_by_channel
+from chatstore.operations.repair_status.repair_clock import read_clocks, surely_before
+from chatstore.operations.rights import READ_HEALTH, require
+from chatstore.store import counters, nodes, repairs, top_partitions
+from chatstore.store.nodes import Node
+from chatstore.store.top_partitions import TopPartitions
+
+WORST = 10
+"""Partitions a list."""
+
+UNCOVERED = 10
+"""Channels with deletes that no repair covers."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A bucket of messages as its replicas list it.
+
+    bytes, tombstones: of the replica that has the most; None: none of them lists it. per_replica:
+    tombstones; None: that replica does not list it, which says nothing, since a restart forgets. apart: by
+    how much the replicas differ, where all list it. severity: of what the list that it stands on is about.
+    """
+
+    channel_id: int
+    bucket: int
+    channel: Channel | None
+    bytes: int | None
+    tombstones: int | None
+    per_replica: Mapping[str, int | None]
+    severity: Severity | None
+
+    @property
+    def first_day(self) -> dt.date:
+        return bucket_days(self.bucket)[0]
+
+    @property
+    def last_day(self) -> dt.date:
+        return bucket_days(self.bucket)[1]
+
+    @property
+    def apart(self) -> int | None:
+        told = [value for value in self.per_replica.values() if value is not None]
+        return max(told) - min(told) if len(told) == len(self.per_replica) > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A node's lists, as the source of `Partition`: when they were filled, and what they leave out."""
+
+    host: str
+    updated_at: dt.datetime | None
+    is_live: bool
+    floor_tombstones: int | None
+    floor_bytes: int | None
+    is_old: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The worst partitions over all replicas. silent: nodes that did not answer, with why."""
+
+    by_tombstones: Sequence[Partition] = ()
+    by_size: Sequence[Partition] = ()
+    listings: Sequence[Listing] = ()
+    silent: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Uncovered:
+    """Deletes in a channel that no repair covers yet."""
+
+    channel_id: int
+    channel: Channel | None
+    deletes: int
+    buckets: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPath:
+    """Totals of what reads met, by name, since `since` (None: nothing was counted yet)."""
+
+    counts: Mapping[str, int]
+    since: dt.datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterHealth:
+    """All of it. A part that is None could not be said; `missing` says why, by the part's name."""
+
+    now: dt.datetime
+    nodes: Sequence[Node] | None
+    clocks: Sequence[RepairClock] | None
+    worst: Worst | None
+    uncovered: Sequence[Uncovered] | None
+    read_path: ReadPath | None
+    missing: Mapping[str, str]
+
+    @property
+    def messages_clock(self) -> RepairClock | None:
+        """The one that purges wait for."""
+        return self.clocks[0] if self.clocks else None
+
+    @property
+    def nodes_up(self) -> int:
+        return sum(node.is_up is True for node in self.nodes or ())
+
+    @property
+    def nodes_unknown(self) -> int:
+        return sum(node.is_up is None for node in self.nodes or ())
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether every node is up, answered, and no clock is late."""
+        up = self.nodes is not None and all(node.is_up and not node.silent for node in self.nodes)
+        return up and self.clocks is not None and all(clock.state == "green" for clock in self.clocks)
+
+
+def read_cluster_health(user: AbstractUser | AnonymousUser | None) -> ClusterHealth:
+    """The cluster as it is known now. user: None for commands. Raises `Forbidden`."""
+    if user is not None:
+        require(user, READ_HEALTH)
+    now = postgres_now()
+    missing: dict[str, str] = {}
+
+    def ask(part: str, read: Callable[[], T]) -> T | None:
+        try:
+            return read()
+        except StoreUnavailable as error:
+            missing[part] = str(error)
+            return None
+
+    found_nodes = ask("nodes", nodes.read_nodes)
+    if found_nodes is None:
+        # Nobody answers: asking for the rest would only wait as long again, twice.
+        missing |= dict.fromkeys(("clocks", "worst", "uncovered"), missing["nodes"])
+        clocks = worst = uncovered = None
+    else:
+        clocks = ask("clocks", lambda: read_clocks(now))
+        worst = ask("worst", lambda: read_worst(now))
+        uncovered = None if clocks is None else _read_uncovered(clocks[0])
+        if uncovered is None:
+            missing["uncovered"] = missing["clocks"]
+    return ClusterHealth(
+        now=now,
+        nodes=found_nodes,
+        clocks=clocks,
+        worst=worst,
+        uncovered=uncovered,
+        read_path=ask("read_path", lambda: ReadPath(counters.read_all(), counters.counting_since())),
+        missing=missing,
+    )
+
+
+def read_worst(now: dt.datetime) -> Worst:
+    """The worst partitions by any replica's list. Raises `StoreUnavailable` when no node answers."""
+    known = top_partitions.read_known()
+    lists = {host: one for host, one in known.items() if isinstance(one, TopPartitions)}
+    tombstones = top_partitions.most_of(one.tombstones for one in lists.values())
+    sizes = top_partitions.most_of(one.sizes for one in lists.values())
+    chosen = {name: _largest(merged) for name, merged in (("tombstones", tombstones), ("sizes", sizes))}
+    channels = Channel.objects.select_related("guild").in_bulk({key[0] for keys in chosen.values() for key in keys})
+
+    def describe(key: top_partitions.Bucket, measured: Known) -> Partition:
+        _, replicas = repairs.locate_bucket(*key)
+        per_replica = {host: lists[host].tombstones.get(key) if host in lists else None for host in replicas}
+        return Partition(
+            channel_id=key[0],
+            bucket=key[1],
+            channel=channels.get(key[0]),
+            bytes=sizes.get(key),
+            tombstones=tombstones.get(key),
+            per_replica=per_replica,
+            severity=severity_of(measured, health_limits()),
+        )
+
+    return Worst(
+        by_tombstones=[describe(key, Known(live=None, tombstones=tombstones[key])) for key in chosen["tombstones"]],
+        by_size=[describe(key, Known(live=None, bytes=sizes[key])) for key in chosen["sizes"]],
+        listings=[_describe_listing(one, now) for one in lists.values()],
+        silent={host: str(one) for host, one in known.items() if isinstance(one, NodeUnreachable)},
+    )
+
+
+def _largest(merged: Mapping[top_partitions.Bucket, int]) -> list[top_partitions.Bucket]:
+    return sorted((key for key, value in merged.items() if value > 0), key=lambda key: (-merged[key], key))[:WORST]
+
+
+def _describe_listing(one: TopPartitions, now: dt.datetime) -> Listing:
+    # A list that was never filled is not old: it is said to be empty for that.
+    is_old = one.updated_at is not None and now - one.updated_at > OLD_AFTER
+    return Listing(one.host, one.updated_at, one.is_live, one.floor.tombstones, one.floor.bytes, is_old)
+
+
+def _read_uncovered(clock: RepairClock) -> list[Uncovered]:
+    since = None if clock.began_at is None else surely_before(clock.began_at)
+    found = uncovered_by_channel(since, UNCOVERED)
+    channels = Channel.objects.select_related("guild").in_bulk([channel_id for channel_id, *_ in found])
+    return [Uncovered(channel_id, channels.get(channel_id), deletes, buckets) for channel_id, deletes, buckets in found]

@@ -1,0 +1,144 @@
+"""The cluster's health, or a channel's, as plain values: for a terminal, and as JSON for scripts.
+
+What could not be asked is said under "silent"; nothing stands for it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+from chatstore.domain.buckets import bucket_days, days_in_words
+from chatstore.domain.errors import NotFound, StoreUnavailable
+from chatstore.domain.runs import Severity
+from chatstore.models import Channel, Finding
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.records import open_findings
+from chatstore.operations.health.channel_health import BucketHealth, read_channel_health
+from chatstore.operations.health.cluster_health import read_worst
+from chatstore.operations.repair_status.repair_clock import read_clocks
+from chatstore.store import nodes
+from chatstore.store.figures import Figure
+
+Report = dict[str, Any]
+
+WORST = 10
+
+
+def report_cluster() -> Report:
+    """Findings, repair clocks, nodes and the worst partitions. ok: whether no urgent finding is open."""
+    report: Report = {"silent": []}
+    found = open_findings()
+    report["findings"] = [_finding(finding) for finding in found]
+    report["ok"] = all(finding.severity != Severity.RED for finding in found)
+    report["repair_clocks"] = _ask(report, _clocks)
+    report["nodes"] = _ask(report, _nodes)
+    report["worst_partitions"] = _ask(report, lambda: _worst_partitions(report["silent"]))
+    return report
+
+
+def report_channel(channel_id: int) -> Report:
+    """A channel and its buckets, oldest first. ok: as of the cluster. Raises `NotFound`, `StoreUnavailable`."""
+    channel = Channel.objects.filter(pk=channel_id).first()
+    if channel is None:
+        raise NotFound(f"There is no channel {channel_id}.")
+    health = read_channel_health(None, channel_id)
+    return {
+        "channel": str(channel_id),
+        "name": str(channel),
+        "messages": health.messages,
+        "uncounted_buckets": health.uncounted,
+        "newest_page": {name: _figure(figure) for name, figure in health.newest_page.items()},
+        "last_full_repair": _say(health.last_repair_at),
+        "findings": [_finding(finding) for finding in health.findings],
+        "buckets": [_bucket(entry) for entry in health.buckets if entry.was_written],
+        "ok": all(finding.severity != Severity.RED for finding in health.findings),
+    }
+
+
+def _ask(report: Report, ask: Callable[[], list[Report]]) -> list[Report] | None:
+    try:
+        return ask()
+    except StoreUnavailable as error:
+        report["silent"].append(str(error))
+        return None
+
+
+def _clocks() -> list[Report]:
+    return [
+        {
+            "table": clock.table,
+            "state": clock.state.value,
+            "last_full_repair": _say(clock.began_at),
+            "counts_from": _say(clock.counts_from),
+            "gc_grace_hours": round(clock.gc_grace_seconds / 3_600, 1),
+            "hours_left": round(clock.hours_left, 1),
+        }
+        for clock in read_clocks()
+    ]
+
+
+def _nodes() -> list[Report]:
+    return [
+        {
+            "address": node.address,
+            "up": None if node.is_up is None else node.is_up and not node.silent,
+            "load_bytes": node.load_bytes,
+            "compactions_waiting": node.compactions_waiting,
+            "silent": node.silent,
+        }
+        for node in nodes.read_nodes()
+    ]
+
+
+def _worst_partitions(silent: list[str]) -> list[Report]:
+    """By tombstones, then by size, as the replica that has the most lists it."""
+    worst = read_worst(postgres_now())
+    silent += worst.silent.values()
+    ranked = {(one.channel_id, one.bucket): one for one in (*worst.by_tombstones, *worst.by_size)}
+    return [
+        {
+            "channel": str(one.channel_id),
+            "name": str(one.channel or f"channel {one.channel_id}"),
+            "bucket": one.bucket,
+            "days": days_in_words(*bucket_days(one.bucket)),
+            "tombstones": one.tombstones,
+            "bytes": one.bytes,
+        }
+        for one in list(ranked.values())[:WORST]
+    ]
+
+
+def _finding(finding: Finding) -> Report:
+    return {
+        "kind": finding.kind,
+        "subject": finding.subject,
+        "severity": Severity(finding.severity).name.lower(),
+        "words": finding.words,
+        "since": _say(finding.opened_at),
+    }
+
+
+def _bucket(entry: BucketHealth) -> Report:
+    return {
+        "bucket": entry.bucket,
+        "days": days_in_words(entry.first_day, entry.last_day),
+        "state": entry.state.value,
+        "severity": None if entry.severity is None else entry.severity.name.lower(),
+        "messages": entry.messages,
+        "tombstones": entry.known.tombstones,
+        "dead_percent": None if entry.dead_percent is None else round(entry.dead_percent, 1),
+        "bytes": entry.known.bytes,
+        "is_skipped": entry.known.is_skipped,
+        "last_full_repair": _say(entry.repaired_at),
+        "figures": {name: _figure(figure) for name, figure in entry.figures.items()},
+    }
+
+
+def _figure(figure: Figure) -> Report:
+    return {"value": figure.value, "source": figure.source, "measured_at": _say(figure.measured_at)}
+
+
+def _say(moment: dt.datetime | None) -> str | None:
+    return None if moment is None else moment.astimezone(dt.UTC).isoformat(timespec="seconds")

@@ -1,0 +1,123 @@
+"""Buckets over a threshold, whoever measured them: what each replica lists, and the figures of channels in question.
+
+A channel is in question where a replica lists one of its buckets, a day's figures were over a limit, many
+messages were deleted lately, or a finding is open. Of several measurements the youngest counts.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+
+from django.conf import settings
+from django.db.models import Q, Sum
+
+from chatstore.domain.buckets import bucket_days, days_in_words
+from chatstore.domain.datetimes import say_moment
+from chatstore.domain.health import Known, Limits, say_bytes, severity_of
+from chatstore.domain.runs import Severity
+from chatstore.models import BucketDeletes, Channel, ChannelDay, Finding
+from chatstore.operations.findings.records import Found, sync_findings
+from chatstore.operations.health.channel_health import SEEN_BY_REPAIR, health_limits, tombstones_in
+from chatstore.store import figures, top_partitions
+from chatstore.store.figures import Figure
+from chatstore.store.top_partitions import Bucket, TopPartitions
+
+HEAVY_BUCKET = "heavy bucket"
+
+LATELY = dt.timedelta(days=2)
+
+Measured = Mapping[str, Figure]
+
+
+def look_at_buckets(now: dt.datetime) -> None:
+    """A look of the watch. Raises `StoreUnavailable`."""
+    listed = _read_listed()
+    channels = {channel_id for channel_id, _ in listed} | _channels_in_question(now)
+    heavy: dict[Bucket, Found] = {}
+    names = Channel.objects.select_related("guild").in_bulk(channels)
+    for channel_id in channels:
+        measured = figures.read_figures(channel_id)
+        for bucket in measured.keys() | {bucket for channel, bucket in listed if channel == channel_id}:
+            noted = measured.get(bucket, {})
+            news = _news_in(listed.get((channel_id, bucket), {}), noted)
+            for name, figure in news.items():
+                # So that every page says what the finding does.
+                figures.note_figures(
+                    channel_id, bucket, {name: figure.value}, source=figure.source, measured_at=figure.measured_at
+                )
+            found = _judge({**noted, **_later(news, noted)})
+            if found is not None:
+                place = f"{names.get(channel_id) or f'Channel {channel_id}'}, {days_in_words(*bucket_days(bucket))}"
+                heavy[channel_id, bucket] = Found(found.severity, f"{place}: {found.words}", found.details)
+    sync_findings(HEAVY_BUCKET, {f"{channel_id}:{bucket}": found for (channel_id, bucket), found in heavy.items()})
+
+
+def _read_listed() -> Mapping[Bucket, Measured]:
+    """What the replicas list over a limit; of two that differ the larger counts, since it has to be read."""
+    found: dict[Bucket, dict[str, Figure]] = {}
+    for lists in top_partitions.read_known().values():
+        if not isinstance(lists, TopPartitions) or lists.updated_at is None:
+            continue
+        for name, values, limit in (
+            (SEEN_BY_REPAIR, lists.tombstones, settings.HEALTH_WARN_TOMBSTONES),
+            ("bytes", lists.sizes, settings.HEALTH_WARN_BYTES),
+        ):
+            for bucket, value in values.items():
+                known = found.get(bucket, {}).get(name)
+                if value >= limit and (known is None or known.value < value):
+                    figure = Figure(value, top_partitions.SOURCE, lists.updated_at)
+                    found.setdefault(bucket, {})[name] = figure
+    return found
+
+
+def _news_in(listed: Measured, noted: Measured) -> Measured:
+    """What is listed and was not noted from the list already.
+
+    A list has one time for all its entries: an old entry seems to be as young as the latest.
+    """
+    return {name: one for name, one in listed.items() if name not in noted or noted[name].value != one.value}
+
+
+def _later(news: Measured, noted: Measured) -> Measured:
+    """Those that were measured later than what was noted under the same name."""
+    return {name: one for name, one in news.items() if name not in noted or noted[name].measured_at <= one.measured_at}
+
+
+def _channels_in_question(now: dt.datetime) -> set[int]:
+    over = Q(tombstones__gte=settings.HEALTH_WARN_TOMBSTONES) | Q(bytes__gte=settings.HEALTH_WARN_BYTES)
+    days = ChannelDay.objects.filter(over, day__gte=(now - LATELY).date()).values_list("channel_id", flat=True)
+    deletes = BucketDeletes.objects.filter(hour__gte=now - LATELY).values("channel_id", "bucket")
+    many = deletes.annotate(sum=Sum("deletes")).filter(sum__gte=settings.HEALTH_WARN_TOMBSTONES)
+    known = Finding.objects.filter(kind=HEAVY_BUCKET, closed_at=None).values_list("subject", flat=True)
+    return {*days, *many.values_list("channel_id", flat=True), *(int(subject.partition(":")[0]) for subject in known)}
+
+
+def _judge(measured: Measured) -> Found | None:
+    """What is wrong with a bucket by what was measured of it; None: nothing."""
+    tombstones, size = tombstones_in(measured), measured.get("bytes")
+    limits = health_limits()
+    known = Known(
+        live=None,
+        tombstones=None if tombstones is None else tombstones.value,
+        bytes=None if size is None else size.value,
+    )
+    severity = severity_of(known, limits)
+    if severity is None:
+        return None
+    return _say(severity, limits, tombstones, size)
+
+
+def _say(severity: Severity, limits: Limits, tombstones: Figure | None, size: Figure | None) -> Found:
+    words, details = [], {}
+    if tombstones is not None and tombstones.value >= limits.warn_tombstones:
+        words.append(f"whoever reads all of it steps over {tombstones.value:,} tombstones ({_say_source(tombstones)})")
+        details["tombstones"] = tombstones.value
+    if size is not None and size.value >= limits.warn_bytes:
+        words.append(f"{say_bytes(size.value)} in one partition ({_say_source(size)})")
+        details["bytes"] = size.value
+    return Found(severity, "; ".join(words) + ".", details)
+
+
+def _say_source(figure: Figure) -> str:
+    return f"{figure.source}, {say_moment(figure.measured_at)}"

@@ -1,0 +1,87 @@
+"""What was measured of channels, day by day, for 90 days; and what was done about it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Max, Q, QuerySet
+
+from chatstore.domain.runs import RunState
+from chatstore.models import ChannelDay, JobRun
+from chatstore.operations.health.channel_health import OLD_AFTER, tombstones_in
+from chatstore.store import figures
+from chatstore.store.figures import Figure
+
+KEEP_DAYS = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What was measured on a day (UTC); None: nothing. tombstones, bytes: the most of any one bucket."""
+
+    day: dt.date
+    tombstones: int | None = None
+    bytes: int | None = None
+    read_ms: float | None = None
+
+
+def note_day(channel_id: int, *, now: dt.datetime, read_ms: float | None) -> None:
+    """Keeps for the day what was measured within the last 26 hours; what was not leaves the day's as it is.
+
+    read_ms: of the newest page, None when it could not be read.
+    """
+    found = list(figures.read_figures(channel_id).values())
+    live = [figures_of["live_rows"].value for figures_of in found if "live_rows" in figures_of]
+    measured = {
+        "tombstones": _most(map(tombstones_in, found), since=now - OLD_AFTER),
+        "bytes": _most((figures_of.get("bytes") for figures_of in found), since=now - OLD_AFTER),
+        "read_ms": read_ms,
+        "live_rows": sum(live) if live else None,
+    }
+    ChannelDay.objects.update_or_create(
+        channel_id=channel_id,
+        day=now.astimezone(dt.UTC).date(),
+        defaults={name: value for name, value in measured.items() if value is not None},
+    )
+
+
+def _most(measured: Iterable[Figure | None], *, since: dt.datetime) -> int | None:
+    return max((one.value for one in measured if one is not None and one.measured_at >= since), default=None)
+
+
+def channel_days(channel_id: int, *, today: dt.date) -> list[Day]:
+    """The days of a channel on which anything was measured, the oldest first."""
+    days = _days(today).filter(channel_id=channel_id).order_by("day")
+    return [Day(row.day, row.tombstones, row.bytes, row.read_ms) for row in days]
+
+
+def worst_days(*, today: dt.date) -> list[Day]:
+    """Of each day the most that was measured of any channel, the oldest first."""
+    found = _days(today).values("day").annotate(t=Max("tombstones"), b=Max("bytes"), r=Max("read_ms")).order_by("day")
+    return [Day(row["day"], row["t"], row["b"], row["r"]) for row in found]
+
+
+def repairs_since(since: dt.datetime, *, channel_id: int | None = None) -> Sequence[JobRun]:
+    """Repairs that came to their end: of everything, and of single buckets of a channel; the oldest first."""
+    which = Q(job="repair")
+    if channel_id is not None:
+        which |= Q(job="repair_bucket", subject__startswith=f"{channel_id}:")
+    done = JobRun.objects.filter(which, state=RunState.DONE, started_at__gte=since)
+    return list(done.order_by("started_at"))
+
+
+def forget_old_days(today: dt.date) -> int:
+    """Days beyond the 90 go; how many rows did."""
+    gone, _ = ChannelDay.objects.filter(day__lte=today - dt.timedelta(days=KEEP_DAYS)).delete()
+    return gone
+
+
+def first_day(today: dt.date) -> dt.date:
+    """The oldest of the days that are kept."""
+    return today - dt.timedelta(days=KEEP_DAYS - 1)
+
+
+def _days(today: dt.date) -> QuerySet[ChannelDay]:
+    return ChannelDay.objects.filter(day__gte=first_day(today), day__lte=today)

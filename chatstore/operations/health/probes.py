@@ -1,0 +1,266 @@
+"""Probes: what the newest page costs, of channels each night and of what somebody asks for.
+
+The nightly run looks at channels that were written to lately or had deletes, those first that were
+looked at longest ago, until its budget is used up; what is left comes first the next night. A day's
+row is written for each channel when it was probed, so a run that broke off goes on where it was.
+A bucket whose page takes three times as long as before its last deletes has its files merged.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.db.models import OuterRef, QuerySet, Subquery, Sum
+
+from chatstore.domain.buckets import bucket_at, bucket_ids
+from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstones
+from chatstore.domain.health import is_slowed
+from chatstore.domain.live import UNKNOWN
+from chatstore.domain.slices import Slice
+from chatstore.domain.snowflakes import parse_snowflake, unix_ms
+from chatstore.models import BucketDeletes, Channel, ChannelDay, JobRun
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.health.channel_health import NEWEST_PAGE_STATEMENTS, NEWEST_PAGE_TOMBSTONES, NEWEST_PAGE_US
+from chatstore.operations.health.history import forget_old_days, note_day
+from chatstore.operations.jobs.runs import Claim, ask_by_itself
+from chatstore.operations.ledger.delete_log import last_delete
+from chatstore.store import figures, ledger, probing, scans
+from chatstore.store.figures import Figure
+from chatstore.store.reading import reader
+
+SOURCE = "probe"
+ABORTED = "aborted read"
+
+PAGE = 50
+"""Messages of a page; one more is read, as pages do, to see whether others follow."""
+
+FAILS_AT = 100_000
+"""Tombstones at which Cassandra gives a read up: what an aborted one met at least."""
+
+CHANNELS_AT_ONCE = 200
+"""Channels whose newest ledger rows are asked beside each other."""
+
+RECENT_BUCKETS = 2
+"""A channel that was written to in so many of the newest buckets, the open one included, is probed each night."""
+
+DELETES_COUNT_FOR = dt.timedelta(days=2)
+BUCKETS_A_CHANNEL = 20
+"""Buckets with deletes that one night looks at in one channel, those with the most first."""
+
+FAILURES_IN_A_ROW = 5
+"""After so many channels that the store did not give, it is the store and not a channel."""
+
+READ_WHOLE_FROM = 100
+"""Deletes in a bucket from which on all of it is read, to count what they left."""
+
+
+def probe_run(claim: Claim) -> Mapping[str, Any]:
+    """The job "probe": of everything that is due, of a channel ("<id>") or of a bucket ("<id>:<bucket>")."""
+    if not claim.run.subject:
+        now = postgres_now()
+        forget_old_days(now.date())
+        return probe_channels(claim, due_channels(now))
+    channel_id, bucket = read_place(claim.run.subject)
+    if bucket is None:
+        return probe_channel(channel_id, now=postgres_now())
+    did = probe_bucket(channel_id, bucket, whole=True)
+    note_day(channel_id, now=postgres_now(), read_ms=None)
+    return did
+
+
+def read_place(subject: str) -> tuple[int, int | None]:
+    """(channel, bucket or None) of a run's subject. Raises `BadInput`."""
+    channel, _, bucket = subject.partition(":")
+    return parse_snowflake(channel), parse_snowflake(bucket) if bucket else None
+
+
+def read_bucket(subject: str) -> tuple[int, int]:
+    """(channel, bucket) of a run's subject. Raises `BadInput` where it names no bucket."""
+    channel_id, bucket = read_place(subject)
+    if bucket is None:
+        raise BadInput("This needs a bucket, not a whole channel.")
+    return channel_id, bucket
+
+
+def probe_channel(channel_id: int, *, now: dt.datetime) -> dict[str, int]:
+    """Reads the newest page as people do, notes what it cost and the channel's day. Raises `StoreUnavailable`."""
+    bucket = _newest_bucket(channel_id)
+    try:
+        cost = reader.trace_newest_page(channel_id, limit=PAGE)
+    except TooManyTombstones:
+        return _note_ruined(channel_id, bucket, now=now)
+    found = {
+        NEWEST_PAGE_US: round(cost.milliseconds * 1000),
+        NEWEST_PAGE_TOMBSTONES: cost.tombstones,
+        NEWEST_PAGE_STATEMENTS: cost.statements,
+    }
+    figures.note_figures(channel_id, bucket, found, source=SOURCE, measured_at=cost.measured_at)
+    if cost.statements:
+        # Nothing asked costs nothing; there is no newest bucket's page then either.
+        probe_bucket(channel_id, bucket, whole=False)
+    note_day(channel_id, now=now, read_ms=cost.milliseconds)
+    return {"microseconds": found[NEWEST_PAGE_US], "tombstones": cost.tombstones, "statements": cost.statements}
+
+
+def probe_bucket(channel_id: int, bucket: int, *, whole: bool) -> dict[str, int]:
+    """Reads the newest page of a bucket between the ids where something lives, and notes what it cost.
+
+    whole: reads the ids of all of it too, and counts what lives and what is dead.
+    Raises `StoreUnavailable`. What was not asked, since nothing lives there, is not noted.
+    """
+    did: dict[str, int] = {}
+    span = (ledger.read_live(channel_id, bucket) or UNKNOWN).clip(*bucket_ids(bucket))
+    if span is not None:
+        page = probing.read_bucket_page(channel_id, Slice(bucket, *span), limit=PAGE + 1)
+        did |= note_page(channel_id, bucket, page)
+    if whole:
+        did |= _note_whole(channel_id, bucket)
+    return did
+
+
+def note_page(channel_id: int, bucket: int, page: probing.BucketPage) -> dict[str, int]:
+    if page.milliseconds is None or page.tombstones is None:
+        found = {"page_tombstones": FAILS_AT, "tombstones": FAILS_AT}
+        figures.note_figures(channel_id, bucket, found, source=ABORTED, measured_at=page.measured_at)
+        return {"tombstones at least": FAILS_AT}
+    cost = {"page_us": round(page.milliseconds * 1000), "page_tombstones": page.tombstones}
+    before = figures.read_figures(channel_id).get(bucket, {})
+    figures.note_figures(channel_id, bucket, cost, source=SOURCE, measured_at=page.measured_at)
+    judge_page(channel_id, bucket, Figure(cost["page_us"], SOURCE, page.measured_at), before)
+    return {"microseconds": cost["page_us"], "tombstones in the page": page.tombstones}
+
+
+def _note_whole(channel_id: int, bucket: int) -> dict[str, int]:
+    measured_at = postgres_now()
+    pages = scans.read_all_ids(channel_id, bucket)
+    live = sum(1 for rows in pages for _, author_id in rows if author_id is not None)
+    found = {"live_rows": live, "tombstones": pages.count_tombstones()}
+    figures.note_figures(channel_id, bucket, found, source=SOURCE, measured_at=measured_at)
+    return {"messages": live, "tombstones": found["tombstones"]}
+
+
+def _note_ruined(channel_id: int, bucket: int, *, now: dt.datetime) -> dict[str, int]:
+    """The page of a channel whose reads fail on tombstones: readers ask it in halves, and that is timed."""
+    began = time.monotonic()
+    reader.read_page(channel_id, limit=PAGE)
+    milliseconds = (time.monotonic() - began) * 1000
+    found = {NEWEST_PAGE_US: round(milliseconds * 1000), NEWEST_PAGE_TOMBSTONES: FAILS_AT}
+    figures.note_figures(channel_id, bucket, found, source=ABORTED, measured_at=now)
+    note_day(channel_id, now=now, read_ms=milliseconds)
+    return {"microseconds": found[NEWEST_PAGE_US], "tombstones at least": FAILS_AT}
+
+
+def _newest_bucket(channel_id: int) -> int:
+    rows = ledger.read_ledger(channel_id, newest=1)
+    return rows[0][0] if rows else bucket_at(unix_ms(postgres_now()))
+
+
+# --- Slower than before -------------------------------------------------------------------------
+
+PAGE_BEFORE = "page_us_before"
+"""What the bucket's page took before its last deletes."""
+
+
+def judge_page(channel_id: int, bucket: int, page: Figure, before: Mapping[str, Figure]) -> None:
+    """Keeps what a page took while nothing was deleted, and has a bucket merged that is three times as slow since."""
+    deleted_at = last_delete(channel_id, bucket)
+    base = before.get(PAGE_BEFORE)
+    if deleted_at is None:
+        if base is None or not is_slowed(page.value, base.value):
+            _note_before(channel_id, bucket, page)
+        return
+    last = before.get("page_us")
+    if base is None and last is not None and last.measured_at < deleted_at:
+        base = last
+        _note_before(channel_id, bucket, base)
+    before_us = base.value if base is not None else _page_of_channel_before(channel_id, bucket)
+    if before_us is not None and is_slowed(page.value, before_us):
+        subject = f"{channel_id}:{bucket}"
+        if not JobRun.objects.filter(job="merge", subject=subject, due_at__gt=deleted_at).exists():
+            ask_by_itself("merge", subject=subject)
+
+
+def _note_before(channel_id: int, bucket: int, page: Figure) -> None:
+    figures.note_figures(
+        channel_id, bucket, {PAGE_BEFORE: page.value}, source=page.source, measured_at=page.measured_at
+    )
+
+
+def _page_of_channel_before(channel_id: int, bucket: int) -> int | None:
+    """What the channel's newest page took, in µs, on the last day before the bucket's deletes; None: nobody knows."""
+    deletes = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket).order_by("hour").first()
+    if deletes is None:
+        return None
+    days = ChannelDay.objects.filter(channel_id=channel_id, day__lt=deletes.hour.date(), read_ms__isnull=False)
+    last = days.order_by("-day").first()
+    return None if last is None or last.read_ms is None else round(last.read_ms * 1000)
+
+
+# --- Each night -----------------------------------------------------------------------------------
+
+
+def due_channels(now: dt.datetime) -> list[int]:
+    """Channels that were not probed today: those with deletes, then those looked at longest ago."""
+    days = ChannelDay.objects.filter(channel_id=OuterRef("pk"), read_ms__isnull=False).order_by("-day")
+    rows = Channel.objects.annotate(last=Subquery(days.values("day")[:1])).values_list("pk", "last")
+    first = set(_deletes(now).values_list("channel_id", flat=True).distinct())
+    due = [(pk not in first, last or dt.date.min, pk) for pk, last in rows if last is None or last < now.date()]
+    return [pk for *_, pk in sorted(due)]
+
+
+def probe_channels(claim: Claim, due: Sequence[int]) -> dict[str, int]:
+    """Probes those of the channels that something happened in, until `PROBE_SECONDS` are over; what it did, by name.
+
+    Raises what `Claim.tell` raises, and `StoreUnavailable` when the store gives nothing at all: what was
+    probed by then stays known. A channel that it does not give is due again the next time.
+    """
+    now = postgres_now()
+    give_up = time.monotonic() + settings.PROBE_SECONDS
+    did = {"channels": 0, "buckets with deletes": 0, "failed": 0, "left for the next time": 0}
+    failed_in_a_row = 0
+    for number, (channel_id, had_deletes) in _active(due, now=now):
+        if time.monotonic() > give_up:
+            return did | {"left for the next time": len(due) - number}
+        claim.tell(done=number, total=len(due), what=f"channel {channel_id}")
+        try:
+            did["buckets with deletes"] += _probe_buckets(channel_id, now=now) if had_deletes else 0
+            probe_channel(channel_id, now=now)
+        except StoreUnavailable:
+            did["failed"] += 1
+            failed_in_a_row += 1
+            if failed_in_a_row >= FAILURES_IN_A_ROW:
+                raise
+        else:
+            did["channels"] += 1
+            failed_in_a_row = 0
+        claim.note(did)
+    return did
+
+
+def _active(due: Sequence[int], *, now: dt.datetime) -> Iterator[tuple[int, tuple[int, bool]]]:
+    """(its place, (channel, whether it had deletes)) of those that had any, or hold anything in the newest buckets."""
+    since = bucket_at(unix_ms(now)) - RECENT_BUCKETS + 1
+    for start in range(0, len(due), CHANNELS_AT_ONCE):
+        some = due[start : start + CHANNELS_AT_ONCE]
+        with_deletes = set(_deletes(now).filter(channel_id__in=some).values_list("channel_id", flat=True))
+        newest = ledger.read_newest_buckets(some)
+        for number, pk in enumerate(some, start):
+            if pk in with_deletes or newest.get(pk, since - 1) >= since:
+                yield number, (pk, pk in with_deletes)
+
+
+def _probe_buckets(channel_id: int, *, now: dt.datetime) -> int:
+    """Probes the buckets of a channel that had deletes; how many."""
+    rows = _deletes(now).filter(channel_id=channel_id).values("bucket").annotate(number=Sum("deletes"))
+    found = list(rows.order_by("-number", "-bucket").values_list("bucket", "number")[:BUCKETS_A_CHANNEL])
+    for bucket, number in found:
+        probe_bucket(channel_id, bucket, whole=number >= READ_WHOLE_FROM)
+    return len(found)
+
+
+def _deletes(now: dt.datetime) -> QuerySet[BucketDeletes]:
+    return BucketDeletes.objects.filter(last_at__gte=now - DELETES_COUNT_FOR)

@@ -1,0 +1,1 @@
+"""Import of exported channels and of demo data."""

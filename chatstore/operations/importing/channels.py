@@ -1,0 +1,257 @@
+"""The import of some channels at once: their locks, their loads one after the other, their ledger.
+
+A large channel is imported by itself, many small ones together: what costs a round trip is then
+asked for all of them at once. While a load is under way the next one is read from its file,
+decided and sent: the servers always have something to do, and of each load no more is held than
+the next one needs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from django.conf import settings
+
+from chatstore.domain.buckets import BucketKey
+from chatstore.domain.discord_export import (
+    ExportHeader,
+    ExportRejected,
+    MessageRejected,
+    measure_message,
+    parse_message,
+)
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.operations.coordination.channel_lease import ChannelLease
+from chatstore.operations.coordination.channel_lock import hold_channels, release_channels
+from chatstore.operations.importing.completion import settle_buckets
+from chatstore.operations.importing.export_files import ExportFile, ExportMessages, ImportProblem
+from chatstore.operations.importing.loads import (
+    Decision,
+    DryRun,
+    Load,
+    StandingIn,
+    StartedLoad,
+    close_load,
+    decide_load,
+    finish_load,
+    start_load,
+    write_load,
+)
+from chatstore.operations.importing.names import NamesSeen, upsert_channels
+from chatstore.operations.importing.run import ImportRun
+from chatstore.store.cassandra import WINDOW, drain
+from chatstore.store.loads import WHOLE_BUCKETS, read_live_stamps
+
+LOAD_MESSAGES = 5_000
+LOAD_BYTES = 6 * 1024 * 1024
+"""A load ends at the first of both: 50 batches, and a bound for what is held in memory (two
+loads at once: one under way, one being read)."""
+
+SMALL_ROWS = 1_000
+"""Buckets up to here are read many at once."""
+
+MAX_ATTEMPTS = 9
+LONGEST_PAUSE_SECONDS = 10.0
+"""A load is tried for some 55 s while the store is unavailable: a node restarts in 20."""
+
+log = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
+ChannelFiles = Sequence[tuple[ExportFile, ExportHeader]]
+"""A channel's files, in the order of their parts."""
+
+Channels = Mapping[int, ChannelFiles]
+"""Files by channel."""
+
+
+class ChannelsImport:
+    """The import of some channels' files, from taking their locks to giving them back.
+
+    channels: once it runs, those whose lock it got.
+    """
+
+    def __init__(self, run: ImportRun, channels: Channels) -> None:
+        self.whole = run
+        self.channels = dict(channels)
+        self.choices = run.choices
+        self.names = NamesSeen()
+        self.dry_run = DryRun()
+        self.live_stamps: dict[BucketKey, int] = {}
+        self.written: set[BucketKey] = set()
+        self.new_rows: Counter[BucketKey] = Counter()
+        self.started: StartedLoad | None = None
+        self.unfinished: list[Decision] = []
+        self.standing: StandingIn
+        self.lease: ChannelLease
+
+    def run(self) -> None:
+        """Import the files of the channels that no other job holds.
+
+        Raises `ChannelLost` when another job took one of them over.
+        """
+        if self.choices.dry_run:
+            self._import_files()
+            return
+        self._take_channels()
+        if not self.channels:
+            return
+        try:
+            with self.lease.kept_up():
+                upsert_channels(files[-1][1] for files in self.channels.values())
+                self._import_files()
+                self._settle()
+        finally:
+            self._close_unfinished()
+            release_channels(self.channels, job=self.whole.job)
+
+    def _take_channels(self) -> None:
+        job, seconds = self.whole.job, self.choices.lease_seconds
+        taken = hold_channels(self.channels, job=job, lease_seconds=seconds)
+        self.channels = {channel_id: files for channel_id, files in self.channels.items() if channel_id in taken}
+        self.lease = ChannelLease(taken, job=job, seconds=seconds)
+
+    def _close_unfinished(self) -> None:
+        """Close the loads that an error cut off, as far as the store allows."""
+        if self.started is not None:
+            drain(self.started.flying)
+        try:
+            for decision in self.unfinished:
+                close_load(decision)
+        except StoreUnavailable as error:
+            log.warning("a load that was cut off is not closed: %s", error)
+
+    def _settle(self) -> None:
+        try:
+            small = {key for key, rows in self.new_rows.items() if rows <= SMALL_ROWS}
+            for keys, window in ((small, WINDOW), (self.written - small, WHOLE_BUCKETS)):
+                settle_buckets(sorted(keys), job=self.whole.job, check=self.lease.confirm, window=window)
+        except StoreUnavailable as error:
+            # Everything is written; what is not known of a bucket only makes its pages slower.
+            log.warning("%d buckets are not counted: %s", len(self.written), error)
+
+    def _import_files(self) -> None:
+        self.standing = self.choices.standing(self.channels.keys())
+        self.live_stamps = self._try_again(lambda: read_live_stamps(list(self.channels)))
+        load = Load()
+        size = 0
+        for message_bytes in self._fill(load):
+            size += message_bytes
+            if load.count >= LOAD_MESSAGES or size >= LOAD_BYTES:
+                self._take(load)
+                load.clear()
+                size = 0
+        self._take(load)
+        self._complete()
+
+    def _fill(self, load: Load) -> Iterator[int]:
+        """Put message by message into the load; gives the bytes of each."""
+        for file, header in itertools.chain.from_iterable(self.channels.values()):
+            messages = ExportMessages(file, self.whole.add_bytes, archives=self.whole.archives)
+            try:
+                yield from self._fill_from(file, header.channel_id, messages, load)
+            except ExportRejected as rejected:
+                self.whole.fail(file, str(rejected), kind=rejected.kind)
+            except Exception as error:
+                log.exception("%s: message %d", file.name, messages.number)
+                self.whole.crash(file, messages.number, error)
+
+    def _fill_from(self, file: ExportFile, channel_id: int, messages: ExportMessages, load: Load) -> Iterator[int]:
+        now_ms = time.time_ns() // 1_000_000
+        summary = self.whole.summary
+        self.names.forget()
+        for raw in messages:
+            summary.messages += 1
+            try:
+                message = parse_message(raw, channel_id=channel_id, now_ms=now_ms)
+                size = measure_message(message)
+            except MessageRejected as bad:
+                self.whole.reject(ImportProblem(file.name, bad.kind, str(bad), messages.number, messages.byte))
+                continue
+            self.names.add(raw)
+            load.add(message)
+            yield size
+
+    def _take(self, load: Load) -> None:
+        """Decide a load, send it off, finish the one before; and count what comes of it."""
+        summary = self.whole.summary
+        summary.already_there += load.already_there
+        summary.updated += load.updated
+        if not load.count:
+            return
+        decision = self._try_again(lambda: self._decide(load))
+        summary.already_there += decision.already_there
+        summary.removed_before += decision.removed_before
+        summary.restored += decision.restored
+        summary.written += sum(map(len, decision.new.values()))
+        summary.updated += sum(map(len, decision.changed.values()))
+        if not self.choices.dry_run:
+            self.names.write()
+            # The channels were ours while the stamps were issued and the store was read: whatever
+            # another job does there, should it take one now, is stamped later.
+            self.lease.confirm()
+            self.unfinished.append(decision)
+            started = self._try_again(lambda: start_load(decision, check=self.lease.check))
+            for key, found in decision.new.items():
+                # Of a bucket that was never written before it is known how large it is now.
+                if key not in self.live_stamps or key in self.new_rows:
+                    self.new_rows[key] += len(found)
+            self.live_stamps.update(decision.clears)
+            self._complete()
+            self.started = started
+
+    def _decide(self, load: Load) -> Decision:
+        decision = decide_load(
+            load,
+            live_stamps=self.live_stamps,
+            asks_all=not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN,
+            standing=self.standing,
+            under_way=self.started,
+            restore=self.choices.restore,
+            dry_run=self.choices.dry_run,
+        )
+        return self.dry_run.leave_out_seen(decision) if self.choices.dry_run else decision
+
+    def _complete(self) -> None:
+        """Finish the load that is under way, if one is."""
+        if self.started is None:
+            return
+        started, self.started = self.started, None
+        decision = started.decision
+        try:
+            taken_back = finish_load(started, check=self.lease.check)
+        except StoreUnavailable:
+            taken_back = self._try_again(lambda: write_load(decision, check=self.lease.check))
+        # With the lock still ours, no other job has set `live` since it was cleared.
+        self.lease.confirm()
+        self.unfinished.remove(decision)
+        self._note_written(decision)
+        summary = self.whole.summary
+        summary.removed_before += len(taken_back)
+        changed = {(m.channel_id, m.message_id) for found in decision.changed.values() for m in found}
+        summary.updated -= len(taken_back & changed)
+        summary.written -= len(taken_back - changed)
+
+    def _note_written(self, decision: Decision) -> None:
+        if decision.clears:
+            self.whole.last_clear = time.monotonic()
+        self.written.update(decision.clears)
+        if self.choices.on_put_back is not None:
+            for (channel_id, bucket), ids in decision.put_back.items():
+                self.choices.on_put_back(channel_id, bucket, ids)
+
+    def _try_again(self, act: Callable[[], Answer]) -> Answer:
+        """Do what may be done twice, again while the store is unavailable, holding the channels."""
+        for attempt in itertools.count():
+            if not self.choices.dry_run:
+                self.lease.check()
+            try:
+                return act()
+            except StoreUnavailable:
+                if attempt + 1 == MAX_ATTEMPTS:
+                    raise
+                time.sleep(min(2.0**attempt, LONGEST_PAUSE_SECONDS))
+        raise AssertionError

@@ -1,0 +1,57 @@
+"""After an import: what lives in its buckets is counted, and the ledger told where it may be."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Sequence
+
+from chatstore.domain.buckets import BucketKey
+from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
+from chatstore.domain.live import Live
+from chatstore.domain.whole_reads import live_of_bucket
+from chatstore.operations.coordination.clock import stamp_now_us
+from chatstore.operations.ledger.refresh import SOURCE, settle_bucket
+from chatstore.store.ledger import CACHE_SECONDS
+from chatstore.store.loads import WHOLE_BUCKETS, note_live_rows_in, read_bounds_in, set_live_in
+
+AT_ONCE = 256
+"""Buckets that are settled together; a lease is checked in between."""
+
+
+def settle_buckets(
+    keys: Sequence[BucketKey], *, job: str, check: Callable[[], None], window: int = WHOLE_BUCKETS
+) -> None:
+    """Settle buckets of channels that `job` holds, of which `check` makes sure: it raises otherwise.
+
+    As `settle_bucket` does for one: each `live` follows from one quorum read of the whole bucket.
+    window: how many are read beside each other. Raises `WriteRefused` while a clock is off.
+    """
+    for start in range(0, len(keys), AT_ONCE):
+        check()
+        some = keys[start : start + AT_ONCE]
+        try:
+            _settle_at_once(some, window)
+        except (StoreUnavailable, TooManyTombstones):
+            # One by one, page by page: slower, and bearable for a server that is busy or ruined.
+            for channel_id, bucket in some:
+                check()
+                settle_bucket(channel_id, bucket, job=job)
+
+
+def _settle_at_once(keys: Sequence[BucketKey], window: int) -> None:
+    began_us = stamp_now_us()
+    lives: dict[BucketKey, Live] = {}
+    counts: dict[BucketKey, int] = {}
+    for key, (lowest, highest, rows, authored) in read_bounds_in(keys, window=window).items():
+        lives[key] = live_of_bucket(key[1], lowest, highest, rows, began_us=began_us)
+        counts[key] = authored
+    set_live_in(lives, read_began_us=began_us)
+    measured_at = dt.datetime.fromtimestamp(began_us / 1e6, tz=dt.UTC)
+    note_live_rows_in(counts, source=SOURCE, measured_at=measured_at)
+
+
+def wait_for_pages(last_clear: float | None) -> None:
+    """Wait until no page uses ledger rows from before the last clear (`time.monotonic()`)."""
+    if last_clear is not None:
+        time.sleep(max(0.0, last_clear + CACHE_SECONDS - time.monotonic()))

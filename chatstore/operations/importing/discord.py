@@ -1,0 +1,171 @@
+"""Import of DiscordChatExporter files: the files of a channel are one import, small channels are imported together.
+
+What is never done: more held in memory than a load of messages; a channel written that
+another job holds; a message brought back that was withdrawn, or removed by a purge that
+stands (unless it is asked to). A run that died is simply repeated: what is there already is
+left as it is, and once its lease has lapsed the channel is free again.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from chatstore.domain.discord_export import ExportHeader, ExportRejected
+from chatstore.domain.errors import BadInput
+from chatstore.operations.coordination.channel_lease import ChannelLost
+from chatstore.operations.coordination.channel_lock import holder_of
+from chatstore.operations.coordination.clock import check_clock
+from chatstore.operations.importing.channels import ChannelFiles, Channels, ChannelsImport
+from chatstore.operations.importing.completion import wait_for_pages
+from chatstore.operations.importing.export_files import ExportFile, ImportProblem, find_exports, read_header
+from chatstore.operations.importing.run import (
+    ImportChoices,
+    ImportProgress,
+    ImportRun,
+    ImportSummary,
+    ProblemKind,
+    group_problems,
+)
+
+__all__ = [
+    "ImportChoices",
+    "ImportProblem",
+    "ImportProgress",
+    "ImportSummary",
+    "ProblemKind",
+    "group_problems",
+    "import_discord",
+]
+
+TOGETHER_BYTES = 16 * 1024 * 1024
+TOGETHER_CHANNELS = 500
+"""Channels that are locked and imported at once end at the first of both: three loads or so."""
+
+log = logging.getLogger(__name__)
+
+
+def import_discord(
+    paths: Sequence[Path],
+    *,
+    choices: ImportChoices,
+    tell: Callable[[ImportProgress], None] | None = None,
+) -> ImportSummary:
+    """Import files, folders and archives; what goes wrong is named in the summary, the rest goes on.
+
+    Raises `BadInput` when an id is given for a file that is not among them, `WriteRefused` when this
+    process's clock is off, `StoreUnavailable` when the store stays away; what was written by then
+    stays, and the same import again completes it.
+    """
+    run = ImportRun(choices, tell)
+    with collect_seldom(), closing(run.archives):
+        return _import_all(run, paths)
+
+
+@contextmanager
+def collect_seldom() -> Iterator[None]:
+    """Let Python look for cycles a hundred times less often: what the parser makes has none.
+
+    The looking took a tenth of an import's time.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(before[0] * 100, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _import_all(run: ImportRun, paths: Sequence[Path]) -> ImportSummary:
+    check_clock()
+    files, failed = find_exports(paths)
+    summary = run.summary
+    summary.files = len(files)
+    for problem in failed:
+        run.add_failed(problem)
+    channels = _group_by_channel(run, files)
+    summary.channels = len(channels)
+    busy = _import_free(run, channels)
+    # A lease may belong to a killed import: it is waited for, no longer than it can last.
+    until = time.monotonic() + run.choices.lease_seconds + 5
+    while busy and time.monotonic() < until:
+        time.sleep(0.25)
+        busy = _import_free(run, busy)
+    for channel_id, found in busy.items():
+        _fail_busy(run, found, f"its channel {channel_id} is held by {holder_of(channel_id) or 'another job'}")
+    summary.seconds = run.seconds()
+    wait_for_pages(run.last_clear)
+    log.info("%s: %d messages, %d written", run.job, summary.messages, summary.written)
+    return summary
+
+
+def _import_free(run: ImportRun, channels: Channels) -> Channels:
+    """Import channels, small ones together; return those that other jobs hold."""
+    busy: dict[int, ChannelFiles] = {}
+    for together in _pack(channels):
+        taken = ChannelsImport(run, together)
+        try:
+            taken.run()
+        except ChannelLost as lost:
+            for files in taken.channels.values():
+                _fail_busy(run, files, str(lost))
+        busy.update((channel_id, files) for channel_id, files in together.items() if channel_id not in taken.channels)
+    return busy
+
+
+def _fail_busy(run: ImportRun, files: ChannelFiles, reason: str) -> None:
+    for file, _ in files:
+        run.fail(file, reason, kind="its channel is another job's")
+
+
+def _pack(channels: Channels) -> Iterator[Channels]:
+    """Channels that are imported together: small ones up to a few loads, a large one alone."""
+    together: dict[int, ChannelFiles] = {}
+    size = 0
+    for channel_id, files in channels.items():
+        bytes_here = sum(file.size for file, _ in files)
+        if together and (size + bytes_here > TOGETHER_BYTES or len(together) == TOGETHER_CHANNELS):
+            yield together
+            together, size = {}, 0
+        together[channel_id] = files
+        size += bytes_here
+    if together:
+        yield together
+
+
+def _group_by_channel(run: ImportRun, files: Sequence[ExportFile]) -> dict[int, list[tuple[ExportFile, ExportHeader]]]:
+    """The files that are exports, by their channel; the others are named in the summary."""
+    grouped: dict[int, list[tuple[ExportFile, ExportHeader]]] = defaultdict(list)
+    given = _find_given(run.choices.channel_ids, files)
+    for file in files:
+        try:
+            header = read_header(
+                file, given_id=given.get(file), derives_id=run.choices.derives_ids, archives=run.archives
+            )
+        except ExportRejected as rejected:
+            run.fail(file, str(rejected), kind=rejected.kind)
+        except Exception as error:
+            log.exception("%s", file.name)
+            run.crash(file, 0, error)
+        else:
+            run.bytes_total += file.size
+            grouped[header.channel_id].append((file, header))
+    return grouped
+
+
+def _find_given(channel_ids: Mapping[str, int], files: Sequence[ExportFile]) -> dict[ExportFile, int]:
+    """The file that each name means: in full, or the last part of it."""
+    given: dict[ExportFile, int] = {}
+    for name, channel_id in channel_ids.items():
+        meant = [file for file in files if file.name in {name, str(Path(name))}] or [
+            file for file in files if name in {Path(file.member or file.path).name, file.member}
+        ]
+        if len(meant) != 1:
+            raise BadInput(f"{name} is given an id, and is {'not one' if meant else 'none'} of the files.")
+        given[meant[0]] = channel_id
+    return given

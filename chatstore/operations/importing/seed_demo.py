@@ -1,0 +1,163 @@
+"""The demonstration: three guilds, two years of talk, and what a moderator is for.
+
+Written into an empty database only. Of each channel the messages come first and its name in Postgres
+last, so that a page never shows half a channel; the incident's channel is the last of all. A run that died
+is continued by the next one, which reads off a channel's id when the demonstration ends. Rows are stamped
+with the times that their ids carry, so that a purge need not wait.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import logging
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from chatstore.demo.messages import make_channel_messages
+from chatstore.demo.plan import (
+    GUILDS,
+    INCIDENT_MESSAGES,
+    MESSAGES,
+    DemoChannel,
+    DemoPlan,
+    end_of_demo,
+    plan_demo,
+)
+from chatstore.domain.errors import BadInput
+from chatstore.models import Channel, ChatUser, Guild
+from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
+from chatstore.operations.coordination.clock import check_clock
+from chatstore.operations.importing.completion import settle_buckets
+from chatstore.store.authors import ensure_author_buckets
+from chatstore.store.loads import ensure_rows_in
+from chatstore.store.messages import insert_messages, posted_stamp
+from chatstore.store.pins import note_pin
+
+LEASE_SECONDS = 600.0
+"""For the largest channel's messages beside pages that come first, on a busy machine; a later run of the seed
+takes the channel over at once."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SeedSummary:
+    """What was written; all zero when the demonstration was there already."""
+
+    guilds: int
+    channels: int
+    users: int
+    messages: int
+    seconds: float
+
+
+NOTHING_WRITTEN = SeedSummary(0, 0, 0, 0, 0.0)
+
+
+def seed_demo(
+    *,
+    seed: int,
+    until: dt.datetime,
+    messages: int = MESSAGES,
+    incident_messages: int = INCIDENT_MESSAGES,
+    tell: Callable[[DemoChannel, int], object] | None = None,
+) -> SeedSummary:
+    """Write the demonstration of a seed, ending at `until` (aware), or what is missing of it.
+
+    `tell`: each channel and its messages. The counts are for smaller ones. Raises `BadInput` when the
+    database holds anything else, or `until` lies in the future.
+    """
+    check_clock()
+    if until > dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1):
+        raise BadInput("The demonstration cannot end in the future.")
+    plan = plan_demo(seed, until, messages=messages, incident_messages=incident_messages)
+    written = _list_written(plan)
+    if written:
+        until = end_of_demo(min(written))
+        plan = plan_demo(seed, until, messages=messages, incident_messages=incident_messages)
+    elif any(model.objects.exists() for model in (Guild, Channel, ChatUser)):
+        if Guild.objects.filter(id__in=plan.guild_ids).count() == len(plan.guild_ids):
+            return NOTHING_WRITTEN
+        raise BadInput("The database is not empty: the demonstration is only written into an empty one.")
+    if plan.incident.channel_id in written:
+        return NOTHING_WRITTEN
+    return write_demo(plan, skip=written, tell=tell)
+
+
+def write_demo(
+    plan: DemoPlan,
+    *,
+    skip: Collection[int] = (),
+    tell: Callable[[DemoChannel, int], object] | None = None,
+) -> SeedSummary:
+    """Write a plan's messages and names, whatever else there is; channels of `skip` are there already.
+
+    Done twice it changes nothing.
+    """
+    began = time.monotonic()
+    written = 0
+    channels = [each for each in (*plan.channels, plan.incident) if each.channel_id not in skip]
+    for channel in channels:
+        count = _write_channel(plan, channel)
+        _write_names(plan, channel)
+        written += count
+        if tell is not None:
+            tell(channel, count)
+    seconds = time.monotonic() - began
+    log.info("demo: %d messages in %.1f s", written, seconds)
+    return SeedSummary(len(plan.guild_ids), len(channels), len(plan.users), written, seconds)
+
+
+def _list_written(plan: DemoPlan) -> set[int]:
+    """Return the ids of the demonstration's channels that are complete, whenever it ends."""
+    names = {(plan.guild_ids[each.guild], each.name) for each in (*plan.channels, plan.incident)}
+    found = Channel.objects.filter(guild_id__in=plan.guild_ids).values_list("id", "guild_id", "name")
+    return {id_ for id_, guild_id, name in found if (guild_id, name) in names}
+
+
+def _write_channel(plan: DemoPlan, channel: DemoChannel) -> int:
+    job = f"seed:{plan.seed}"
+    channel_id = channel.channel_id
+
+    def renew() -> None:
+        if not hold_channel(channel_id, job=job, lease_seconds=LEASE_SECONDS):
+            raise BadInput(f"Channel {channel_id} is held by another job.")
+
+    renew()
+    try:
+        messages = make_channel_messages(plan, channel)
+        buckets = [bucket for bucket, _ in itertools.groupby(message.bucket for message in messages)]
+        ensure_rows_in(channel_id, buckets)
+        ensure_author_buckets({(m.author_id, m.bucket, channel_id) for m in messages})
+        insert_messages(messages, stamp_us=posted_stamp)
+        for message in messages:
+            if message.pinned:
+                note_pin(channel_id, message.message_id, stamp_us=posted_stamp(message))
+        settle_buckets([(channel_id, bucket) for bucket in buckets], job=job, check=renew)
+    finally:
+        release_channel(channel_id, job=job)
+    return len(messages)
+
+
+def _write_names(plan: DemoPlan, channel: DemoChannel) -> None:
+    guilds = [Guild(id=id_, name=name) for id_, name in zip(plan.guild_ids, GUILDS, strict=True)]
+    users = [
+        ChatUser(id=user.user_id, name=user.name, display_name=user.display_name, is_bot=user.is_bot)
+        for user in plan.users
+    ]
+    named = Channel(
+        id=channel.channel_id,
+        guild_id=plan.guild_ids[channel.guild],
+        kind=channel.kind,
+        name=channel.name,
+        category=channel.category,
+        topic=channel.topic,
+    )
+    with transaction.atomic():
+        Guild.objects.bulk_create(guilds, ignore_conflicts=True)
+        ChatUser.objects.bulk_create(users, ignore_conflicts=True)
+        Channel.objects.bulk_create([named], ignore_conflicts=True)

@@ -1,0 +1,1 @@
+"""Maintenance jobs: their definitions, schedules and runs."""

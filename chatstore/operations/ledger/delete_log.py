@@ -1,0 +1,87 @@
+"""Which buckets had deletes, how many, and until when: what bookkeeping looks at and repairs must cover.
+
+Counted by hour of Postgres's clock, a row a bucket. A count may be too high (a delete that was
+given up, a step that two workers brought to its end), never too low: it is noted first, or in
+the transaction that says that it was done.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+from django.db import connection
+from django.db.models import Count, Max, Sum
+
+from chatstore.models import BucketDeletes
+from chatstore.operations.coordination.clock import postgres_now
+
+SENT_WITHIN_SECONDS = 30.0
+"""A delete that is noted before it goes out has gone by then: 12 s for a last read at the most, 4 s of tries."""
+
+_TABLE = BucketDeletes._meta.db_table
+_NOTE = (
+    f"INSERT INTO {_TABLE} (channel_id, bucket, hour, deletes, last_at, is_looked_at) "
+    "VALUES (%s, %s, date_trunc('hour', clock_timestamp(), 'UTC'), %s, {last_at}, FALSE) "
+    "ON CONFLICT (channel_id, bucket, hour) DO UPDATE SET deletes = "
+    f"{_TABLE}.deletes + EXCLUDED.deletes, last_at = GREATEST({_TABLE}.last_at, EXCLUDED.last_at), is_looked_at = FALSE"
+)
+_NOTE_AHEAD = _NOTE.format(last_at="clock_timestamp() + make_interval(secs => %s::double precision)")
+_NOTE_SENT = _NOTE.format(last_at="%s")
+
+
+def note_deletes(channel_id: int, bucket: int, count: int, *, sent_by: dt.datetime | None = None) -> None:
+    """Adds deletes (tombstones: a row, a range's two ends, a partition) to those of the bucket's hour.
+
+    sent_by: when the last of them had gone out; None: they go out within `SENT_WITHIN_SECONDS` from now.
+    """
+    if count <= 0:
+        return
+    sql, moment = (_NOTE_AHEAD, SENT_WITHIN_SECONDS) if sent_by is None else (_NOTE_SENT, sent_by)
+    with connection.cursor() as cursor:
+        cursor.execute(sql, (channel_id, bucket, count, moment))
+
+
+def due_buckets(
+    *, limit: int, channel_id: int | None = None, before: int | None = None, since: int | None = None
+) -> list[tuple[int, int, dt.datetime]]:
+    """(channel, bucket, when its last delete had gone out) of those with deletes that nobody has looked
+    at since; the longest waiting first. before, since: of buckets below, or from a number on."""
+    rows = BucketDeletes.objects.filter(is_looked_at=False)
+    rows = rows if channel_id is None else rows.filter(channel_id=channel_id)
+    rows = rows if before is None else rows.filter(bucket__lt=before)
+    rows = rows if since is None else rows.filter(bucket__gte=since)
+    found = rows.values("channel_id", "bucket").annotate(sent_by=Max("last_at")).filter(sent_by__lte=postgres_now())
+    return list(
+        found.order_by("sent_by", "channel_id", "bucket").values_list("channel_id", "bucket", "sent_by")[:limit]
+    )
+
+
+def last_delete(channel_id: int, bucket: int) -> dt.datetime | None:
+    """When the last delete of a bucket that is still noted had gone out; None: none is."""
+    rows = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket)
+    last: dt.datetime | None = rows.aggregate(last=Max("last_at"))["last"]
+    return last
+
+
+def mark_looked_at(channel_id: int, bucket: int, *, began_at: dt.datetime) -> None:
+    """A read of the whole bucket that began then has seen what had gone out before it."""
+    rows = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket, is_looked_at=False)
+    rows.filter(last_at__lte=began_at).update(is_looked_at=True)
+
+
+def uncovered_by_channel(since: dt.datetime | None, limit: int) -> Sequence[tuple[int, int, int]]:
+    """(channel, deletes, buckets) with deletes that no repair covers, most deletes first.
+
+    since: when the last repair that covers everything began; None: there was none. An hour in
+    which a repair began counts whole.
+    """
+    rows = BucketDeletes.objects.all() if since is None else BucketDeletes.objects.filter(last_at__gte=since)
+    found = rows.values("channel_id").annotate(number=Sum("deletes"), buckets=Count("bucket", distinct=True))
+    return list(found.order_by("-number", "channel_id").values_list("channel_id", "number", "buckets")[:limit])
+
+
+def prune_deletes(covered_since: dt.datetime) -> int:
+    """Forgets what was looked at and lies before the beginning of a repair that covers it; how many rows."""
+    gone, _ = BucketDeletes.objects.filter(is_looked_at=True, last_at__lt=covered_since).delete()
+    return gone

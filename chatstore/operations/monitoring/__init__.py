@@ -1,0 +1,1 @@
+"""Checks of jobs, beat and nodes, and the console of maintenance."""

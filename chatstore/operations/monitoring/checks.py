@@ -1,0 +1,164 @@
+"""What the watch looks at: runs that did not happen or failed, beat, nodes.
+
+Each look tells all that is wrong of its kind, so that what is over closes by itself. One that
+cannot see raises `StoreUnavailable`: what is open then stays open. `now` is Postgres's.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django.conf import settings
+from django.db.models import Q, QuerySet
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.runs import ENDED, RunState, Severity
+from chatstore.domain.schedules import Schedule, Slot
+from chatstore.models import Finding, JobRun
+from chatstore.operations.findings.records import Found, sync_findings
+from chatstore.operations.jobs.definitions import Job, list_timetables
+from chatstore.operations.jobs.runs import LOOKS_BACK
+from chatstore.store import nodes
+from chatstore.store.heartbeats import BEAT, seconds_since
+
+MISSED_RUN, FAILED_RUN, BEAT_SILENT, NODE_DOWN = "missed run", "failed run", "beat silent", "node down"
+BROKEN_SCHEDULE = "broken schedule"
+
+MISSED_AFTER = dt.timedelta(minutes=15)
+"""How late a run may begin before somebody is told."""
+
+URGENT_FAILURES = 3
+"""So many nights in a row, and it is no accident any more."""
+
+BEAT_SILENT_SECONDS = 60.0
+"""Beat says that it lives every five seconds; this long is no restart any more."""
+
+_CAME_TO_ITS_END = (RunState.DONE, RunState.FAILED, RunState.STOPPED)
+
+
+def look_at_runs(now: dt.datetime) -> None:
+    """Runs that did not happen within 15 minutes of their time, jobs whose last run failed, or that have no time."""
+    known = {finding.subject: finding for finding in Finding.objects.filter(kind=MISSED_RUN, closed_at=None)}
+    missed, failed, broken = {}, {}, {}
+    for times in list_timetables():
+        job, schedule = times.job, times.schedule
+        if schedule is None or not times.is_on:
+            continue
+        if times.broken:
+            broken[job.name] = _say_broken(job, times.broken)
+            continue
+        slot = _slot_to_ask_for(schedule, now=now, changed_at=times.changed_at, known=known.get(job.name))
+        if slot is not None and (why := _why_missed(job, slot, now)):
+            missed[job.name] = _say_missed(job, schedule, slot, why)
+        if (found := _find_failed(job)) is not None:
+            failed[job.name] = found
+    sync_findings(MISSED_RUN, missed)
+    sync_findings(FAILED_RUN, failed)
+    sync_findings(BROKEN_SCHEDULE, broken)
+
+
+def _slot_to_ask_for(
+    schedule: Schedule, *, now: dt.datetime, changed_at: dt.datetime | None, known: Finding | None
+) -> Slot | None:
+    """The last slot whose run should be under way by now; None: there was none lately."""
+    since = now - LOOKS_BACK
+    if known is not None:
+        # What was missed stays so, however long ago, until a run happens.
+        since = min(since, dt.datetime.fromisoformat(known.details["due_at"]) - dt.timedelta(seconds=1))
+    if changed_at is not None:
+        since = max(since, changed_at)
+    return schedule.last_slot(now - MISSED_AFTER, since=since)
+
+
+def _why_missed(job: Job, slot: Slot, now: dt.datetime) -> str:
+    """Why the run of a slot did not happen; "" when it did, or another one after it."""
+    runs = JobRun.objects.filter(job=job.name, subject="")
+    at_work = Q(state=RunState.RUNNING, lease_until__gte=now - MISSED_AFTER)
+    if runs.filter(at_work | Q(state__in=_CAME_TO_ITS_END, ended_at__gte=slot.at)).exists():
+        return ""
+    run = runs.filter(slot=slot.key).first()
+    if run is not None and run.state not in ENDED:
+        return "its worker has gone, and no other took it up" if run.tries else "no worker has taken it up"
+    # Before its very first run a job has missed none: the installation may be younger than the slot.
+    if not runs.filter(due_at__lt=slot.at).exists():
+        return ""
+    return "nobody looked for what was due" if run is None else run.error.rstrip(".")
+
+
+def _say_missed(job: Job, schedule: Schedule, slot: Slot, why: str) -> Found:
+    when = f"at {slot.wall:%H:%M} on {slot.wall.day} {slot.wall:%B} ({schedule.zone})"
+    details = {"job": job.name, "due_at": slot.at.isoformat()}
+    return Found(Severity.AMBER, f"{job.title} did not run {when}: {why}.", details)
+
+
+def _say_broken(job: Job, why: str) -> Found:
+    return Found(Severity.AMBER, f"{job.title} does not run by itself any more: {why}", {"job": job.name})
+
+
+def _find_failed(job: Job) -> Found | None:
+    """What to say of a job whose last run failed; a run of one bucket that somebody asked for is his to see."""
+    ended = _ended_runs(job)
+    if not ended or ended[0].state != RunState.FAILED:
+        return None
+    failed = ended[0]
+    is_urgent = len(ended) == URGENT_FAILURES and all(run.state == RunState.FAILED for run in ended)
+    again = JobRun.objects.filter(again_of=failed).exclude(state__in=ENDED).first()
+    words = f"{job.title} failed{f' {URGENT_FAILURES} times in a row' if is_urgent else ''}: {failed.error}"
+    if again is not None:
+        words += f" It is tried again at {again.due_at:%H:%M} UTC."
+    return Found(Severity.RED if is_urgent else Severity.AMBER, words, {"job": job.name, "run": failed.pk})
+
+
+def _ended_runs(job: Job) -> list[JobRun]:
+    runs: QuerySet[JobRun] = JobRun.objects.filter(
+        job=job.name, subject="", state__in=(RunState.DONE, RunState.FAILED), ended_at__isnull=False
+    )
+    return list(runs.order_by("-ended_at", "-id")[:URGENT_FAILURES])
+
+
+def look_at_beat(_now: dt.datetime) -> None:
+    """Beat itself: silent, nothing that is due is begun."""
+    words = say_beat_silence()
+    sync_findings(BEAT_SILENT, {"": Found(Severity.RED, words)} if words else {})
+
+
+def say_beat_silence() -> str:
+    """What is wrong with beat, in a sentence; "" when it lives. Raises `StoreUnavailable`."""
+    since = seconds_since(BEAT)
+    if since is None:
+        return "Beat has never been heard of: nothing that is due is begun. Is it running?"
+    if since < BEAT_SILENT_SECONDS:
+        return ""
+    return f"Beat has been silent for {_say_minutes(since)}: nothing that is due is begun. Is it running?"
+
+
+def _say_minutes(seconds: float) -> str:
+    minutes = int(seconds // 60)
+    if minutes >= 120:
+        return f"{minutes // 60} hours"
+    return f"{minutes} minute{'' if minutes == 1 else 's'}"
+
+
+def look_at_nodes(_now: dt.datetime) -> None:
+    """Nodes that are known to be down."""
+    try:
+        hosts = nodes.list_states()
+    except StoreUnavailable:
+        # Not one answered.
+        hosts = [(host, False, settings.CASSANDRA["datacenter"]) for host in settings.CASSANDRA["contact_points"]]
+    up = sum(is_up is True for _, is_up, _ in hosts)
+    unknown = sum(is_up is None for _, is_up, _ in hosts)
+    of_others = f", {unknown} not known" if unknown else ""
+    down = [(address, datacenter) for address, is_up, datacenter in hosts if is_up is False]
+    sync_findings(
+        NODE_DOWN,
+        {
+            address: Found(
+                Severity.RED,
+                f"Node {address} ({datacenter}) is down: "
+                f"{up} of {len(hosts)} {'is' if up == 1 else 'are'} up{of_others}.",
+                {"node": address},
+            )
+            for address, datacenter in down
+        },
+    )

@@ -1,0 +1,1 @@
+"""The time since each table was repaired, and what depends on it."""

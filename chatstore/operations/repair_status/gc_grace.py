@@ -1,0 +1,67 @@
+"""gc_grace of messages: raised when a repair is late, so that no delete is forgotten before every replica has it.
+
+Raising it helps as long as it is not over. It costs that tombstones stay on disk for longer, so it is
+put back when a repair has passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.repair_clocks import RepairClock
+from chatstore.domain.runs import RunState
+from chatstore.models import JobRun
+from chatstore.models.cassandra import TABLES
+from chatstore.operations.jobs.runs import Claim
+from chatstore.operations.repair_status.repair_clock import MESSAGES, RAISED_SECONDS, read_clock
+from chatstore.store import tables
+
+RAISE, RESTORE = "raise_gc_grace", "restore_gc_grace"
+
+
+def raise_run(claim: Claim) -> Mapping[str, Any]:
+    """The job "raise_gc_grace": to ten days. Raises `StoreUnavailable`, `BadInput` when it is that long already."""
+    claim.look()
+    before = tables.read_table(MESSAGES).gc_grace_seconds
+    if before >= RAISED_SECONDS:
+        raise BadInput(f"gc_grace of {MESSAGES} is {_say_days(before)} already.")
+    return _change(RAISED_SECONDS, before=before)
+
+
+def restore_run(claim: Claim) -> Mapping[str, Any]:
+    """The job "restore_gc_grace": to what the table is declared with.
+
+    Raises `StoreUnavailable`, `BadInput` while that would forget deletes that no repair covers.
+    """
+    claim.look()
+    clock = read_clock(MESSAGES)
+    if not clock.is_raised:
+        raise BadInput(f"gc_grace of {MESSAGES} is {_say_days(clock.gc_grace_seconds)}, as it is declared.")
+    if not clock.would_be_green:
+        raise BadInput("There are deletes that no repair covers, too old for it. Repair first.")
+    return _change(TABLES[MESSAGES], before=clock.gc_grace_seconds)
+
+
+def restore_after_repair(clock: RepairClock) -> bool:
+    """Puts back what we had raised, once a repair covers enough; whether it did. Raises `StoreUnavailable`."""
+    if not (clock.gc_grace_seconds == RAISED_SECONDS and clock.is_raised and clock.would_be_green):
+        return False
+    changes = JobRun.objects.filter(job__in=(RAISE, RESTORE), state=RunState.DONE)
+    last = changes.order_by("-ended_at", "-id").first()
+    # Whoever raised it by hand may have a reason that we don't know.
+    if last is None or last.job != RAISE:
+        return False
+    tables.set_gc_grace(clock.table, clock.normal_gc_grace_seconds)
+    return True
+
+
+def _change(seconds: int, *, before: int) -> dict[str, Any]:
+    tables.set_gc_grace(MESSAGES, seconds)
+    return {"was": _say_days(before), "is": _say_days(seconds)}
+
+
+def _say_days(seconds: int) -> str:
+    days = seconds / 86_400
+    return f"{days:g} day{'' if days == 1 else 's'}" if days >= 1 else f"{seconds:,} s"

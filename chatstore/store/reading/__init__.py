@@ -1,0 +1,1 @@
+"""Reads of pages of a channel, across its buckets."""

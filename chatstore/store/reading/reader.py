@@ -1,0 +1,200 @@
+"""Pages of a channel: the newest, before or after an id, around an id. Keyset cursors only.
+
+A page that is still short at its deadline is returned with a cursor and with how far it
+looked: never a time-out, never a false "no more messages". Rows without an author (an edit
+that raced a delete) are hidden and counted, never deleted here.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from dataclasses import dataclass, replace
+
+from django.conf import settings
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.messages import Message, Page
+from chatstore.domain.snowflakes import MAX_ID, MIN_ID, time_of
+from chatstore.store import cassandra, counters, traces
+from chatstore.store.foreground import note_page_read
+from chatstore.store.messages import to_message
+from chatstore.store.reading.search import Search
+
+MOST_A_PAGE = 500
+
+
+def read_page(
+    channel_id: int,
+    *,
+    before: int | None = None,
+    after: int | None = None,
+    limit: int = 50,
+    deadline_seconds: float | None = None,
+) -> Page:
+    """A page of a channel, newest first: the newest messages, those next older than `before`,
+    or those next newer than `after` (both exclusive; at most one of them).
+
+    deadline_seconds: `PAGE_DEADLINE_SECONDS` unless given. Raises `StoreUnavailable`.
+    """
+    if before is not None and after is not None:
+        raise BadInput("a page is before or after an id, not both")
+    _check_limit(limit)
+    note_page_read()
+    deadline = _deadline(deadline_seconds)
+    if after is not None:
+        return _counted(_page_up(channel_id, after=after, limit=limit, deadline=deadline))
+    return _counted(_page_down(channel_id, before=before, limit=limit, deadline=deadline))
+
+
+def read_around(channel_id: int, message_id: int, limit: int = 50, *, deadline_seconds: float | None = None) -> Page:
+    """A page with the messages next to an id on both sides, the id itself included.
+
+    The id need not exist: `first_id_at(ms)` gives the page around a moment. Up to half of
+    the page is newer; what is missing there is made up with older ones.
+    """
+    _check_limit(limit)
+    note_page_read()
+    deadline = _deadline(deadline_seconds)
+    half = limit // 2
+    upper = _search_up(channel_id, after=message_id, need=half + 1, deadline=deadline)
+    newest, newer_hidden, newer_follows = _cut(upper, half)
+    room = limit - len(newest)
+    before = min(message_id + 1, MAX_ID)
+    lower = _search_down(channel_id, before=before, need=room + 1, deadline=deadline)
+    page = _cut_down(lower, room)
+    newer: int | None = newest[-1].message_id if newest else message_id
+    if not newer_follows:
+        newer = None if upper.is_whole else upper.edge
+    messages = [*newest[::-1], *page.messages]
+    return _counted(replace(page, messages=messages, newer=newer, hidden=page.hidden + newer_hidden))
+
+
+def _counted(page: Page) -> Page:
+    counters.count(counters.HIDDEN, page.hidden)
+    return page
+
+
+def _check_limit(limit: int) -> None:
+    if not 1 <= limit <= MOST_A_PAGE:
+        raise BadInput(f"a page has 1 to {MOST_A_PAGE} messages")
+
+
+def _deadline(seconds: float | None) -> float:
+    return time.monotonic() + (settings.PAGE_DEADLINE_SECONDS if seconds is None else seconds)
+
+
+# --- One direction --------------------------------------------------------------------
+
+
+def _search_down(channel_id: int, *, before: int | None, need: int, deadline: float) -> Search:
+    high = MAX_ID if before is None else max(before - 1, MIN_ID)
+    search = Search(channel_id, low=MIN_ID, high=high, descending=True, need=need, deadline=deadline)
+    search.run()
+    return search
+
+
+def _search_up(channel_id: int, *, after: int, need: int, deadline: float) -> Search:
+    low = min(after + 1, MAX_ID)
+    search = Search(channel_id, low=low, high=MAX_ID, descending=False, need=need, deadline=deadline)
+    search.run()
+    return search
+
+
+def _cut(search: Search, limit: int) -> tuple[list[Message], int, bool]:
+    """The first `limit` messages in the direction of the search, the rows hidden among them
+    (those beyond the last one belong to the next page), and whether another one follows."""
+    messages: list[Message] = []
+    hidden = beyond = 0
+    for row in search.rows:
+        if row[1] is None:
+            beyond += 1
+        elif len(messages) == limit:
+            return messages, hidden, True
+        else:
+            messages.append(to_message(search.channel_id, row))
+            hidden, beyond = hidden + beyond, 0
+    return messages, hidden + beyond, False
+
+
+def _cut_down(search: Search, limit: int) -> Page:
+    messages, hidden, follows = _cut(search, limit)
+    older = messages[-1].message_id if follows else None if search.is_whole else search.edge
+    is_short = len(messages) < limit and older is not None
+    looked_to = time_of(search.edge) if is_short else None
+    return Page(messages, older, None, looked_to, hidden)
+
+
+def _cut_up(search: Search, limit: int) -> Page:
+    messages, hidden, follows = _cut(search, limit)
+    newer = messages[-1].message_id if follows else None if search.is_whole else search.edge
+    is_short = len(messages) < limit and newer is not None
+    looked_to = time_of(search.edge) if is_short else None
+    return Page(messages[::-1], None, newer, looked_to, hidden)
+
+
+def _page_down(channel_id: int, *, before: int | None, limit: int, deadline: float) -> Page:
+    page = _cut_down(_search_down(channel_id, before=before, need=limit + 1, deadline=deadline), limit)
+    if before is None:
+        return page
+    others = _search_up(channel_id, after=before - 1, need=1, deadline=deadline)
+    first = page.messages[0].message_id if page.messages else max(before - 1, MIN_ID)
+    newer = None if others.is_whole and not _has_any(others) else first
+    return replace(page, newer=newer)
+
+
+def _page_up(channel_id: int, *, after: int, limit: int, deadline: float) -> Page:
+    page = _cut_up(_search_up(channel_id, after=after, need=limit + 1, deadline=deadline), limit)
+    others = _search_down(channel_id, before=after + 1, need=1, deadline=deadline)
+    last = page.messages[-1].message_id if page.messages else min(after + 1, MAX_ID)
+    older = None if others.is_whole and not _has_any(others) else last
+    return replace(page, older=older)
+
+
+def _has_any(search: Search) -> bool:
+    return any(row[1] is not None for row in search.rows)
+
+
+# --- What a page costs ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PageCost:
+    """What every replica scanned for the newest page: (live rows, tombstones) by address."""
+
+    page: Page
+    per_replica: dict[str, tuple[int, int]]
+    statements: int
+    milliseconds: float
+    measured_at: dt.datetime
+
+    @property
+    def tombstones(self) -> int:
+        """The most that any replica scanned."""
+        return max((dead for _, dead in self.per_replica.values()), default=0)
+
+
+def trace_newest_page(channel_id: int, *, limit: int = 50) -> PageCost:
+    """Read the newest page, then ask its slices again, traced, at every replica.
+
+    A probe for figures, tests and benches; a page itself is never traced.
+    """
+    began = time.monotonic()
+    deadline = _deadline(None)
+    search = _search_down(channel_id, before=None, need=limit + 1, deadline=deadline)
+    milliseconds = (time.monotonic() - began) * 1000
+    per_replica: dict[str, tuple[int, int]] = {}
+    for part, rows in search.asked:
+        traced = traces.execute_traced(
+            search.cql, (channel_id, part.bucket, part.low, part.high, rows), consistency=cassandra.ALL
+        )
+        for replica, (live, dead) in traced.per_replica.items():
+            sum_live, sum_dead = per_replica.get(replica, (0, 0))
+            per_replica[replica] = (sum_live + live, sum_dead + dead)
+    return PageCost(
+        page=_cut_down(search, limit),
+        per_replica=per_replica,
+        statements=len(search.asked),
+        milliseconds=milliseconds,
+        measured_at=dt.datetime.now(dt.UTC),
+    )

@@ -1,0 +1,241 @@
+"""Looks through a channel in one direction for as many messages as a page needs.
+
+What is asked: slices of buckets between their live ids, so that a dead span is never
+touched; just enough buckets at a time; the newest one beside the ledger, not after it,
+guessed from what the ledger last said. What failed on tombstones is asked again in halves, and
+so narrow from the start by the next pages.
+At the deadline the search ends where it is, but never before it got on by one slice: the
+next page begins where this one ended, so it must have moved.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass
+
+from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
+from chatstore.domain.errors import TooManyTombstones
+from chatstore.domain.slices import MOST_AT_ONCE, WAVE_GROWTH, Slice, cut_slices, size_wave
+from chatstore.domain.snowflakes import MAX_ID
+from chatstore.store import cassandra, counters, ledger
+from chatstore.store.driver_errors import DeadlinePassed
+from chatstore.store.messages import COLUMNS
+from chatstore.store.reading.ledger_window import LedgerWindow
+from chatstore.store.reading.widths import widths
+
+_SELECT = (
+    f"SELECT {', '.join(COLUMNS)} FROM messages "
+    "WHERE channel_id = ? AND bucket = ? AND message_id >= ? AND message_id <= ? "
+)
+SELECT_DOWN = f"{_SELECT} ORDER BY message_id DESC LIMIT ?"
+SELECT_UP = f"{_SELECT} ORDER BY message_id ASC LIMIT ?"
+
+MOST_PIECES = 256
+"""Pieces of one ruined bucket that a page has at hand."""
+
+_AUTHOR = COLUMNS.index("author_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A slice with the request that is under way for it, and how many rows it may give."""
+
+    slice: Slice
+    pending: cassandra.Pending
+    limit: int
+
+
+class Search:
+    """One search, from the near end of the ids `low` to `high` (inclusive) towards the far one.
+
+    need: rows with an author after which it stops. deadline: `time.monotonic()`.
+    Afterwards: `rows` in the direction of the search, hidden ones among them; `is_whole`:
+    whether everything in the interval was looked at; `edge`: the farthest id looked at.
+    """
+
+    def __init__(self, channel_id: int, *, low: int, high: int, descending: bool, need: int, deadline: float) -> None:
+        self.channel_id = channel_id
+        self.rows: list[cassandra.Row] = []
+        self.is_whole = False
+        self.edge = high + 1 if descending else low - 1
+        self.asked: list[tuple[Slice, int]] = []
+        self._low, self._high = low, high
+        self._descending = descending
+        self._missing = need
+        self._deadline = deadline
+        self._moved = False
+        self._slices: deque[Slice] = deque()
+        self._flying: deque[Asked] = deque()
+        self._empty: list[int] = []
+        self._unknown_asked = self._unknown_found = 0
+        self._unknown_at_once = 1
+
+    @property
+    def cql(self) -> str:
+        """The statement of every slice: channel, bucket, low, high, limit."""
+        return SELECT_DOWN if self._descending else SELECT_UP
+
+    def run(self) -> None:
+        """Search until enough is found, everything was looked at, or the deadline passed."""
+        start = bucket_of(self._high if self._descending else self._low)
+        if self._descending and self._high == MAX_ID:
+            start = ledger.NEWEST_BUCKET
+        self._window = LedgerWindow(self.channel_id, start=start, descending=self._descending)
+        if not self._window.is_at_hand:
+            self._ask_beside()
+        guessed = self._flying.popleft() if self._flying else None
+        self._refill()
+        if guessed is not None:
+            self._use_guess(guessed)
+        while self._missing > 0:
+            if not self._flying and not self._send_wave():
+                self.is_whole = True
+                break
+            if self._is_late() or not self._take_one():
+                counters.count(counters.LATE)
+                break
+        counters.count(counters.SKIPPED, self._count_skipped())
+
+    def _count_skipped(self) -> int:
+        if self.is_whole:
+            return len(self._empty)
+        end = bucket_of(self.edge)
+        return sum(1 for bucket in self._empty if (bucket > end if self._descending else bucket < end))
+
+    def _is_late(self) -> bool:
+        return self._moved and time.monotonic() > self._deadline
+
+    # --- asking
+
+    def _ask(self, part: Slice, *, limit: int, patient: bool) -> Asked:
+        """`patient` requests are waited for beyond the deadline."""
+        self.asked.append((part, limit))
+        left = None if patient else max(self._deadline - time.monotonic(), 0.05)
+        params = (self.channel_id, part.bucket, part.low, part.high, limit)
+        return Asked(part, cassandra.submit(self.cql, params, timeout=left), limit)
+
+    def _ask_beside(self) -> None:
+        """Ask the slice that probably comes first, while the ledger is being read."""
+        guess = self._guess()
+        if guess is not None:
+            self._flying.append(self._ask(guess, limit=self._missing, patient=True))
+
+    def _guess(self) -> Slice | None:
+        seen = ledger.guess_newest(self.channel_id)
+        start = bucket_of(self._high if self._descending else self._low)
+        if seen is not None and seen.rows and (seen.is_whole or start >= seen.rows[-1][0]):
+            guesses = cut_slices(seen.rows, low=self._low, high=self._high)
+            return self._narrow(guesses[0 if self._descending else -1])[0] if guesses else None
+        now = bucket_at(time.time_ns() // 1_000_000)
+        first, last = bucket_ids(min(now, start) if self._descending else start)
+        return self._narrow(Slice(bucket_of(first), max(first, self._low), min(last, self._high)))[0]
+
+    def _refill(self) -> None:
+        """Have slices at hand, as far as the ledger has any more."""
+        while not self._slices:
+            rows = self._window.next_rows()
+            if not rows:
+                return
+            self._empty += [bucket for bucket, live in rows if live.is_nothing]
+            for part in cut_slices(rows, low=self._low, high=self._high):
+                self._slices.extend(self._narrow(part))
+
+    def _narrow(self, part: Slice) -> list[Slice]:
+        """The slice no wider than what could be read of its bucket lately, the nearest first."""
+        width = widths.get(self.channel_id, part.bucket)
+        if width is None:
+            return [part]
+        pieces = part.pieces(max(width, (part.high - part.low) // MOST_PIECES + 1))
+        return pieces[::-1] if self._descending else pieces
+
+    def _send_wave(self) -> bool:
+        """Ask the next few slices at once; False when there are none."""
+        self._refill()
+        if not self._slices:
+            return False
+        guess = self._unknown_found // self._unknown_asked if self._unknown_asked else self._missing
+        size = size_wave(
+            [part.expected for part in self._slices],
+            need=self._missing,
+            guess=guess,
+            unknown_at_once=self._unknown_at_once,
+        )
+        self._unknown_at_once = min(self._unknown_at_once * WAVE_GROWTH, MOST_AT_ONCE)
+        for number in range(size):
+            patient = number == 0 and not self._moved
+            self._flying.append(self._ask(self._slices.popleft(), limit=self._missing, patient=patient))
+        return True
+
+    # --- taking
+
+    def _use_guess(self, guessed: Asked) -> None:
+        """Keep what was asked beside the ledger, if it is the near part of what comes first.
+
+        One that reaches into ids of which the ledger says that they are dead may be slow,
+        or fail; it is not waited for.
+        """
+        if not self._slices:
+            return
+        true, asked = self._slices[0], guessed.slice
+        is_near = asked.high == true.high if self._descending else asked.low == true.low
+        if asked.bucket != true.bucket or not is_near or asked.low < true.low or asked.high > true.high:
+            return
+        self._slices.popleft()
+        rest = self._beyond(true, asked.low - 1 if self._descending else asked.high + 1)
+        if rest is not None:
+            self._slices.appendleft(rest)
+        self._flying.append(guessed)
+
+    def _take_one(self) -> bool:
+        """Take the nearest answer in; False when the deadline passed while waiting for it."""
+        asked = self._flying.popleft()
+        try:
+            rows = asked.pending.rows()
+        except TooManyTombstones:
+            if asked.slice.low >= asked.slice.high:
+                raise
+            counters.count(counters.ABORTED)
+            lower, upper = asked.slice.halves()
+            widths.note(self.channel_id, lower.bucket, lower.high - lower.low + 1)
+            self._give_back(lower, upper)
+            return True
+        except DeadlinePassed:
+            if not self._moved:
+                raise
+            return False
+        self._take_rows(asked, rows)
+        return True
+
+    def _take_rows(self, asked: Asked, rows: list[cassandra.Row]) -> None:
+        self.rows += rows
+        found = sum(1 for row in rows if row[_AUTHOR] is not None)
+        self._missing -= found
+        if asked.slice.expected is None:
+            self._unknown_asked += 1
+            self._unknown_found += len(rows)
+        self._moved = True
+        far = asked.slice.low if self._descending else asked.slice.high
+        if len(rows) < asked.limit:
+            self.edge = far
+            return
+        self.edge = rows[-1][0]
+        rest = self._beyond(asked.slice, self.edge - 1 if self._descending else self.edge + 1)
+        if rest is not None:
+            self._give_back(rest)
+
+    def _beyond(self, part: Slice, near: int) -> Slice | None:
+        """What of a slice lies beyond an id, which becomes its near end."""
+        low, high = (part.low, near) if self._descending else (near, part.high)
+        return Slice(part.bucket, low, high) if low <= high else None
+
+    def _give_back(self, *parts: Slice) -> None:
+        """Put slices before all others, and what is under way behind them back too.
+
+        Their answers are dropped; it happens only in ruined buckets and over hidden rows.
+        """
+        while self._flying:
+            self._slices.appendleft(self._flying.pop().slice)
+        nearest_last = sorted(parts, key=lambda part: part.low, reverse=not self._descending)
+        for part in nearest_last:
+            self._slices.appendleft(part)

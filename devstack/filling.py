@@ -1,0 +1,55 @@
+"""Fills in the demonstration's messages while the pages already answer.
+
+A process as the web's are: known by its id and start time, ended by Ctrl-C, and by the next start where a
+SIGKILL of the starter left it. What it had not finished it continues then.
+"""
+
+import os
+import subprocess
+from collections.abc import Callable
+
+from chatstore.local.layout import PROJECT_ROOT, Stack
+from devstack.preparing import SEED_DEMO, Step, is_due, name_command, note_done
+from devstack.processes import Launch, path_of_log, read_last_lines, start_child
+
+NAME = SEED_DEMO.name
+
+
+class Filling:
+    """The process of a step that goes on beside the web, started if it is due; `tell` hears of it."""
+
+    def __init__(self, stack: Stack, step: Step = SEED_DEMO, *, tell: Callable[[str], object]) -> None:
+        self._stack = stack
+        self._step = step
+        self._tell = tell
+        self._attempts_left = 2
+        self._child: subprocess.Popen[bytes] | None = None
+        if is_due(stack, step):
+            tell("Demo messages are being filled in; each channel appears when it is complete.")
+            self._start()
+
+    def check(self) -> None:
+        """Note and report the end of the process, if it has ended."""
+        code = self._child.poll() if self._child is not None else None
+        if code is None:
+            return
+        self._child = None
+        if code == 0:
+            note_done(self._stack, self._step)
+            self._tell("Demo messages are complete.")
+        elif code < 0 and self._attempts_left:
+            # Cassandra's driver, once in hundreds of runs, crashes in its C code while Python exits.
+            self._start()
+        else:
+            log = path_of_log(self._stack, NAME)
+            self._tell(
+                "Demo messages could not be filled in; the next start tries again. "
+                f"The last lines of {log}:\n{read_last_lines(log)}"
+            )
+
+    def _start(self) -> None:
+        self._attempts_left -= 1
+        environ = os.environ | {"CHATSTORE_STACK": self._stack.name}
+        # Pages come first: people who open them should not wait for this.
+        command = ["nice", "-n", "10", *name_command(self._step)]
+        self._child = start_child(self._stack, Launch(NAME, command, environ, PROJECT_ROOT))

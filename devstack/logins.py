@@ -1,0 +1,110 @@
+"""Makes the roles of fresh Cassandra nodes: `python -I devstack/logins.py`, told on its input.
+
+A process of its own, since it needs the driver, which nothing else here loads. A fresh cluster knows one
+superuser by a password that everybody knows. That password is replaced at once, and the application gets a
+role that is no superuser. Done twice it changes nothing.
+
+Exits with 0 when the roles exist, with `NO_PASSWORDS` when the nodes do not authenticate.
+"""
+
+import json
+import sys
+import time
+from typing import Any
+
+from cassandra import AuthenticationFailed, ConsistencyLevel, DriverException, InvalidRequest, ProtocolVersion
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
+from cassandra.policies import DCAwareRoundRobinPolicy
+
+WELL_KNOWN_PASSWORD = "cassandra"  # noqa: S105 - it is Cassandra's own, and replaced here
+NO_PASSWORDS = 3
+# The nodes make their superuser half a second after they began to answer, once both are up.
+WAIT_SECONDS = 300.0
+PAUSE_SECONDS = 0.2
+
+
+def main() -> int:
+    """Make the roles; return the exit code."""
+    asked = json.load(sys.stdin)
+    end = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            return make_roles(asked)
+        except (NoHostAvailable, DriverException) as error:
+            if time.monotonic() > end:
+                print(describe(error), file=sys.stderr)
+                return 1
+        time.sleep(PAUSE_SECONDS)
+
+
+def make_roles(asked: dict[str, Any]) -> int:
+    """Return the exit code. Raise the driver's errors while the nodes are not ready."""
+    superuser, password = asked["superuser"], asked["superuser_password"]
+    try:
+        cluster, session = connect(asked, superuser, password)
+    except NoHostAvailable as error:
+        if not is_refused(error):
+            raise
+        cluster, session = connect(asked, superuser, WELL_KNOWN_PASSWORD)
+    try:
+        keep_on_every_node(session, copies=len(asked["hosts"]))
+        role = asked["role"]
+        session.execute(f"CREATE ROLE IF NOT EXISTS {role} WITH PASSWORD = '{asked['password']}' AND LOGIN = true")
+        session.execute(f"ALTER ROLE {role} WITH PASSWORD = '{asked['password']}'")
+        # Last: if this process is killed before, the next run can still sign in with the well-known password.
+        session.execute(f"ALTER ROLE {superuser} WITH PASSWORD = '{password}'")
+    except InvalidRequest as error:
+        if "doesn't support PASSWORD" not in str(error):
+            raise
+        return NO_PASSWORDS
+    finally:
+        cluster.shutdown()
+    return 0
+
+
+def connect(asked: dict[str, Any], user: str, password: str) -> tuple[Cluster, Session]:
+    """Sign in to all nodes, which must be up: a role is for all of them."""
+    profile = ExecutionProfile(
+        load_balancing_policy=DCAwareRoundRobinPolicy(asked["datacenter"]), consistency_level=ConsistencyLevel.ALL
+    )
+    cluster = Cluster(
+        asked["hosts"],
+        port=asked["port"],
+        protocol_version=ProtocolVersion.V5,
+        auth_provider=PlainTextAuthProvider(user, password),
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+    )
+    try:
+        return cluster, cluster.connect()
+    except BaseException:
+        cluster.shutdown()
+        raise
+
+
+def keep_on_every_node(session: Session, *, copies: int) -> None:
+    """Have each node know every role, so that one can sign in while the other is down."""
+    cql = "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = 'system_auth'"
+    if int(session.execute(cql).one()[0]["replication_factor"]) < copies:
+        # Data of before roles were used had one copy.
+        strategy = f"{{'class': 'SimpleStrategy', 'replication_factor': {copies}}}"
+        session.execute(f"ALTER KEYSPACE system_auth WITH replication = {strategy}")
+    # At ALL: a row that one of them lacks is written there by the read.
+    session.execute("SELECT * FROM system_auth.roles")
+
+
+def is_refused(error: NoHostAvailable) -> bool:
+    """Whether a node did not accept the password."""
+    causes = error.errors.values() if isinstance(error.errors, dict) else ()
+    return any(isinstance(cause, AuthenticationFailed) for cause in causes)
+
+
+def describe(error: Exception) -> str:
+    """The cause in a line."""
+    if isinstance(error, NoHostAvailable) and is_refused(error):
+        return "none of the passwords that are known here is accepted"
+    return " ".join(str(error).split())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

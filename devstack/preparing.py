@@ -1,0 +1,218 @@
+"""What must be done before the pages work: schemas, static files, demo accounts.
+
+Each step remembers a hash of what it was made from, and is passed over while that stays
+the same; the memory counts only for the very data folders it was written beside.
+"""
+
+import fcntl
+import hashlib
+import os
+import secrets
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from chatstore.local.layout import PROJECT_ROOT, Stack
+from chatstore.local.secrets import make_private_folder
+from devstack import cassandra, postgres
+from devstack.problems import Problem
+from devstack.processes import path_of_log, read_last_lines
+from devstack.servers import is_named
+
+
+@dataclass(frozen=True)
+class Step:
+    """A `manage.py` command and the files whose change makes it due again.
+
+    `store` is the setting that can name another server for it: of what was done there
+    nothing is remembered here.
+    """
+
+    command: tuple[str, ...]
+    says: str
+    inputs: tuple[str, ...] = ()
+    store: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.command[0]
+
+
+MIGRATE = Step(
+    ("migrate", "--no-input", "--verbosity=0"),
+    "Postgres tables",
+    ("chatstore/migrations", "moderation/migrations", "requirements.lock"),
+    store="DATABASE_URL",
+)
+SYNC_CASSANDRA = Step(
+    ("sync_cassandra",),
+    "Cassandra tables",
+    ("chatstore/models/cassandra.py", "requirements.lock"),
+    store="CASSANDRA_CONTACT_POINTS",
+)
+COLLECT_STATIC = Step(
+    ("collectstatic", "--no-input", "--clear", "--verbosity=0"),
+    "static files",
+    ("moderation/static", "requirements.lock"),
+)
+DEMO_ACCOUNTS = Step(("demo_accounts", "--quiet"), "demo accounts")
+SEED_DEMO = Step(("seed_demo",), "demo messages")
+
+
+class Children:
+    """The `manage.py` processes of steps that run in several threads; closed, none runs and none is started."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: list[subprocess.Popen[bytes]] = []
+        self._closed = False
+
+    def run(self, stack: Stack, step: Step) -> Callable[[], int]:
+        """Start a step; return what waits for its exit code."""
+        child = self._start(stack, step)
+        return lambda: self._wait(stack, step, child)
+
+    def close(self) -> None:
+        """Kill those that still run."""
+        with self._lock:
+            self._closed = True
+            for child in self._running:
+                if child.poll() is None:
+                    child.kill()
+        for child in self._running:
+            child.wait()
+
+    def _start(self, stack: Stack, step: Step) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._closed:
+                raise Problem(f"manage.py {step.name} is not started any more.")
+            child = _start_step(stack, step)
+            self._running.append(child)
+        return child
+
+    def _wait(self, stack: Stack, step: Step, child: subprocess.Popen[bytes]) -> int:
+        """Return the exit code; a step that a signal ended is run once more.
+
+        Cassandra's driver, once in hundreds of runs, crashes in its C code while Python exits.
+        """
+        code = child.wait()
+        return self._start(stack, step).wait() if code < 0 else code
+
+
+def prepare_schemas(stack: Stack, *, tell: Callable[[str], object] = len) -> None:
+    """Brings tables and static files up to date, all at once. `tell` hears what is begun."""
+    with take_turns(stack):
+        run_steps(stack, [MIGRATE, SYNC_CASSANDRA, COLLECT_STATIC], tell=tell)
+
+
+def has_demo() -> bool:
+    """Whether the demonstration is wanted: only where all servers are local ones."""
+    return not (is_named("DATABASE_URL") or is_named("CASSANDRA_CONTACT_POINTS"))
+
+
+def run_steps(
+    stack: Stack, steps: Sequence[Step], *, tell: Callable[[str], object], children: Children | None = None
+) -> None:
+    """Runs those that are due beside each other. Raises Problem for the first that fails; whatever ends
+    this early, Ctrl-C above all, ends them too, unless `children` are closed by the caller."""
+    due = [step for step in steps if is_due(stack, step)]
+    if due:
+        tell(f"  preparing {', '.join(step.says for step in due)}")
+    used = children or Children()
+    try:
+        for step, wait in [(step, used.run(stack, step)) for step in due]:
+            _finish_step(stack, step, wait())
+    finally:
+        if children is None:
+            used.close()
+
+
+def is_due(stack: Stack, step: Step) -> bool:
+    """Whether its inputs changed since it was done, or it is for a server elsewhere."""
+    if step.store is not None and is_named(step.store):
+        return True
+    stamp = _path_of_stamp(stack, step)
+    return not stamp.exists() or stamp.read_text() != compute_stamp(stack, step)
+
+
+def compute_stamp(stack: Stack, step: Step) -> str:
+    """sha256 over the step's inputs, the servers it is for and their data folders."""
+    digest = hashlib.sha256(repr(step.command).encode())
+    for path in list_files([PROJECT_ROOT / name for name in step.inputs]):
+        digest.update(str(path).encode())
+        digest.update(path.read_bytes())
+    digest.update(os.environ.get("CASSANDRA_KEYSPACE", "").encode())
+    for folder in (postgres.NAME, *cassandra.NAMES, "static"):
+        digest.update(_read_identity(stack.folder / folder).encode())
+    return digest.hexdigest()
+
+
+def list_files(paths: Sequence[Path]) -> Iterator[Path]:
+    """The files themselves and those in the folders, sorted, without compiled ones."""
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+        elif path.exists():
+            yield path
+
+
+def _read_identity(folder: Path) -> str:
+    """A random word that is kept in the folder, so that it goes when the data goes."""
+    if not folder.exists():
+        return "absent"
+    path = folder / ".identity"
+    if not path.exists():
+        path.write_text(secrets.token_hex(8))
+    return path.read_text()
+
+
+def _path_of_stamp(stack: Stack, step: Step) -> Path:
+    """Tables are made for each database, static files once for the servers."""
+    folder = stack.folder / "stamps"
+    return (folder if step.store is None else folder / stack.database) / step.name
+
+
+@contextmanager
+def take_turns(stack: Stack) -> Iterator[None]:
+    """Two test runs at once prepare one after the other; the second finds nothing to do."""
+    stack.folder.mkdir(parents=True, exist_ok=True)
+    with (stack.folder / "preparing.lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def name_command(step: Step) -> list[str]:
+    """Return the command line of a step."""
+    return [sys.executable, str(PROJECT_ROOT / "manage.py"), *step.command]
+
+
+def _start_step(stack: Stack, step: Step) -> subprocess.Popen[bytes]:
+    log = path_of_log(stack, step.name)
+    make_private_folder(log.parent)
+    with log.open("wb") as out:
+        return subprocess.Popen(
+            name_command(step),
+            env=os.environ | {"CHATSTORE_STACK": stack.name},
+            cwd=PROJECT_ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def _finish_step(stack: Stack, step: Step, code: int) -> None:
+    if code != 0:
+        log = path_of_log(stack, step.name)
+        raise Problem(f"manage.py {step.name} failed. The last lines of {log}:\n{read_last_lines(log)}")
+    note_done(stack, step)
+
+
+def note_done(stack: Stack, step: Step) -> None:
+    """Remember that a step was done with its inputs as they are."""
+    stamp = _path_of_stamp(stack, step)
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(compute_stamp(stack, step))

@@ -1,0 +1,165 @@
+"""Child processes that outlive their starter: started, found again, ended.
+
+A process is known by its id and the time it started, both kept in a file of the stack,
+so that after a SIGKILL of the starter what was left is adopted or ended, and a stranger
+who was given the same id since is never touched.
+"""
+
+import json
+import os
+import pwd
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from chatstore.local.layout import Stack
+from chatstore.local.secrets import make_private_folder
+from devstack.problems import Problem
+
+# How many of a dead server's last log lines are shown.
+LAST_LINES = 12
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a server is started. `user` is a system user's name, for a starter that is root."""
+
+    name: str
+    command: Sequence[str]
+    environ: Mapping[str, str]
+    folder: Path
+    user: str | None = None
+
+
+def path_of_pid(stack: Stack, name: str) -> Path:
+    return stack.folder / "pids" / f"{name}.json"
+
+
+def path_of_log(stack: Stack, name: str) -> Path:
+    return stack.logs / f"{name}.log"
+
+
+def find_process(stack: Stack, name: str) -> psutil.Process | None:
+    """The running process that was started under this name, or None."""
+    try:
+        kept = json.loads(path_of_pid(stack, name).read_text())
+        process = psutil.Process(int(kept["pid"]))
+        same = abs(process.create_time() - float(kept["started"])) < 1
+        alive = same and process.status() != psutil.STATUS_ZOMBIE
+    except (OSError, ValueError, KeyError, TypeError, psutil.Error):
+        return None
+    return process if alive else None
+
+
+def start_process(stack: Stack, launch: Launch) -> psutil.Process:
+    """Starts a server in a session of its own, its output going to the log of its name."""
+    return psutil.Process(start_child(stack, launch).pid)
+
+
+def start_child(stack: Stack, launch: Launch) -> "subprocess.Popen[bytes]":
+    """Start a process as `start_process` does; return what its exit code can be polled from."""
+    log = path_of_log(stack, launch.name)
+    make_private_folder(log.parent)
+    identity: dict[str, str | int | list[str]] = {}
+    if launch.user is not None:
+        record = pwd.getpwnam(launch.user)
+        identity = {"user": record.pw_uid, "group": record.pw_gid, "extra_groups": []}
+    with log.open("ab") as out:
+        child: subprocess.Popen[bytes] = subprocess.Popen(
+            list(launch.command),
+            env=dict(launch.environ),
+            cwd=launch.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            # Ctrl-C reaches the starter alone, who then ends its servers in order.
+            start_new_session=True,
+            **identity,  # type: ignore[call-overload]
+        )
+    _keep_pid(stack, launch.name, psutil.Process(child.pid))
+    # Left unreaped, a Postgres that was killed would keep its number, and the next one would take it for running.
+    threading.Thread(target=child.wait, name=f"reap-{launch.name}", daemon=True).start()
+    return child
+
+
+def _keep_pid(stack: Stack, name: str, process: psutil.Process) -> None:
+    path = path_of_pid(stack, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(f".{os.getpid()}")
+    draft.write_text(json.dumps({"pid": process.pid, "started": process.create_time()}))
+    draft.replace(path)
+
+
+def end_processes(stack: Stack, names: Sequence[str], *, seconds: float) -> list[str]:
+    """Asks all of them at once to end, kills what is left after `seconds`; who had to be killed.
+
+    The children of a killed process (gunicorn's and Celery's) are killed with it.
+    """
+    running = {name: found for name in names if (found := find_process(stack, name))}
+    families = {name: _list_family(process) for name, process in running.items()}
+    for process in running.values():
+        try:
+            process.terminate()
+        except psutil.NoSuchProcess:
+            continue
+    everyone = [member for family in families.values() for member in family]
+    _, left = psutil.wait_procs(everyone, timeout=seconds)
+    for process in left:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(left, timeout=5)
+    for name in names:
+        path_of_pid(stack, name).unlink(missing_ok=True)
+    return [name for name, family in families.items() if any(one in left for one in family)]
+
+
+def _list_family(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return [process]
+
+
+def read_last_lines(path: Path, *, count: int = LAST_LINES) -> str:
+    """The end of a log, each line indented; at most 16 KiB of it are read."""
+    try:
+        with path.open("rb") as log:
+            log.seek(max(0, path.stat().st_size - 16_384))
+            lines = log.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    return "\n".join(f"    {line}" for line in lines[-count:])
+
+
+def tell_death(stack: Stack, name: str) -> Problem:
+    """The problem to raise when a server has gone: which, and the last lines of its log."""
+    log = path_of_log(stack, name)
+    return Problem(f"{name} died. The last lines of {log}:\n{read_last_lines(log)}")
+
+
+def is_dead(process: psutil.Process) -> bool:
+    """Whether it has ended; a child of ours that has is reaped here."""
+    try:
+        process.wait(timeout=0)
+    except psutil.TimeoutExpired:
+        return False
+    except psutil.NoSuchProcess:
+        return True
+    return True
+
+
+def wait_until_dead(process: psutil.Process, *, seconds: float) -> bool:
+    """Whether it ended within the time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if is_dead(process):
+            return True
+        time.sleep(0.1)
+    return is_dead(process)

@@ -1,0 +1,216 @@
+"""The stores of one stack, up or down, all at once."""
+
+import fcntl
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from chatstore.local.layout import CASSANDRA_HOSTS, Stack
+from devstack import cassandra, postgres, valkey
+from devstack.checks import check_disk, check_memory, measure_free_memory
+from devstack.problems import Problem
+from devstack.processes import (
+    Launch,
+    end_processes,
+    find_process,
+    is_dead,
+    start_process,
+    tell_death,
+)
+
+# Limits for what is broken, not for what is slow: two fresh nodes answer after 14 s on two quiet cores and end
+# after 5 s, and a machine may be forty times as busy. A server that died is noticed at once.
+READY_SECONDS = 600
+END_SECONDS = 60
+LEAVES_WITHIN_SECONDS = 4
+
+START_TRIES = 15
+START_AGAIN_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """One store: how to prepare it and where it listens once it is ready."""
+
+    name: str
+    host: str
+    port: int
+    prepare: Callable[[], Launch]
+
+
+def list_servers(stack: Stack) -> list[Server]:
+    """The servers of this stack that the environment does not name elsewhere."""
+    servers = []
+    if not is_named("DATABASE_URL"):
+        servers.append(
+            Server(
+                postgres.NAME,
+                "127.0.0.1",
+                stack.ports.postgres,
+                lambda: postgres.prepare_postgres(stack),
+            )
+        )
+    if not is_named("REDIS_URL"):
+        servers.append(Server(valkey.NAME, "127.0.0.1", stack.ports.valkey, lambda: valkey.prepare_valkey(stack)))
+    if not is_named("CASSANDRA_CONTACT_POINTS"):
+        servers += [_describe_node(stack, index) for index in range(len(cassandra.NAMES))]
+    return servers
+
+
+def is_named(setting: str) -> bool:
+    """Whether an external server is named, which is then not started."""
+    return bool(os.environ.get(setting, "").strip() or os.environ.get(f"{setting}_FILE"))
+
+
+def _describe_node(stack: Stack, index: int) -> Server:
+    return Server(
+        cassandra.NAMES[index],
+        CASSANDRA_HOSTS[index],
+        stack.ports.cassandra,
+        lambda: cassandra.prepare_node(stack, index),
+    )
+
+
+@contextmanager
+def hold_stack(stack: Stack) -> Iterator[None]:
+    """One starter for each stack at a time; the lock ends with its process, however it ends."""
+    stack.folder.mkdir(parents=True, exist_ok=True)
+    with (stack.folder / "lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Problem(f"The {stack.name} servers are already being run by another terminal.") from None
+        yield
+
+
+def keep_stack(stack: Stack, *, kept: bool) -> None:
+    """Notes whether the servers shall go on running when nobody uses them."""
+    mark = stack.folder / "kept"
+    if kept:
+        mark.touch()
+    else:
+        mark.unlink(missing_ok=True)
+
+
+def is_kept(stack: Stack) -> bool:
+    return (stack.folder / "kept").exists()
+
+
+def start_servers(stack: Stack, *, when_postgres_is_up: Callable[[], object] = dict) -> list[str]:
+    """Starts what does not run yet, waits until all answer; the names of what it started.
+
+    `when_postgres_is_up` is called as soon as the database takes orders, while the nodes still start.
+    Raises Problem, and then ends what it had started itself.
+    """
+    servers = list_servers(stack)
+    missing = [one for one in servers if find_process(stack, one.name) is None]
+    nodes = [one for one in missing if one.name in cassandra.NAMES]
+    started: list[str] = []
+
+    def start(chosen: list[Server]) -> None:
+        # All are prepared before the first starts: a taken port stops nothing half-way.
+        for launch in [one.prepare() for one in chosen]:
+            start_process(stack, launch)
+            started.append(launch.name)
+
+    try:
+        with ExitStack() as fetching:
+            if nodes:
+                check_memory(measure_free_memory())
+                check_disk(stack.folder)
+            if nodes and not cassandra.has_jars():
+                for one in nodes:
+                    cassandra.check_node(stack, cassandra.NAMES.index(one.name))
+                finish_fetching = fetching.enter_context(cassandra.fetch_jars())
+                start([one for one in missing if one not in nodes])
+                _bring_up_database(stack, when_postgres_is_up)
+                finish_fetching()
+                start(nodes)
+            else:
+                start(missing)
+                _bring_up_database(stack, when_postgres_is_up)
+        for server in servers:
+            wait_until_ready(stack, server)
+        if any(server.name in cassandra.NAMES for server in servers):
+            cassandra.ensure_roles(stack)
+    except BaseException:
+        end_processes(stack, started, seconds=END_SECONDS)
+        raise
+    return started
+
+
+def _bring_up_database(stack: Stack, when_postgres_is_up: Callable[[], object]) -> None:
+    for server in list_servers(stack):
+        if server.name not in cassandra.NAMES:
+            wait_until_ready(stack, server)
+    if not is_named("DATABASE_URL"):
+        postgres.prepare_database(stack)
+    when_postgres_is_up()
+
+
+def wait_until_ready(stack: Stack, server: Server) -> None:
+    """Returns when the server takes connections; raises Problem if it dies or takes too long."""
+    end = time.monotonic() + READY_SECONDS
+    process = find_process(stack, server.name)
+    while time.monotonic() < end:
+        if process is None or is_dead(process):
+            raise tell_death(stack, server.name)
+        if answers(server.host, server.port):
+            return
+        time.sleep(0.1)
+    raise Problem(f"{server.name} did not answer within {READY_SECONDS} s.")
+
+
+def answers(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def stop_servers(stack: Stack) -> list[str]:
+    """Ends every server of the stack; the names of those that had to be killed.
+
+    The first node is asked when the second one has left the cluster: of two that leave at once, one may ask the
+    other for an echo that never comes, and wait ten seconds for it.
+    """
+    second = find_process(stack, cassandra.NAMES[1])
+    if second is not None and find_process(stack, cassandra.NAMES[0]) is not None:
+        second.terminate()
+        end = time.monotonic() + LEAVES_WITHIN_SECONDS
+        while answers(CASSANDRA_HOSTS[1], stack.ports.cassandra_storage) and time.monotonic() < end:
+            time.sleep(0.05)
+    return end_processes(stack, [postgres.NAME, valkey.NAME, *cassandra.NAMES], seconds=END_SECONDS)
+
+
+def stop_node(stack: Stack, index: int, *, kill: bool = False) -> None:
+    """Ends Cassandra node 0 or 1, `kill` by SIGKILL: for tests of an outage."""
+    end_processes(stack, [cassandra.NAMES[index]], seconds=0 if kill else END_SECONDS)
+
+
+def start_node(stack: Stack, index: int) -> None:
+    """Starts Cassandra node 0 or 1 again and waits until it answers."""
+    start_again(stack, _describe_node(stack, index))
+
+
+def start_again(stack: Stack, server: Server) -> None:
+    """Starts a server that was up before, and waits until it answers.
+
+    While it was away, one of its ports may have been lent to somebody's connection: then it
+    is tried again for a while.
+    """
+    for tries_left in reversed(range(START_TRIES)):
+        try:
+            if find_process(stack, server.name) is None:
+                start_process(stack, server.prepare())
+            wait_until_ready(stack, server)
+        except Problem:
+            if not tries_left or find_process(stack, server.name) is not None:
+                raise
+            time.sleep(START_AGAIN_SECONDS)
+        else:
+            return

@@ -1,0 +1,1 @@
+"""Rights, and the audit log."""

@@ -1,0 +1,1 @@
+"""What was done to a bucket, and what can be done."""

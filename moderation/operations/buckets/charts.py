@@ -1,0 +1,60 @@
+"""Ninety days of a channel, or of the cluster's worst, as a chart with purges and repairs on it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+from chatstore.domain.health import Limits
+from chatstore.models import JobRun
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.health.channel_health import health_limits
+from chatstore.operations.health.history import Day, channel_days, first_day, repairs_since, worst_days
+from moderation.operations.buckets.history import purge_days, purge_marks
+from moderation.presentation.history_chart import (
+    Chart,
+    DayFigures,
+    Mark,
+    Scale,
+    draw_history,
+    say_count,
+    say_milliseconds,
+    say_size,
+)
+
+
+def chart_of_channel(channel_id: int) -> Chart:
+    """A channel's ninety days. Four queries of Postgres."""
+    now = postgres_now()
+    return _draw(channel_days(channel_id, today=now.date()), channel_id, now)
+
+
+def chart_of_worst() -> Chart:
+    """Of each day the most that was measured of any channel."""
+    now = postgres_now()
+    return _draw(worst_days(today=now.date()), None, now)
+
+
+def _draw(days: Sequence[Day], channel_id: int | None, now: dt.datetime) -> Chart:
+    first, last = first_day(now.date()), now.date()
+    since = dt.datetime.combine(first, dt.time(), tzinfo=dt.UTC)
+    repairs = [_repair_mark(run) for run in repairs_since(since, channel_id=channel_id)]
+    purges = purge_days(since=since) if channel_id is None else purge_marks(channel_id, since=since)
+    marks = sorted([*purges, *repairs], key=lambda mark: mark.at)
+    figures = [DayFigures(day.day, (day.tombstones, day.bytes, day.read_ms)) for day in days]
+    return draw_history(figures, marks, _scales(health_limits()), first=first, last=last)
+
+
+def _scales(limits: Limits) -> list[Scale]:
+    return [
+        Scale("Tombstones, of the worst bucket", say_count, limit=limits.warn_tombstones, is_log=True),
+        Scale("Size of the largest bucket", say_size, limit=limits.warn_bytes),
+        Scale("Newest page, time to read", say_milliseconds),
+    ]
+
+
+def _repair_mark(run: JobRun) -> Mark:
+    at = run.ended_at or run.due_at
+    if run.subject:
+        return Mark("bucket repair", at, f"repair of one bucket, run {run.pk}")
+    return Mark("full repair", at, f"full repair, run {run.pk}")

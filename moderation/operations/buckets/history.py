@@ -1,0 +1,100 @@
+"""Which purges, undos and rewrites touched a bucket, and when a channel was purged."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, Max, QuerySet, Sum
+from django.db.models.functions import TruncDate
+
+from moderation.domain.states import REMOVING, StepKind, StepState
+from moderation.models import Step
+from moderation.operations.access.visibility import Actor, visible_purges
+from moderation.operations.selection.summary import ListedPurge, describe_purges
+from moderation.presentation.history_chart import Mark
+
+TOUCHES_AT_MOST = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """What one job did in a bucket. listed: the purge, where the user may see it; None for a rewrite.
+
+    kind: "purge", "undo" or "rewrite". messages: how many it removed or brought back there.
+    at: when its last step there was counted; None: not yet.
+    """
+
+    kind: str
+    purge_id: int
+    listed: ListedPurge | None
+    messages: int
+    is_done: bool
+    at: dt.datetime | None
+
+
+def touches_of_bucket(user: Actor, channel_id: int, bucket: int) -> list[Touch]:
+    """What confirmed purges, their undos and rewrites did in a bucket, the latest first."""
+    steps = Step.objects.filter(channel_id=channel_id, bucket=bucket, purge__confirmed_at__isnull=False)
+    latest = steps.order_by("-purge_id", "ordinal")[: TOUCHES_AT_MOST * 2]
+    found = latest.only("purge_id", "ordinal", "kind", "state", "deleted", "restored", "counted_at")
+    grouped: dict[tuple[int, str], list[Step]] = {}
+    for step in found:
+        grouped.setdefault((step.purge_id, _kind_of(step)), []).append(step)
+    visible = visible_purges(user).filter(pk__in={purge_id for purge_id, _ in grouped}).defer("digest")
+    listed = {one.purge.pk: one for one in describe_purges(user, list(visible))}
+    touches = [_sum(kind, same, listed.get(purge_id)) for (purge_id, kind), same in grouped.items()]
+    touches.sort(key=lambda touch: (touch.at is None, touch.at or dt.datetime.min.replace(tzinfo=dt.UTC)), reverse=True)
+    return touches[:TOUCHES_AT_MOST]
+
+
+def _kind_of(step: Step) -> str:
+    if step.kind == StepKind.UNDO:
+        return "undo"
+    return "rewrite" if step.kind == StepKind.REWRITE else "purge"
+
+
+def _sum(kind: str, steps: Sequence[Step], listed: ListedPurge | None) -> Touch:
+    counted = [step.counted_at for step in steps if step.counted_at is not None]
+    return Touch(
+        kind=kind,
+        purge_id=steps[0].purge_id,
+        listed=listed,
+        messages=sum(step.restored if kind == "undo" else step.deleted for step in steps),
+        is_done=all(step.state == StepState.COUNTED for step in steps),
+        at=max(counted, default=None),
+    )
+
+
+def purge_marks(channel_id: int, *, since: dt.datetime) -> list[Mark]:
+    """The purges that removed something of a channel since then, as marks of its history.
+
+    At the moment when the last of their steps there was counted.
+    """
+    found = _counted(since).filter(channel_id=channel_id).values("purge_id")
+    rows = found.annotate(at=Max("counted_at"), number=Sum("deleted")).order_by("at")
+    return [Mark("purge", row["at"], f"purge {row['purge_id']} removed {_messages(row['number'])}") for row in rows]
+
+
+def purge_days(*, since: dt.datetime) -> list[Mark]:
+    """What purges removed anywhere since then, a mark a day."""
+    found = _counted(since).values(day=TruncDate("counted_at", tzinfo=dt.UTC))
+    rows = found.annotate(at=Max("counted_at"), number=Sum("deleted"), purges=Count("purge_id", distinct=True))
+    return [
+        Mark("purge", row["at"], f"{row['purges']} purge{_s(row['purges'])} removed {_messages(row['number'])}")
+        for row in rows.order_by("day")
+    ]
+
+
+def _counted(since: dt.datetime) -> QuerySet[Step]:
+    steps = Step.objects.filter(kind__in=REMOVING, state=StepState.COUNTED, counted_at__gte=since, deleted__gt=0)
+    return steps.order_by()
+
+
+def _messages(number: int) -> str:
+    return f"{number:,} message{_s(number)}"
+
+
+def _s(number: int) -> str:
+    return "" if number == 1 else "s"

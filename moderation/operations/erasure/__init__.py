@@ -1,0 +1,1 @@
+"""Erasure: requests, and deletion of what was kept for undo."""

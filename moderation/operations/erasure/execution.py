@@ -1,0 +1,216 @@
+"""An approved erasure is carried out: what the purge keeps is deleted on every replica, then taken off the disks.
+
+1. Begun: a last look at holds, in turns with whoever places one; a stamp is stored. From there it only goes
+   forward. 2. Each channel is held while its part is deleted at that stamp, at ALL, and read at ALL: nobody
+   can read it any more. 3. Some night's run has every node drop what the deletes cover, from `messages`
+   too, where the removed rows lie under their tombstones until then. That has to wait for a full repair of
+   `messages`: a replica that missed a delete would not drop what it covers.
+
+A crash leaves channels whose part is still there; they stand in `channels_left`, and whoever comes next goes
+on with them, at the same stamp. What Cassandra's own snapshots and an operator's backups have is not reached.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Mapping
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Max, Q
+
+from chatstore.domain.datetimes import say_moment
+from chatstore.domain.errors import StoreUnavailable, WriteRefused
+from chatstore.models.functions import ClockTimestamp
+from chatstore.operations.bucket_jobs.compaction import drop_deleted
+from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.coordination.clock import postgres_now, stamp_now_us
+from chatstore.operations.coordination.leases import renewed
+from chatstore.operations.jobs.definitions import job_named, timetable_of
+from chatstore.operations.jobs.runs import Claim
+from chatstore.operations.repair_status.repair_clock import MESSAGES, is_only_copy, last_repairs_of, surely_before
+from moderation.domain.states import REMOVING, ErasureAnswer, PurgeState
+from moderation.models import Erasure, Purge
+from moderation.operations.access.audit import record_act
+from moderation.operations.holds import hold_over_purge, take_turns_with_holds
+from moderation.operations.purging.wait_reasons import say_behind
+from moderation.operations.steps.claiming import brief_transaction, lock_purge
+from moderation.store.quarantine import erase_kept
+
+JOB = "erase"
+
+QUARANTINE = "quarantine"
+
+LIES_AHEAD_US = 86_400 * 1_000_000
+"""The stamp lies a day ahead, as long as the deletes are kept: the purge keeps nothing ever again, so what a
+worker that was stopped in the middle of keeping still sends is dead when it comes."""
+
+CHANNEL_LEASE_SECONDS = 300.0
+"""For the partitions of one channel: a few milliseconds each."""
+
+
+def due_erasures() -> list[int]:
+    """Purges with an approved erasure that nobody has in hand although something is still readable."""
+    due = Erasure.objects.filter(_FREE, answer=ErasureAnswer.APPROVED, unreadable_at=None)
+    return list(due.order_by("id").values_list("purge_id", flat=True))
+
+
+def erase_purge(purge_id: int) -> bool:
+    """Deletes what a purge keeps, as was approved; whether all of it is unreadable now.
+
+    Repeatable at any point. Where a replica is away, a clock is off, or another job holds a channel, the
+    reason is stored, and the scheduler comes by again.
+    """
+    try:
+        if not begin_erasure(purge_id):
+            return False
+    except WriteRefused as refused:
+        _open(purge_id).update(wait_reason=str(refused))
+        return False
+    with renewed(lambda: _open(purge_id).update(lease_until=_lease_end()), every_seconds=_renew_seconds()):
+        erasure = _open(purge_id).get()
+        reason = ""
+        try:
+            for channel_id in erasure.channels_left:
+                reason = erase_channel(erasure, channel_id) or reason
+        except StoreUnavailable as error:
+            reason = str(error)
+    _open(purge_id).update(wait_reason=reason, lease_until=None)
+    return not reason and end_deleting(purge_id)
+
+
+def begin_erasure(purge_id: int) -> bool:
+    """Takes an erasure in hand, and stores its stamp where it has none; whether there is anything to do.
+
+    A hold that came since the approval ends it here: the purge is what it was before.
+    """
+    with brief_transaction():
+        purge = lock_purge(purge_id)
+        free = _open(purge_id).filter(_FREE)
+        erasure = free.select_related("answered_by").first()
+        if erasure is None or purge.state != PurgeState.ERASING:
+            return False
+        if erasure.stamp is None:
+            take_turns_with_holds()
+            if hold_over_purge(purge) is not None:
+                _give_up(erasure)
+                return False
+            free.update(
+                stamp=stamp_now_us() + LIES_AHEAD_US,
+                channels_left=sorted(purge.steps.order_by().values_list("channel_id", flat=True).distinct()),
+            )
+            record_act("erase_begun", actor=None, purge=purge, details={"erasure": str(erasure.pk)})
+        return bool(_open(purge_id).update(lease_until=_lease_end()))
+
+
+def erase_channel(erasure: Erasure, channel_id: int) -> str:
+    """Deletes what the purge keeps of one channel; why it has to wait, or "". Raises `StoreUnavailable`."""
+    if erasure.stamp is None:
+        raise ValueError("the erasure has no stamp stored although it has begun")
+    purge_id, job = erasure.purge_id, f"erase:{erasure.purge_id}"
+    if not hold_channel(channel_id, job=job, lease_seconds=CHANNEL_LEASE_SECONDS):
+        return say_behind(holder_of(channel_id) or "another job")
+    try:
+        steps = erasure.purge.steps.filter(channel_id=channel_id, kind__in=REMOVING).order_by()
+        buckets = sorted(steps.values_list("bucket", flat=True).distinct())
+        erase_kept(purge_id, channel_id, buckets, stamp=erasure.stamp)
+    finally:
+        release_channel(channel_id, job=job)
+    with brief_transaction():
+        left = _open(purge_id).select_for_update().get()
+        left.channels_left = [other for other in left.channels_left if other != channel_id]
+        left.save(update_fields=["channels_left"])
+    return ""
+
+
+def end_deleting(purge_id: int) -> bool:
+    """Whether all of it is unreadable now: notes since when."""
+    with brief_transaction():
+        purge = lock_purge(purge_id)
+        ended = _open(purge_id).filter(stamp__isnull=False, channels_left=[])
+        if ended.update(unreadable_at=ClockTimestamp(), lease_until=None, wait_reason=""):
+            record_act("erase_unreadable", actor=None, purge=purge)
+        return purge.erasures.filter(answer=ErasureAnswer.APPROVED, unreadable_at__isnull=False).exists()
+
+
+def take_off_disk(claim: Claim) -> Mapping[str, int]:
+    """The job "erase": what was erased leaves the files of all nodes: → *erased*. How many purges, by name.
+
+    Starts nothing where nothing was erased. Raises `NodeUnreachable`, `NodetoolFailed`, `StoreUnavailable`.
+    """
+    waiting = list(
+        Erasure.objects.filter(answer=ErasureAnswer.APPROVED, unreadable_at__isnull=False, off_disk_at=None)
+        .select_related("purge")
+        .order_by("id")
+    )
+    ready = [erasure for erasure in waiting if not _say_unrepaired(erasure)]
+    if ready:
+        claim.tell(done=0, total=len(ready), what="purges: every node writes its files again")
+        drop_deleted([QUARANTINE, MESSAGES], look=claim.look)
+    for erasure in ready:
+        _note_off_disk(erasure)
+    return {"erased": len(ready), "waiting for a repair": len(waiting) - len(ready)}
+
+
+def next_run_at() -> dt.datetime | None:
+    """When that job runs next; None where it is switched off, or its schedule means nothing any more."""
+    times = timetable_of(job_named(JOB))
+    if times.schedule is None or not times.is_on or times.broken:
+        return None
+    return next((slot.at for slot in times.schedule.next_slots(postgres_now(), 1)), None)
+
+
+def _say_unrepaired(erasure: Erasure) -> str:
+    """Why some replica may not know yet what the purge deleted, stored with the erasure; "" when all do."""
+    last = None if is_only_copy() else _first_unrepaired(erasure.purge)
+    reason = "" if last is None else f"for a full repair of messages that begins after {say_moment(last)}"
+    Erasure.objects.filter(pk=erasure.pk).update(wait_reason=reason)
+    return reason
+
+
+def _first_unrepaired(purge: Purge) -> dt.datetime | None:
+    """When the purge deleted something that no repair has covered since; None: all of it is covered."""
+    counted = purge.steps.filter(kind__in=REMOVING, counted_at__isnull=False).order_by()
+    ends: dict[int, dict[int, dt.datetime]] = defaultdict(dict)
+    for channel_id, bucket, at in counted.values_list("channel_id", "bucket").annotate(at=Max("counted_at")):
+        ends[channel_id][bucket] = at
+    for channel_id, deleted_at in ends.items():
+        for bucket, began_at in last_repairs_of(channel_id, list(deleted_at)).items():
+            if began_at is None or surely_before(began_at) < deleted_at[bucket]:
+                return deleted_at[bucket]
+    return None
+
+
+def _note_off_disk(erasure: Erasure) -> None:
+    with brief_transaction():
+        purge = lock_purge(erasure.purge_id)
+        noted = Erasure.objects.filter(pk=erasure.pk, off_disk_at=None).update(
+            off_disk_at=ClockTimestamp(), wait_reason=""
+        )
+        if noted and purge.state == PurgeState.ERASING:
+            Purge.objects.filter(id=purge.pk).update(state=PurgeState.ERASED)
+            record_act("erased", actor=None, purge=purge, details={"erasure": str(erasure.pk)})
+
+
+def _give_up(erasure: Erasure) -> None:
+    Erasure.objects.filter(pk=erasure.pk).update(answer=ErasureAnswer.HELD)
+    Purge.objects.filter(id=erasure.purge_id).update(state=erasure.was)
+    record_act("erase_held", actor=None, purge=erasure.purge, details={"erasure": str(erasure.pk)})
+
+
+_FREE = Q(lease_until=None) | Q(lease_until__lt=ClockTimestamp())
+
+
+def _open(purge_id: int) -> models.QuerySet[Erasure]:
+    """The approved erasure of a purge, while something of it is still readable."""
+    return Erasure.objects.filter(purge_id=purge_id, answer=ErasureAnswer.APPROVED, unreadable_at=None)
+
+
+def _renew_seconds() -> float:
+    return float(settings.PURGE_LEASE_RENEW_SECONDS)
+
+
+def _lease_end() -> models.expressions.Combinable:
+    lease = dt.timedelta(seconds=settings.PURGE_LEASE_SECONDS)
+    return ClockTimestamp() + lease

@@ -1,0 +1,1 @@
+"""Lookup of messages, channels, users and purges."""

@@ -1,0 +1,67 @@
+"""The channels a user may open, by what happened there last."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.messages import Message
+from chatstore.models import Channel, ChatUser
+from chatstore.operations.gateway.timeline import (
+    ACTIVE_CHANNELS_AT_MOST,
+    last_day_of,
+    name_users,
+    newest_message,
+    rank_by_activity,
+)
+from moderation.operations.access.visibility import Actor, visible_channels
+
+CHANNELS_WITH_NEWEST = 12
+"""Channels whose newest message is read for the overview: one read each."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveChannel:
+    """A channel, its newest message where it was read, and the last day of its newest bucket."""
+
+    channel: Channel
+    newest: Message | None
+    author: ChatUser | None
+    until: dt.date | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The most recent channels, then the others; silent: why the store could not say."""
+
+    recent: Sequence[ActiveChannel] = ()
+    others: Sequence[ActiveChannel] = ()
+    silent: str = ""
+
+
+def channels_by_activity(user: Actor) -> Overview:
+    """The channels by recent activity. A store that does not answer is said, and names remain."""
+    channels = list(visible_channels(user)[:ACTIVE_CHANNELS_AT_MOST])
+    try:
+        ranked = rank_by_activity(channels)
+        newest = {
+            channel.pk: newest_message(channel.pk)
+            for channel, bucket in ranked[:CHANNELS_WITH_NEWEST]
+            if bucket is not None
+        }
+    except StoreUnavailable as error:
+        return Overview(others=[ActiveChannel(channel, None, None, None) for channel in channels], silent=str(error))
+    users = name_users(message for message in newest.values() if message)
+    described = [_describe(channel, bucket, newest.get(channel.pk), users) for channel, bucket in ranked]
+    recent = [entry for entry in described if entry.newest is not None]
+    recent.sort(key=lambda entry: entry.newest.message_id if entry.newest else 0, reverse=True)
+    return Overview(recent=recent, others=[entry for entry in described if entry.newest is None])
+
+
+def _describe(
+    channel: Channel, bucket: int | None, newest: Message | None, users: dict[int, ChatUser]
+) -> ActiveChannel:
+    until = None if bucket is None else last_day_of(bucket)
+    return ActiveChannel(channel, newest, users.get(newest.author_id) if newest else None, until)

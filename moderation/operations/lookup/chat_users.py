@@ -1,0 +1,164 @@
+"""Who a chat user is: his account, where and when he was active, which purges chose what he wrote.
+
+Read from the list of authors' buckets and from manifests; no message is looked at.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db.models import BigIntegerField, F, Func, QuerySet, Sum, TextField, Value
+from django.db.models.functions import Cast
+from django.utils import timezone
+
+from chatstore.domain.buckets import bucket_at
+from chatstore.domain.errors import NotFound
+from chatstore.domain.snowflakes import EPOCH_MS, ms_of, time_of, unix_ms
+from chatstore.models import Channel, ChatUser
+from chatstore.operations.gateway.timeline import last_day_of
+from chatstore.store.authors import author_buckets
+from chatstore.store.ledger import read_ledger
+from moderation.models import ManifestBucket
+from moderation.operations.access.visibility import Actor, require, visible_channels, visible_purges
+from moderation.operations.selection.summary import ListedPurge, describe_purges
+from moderation.presentation.presence import Presences, draw_presences
+
+CHANNELS_SHOWN = 12
+PURGES_SHOWN = 20
+
+FIRST_PLAUSIBLE_MS = EPOCH_MS + 86_400_000
+"""Small numbers are ids that somebody else gave, not snowflakes of the first day of 2015."""
+
+PLACES_BETWEEN_LOOKS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """A channel in which he wrote, in how many stretches of ten days, and when last, to ten days.
+
+    stretches, until: without those in which nothing lives any more, whoever wrote it; 0 and None: there is no other.
+    chosen: how many messages of his confirmed purges chose there.
+    """
+
+    channel: Channel
+    stretches: int
+    until: dt.date | None
+    chosen: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenIn:
+    """A confirmed purge, and how many messages of his it chose."""
+
+    listed: ListedPurge
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is known of a chat user. user: None when the chat's list does not have him.
+
+    made_at: when the account was made, if its id can say so. presences: the channels with
+    the most stretches first; more_channels: how many are not among them. looked_back_to: set
+    when the deadline came before all of his life was read. chosen: how many messages of his
+    confirmed purges chose in all; purges: the last of them, purge_count: how many there are.
+    """
+
+    user_id: int
+    user: ChatUser | None
+    made_at: dt.datetime | None
+    presences: Sequence[Presence]
+    strips: Presences | None
+    more_channels: int
+    looked_back_to: dt.date | None
+    purges: Sequence[ChosenIn]
+    purge_count: int
+    chosen: int
+
+
+def profile_of(user: Actor, user_id: int) -> Profile:
+    """All of it. Raises `NotFound` when nothing knows the id, `Forbidden`, `StoreUnavailable`."""
+    require(user, "chatstore.view_chatuser")
+    known = ChatUser.objects.filter(pk=user_id).first()
+    places, looked_back_to = _read_places(user_id)
+    channels = visible_channels(user).in_bulk(places)
+    here = {channel_id: there for channel_id, there in places.items() if channel_id in channels}
+    purges = _purges_of(user, user_id)
+    if known is None and not here and not purges:
+        raise NotFound(f"There is no user {user_id}.")
+    busiest = sorted(here, key=lambda channel_id: (-len(here[channel_id]), -max(here[channel_id]), channel_id))
+    shown = busiest[:CHANNELS_SHOWN]
+    left = {channel_id: _without_empty(channel_id, here[channel_id]) for channel_id in shown}
+    chosen_in = _chosen_in(user, user_id, shown)
+    return Profile(
+        user_id=user_id,
+        user=known,
+        made_at=account_made_at(user_id, now=timezone.now()),
+        presences=[
+            Presence(channels[i], len(left[i]), last_day_of(max(left[i])) if left[i] else None, chosen_in.get(i, 0))
+            for i in shown
+        ],
+        strips=draw_presences(left, today=bucket_at(unix_ms(timezone.now()))),
+        more_channels=len(busiest) - len(shown),
+        looked_back_to=None if looked_back_to is None else last_day_of(looked_back_to),
+        purges=_describe(user, purges),
+        purge_count=len(purges),
+        chosen=sum(purges.values()),
+    )
+
+
+def account_made_at(user_id: int, *, now: dt.datetime) -> dt.datetime | None:
+    """When an account was made, from its id; None for ids that are plainly no snowflakes."""
+    return time_of(user_id) if FIRST_PLAUSIBLE_MS <= ms_of(user_id) <= unix_ms(now) else None
+
+
+def _read_places(author_id: int) -> tuple[dict[int, list[int]], int | None]:
+    """His buckets by channel, the newest first, and how far it looked when the deadline came before the end."""
+    end = time.monotonic() + settings.PAGE_DEADLINE_SECONDS
+    places: dict[int, list[int]] = {}
+    for number, (bucket, channel_id) in enumerate(author_buckets(author_id), start=1):
+        places.setdefault(channel_id, []).append(bucket)
+        if number % PLACES_BETWEEN_LOOKS == 0 and time.monotonic() > end:
+            return places, bucket
+    return places, None
+
+
+def _without_empty(channel_id: int, buckets: Sequence[int]) -> list[int]:
+    """Those of the buckets in which something lives, or may."""
+    empty = {bucket for bucket, live in read_ledger(channel_id) if live.is_nothing}
+    return [bucket for bucket in buckets if bucket not in empty]
+
+
+def _chosen_in(user: Actor, author_id: int, channel_ids: Sequence[int]) -> dict[int, int]:
+    """How many messages of his confirmed purges chose, by channel."""
+    chosen = _chosen(user, author_id).filter(channel_id__in=channel_ids).order_by().values("channel_id")
+    return dict(chosen.annotate(chosen=Sum(_count_of(author_id))).values_list("channel_id", "chosen"))
+
+
+def _purges_of(user: Actor, author_id: int) -> dict[int, int]:
+    """How many messages of his each confirmed purge chose, the last confirmed first."""
+    chosen = _chosen(user, author_id).values("purge_id").annotate(chosen=Sum(_count_of(author_id)))
+    return dict(chosen.order_by("-purge__confirmed_at", "-purge_id").values_list("purge_id", "chosen"))
+
+
+def _chosen(user: Actor, author_id: int) -> QuerySet[ManifestBucket]:
+    return ManifestBucket.objects.filter(
+        authors__has_key=str(author_id), purge__confirmed_at__isnull=False, purge__in=visible_purges(user)
+    )
+
+
+def _count_of(author_id: int) -> Cast:
+    # An operator with a key of digits would take it for a place in a list.
+    count = Func(F("authors"), Value(str(author_id)), function="jsonb_extract_path_text", output_field=TextField())
+    return Cast(count, BigIntegerField())
+
+
+def _describe(user: Actor, counts: dict[int, int]) -> list[ChosenIn]:
+    shown = list(counts)[:PURGES_SHOWN]
+    found = visible_purges(user).defer("digest").in_bulk(shown)
+    listed = describe_purges(user, [found[purge_id] for purge_id in shown if purge_id in found])
+    return [ChosenIn(entry, counts[entry.purge.pk]) for entry in listed]

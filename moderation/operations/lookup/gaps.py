@@ -1,0 +1,106 @@
+"""What purges took out between messages that are still there, so that a page can say so."""
+
+from __future__ import annotations
+
+import datetime as dt
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from chatstore.domain.buckets import bucket_ids, bucket_of
+from chatstore.domain.snowflakes import MAX_ID, MIN_ID
+from moderation.domain.packing import unpack_ids
+from moderation.domain.states import StepState
+from moderation.models import Step
+from moderation.operations.access.visibility import name_of
+
+STEPS_AT_MOST = 300
+"""Steps that one page looks into, the newest first; a bucket rarely saw more than a few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Messages that one purge removed from one place. at: when the last of them was counted."""
+
+    purge_id: int
+    moderator: str
+    at: dt.datetime | None
+    count: int
+
+
+def find_gaps(
+    channel_id: int, message_ids: Sequence[int], *, after: int | None, before: int | None
+) -> dict[int | None, list[Gap]]:
+    """The gaps above each message id of a page, and those below the last one under None.
+
+    message_ids: ascending. after, before: exclusive bounds of what the page covers beyond
+    its first and last message; None: that side is not covered.
+    """
+    low = after if after is not None else (message_ids[0] if message_ids else MAX_ID)
+    high = before if before is not None else (message_ids[-1] if message_ids else MIN_ID)
+    gaps: dict[int | None, list[Gap]] = {}
+    if low >= high:
+        return gaps
+    fences = [low, *message_ids, high]
+    counts: dict[tuple[int | None, int], Gap] = {}
+    for step in _steps_between(channel_id, low, high):
+        for place, count in _count_in_places(step, fences):
+            above = message_ids[place] if place < len(message_ids) else None
+            known = counts.get((above, step.purge_id))
+            counts[above, step.purge_id] = Gap(
+                purge_id=step.purge_id,
+                moderator=name_of(step.purge.moderator),
+                at=_later(step.counted_at, known.at if known else None),
+                count=count + (known.count if known else 0),
+            )
+    for (above, _), gap in counts.items():
+        gaps.setdefault(above, []).append(gap)
+    return gaps
+
+
+def _later(one: dt.datetime | None, other: dt.datetime | None) -> dt.datetime | None:
+    return max(one, other) if one and other else one or other
+
+
+def _steps_between(channel_id: int, low: int, high: int) -> list[Step]:
+    steps = Step.objects.filter(
+        channel_id=channel_id,
+        bucket__gte=bucket_of(low),
+        bucket__lte=bucket_of(high),
+        state=StepState.COUNTED,
+        deleted__gt=0,
+    )
+    wanted = steps.select_related("purge__moderator").defer("ids", "sketch", "gone_ids", "failed_ids", "survivors")
+    return list(wanted.order_by("-counted_at")[:STEPS_AT_MOST])
+
+
+def _count_in_places(step: Step, fences: Sequence[int]) -> list[tuple[int, int]]:
+    """(place, how many of the step's messages were removed there), for places that lost any.
+
+    Place n lies between fences n and n + 1. A bucket that lies whole in one place needs
+    no look at its ids.
+    """
+    first, last = bucket_ids(step.bucket)
+    place = bisect_right(fences, first) - 1
+    is_whole = 0 <= place < len(fences) - 1 and fences[place] <= first and last < fences[place + 1]
+    if is_whole and step.undone_ids is None:
+        return [(place, step.deleted)]
+    ids = _removed_ids(step.purge_id, step.ordinal, bytes(step.undone_ids or b""))
+    found = []
+    for number in range(len(fences) - 1):
+        inside = bisect_left(ids, fences[number + 1]) - bisect_right(ids, fences[number])
+        if inside > 0:
+            found.append((number, inside))
+    return found
+
+
+@lru_cache(maxsize=32)
+def _removed_ids(purge_id: int, ordinal: int, undone: bytes) -> tuple[int, ...]:
+    """A counted step's ids that it removed and nobody brought back, ascending.
+
+    undone: packed ids that came back; all else of a counted step never changes any more.
+    """
+    step = Step.objects.only("ids", "gone_ids", "failed_ids").get(purge_id=purge_id, ordinal=ordinal)
+    others = {*unpack_ids(step.gone_ids), *unpack_ids(step.failed_ids), *unpack_ids(undone or None)}
+    return tuple(message_id for message_id in unpack_ids(step.ids) if message_id not in others)

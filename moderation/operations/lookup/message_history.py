@@ -1,0 +1,173 @@
+"""What became of a message: where it is or was, which purges took part, what it said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.contrib.auth.models import User
+from django.db.models import BooleanField, Case, Value, When
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.errors import BadInput
+from chatstore.domain.messages import Message
+from chatstore.models import Channel
+from chatstore.store import messages, withdrawn
+from chatstore.store.locating import Located, locate_message
+from moderation.domain.outcomes import Fate
+from moderation.domain.restoring import newest_whole_rows
+from moderation.domain.states import KEEPS_NOTHING, PurgeState
+from moderation.models import Undo
+from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
+from moderation.operations.lookup.purge_index import PurgePart, find_parts
+from moderation.operations.undo.requests import UndoPart, ask_undo, can_be_undone
+from moderation.store.quarantine import Place, kept_attempts, kept_copies
+
+CHANNELS_AT_MOST = 20_000
+"""Channels that a bare id is looked for in; the deadline usually comes first."""
+
+
+LOOK_SECONDS = 0.6
+"""How long the channels are asked for a bare id: with the manifests before, the answer is to come within a second."""
+
+
+class Verdict(StrEnum):
+    """What became of a message. gone: a purge found it gone already, and nobody noted by whom."""
+
+    LIVE = "live"
+    REMOVED = "removed"
+    WITHDRAWN = "withdrawn"
+    GONE = "gone"
+    NEVER_SEEN = "never_seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """All that is known of one message. live: it stands there now.
+
+    parts: each purge that chose it, the newest first. may_undo: purges that stand for it and
+    can still be taken back, the newest first.
+    """
+
+    channel: Channel
+    message_id: int
+    live: Message | None
+    is_withdrawn: bool
+    parts: Sequence[PurgePart]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The one word for it."""
+        if self.live is not None:
+            return Verdict.LIVE
+        if self.removal is not None and self.removal.fate is Fate.DELETED:
+            return Verdict.REMOVED
+        if self.is_withdrawn:
+            return Verdict.WITHDRAWN
+        return Verdict.GONE if self.parts else Verdict.NEVER_SEEN
+
+    @property
+    def removal(self) -> PurgePart | None:
+        """The purge that stands for it: the last that deleted it, else the last that found it gone."""
+        deleted = (part for part in self.standing if part.fate is Fate.DELETED)
+        return next(deleted, next(iter(self.standing), None))
+
+    @property
+    def standing(self) -> list[PurgePart]:
+        """The purges that stand for it, the newest first: it comes back when the last of them is undone."""
+        return [part for part in self.parts if part.stands]
+
+    @property
+    def may_undo(self) -> list[PurgePart]:
+        """Those of them that can still be taken back; none where that would bring nothing back."""
+        if self.live is not None or self.is_withdrawn:
+            return []
+        return [part for part in self.standing if can_be_undone(part.purge)]
+
+    @property
+    def is_too_late(self) -> bool:
+        """Whether it is away for good: a purge that stands for it can no longer be taken back."""
+        if self.live is not None or self.is_withdrawn:
+            return False
+        return any(part.purge.state in (PurgeState.UNDO_EXPIRED, *KEEPS_NOTHING) for part in self.standing)
+
+    @property
+    def erased(self) -> PurgePart | None:
+        """The purge that stands for it and of which two people had erased what it kept."""
+        if self.live is not None or self.is_withdrawn:
+            return None
+        return next((part for part in self.standing if part.purge.state in KEEPS_NOTHING), None)
+
+
+def story_of(user: Actor, channel_id: int, message_id: int) -> Story:
+    """What became of a message of a channel. Raises `NotFound` for the channel, `StoreUnavailable`."""
+    channel = channel_for(user, channel_id)
+    noted = withdrawn.read_withdrawal(channel_id, message_id)
+    is_withdrawn = message_id in noted.certain
+    live = messages.read_message(channel_id, message_id)
+    parts = find_parts(message_id, channel_id=channel_id, withdrawn=is_withdrawn)
+    if message_id in noted.claims:
+        found = live or _read_kept(channel_id, message_id, parts)
+        if found is not None and noted.has(message_id, author_id=found.author_id):
+            is_withdrawn = True
+            parts = find_parts(message_id, channel_id=channel_id, withdrawn=True)
+    return Story(channel=channel, message_id=message_id, live=live, is_withdrawn=is_withdrawn, parts=parts)
+
+
+def locate(user: Actor, message_id: int) -> Located:
+    """The channel of a message, by its id alone, of those that the user may open.
+
+    Manifests come first: an id is never used twice, so a channel in which a purge chose it
+    is its channel. Raises `StoreUnavailable`.
+    """
+    require(user, "chatstore.view_channel")
+    channels = visible_channels(user)
+    chosen_in = [part.channel_id for part in find_parts(message_id)]
+    known = channels.in_bulk(chosen_in)
+    for channel_id in chosen_in:
+        if channel_id in known:
+            return Located(channel_id, 1, is_whole=True)
+    # A channel's id carries when it was made: the newest that was there then is the likeliest,
+    # and those made later come last, since an import may have brought older messages into them.
+    was_made = Case(When(pk__lte=message_id, then=Value(True)), default=Value(False), output_field=BooleanField())
+    likeliest = channels.order_by(was_made.desc(), "-pk").values_list("pk", flat=True)[:CHANNELS_AT_MOST]
+    return locate_message(likeliest.iterator(), message_id, deadline_seconds=LOOK_SECONDS)
+
+
+def kept_copy(user: Actor, story: Story) -> Message | None:
+    """What the removed message said, from the newest quarantine that has it; None when it is not kept any more.
+
+    Raises `Forbidden` for who may not see purges, `StoreUnavailable`.
+    """
+    require(user, "moderation.view_purge")
+    return _read_kept(story.channel.pk, story.message_id, story.parts)
+
+
+def _read_kept(channel_id: int, message_id: int, parts: Sequence[PurgePart]) -> Message | None:
+    """The newest whole copy that one of the purges keeps."""
+    bucket = bucket_of(message_id)
+    places = [
+        Place(part.purge.pk, channel_id, bucket, attempt)
+        for part in parts
+        if part.purge.state not in KEEPS_NOTHING
+        for attempt in kept_attempts(part.purge.pk, channel_id, bucket)
+    ]
+    places.sort(key=lambda place: place.attempt, reverse=True)
+    copies = (kept_copies(place, message_id) for place in places)
+    for rows in newest_whole_rows(copies, wanted=lambda found: found == message_id):
+        return messages.to_message(channel_id, rows[0])
+    return None
+
+
+def ask_undo_of_message(purge_id: int, *, moderator: User, channel_id: int, message_id: int) -> Undo:
+    """Puts one message to be taken back from a purge. Who calls it enqueues, after commit.
+
+    Raises `BadInput` when that purge does not stand for it, or cannot be taken back now.
+    """
+    require(moderator, "moderation.add_purge")
+    channel_for(moderator, channel_id)
+    if not any(part.stands and part.purge.pk == purge_id for part in find_parts(message_id, channel_id=channel_id)):
+        raise BadInput("That purge does not stand for this message, or no longer: there is nothing to bring back.")
+    part = UndoPart(channel_ids=(channel_id,), message_ids=(message_id,))
+    return ask_undo(purge_id, moderator=moderator, part=part)

@@ -1,0 +1,190 @@
+"""Which purges chose a message, by its id alone: what each did with it, and what undos did.
+
+The ids of a step are packed, so they are unpacked only where its bucket, its first and last
+id and its sketch say that the message may be among them. Nothing here asks the store.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import BooleanField, F, Func, Q, QuerySet
+from zstandard import ZstdError
+
+from chatstore.domain.buckets import bucket_of
+from moderation.domain.outcomes import Comeback, Fate, UndoSets, comeback_in, fate_in
+from moderation.domain.packing import unpack_ids
+from moderation.domain.sketches import place_of
+from moderation.domain.states import REMOVING, StepKind, StepState
+from moderation.models import Purge, Step, Undo
+from moderation.operations.undo.requests import UndoPart
+
+STEPS_AT_ONCE = 50
+"""Steps whose packed ids are in memory together: 5 MB each, if each holds a million."""
+
+logger = logging.getLogger(__name__)
+
+
+class SketchHolds(Func):
+    """Whether a step's sketch has the bit of an id: Postgres fetches one byte of it.
+
+    A step without a sketch may hold anything; an empty one holds nothing.
+    """
+
+    output_field = BooleanField()
+    template = (
+        "COALESCE(get_bit(substring(%(expressions)s from "
+        "((%(byte)s * NULLIF(octet_length(%(expressions)s), 0)) >> 32)::int + 1 for 1), %(bit)s) = 1, "
+        "%(expressions)s IS NULL)"
+    )
+
+    def __init__(self, message_id: int) -> None:
+        byte, bit = place_of(message_id)
+        super().__init__(F("sketch"), byte=f"{byte}::bigint", bit=bit)
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """What one undo did with the message. undo: None when an import put it back."""
+
+    undo: Undo | None
+    comeback: Comeback
+    at: dt.datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PurgePart:
+    """One purge's part in a message. at: when that was counted. stands: it is why the message is away.
+
+    returns: what undos of the purge did with it, the newest first.
+    """
+
+    purge: Purge
+    ordinal: int
+    channel_id: int
+    fate: Fate
+    at: dt.datetime | None
+    error: str
+    stands: bool
+    returns: Sequence[Return]
+
+
+def may_be_in_step(message_id: int) -> Q:
+    """The steps that may have an id, by their first and last id and their sketch."""
+    return Q(Q(first_id=None) | Q(first_id__lte=message_id, last_id__gte=message_id), SketchHolds(message_id))
+
+
+def steps_that_may_hold(message_id: int, *, channel_id: int | None = None) -> QuerySet[Step]:
+    """The removing steps of confirmed purges whose ids must be looked through for a message."""
+    steps = Step.objects.filter(
+        may_be_in_step(message_id),
+        bucket=bucket_of(message_id),
+        kind__in=REMOVING,
+        purge__confirmed_at__isnull=False,
+    )
+    return steps if channel_id is None else steps.filter(channel_id=channel_id)
+
+
+def find_parts(message_id: int, *, channel_id: int | None = None, withdrawn: bool = False) -> list[PurgePart]:
+    """Each purge that chose the message, the last confirmed first.
+
+    withdrawn: whether the message's author took it back, which tells why an undo left it out.
+    Three queries, however many purges there are.
+    """
+    found = _steps_that_hold(message_id, channel_id)
+    steps = (
+        list(Step.objects.filter(_any_of(found)).select_related("purge__moderator").defer("sketch")) if found else []
+    )
+    undos = _undo_steps(steps)
+    parts = [_part_of(message_id, step, undos, withdrawn=withdrawn) for step in steps]
+    parts.sort(key=lambda part: (part.purge.confirmed_at, part.ordinal), reverse=True)
+    return parts
+
+
+def _steps_that_hold(message_id: int, channel_id: int | None) -> list[tuple[int, int]]:
+    """(purge id, ordinal) of the steps that have the id for certain."""
+    candidates = steps_that_may_hold(message_id, channel_id=channel_id).values_list("purge_id", "ordinal", "ids")
+    return [
+        (purge_id, ordinal)
+        for purge_id, ordinal, packed in candidates.iterator(chunk_size=STEPS_AT_ONCE)
+        if _holds(packed, message_id, purge_id=purge_id, ordinal=ordinal)
+    ]
+
+
+def _holds(packed: bytes | memoryview, message_id: int, *, purge_id: int, ordinal: int) -> bool:
+    try:
+        return message_id in unpack_ids(packed)
+    except (ValueError, ZstdError):
+        # One damaged step must not hide what became of the messages of all others.
+        logger.exception("the ids of step %s of purge %s cannot be read", ordinal, purge_id)
+        return False
+
+
+def _any_of(keys: Iterable[tuple[int, int]]) -> Q:
+    wanted = Q()
+    for purge_id, ordinal in keys:
+        wanted |= Q(purge_id=purge_id, ordinal=ordinal)
+    return wanted
+
+
+def _undo_steps(steps: Sequence[Step]) -> Mapping[tuple[int, int], list[Step]]:
+    """The undo steps that take some steps back, by purge and ordinal, the newest first."""
+    taking: dict[tuple[int, int], list[Step]] = {(step.purge_id, step.ordinal): [] for step in steps}
+    if not any(step.undone_ids is not None or step.state == StepState.COUNTED for step in steps):
+        return taking
+    wanted = Q()
+    for purge_id, ordinal in taking:
+        wanted |= Q(purge_id=purge_id, takes_back=ordinal)
+    undos = Step.objects.filter(wanted, kind=StepKind.UNDO).select_related("undo__moderator")
+    for undo_step in undos.order_by("-ordinal"):
+        if undo_step.takes_back is not None:
+            taking[undo_step.purge_id, undo_step.takes_back].append(undo_step)
+    return taking
+
+
+def _part_of(message_id: int, step: Step, undos: Mapping[tuple[int, int], list[Step]], *, withdrawn: bool) -> PurgePart:
+    fate = fate_in(message_id, state=step.state, gone=unpack_ids(step.gone_ids), failed=unpack_ids(step.failed_ids))
+    undone = message_id in unpack_ids(step.undone_ids)
+    returns = list(_returns_of(message_id, undos[step.purge_id, step.ordinal], withdrawn=withdrawn))
+    if undone and not returns:
+        returns.append(Return(None, Comeback.RESTORED, None))
+    return PurgePart(
+        purge=step.purge,
+        ordinal=step.ordinal,
+        channel_id=step.channel_id,
+        fate=fate,
+        at=step.counted_at,
+        error=step.error,
+        stands=fate in (Fate.DELETED, Fate.ALREADY_GONE) and not undone,
+        returns=returns,
+    )
+
+
+def _returns_of(message_id: int, undo_steps: Iterable[Step], *, withdrawn: bool) -> Iterator[Return]:
+    for step in undo_steps:
+        if step.state == StepState.COUNTED:
+            comeback = comeback_in(message_id, _sets_of(step), withdrawn=withdrawn)
+        else:
+            comeback = Comeback.ON_ITS_WAY if _is_asked_for(message_id, step) else None
+        if comeback is not None:
+            yield Return(step.undo, comeback, step.counted_at)
+
+
+def _sets_of(step: Step) -> UndoSets:
+    return UndoSets(
+        written=unpack_ids(step.ids),
+        left_out=unpack_ids(step.gone_ids),
+        missing=unpack_ids(step.failed_ids),
+        still_purged=step.still_purged,
+        already_live=step.already_live,
+        failed=step.failed,
+    )
+
+
+def _is_asked_for(message_id: int, step: Step) -> bool:
+    """Whether an undo that is not counted yet means the message, as far as ids can tell."""
+    part = UndoPart.from_json(step.undo.part) if step.undo else UndoPart()
+    return message_id in part.message_ids if part.message_ids else not part.author_ids

@@ -1,0 +1,122 @@
+"""One box that goes anywhere: a message link or id, a channel, a chat user."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q
+from django.utils import timezone
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.models import Channel, ChatUser
+from chatstore.operations.gateway.timeline import last_day_of, recent_places
+from chatstore.store.locating import Located
+from moderation.domain.links import find_message_link
+from moderation.operations.access.visibility import Actor, require, visible_channels
+from moderation.operations.lookup.chat_users import account_made_at
+from moderation.operations.lookup.message_history import locate
+
+HITS_AT_MOST = 20
+USERS_AT_MOST = 10
+QUERY_CHARACTERS = 300
+
+_ID = re.compile(r"-?[0-9]{6,20}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A channel in which somebody posted, and when last, to ten days."""
+
+    channel: Channel
+    until: dt.date
+
+
+@dataclass(frozen=True, slots=True)
+class FoundUser:
+    """A chat user and where he was active, the most recent place first. made_at: the account, if its id says."""
+
+    user: ChatUser
+    made_at: dt.datetime | None
+    places: Sequence[Place]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a query leads to. message: (channel id, message id) when it names exactly one.
+
+    looked_for: how far one looked for a bare id that no channel has.
+    """
+
+    message: tuple[int, int] | None = None
+    looked_for: Located | None = None
+    channels: Sequence[Channel] = ()
+    users: Sequence[FoundUser] = ()
+
+
+def search_anything(user: Actor, query: str) -> Found:
+    """What the words lead to, of what the user may see. Raises `BadInput` when there are none."""
+    require(user, "chatstore.view_channel")
+    words = query.strip()
+    if not words:
+        raise BadInput("Paste a message link or an id, or type the name of a channel or a user.")
+    if len(words) > QUERY_CHARACTERS or "\x00" in words:
+        raise BadInput("That is too long for a name, an id or a link.")
+    link = find_message_link(words)
+    if link:
+        return _follow_link(user, *map(parse_snowflake, link))
+    if _ID.fullmatch(words):
+        return _find_id(user, parse_snowflake(words))
+    return _find_names(user, words)
+
+
+def _follow_link(user: Actor, channel_id: int, message_id: int) -> Found:
+    known = visible_channels(user).filter(pk=channel_id).exists()
+    return Found(message=(channel_id, message_id)) if known else Found()
+
+
+def _find_id(user: Actor, number: int) -> Found:
+    channels = list(visible_channels(user).filter(Q(pk=number) | Q(guild_id=number))[:HITS_AT_MOST])
+    users = _place_users(user, list(_visible_users(user, Q(pk=number))))
+    if channels or users:
+        return Found(channels=channels, users=users)
+    located = locate(user, number)
+    if located.channel_id is None:
+        return Found(looked_for=located)
+    return Found(message=(located.channel_id, number))
+
+
+def _find_names(user: Actor, words: str) -> Found:
+    name = words.lstrip("#@")
+    channels = visible_channels(user).filter(Q(name__icontains=name) | Q(guild__name__icontains=name))
+    users = _visible_users(user, Q(name__icontains=name) | Q(display_name__icontains=name))
+    return Found(
+        channels=list(channels[:HITS_AT_MOST]),
+        users=_place_users(user, list(users[:USERS_AT_MOST])),
+    )
+
+
+def _visible_users(user: Actor, wanted: Q) -> Sequence[ChatUser]:
+    users = ChatUser.objects.filter(wanted)
+    return list(users[:USERS_AT_MOST]) if user.has_perm("chatstore.view_chatuser") else []
+
+
+def _place_users(user: Actor, people: Sequence[ChatUser]) -> list[FoundUser]:
+    places = {person.pk: recent_places(person.pk) for person in people}
+    wanted = {channel_id for found in places.values() for channel_id, _ in found}
+    channels = visible_channels(user).in_bulk(wanted)
+    return [
+        FoundUser(
+            person,
+            account_made_at(person.pk, now=timezone.now()),
+            [
+                Place(channels[channel_id], last_day_of(bucket))
+                for channel_id, bucket in places[person.pk]
+                if channel_id in channels
+            ],
+        )
+        for person in people
+    ]

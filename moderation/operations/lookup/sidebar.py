@@ -1,0 +1,16 @@
+"""The channels beside the one that is open."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+
+from chatstore.models import Channel
+from moderation.operations.access.visibility import Actor, visible_channels
+
+NEIGHBOURS_AT_MOST = 80
+
+
+def neighbouring_channels(user: Actor, channel: Channel) -> QuerySet[Channel]:
+    """The channels of the same guild (or the other direct conversations), by category and name."""
+    same = visible_channels(user).filter(guild=channel.guild)
+    return same.order_by("category", "name", "pk")[:NEIGHBOURS_AT_MOST]

@@ -1,0 +1,1 @@
+"""The preview of a purge: its scan, manifest, samples and exclusions."""

@@ -1,0 +1,96 @@
+"""The bucket strip of a channel: as a map, as a purge's preview, as its progress."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from django.utils import timezone
+
+from chatstore.domain.buckets import bucket_at
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.snowflakes import unix_ms
+from chatstore.operations.gateway.timeline import BucketCount, count_buckets
+from moderation.domain.packing import unpack_ids
+from moderation.domain.states import REMOVING, StepState
+from moderation.models import Purge
+from moderation.presentation.strip import NARROW, Strip, StripBucket, draw_strip
+
+CHANNELS_WHOLE = 12
+"""Channels whose whole life is read for one picture: one read each."""
+
+
+def map_channel(channel_id: int, *, here: range | None = None, room: int = NARROW) -> Strip:
+    """The channel as it is. here: the buckets on the page. room: pixels to fill."""
+    today = bucket_at(unix_ms(timezone.now()))
+    counts = count_buckets(channel_id)
+    return draw_strip((StripBucket(c.bucket, c.count) for c in counts), here=here, today=today, room=room)
+
+
+def map_purge(purge: Purge, channel_ids: Sequence[int]) -> Strip:
+    """Some channels with what a purge takes there: red while it stands, emptied once it is gone.
+
+    The scan's own counts are used where it looked, so that the picture does not move while
+    the purge runs. What came back is grey again, and so is what is held. Of more than `CHANNELS_WHOLE` channels only
+    what the scan looked at is drawn.
+    """
+    staying: Counter[int] = Counter()
+    going: Counter[int] = Counter()
+    uncounted: set[int] = set()
+    frozen = set()
+    for entry in purge.manifest_buckets.filter(channel_id__in=channel_ids).defer("authors", "plan"):
+        frozen.add((entry.channel_id, entry.bucket))
+        staying[entry.bucket] += entry.survivors
+        going[entry.bucket] += entry.count
+    for bucket, count in _held_by_bucket(purge, channel_ids).items():
+        staying[bucket] += count
+        going[bucket] -= count
+    for channel_id in channel_ids if len(channel_ids) <= CHANNELS_WHOLE else ():
+        for other in _count_if_possible(channel_id):
+            if (channel_id, other.bucket) not in frozen:
+                staying[other.bucket] += other.count or 0
+                if other.count is None:
+                    uncounted.add(other.bucket)
+    removed = _removed_by_bucket(purge, channel_ids)
+    back = _back_by_bucket(purge, channel_ids)
+    return draw_strip(
+        StripBucket(
+            bucket,
+            None if bucket in uncounted and not going[bucket] else staying[bucket] + going[bucket],
+            going=going[bucket] - back[bucket],
+            done=removed.get(bucket, False),
+        )
+        for bucket in staying.keys() | going.keys()
+    )
+
+
+def _count_if_possible(channel_id: int) -> Sequence[BucketCount]:
+    """The channel's counts, or none: a purge that waits for the store must still be shown."""
+    try:
+        return count_buckets(channel_id)
+    except StoreUnavailable:
+        return ()
+
+
+def _removed_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Mapping[int, bool]:
+    """Whether every step that a purge has in a bucket is counted, by bucket; what is held aside."""
+    done: dict[int, bool] = {}
+    steps = purge.steps.filter(channel_id__in=channel_ids, kind__in=REMOVING).exclude(state=StepState.HELD)
+    for bucket, state in steps.values_list("bucket", "state"):
+        done[bucket] = done.get(bucket, True) and state == StepState.COUNTED
+    return done
+
+
+def _held_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Counter[int]:
+    held: Counter[int] = Counter()
+    for bucket, count in purge.steps.filter(channel_id__in=channel_ids, held__gt=0).values_list("bucket", "held"):
+        held[bucket] += count
+    return held
+
+
+def _back_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Counter[int]:
+    back: Counter[int] = Counter()
+    undone = purge.steps.filter(channel_id__in=channel_ids, undone_ids__isnull=False)
+    for bucket, ids in undone.values_list("bucket", "undone_ids"):
+        back[bucket] += len(unpack_ids(ids))
+    return back

@@ -1,0 +1,250 @@
+"""The whole manifest of a purge, a page at a time: each message as it stands, or as it was kept."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, starmap
+
+from django.db.models import Q
+
+from chatstore.domain import withdrawals
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.messages import Message
+from chatstore.models import Channel
+from chatstore.store import messages, scans, withdrawn
+from moderation.domain.outcomes import Fate, fate_in
+from moderation.domain.packing import unpack_ids
+from moderation.domain.restoring import newest_whole_rows
+from moderation.domain.states import KEEPS_NOTHING, REMOVING
+from moderation.models import Purge, Step
+from moderation.operations.access.visibility import Actor
+from moderation.operations.preview.exclusions import unticked_messages
+from moderation.operations.selection.scope import channels_of
+from moderation.operations.undo.import_guard import restored_in
+from moderation.store.quarantine import Place, kept_attempts, kept_copies
+
+ENTRIES_A_PAGE = 50
+
+LOOKED_AT_MOST = 2_000
+"""Messages read for one page that shows a single author's; the page then goes on from there."""
+
+UNTICKED_SHOWN = 100
+
+Key = tuple[int, int]
+"""Channel id and message id: what a page goes on after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A message of the manifest.
+
+    message: as it stands in the store, or as the purge keeps it; None: neither. is_live: it
+    stands there now. is_undone: the purge no longer stands for it. fate: None of an unticked one.
+    is_withdrawn: its author took it back, so what it said is nobody's to read, though it may be kept.
+    """
+
+    channel: Channel
+    message_id: int
+    message: Message | None
+    is_live: bool
+    fate: Fate | None
+    is_undone: bool = False
+    is_withdrawn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestPage:
+    """A page of it, by channel and id. after: exclusive cursor of the next page, or None."""
+
+    entries: Sequence[Entry]
+    after: Key | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """A bucket of the manifest. only: those of its ids that are wanted; None: all of them."""
+
+    channel_id: int
+    bucket: int
+    only: Collection[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Frozen:
+    """An id of the manifest and what its step did with it."""
+
+    message_id: int
+    fate: Fate
+    is_undone: bool
+
+
+def list_manifest(
+    user: Actor,
+    purge: Purge,
+    *,
+    after: Key | None = None,
+    channel_id: int | None = None,
+    author_id: int | None = None,
+    import_id: str | None = None,
+    limit: int = ENTRIES_A_PAGE,
+) -> ManifestPage:
+    """A page of the messages that a purge chose, in the channels that the user may see.
+
+    channel_id, author_id: only there, only his; import_id: only those that this import brought back.
+    Raises `StoreUnavailable`.
+    """
+    channels = {channel.pk: channel for channel in channels_of(user, purge)}
+    entries: list[Entry] = []
+    looked = 0
+    last: Key | None = None
+    if import_id is None:
+        shares = _buckets_after(purge, channels, after, channel_id=channel_id, author_id=author_id)
+    else:
+        shares = _restored_after(purge, channels, after, channel_id=channel_id, import_id=import_id)
+    for share in shares:
+        frozen = _frozen_ids(purge, share, after)
+        while part := list(islice(frozen, limit + 1)):
+            found = _read_entries(purge, channels[share.channel_id], share.bucket, part)
+            entries += [_veil(entry) for entry in found if author_id is None or _is_by(entry, author_id)]
+            last = share.channel_id, part[-1].message_id
+            looked += len(part)
+            if len(entries) > limit:
+                shown = entries[:limit]
+                return ManifestPage(shown, (shown[-1].channel.pk, shown[-1].message_id))
+            if looked >= LOOKED_AT_MOST:
+                return ManifestPage(entries, last)
+    return ManifestPage(entries, None)
+
+
+def list_unticked(user: Actor, purge: Purge) -> list[Entry]:
+    """The messages that were unticked, up to `UNTICKED_SHOWN` of them. Raises `StoreUnavailable`."""
+    channels = {channel.pk: channel for channel in channels_of(user, purge)}
+    pairs = [pair for pair in unticked_messages(purge) if pair[0] in channels][:UNTICKED_SHOWN]
+    entries: list[Entry] = []
+    for channel_id, bucket in dict.fromkeys((channel, bucket_of(i)) for channel, i in pairs):
+        ids = [i for channel, i in pairs if (channel, bucket_of(i)) == (channel_id, bucket)]
+        live = _read_live(channel_id, bucket, ids)
+        entries += [Entry(channels[channel_id], i, live.get(i), i in live, None) for i in ids]
+    return entries
+
+
+def _is_by(entry: Entry, author_id: int) -> bool:
+    return entry.message is not None and entry.message.author_id == author_id
+
+
+def _veil(entry: Entry) -> Entry:
+    return replace(entry, message=None) if entry.is_withdrawn else entry
+
+
+def _buckets_after(
+    purge: Purge, channels: Collection[int], after: Key | None, *, channel_id: int | None, author_id: int | None
+) -> Iterator[_Share]:
+    buckets = purge.manifest_buckets.filter(_not_before(after), channel_id__in=channels)
+    if channel_id is not None:
+        buckets = buckets.filter(channel_id=channel_id)
+    if author_id is not None:
+        buckets = buckets.filter(authors__has_key=str(author_id))
+    return starmap(_Share, buckets.order_by("channel_id", "bucket").values_list("channel_id", "bucket"))
+
+
+def _restored_after(
+    purge: Purge, channels: Collection[int], after: Key | None, *, channel_id: int | None, import_id: str
+) -> Iterator[_Share]:
+    places = _not_before(after) if channel_id is None else _not_before(after) & Q(channel_id=channel_id)
+    shares = starmap(_Share, restored_in(purge, import_id, places=places))
+    return (share for share in shares if share.channel_id in channels)
+
+
+def _not_before(after: Key | None) -> Q:
+    """The bucket that the cursor is in, and those behind it."""
+    if after is None:
+        return Q()
+    return Q(channel_id__gt=after[0]) | Q(channel_id=after[0], bucket__gte=bucket_of(after[1]))
+
+
+def _frozen_ids(purge: Purge, share: _Share, after: Key | None) -> Iterator[_Frozen]:
+    """The ids of a bucket's steps after the cursor, ascending."""
+    steps = purge.steps.filter(channel_id=share.channel_id, bucket=share.bucket, kind__in=REMOVING)
+    outcomes = [_Outcome(step) for step in steps]
+    least = after[1] if after is not None and after[0] == share.channel_id else None
+    parts = (((message_id, n) for message_id in outcome.ids_after(least)) for n, outcome in enumerate(outcomes))
+    for message_id, n in heapq.merge(*parts):
+        if share.only is None or message_id in share.only:
+            yield outcomes[n].of_id(message_id)
+
+
+def _keeps(purge: Purge) -> bool:
+    return purge.confirmed_at is not None and purge.state not in KEEPS_NOTHING
+
+
+class _Ids:
+    """Packed ids that are asked one by one: a list takes half of what a set would."""
+
+    def __init__(self, packed: bytes | memoryview | None) -> None:
+        self.ids = unpack_ids(packed)
+
+    def __contains__(self, message_id: object) -> bool:
+        if not isinstance(message_id, int):
+            return False
+        place = bisect_left(self.ids, message_id)
+        return place < len(self.ids) and self.ids[place] == message_id
+
+
+class _Outcome:
+    """What a step did with each of its ids."""
+
+    def __init__(self, step: Step) -> None:
+        self._state = step.state
+        self._ids, self._gone = unpack_ids(step.ids), _Ids(step.gone_ids)
+        self._failed, self._undone = _Ids(step.failed_ids), _Ids(step.undone_ids)
+
+    def ids_after(self, least: int | None) -> Iterator[int]:
+        """Its ids above one, ascending."""
+        return islice(self._ids, 0 if least is None else bisect_right(self._ids, least), None)
+
+    def of_id(self, message_id: int) -> _Frozen:
+        """One of them."""
+        fate = fate_in(message_id, state=self._state, gone=self._gone, failed=self._failed)
+        return _Frozen(message_id, fate, message_id in self._undone)
+
+
+def _read_entries(purge: Purge, channel: Channel, bucket: int, frozen: Sequence[_Frozen]) -> list[Entry]:
+    ids = [entry.message_id for entry in frozen]
+    live = _read_live(channel.pk, bucket, ids)
+    missing = [message_id for message_id in ids if message_id not in live]
+    kept = _read_kept(purge, channel.pk, bucket, missing) if missing and _keeps(purge) else {}
+    noted = withdrawn.read_withdrawals(channel.pk, bucket) if kept else withdrawals.NONE
+
+    def is_withdrawn(message_id: int) -> bool:
+        if message_id in live:
+            return False
+        return noted.has(message_id, author_id=kept[message_id].author_id if message_id in kept else None)
+
+    return [
+        Entry(
+            channel,
+            entry.message_id,
+            live.get(entry.message_id) or kept.get(entry.message_id),
+            entry.message_id in live,
+            entry.fate,
+            entry.is_undone,
+            is_withdrawn=is_withdrawn(entry.message_id),
+        )
+        for entry in frozen
+    ]
+
+
+def _read_live(channel_id: int, bucket: int, ids: Sequence[int]) -> Mapping[int, Message]:
+    rows = (row for page in scans.read_rows(channel_id, bucket, ids) for row in page if row[1] is not None)
+    return {row[0]: messages.to_message(channel_id, row) for row in rows}
+
+
+def _read_kept(purge: Purge, channel_id: int, bucket: int, ids: Sequence[int]) -> Mapping[int, Message]:
+    """What this purge's own quarantine has of them, each in its newest whole copy."""
+    attempts = sorted(kept_attempts(purge.pk, channel_id, bucket), reverse=True)
+    copies = (kept_copies(Place(purge.pk, channel_id, bucket, attempt), *ids) for attempt in attempts)
+    rows = (row for page in newest_whole_rows(copies, wanted=frozenset(ids).__contains__) for row in page)
+    return {row[0]: messages.to_message(channel_id, row) for row in rows}

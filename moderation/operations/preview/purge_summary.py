@@ -1,0 +1,288 @@
+"""What the pages and the command say of a purge: its preview, its progress, samples of its messages."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import QuerySet, Sum
+from django.utils import timezone
+
+from chatstore.domain.snowflakes import time_of
+from moderation.domain.packing import unpack_ids
+from moderation.domain.planner import BucketPlan, Way
+from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind, StepState
+from moderation.models import Purge, Step
+from moderation.operations.steps.removed_ids import count_standing
+from moderation.operations.steps.totals import PurgeSum, sum_of
+from moderation.operations.undo.requests import UndoPart
+
+
+@dataclass(frozen=True, slots=True)
+class BucketPreview:
+    """One bucket of a preview. matched counts the ids that go, survivors what stays."""
+
+    channel_id: int
+    bucket: int
+    matched: int
+    survivors: int
+    plan: BucketPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Exactly what a purge would remove, as its scan froze it."""
+
+    count: int
+    digest_hex: str
+    per_bucket: Sequence[BucketPreview]
+    per_author: Sequence[tuple[int, int]]
+    oldest: dt.datetime | None
+    newest: dt.datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class BucketProgress:
+    """A step on the strip: done counts verified outcomes."""
+
+    channel_id: int
+    bucket: int
+    kind: str
+    state: str
+    count: int
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a purge is. rate: verified messages per second of the time it was at work; None before.
+
+    seconds_left: of work, for what need not wait for its hour.
+    """
+
+    sum: PurgeSum
+    rate_per_second: float | None
+    seconds_left: float | None
+    per_bucket: Sequence[BucketProgress]
+
+    @property
+    def done(self) -> int:
+        """Messages with a verified outcome."""
+        return self.sum.manifest - self.sum.left
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing will change any more."""
+        return self.seconds_left == 0
+
+
+def preview_of(purge: Purge) -> Preview:
+    """The frozen preview; raises nothing and asks nothing of the store."""
+    buckets = list(purge.manifest_buckets.order_by("channel_id", "-bucket"))
+    authors: Counter[int] = Counter()
+    for row in buckets:
+        authors.update({int(author): count for author, count in row.authors.items()})
+    per_bucket = [
+        BucketPreview(
+            channel_id=row.channel_id,
+            bucket=row.bucket,
+            matched=row.count,
+            survivors=row.survivors,
+            plan=BucketPlan.from_json(row.plan),
+        )
+        for row in buckets
+    ]
+    ends = [row.first_id for row in buckets if row.first_id is not None]
+    tops = [row.last_id for row in buckets if row.last_id is not None]
+    return Preview(
+        count=sum(bucket.matched for bucket in per_bucket),
+        digest_hex=bytes(purge.digest).hex() if purge.digest else "",
+        per_bucket=per_bucket,
+        per_author=authors.most_common(),
+        oldest=time_of(min(ends)) if ends else None,
+        newest=time_of(max(tops)) if tops else None,
+    )
+
+
+def say_plan(preview: Preview) -> str:
+    """The plan in words a moderator understands; empty when nothing goes."""
+    ways = Counter(dict.fromkeys(Way, 0))
+    worst = 0
+    for bucket in preview.per_bucket:
+        for part in bucket.plan.parts:
+            ways[part.way] += part.count if part.way in (Way.ROWS, Way.LATER) else 1
+        worst = max(worst, bucket.plan.tombstones)
+    again = _say(sum(bucket.plan.rewritten for bucket in preview.per_bucket), "{} written again", "survivor")
+    said = [
+        _say(ways[Way.DROP], "{} dropped whole", "bucket"),
+        _say(ways[Way.RANGES], "{} cleared by ranges", "bucket"),
+        _say(ways[Way.REWRITE], f"{{}} rewritten ({again})", "bucket"),
+        _say(ways[Way.ROWS], "{} removed one by one, at once", "message"),
+        _say(ways[Way.LATER], "{} of the last hour removed when their hour is over", "message"),
+    ]
+    words = ", ".join(filter(None, said))
+    channels = len({bucket.channel_id for bucket in preview.per_bucket})
+    if channels > 1:
+        words = f"in {channels:,} channels, {words}"
+    return f"{words}; no bucket gains more than {_say(worst, '{}', 'tombstone')}." if words else ""
+
+
+def _say(count: int, phrase: str, noun: str) -> str:
+    return phrase.format(f"{count:,} {noun}{'' if count == 1 else 's'}") if count else ""
+
+
+def progress_of(purge: Purge) -> Progress:
+    """How far the purge is, from what its steps stored."""
+    total = sum_of(purge)
+    done = total.manifest - total.left
+    seconds = worked_seconds_of(purge)
+    rate = done / seconds if seconds and done else None
+    is_final = purge.state in FINAL_PURGES
+    left = total.left - total.later
+    return Progress(
+        sum=total,
+        rate_per_second=rate,
+        seconds_left=0 if is_final else (left / rate if rate else None),
+        per_bucket=[
+            BucketProgress(
+                channel_id=channel_id,
+                bucket=bucket,
+                kind=kind,
+                state=state,
+                count=count,
+                done=count if state in FINAL_STEPS else 0,
+            )
+            for channel_id, bucket, kind, state, count in purge.steps.exclude(kind=StepKind.UNDO)
+            .order_by("ordinal")
+            .values_list("channel_id", "bucket", "kind", "state", "count")
+        ],
+    )
+
+
+FINAL_PURGES = frozenset(
+    {
+        PurgeState.NOTHING_MATCHED,
+        PurgeState.EXPIRED,
+        PurgeState.CANCELLED,
+        PurgeState.DONE,
+        PurgeState.DONE_WITH_FAILURES,
+        PurgeState.UNDONE,
+        PurgeState.PARTLY_UNDONE,
+        PurgeState.UNDO_EXPIRED,
+        PurgeState.ERASING,
+        PurgeState.ERASED,
+    }
+)
+
+
+def seconds_of(purge: Purge) -> float | None:
+    """Seconds from confirming to the end, or to now; None before it was confirmed."""
+    if purge.confirmed_at is None:
+        return None
+    return ((purge.finished_at or timezone.now()) - purge.confirmed_at).total_seconds()
+
+
+_RESTS_FROM = frozenset({"purge_paused", "purge_cancelled", "purge_finished"})
+_GOES_ON_FROM = frozenset({"purge_resumed", "purge_finish_asked", "purge_retry_asked"})
+
+
+def worked_seconds_of(purge: Purge) -> float | None:
+    """Seconds since its first step was begun, to the end or to now, without those in which it was paused or over."""
+    if purge.started_at is None:
+        return None
+    end = purge.finished_at or timezone.now()
+    rested, since = dt.timedelta(0), None
+    acts = purge.audit.filter(act__in=_RESTS_FROM | _GOES_ON_FROM).order_by("at", "id").values_list("act", "at")
+    for act, at in acts:
+        if act in _RESTS_FROM:
+            since = since or at
+        elif since is not None:
+            rested, since = rested + (at - since), None
+    if since is not None and since < end:
+        rested += end - since
+    return (end - purge.started_at - rested).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class UndoProgress:
+    """How far an undo is. expected: messages asked for; of one author, or in one channel, at most so many.
+
+    decided: what became of how many is known. rate: of those a second; None before.
+    """
+
+    expected: int
+    decided: int
+    rate_per_second: float | None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None while no rate is known."""
+        return (self.expected - self.decided) / self.rate_per_second if self.rate_per_second else None
+
+
+def undo_progress_of(purge: Purge) -> UndoProgress | None:
+    """The undo that is at work; None where none is."""
+    undo = purge.undos.filter(finished_at=None).order_by("pk").last() if purge.state == PurgeState.UNDOING else None
+    if undo is None:
+        return None
+    counted = undo.steps.filter(state=StepState.COUNTED)
+    decided: int = counted.aggregate(asked=Sum("asked", default=0))["asked"]
+    left = undo.steps.exclude(state=StepState.COUNTED).values("takes_back")
+    seconds = (timezone.now() - undo.asked_at).total_seconds()
+    return UndoProgress(
+        expected=decided + _expected(purge, UndoPart.from_json(undo.part), purge.steps.filter(ordinal__in=left)),
+        decided=decided,
+        rate_per_second=decided / seconds if decided and seconds > 0 else None,
+    )
+
+
+def _expected(purge: Purge, part: UndoPart, sources: QuerySet[Step]) -> int:
+    """How many messages of some steps an undo asks for."""
+    if part.message_ids:
+        wanted = frozenset(part.message_ids)
+        return sum(len(wanted.intersection(unpack_ids(ids))) for ids in sources.values_list("ids", flat=True))
+    if part.author_ids:
+        places = set(sources.values_list("channel_id", "bucket"))
+        chosen = purge.manifest_buckets.values_list("channel_id", "bucket", "authors")
+        authors = [str(author) for author in part.author_ids]
+        return sum(
+            counts.get(author, 0)
+            for channel_id, bucket, counts in chosen.iterator()
+            if (channel_id, bucket) in places
+            for author in authors
+        )
+    return count_standing(sources).total()
+
+
+def summary_of(purge: Purge) -> dict[str, object]:
+    """What `manage.py purge --json` prints."""
+    total = sum_of(purge)
+    seconds = seconds_of(purge)
+    return {
+        "id": str(purge.id),
+        "state": purge.state,
+        "digest": bytes(purge.digest).hex() if purge.digest else None,
+        "manifest": total.manifest,
+        "deleted": total.deleted,
+        "already_gone": total.already_gone,
+        "held": total.held,
+        "failed": total.failed,
+        "left": total.left,
+        "seconds": None if seconds is None else round(seconds, 3),
+        "buckets": _buckets_by_way(purge) | {"later": total.later},
+    }
+
+
+def say_sum(purge: Purge) -> str:
+    """The sum in words: "120 deleted, 0 already gone, 0 held, 0 failed, 0 left"."""
+    counts = sum_of(purge).as_json()
+    named = ("deleted", "already_gone", "held", "failed", "left")
+    return ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in named)
+
+
+def _buckets_by_way(purge: Purge) -> dict[str, int]:
+    """How many buckets went which way; a bucket that went two ways counts in both."""
+    ways = Counter(purge.steps.exclude(how="").exclude(kind=StepKind.UNDO).values_list("how", flat=True))
+    return {way: ways[way] for way in ("rows", "drop", "ranges", "rewrite")}

@@ -1,0 +1,133 @@
+"""The first and the last messages of a preview, among those that stand beside them and stay."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import F
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.messages import Message
+from chatstore.models import Channel
+from chatstore.store.reading import reader
+from moderation.domain.packing import unpack_ids
+from moderation.domain.states import REMOVING
+from moderation.models import Purge
+
+SAMPLES = 25
+CONTEXT = 2
+"""Messages that stay, shown before and after each run of samples."""
+
+WINDOW = 50
+"""Messages of one read: the samples that stand close together are shown by it."""
+
+READS_AT_MOST = 15
+"""For each end: samples that lie far apart take a read each, and the rest of them is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Messages of a channel that follow each other, oldest first; goes: the ids that will be removed."""
+
+    channel: Channel
+    messages: list[Message] = field(default_factory=list)
+    goes: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Both ends of a manifest by time; newest is empty when the oldest are all there are."""
+
+    oldest: Sequence[Run]
+    newest: Sequence[Run]
+
+
+def sample_manifest(purge: Purge, channels: Sequence[Channel]) -> Samples:
+    """The samples in the channels that the viewer may see, as they stand in the store now.
+
+    What is gone by now is missing. Raises `StoreUnavailable`.
+    """
+    known = {channel.pk: channel for channel in channels}
+    first = _end_of(purge, known, newest=False)
+    last = [pair for pair in _end_of(purge, known, newest=True) if pair not in set(first)]
+    return Samples(_runs_of(purge, known, first), _runs_of(purge, known, last))
+
+
+def _end_of(purge: Purge, channel_ids: Iterable[int], *, newest: bool) -> list[tuple[int, int]]:
+    """(message id, channel id) of the samples at one end, over all channels."""
+    edge = F("last_id").desc(nulls_first=True) if newest else F("first_id").asc(nulls_first=True)
+    steps = purge.steps.filter(kind__in=REMOVING, channel_id__in=channel_ids).order_by(edge)
+    best: list[tuple[int, int]] = []
+    for channel_id, packed, first_id, last_id in steps.values_list("channel_id", "ids", "first_id", "last_id").iterator(
+        chunk_size=8
+    ):
+        bound = last_id if newest else first_id
+        if len(best) == SAMPLES and bound is not None and (bound < best[-1][0] if newest else bound > best[-1][0]):
+            break
+        ids = unpack_ids(packed)
+        best += [(message_id, channel_id) for message_id in (ids[-SAMPLES:] if newest else ids[:SAMPLES])]
+        best = sorted(best, reverse=newest)[:SAMPLES]
+    return best
+
+
+def _runs_of(purge: Purge, channels: dict[int, Channel], samples: Sequence[tuple[int, int]]) -> list[Run]:
+    by_channel: dict[int, list[int]] = defaultdict(list)
+    for message_id, channel_id in sorted(samples):
+        by_channel[channel_id].append(message_id)
+    runs: list[Run] = []
+    reads = READS_AT_MOST
+    for channel_id, ids in by_channel.items():
+        reads -= _read_runs(channels[channel_id], ids, runs, reads=reads)
+    _mark(purge, runs)
+    return runs
+
+
+def _read_runs(channel: Channel, samples: Sequence[int], runs: list[Run], *, reads: int) -> int:
+    """Adds the runs around the samples, ascending; returns how many reads that took."""
+    left, taken = list(samples), 0
+    last: int | None = None
+    while left and taken < reads:
+        page = reader.read_around(channel.pk, left[0], WINDOW)
+        taken += 1
+        rows = page.messages[::-1]
+        # Of the last ones of the page, what follows them is not to be seen in it.
+        edge = rows[-1 - CONTEXT].message_id if page.newer is not None and len(rows) > CONTEXT else None
+        here = [i for n, i in enumerate(left) if n == 0 or edge is None or i <= edge]
+        left = left[len(here) :]
+        for position in _positions_near(rows, here):
+            message = rows[position]
+            if last is not None and message.message_id <= last:
+                continue
+            if last is None or position == 0 or rows[position - 1].message_id != last:
+                runs.append(Run(channel))
+            runs[-1].messages.append(message)
+            last = message.message_id
+    return taken
+
+
+def _positions_near(rows: Sequence[Message], samples: Sequence[int]) -> Iterator[int]:
+    wanted = frozenset(samples)
+    at = [position for position, row in enumerate(rows) if row.message_id in wanted]
+    for position in range(len(rows)):
+        place = bisect_left(at, position - CONTEXT)
+        if place < len(at) and at[place] <= position + CONTEXT:
+            yield position
+
+
+def _mark(purge: Purge, runs: Sequence[Run]) -> None:
+    """Says of every message shown whether it goes: what stands beside a sample may go as well."""
+    shown: dict[tuple[int, int], set[int]] = defaultdict(set)
+    for run in runs:
+        for message in run.messages:
+            shown[run.channel.pk, bucket_of(message.message_id)].add(message.message_id)
+    going: dict[int, set[int]] = defaultdict(set)
+    for (channel_id, bucket), ids in shown.items():
+        for packed in purge.steps.filter(channel_id=channel_id, bucket=bucket, kind__in=REMOVING).values_list(
+            "ids", flat=True
+        ):
+            going[channel_id] |= ids.intersection(unpack_ids(packed))
+    for run in runs:
+        run.goes.update(going[run.channel.pk])

@@ -1,0 +1,271 @@
+"""The scan: finds what a selection matches, freezes it as the manifest, and plans it.
+
+Nothing in the store changes. A scan that was interrupted starts again from nothing; it is
+claimed by a token with a lease like a step.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Q, Sum
+
+from chatstore.domain.buckets import is_sealed
+from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
+from chatstore.domain.snowflakes import first_id_at, ms_of
+from chatstore.models import ChatUser
+from chatstore.models.functions import ClockTimestamp
+from chatstore.operations.coordination.clock import postgres_now_us
+from chatstore.store import scans
+from moderation.domain.filters import Row
+from moderation.domain.holds import Spared
+from moderation.domain.packing import digest_of_bucket
+from moderation.domain.planner import RECENT_MS, BucketSplit, plan_bucket
+from moderation.domain.selection import Selection
+from moderation.domain.sketches import step_columns
+from moderation.domain.states import PurgeState, StepKind
+from moderation.models import ManifestBucket, Purge, Step
+from moderation.operations.holds import cover_of
+from moderation.operations.selection.scope import places_of
+from moderation.operations.steps.claiming import brief_transaction, lock_purge
+
+SCAN_LEASE = dt.timedelta(seconds=60)
+"""Renewed with every bucket, and while a large one is read; a scan that says nothing for so
+long is started again by another worker."""
+
+
+RENEW_SECONDS = 10.0
+"""How often the lease is renewed while one bucket is read: millions of messages take a minute."""
+
+SCAN_RETRY = dt.timedelta(seconds=5)
+"""After the store was unavailable."""
+
+
+class LostScan(Exception):
+    """Another worker has taken the scan over."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedBucket:
+    """What one bucket holds of the selection, planned."""
+
+    channel_id: int
+    bucket: int
+    scanned: int
+    matched: list[int]
+    survivors: int
+    authors: Counter[int]
+    split: BucketSplit
+    held_back: int = 0
+
+
+def scan_purge(purge_id: int) -> None:
+    """Scans and freezes: *scanning* → *ready* or *nothing_matched*; a scan that another worker does is his.
+
+    Raises `StoreUnavailable`; the scan is taken up again a few seconds later.
+    """
+    token = uuid.uuid4()
+    if not _claim_scan(purge_id, token):
+        return
+    purge = Purge.objects.select_related("moderator").get(id=purge_id)
+    selection = Selection.from_json(purge.selection)
+    renew = partial(_renew_scan, purge_id, token)
+    pick = selection.matcher(bots=_bots(selection))
+    try:
+        ordinal = 0
+        for channel_id, bucket in places_of(selection, purge.moderator):
+            scanned = _scan_bucket(channel_id, bucket, selection.columns, pick, renew)
+            if scanned.scanned:
+                ordinal = _freeze_bucket(purge_id, token, scanned, ordinal)
+        _freeze_manifest(purge_id, token)
+    except LostScan:
+        return
+    except (StoreUnavailable, TooManyTombstones) as unavailable:
+        Purge.objects.filter(id=purge_id, scan_token=token).update(
+            scan_lease_until=ClockTimestamp() + SCAN_RETRY,
+            wait_reason=str(unavailable),
+        )
+        raise
+
+
+def _claim_scan(purge_id: int, token: uuid.UUID) -> bool:
+    """Takes the scan, and with it away what an earlier one left: in one transaction, or a scanner
+    that fell asleep between the two would take away what others have frozen and confirmed."""
+    with brief_transaction():
+        claimed = Purge.objects.filter(
+            Q(scan_lease_until__isnull=True) | Q(scan_lease_until__lt=ClockTimestamp()),
+            id=purge_id,
+            state=PurgeState.SCANNING,
+        ).update(scan_token=token, scan_lease_until=_lease_end(), scanned=0, manifest=0, held_back=0, wait_reason="")
+        if claimed:
+            Step.objects.filter(purge_id=purge_id).delete()
+            ManifestBucket.objects.filter(purge_id=purge_id).delete()
+    return claimed == 1
+
+
+def _renew_scan(purge_id: int, token: uuid.UUID) -> None:
+    renewed = Purge.objects.filter(id=purge_id, scan_token=token).update(scan_lease_until=_lease_end())
+    if renewed != 1:
+        raise LostScan
+
+
+def _bots(selection: Selection) -> frozenset[int]:
+    if "webhook_id" not in selection.columns:
+        return frozenset()
+    return frozenset(ChatUser.objects.filter(is_bot=True).values_list("id", flat=True))
+
+
+def _scan_bucket(
+    channel_id: int,
+    bucket: int,
+    columns: Sequence[str],
+    pick: Callable[[Sequence[Row]], list[Row]],
+    renew: Callable[[], None],
+) -> ScannedBucket:
+    matched: list[int] = []
+    survivors: list[int] = []
+    authors: Counter[int] = Counter()
+    spared = Spared(cover_of(channel_id))
+    pages = scans.read_parts(channel_id, bucket, columns)
+    renewed_at = time.monotonic()
+    for page in pages:
+        going = spared.leave(pick(page))
+        ids = [row[0] for row in going]
+        matched.extend(ids)
+        authors.update(map(itemgetter(1), going))
+        if len(going) < len(page):
+            chosen = frozenset(ids)
+            survivors.extend(row[0] for row in page if row[0] not in chosen)
+        if time.monotonic() - renewed_at >= RENEW_SECONDS:
+            renew()
+            renewed_at = time.monotonic()
+    matched.reverse()
+    survivors.reverse()
+    return ScannedBucket(
+        channel_id=channel_id,
+        bucket=bucket,
+        scanned=len(matched) + len(survivors),
+        matched=matched,
+        survivors=len(survivors),
+        authors=authors,
+        split=split_bucket(bucket, matched, survivors, standing_tombstones=pages.count_tombstones()),
+        held_back=len(spared.ids),
+    )
+
+
+def split_bucket(bucket: int, matched: list[int], survivors: list[int], *, standing_tombstones: int) -> BucketSplit:
+    """The matched ids of a bucket, parted into steps and planned for what stands there now.
+
+    matched, survivors: ids, ascending. standing_tombstones: what a read of the bucket steps over already.
+    """
+    now_ms = postgres_now_us() // 1_000
+    return plan_bucket(
+        matched,
+        survivors,
+        recent_from=first_id_at(now_ms - RECENT_MS),
+        standing_tombstones=standing_tombstones,
+        sealed=is_sealed(bucket, now_ms=now_ms),
+        budget=settings.PURGE_TOMBSTONE_BUDGET,
+        later_from=settings.PURGE_LATER_TOMBSTONES,
+    )
+
+
+def _freeze_bucket(purge_id: int, token: uuid.UUID, scanned: ScannedBucket, ordinal: int) -> int:
+    with brief_transaction():
+        purge = lock_purge(purge_id)
+        if purge.scan_token != token or purge.state != PurgeState.SCANNING:
+            raise LostScan
+        Purge.objects.filter(id=purge_id).update(
+            scanned=purge.scanned + scanned.scanned,
+            manifest=purge.manifest + len(scanned.matched),
+            held_back=purge.held_back + scanned.held_back,
+            scan_lease_until=_lease_end(),
+        )
+        return store_bucket(purge_id, scanned, ordinal) if scanned.matched else ordinal
+
+
+def store_bucket(purge_id: int, scanned: ScannedBucket, ordinal: int) -> int:
+    """Stores what goes of a bucket, and its steps after `ordinal`; returns the last step's ordinal.
+
+    The caller's transaction holds the purge's row.
+    """
+    split = scanned.split
+    ManifestBucket.objects.create(
+        purge_id=purge_id,
+        channel_id=scanned.channel_id,
+        bucket=scanned.bucket,
+        count=len(scanned.matched),
+        first_id=scanned.matched[0],
+        last_id=scanned.matched[-1],
+        digest=digest_of_bucket(scanned.channel_id, scanned.matched),
+        survivors=scanned.survivors,
+        authors={str(author): count for author, count in scanned.authors.most_common()},
+        plan=split.plan.as_json(),
+    )
+    for kind, ids in (
+        (StepKind.ROWS, split.rows),
+        (StepKind.SPANS, split.spans),
+        (StepKind.LATER, split.later),
+    ):
+        if ids:
+            ordinal += 1
+            Step.objects.create(
+                purge_id=purge_id,
+                ordinal=ordinal,
+                channel_id=scanned.channel_id,
+                bucket=scanned.bucket,
+                kind=kind,
+                **step_columns(ids),
+                due_at=_end_of_hour(ids[-1]) if kind == StepKind.LATER else None,
+                wait_reason="its hour is not over: later, ranges can remove them cheaply"
+                if kind == StepKind.LATER
+                else "",
+            )
+    return ordinal
+
+
+_DIGEST = f"""SELECT sha256(string_agg(digest, ''::bytea ORDER BY channel_id, bucket))
+    FROM {ManifestBucket._meta.db_table} WHERE purge_id = %s HAVING bool_and(digest IS NOT NULL)"""
+
+
+def digest_of_manifest(purge_id: int) -> bytes | None:
+    """The digest of everything that a purge is to remove, as it is stored now; None where that is nothing.
+
+    Made by Postgres, since there may be 50,000 buckets. None too for a preview of an older version, whose buckets
+    have no digests.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_DIGEST, [purge_id])
+        row = cursor.fetchone()
+    return None if row is None or row[0] is None else bytes(row[0])
+
+
+def _freeze_manifest(purge_id: int, token: uuid.UUID) -> None:
+    digest = digest_of_manifest(purge_id)
+    total: int = Step.objects.filter(purge_id=purge_id).aggregate(total=Sum("count", default=0))["total"]
+    matched = ManifestBucket.objects.filter(purge_id=purge_id).exists()
+    Purge.objects.filter(id=purge_id, scan_token=token, state=PurgeState.SCANNING).update(
+        state=PurgeState.READY if matched else PurgeState.NOTHING_MATCHED,
+        manifest=total,
+        digest=digest,
+        ready_at=ClockTimestamp(),
+        scan_token=None,
+        scan_lease_until=None,
+    )
+
+
+def _end_of_hour(message_id: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp((ms_of(message_id) + RECENT_MS) / 1_000, tz=dt.UTC)
+
+
+def _lease_end() -> object:
+    return ClockTimestamp() + SCAN_LEASE

@@ -1,0 +1,1 @@
+"""Purges from confirmation to completion."""

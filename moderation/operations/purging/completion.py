@@ -1,0 +1,95 @@
+"""What becomes of a purge when a worker has nothing more to do on it: done, waiting, cancelled."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+
+from django.db import transaction
+from django.db.models import Min
+from django.db.models.functions import Coalesce
+
+from chatstore.models.functions import ClockTimestamp
+from chatstore.operations.coordination.clock import postgres_now_us
+from moderation.domain.states import BEFORE_STAMPED, FINAL_STEPS, PurgeState, StepState
+from moderation.models import Purge
+from moderation.operations.access.audit import record_act
+from moderation.operations.steps.claiming import FREE, RUNNABLE, brief_transaction, lock_purge, release_idle_channels
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import finish_undos
+
+logger = logging.getLogger(__name__)
+
+OBSTACLE_RETRY_SECONDS = 5.0
+"""How soon a purge tries again when the store was away, or another job held its channel."""
+
+
+def settle_purge(purge_id: int, *, obstacle: str = "") -> Purge:
+    """Finishes the purge, or says what it waits for; gives back the channels nobody needs.
+
+    obstacle: what stands in the way of every step, as people are to read it.
+    """
+    with brief_transaction():
+        purge = lock_purge(purge_id)
+        if purge.state == PurgeState.CANCELLING:
+            _settle_cancelled(purge)
+        elif purge.state in (*RUNNABLE, PurgeState.PAUSED, PurgeState.UNDOING):
+            open_steps = purge.steps.exclude(state__in=FINAL_STEPS)
+            if not open_steps.exists():
+                _finish(purge)
+            elif purge.state != PurgeState.PAUSED and not open_steps.filter(lease_until__gte=ClockTimestamp()).exists():
+                _wait(purge, obstacle)
+        release_idle_channels(purge_id)
+    purge.refresh_from_db()
+    return purge
+
+
+def seconds_until_due(purge: Purge) -> float | None:
+    """How long until a waiting purge has something to do; None when it does not wait."""
+    if purge.state not in (PurgeState.WAITING, PurgeState.UNDOING) or purge.wait_until is None:
+        return None
+    return purge.wait_until.timestamp() - postgres_now_us() / 1_000_000
+
+
+def _finish(purge: Purge) -> None:
+    if purge.state == PurgeState.UNDOING:
+        state = finish_undos(purge)
+        Purge.objects.filter(id=purge.id).update(state=state, wait_reason="", wait_until=None)
+        return
+    total = sum_of(purge)
+    state = PurgeState.DONE_WITH_FAILURES if total.failed or total.held else PurgeState.DONE
+    Purge.objects.filter(id=purge.id).update(state=state, finished_at=ClockTimestamp(), wait_reason="", wait_until=None)
+    record_act("purge_finished", actor=None, purge=purge, details=total.as_json())
+    transaction.on_commit(
+        lambda: logger.info(
+            "purge %s %s: %s deleted, %s already gone, %s held, %s failed",
+            purge.id, state, total.deleted, total.already_gone, total.held, total.failed,
+        )
+    )  # fmt: skip
+
+
+def _wait(purge: Purge, obstacle: str) -> None:
+    now = postgres_now_us() / 1_000_000
+    waiting = purge.steps.exclude(state__in=FINAL_STEPS)
+    first = waiting.order_by(Coalesce("due_at", ClockTimestamp()), "ordinal").first()
+    due_at = waiting.aggregate(due_at=Min(Coalesce("due_at", ClockTimestamp())))["due_at"]
+    reason = obstacle or (first.wait_reason if first else "")
+    if obstacle:
+        due_at = dt.datetime.fromtimestamp(now + OBSTACLE_RETRY_SECONDS, tz=dt.UTC)
+    state = purge.state if purge.state == PurgeState.UNDOING else PurgeState.WAITING
+    Purge.objects.filter(id=purge.id).update(state=state, wait_reason=reason or "for its turn", wait_until=due_at)
+
+
+def _settle_cancelled(purge: Purge) -> None:
+    idle = purge.steps.filter(FREE)
+    idle.filter(state__in=BEFORE_STAMPED).update(state=StepState.CANCELLED, token=None, lease_until=None)
+    if purge.steps.exclude(state__in=FINAL_STEPS).exists():
+        return
+    if not purge.steps.filter(state=StepState.CANCELLED).exists():
+        # It came too late to stop anything.
+        _finish(purge)
+    else:
+        Purge.objects.filter(id=purge.id).update(
+            state=PurgeState.CANCELLED, finished_at=ClockTimestamp(), wait_reason="", wait_until=None
+        )
+        record_act("purge_cancelled", actor=None, purge=purge, details=sum_of(purge).as_json())

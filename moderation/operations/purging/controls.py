@@ -1,0 +1,149 @@
+"""Steering a purge that was confirmed: pause, resume, cancel, finish, try the failed ones again.
+
+Each is in effect at the next move of every step: nothing new is stamped, while what was
+stamped goes on to its end, since its deletes may be out. Whoever calls one enqueues a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from chatstore.domain.errors import BadInput
+from chatstore.operations.coordination.clock import postgres_now
+from moderation.domain.packing import unpack_ids
+from moderation.domain.states import PURGE_MOVES, PurgeState, StepKind, StepState
+from moderation.models import Purge, Step
+from moderation.operations.access.audit import record_act
+from moderation.operations.access.visibility import purge_for, require
+from moderation.operations.steps.claiming import brief_transaction, lock_purge
+from moderation.operations.steps.split import part_step
+from moderation.operations.steps.totals import sum_of
+from moderation.operations.undo.requests import undo_until
+
+
+def pause_purge(purge_id: int, *, moderator: User) -> Purge:
+    """Lets a purge rest until somebody resumes it. Raises `BadInput` when it does not run."""
+    return _steer(purge_id, moderator, to=PurgeState.PAUSED, act="purge_paused", word="paused")
+
+
+def resume_purge(purge_id: int, *, moderator: User) -> Purge:
+    """Lets a paused purge go on. Raises `BadInput` when it is not paused."""
+    return _steer(
+        purge_id, moderator, to=PurgeState.QUEUED, act="purge_resumed", word="resumed", only=PurgeState.PAUSED
+    )
+
+
+def cancel_purge(purge_id: int, *, moderator: User) -> Purge:
+    """Stops a purge: what is not stamped yet stays. Raises `BadInput` when there is nothing to cancel."""
+    return _steer(purge_id, moderator, to=PurgeState.CANCELLING, act="purge_cancel_asked", word="cancelled")
+
+
+def finish_purge(purge_id: int, *, moderator: User) -> Purge:
+    """Goes on with a cancelled purge. Raises `BadInput` when it was not cancelled."""
+    return _steer(
+        purge_id,
+        moderator,
+        to=PurgeState.QUEUED,
+        act="purge_finish_asked",
+        word="finished",
+        only=PurgeState.CANCELLED,
+        prepare=_reopen_cancelled,
+    )
+
+
+def retry_purge(purge_id: int, *, moderator: User) -> Purge:
+    """Tries what failed, or was held, again. Raises `BadInput` when nothing was."""
+    return _steer(
+        purge_id,
+        moderator,
+        to=PurgeState.QUEUED,
+        act="purge_retry_asked",
+        word="tried again",
+        only=PurgeState.DONE_WITH_FAILURES,
+        prepare=_reopen_failed,
+    )
+
+
+STEER: dict[str, Callable[..., Purge]] = {
+    "pause": pause_purge,
+    "resume": resume_purge,
+    "cancel": cancel_purge,
+    "finish": finish_purge,
+    "retry": retry_purge,
+}
+"""The acts by the names that addresses use."""
+
+_GO_ON = frozenset({"resume", "finish", "retry"})
+"""Acts after which more is removed."""
+
+_ACTS_IN: dict[PurgeState, tuple[str, ...]] = {
+    PurgeState.QUEUED: ("pause", "cancel"),
+    PurgeState.RUNNING: ("pause", "cancel"),
+    PurgeState.WAITING: ("pause", "cancel"),
+    PurgeState.PAUSED: ("resume", "cancel"),
+    PurgeState.CANCELLED: ("finish",),
+    PurgeState.DONE_WITH_FAILURES: ("retry",),
+}
+
+
+def acts_on(purge: Purge) -> tuple[str, ...]:
+    """The names of the acts that make sense now."""
+    acts = _ACTS_IN.get(PurgeState(purge.state), ())
+    if not _GO_ON.isdisjoint(acts) and _is_too_late(purge):
+        return tuple(act for act in acts if act not in _GO_ON)
+    return acts
+
+
+def _is_too_late(purge: Purge) -> bool:
+    """Whether what it removed now could not be taken back: its days count from the first that it removed."""
+    until = undo_until(purge)
+    return until is not None and until <= postgres_now()
+
+
+def _steer(
+    purge_id: int,
+    moderator: User,
+    *,
+    to: PurgeState,
+    act: str,
+    word: str,
+    only: PurgeState | None = None,
+    prepare: Callable[[Purge], None] | None = None,
+) -> Purge:
+    require(moderator, "moderation.add_purge")
+    with brief_transaction():
+        purge_for(moderator, purge_id)
+        purge = lock_purge(purge_id)
+        state = PurgeState(purge.state)
+        if state == to or (to == PurgeState.CANCELLING and state == PurgeState.CANCELLED):
+            return purge
+        if to not in PURGE_MOVES.get(state, ()) or (only is not None and state != only):
+            raise BadInput(f"A purge that is {purge.get_state_display()} cannot be {word}.")
+        if to == PurgeState.QUEUED and _is_too_late(purge):
+            raise BadInput(
+                f"It began over {settings.QUARANTINE_DAYS} days ago: what it removed now could not be brought back. "
+                "Choose what is left anew."
+            )
+        if prepare is not None:
+            prepare(purge)
+        Purge.objects.filter(id=purge_id).update(state=to, wait_reason="", wait_until=None, finished_at=None)
+        record_act(act, actor=moderator, purge=purge, details=sum_of(purge).as_json())
+        purge.refresh_from_db()
+    return purge
+
+
+def _reopen_cancelled(purge: Purge) -> None:
+    purge.steps.filter(state=StepState.CANCELLED).update(state=StepState.PENDING)
+
+
+def _reopen_failed(purge: Purge) -> None:
+    purge.steps.filter(state__in=(StepState.FAILED, StepState.HELD)).update(
+        state=StepState.PENDING, failed=0, failed_ids=None, held=0, error="", counted_at=None
+    )
+    counted = purge.steps.filter(state=StepState.COUNTED, failed__gt=0).exclude(kind=StepKind.UNDO)
+    for step in counted.order_by("ordinal"):
+        part_step(step, unpack_ids(step.failed_ids))
+        Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(failed=0, failed_ids=None, error="")

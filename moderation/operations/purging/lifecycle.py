@@ -1,0 +1,91 @@
+"""A purge as people see it: drafted, confirmed, cancelled. Who calls these enqueues, after commit."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from chatstore.domain.errors import BadInput
+from chatstore.models.functions import ClockTimestamp
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.models import Purge
+from moderation.operations.access.audit import record_act, save_with_next_id
+from moderation.operations.access.visibility import purge_for, require
+from moderation.operations.selection.scope import check_places
+from moderation.operations.steps.claiming import brief_transaction, lock_purge
+
+PREVIEW_LIFE = dt.timedelta(hours=24)
+"""A preview older than this no longer shows what is there; it expires unconfirmed."""
+
+REASON_AT_MOST = 1_000
+
+
+def draft_purge(*, moderator: User, selection: Selection) -> Purge:
+    """A purge to be scanned. Raises `Forbidden`, and `NotFound` for channels the moderator cannot see."""
+    require(moderator, "moderation.add_purge")
+    check_places(selection, moderator)
+    purge = Purge(state=PurgeState.SCANNING, selection=selection.as_json(), moderator=moderator)
+    with transaction.atomic():
+        save_with_next_id(purge)
+        record_act(
+            "purge_drafted",
+            actor=moderator,
+            purge=purge,
+            channel_id=selection.only_channel_id,
+            details={"selection": purge.selection},
+        )
+    return purge
+
+
+def confirm_purge(purge_id: int, *, moderator: User, reason: str, digest: bytes) -> Purge:
+    """Confirms exactly the manifest of `digest`: *ready* → *queued*. Confirming twice changes nothing.
+
+    Raises `BadInput` without a reason, for another digest, for an empty or old preview.
+    """
+    require(moderator, "moderation.add_purge")
+    reason = reason.strip()
+    if not reason:
+        raise BadInput("A reason is needed: it is what others will read about this removal.")
+    if len(reason) > REASON_AT_MOST:
+        raise BadInput(f"The reason is longer than {REASON_AT_MOST:,} characters.")
+    with brief_transaction():
+        purge_for(moderator, purge_id)
+        purge = lock_purge(purge_id)
+        if purge.digest is None or bytes(purge.digest) != digest:
+            raise BadInput("What was confirmed is not what was previewed. Look at the preview again.")
+        if purge.confirmed_at is not None:
+            return purge
+        if purge.state != PurgeState.READY:
+            raise BadInput(f"A purge that is {purge.get_state_display()} cannot be confirmed.")
+        expired = Purge.objects.filter(id=purge_id, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)
+        if expired.exists():
+            raise BadInput("This preview is over 24 hours old. Make a new one, so that you confirm what is there now.")
+        Purge.objects.filter(id=purge_id).update(
+            state=PurgeState.QUEUED, reason=reason, confirmed_at=ClockTimestamp(), moderator=moderator
+        )
+        record_act(
+            "purge_confirmed",
+            actor=moderator,
+            purge=purge,
+            details={"reason": reason, "digest": digest.hex(), "manifest": purge.manifest},
+        )
+        purge.refresh_from_db()
+    return purge
+
+
+def discard_preview(purge_id: int, *, moderator: User) -> None:
+    """Gives up a preview: → *expired*. One that is none any more stays as it is."""
+    require(moderator, "moderation.add_purge")
+    with brief_transaction():
+        purge = purge_for(moderator, purge_id)
+        if Purge.objects.filter(id=purge_id, state=PurgeState.READY).update(state=PurgeState.EXPIRED):
+            record_act("preview_discarded", actor=moderator, purge=purge)
+
+
+def expire_previews() -> int:
+    """Previews that nobody confirmed within a day expire; returns how many did."""
+    old = Purge.objects.filter(state=PurgeState.READY, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)
+    return old.update(state=PurgeState.EXPIRED)

@@ -1,0 +1,83 @@
+"""The list of purges: newest first, by key, filtered by state and moderator."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from django.conf import settings
+from django.db.models import Exists, Min, OuterRef, Q
+from django.utils import timezone
+
+from chatstore.domain.errors import BadInput
+from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, KEEPS_NOTHING, PurgeState
+from moderation.models import Hold, ManifestBucket, Step
+from moderation.operations.access.visibility import Actor, visible_purges
+from moderation.operations.holds import time_held
+from moderation.operations.selection.summary import ListedPurge, describe_purges
+
+PURGES_A_PAGE = 30
+
+STATE_FILTERS: dict[str, tuple[str, frozenset[PurgeState]]] = {
+    "running": ("Running", ACTIVE_PURGES),
+    "ready": ("To be confirmed", frozenset({PurgeState.SCANNING, PurgeState.READY})),
+    "done": ("Done", frozenset({PurgeState.DONE, PurgeState.DONE_WITH_FAILURES, PurgeState.UNDO_EXPIRED})),
+    "undone": ("Brought back", frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE})),
+    "erased": ("Erased", KEEPS_NOTHING),
+    "cancelled": ("Cancelled", frozenset({PurgeState.CANCELLED, PurgeState.EXPIRED})),
+}
+"""What a person filters by, with its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class PurgePage:
+    """A page of the list. older: exclusive cursor of the next page, or None."""
+
+    purges: Sequence[ListedPurge]
+    older: int | None
+
+
+def list_purges(
+    user: Actor,
+    *,
+    state: str = "",
+    moderator: str = "",
+    channel_id: int | None = None,
+    before: int | None = None,
+    limit: int = PURGES_A_PAGE,
+) -> PurgePage:
+    """The purges a user may see. Raises `BadInput` for an unknown state."""
+    purges = visible_purges(user).defer("digest").order_by("-id")
+    if state:
+        if state not in STATE_FILTERS:
+            raise BadInput(f"There is no state {state!r} to filter by.")
+        purges = purges.filter(state__in=STATE_FILTERS[state][1])
+    if moderator:
+        if "\x00" in moderator:
+            raise BadInput("A name cannot hold a NUL character.")
+        purges = purges.filter(moderator__username=moderator)
+    if channel_id is not None:
+        # Of one that is still scanned, or matched nothing, only the selection names the channel.
+        scanned = ManifestBucket.objects.filter(purge_id=OuterRef("pk"), channel_id=channel_id)
+        purges = purges.filter(Exists(scanned) | Q(selection__channels__contains=[str(channel_id)]))
+    if before is not None:
+        purges = purges.filter(pk__lt=before)
+    found = list(purges[: limit + 1])
+    shown = found[:limit]
+    return PurgePage(_say_until(describe_purges(user, shown)), older=shown[-1].pk if len(found) > limit else None)
+
+
+def _say_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
+    """Adds until when each can be taken back, where it still can."""
+    offered = {one.purge.pk: one.purge for one in listed if one.purge.state in CAN_BE_UNDONE}
+    kept = Step.objects.filter(purge__in=offered).order_by().values_list("purge_id").annotate(Min("quarantined_at"))
+    now, days, any_hold = timezone.now(), dt.timedelta(days=settings.QUARANTINE_DAYS), Hold.objects.exists()
+    until: dict[int, dt.datetime] = {}
+    for purge_id, first in kept:
+        if first is not None:
+            until[purge_id] = first + days
+            if any_hold:
+                until[purge_id] += time_held(offered[purge_id], since=first)
+    still = {purge_id: moment for purge_id, moment in until.items() if now < moment}
+    return [replace(one, undo_until=still.get(one.purge.pk)) for one in listed]

@@ -1,0 +1,88 @@
+"""A bucket that an operator wants written again: a rewrite as one that follows a purge, of no ids.
+
+What lives stands again above one delete of everything older, which takes all tombstones below it
+away. The engine's steps do it, with their stamps, their lock and their looks; see `rewriting`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from chatstore.domain.errors import BadInput, ChatstoreError
+from chatstore.operations.health.probes import read_bucket
+from chatstore.operations.jobs.runs import Claim, RunStopped
+from chatstore.operations.rights import MAINTAIN, require
+from moderation.domain.packing import pack_ids, unpack_ids
+from moderation.domain.selection import Selection
+from moderation.domain.states import ACTIVE_PURGES, PURGE_MOVES, PurgeState
+from moderation.models import Purge
+from moderation.operations.access.audit import record_act
+from moderation.operations.purging.completion import settle_purge
+from moderation.operations.purging.rewrite import make_rewrite
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps.claiming import brief_transaction, lock_purge
+
+LOOK_EVERY_SECONDS = 2.0
+FOLLOWED_FOR_SECONDS = 120.0
+"""A rewrite that waits behind another job longer than that goes on by itself, as every purge does."""
+
+
+class RewriteFailed(ChatstoreError):
+    """The step said no; what it said is the text. Nothing was deleted."""
+
+
+def rewrite_bucket_run(claim: Claim) -> Mapping[str, Any]:
+    """The job "rewrite" of a bucket ("<channel>:<bucket>"). Raises `RewriteFailed`, and what `Claim.tell` raises."""
+    purge_id = claim.run.did.get("rewrite")
+    if purge_id is None:
+        channel_id, bucket = read_bucket(claim.run.subject)
+        if claim.run.asked_by is None:
+            raise BadInput("Somebody must ask for a rewrite.")
+        purge_id = ask_rewrite(channel_id, bucket, actor=claim.run.asked_by).pk
+        claim.note({"rewrite": purge_id})
+    give_up = time.monotonic() + FOLLOWED_FOR_SECONDS
+    while (purge := run_purge(purge_id, waits_for_channel=False)).state in ACTIVE_PURGES:
+        if time.monotonic() > give_up:
+            return {"rewrite": purge_id, "still waiting": purge.wait_reason or "for its turn"}
+        try:
+            claim.tell(done=0, total=1, what=purge.wait_reason)
+        except RunStopped:
+            _stop_rewrite(purge_id)
+            raise
+        time.sleep(LOOK_EVERY_SECONDS)
+    step = purge.steps.get(ordinal=1)
+    if step.error:
+        raise RewriteFailed(f"The bucket was not written again: {step.error}.")
+    return {"rewrite": purge_id, "messages written again": len(unpack_ids(step.survivors))}
+
+
+def _stop_rewrite(purge_id: int) -> None:
+    """A run that was stopped would leave its rewrite to the scheduler: that stops too, unless it is stamped."""
+    with brief_transaction():
+        purge = lock_purge(purge_id)
+        if PurgeState.CANCELLING not in PURGE_MOVES.get(PurgeState(purge.state), ()):
+            return
+        Purge.objects.filter(id=purge_id).update(state=PurgeState.CANCELLING, wait_reason="", wait_until=None)
+    settle_purge(purge_id)
+
+
+def ask_rewrite(channel_id: int, bucket: int, *, actor: User) -> Purge:
+    """Queues a rewrite of a bucket. Raises `Forbidden`. Who calls this runs it, or the scheduler does."""
+    require(actor, MAINTAIN)
+    with transaction.atomic():
+        purge = make_rewrite(
+            channel_id,
+            bucket,
+            ids=pack_ids(()),
+            selection=Selection(channel_ids=(channel_id,), everything=True).as_json(),
+            moderator=actor,
+            reason="somebody asked for the bucket to be written again",
+        )
+        details = {"bucket": bucket}
+        record_act("rewrite_asked", actor=actor, purge=purge, channel_id=channel_id, details=details)
+    return purge

@@ -1,0 +1,65 @@
+"""Messages that should have stayed and are not there any more: a purge that finds some says so.
+
+What its author withdrew and what another manifest removed was removed on purpose. Whatever else
+is missing after a step wrote it again is a loss, and a person must look.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+
+from chatstore.domain.buckets import bucket_days, days_in_words
+from chatstore.domain.runs import Severity
+from chatstore.models import Channel
+from chatstore.operations.findings.records import MISSING_SURVIVORS, Found, open_finding
+from chatstore.store import withdrawn
+from moderation.domain.packing import unpack_ids
+from moderation.domain.states import BETWEEN_STAMPED_AND_COUNTED, REMOVING
+from moderation.models import Step
+from moderation.operations.steps.removed_ids import standing_ids
+
+logger = logging.getLogger(__name__)
+
+TOLD_AT_MOST = 100
+"""Ids in a finding's details: enough to look for what they have in common."""
+
+
+def unexplained(step: Step, missing: Collection[int]) -> list[int]:
+    """Those of the missing ids, ascending, that nobody removed. Asked after the read that missed them.
+
+    Raises `StoreUnavailable`.
+    """
+    if not missing:
+        return []
+    left = set(missing).difference(withdrawn.read_withdrawals(step.channel_id, step.bucket).certain)
+    here = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind__in=REMOVING)
+    going = here.filter(state__in=BETWEEN_STAMPED_AND_COUNTED).exclude(purge_id=step.purge_id, ordinal=step.ordinal)
+    for ids in going.values_list("ids", flat=True):
+        left.difference_update(unpack_ids(ids))
+    # What was undone was live again when this step began.
+    return sorted(left - standing_ids(step.channel_id, step.bucket))
+
+
+def _subject(step: Step) -> str:
+    """Each step's loss is a finding of its own: a second one in the bucket neither hides the first nor goes untold."""
+    return f"{step.channel_id}:{step.bucket}:{step.purge_id}.{step.ordinal}"
+
+
+def tell_missing(step: Step, lost: Sequence[int]) -> None:
+    """Opens a finding about ids that nobody removed; in the transaction that counts the step."""
+    if not lost:
+        return
+    channel = Channel.objects.filter(id=step.channel_id).first()
+    where = f"{channel or f'channel {step.channel_id}'}, {days_in_words(*bucket_days(step.bucket))}"
+    which = "A message that" if len(lost) == 1 else f"{len(lost):,} messages that"
+    words = f"{which} should have stayed {'is' if len(lost) == 1 else 'are'} missing after a purge in {where}."
+    details = {
+        "channel": str(step.channel_id),
+        "bucket": step.bucket,
+        "purge": str(step.purge_id),
+        "count": len(lost),
+        "messages": [str(message_id) for message_id in lost[:TOLD_AT_MOST]],
+    }
+    open_finding(MISSING_SURVIVORS, _subject(step), Found(Severity.RED, words, details))
+    logger.error("purge %s, bucket %s: %s survivors are missing", step.purge_id, step.bucket, len(lost))

@@ -1,0 +1,142 @@
+"""Survivors written again: inside a span before it is deleted, or later to mend a bucket.
+
+A survivor stands again at T + 1 µs before the span is deleted at T, on every replica. An edit
+before or after wins over it, since it is newer; a person's own delete stays, for the same
+reason. A crash leaves survivors that stand twice as one: the rows are the same.
+
+What is written is what the read at R0 saw, kept packed in the worker's memory; who takes the
+step over, or had no room for it, reads the rows a second time. Both are right, since whatever
+a second read could see and the first one did not wins over T + 1 µs by itself:
+- People's posts, edits and deletes are stamped by clocks at most 5 s off and given up 4 s
+  later, so what arrives after R0 is stamped after R0 - 9 s, and T is R0 - 10 s.
+- Undo, import and other purges don't write there meanwhile: the channel is held.
+- Other steps of the same purge remove other ids, and none of those stands inside a span.
+What was refused to its sender, but stands on one replica, may be seen by either read or not.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from chatstore.domain.buckets import bucket_ids, is_sealed
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.snowflakes import ms_of
+from chatstore.models.functions import ClockTimestamp
+from chatstore.store import scans
+from chatstore.store.cassandra import ALL
+from moderation.domain.chunks import PackedRows, Row
+from moderation.domain.packing import unpack_ids
+from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind
+from moderation.models import Purge, Step
+from moderation.operations.access.audit import save_with_next_id
+from moderation.store.pace import Pace
+from moderation.store.restores import write_rows
+
+REWRITE_AFTER_MS = 70 * 60 * 1_000
+"""After the newest matched id: its hour is over, and nobody's retries can still arrive."""
+
+ROWS_A_LOOK = 500
+"""Rows written between two looks whether it may go on: a page of the reading has thousands."""
+
+THICK = 8
+"""One row in so many: an IN of 100 ids costs as much as a slice of 800 rows."""
+
+
+def rewrite_survivors(step: Step, pace: Pace, *, stays: PackedRows | None, look: Callable[[], None]) -> None:
+    """Writes the survivors inside the step's spans again, and reads them back.
+
+    stays: what the step's own read has seen of them, and of others perhaps.
+    look: called every few rows; what it raises stops here. Raises `StoreUnavailable` when a replica
+    is away or a survivor does not stand as written. Nothing was deleted then.
+    """
+    ids = unpack_ids(step.survivors)
+    if not ids or step.delete_stamp is None:
+        return
+    stamp = step.delete_stamp + 1
+    # Where what stays stands thick, reading everything between is quicker than asking for each.
+    thick = len(ids) * THICK >= len(ids) + step.count
+    if stays is not None and stays.is_whole:
+        rows = _only(stays, frozenset(ids))
+    else:
+        rows = scans.read_rows(step.channel_id, step.bucket, ids, thick=thick)
+    write_rows(step.channel_id, step.bucket, _watched(rows, look), stamp_of=lambda _: stamp, pace=pace, consistency=ALL)
+    for page in scans.read_oldest_writetimes(step.channel_id, step.bucket, ids, thick=thick):
+        look()
+        pace.rest()
+        older = [message_id for message_id, oldest in page if oldest < stamp]
+        if older:
+            raise StoreUnavailable(f"{len(older):,} messages that stay could not be written again yet")
+
+
+def _only(pages: Iterable[list[Row]], ids: frozenset[int]) -> Iterator[list[Row]]:
+    return ([row for row in page if row[0] in ids] for page in pages)
+
+
+def _watched(pages: Iterator[list[Row]], look: Callable[[], None]) -> Iterator[list[Row]]:
+    for page in pages:
+        for start in range(0, len(page), ROWS_A_LOOK):
+            look()
+            yield page[start : start + ROWS_A_LOOK]
+
+
+def queue_rewrite(step: Step, *, now_ms: int) -> None:
+    """A bucket was left over its budget: a job of its own will mend it, once for each bucket.
+
+    A rewrite that could not, since its bucket was still open, is followed by one of the sealed bucket.
+    Called in the transaction that counts the step.
+    """
+    if step.kind == StepKind.REWRITE and is_sealed(step.bucket, now_ms=now_ms):
+        return
+    waiting = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind=StepKind.REWRITE)
+    if waiting.exclude(state__in=FINAL_STEPS).exclude(purge_id=step.purge_id).exists():
+        return
+    newest = bucket_ids(step.bucket)[1] if step.kind == StepKind.REWRITE else unpack_ids(step.ids)[-1]
+    make_rewrite(
+        step.channel_id,
+        step.bucket,
+        ids=step.ids,
+        selection=step.purge.selection,
+        moderator=step.purge.moderator,
+        reason=f"purge {step.purge_id} left more tombstones than the budget",
+        due_at=dt.datetime.fromtimestamp((ms_of(newest) + REWRITE_AFTER_MS) / 1_000, tz=dt.UTC),
+        wait_reason="the bucket is written again when the last hour of what went is over",
+    )
+
+
+def make_rewrite(
+    channel_id: int,
+    bucket: int,
+    *,
+    ids: bytes | memoryview,
+    selection: dict[str, Any],
+    moderator: User,
+    reason: str,
+    due_at: dt.datetime | None = None,
+    wait_reason: str = "",
+) -> Purge:
+    """A job that writes one bucket again. ids: what went there before, packed. Called in a transaction."""
+    purge = Purge(
+        is_rewrite=True,
+        state=PurgeState.QUEUED,
+        selection=selection,
+        moderator=moderator,
+        reason=reason,
+        confirmed_at=ClockTimestamp(),
+    )
+    save_with_next_id(purge)
+    Step.objects.create(
+        purge_id=purge.pk,
+        ordinal=1,
+        channel_id=channel_id,
+        bucket=bucket,
+        kind=StepKind.REWRITE,
+        ids=ids,
+        count=0,
+        due_at=due_at,
+        wait_reason=wait_reason,
+    )
+    return purge

@@ -1,0 +1,1 @@
+"""Selections: parsing, scope and summary."""

@@ -1,0 +1,200 @@
+"""From what a moderator typed or ticked to a selection."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.models import Channel, ChatUser
+from moderation.domain.datetimes import id_from, parse_moment
+from moderation.domain.filters import (
+    All,
+    AnyOf,
+    Author,
+    Before,
+    Content,
+    Filter,
+    FromBot,
+    Has,
+    Not,
+    Pattern,
+    Pinned,
+    ReplyTo,
+    Since,
+    Words,
+)
+from moderation.domain.selection import Selection
+from moderation.operations.access.visibility import Actor, visible_channels
+
+NAMED_AT_MOST = 20
+"""Authors or channels named in one field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """One group of conditions as typed; what is empty is no condition.
+
+    authors: names or ids, parted by commas: written by one of them. after, before: moments,
+    the first inclusive. has: of `Content`. reply_to: a message's id.
+    """
+
+    authors: str = ""
+    after: str = ""
+    before: str = ""
+    words: str = ""
+    pattern: str = ""
+    has: Sequence[str] = ()
+    bots: bool = False
+    pinned: bool = False
+    reply_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What should go, as typed: each of `all`, one of `either`, nothing of `none`.
+
+    channels: names or ids, parted by commas. guild: its id. everything: the whole of the one
+    channel, whose name is typed as a sign that it is meant.
+    """
+
+    channels: str = ""
+    guild: str = ""
+    all: Terms = Terms()
+    either: Terms = Terms()
+    none: Terms = Terms()
+    with_pinned: bool = False
+    everything: bool = False
+    channel_name: str = ""
+
+
+def select_ticked(channel_id: int, message_ids: Sequence[str]) -> Selection:
+    """The ticked messages of a channel. Raises `BadInput` when there are none or one is no id."""
+    ids = sorted({parse_snowflake(text) for text in message_ids})
+    if not ids:
+        raise BadInput("No message is ticked. Tick the ones that should go.")
+    return Selection(channel_ids=(channel_id,), message_ids=tuple(ids))
+
+
+def select_described(description: Description, *, user: Actor, now: dt.datetime) -> Selection:
+    """The selection that was described.
+
+    Raises `BadInput` for what means nothing or several things, and when no condition is left.
+    """
+    channels = visible_channels(user)
+    guild_id = parse_snowflake(description.guild) if description.guild.strip() else None
+    if guild_id is not None:
+        channels = channels.filter(guild_id=guild_id)
+    named = [find_channel(name, channels) for name in split_names(description.channels)]
+    where = _combine(description, now=now)
+    if description.everything and where is None:
+        _check_name(named, description.channel_name)
+    return Selection(
+        channel_ids=tuple(channel.pk for channel in named),
+        guild_id=None if named else guild_id,
+        where=where,
+        with_pinned=description.with_pinned,
+        everything=description.everything,
+    )
+
+
+def _check_name(channels: Sequence[Channel], typed: str) -> None:
+    """A whole channel goes only when its name was typed."""
+    if len(channels) != 1:
+        raise BadInput("Name the one channel that should go whole.")
+    if typed.strip().removeprefix("#").casefold() != channels[0].name.strip().removeprefix("#").casefold():
+        raise BadInput(f"To remove the whole channel, type its name: {channels[0].name}")
+
+
+def _combine(description: Description, *, now: dt.datetime) -> Filter | None:
+    parts = list(_conditions(description.all, now=now))
+    either = tuple(_conditions(description.either, now=now))
+    if either:
+        parts.append(either[0] if len(either) == 1 else AnyOf(either))
+    parts.extend(Not(part) for part in _conditions(description.none, now=now))
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+
+def _conditions(terms: Terms, *, now: dt.datetime) -> Iterator[Filter]:
+    names = split_names(terms.authors)
+    if names:
+        yield Author(tuple(dict.fromkeys(map(find_author, names))))
+    if terms.after.strip():
+        yield Since(id_from(parse_moment(terms.after, now=now)))
+    if terms.before.strip():
+        yield Before(id_from(parse_moment(terms.before, now=now)))
+    if terms.words.strip():
+        yield Words(terms.words.strip())
+    if terms.pattern.strip():
+        yield Pattern(terms.pattern)
+    yield from map(_has, terms.has)
+    if terms.bots:
+        yield FromBot()
+    if terms.pinned:
+        yield Pinned()
+    if terms.reply_to.strip():
+        yield ReplyTo(parse_snowflake(terms.reply_to))
+
+
+def _has(what: str) -> Has:
+    if what not in tuple(Content):
+        raise BadInput(f"A message can have a {', '.join(Content)}; not {what[:40]!r}.")
+    return Has(Content(what))
+
+
+def find_author(name: str) -> int:
+    """The one chat user an id or a name means. Raises `BadInput` when it is none or several.
+
+    An id comes first, and need not be known: an author may be missing from the chat's own list.
+    """
+    number = _number(name)
+    if number is not None and ChatUser.objects.filter(pk=number).exists():
+        return number
+    bare = name.removeprefix("@")
+    found = list(ChatUser.objects.filter(Q(name__iexact=bare) | Q(display_name__iexact=bare))[:4])
+    if len(found) > 1:
+        ids = ", ".join(str(user.pk) for user in found[:3])
+        raise BadInput(f"Several users are called “{name[:60]}”; give an id instead: {ids} …")
+    if found:
+        return found[0].pk
+    if number is None:
+        raise BadInput(f"Nobody here is called “{name[:60]}”. Give the exact name, or the user's id.")
+    return number
+
+
+def find_channel(name: str, channels: QuerySet[Channel]) -> Channel:
+    """The one channel among some that an id or a name means. Raises `BadInput` when it is none or several."""
+    number = _number(name)
+    known = channels.filter(pk=number).first() if number is not None else None
+    if known is not None:
+        return known
+    found = list(channels.filter(name__iexact=name.removeprefix("#"))[:4])
+    if len(found) > 1:
+        ids = ", ".join(str(channel.pk) for channel in found[:3])
+        raise BadInput(f"Several channels are called “{name[:60]}”; give an id instead: {ids} …")
+    if not found:
+        # Discord's names are decorated: “╰╸python-help” is looked for as python-help.
+        like = channels.filter(name__icontains=name.strip("# ") or name)[:3]
+        meant = "".join(f" Is it “{channel.name[:60]}” ({channel.pk})?" for channel in like)
+        raise BadInput(f"There is no channel “{name[:60]}”. Give its exact name, or its id.{meant}")
+    return found[0]
+
+
+def _number(name: str) -> int | None:
+    return parse_snowflake(name) if name.isascii() and name.lstrip("-").isdigit() else None
+
+
+def split_names(text: str) -> list[str]:
+    """The names of a field, parted by commas. Raises `BadInput` for too many or a NUL character."""
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if len(names) > NAMED_AT_MOST:
+        raise BadInput(f"At most {NAMED_AT_MOST} names in one field.")
+    if "\x00" in text:
+        raise BadInput("A name cannot hold a NUL character.")
+    return names

@@ -1,0 +1,109 @@
+"""Where a selection looks: its channels, their buckets, and how people call the place."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from django.conf import settings
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.errors import NotFound
+from chatstore.domain.live import Live
+from chatstore.domain.snowflakes import MIN_ID
+from chatstore.models import Channel, Guild
+from chatstore.store import authors, ledger
+from chatstore.store.reading.ledger_window import LedgerWindow
+from moderation.domain.selection import Selection
+from moderation.models import Purge
+from moderation.operations.access.visibility import Actor, channel_for, visible_channels
+
+
+def check_places(selection: Selection, user: Actor) -> None:
+    """Raises `NotFound` for a channel that the user cannot see, or a guild without one that he can."""
+    for channel_id in selection.channel_ids:
+        channel_for(user, channel_id)
+    guild_id = selection.guild_id
+    if guild_id is not None and not visible_channels(user).filter(guild_id=guild_id).exists():
+        raise NotFound(f"There is no guild {guild_id}.")
+
+
+def places_of(selection: Selection, user: Actor) -> Iterator[tuple[int, int]]:
+    """(channel id, bucket) of every bucket that may hold what is selected, oldest first in each channel.
+
+    Only channels that the user can see now. Where no channel is named, an author's own list
+    of places spares looking at all the others. It may name channels that Postgres has no row of, since
+    the gateway posts wherever it is told to: those get one, so that the purge covers and names them.
+    """
+    posted: Mapping[int, set[int]] = {}
+    if not selection.channel_ids and selection.author_ids is not None:
+        posted = _posted_in(selection.author_ids)
+        if selection.guild_id is None:
+            _register(posted)
+    channels = visible_channels(user)
+    if selection.channel_ids:
+        channels = channels.filter(pk__in=selection.channel_ids)
+    elif selection.guild_id is not None:
+        channels = channels.filter(guild_id=selection.guild_id)
+    seen = sorted(channels.values_list("pk", flat=True))
+    # Where other programs write too, not every place of an author is on his list.
+    if selection.channel_ids or selection.author_ids is None or not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
+        for channel_id in seen:
+            yield from _buckets_of(channel_id, selection)
+        return
+    for channel_id in seen:
+        if channel_id in posted:
+            yield from _buckets_of(channel_id, selection, among=posted[channel_id])
+
+
+def _posted_in(author_ids: Iterable[int]) -> Mapping[int, set[int]]:
+    """The buckets in which one of the authors has posted, by channel."""
+    buckets: dict[int, set[int]] = defaultdict(set)
+    for author_id in author_ids:
+        for bucket, channel_id in authors.author_buckets(author_id):
+            buckets[channel_id].add(bucket)
+    return buckets
+
+
+def _register(channel_ids: Iterable[int]) -> None:
+    """A row for each channel that has none, named after its id."""
+    wanted = set(channel_ids)
+    unknown = wanted.difference(Channel.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+    Channel.objects.bulk_create([Channel(pk=i, name=f"unknown {i}") for i in unknown], ignore_conflicts=True)
+
+
+def _buckets_of(channel_id: int, selection: Selection, *, among: set[int] | None = None) -> Iterator[tuple[int, int]]:
+    for bucket, live in _ledger_of(channel_id):
+        if among is not None and bucket not in among:
+            continue
+        if live.clip(selection.first_id, selection.last_id) is not None:
+            yield channel_id, bucket
+
+
+def _ledger_of(channel_id: int) -> Iterable[tuple[int, Live]]:
+    """What the ledger says of each bucket that may hold anything, oldest first."""
+    if settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
+        return reversed(ledger.read_ledger(channel_id))
+    window = LedgerWindow(channel_id, start=bucket_of(MIN_ID), descending=False)
+    return chain.from_iterable(iter(window.next_rows, []))
+
+
+def channels_of(user: Actor, purge: Purge) -> Sequence[Channel]:
+    """The channels that the user may see of those in which a purge found something, or else was to look."""
+    found = set(purge.manifest_buckets.order_by().values_list("channel_id", flat=True).distinct())
+    wanted = found or set(Selection.from_json(purge.selection).channel_ids)
+    return list(visible_channels(user).filter(pk__in=wanted))
+
+
+def say_place(selection: Selection, channels: Mapping[int, Channel], guilds: Mapping[int, Guild]) -> str:
+    """Where, as people say it: "in #general", "in 12 channels", "in all channels of Gophers", "in every channel"."""
+    if selection.guild_id is not None:
+        guild = guilds.get(selection.guild_id)
+        return f"in all channels of {guild or f'guild {selection.guild_id}'}"
+    if not selection.channel_ids:
+        return "in every channel"
+    if len(selection.channel_ids) > 3:
+        return f"in {len(selection.channel_ids):,} channels"
+    names = [str(channels.get(i) or f"channel {i}") for i in selection.channel_ids]
+    return "in " + (names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}")

@@ -1,0 +1,61 @@
+"""Purges with their selections as sentences, names filled in: three queries for any number of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chatstore.models import Channel, ChatUser, Guild
+from moderation.domain.selection import Selection
+from moderation.models import Purge
+from moderation.operations.access.visibility import Actor, visible_channels
+from moderation.operations.selection.scope import say_place
+from moderation.presentation.wording import say_selection
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPurge:
+    """A purge with its selection as a sentence's object. channel_id: of the one channel it names, if it does.
+
+    undo_until: how long it can be taken back, where a list says so.
+    """
+
+    purge: Purge
+    channel_id: int | None
+    sentence: str
+    undo_until: dt.datetime | None = None
+
+    @property
+    def title(self) -> str:
+        """How many of what: "1,204 messages: everything by Victor in #general"."""
+        count = self.purge.manifest
+        if not count or self.purge.selection["messages"]:
+            return self.sentence[:1].upper() + self.sentence[1:]
+        return f"{count:,} message{'' if count == 1 else 's'}: {self.sentence}"
+
+
+def describe_purges(user: Actor | None, purges: Sequence[Purge]) -> list[ListedPurge]:
+    """Fills the names in that the user may see; without a user all of them."""
+    selections = [Selection.from_json(purge.selection) for purge in purges]
+    return [
+        ListedPurge(purge, selection.only_channel_id, sentence)
+        for purge, selection, sentence in zip(purges, selections, say_selections(user, selections), strict=True)
+    ]
+
+
+def say_selections(user: Actor | None, selections: Sequence[Selection]) -> list[str]:
+    """Selections as sentences' objects, with the names that the user may see; without a user all of them."""
+    channels = Channel.objects.all() if user is None else visible_channels(user)
+    known = channels.in_bulk({i for selection in selections for i in selection.channel_ids})
+    guilds = Guild.objects.in_bulk({s.guild_id for s in selections if s.guild_id is not None})
+    authors = ChatUser.objects.in_bulk({author for selection in selections for author in selection.named_authors})
+    names = {author_id: str(author) for author_id, author in authors.items()}
+    return [
+        say_selection(selection, place=say_place(selection, known, guilds), authors=names) for selection in selections
+    ]
+
+
+def sentence_of(purge: Purge) -> str:
+    """The selection in words: "everything by Victor in #general since 1 May 2024, pinned kept"."""
+    return describe_purges(None, [purge])[0].sentence

@@ -1,0 +1,1 @@
+"""Steps of purges: claims, splits, totals, and the messages they deleted."""

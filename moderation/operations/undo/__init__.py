@@ -1,0 +1,1 @@
+"""Undo: requests, restores and expiry."""

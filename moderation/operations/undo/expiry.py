@@ -1,0 +1,114 @@
+"""After 30 days a purge can no longer be taken back: it is said so, and stays said.
+
+What it kept goes by itself a day later (the quarantine's rows have a time to live). The purge
+stands for its messages as before. One that is being taken back is left until that is done.
+
+While a hold covers something that a purge keeps, its days stand still: each night the copies of
+what is held that would go within half the time are written anew. What no hold covers goes.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+
+from django.conf import settings
+from django.db.models import Case, Min, Q, When
+
+from chatstore.models.functions import ClockTimestamp
+from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.coordination.timestamps import issue_stamp
+from chatstore.operations.jobs.runs import Claim
+from moderation.domain.holds import Cover
+from moderation.domain.restoring import AUTHOR
+from moderation.domain.states import PURGE_MOVES, REMOVING, PurgeState, StepState
+from moderation.models import Purge, Step
+from moderation.operations.access.audit import record_act
+from moderation.operations.holds import covering, covers_of, in_force_since
+from moderation.operations.steps.claiming import brief_transaction, lock_purge
+from moderation.operations.steps.removed_ids import standing_of
+from moderation.operations.steps.shared_copies import keep_again
+from moderation.operations.undo.requests import undo_until
+
+EXPIRES_FROM = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.UNDO_EXPIRED in after)
+
+PURGES_A_RUN = 10_000
+
+CHANNEL_LEASE_SECONDS = 300.0
+"""For the copies of one bucket."""
+
+
+def close_expired(claim: Claim) -> Mapping[str, int]:
+    """Closes every purge whose days are over; how many, by name. Done twice it changes nothing."""
+    renewed = renew_held()
+    due = list_expired()
+    closed = 0
+    for number, purge_id in enumerate(due):
+        claim.tell(done=number, total=len(due), what="purges")
+        closed += close_purge(purge_id)
+    return {"closed": closed, "kept longer": renewed}
+
+
+def renew_held() -> int:
+    """Keeps what holds cover for as long as it can be taken back; how many messages. Done twice it changes nothing.
+
+    A channel that another job holds is left for the next night. Raises `StoreUnavailable`, `WriteRefused`.
+    """
+    now = postgres_now()
+    oldest = now - dt.timedelta(days=settings.QUARANTINE_DAYS)
+    if not in_force_since(oldest).exists():
+        return 0
+    keeping = Purge.objects.filter(state__in=EXPIRES_FROM, is_rewrite=False).order_by("id")
+    return sum(_renew_purge(purge, now) for purge in keeping.iterator())
+
+
+def _renew_purge(purge: Purge, now: dt.datetime) -> int:
+    until = undo_until(purge)
+    holds = covering(purge, since=purge.created_at)
+    if not holds or until is None or until <= now:
+        return 0
+    days = dt.timedelta(days=settings.QUARANTINE_DAYS)
+    is_held = any(hold.lifted_at is None for hold in holds)
+    # Held, it may stay so for years; lifted, what is left of its days is known.
+    wanted = now + days / 2 if is_held else until
+    # A renewal before the newest hold did not include the copies that this hold covers.
+    kept_again_under_all = Q(kept_again_at__gt=max(hold.placed_at for hold in holds))
+    steps = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED).alias(
+        kept_at=Case(When(kept_again_under_all, then="kept_again_at"), default="quarantined_at")
+    )
+    return sum(_renew_step(step, covers_of(holds, step.channel_id)) for step in steps.filter(kept_at__lt=wanted - days))
+
+
+def _renew_step(step: Step, cover: Cover) -> int:
+    job = f"keep:{step.purge_id}"
+    if not cover or not hold_channel(step.channel_id, job=job, lease_seconds=CHANNEL_LEASE_SECONDS):
+        return 0
+    try:
+        attempt = issue_stamp(step.channel_id, step.bucket)
+        ids = standing_of(step)
+        count = keep_again(step, ids, attempt=attempt, among=lambda row: cover.covers(row[0], row[AUTHOR]))
+        if count:
+            Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(kept_again_at=ClockTimestamp())
+        return count
+    finally:
+        release_channel(step.channel_id, job=job)
+
+
+def list_expired(limit: int = PURGES_A_RUN) -> list[int]:
+    """Purges that kept something, the first of it over `QUARANTINE_DAYS` ago; the oldest first."""
+    over = ClockTimestamp() - dt.timedelta(days=settings.QUARANTINE_DAYS)
+    kept = Purge.objects.filter(state__in=EXPIRES_FROM, is_rewrite=False).alias(first=Min("steps__quarantined_at"))
+    return list(kept.filter(first__lt=over).order_by("id").values_list("id", flat=True)[:limit])
+
+
+def close_purge(purge_id: int) -> bool:
+    """Whether it was to be closed: an undo may have come first."""
+    with brief_transaction():
+        purge = lock_purge(purge_id)
+        until = undo_until(purge)
+        if purge.state not in EXPIRES_FROM or until is None or until > postgres_now():
+            return False
+        Purge.objects.filter(id=purge_id).update(state=PurgeState.UNDO_EXPIRED, wait_reason="", wait_until=None)
+        record_act("undo_expired", actor=None, purge=purge, details={"was": purge.state})
+    return True

@@ -1,0 +1,186 @@
+"""An undo as people see it: asked for, for 30 days, whole or in part. Who calls it enqueues, after commit."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import asdict, dataclass
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection
+from django.db.models import Exists, Min, OuterRef, QuerySet, Sum
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.errors import BadInput
+from moderation.domain.packing import pack_ids, unpack_ids
+from moderation.domain.states import (
+    CAN_BE_UNDONE,
+    FINAL_STEPS,
+    REMOVING,
+    PurgeState,
+    StepKind,
+    StepState,
+)
+from moderation.models import Purge, Step, Undo
+from moderation.operations.access.audit import record_act, save_with_next_id
+from moderation.operations.access.visibility import purge_for, require
+from moderation.operations.holds import time_held
+from moderation.operations.steps.claiming import IN_HAND, brief_transaction, lock_purge
+from moderation.operations.steps.removed_ids import count_standing
+
+_STEPS = Step._meta.db_table
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPart:
+    """What of a purge comes back: all of it when nothing is named."""
+
+    author_ids: tuple[int, ...] = ()
+    channel_ids: tuple[int, ...] = ()
+    message_ids: tuple[int, ...] = ()
+
+    def as_json(self) -> dict[str, list[str]]:
+        """Ids as texts, since JavaScript's numbers cannot hold them."""
+        named = {"authors": self.author_ids, "channels": self.channel_ids, "messages": self.message_ids}
+        return {key: [str(number) for number in ids] for key, ids in named.items()}
+
+    @classmethod
+    def from_json(cls, value: dict[str, list[str]]) -> UndoPart:
+        """From what `as_json` gave."""
+        ids = {key: tuple(map(int, texts)) for key, texts in value.items()}
+        return cls(ids["authors"], ids["channels"], ids["messages"])
+
+
+@dataclass(frozen=True, slots=True)
+class UndoSum:
+    """asked = restored + withdrawn + still_purged + already_live + nowhere_kept + failed."""
+
+    asked: int
+    restored: int
+    withdrawn: int
+    still_purged: int
+    already_live: int
+    nowhere_kept: int
+    failed: int
+
+    def as_json(self) -> dict[str, int]:
+        """The counts by name."""
+        return asdict(self)
+
+
+def undo_until(purge: Purge) -> dt.datetime | None:
+    """Until when a purge can be taken back: 30 days from its first chunk; None when nothing was kept.
+
+    The days stand still while a hold covers something of it; those of what no hold covers go on.
+    """
+    until = unheld_until(purge)
+    return None if until is None else until + time_held(purge, since=until - _days())
+
+
+def unheld_until(purge: Purge) -> dt.datetime | None:
+    """The same for what no hold covers."""
+    kept: dt.datetime | None = purge.steps.aggregate(first=Min("quarantined_at"))["first"]
+    return None if kept is None else kept + _days()
+
+
+def is_past_days(purge: Purge) -> bool:
+    """Whether the 30 days are over but for holds: only what they covered can still be taken back."""
+    until = unheld_until(purge)
+    return until is not None and until <= timezone.now()
+
+
+def _days() -> dt.timedelta:
+    return dt.timedelta(days=settings.QUARANTINE_DAYS)
+
+
+def can_be_undone(purge: Purge) -> bool:
+    """Whether something of the purge may still be taken back."""
+    if purge.state not in CAN_BE_UNDONE:
+        return False
+    until = undo_until(purge)
+    return until is not None and timezone.now() < until
+
+
+def ask_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
+    """Puts a purge, or a part of it, to be taken back: → *undoing*.
+
+    A paused purge is cancelled first. Raises `BadInput` when there is nothing to take back, or it is too late.
+    """
+    require(moderator, "moderation.add_purge")
+    with brief_transaction():
+        purge_for(moderator, purge_id)
+        purge = lock_purge(purge_id)
+        is_over = purge.state == PurgeState.UNDO_EXPIRED
+        if purge.state not in CAN_BE_UNDONE and not is_over:
+            raise BadInput(f"A purge that is {purge.get_state_display()} cannot be taken back now.")
+        if is_over or not can_be_undone(purge):
+            raise BadInput(f"What it removed is kept for {settings.QUARANTINE_DAYS} days; that time is over.")
+        sources = _steps_to_take_back(purge, part)
+        if not sources.exists():
+            raise BadInput("Nothing of that was removed by this purge.")
+        if purge.state == PurgeState.PAUSED:
+            _cancel_rest(purge, moderator)
+        undo = Undo(purge=purge, moderator=moderator, part=part.as_json())
+        save_with_next_id(undo)
+        _make_steps(purge, undo, sources)
+        Purge.objects.filter(id=purge_id).update(state=PurgeState.UNDOING, wait_reason="", wait_until=None)
+        record_act("undo_asked", actor=moderator, purge=purge, details={"undo": str(undo.pk), "part": undo.part})
+    return undo
+
+
+def sum_of_undo(undo: Undo) -> UndoSum:
+    """Adds up the steps of one undo."""
+    names = UndoSum.__dataclass_fields__
+    return UndoSum(**undo.steps.aggregate(**{name: Sum(name, default=0) for name in names}))
+
+
+def _steps_to_take_back(purge: Purge, part: UndoPart) -> QuerySet[Step]:
+    counted = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED)
+    if is_past_days(purge):
+        counted = counted.filter(kept_again_at__isnull=False)
+    if part.channel_ids:
+        counted = counted.filter(channel_id__in=part.channel_ids)
+    if part.author_ids:
+        authors = [str(author) for author in part.author_ids]
+        theirs = purge.manifest_buckets.filter(channel_id=OuterRef("channel_id"), bucket=OuterRef("bucket"))
+        counted = counted.filter(Exists(theirs.filter(authors__has_any_keys=authors)))
+    if part.message_ids:
+        wanted = frozenset(part.message_ids)
+        there = counted.filter(bucket__in={bucket_of(message_id) for message_id in wanted})
+        packed = there.order_by().values_list("ordinal", "ids")
+        counted = counted.filter(ordinal__in=[n for n, ids in packed if not wanted.isdisjoint(unpack_ids(ids))])
+    return counted
+
+
+def _cancel_rest(purge: Purge, moderator: User) -> None:
+    left = purge.steps.exclude(state__in=FINAL_STEPS)
+    if left.filter(IN_HAND).exists():
+        raise BadInput("A worker still brings a step of it to its end. Try again in a moment.")
+    left.update(state=StepState.CANCELLED, token=None, lease_until=None)
+    record_act("purge_cancelled", actor=moderator, purge=purge)
+
+
+def _make_steps(purge: Purge, undo: Undo, sources: QuerySet[Step]) -> None:
+    """A step for each source, in one statement: a purge of 50,000 channels has as many."""
+    chosen, params = sources.order_by().values("ordinal").query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {_STEPS} (purge_id, ordinal, channel_id, bucket, kind, state, ids, count, undo_id, "
+            "takes_back, deleted, already_gone, held, failed, how, wait_reason, error) SELECT purge_id, "
+            f"(SELECT max(ordinal) FROM {_STEPS} WHERE purge_id = %s) + row_number() OVER (ORDER BY ordinal), "
+            "channel_id, bucket, %s, %s, %s, 0, %s, ordinal, 0, 0, 0, 0, '', '', '' "
+            f"FROM {_STEPS} WHERE purge_id = %s AND ordinal IN ({chosen})",
+            (purge.pk, StepKind.UNDO, StepState.PENDING, pack_ids([]), undo.pk, purge.pk, *params),
+        )
+
+
+def finish_undos(purge: Purge) -> PurgeState:
+    """Every undo step is counted: says what the purge is now. Called with the purge's row held."""
+    for undo in purge.undos.filter(finished_at=None):
+        Undo.objects.filter(id=undo.pk).update(finished_at=Now())
+        record_act("undo_finished", actor=None, purge=purge, details=sum_of_undo(undo).as_json())
+    counted = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED)
+    stands = count_standing(counted).total() > 0
+    return PurgeState.PARTLY_UNDONE if stands else PurgeState.UNDONE

@@ -1,0 +1,200 @@
+"""One step of an undo: what one step of a purge removed comes back, each id with every column.
+
+1. *quarantining*: a stamp U is issued; then it is read who withdrew what, what other purges
+   stand for, what lives. 2. *stamped*: the ids that are to come back are stored, with the
+   counts of those that are not. 3. *rewritten*: the ledger is told that anything may live here,
+   and they are written at max(U, their quarantined WRITETIME + 1). 4. *verified*: what
+   was withdrawn meanwhile is deleted by row, and the bucket is read. 5. *closed*: the ledger
+   is told once more. 6. *counted*: counts, and what the purge no longer stands for.
+
+After *stamped* every write may have been sent before: at the same stamp it is the same row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chatstore.models.functions import ClockTimestamp
+from chatstore.operations.coordination.clock import check_clock, postgres_now
+from chatstore.operations.coordination.timestamps import issue_stamp
+from chatstore.operations.ledger.delete_log import note_deletes
+from chatstore.store import ledger, scans
+from chatstore.store.withdrawn import read_withdrawals
+from moderation.domain.chunks import Row, writetime_of
+from moderation.domain.packing import pack_ids, unpack_ids
+from moderation.domain.restoring import AUTHOR, sort_out
+from moderation.domain.states import KEEPS_NOTHING, REMOVING, StepState
+from moderation.models import Step
+from moderation.operations.access.audit import record_act
+from moderation.operations.steps.claiming import brief_transaction, check_still_running, move_step
+from moderation.operations.steps.removed_ids import standing_elsewhere, standing_of
+from moderation.operations.steps.shared_copies import copies_of, keep_again
+from moderation.operations.undo.requests import UndoPart, is_past_days
+from moderation.store import deletes
+from moderation.store.pace import Pace
+from moderation.store.restores import write_rows
+
+
+def restore_step(step: Step, *, pace: Pace) -> None:
+    """Any state → *counted*. Raises `LostStep`, `StoreUnavailable`, `WriteRefused`."""
+    # Also when it goes on where another worker stood: it tells the ledger "now" by this clock,
+    # and one that is behind would leave what came back unseen.
+    check_clock()
+    if step.state == StepState.PENDING:
+        _decide(step)
+    wanted = unpack_ids(step.ids)
+    if step.state == StepState.STAMPED:
+        _leave_copies(step)
+        ledger.clear_live(step.channel_id, step.bucket)
+        _write(step, wanted, pace)
+        move_step(step, StepState.REWRITTEN)
+    if step.state == StepState.REWRITTEN:
+        move_step(step, StepState.DELETED)
+    _verify(step, wanted, pace)
+
+
+def _decide(step: Step) -> None:
+    with brief_transaction():
+        check_still_running(step.purge_id)
+        stamp = issue_stamp(step.channel_id, step.bucket)
+        move_step(step, StepState.QUARANTINING, read_stamp=stamp)
+    asked = _asked_ids(step)
+    outcome = sort_out(
+        asked,
+        withdrawn=_withdrawn_of(step, asked),
+        standing_elsewhere=standing_elsewhere(step),
+        live=_live_ids(step),
+    )
+    move_step(step, StepState.QUARANTINED)
+    move_step(
+        step,
+        StepState.STAMPED,
+        how="undo",
+        ids=pack_ids(sorted(outcome.wanted)),
+        gone_ids=pack_ids(sorted(outcome.withdrawn | outcome.still_purged | outcome.already_live)),
+        asked=len(asked),
+        withdrawn=len(outcome.withdrawn),
+        still_purged=len(outcome.still_purged),
+        already_live=len(outcome.already_live),
+    )
+
+
+def _asked_ids(step: Step) -> set[int]:
+    """The ids that the step removed or found gone, still stands for, and is asked to give back."""
+    source = _source(step)
+    stands = standing_of(source)
+    part = UndoPart.from_json(step.undo.part) if step.undo else UndoPart()
+    if part.message_ids:
+        stands.intersection_update(part.message_ids)
+    if part.author_ids or is_past_days(step.purge):
+        # Beyond the thirty days only what a hold covered is still there, and nothing else was offered.
+        authors = frozenset(part.author_ids)
+        kept = (row for chunk in copies_of(step.channel_id, step.bucket, stands) for row in chunk)
+        stands = {row[0] for row in kept if not authors or row[AUTHOR] in authors}
+    return stands
+
+
+def _source(step: Step) -> Step:
+    if step.takes_back is None:
+        raise ValueError("the undo step does not say what it takes back")
+    return Step.objects.get(purge_id=step.purge_id, ordinal=step.takes_back)
+
+
+def _withdrawn_of(step: Step, ids: set[int]) -> set[int]:
+    """Those of the ids that their authors withdrew, also when they were gone: who wrote those the quarantine knows."""
+    noted = read_withdrawals(step.channel_id, step.bucket)
+    claimed = ids.intersection(noted.claims)
+    authors = (
+        {row[0]: row[AUTHOR] for rows in copies_of(step.channel_id, step.bucket, claimed) for row in rows}
+        if claimed
+        else {}
+    )
+    return ids.intersection(noted.certain) | {i for i in claimed if noted.has(i, author_id=authors.get(i))}
+
+
+def _live_ids(step: Step) -> set[int]:
+    pages = scans.read_all_ids(step.channel_id, step.bucket)
+    return {message_id for page in pages for message_id, author in page if author is not None}
+
+
+def _leave_copies(step: Step) -> None:
+    """What another purge found gone and still stands for is kept with that one from now on.
+
+    It comes back when that one is undone, up to 30 days after that one's own quarantine; what this
+    purge keeps may have expired by then. Done again it writes the same.
+    """
+    here = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind__in=REMOVING)
+    others = here.filter(state=StepState.COUNTED).exclude(purge_id=step.purge_id)
+    found_gone = others.exclude(purge__state__in=KEEPS_NOTHING).order_by("purge_id", "ordinal")
+    asked = frozenset(unpack_ids(step.gone_ids))
+    for number, other in enumerate(found_gone):
+        needed = asked.intersection(unpack_ids(other.gone_ids)).difference(unpack_ids(other.undone_ids))
+        needed -= _withdrawn_of(step, set(needed))
+        if needed and keep_again(other, needed, attempt=_stamp_of_undo(step) + number):
+            Step.objects.filter(purge_id=other.purge_id, ordinal=other.ordinal).update(copies_left_at=ClockTimestamp())
+
+
+def _stamp_of_undo(step: Step) -> int:
+    """The undo's stamp, which its state promises."""
+    if step.read_stamp is None:
+        raise ValueError("the undo has no stamp stored although its state says so")
+    return step.read_stamp
+
+
+def _write(step: Step, wanted: Sequence[int], pace: Pace) -> None:
+    stamp = _stamp_of_undo(step)
+
+    def stamp_of(row: Row) -> int:
+        return max(stamp, (writetime_of(row) or 0) + 1)
+
+    write_rows(
+        step.channel_id, step.bucket, copies_of(step.channel_id, step.bucket, wanted), stamp_of=stamp_of, pace=pace
+    )
+
+
+def _verify(step: Step, wanted: Sequence[int], pace: Pace) -> None:
+    gone_since = _withdrawn_of(step, set(wanted))
+    _delete_withdrawn(step, sorted(gone_since), pace)
+    missing = set(wanted).difference(_live_ids(step), gone_since)
+    kept = {row[0] for chunk in copies_of(step.channel_id, step.bucket, missing) for row in chunk} if missing else set()
+    if step.state == StepState.DELETED:
+        move_step(step, StepState.VERIFIED, failed_ids=pack_ids(sorted(missing)))
+    ledger.clear_live(step.channel_id, step.bucket)
+    if step.state == StepState.VERIFIED:
+        move_step(step, StepState.CLOSED)
+    _count(step, wanted, missing=missing, kept=kept, gone_since=gone_since)
+
+
+def _delete_withdrawn(step: Step, ids: Sequence[int], pace: Pace) -> None:
+    """What its author deleted while it came back goes again, at the stamp it came back with."""
+    rows = scans.read_rows_with_writetime(step.channel_id, step.bucket, ids)
+    stamps = ([(row[0], row[-1]) for row in page] for page in rows)
+    note_deletes(step.channel_id, step.bucket, len(ids))
+    deletes.delete_rows(step.channel_id, step.bucket, stamps, pace=pace)
+
+
+def _count(step: Step, wanted: Sequence[int], *, missing: set[int], kept: set[int], gone_since: set[int]) -> None:
+    with brief_transaction():
+        move_step(
+            step,
+            StepState.COUNTED,
+            restored=len(wanted) - len(missing) - len(gone_since),
+            withdrawn=step.withdrawn + len(gone_since),
+            nowhere_kept=len(missing - kept),
+            failed=len(kept),
+            error=f"{len(kept)} did not come back" if kept else "",
+            counted_at=postgres_now(),
+            token=None,
+            lease_until=None,
+        )
+        source = _source(step)
+        undone = {*unpack_ids(source.undone_ids), *unpack_ids(step.gone_ids), *wanted} - missing
+        Step.objects.filter(purge_id=step.purge_id, ordinal=source.ordinal).update(undone_ids=pack_ids(sorted(undone)))
+        counts = ("asked", "restored", "withdrawn", "still_purged", "already_live", "nowhere_kept", "failed")
+        record_act(
+            "undo_step_counted",
+            actor=None,
+            purge=step.purge,
+            channel_id=step.channel_id,
+            details={"bucket": step.bucket, **{name: getattr(step, name) for name in counts}},
+        )

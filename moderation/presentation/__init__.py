@@ -1,0 +1,1 @@
+"""Charts, strips and wording: values for templates, without access to stores."""
