@@ -4,7 +4,6 @@ Where no external server is named, the local ones of `.local/<CHATSTORE_STACK>` 
 used, so that a plain `manage.py` works beside `make run` without exports.
 """
 
-import datetime as dt
 import os
 import shlex
 import sys
@@ -238,7 +237,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "csp",
     "django_celery_beat",
-    "chatstore",
+    "chatstore.apps.ChatstoreConfig",
     "moderation",
 ]
 
@@ -374,99 +373,10 @@ CELERY_BEAT_SCHEDULE = {
 # A repair takes hours: purges never wait behind maintenance, whose workers read a queue of their own.
 CELERY_TASK_ROUTES = {"chatstore.tasks.work_on_run": {"queue": "maintenance"}}
 
-# --- Maintenance: what it does, by which operation and, unless that was changed in the browser, when -----
-
-# schedule: cron, time zone and, where there are any, the first and last of the allowed hours.
-MAINTENANCE_JOBS: dict[str, dict[str, Any]] = {
-    "repair": {
-        "work": "chatstore.operations.bucket_jobs.repair.repair_run",
-        "words": "Repairing all tables on every node",
-        # A laptop is seldom up at night: there it is twice a day, so that what it slept through is made up for.
-        "schedule": ("30 2,14 * * *", "UTC") if LOCAL_CASSANDRA else ("30 2 * * *", "UTC", dt.time(1), dt.time(6)),
-        "tries": 3,
-    },
-    "repair_bucket": {
-        "work": "chatstore.operations.bucket_jobs.repair.repair_bucket_run",
-        "words": "Repairing a bucket",
-    },
-    "measure": {
-        "work": "chatstore.operations.bucket_jobs.repair.measure_bucket_run",
-        "words": "Having the replicas measure a bucket",
-    },
-    "compact": {
-        "work": "chatstore.operations.bucket_jobs.compaction.compact_bucket_run",
-        "words": "Dropping the tombstones of a bucket",
-    },
-    "merge": {
-        "work": "chatstore.operations.bucket_jobs.compaction.merge_bucket_run",
-        "words": "Merging the files of a bucket",
-    },
-    "raise_gc_grace": {
-        "work": "chatstore.operations.repair_status.gc_grace.raise_run",
-        "words": "Raising gc_grace until a repair has passed",
-    },
-    "restore_gc_grace": {
-        "work": "chatstore.operations.repair_status.gc_grace.restore_run",
-        "words": "Putting gc_grace back",
-    },
-    "probe": {
-        "work": "chatstore.operations.health.probes.probe_run",
-        "words": "Probing what the newest pages cost",
-        # Before the repair, after which deletes that it has covered are forgotten.
-        "schedule": ("30 0 * * *", "UTC"),
-        "tries": 2,
-    },
-    "verify": {
-        "work": "chatstore.operations.bucket_jobs.verification.verify_bucket_run",
-        "words": "Verifying what lives in a bucket",
-    },
-    "rewrite": {
-        "work": "moderation.operations.purging.manual_rewrite.rewrite_bucket_run",
-        "words": "Writing a bucket again",
-    },
-    "bookkeeping": {
-        "work": "chatstore.operations.bucket_jobs.nightly_ledger.keep_books",
-        "words": "Looking for buckets in which nothing lives any more",
-        "schedule": ("0 5 * * *", "UTC"),
-        "tries": 2,
-    },
-    "authorless": {
-        "work": "moderation.operations.purging.orphan_rows.remove_authorless",
-        "title": "Authorless rows",
-        "words": "Removing rows that edits left without an author",
-        "schedule": ("0 6 * * *", "UTC"),
-        "tries": 2,
-    },
-    "expire": {
-        "work": "moderation.operations.undo.expiry.close_expired",
-        "title": "Expired undos",
-        "words": "Closing purges that can no longer be taken back",
-        "schedule": ("30 6 * * *", "UTC"),
-        "tries": 2,
-    },
-    "erase": {
-        "work": "moderation.operations.erasure.execution.take_off_disk",
-        "words": "Taking what was erased off the disks",
-        # After the repair, for which it has to wait.
-        "schedule": ("0 7 * * *", "UTC"),
-        "tries": 2,
-    },
-}
-
 # --- The watch: what needs a person, and who is told ---------------------------------------------------
 
 # Each minute one of all workers looks; 0: this process does not.
 WATCH_SECONDS = environment.read_int("WATCH_SECONDS", default=60, at_least=0)
-# Operations that are given the time; the last one tells of what the others found.
-WATCHES = [
-    "chatstore.operations.monitoring.checks.look_at_runs",
-    "chatstore.operations.monitoring.checks.look_at_beat",
-    "chatstore.operations.monitoring.checks.look_at_nodes",
-    "chatstore.operations.repair_status.repair_clock.look_at_repairs",
-    "chatstore.operations.health.heavy_buckets.look_at_buckets",
-    "moderation.operations.purging.stuck_check.look_at_purges",
-    "chatstore.operations.findings.notifications.tell_findings",
-]
 # The address is a secret: whoever has it can write to it.
 FINDINGS_WEBHOOK_URL = environment.read_secret("FINDINGS_WEBHOOK_URL")
 if FINDINGS_WEBHOOK_URL:

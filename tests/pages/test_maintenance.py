@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from pytest_django import Settings
 
 from chatstore.domain.runs import RunState
 from chatstore.models import Channel, JobRun, JobSchedule
@@ -22,8 +21,8 @@ SignIn = Callable[[User], Client]
 
 
 @pytest.fixture
-def job(settings: Settings) -> str:
-    return only_job(settings)
+def job(monkeypatch: pytest.MonkeyPatch) -> str:
+    return only_job(monkeypatch)
 
 
 @pytest.fixture
@@ -200,15 +199,19 @@ def test_a_job_that_is_switched_off_says_so_and_can_still_be_run_now(page: Clien
     assert page.post(f"/maintenance/jobs/{job}/run/").status_code == 302
 
 
-def test_a_job_of_one_bucket_has_no_schedule_and_is_not_run_for_nothing(page: Client, settings: Settings) -> None:
-    job = only_job(settings, schedule=None)
+def test_a_job_of_one_bucket_has_no_schedule_and_is_not_run_for_nothing(
+    page: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = only_job(monkeypatch, schedule=None)
     read(page, f"/maintenance/jobs/{job}/", status=404)
     assert page.post(f"/maintenance/jobs/{job}/run/").status_code == 400
     assert not JobRun.objects.filter(job=job).exists()
 
 
-def test_a_run_of_one_bucket_is_called_by_its_channel_and_dates(page: Client, otto: User, settings: Settings) -> None:
-    job = only_job(settings, schedule=None)
+def test_a_run_of_one_bucket_is_called_by_its_channel_and_dates(
+    page: Client, otto: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = only_job(monkeypatch, schedule=None)
     channel = Channel.objects.create(pk=fresh_id(), name="general \u202e<b>")
     run = ask_run(job, actor=otto, subject=f"{channel.pk}:-3")
     html = read(page, f"/maintenance/runs/{run.pk}/")

@@ -48,8 +48,10 @@ def test_findings_are_counted_by_severity(metrics: Callable[[], list[Sample]]) -
     assert value_of(metrics(), "chatstore_findings", severity="red") == before
 
 
-def test_runs_and_the_last_good_one_of_each_job(metrics: Callable[[], list[Sample]], settings: Settings) -> None:
-    job = only_job(settings)
+def test_runs_and_the_last_good_one_of_each_job(
+    metrics: Callable[[], list[Sample]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = only_job(monkeypatch)
     ended_run(job, at=postgres_now())
     samples = metrics()
     assert value_of(samples, "chatstore_runs", job=job, state="done") == 1

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
-from django.utils.module_loading import import_string
 
 from chatstore.domain.errors import ChatstoreError, StoreUnavailable
 from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.notifications import tell_findings
 from chatstore.store.heartbeats import WATCH, note_life, seconds_since
 
 logger = logging.getLogger(__name__)
@@ -31,8 +31,16 @@ EARLY_SECONDS = 5.0
 """Threads do not wake up to the second: a round that comes so much too early counts as due."""
 
 
+_checks: list[Look] = []
+
+
+def register_checks(*checks: Look) -> None:
+    """Add checks of the monitor; each app does so in its `maintenance_jobs` when Django starts."""
+    _checks.extend(checks)
+
+
 def make_round() -> bool:
-    """Every look of `WATCHES` once, and then the digest; False when another worker's round is enough.
+    """Run every registered check once, then notify of findings; return False when another worker's round is enough.
 
     A look that fails says so in the log, and the others are made all the same: what it could
     not see stays open as it was.
@@ -40,16 +48,16 @@ def make_round() -> bool:
     with _alone() as am_alone:
         if not am_alone or not _is_due():
             return False
-        for name in settings.WATCHES:
+        for check in (*_checks, tell_findings):
             try:
-                import_string(name)(postgres_now())
+                check(postgres_now())
             except (OperationalError, InterfaceError):
                 # Postgres has gone: there is nothing to look at, and nowhere to write it down.
                 raise
             except ChatstoreError as error:
-                logger.warning("%s could not look: %s", name, error)
+                logger.warning("%s could not look: %s", check.__name__, error)
             except Exception:
-                logger.exception("%s failed", name)
+                logger.exception("%s failed", check.__name__)
         _note()
     return True
 

@@ -1,13 +1,12 @@
-"""The kinds of maintenance that there are, as settings declare them, and when each runs by itself."""
+"""Kinds of maintenance jobs, registered by the apps, and when each runs by itself."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 
 from chatstore.domain.errors import BadInput, NotFound
@@ -16,22 +15,25 @@ from chatstore.models import JobSchedule
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.rights import SCHEDULE, require
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A kind of maintenance, as settings declare it (`MAINTENANCE_JOBS`).
+    """A kind of maintenance.
 
-    work: the dotted name of the operation, `Callable[[Claim], Mapping]`. title: the name as a heading.
-    words: what it does, for people. schedule: when it runs unless that was changed in the browser; None:
-    only when somebody asks. tries, retry_minutes: how often a scheduled run is begun in all when it fails,
-    and how long after.
+    work: the operation; it gets the run's `Claim` and returns the figures of the run. title: the name as a
+    heading. words: a description for people. schedule: when the job runs unless that was changed in the
+    browser; None: only on request. tries, retry_minutes: attempts of a scheduled run in all, and the pause
+    after one that failed.
     """
 
     name: str
-    work: str
-    title: str
-    words: str
-    schedule: Schedule | None
+    work: Callable[[Any], Mapping[str, Any]]
+    title: StrOrPromise
+    words: StrOrPromise
+    schedule: Schedule | None = None
     tries: int = 1
     retry_minutes: int = 30
 
@@ -52,29 +54,29 @@ class Timetable:
     broken: str = ""
 
 
+_jobs: dict[str, Job] = {}
+
+
+def register_jobs(*jobs: Job) -> None:
+    """Add kinds of maintenance; each app does so in its `maintenance_jobs` when Django starts.
+
+    Raises ValueError for a name that another job has.
+    """
+    for job in jobs:
+        if _jobs.setdefault(job.name, job) is not job:
+            raise ValueError(f"There are two maintenance jobs called {job.name!r}.")
+
+
 def list_jobs() -> list[Job]:
-    """Every job there is, with its defaults."""
-    return [_read_job(name, entry) for name, entry in settings.MAINTENANCE_JOBS.items()]
-
-
-def _read_job(name: str, entry: Mapping[str, Any]) -> Job:
-    return Job(
-        name,
-        entry["work"],
-        entry.get("title") or name.replace("-", " ").replace("_", " ").capitalize(),
-        entry["words"],
-        Schedule(*entry["schedule"]) if entry.get("schedule") else None,
-        entry.get("tries", 1),
-        entry.get("retry_minutes", 30),
-    )
+    """Return every registered job, in the order of registration."""
+    return list(_jobs.values())
 
 
 def job_named(name: str) -> Job:
-    """Raises `NotFound` for a job that there is none of."""
-    for job in list_jobs():
-        if job.name == name:
-            return job
-    raise NotFound(f"There is no job called {name!r}.")
+    """Return a registered job. Raises `NotFound`."""
+    if name not in _jobs:
+        raise NotFound(f"There is no job called {name!r}.")
+    return _jobs[name]
 
 
 def list_timetables() -> list[Timetable]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,6 @@ from django.contrib.auth.models import User
 from django.db import connection, models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce
-from django.utils.module_loading import import_string
 
 from chatstore.domain.errors import BadInput, ChatstoreError, NotFound
 from chatstore.domain.runs import ENDED, RunState
@@ -94,7 +93,7 @@ def ask_run(name: str, *, actor: User, subject: str = "", again_of: JobRun | Non
         if open_run is not None:
             ahead = JobRun.objects.filter(_FREE, pk=open_run.pk, due_at__gt=ClockTimestamp())
             if not ahead.update(due_at=ClockTimestamp(), asked_by=actor):
-                raise BadInput(f"{job.words} is {open_run.state} already.")
+                raise BadInput(f"{job.title} is already {open_run.state}.")
             open_run.refresh_from_db()
             return open_run
         return JobRun.objects.create(
@@ -237,13 +236,12 @@ def work_on_run(run_id: int) -> JobRun | None:
 
 
 def _work(job: Job, claim: Claim) -> None:
-    work: Callable[[Claim], Mapping[str, Any]] = import_string(job.work)
     try:
         why_not = _why_not(job, claim)
         if why_not:
             claim.skip(why_not)
         else:
-            claim.end(work(claim))
+            claim.end(job.work(claim))
     except RunStopped as stopped:
         claim._update(state=RunState.STOPPED, error=str(stopped), **_ENDING)
     except ChatstoreError as error:

@@ -267,7 +267,7 @@ def _describe(runs: QuerySet[JobRun]) -> list[ListedRun]:
     described = []
     for run in found:
         job = jobs.get(run.job)
-        title, words = (job.title, job.words) if job else (run.job, "")
+        title, words = (str(job.title), str(job.words)) if job else (run.job, "")
         seconds = None if run.started_at is None else ((run.ended_at or now) - run.started_at).total_seconds()
         described.append(ListedRun(run, title, words, subjects.get(run.pk), seconds, run.due_at > now))
     return described

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from typing import Any
 
-from pytest_django import Settings
+import pytest
 
 from chatstore.domain.runs import RunState
+from chatstore.domain.schedules import Schedule
 from chatstore.models import JobRun
+from chatstore.operations.jobs import definitions
+from chatstore.operations.jobs.definitions import Job
+
+BERLIN = Schedule("30 2 * * *", "Europe/Berlin")
 
 
-def only_job(settings: Settings, *, schedule: tuple[Any, ...] | None = ("30 2 * * *", "Europe/Berlin")) -> str:
-    """A job under a fresh name, and no other; by default each night at half past two in Berlin."""
-    name = f"job-{uuid.uuid4().hex[:8]}"
-    entry: dict[str, Any] = {"work": f"{__name__}.do_nothing", "words": "What a test does"}
-    settings.MAINTENANCE_JOBS = {name: entry | ({"schedule": schedule} if schedule else {})}
-    return name
+def only_job(monkeypatch: pytest.MonkeyPatch, *, schedule: Schedule | None = BERLIN) -> str:
+    """Register a job under a fresh name, and no other; by default each night at half past two in Berlin."""
+    job = make_job(schedule)
+    register_only(monkeypatch, job)
+    return job.name
+
+
+def make_job(schedule: Schedule | None = BERLIN) -> Job:
+    """Return a job under a fresh name, which is not registered."""
+    return Job(f"job-{uuid.uuid4().hex[:8]}", do_nothing, "A test's job", "What a test does", schedule)
+
+
+def register_only(monkeypatch: pytest.MonkeyPatch, *jobs: Job) -> None:
+    """Make these the only jobs for as long as a test runs."""
+    monkeypatch.setattr(definitions, "_jobs", {})
+    definitions.register_jobs(*jobs)
 
 
 def do_nothing(_claim: object) -> dict[str, int]:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from pytest_django import Settings
 
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.schedules import Schedule
@@ -16,23 +15,21 @@ from chatstore.models import Finding, JobRun, JobSchedule
 from chatstore.operations.jobs.definitions import set_schedule
 from chatstore.operations.jobs.runs import ask_run, make_due_runs, work_on_run
 from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, look_at_runs
-from tests.chatstore.operations.jobs import only_job
+from tests.chatstore.operations.jobs import make_job, register_only
 
 DUE = dt.datetime(2026, 11, 20, 1, 30, tzinfo=dt.UTC)
 """Half past two in Berlin."""
 
 
 @pytest.fixture
-def jobs(settings: Settings) -> tuple[str, str]:
+def jobs(monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """A job in a zone that is gone from this machine's list since it was chosen, and a sound one after it."""
-    broken = only_job(settings)
-    declared = settings.MAINTENANCE_JOBS
-    sound = only_job(settings)
-    settings.MAINTENANCE_JOBS = declared | settings.MAINTENANCE_JOBS
+    broken, sound = make_job(), make_job()
+    register_only(monkeypatch, broken, sound)
     JobSchedule.objects.create(
-        job=broken, cron="30 2 * * *", zone="Atlantis/Poseidonis", changed_at="2026-01-01T00:00Z"
+        job=broken.name, cron="30 2 * * *", zone="Atlantis/Poseidonis", changed_at="2026-01-01T00:00Z"
     )
-    return broken, sound
+    return broken.name, sound.name
 
 
 def open_ones(job: str) -> list[Finding]:

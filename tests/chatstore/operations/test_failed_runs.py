@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
-from pytest_django import Settings
 
 from chatstore.domain.runs import RunState, Severity
 from chatstore.models import Finding, JobRun
@@ -16,8 +15,8 @@ MORNING = dt.datetime(2026, 11, 20, 6, tzinfo=dt.UTC)
 
 
 @pytest.fixture
-def job(settings: Settings) -> str:
-    return only_job(settings)
+def job(monkeypatch: pytest.MonkeyPatch) -> str:
+    return only_job(monkeypatch)
 
 
 def fail(job: str, *, hour: int) -> JobRun:

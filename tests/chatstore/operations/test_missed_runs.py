@@ -6,7 +6,6 @@ import datetime as dt
 
 import pytest
 from django.contrib.auth.models import User
-from pytest_django import Settings
 
 from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Schedule
@@ -23,9 +22,9 @@ NIGHT_BEFORE = DUE - dt.timedelta(days=1)
 
 
 @pytest.fixture
-def job(settings: Settings) -> str:
+def job(monkeypatch: pytest.MonkeyPatch) -> str:
     """One whose run of the night before went well."""
-    name = only_job(settings)
+    name = only_job(monkeypatch)
     ended_run(name, at=NIGHT_BEFORE, slot="2026-11-19T02:30")
     return name
 
@@ -103,8 +102,8 @@ def test_what_was_missed_stays_missed_for_days_and_is_over_when_somebody_runs_it
     assert open_ones(job) == []
 
 
-def test_a_job_that_never_ran_has_missed_nothing_before_it_was_installed(settings: Settings) -> None:
-    name = only_job(settings)
+def test_a_job_that_never_ran_has_missed_nothing_before_it_was_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = only_job(monkeypatch)
     look(after=HALF_AN_HOUR)
     assert open_ones(name) == []
     # But a run of its that stands there and that nobody takes is missed.

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 from django.contrib.auth.models import User
-from pytest_django import Settings
 
+from chatstore.domain.schedules import Schedule
 from chatstore.models import JobRun
 from chatstore.operations.jobs.runs import ask_run, claim_run, make_due_runs, work_on_run
 from tests.chatstore.operations.jobs import only_job
@@ -19,9 +19,9 @@ LOOKS = dt.timedelta(minutes=45)
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
 @pytest.mark.parametrize("wall", ["30 1", "30 2", "0 3"])
 @pytest.mark.parametrize("begin", [dt.datetime(2026, 3, 5), dt.datetime(2026, 10, 22)])  # noqa: DTZ001 - made aware below
-def test_each_night_has_one_run(zone: str, wall: str, begin: dt.datetime, settings: Settings) -> None:
+def test_each_night_has_one_run(zone: str, wall: str, begin: dt.datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     minute, hour = map(int, wall.split())
-    job = only_job(settings, schedule=(f"{wall} * * *", zone))
+    job = only_job(monkeypatch, schedule=Schedule(f"{wall} * * *", zone))
     now = begin.replace(tzinfo=dt.UTC)
     end = now + dt.timedelta(days=26 if begin.month == 3 else 12)
     while now < end:
@@ -37,8 +37,10 @@ def test_each_night_has_one_run(zone: str, wall: str, begin: dt.datetime, settin
     assert changes[zone][0 if begin.month == 3 else 1] in nights
 
 
-def test_a_run_now_leaves_the_next_one_where_it_was_and_a_second_claim_loses(settings: Settings, otto: User) -> None:
-    job = only_job(settings)
+def test_a_run_now_leaves_the_next_one_where_it_was_and_a_second_claim_loses(
+    monkeypatch: pytest.MonkeyPatch, otto: User
+) -> None:
+    job = only_job(monkeypatch)
     asked = ask_run(job, actor=otto)
     assert claim_run(asked.pk) is not None
     assert claim_run(asked.pk) is None

@@ -3,6 +3,7 @@
 import datetime as dt
 import threading
 import time
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -13,14 +14,17 @@ from pytest_django import Settings
 
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import RunState
+from chatstore.domain.schedules import Schedule
 from chatstore.models import JobRun
 from chatstore.operations.bucket_jobs import repair
 from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.jobs.definitions import job_named
 from chatstore.operations.jobs.runs import ask_run, due_runs, stop_run, work_on_run
 from chatstore.operations.repair_status.repair_clock import last_repair_of, read_clock, read_clocks
 from chatstore.store import figures, nodetool, repairs
 from tests.chatstore.arranging import delete_rows, fresh_id, now_ms, write_messages
 from tests.chatstore.measuring import make_room
+from tests.chatstore.operations.jobs import register_only
 
 BUCKET = bucket_at(now_ms()) - 4
 SMALL = ("pins", "withdrawn")
@@ -151,11 +155,13 @@ def test_what_nodetool_calls_done_is_not_believed_without_the_history(otto: User
 
 
 @pytest.mark.usefixtures("_small_tables_only")
-def test_a_repair_that_fails_at_night_is_tried_again_by_itself(settings: Settings) -> None:
+def test_a_repair_that_fails_at_night_is_tried_again_by_itself(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings.NODETOOL = "sh -c 'echo \"error: Endpoint not alive\" >&2; exit 2'"
     night = JobRun.objects.create(job="repair", slot=f"u{time.monotonic_ns()}"[:16], due_at=postgres_now())
     # Whatever the hour is that the test runs at.
-    settings.MAINTENANCE_JOBS["repair"]["schedule"] = ("30 2 * * *", "UTC")
+    register_only(monkeypatch, replace(job_named("repair"), schedule=Schedule("30 2 * * *", "UTC")))
     failed = work(night)
     assert failed.state == RunState.FAILED
     assert failed.error == (

@@ -11,6 +11,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.operations.findings import monitor_loop
 from chatstore.operations.findings.monitor_loop import keep_watch, make_round
 from chatstore.store.heartbeats import WATCH, seconds_since
 from chatstore.store.redis import redis_client
@@ -40,8 +41,8 @@ def look_and_break(_now: dt.datetime) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _begin_anew(settings: Settings) -> Iterator[None]:
-    settings.WATCHES = [f"{__name__}.look"]
+def _begin_anew(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(monitor_loop, "_checks", [look])
     settings.WATCH_SECONDS = 60
     redis_client().delete("seen:watch")
     LOOKED.clear()
@@ -50,9 +51,9 @@ def _begin_anew(settings: Settings) -> Iterator[None]:
 
 
 def test_a_look_that_fails_keeps_no_other_one_from_looking(
-    settings: Settings, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings.WATCHES = [f"{__name__}.{name}" for name in ("look_in_vain", "look_and_break", "look")]
+    monkeypatch.setattr(monitor_loop, "_checks", [look_in_vain, look_and_break, look])
     assert make_round()
     assert len(LOOKED) == 1
     assert "look_in_vain could not look: Cassandra does not answer." in caplog.text
@@ -68,8 +69,8 @@ def test_a_second_worker_does_not_look_again_within_the_minute() -> None:
     assert since < 5
 
 
-def test_of_workers_that_look_at_the_same_time_one_does(settings: Settings) -> None:
-    settings.WATCHES = [f"{__name__}.look_for_long"]
+def test_of_workers_that_look_at_the_same_time_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitor_loop, "_checks", [look_for_long])
     BEGUN.clear()
     GO_ON.clear()
     made: list[bool] = []

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from pytest_django import Settings
 
 from chatstore.domain.errors import BadInput, Forbidden, NotFound, StoreUnavailable
 from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Schedule
 from chatstore.models import JobRun
-from chatstore.operations.jobs.definitions import job_named, set_schedule, timetable_of
+from chatstore.operations.jobs.definitions import Job, job_named, set_schedule, timetable_of
 from chatstore.operations.jobs.runs import (
     TRIES,
     Claim,
@@ -29,24 +28,18 @@ from chatstore.operations.jobs.runs import (
     stop_run,
     work_on_run,
 )
+from tests.chatstore.operations.jobs import BERLIN, register_only
 
 NIGHT = dt.datetime(2026, 10, 25, tzinfo=dt.UTC)
 """In Berlin the clock is put back in it."""
 
 
 @pytest.fixture
-def job(settings: Settings) -> str:
+def job(monkeypatch: pytest.MonkeyPatch) -> str:
     """A job that no other test has, each night at half past two in Berlin."""
-    name = f"job-{uuid.uuid4().hex[:8]}"
-    settings.MAINTENANCE_JOBS = {
-        name: {
-            "work": f"{__name__}.do_work",
-            "words": "A test's job",
-            "schedule": ("30 2 * * *", "Europe/Berlin"),
-            "tries": 2,
-        }
-    }
-    return name
+    job = Job(f"job-{uuid.uuid4().hex[:8]}", do_work, "A test's job", "A test's job", BERLIN, tries=2)
+    register_only(monkeypatch, job)
+    return job.name
 
 
 WORKS: list[Callable[[Claim], Mapping[str, Any]]] = []

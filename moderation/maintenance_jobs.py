@@ -1,0 +1,45 @@
+"""Registers the maintenance jobs and the monitor checks of this app; imported when Django starts."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+from chatstore.domain.schedules import Schedule
+from chatstore.operations.findings.monitor_loop import register_checks
+from chatstore.operations.jobs.definitions import Job, register_jobs
+from moderation.operations.erasure.execution import take_off_disk
+from moderation.operations.purging.manual_rewrite import rewrite_bucket_run
+from moderation.operations.purging.orphan_rows import remove_authorless
+from moderation.operations.purging.stuck_check import look_at_purges
+from moderation.operations.undo.expiry import close_expired
+
+register_jobs(
+    Job("rewrite", rewrite_bucket_run, _("Rewrite"), _("Rewrite a bucket")),
+    Job(
+        "authorless",
+        remove_authorless,
+        _("Authorless rows"),
+        _("Delete rows that edits left without an author"),
+        Schedule("0 6 * * *", "UTC"),
+        tries=2,
+    ),
+    Job(
+        "expire",
+        close_expired,
+        _("Close expired undos"),
+        _("Close purges that can no longer be undone"),
+        Schedule("30 6 * * *", "UTC"),
+        tries=2,
+    ),
+    Job(
+        "erase",
+        take_off_disk,
+        _("Erase"),
+        _("Remove erased messages from the disks"),
+        # After the repair, which it has to wait for.
+        Schedule("0 7 * * *", "UTC"),
+        tries=2,
+    ),
+)
+
+register_checks(look_at_purges)
