@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
-from chatstore.domain.runs import RunState, Severity
+from chatstore.domain.runs import ENDED, RunState, Severity
+from chatstore.models.functions import ClockTimestamp
 
 
 class JobSchedule(models.Model):
@@ -28,6 +32,26 @@ class JobSchedule(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job}: {self.cron} ({self.zone})"
+
+
+class JobRunQuerySet(models.QuerySet["JobRun"]):
+    """Runs by what can be done with them."""
+
+    def open(self) -> Self:
+        """Runs that have not ended."""
+        return self.exclude(state__in=ENDED)
+
+    def ended(self) -> Self:
+        """Runs that have ended, in whatever state."""
+        return self.filter(state__in=ENDED)
+
+    def free(self) -> Self:
+        """Runs that no worker has under lease."""
+        return self.filter(Q(lease_until=None) | Q(lease_until__lt=ClockTimestamp()))
+
+    def due(self) -> Self:
+        """Runs whose time has come."""
+        return self.filter(due_at__lte=ClockTimestamp())
 
 
 class JobRun(models.Model):
@@ -57,6 +81,8 @@ class JobRun(models.Model):
     progress = models.JSONField(default=dict)
     did = models.JSONField(default=dict)
     error = models.TextField(blank=True)
+
+    objects = JobRunQuerySet.as_manager()
 
     class Meta:
         ordering = ("-due_at", "-id")

@@ -5,13 +5,42 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
-from moderation.domain.states import PurgeState, StepKind, StepState
+from chatstore.models.functions import ClockTimestamp
+from moderation.domain.states import (
+    ACTIVE_PURGES,
+    BETWEEN_STAMPED_AND_COUNTED,
+    FINAL_STEPS,
+    PurgeState,
+    StepKind,
+    StepState,
+)
 from moderation.models.ids import NextId
+
+DUE = Q(due_at__isnull=True) | Q(due_at__lte=ClockTimestamp())
+FREE = Q(lease_until__isnull=True) | Q(lease_until__lt=ClockTimestamp())
+LEASED = Q(lease_until__gte=ClockTimestamp())
+IN_PROGRESS = LEASED | Q(state__in=BETWEEN_STAMPED_AND_COUNTED)
+
+
+class PurgeQuerySet(models.QuerySet["Purge"]):
+    """Purges by what can be done with them."""
+
+    def active(self) -> Self:
+        """Purges that were confirmed or are being undone, and have not ended."""
+        return self.filter(state__in=ACTIVE_PURGES)
+
+    def scans_due(self) -> Self:
+        """Scans that no worker has begun, or whose worker has lost its lease."""
+        free = Q(scan_lease_until__isnull=True) | Q(scan_lease_until__lt=ClockTimestamp())
+        return self.filter(free, state=PurgeState.SCANNING)
 
 
 class Purge(models.Model):
@@ -44,6 +73,8 @@ class Purge(models.Model):
     scan_token = models.UUIDField(null=True)
     scan_lease_until = models.DateTimeField(null=True)
     error = models.TextField(blank=True)
+
+    objects = PurgeQuerySet.as_manager()
 
     class Meta:
         ordering = ("-id",)
@@ -103,6 +134,30 @@ class Undo(models.Model):
 
     def __str__(self) -> str:
         return f"undo {self.id} of purge {self.purge_id}"
+
+
+class StepQuerySet(models.QuerySet["Step"]):
+    """Steps by what can be done with them."""
+
+    def open(self) -> Self:
+        """Steps that are not in a final state."""
+        return self.exclude(state__in=FINAL_STEPS)
+
+    def due(self) -> Self:
+        """Steps whose time has come, or that need not wait."""
+        return self.filter(DUE)
+
+    def free(self) -> Self:
+        """Steps that no worker has under lease."""
+        return self.filter(FREE)
+
+    def leased(self) -> Self:
+        """Steps that a worker has under lease."""
+        return self.filter(LEASED)
+
+    def in_progress(self) -> Self:
+        """Steps under lease, or between stamped and counted."""
+        return self.filter(IN_PROGRESS)
 
 
 class Step(models.Model):
@@ -166,6 +221,8 @@ class Step(models.Model):
     already_live = models.IntegerField(db_default=0, default=0)
     nowhere_kept = models.IntegerField(db_default=0, default=0)
     counted_at = models.DateTimeField(null=True)
+
+    objects = StepQuerySet.as_manager()
 
     class Meta:
         default_permissions = ()

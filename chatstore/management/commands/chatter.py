@@ -16,11 +16,10 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import connections
 
-from chatstore.domain.errors import BadInput, StoreUnavailable, WriteRefused
-from chatstore.domain.messages import Message
+from chatstore import gateway
+from chatstore.gateway import BadInput, Message, StoreUnavailable, WriteRefused
 from chatstore.management.inert import InertCommand
 from chatstore.models import Channel, ChatUser
-from chatstore.operations.gateway import messages
 
 TALKERS = 8
 """At 200 acts a second each may take 40 ms, as it does beside a busy purge."""
@@ -91,22 +90,22 @@ class Talk:
 
     def _post(self) -> str:
         author_id, channel_id = random.choice(self._authors), random.choice(self._channels)
-        message = messages.post_message(channel_id, author_id=author_id, content=self._say())
+        message = gateway.post_message(channel_id, author_id=author_id, content=self._say())
         with self._lock:
             self._recent.append(message)
         return "posted"
 
     def _edit(self, message: Message) -> str:
         key = (message.channel_id, message.message_id)
-        messages.edit_message(*key, actor=message.author_id, content=self._say())
+        gateway.edit_message(*key, actor=message.author_id, content=self._say())
         return "edited"
 
     def _withdraw(self, message: Message) -> str:
-        messages.withdraw_message(message.channel_id, message.message_id, actor=message.author_id)
+        gateway.withdraw_message(message.channel_id, message.message_id, actor=message.author_id)
         return "withdrawn"
 
     def _pin(self, message: Message) -> str:
-        messages.pin_message(message.channel_id, message.message_id, actor=message.author_id)
+        gateway.pin_message(message.channel_id, message.message_id, actor=message.author_id)
         return "pinned"
 
     def summarise(self, seconds: float) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chatstore.domain.errors import BadInput, NodeUnreachable, StoreUnavailable
-from chatstore.domain.runs import ENDED, RunState
+from chatstore.domain.runs import RunState
 from chatstore.domain.token_ranges import Repaired
 from chatstore.models import JobRun
 from chatstore.models.cassandra import TABLES
@@ -136,7 +136,7 @@ def begin_at_terminal(job: str, subject: str = "") -> JobRun:
 def stop_at_terminal(run_id: int) -> None:
     """Ends a run that was interrupted in its own process, so that no worker takes it up."""
     stopped = {"state": RunState.STOPPED, "error": "It was stopped at the terminal.", "ended_at": ClockTimestamp()}
-    JobRun.objects.filter(pk=run_id).exclude(state__in=ENDED).update(**stopped, token=None, lease_until=None)
+    JobRun.objects.filter(pk=run_id).open().update(**stopped, token=None, lease_until=None)
 
 
 def _say(value: int | None) -> int | str:

@@ -22,10 +22,11 @@ from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 
 from chatstore.domain.errors import BadInput, ChatstoreError, NotFound
-from chatstore.domain.runs import ENDED, RunState
+from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Slot
 from chatstore.models import JobRun
 from chatstore.models.functions import ClockTimestamp
+from chatstore.models.maintenance import JobRunQuerySet
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.coordination.leases import renewed
 from chatstore.operations.jobs.definitions import Job, job_named, list_timetables, timetable_of
@@ -46,7 +47,6 @@ LOOKS_BACK = dt.timedelta(hours=20)
 ASKING_LOCK = 4_005_912
 """The first half of Postgres's advisory locks of whoever asks for a run; any number that nothing else uses."""
 
-_FREE = Q(lease_until=None) | Q(lease_until__lt=ClockTimestamp())
 """Runs that no worker has in hand."""
 
 
@@ -91,7 +91,7 @@ def ask_run(name: str, *, actor: User, subject: str = "", again_of: JobRun | Non
     with _asking_alone(job.name, subject):
         open_run = _open_runs(job.name, subject).first()
         if open_run is not None:
-            ahead = JobRun.objects.filter(_FREE, pk=open_run.pk, due_at__gt=ClockTimestamp())
+            ahead = JobRun.objects.free().filter(pk=open_run.pk, due_at__gt=ClockTimestamp())
             if not ahead.update(due_at=ClockTimestamp(), asked_by=actor):
                 raise BadInput(f"{job.title} is already {open_run.state}.")
             open_run.refresh_from_db()
@@ -122,7 +122,7 @@ def _asking_alone(job: str, subject: str) -> Iterator[None]:
 def ask_again(run_id: int, *, actor: User) -> JobRun:
     """The same once more, after a run that has ended. Raises as `ask_run`, and `NotFound`."""
     require(actor, MAINTAIN)
-    run = JobRun.objects.filter(pk=run_id, state__in=ENDED).first()
+    run = JobRun.objects.ended().filter(pk=run_id).first()
     if run is None:
         raise NotFound(f"There is no run {run_id} that has ended.")
     return ask_run(run.job, actor=actor, subject=run.subject, again_of=run)
@@ -136,19 +136,19 @@ def stop_run(run_id: int, *, actor: User) -> bool:
     require(actor, MAINTAIN)
     if not JobRun.objects.filter(pk=run_id).exists():
         raise NotFound(f"There is no run {run_id}.")
-    runs = JobRun.objects.filter(pk=run_id).exclude(state__in=ENDED)
-    if runs.filter(_FREE).update(state=RunState.STOPPED, stop_asked_by=actor, **_ENDING):
+    runs = JobRun.objects.filter(pk=run_id).open()
+    if runs.free().update(state=RunState.STOPPED, stop_asked_by=actor, **_ENDING):
         return True
     return bool(runs.filter(stop_asked_by=None).update(stop_asked_by=actor))
 
 
-def _open_runs(job: str, subject: str) -> models.QuerySet[JobRun]:
-    return JobRun.objects.filter(job=job, subject=subject).exclude(state__in=ENDED)
+def _open_runs(job: str, subject: str) -> JobRunQuerySet:
+    return JobRun.objects.filter(job=job, subject=subject).open()
 
 
 def due_runs() -> list[JobRun]:
     """Runs that nobody works on although they could go on, the earliest first."""
-    waiting = JobRun.objects.filter(_FREE, due_at__lte=ClockTimestamp()).exclude(state__in=ENDED)
+    waiting = JobRun.objects.open().free().due()
     return list(waiting.order_by("due_at", "id"))
 
 
@@ -202,7 +202,7 @@ _ENDING: dict[str, Any] = {"ended_at": ClockTimestamp(), "token": None, "lease_u
 def claim_run(run_id: int) -> Claim | None:
     """Takes a run; None when somebody else has it, or it has ended. A run begun too often has failed."""
     token = uuid.uuid4()
-    runs = JobRun.objects.filter(_FREE, pk=run_id).exclude(state__in=ENDED)
+    runs = JobRun.objects.open().free().filter(pk=run_id)
     worn_out = runs.filter(tries__gte=TRIES)
     worn_out.filter(error="").update(error=f"begun {TRIES} times, and never brought to its end")
     worn_out.update(state=RunState.FAILED, **_ENDING)

@@ -102,7 +102,7 @@ def _find_failed(job: Job) -> Found | None:
         return None
     failed = ended[0]
     is_urgent = len(ended) == URGENT_FAILURES and all(run.state == RunState.FAILED for run in ended)
-    again = JobRun.objects.filter(again_of=failed).exclude(state__in=ENDED).first()
+    again = JobRun.objects.filter(again_of=failed).open().first()
     words = f"{job.title} failed{f' {URGENT_FAILURES} times in a row' if is_urgent else ''}: {failed.error}"
     if again is not None:
         words += f" It is tried again at {again.due_at:%H:%M} UTC."

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser, User
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef
 
 from chatstore.domain.buckets import bucket_days, days_in_words
 from chatstore.domain.errors import BadInput, NotFound, StoreUnavailable
 from chatstore.domain.runs import ENDED, RunState
 from chatstore.domain.schedules import Schedule, Slot
 from chatstore.models import Channel, Finding, JobRun
+from chatstore.models.maintenance import JobRunQuerySet
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import open_findings
 from chatstore.operations.jobs.definitions import Job, job_named, list_jobs, timetable_of
@@ -144,13 +145,13 @@ def ask_now(name: str, *, actor: User) -> JobRun:
 def open_runs(user: Actor, *, at_most: int | None = None) -> list[ListedRun]:
     """What is at work, then what waits, the longest first. Raises `Forbidden`."""
     require(user, READ_HEALTH)
-    return _describe(_runs().exclude(state__in=ENDED).order_by("-state", "due_at", "id")[:at_most])
+    return _describe(_runs().open().order_by("-state", "due_at", "id")[:at_most])
 
 
 def count_open_runs(user: Actor) -> int:
     """How many are at work or wait. Raises `Forbidden`."""
     require(user, READ_HEALTH)
-    return JobRun.objects.exclude(state__in=ENDED).count()
+    return JobRun.objects.open().count()
 
 
 def failed_runs(user: Actor) -> list[ListedRun]:
@@ -243,23 +244,23 @@ def _describe_job(job: Job, now: dt.datetime) -> JobView | None:
     if schedule is None:
         return None
     runs = _runs().filter(job=job.name, subject="")
-    last = _describe(runs.filter(state__in=ENDED).order_by("-ended_at", "-id")[:LAST_RUNS])
+    last = _describe(runs.ended().order_by("-ended_at", "-id")[:LAST_RUNS])
     return JobView(
         job=job,
         schedule=schedule,
         is_on=times.is_on,
         next_slots=schedule.next_slots(now, NEXT_RUNS) if times.is_on and not times.broken else [],
         last=last[::-1],
-        open=_describe(runs.exclude(state__in=ENDED).order_by("due_at", "id")),
+        open=_describe(runs.open().order_by("due_at", "id")),
         broken=times.broken,
     )
 
 
-def _runs() -> QuerySet[JobRun]:
+def _runs() -> JobRunQuerySet:
     return JobRun.objects.select_related("asked_by", "stop_asked_by")
 
 
-def _describe(runs: QuerySet[JobRun]) -> list[ListedRun]:
+def _describe(runs: JobRunQuerySet) -> list[ListedRun]:
     found = list(runs)
     jobs = {job.name: job for job in list_jobs()}
     subjects = _find_subjects(found)

@@ -11,10 +11,10 @@ from django.db.models.functions import Coalesce
 
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now_us
-from moderation.domain.states import BEFORE_STAMPED, FINAL_STEPS, PurgeState, StepState
+from moderation.domain.states import BEFORE_STAMPED, PurgeState, StepState
 from moderation.models import Purge
 from moderation.operations.access.audit import record_act
-from moderation.operations.steps.claiming import FREE, RUNNABLE, brief_transaction, lock_purge, release_idle_channels
+from moderation.operations.steps.claiming import RUNNABLE, brief_transaction, lock_purge, release_idle_channels
 from moderation.operations.steps.totals import sum_of
 from moderation.operations.undo.requests import finish_undos
 
@@ -34,10 +34,10 @@ def settle_purge(purge_id: int, *, obstacle: str = "") -> Purge:
         if purge.state == PurgeState.CANCELLING:
             _settle_cancelled(purge)
         elif purge.state in (*RUNNABLE, PurgeState.PAUSED, PurgeState.UNDOING):
-            open_steps = purge.steps.exclude(state__in=FINAL_STEPS)
+            open_steps = purge.steps.open()
             if not open_steps.exists():
                 _finish(purge)
-            elif purge.state != PurgeState.PAUSED and not open_steps.filter(lease_until__gte=ClockTimestamp()).exists():
+            elif purge.state != PurgeState.PAUSED and not open_steps.leased().exists():
                 _wait(purge, obstacle)
         release_idle_channels(purge_id)
     purge.refresh_from_db()
@@ -70,7 +70,7 @@ def _finish(purge: Purge) -> None:
 
 def _wait(purge: Purge, obstacle: str) -> None:
     now = postgres_now_us() / 1_000_000
-    waiting = purge.steps.exclude(state__in=FINAL_STEPS)
+    waiting = purge.steps.open()
     first = waiting.order_by(Coalesce("due_at", ClockTimestamp()), "ordinal").first()
     due_at = waiting.aggregate(due_at=Min(Coalesce("due_at", ClockTimestamp())))["due_at"]
     reason = obstacle or (first.wait_reason if first else "")
@@ -81,9 +81,9 @@ def _wait(purge: Purge, obstacle: str) -> None:
 
 
 def _settle_cancelled(purge: Purge) -> None:
-    idle = purge.steps.filter(FREE)
+    idle = purge.steps.free()
     idle.filter(state__in=BEFORE_STAMPED).update(state=StepState.CANCELLED, token=None, lease_until=None)
-    if purge.steps.exclude(state__in=FINAL_STEPS).exists():
+    if purge.steps.open().exists():
         return
     if not purge.steps.filter(state=StepState.CANCELLED).exists():
         # It came too late to stop anything.

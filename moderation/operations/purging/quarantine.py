@@ -22,7 +22,7 @@ from moderation.domain.chunks import PackedRows
 from moderation.domain.holds import Cover, Spared, without
 from moderation.domain.packing import unpack_ids
 from moderation.domain.planner import RECENT_MS, BucketPlan, SpanPlan, Way, ids_inside, plan_spans
-from moderation.domain.states import FINAL_STEPS, StepKind, StepState
+from moderation.domain.states import StepKind, StepState
 from moderation.models import ManifestBucket, Step
 from moderation.operations.holds import cover_of
 from moderation.operations.purging.rewrite import THICK
@@ -149,7 +149,7 @@ def _is_alone(step: Step) -> bool:
     Asked before the bucket is read: a step that ends while it is read was no survivor's, but was read as one.
     """
     here = Step.objects.filter(purge_id=step.purge_id, channel_id=step.channel_id, bucket=step.bucket)
-    return not here.exclude(ordinal=step.ordinal).exclude(state__in=FINAL_STEPS).exists()
+    return not here.exclude(ordinal=step.ordinal).open().exists()
 
 
 def _keep_bucket(step: Step, ids: Sequence[int], spared: Spared, pace: Pace, room: int) -> Kept:

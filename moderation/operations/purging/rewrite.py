@@ -30,7 +30,7 @@ from chatstore.store import scans
 from chatstore.store.cassandra import ALL
 from moderation.domain.chunks import PackedRows, Row
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind
+from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Purge, Step
 from moderation.operations.access.audit import save_with_next_id
 from moderation.store.pace import Pace
@@ -92,7 +92,7 @@ def queue_rewrite(step: Step, *, now_ms: int) -> None:
     if step.kind == StepKind.REWRITE and is_sealed(step.bucket, now_ms=now_ms):
         return
     waiting = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind=StepKind.REWRITE)
-    if waiting.exclude(state__in=FINAL_STEPS).exclude(purge_id=step.purge_id).exists():
+    if waiting.open().exclude(purge_id=step.purge_id).exists():
         return
     newest = bucket_ids(step.bucket)[1] if step.kind == StepKind.REWRITE else unpack_ids(step.ids)[-1]
     make_rewrite(

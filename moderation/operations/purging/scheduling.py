@@ -10,9 +10,8 @@ from django.db.models.functions import Coalesce, Greatest
 
 from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
-from moderation.domain.states import ACTIVE_PURGES, BETWEEN_STAMPED_AND_COUNTED, FINAL_STEPS, PurgeState
+from moderation.domain.states import ACTIVE_PURGES, BETWEEN_STAMPED_AND_COUNTED, PurgeState
 from moderation.models import Purge, Step
-from moderation.operations.steps.claiming import DUE, FREE
 
 
 def due_purges() -> list[int]:
@@ -21,14 +20,17 @@ def due_purges() -> list[int]:
     Not while as many workers have steps of it under lease as one purge may have.
     """
     now = ClockTimestamp()
-    open_steps = Step.objects.filter(purge_id=OuterRef("id")).exclude(state__in=FINAL_STEPS)
-    purges = Purge.objects.alias(workers=_workers_on("id")).filter(
-        Q(wait_until__isnull=True) | Q(wait_until__lte=now),
-        Exists(open_steps.filter(FREE, DUE)) | Q(workers=0) & (~Exists(open_steps) | Q(state=PurgeState.CANCELLING)),
-        # A paused purge has only what was stamped to bring to its end.
-        ~Q(state=PurgeState.PAUSED) | Exists(open_steps.filter(FREE, state__in=BETWEEN_STAMPED_AND_COUNTED)),
-        state__in=ACTIVE_PURGES,
-        workers__lt=settings.PURGE_WORKERS,
+    open_steps = Step.objects.filter(purge_id=OuterRef("id")).open()
+    purges = (
+        Purge.objects.active()
+        .alias(workers=_workers_on("id"))
+        .filter(
+            Q(wait_until__isnull=True) | Q(wait_until__lte=now),
+            Exists(open_steps.free().due()) | Q(workers=0) & (~Exists(open_steps) | Q(state=PurgeState.CANCELLING)),
+            # A paused purge has only what was stamped to bring to its end.
+            ~Q(state=PurgeState.PAUSED) | Exists(open_steps.free().filter(state__in=BETWEEN_STAMPED_AND_COUNTED)),
+            workers__lt=settings.PURGE_WORKERS,
+        )
     )
     return list(purges.order_by("id").values_list("id", flat=True))
 
@@ -50,15 +52,15 @@ def note_heard(purge_id: int) -> None:
 
 def workers_wanted(purge_id: int) -> int:
     """How many more workers a purge could use now: one at least, since somebody must look at it."""
-    free = Step.objects.filter(FREE, purge_id=purge_id)
+    free = Step.objects.free().filter(purge_id=purge_id)
     found: int = Purge.objects.annotate(workers=_workers_on("id")).values_list("workers", flat=True).get(id=purge_id)
-    steps = free.exclude(state__in=FINAL_STEPS)[: settings.PURGE_WORKERS].count()
+    steps = free.open()[: settings.PURGE_WORKERS].count()
     return max(1, min(settings.PURGE_WORKERS - found, steps))
 
 
 def _workers_on(purge: str) -> Coalesce:
     """How many workers have steps of the purge under lease."""
-    leased = Step.objects.filter(purge_id=OuterRef(purge), lease_until__gte=ClockTimestamp())
+    leased = Step.objects.leased().filter(purge_id=OuterRef(purge))
     counted = leased.order_by().values("purge_id").annotate(workers=Count("token", distinct=True)).values("workers")
     return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
@@ -78,13 +80,10 @@ def next_in_channel(channel_id: int, *, behind: int) -> list[int]:
 
 def _first_in(channels: Q, *, behind: int) -> list[int]:
     waiting = (
-        Step.objects.filter(
-            channels,
-            FREE,
-            DUE,
-            purge__state__in=ACTIVE_PURGES - {PurgeState.PAUSED},
-        )
-        .exclude(state__in=FINAL_STEPS)
+        Step.objects.open()
+        .free()
+        .due()
+        .filter(channels, purge__state__in=ACTIVE_PURGES - {PurgeState.PAUSED})
         .exclude(purge_id=behind)
         .values("channel_id", "purge_id")
         .annotate(asked_at=Greatest(F("purge__confirmed_at"), Max("purge__undos__asked_at")))
@@ -98,6 +97,4 @@ def _first_in(channels: Q, *, behind: int) -> list[int]:
 
 def due_scans() -> list[int]:
     """Scans that nobody has begun, or whose worker has gone."""
-    free = Q(scan_lease_until__isnull=True) | Q(scan_lease_until__lt=ClockTimestamp())
-    scans = Purge.objects.filter(free, state=PurgeState.SCANNING)
-    return list(scans.order_by("id").values_list("id", flat=True))
+    return list(Purge.objects.scans_due().order_by("id").values_list("id", flat=True))

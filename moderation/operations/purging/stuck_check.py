@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from chatstore.domain.runs import Severity
 from chatstore.operations.findings.records import Found, sync_findings
-from moderation.domain.states import BEFORE_STAMPED, FINAL_STEPS, PurgeState
+from moderation.domain.states import BEFORE_STAMPED, PurgeState
 from moderation.models import Purge, Step
 from moderation.operations.access.visibility import name_of
 from moderation.operations.purging.wait_reasons import BEHIND, WAITS_IN, say_wait, wait_of
@@ -32,7 +32,7 @@ def look_at_purges(now: dt.datetime) -> None:
 
 
 def _purges_that_should_move(now: dt.datetime) -> list[Purge]:
-    open_steps = Step.objects.filter(purge_id=OuterRef("id")).exclude(state__in=FINAL_STEPS)
+    open_steps = Step.objects.filter(purge_id=OuterRef("id")).open()
     due = open_steps.filter(Q(due_at=None) | Q(due_at__lte=now + RETRY))
     purges = Purge.objects.filter(Exists(due) | ~Exists(open_steps), state__in=WAITS_IN).select_related("moderator")
     return [purge for purge in purges.order_by("id") if not _is_behind(purge)]

@@ -14,11 +14,11 @@ from django.db.models import Max
 from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now
-from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind, StepState
+from moderation.domain.states import PurgeState, StepKind, StepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.access.visibility import Actor, name_of, visible_purges
 from moderation.operations.selection.summary import sentence_of
-from moderation.operations.steps.claiming import DUE, job_of
+from moderation.operations.steps.claiming import job_of
 
 WAITS_IN = frozenset(
     {
@@ -133,9 +133,9 @@ def _purge_that_left(rewrite: Purge) -> Purge | None:
 
 def _job_before(purge: Purge) -> str | None:
     """A job that holds a channel of the purge, where others hold each one in which it has something to do now."""
-    if purge.steps.filter(lease_until__gte=ClockTimestamp()).exclude(state__in=FINAL_STEPS).exists():
+    if purge.steps.leased().open().exists():
         return None
-    due = purge.steps.filter(DUE).exclude(state__in=FINAL_STEPS)
+    due = purge.steps.due().open()
     wanted = due.order_by().values("channel_id").distinct()
     locks = ChannelLock.objects.filter(channel_id__in=wanted).exclude(lease_until__lt=ClockTimestamp())
     jobs = list(locks.exclude(job=job_of(purge.pk)).order_by("since").values_list("job", flat=True))
@@ -144,7 +144,7 @@ def _job_before(purge: Purge) -> str | None:
 
 def _on_disk_at(purge: Purge) -> dt.datetime | None:
     """When the first of the steps that wait for the disk goes on, where all that a worker has in hand do."""
-    in_hand = purge.steps.filter(lease_until__gte=ClockTimestamp()).exclude(state__in=FINAL_STEPS)
+    in_hand = purge.steps.leased().open()
     kept = dict(in_hand.values_list("ordinal", "quarantined_at"))
     waiting = in_hand.filter(state=StepState.QUARANTINED).exclude(kind=StepKind.UNDO).count()
     moments = [moment for moment in kept.values() if moment is not None]
@@ -156,7 +156,7 @@ def _on_disk_at(purge: Purge) -> dt.datetime | None:
 
 def _unseen_seconds(purge: Purge, now: dt.datetime) -> float | None:
     """Seconds since a worker could have looked at the purge; None when one has lately, or need not yet."""
-    leases = purge.steps.exclude(state__in=FINAL_STEPS).aggregate(until=Max("lease_until"))
+    leases = purge.steps.open().aggregate(until=Max("lease_until"))
     acted = AuditEntry.objects.filter(purge=purge).aggregate(at=Max("at"))
     moments = (purge.wait_until, purge.scan_lease_until, leases["until"], acted["at"], purge.confirmed_at)
     due_since = max((moment for moment in moments if moment is not None), default=purge.created_at)

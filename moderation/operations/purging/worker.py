@@ -115,8 +115,8 @@ def run_purge(
 def run_beside_others(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS) -> Purge:
     """`run_purge`, and until no other worker has a step of it in hand: what a command says is what came of all."""
     run_purge(purge_id, patience_seconds=patience_seconds)
-    steps = Step.objects.filter(purge=purge_id).exclude(state__in=FINAL_STEPS)
-    while steps.filter(lease_until__gte=ClockTimestamp()).exists():
+    steps = Step.objects.filter(purge=purge_id).open()
+    while steps.leased().exists():
         time.sleep(LOOK_SECONDS)
         run_purge(purge_id)
     # What the others have ended since is seen, and settled if they have not yet.
@@ -144,7 +144,7 @@ def run_to_its_end(purge_id: int, *, tell: Callable[[str], object]) -> Purge:
 
 def _goes_on(purge: Purge) -> bool:
     """Whether something of it will be done that need not wait for its hour."""
-    left = purge.steps.exclude(state__in=FINAL_STEPS).exclude(kind=StepKind.LATER, due_at__gt=ClockTimestamp())
+    left = purge.steps.open().exclude(kind=StepKind.LATER, due_at__gt=ClockTimestamp())
     return purge.state in (*RUNNABLE, PurgeState.UNDOING) and left.exists()
 
 

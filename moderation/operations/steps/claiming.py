@@ -17,7 +17,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, models, transaction
-from django.db.models import F, Q
+from django.db.models import F
 
 from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
@@ -26,24 +26,15 @@ from chatstore.operations.coordination.leases import renewed
 from moderation.domain.states import (
     BEFORE_STAMPED,
     BETWEEN_STAMPED_AND_COUNTED,
-    FINAL_STEPS,
     PurgeState,
     StepState,
 )
 from moderation.models import Purge, Step
+from moderation.models.purges import DUE, IN_PROGRESS, StepQuerySet
 
 RUNNABLE = (PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING)
 
 GOING_ON = (PurgeState.RUNNING, PurgeState.UNDOING)
-
-FREE = Q(lease_until__isnull=True) | Q(lease_until__lt=ClockTimestamp())
-"""Steps that no worker has in hand."""
-
-DUE = Q(due_at__isnull=True) | Q(due_at__lte=ClockTimestamp())
-"""Steps that need not wait any more."""
-
-IN_HAND = Q(lease_until__gte=ClockTimestamp()) | Q(state__in=BETWEEN_STAMPED_AND_COUNTED)
-"""Steps that are worked on, or half done."""
 
 _TURN = (F("due_at").asc(nulls_first=True), "ordinal")
 
@@ -118,7 +109,7 @@ def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
         return step
 
 
-def _hold_next(due: models.QuerySet[Step], *, job: str) -> Step | None:
+def _hold_next(due: StepQuerySet, *, job: str) -> Step | None:
     """The first of the due steps whose channel can be held. Raises `ChannelBusy` when none can, although some are due.
 
     What was put back comes after what was never tried: one bucket in trouble holds up no other.
@@ -135,8 +126,8 @@ def _hold_next(due: models.QuerySet[Step], *, job: str) -> Step | None:
     return None
 
 
-def _due_steps(purge_id: int) -> models.QuerySet[Step]:
-    return Step.objects.filter(DUE, FREE, purge_id=purge_id).exclude(state__in=FINAL_STEPS)
+def _due_steps(purge_id: int) -> StepQuerySet:
+    return Step.objects.open().due().free().filter(purge_id=purge_id)
 
 
 def _lease_end() -> models.expressions.Combinable:
@@ -209,14 +200,13 @@ def release_idle_channels(purge_id: int) -> None:
 
     The caller's transaction holds the purge's row.
     """
-    busy = Step.objects.filter(IN_HAND, purge_id=purge_id).exclude(state__in=FINAL_STEPS).order_by()
+    busy = Step.objects.open().in_progress().filter(purge_id=purge_id).order_by()
     ChannelLock.objects.filter(job=job_of(purge_id)).exclude(channel_id__in=busy.values("channel_id")).delete()
 
 
 def release_done_channel(step: Step) -> bool:
     """Gives a step's channel back when the purge has nothing more to do there now; whether it did."""
-    left = Step.objects.filter(IN_HAND | DUE, purge_id=step.purge_id, channel_id=step.channel_id)
-    left = left.exclude(state__in=FINAL_STEPS).order_by()
+    left = Step.objects.open().filter(IN_PROGRESS | DUE, purge_id=step.purge_id, channel_id=step.channel_id).order_by()
     if left.exists():
         return False
     with brief_transaction():
@@ -230,5 +220,5 @@ def release_done_channel(step: Step) -> bool:
 
 def renewed_leases(token: uuid.UUID) -> AbstractContextManager[None]:
     """Renews the leases of everything claimed under the token, from a thread of its own."""
-    steps = Step.objects.filter(token=token).exclude(state__in=FINAL_STEPS)
+    steps = Step.objects.filter(token=token).open()
     return renewed(lambda: steps.update(lease_until=_lease_end()), every_seconds=settings.PURGE_LEASE_RENEW_SECONDS)

@@ -17,7 +17,6 @@ from chatstore.domain.errors import BadInput
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.states import (
     CAN_BE_UNDONE,
-    FINAL_STEPS,
     REMOVING,
     PurgeState,
     StepKind,
@@ -27,7 +26,7 @@ from moderation.models import Purge, Step, Undo
 from moderation.operations.access.audit import record_act, save_with_next_id
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.holds import time_held
-from moderation.operations.steps.claiming import IN_HAND, brief_transaction, lock_purge
+from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.removed_ids import count_standing
 
 _STEPS = Step._meta.db_table
@@ -155,8 +154,8 @@ def _steps_to_take_back(purge: Purge, part: UndoPart) -> QuerySet[Step]:
 
 
 def _cancel_rest(purge: Purge, moderator: User) -> None:
-    left = purge.steps.exclude(state__in=FINAL_STEPS)
-    if left.filter(IN_HAND).exists():
+    left = purge.steps.open()
+    if left.in_progress().exists():
         raise BadInput("A worker still brings a step of it to its end. Try again in a moment.")
     left.update(state=StepState.CANCELLED, token=None, lease_until=None)
     record_act("purge_cancelled", actor=moderator, purge=purge)
