@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.snowflakes import time_of
 
+MESSAGE_ID, AUTHOR_ID, WRITETIME = 0, 1, -1
+"""Positions in a row of messages: the id comes first, the author second, and the WRITETIME, where it is read, last."""
+
 VALUE_COLUMNS = (
     "author_id",
     "type",

@@ -62,25 +62,24 @@ def posted_stamp(message: Message) -> int:
 
 def to_message(channel_id: int, row: Sequence[Any]) -> Message:
     """From a row in the order of `COLUMNS`. The row must have an author."""
-    edited_at: dt.datetime | None = row[4]
-    reactions = row[12]
-    reference = row[14]
+    message_id, author_id, kind, content, edited_at, flags, pinned, webhook_id, author_name, *objects = row
+    attachments, embeds, stickers, reactions, mentions, reference = objects
     return Message(
         channel_id,
-        row[0],
-        row[1],
-        row[3] or "",
-        row[2] or 0,
+        message_id,
+        author_id,
+        content or "",
+        kind or 0,
         edited_at.replace(tzinfo=dt.UTC) if edited_at is not None else None,
-        row[5] or 0,
-        row[6] or False,
-        row[7],
-        row[8],
-        row[9] or (),
-        row[10] or (),
-        row[11] or (),
+        flags or 0,
+        pinned or False,
+        webhook_id,
+        author_name,
+        attachments or (),
+        embeds or (),
+        stickers or (),
         dict(reactions) if reactions else {},
-        row[13] or (),
+        mentions or (),
         (reference[0], reference[1]) if reference else None,
     )
 

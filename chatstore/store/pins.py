@@ -29,4 +29,4 @@ def drop_pin(channel_id: int, message_id: int, *, stamp_us: int, timeout: float 
 
 def pinned_ids(channel_id: int) -> list[int]:
     """Ids that were pinned, newest message first; some may no longer live."""
-    return [row[0] for row in cassandra.execute(_SELECT, (channel_id,))]
+    return [message_id for (message_id,) in cassandra.execute(_SELECT, (channel_id,))]

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from chatstore.domain.messages import VALUE_COLUMNS
+from chatstore.domain.messages import MESSAGE_ID, VALUE_COLUMNS
 from chatstore.store import cassandra, traces
 from chatstore.store.messages import COLUMNS, ROW_FETCH, SCAN_FETCH, iterate_rows
 
@@ -117,7 +117,7 @@ def read_oldest_writetimes(
 
 
 def _oldest(rows: Sequence[tuple[Any, ...]]) -> list[tuple[int, int]]:
-    return [(row[0], min(stamp for stamp in row[1:] if stamp is not None)) for row in rows]
+    return [(message_id, min(stamp for stamp in stamps if stamp is not None)) for message_id, *stamps in rows]
 
 
 def _read_between(
@@ -125,7 +125,7 @@ def _read_between(
 ) -> Iterator[list[tuple[Any, ...]]]:
     wanted = frozenset(ids)
     for page in iterate_rows(channel_id, bucket, first=ids[0], last=ids[-1], columns=columns, fetch_size=fetch_size):
-        yield [row for row in page if row[0] in wanted]
+        yield [row for row in page if row[MESSAGE_ID] in wanted]
 
 
 def _read_in(cql: str, channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:
@@ -139,4 +139,4 @@ def _read_in(cql: str, channel_id: int, bucket: int, ids: Sequence[int]) -> Iter
 def read_columns() -> frozenset[str]:
     """The columns that the table `messages` has now."""
     rows = cassandra.execute(_SELECT_COLUMNS, (settings.CASSANDRA["keyspace"],))
-    return frozenset(row[0] for row in rows)
+    return frozenset(name for (name,) in rows)

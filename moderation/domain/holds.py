@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID
+
 Row = TypeVar("Row", bound=Sequence[Any])
 
 
@@ -48,9 +50,9 @@ class Spared:
         """The rows that are not held."""
         if not self.cover:
             return rows
-        held = {row[0] for row in rows if self.cover.covers(row[0], row[1])}
+        held = {row[MESSAGE_ID] for row in rows if self.cover.covers(row[MESSAGE_ID], row[AUTHOR_ID])}
         self.ids.extend(held)
-        return [row for row in rows if row[0] not in held] if held else rows
+        return [row for row in rows if row[MESSAGE_ID] not in held] if held else rows
 
 
 def without(ids: Sequence[int], held: Iterable[int]) -> Sequence[int]:

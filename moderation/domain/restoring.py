@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from chatstore.domain.messages import AUTHOR_ID
 from moderation.domain.chunks import ROW_COLUMNS, Row, writetime_of
-
-AUTHOR = 1
-"""Where a row has its author; one without is only the rest of an edit that raced a delete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def newest_whole_rows(attempts: Iterable[Iterable[list[Row]]], *, wanted: Callab
                 if message_id in done or not wanted(message_id):
                     continue
                 row = lay_over(edits[message_id], copy) if message_id in edits else copy
-                if row[AUTHOR] is None:
+                if row[AUTHOR_ID] is None:
                     edits[message_id] = row
                 else:
                     done.add(message_id)

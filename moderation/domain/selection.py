@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from moderation.domain.filters import (
     Filter,
@@ -120,18 +121,18 @@ class Selection:
         """
         if self.message_ids:
             ticked = frozenset(self.message_ids).difference(self.except_ids)
-            return lambda rows: [row for row in rows if row[0] in ticked and row[1] is not None]
+            return lambda rows: [row for row in rows if row[MESSAGE_ID] in ticked and row[AUTHOR_ID] is not None]
         unticked = frozenset(self.except_ids)
         if self.where is None:
-            return lambda rows: [row for row in rows if row[1] is not None and row[0] not in unticked]
+            return lambda rows: [row for row in rows if row[AUTHOR_ID] is not None and row[MESSAGE_ID] not in unticked]
         test = compile_filter(self.where, self.columns, bots=bots)
         pinned = self.columns.index("pinned") if self.keeps_pinned else None
 
         def pick(rows: Sequence[Row]) -> list[Row]:
-            found = [row for row in rows if row[1] is not None and test(row)]
+            found = [row for row in rows if row[AUTHOR_ID] is not None and test(row)]
             if pinned is not None:
                 found = [row for row in found if not row[pinned]]
-            return [row for row in found if row[0] not in unticked] if unticked else found
+            return [row for row in found if row[MESSAGE_ID] not in unticked] if unticked else found
 
         return pick
 

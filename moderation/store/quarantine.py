@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any
 
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, WRITETIME
 from chatstore.store import cassandra, scans
 from moderation.domain.chunks import ROWS_PER_CHUNK, PackedRows, Row, decode_chunk, encode_chunks, with_writetime
 from moderation.domain.holds import Spared
@@ -114,7 +115,7 @@ def quarantine_rows(
         for page in scans.read_rows_with_writetime(place.channel_id, place.bucket, ids):
             before_each_page()
             going = page if spared is None else spared.leave(page)
-            seen.extend((row[0], row[-1], row[1] is not None) for row in going)
+            seen.extend((row[MESSAGE_ID], row[WRITETIME], row[AUTHOR_ID] is not None) for row in going)
             yield going
 
     _keep(place, pages())
@@ -138,12 +139,12 @@ def keep_rows(place: Place, chunks: Iterable[list[Row]]) -> int:
 def kept_writetimes(place: Place) -> Iterator[list[tuple[int, int]]]:
     """(message id, WRITETIME) of the rows that `quarantine_rows` kept, a chunk at a time."""
     for rows in kept_rows(place):
-        yield [(row[0], row[-1]) for row in rows]
+        yield [(row[MESSAGE_ID], row[WRITETIME]) for row in rows]
 
 
 def kept_attempts(purge_id: int, channel_id: int, bucket: int) -> list[int]:
     """The attempts that a purge kept anything of a bucket under."""
-    return [row[0] for row in cassandra.execute(SELECT_ATTEMPTS, (purge_id, channel_id, bucket))]
+    return [attempt for (attempt,) in cassandra.execute(SELECT_ATTEMPTS, (purge_id, channel_id, bucket))]
 
 
 def kept_rows(place: Place) -> Iterator[list[Row]]:
@@ -160,7 +161,7 @@ def kept_copies(place: Place, *message_ids: int) -> Iterator[list[Row]]:
         for chunk, first_id, last_id in page:
             if any(first_id <= message_id <= last_id for message_id in wanted):
                 for (body,) in cassandra.execute(SELECT_BODY, (*place.key(), chunk)):
-                    yield [row for row in decode_chunk(body) if row[0] in wanted]
+                    yield [row for row in decode_chunk(body) if row[MESSAGE_ID] in wanted]
 
 
 def erase_kept(purge_id: int, channel_id: int, buckets: Sequence[int], *, stamp: int) -> None:
@@ -180,14 +181,14 @@ def erase_kept(purge_id: int, channel_id: int, buckets: Sequence[int], *, stamp:
 def _sort_out(
     page: list[Row], wanted: frozenset[int], reading: Reading, stays: PackedRows | None, spared: Spared
 ) -> list[Row]:
-    kept = spared.leave([row for row in page if row[0] in wanted])
+    kept = spared.leave([row for row in page if row[MESSAGE_ID] in wanted])
     if len(kept) != len(page):
-        going = wanted if not spared.ids else frozenset(row[0] for row in kept)
-        others = [row for row in page if row[0] not in going]
-        reading.survivors.extend(row[0] for row in others)
+        going = wanted if not spared.ids else frozenset(row[MESSAGE_ID] for row in kept)
+        others = [row for row in page if row[MESSAGE_ID] not in going]
+        reading.survivors.extend(row[MESSAGE_ID] for row in others)
         if stays is not None:
             stays.add(others)
-    reading.found.extend(row[0] for row in kept if row[1] is not None)
+    reading.found.extend(row[MESSAGE_ID] for row in kept if row[AUTHOR_ID] is not None)
     return kept
 
 
@@ -208,7 +209,7 @@ def _inserts(place: Place, pages: Iterator[list[Row]], sent: list[bytes]) -> Ite
     for rows in _by_thousand(pages):
         for part, body in encode_chunks(rows):
             # Rows that were asked for by id come in runs, so that the ends may be in the middle.
-            ids = [row[0] for row in part]
+            ids = [row[MESSAGE_ID] for row in part]
             yield (*place.key(), len(sent), len(part), min(ids), max(ids), body)
             sent.append(hashlib.sha256(body).digest())
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 
 from chatstore.domain.errors import BadInput
-from chatstore.domain.messages import Message, Page
+from chatstore.domain.messages import AUTHOR_ID, Message, Page
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, time_of
 from chatstore.store import cassandra, counters, traces
 from chatstore.store.foreground import note_page_read
@@ -107,7 +107,7 @@ def _cut(search: Search, limit: int) -> tuple[list[Message], int, bool]:
     messages: list[Message] = []
     hidden = beyond = 0
     for row in search.rows:
-        if row[1] is None:
+        if row[AUTHOR_ID] is None:
             beyond += 1
         elif len(messages) == limit:
             return messages, hidden, True
@@ -152,7 +152,7 @@ def _page_up(channel_id: int, *, after: int, limit: int, deadline: float) -> Pag
 
 
 def _has_any(search: Search) -> bool:
-    return any(row[1] is not None for row in search.rows)
+    return any(row[AUTHOR_ID] is not None for row in search.rows)
 
 
 # --- What a page costs ------------------------------------------------------------------

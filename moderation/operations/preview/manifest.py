@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from chatstore.domain import withdrawals
 from chatstore.domain.buckets import bucket_of
-from chatstore.domain.messages import Message
+from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, Message
 from chatstore.models import Channel
 from chatstore.store import messages, scans, withdrawn
 from moderation.domain.outcomes import Fate, fate_in
@@ -238,8 +238,8 @@ def _read_entries(purge: Purge, channel: Channel, bucket: int, frozen: Sequence[
 
 
 def _read_live(channel_id: int, bucket: int, ids: Sequence[int]) -> Mapping[int, Message]:
-    rows = (row for page in scans.read_rows(channel_id, bucket, ids) for row in page if row[1] is not None)
-    return {row[0]: messages.to_message(channel_id, row) for row in rows}
+    rows = (row for page in scans.read_rows(channel_id, bucket, ids) for row in page if row[AUTHOR_ID] is not None)
+    return {row[MESSAGE_ID]: messages.to_message(channel_id, row) for row in rows}
 
 
 def _read_kept(purge: Purge, channel_id: int, bucket: int, ids: Sequence[int]) -> Mapping[int, Message]:
@@ -247,4 +247,4 @@ def _read_kept(purge: Purge, channel_id: int, bucket: int, ids: Sequence[int]) -
     attempts = sorted(kept_attempts(purge.pk, channel_id, bucket), reverse=True)
     copies = (kept_copies(Place(purge.pk, channel_id, bucket, attempt), *ids) for attempt in attempts)
     rows = (row for page in newest_whole_rows(copies, wanted=frozenset(ids).__contains__) for row in page)
-    return {row[0]: messages.to_message(channel_id, row) for row in rows}
+    return {row[MESSAGE_ID]: messages.to_message(channel_id, row) for row in rows}

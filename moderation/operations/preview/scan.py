@@ -21,6 +21,7 @@ from django.db.models import Q, Sum
 
 from chatstore.domain.buckets import is_sealed
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
+from chatstore.domain.messages import MESSAGE_ID
 from chatstore.domain.snowflakes import first_id_at, ms_of
 from chatstore.models import ChatUser
 from chatstore.models.functions import ClockTimestamp
@@ -139,12 +140,12 @@ def _scan_bucket(
     renewed_at = time.monotonic()
     for page in pages:
         going = spared.leave(pick(page))
-        ids = [row[0] for row in going]
+        ids = [row[MESSAGE_ID] for row in going]
         matched.extend(ids)
         authors.update(map(itemgetter(1), going))
         if len(going) < len(page):
             chosen = frozenset(ids)
-            survivors.extend(row[0] for row in page if row[0] not in chosen)
+            survivors.extend(row[MESSAGE_ID] for row in page if row[MESSAGE_ID] not in chosen)
         if time.monotonic() - renewed_at >= RENEW_SECONDS:
             renew()
             renewed_at = time.monotonic()

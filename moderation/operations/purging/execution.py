@@ -27,6 +27,7 @@ from functools import partial
 from django.conf import settings
 
 from chatstore.domain.buckets import bucket_ids
+from chatstore.domain.messages import MESSAGE_ID
 from chatstore.domain.whole_reads import WholeRead
 from chatstore.operations.coordination.clock import check_clock, postgres_now, stamp_now_us
 from chatstore.operations.coordination.timestamps import issue_stamp
@@ -218,7 +219,9 @@ def _verify(step: Step, pace: Pace) -> LastLook:
         # could be rows that an undo put back. What is taken over from here on was read in time.
         with brief_transaction():
             check_still_mine(step)
-        deletes.delete_rows(step.channel_id, step.bucket, [[(row[0], row[1]) for row in seen]], pace=pace)
+        deletes.delete_rows(
+            step.channel_id, step.bucket, [[(message_id, writetime) for message_id, writetime, _ in seen]], pace=pace
+        )
         look = replace(_look(step, ids, pace), again=look.again + len(seen))
     return look
 
@@ -230,7 +233,7 @@ def _look(step: Step, ids: frozenset[int], pace: Pace) -> LastLook:
     pages = scans.read_all_ids(step.channel_id, step.bucket)
     for page in pages:
         read.add(page)
-        there = [row[0] for row in page]
+        there = [row[MESSAGE_ID] for row in page]
         remaining.extend(ids.intersection(there))
         missing.difference_update(there)
         if step.kind != StepKind.ROWS:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from django.conf import settings
 
+from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, WRITETIME
 from chatstore.operations.bucket_jobs.nightly_ledger import channel_of
 from chatstore.operations.coordination.channel_lock import hold_channel, release_channel, renew_hold
 from chatstore.operations.coordination.clock import postgres_now_us
@@ -93,7 +94,7 @@ def _remove_in(channel_id: int, bucket: int, job: str) -> tuple[int, int]:
             keep_channel(renew_hold)
         # Read again with their stamps: who has an author by now is no longer one of them.
         rows = [row for page in scans.read_rows_with_writetime(channel_id, bucket, suspects) for row in page]
-        authorless = [(row[0], row[-1]) for row in rows if row[1] is None]
+        authorless = [(row[MESSAGE_ID], row[WRITETIME]) for row in rows if row[AUTHOR_ID] is None]
         old = [(message_id, stamp) for message_id, stamp in authorless if 0 < stamp < before_us]
         keep_channel(renew_hold)
         if old:

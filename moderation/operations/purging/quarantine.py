@@ -12,7 +12,7 @@ from django.conf import settings
 
 from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import ChatstoreError
-from chatstore.domain.messages import VALUE_COLUMNS
+from chatstore.domain.messages import MESSAGE_ID, VALUE_COLUMNS
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.operations.coordination.clock import check_clock, postgres_now
 from chatstore.operations.coordination.timestamps import issue_stamp
@@ -193,7 +193,7 @@ def _keep_nothing(step: Step, gone_before: Sequence[int]) -> Kept:
     it is of one that somebody wants written again, without ids that went before, whatever its budget.
     """
     pages = scans.read_all_ids(step.channel_id, step.bucket)
-    survivors = [row[0] for page in pages for row in page][::-1]
+    survivors = [row[MESSAGE_ID] for page in pages for row in page][::-1]
     tombstones = pages.count_tombstones()
     matched = sorted(frozenset(gone_before).difference(survivors))
     budget: int = settings.PURGE_TOMBSTONE_BUDGET

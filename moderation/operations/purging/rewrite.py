@@ -24,6 +24,7 @@ from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.messages import MESSAGE_ID
 from chatstore.domain.snowflakes import ms_of
 from chatstore.models.functions import ClockTimestamp
 from chatstore.store import scans
@@ -73,7 +74,7 @@ def rewrite_survivors(step: Step, pace: Pace, *, stays: PackedRows | None, look:
 
 
 def _only(pages: Iterable[list[Row]], ids: frozenset[int]) -> Iterator[list[Row]]:
-    return ([row for row in page if row[0] in ids] for page in pages)
+    return ([row for row in page if row[MESSAGE_ID] in ids] for page in pages)
 
 
 def _watched(pages: Iterator[list[Row]], look: Callable[[], None]) -> Iterator[list[Row]]:

@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from django.conf import settings
 from django.db.models import Case, Min, Q, When
 
+from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.operations.jobs.runs import Claim
 from moderation.domain.holds import Cover
-from moderation.domain.restoring import AUTHOR
 from moderation.domain.states import PURGE_MOVES, REMOVING, PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.access.audit import record_act
@@ -87,7 +87,7 @@ def _renew_step(step: Step, cover: Cover) -> int:
     try:
         attempt = issue_stamp(step.channel_id, step.bucket)
         ids = standing_of(step)
-        count = keep_again(step, ids, attempt=attempt, among=lambda row: cover.covers(row[0], row[AUTHOR]))
+        count = keep_again(step, ids, attempt=attempt, among=lambda row: cover.covers(row[MESSAGE_ID], row[AUTHOR_ID]))
         if count:
             Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(kept_again_at=ClockTimestamp())
         return count

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, WRITETIME
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import check_clock, postgres_now
 from chatstore.operations.coordination.timestamps import issue_stamp
@@ -22,7 +23,7 @@ from chatstore.store import ledger, scans
 from chatstore.store.withdrawn import read_withdrawals
 from moderation.domain.chunks import Row, writetime_of
 from moderation.domain.packing import pack_ids, unpack_ids
-from moderation.domain.restoring import AUTHOR, sort_out
+from moderation.domain.restoring import sort_out
 from moderation.domain.states import KEEPS_NOTHING, REMOVING, StepState
 from moderation.models import Step
 from moderation.operations.access.audit import record_act
@@ -90,7 +91,7 @@ def _asked_ids(step: Step) -> set[int]:
         # Beyond the thirty days only what a hold covered is still there, and nothing else was offered.
         authors = frozenset(part.author_ids)
         kept = (row for chunk in copies_of(step.channel_id, step.bucket, stands) for row in chunk)
-        stands = {row[0] for row in kept if not authors or row[AUTHOR] in authors}
+        stands = {row[MESSAGE_ID] for row in kept if not authors or row[AUTHOR_ID] in authors}
     return stands
 
 
@@ -105,7 +106,7 @@ def _withdrawn_of(step: Step, ids: set[int]) -> set[int]:
     noted = read_withdrawals(step.channel_id, step.bucket)
     claimed = ids.intersection(noted.claims)
     authors = (
-        {row[0]: row[AUTHOR] for rows in copies_of(step.channel_id, step.bucket, claimed) for row in rows}
+        {row[MESSAGE_ID]: row[AUTHOR_ID] for rows in copies_of(step.channel_id, step.bucket, claimed) for row in rows}
         if claimed
         else {}
     )
@@ -156,7 +157,11 @@ def _verify(step: Step, wanted: Sequence[int], pace: Pace) -> None:
     gone_since = _withdrawn_of(step, set(wanted))
     _delete_withdrawn(step, sorted(gone_since), pace)
     missing = set(wanted).difference(_live_ids(step), gone_since)
-    kept = {row[0] for chunk in copies_of(step.channel_id, step.bucket, missing) for row in chunk} if missing else set()
+    kept = (
+        {row[MESSAGE_ID] for chunk in copies_of(step.channel_id, step.bucket, missing) for row in chunk}
+        if missing
+        else set()
+    )
     if step.state == StepState.DELETED:
         move_step(step, StepState.VERIFIED, failed_ids=pack_ids(sorted(missing)))
     ledger.clear_live(step.channel_id, step.bucket)
@@ -168,7 +173,7 @@ def _verify(step: Step, wanted: Sequence[int], pace: Pace) -> None:
 def _delete_withdrawn(step: Step, ids: Sequence[int], pace: Pace) -> None:
     """What its author deleted while it came back goes again, at the stamp it came back with."""
     rows = scans.read_rows_with_writetime(step.channel_id, step.bucket, ids)
-    stamps = ([(row[0], row[-1]) for row in page] for page in rows)
+    stamps = ([(row[MESSAGE_ID], row[WRITETIME]) for row in page] for page in rows)
     note_deletes(step.channel_id, step.bucket, len(ids))
     deletes.delete_rows(step.channel_id, step.bucket, stamps, pace=pace)
 
