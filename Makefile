@@ -1,5 +1,5 @@
-# The commands of the project. `make run` and `make test` need Python 3.11, a JDK 17 and
-# Maven on the machine; everything else they fetch or start themselves.
+# The commands of the project; `make help` lists them. `make run` and `make test` need Python 3.11 or newer, JDK 17 and
+# Maven. They install or start everything else themselves.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,56 +7,64 @@ SIZE ?= 1000000
 OUT ?= bench.json
 WORKERS ?= 2
 
-# What a real installation sets at least; no server is reached by the checks.
+# The minimum settings of a production installation. The checks connect to no server.
 PRODUCTION := env BASE_URL=https://chat.example SECRET_KEY="$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(40))')" \
 	DATABASE_URL=postgres://chatstore:x@db.example/chatstore REDIS_URL=rediss://:x@redis.example/0 \
 	CASSANDRA_CONTACT_POINTS=cassandra.example CASSANDRA_DATACENTER=dc1
 
-.PHONY: run test test-unit test-slow soak check shots bench lock
+.DEFAULT_GOAL := help
+.PHONY: help run test test-unit test-slow soak check docs shots bench lock
 
-run: .venv/installed
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: .venv/installed ## Start Cassandra, Postgres, Valkey, web, workers and demo data; Ctrl-C stops all of it
 	@$(BIN)/python -m devstack run
 
-# What needs no server: domains, planner, forms, parsing.
-test-unit: .venv/installed
+test-unit: .venv/installed ## Run the tests that need no server (under a minute)
 	@$(BIN)/python -m pytest -m unit $(TESTS)
 
-# All but the slow tier. TESTS="tests/local -x" narrows it down; WORKERS=1 runs one test after the other.
-test: .venv/installed
+# TESTS="tests/local -x" selects tests; WORKERS=1 runs one test at a time.
+test: .venv/installed ## Run all tests except the slow tier (about ten minutes)
 	@$(BIN)/python -m tests --workers $(WORKERS) -m "not slow" $(TESTS)
 
-# Raid, memory, mutants, kills, sleeping workers, the browser at scale, and every property with 500 examples.
-test-slow: .venv/installed
+# Raids, memory, mutants, killed and paused workers, the browser at scale, and every property with 500 examples.
+test-slow: .venv/installed ## Run the slow tier
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m tests --workers $(WORKERS) -m "slow or hypothesis" $(TESTS)
 
-# Ten minutes, twenty at most. The seed it prints repeats it: SEED=….
-soak: .venv/installed
+# Takes ten minutes, at most twenty. SEED=… repeats the run whose output named that seed.
+soak: .venv/installed ## Kill workers and restart servers during one purge (about ten minutes)
 	@$(BIN)/python -m devstack exec test $(BIN)/python -m tests.soak $(SEED)
 
-# The one RuntimeWarning is that no database was there to compare the migrations with.
-check: .venv/installed
+# RuntimeWarning is ignored: makemigrations has no database to compare the migrations with.
+check: .venv/installed docs ## Run linters, type checker, import contracts, Django's checks; build the docs
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check
-	@echo "check --deploy in production's environment"
+	@echo "check --deploy with production settings"
 	@$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 
-shots: .venv/installed
+# Warnings are errors, broken links among them. Uses no network.
+docs: .venv/installed ## Check and build the documentation into docs/_build
+	$(BIN)/python -I docs/checks.py
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs docs/_build
+
+shots: .venv/installed ## Take screenshots of all pages
 	@$(BIN)/python -m devstack exec test $(BIN)/python -m tests.shots
 
-# ARGS="--only purge undo --runs 1" narrows it down.
-bench: .venv/installed
+# ARGS="--only purge undo --runs 1" selects parts.
+bench: .venv/installed ## Measure against bare prepared statements (SIZE=…, OUT=…)
 	@$(BIN)/python -m devstack exec test $(BIN)/python -m tests.bench --size $(SIZE) --out $(OUT) $(ARGS)
 
-# The environment is brought up to date when a lock changes.
+# Updates the environment when a lock file changes.
 .venv/installed: requirements.lock requirements-uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON." if sys.version_info < (3, 11) else 0)'
 	@$(PYTHON) -I devstack/environment.py
 	@touch $@
 
-# Reads the dependencies of pyproject.toml; the locks hold hashes and name no index.
-lock:
+# The locks contain hashes and name no package index.
+lock: ## Resolve the dependencies of pyproject.toml into the lock files
 	@uv=$$($(PYTHON) -I devstack/environment.py uv) && \
 		lock="$$uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate" && \
 		$$lock pyproject.toml --group dev -o requirements.lock && \
