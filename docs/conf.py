@@ -3,6 +3,8 @@
 import tomllib
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 ROOT = Path(__file__).resolve().parents[1]
 
 project = "Chatstore"
@@ -17,7 +19,33 @@ myst_enable_extensions = ["deflist"]
 
 html_theme = "furo"
 html_title = f"Chatstore {release}"
-# No footer with the name of an author or a copyright holder: the licence names none.
+# No footer with a copyright holder: the licence names none.
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
+
+TOP_LEVEL_PAGES = {
+    "architecture": "ARCHITECTURE.md",
+    "changelog": "CHANGELOG.md",
+    "code-of-conduct": "CODE_OF_CONDUCT.md",
+    "contributing": "CONTRIBUTING.md",
+    "security": "SECURITY.md",
+}
+"""Pages of the site whose text is a file of the repository's top level."""
+
+
+def read_top_level_page(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Replace the text of such a page by the file's, with its links adapted to the site."""
+    if docname not in TOP_LEVEL_PAGES:
+        return
+    file = ROOT / TOP_LEVEL_PAGES[docname]
+    app.env.note_dependency(str(file))
+    text = file.read_text(encoding="utf-8").replace("](docs/", "](").replace("[Apache-2.0](LICENSE)", "Apache-2.0")
+    for name, other in TOP_LEVEL_PAGES.items():
+        text = text.replace(f"]({other}", f"]({name}.md")
+    source[0] = text
+
+
+def setup(app: Sphinx) -> None:
+    """Register the handler above."""
+    app.connect("source-read", read_top_level_page)
