@@ -1,4 +1,4 @@
-"""Check the documentation against the code: links, file paths, settings, commands, metrics and tables.
+"""Check the documentation against the code: links, paths, identifiers, settings, commands, metrics and tables.
 
 Reads files only and imports nothing of the project, so it needs neither servers nor settings. Prints one line per
 error and exits with 1 if there is any. `make docs` runs it before Sphinx.
@@ -21,12 +21,23 @@ READ_TLS = re.compile(r"read_tls\(\s*\"([A-Z_]+)\"")
 OPTION = re.compile(r"\"(--[a-z][a-z-]*)\"")
 METRIC = re.compile(r"\"(chatstore_[a-z_]+)\"")
 TABLE = re.compile(r"__table_name__ = \"(\w+)\"")
+IDENTIFIER = re.compile(r"_?[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|(?:[A-Z][a-z0-9]+){2,}")
+WORD = re.compile(r"\w+")
 FIRST_CELL = re.compile(r"^\| `([A-Z_]+)`", re.MULTILINE)
 LEVEL_2 = re.compile(r"^## `?(\w+)`?", re.MULTILINE)
 
 # Settings of a development machine: read by the local stack, not by the settings module.
 LOCAL_SETTINGS = {"CHATSTORE_STACK", "CHATSTORE_LOCAL"}
 LINE_LENGTH = 120
+# Identifiers of Cassandra.
+FOREIGN_NAMES = {"READ_TOO_MANY_TOMBSTONES", "commitlog_sync_period"}
+# Pages with identifiers of the past, and pages with names that the code composes, which have checks of their own.
+UNCHECKED_IDENTIFIERS = {
+    "CHANGELOG.md",
+    "docs/upgrading.md",
+    "docs/reference/metrics.md",
+    "docs/reference/settings.md",
+}
 
 
 def list_documents() -> list[Path]:
@@ -47,6 +58,22 @@ def check_paths(text: str) -> Iterator[str]:
     for match in CODE.finditer(text):
         if REPOSITORY_PATH.fullmatch(match[1]) and not (ROOT / match[1]).exists():
             yield f"no such file: {match[1]}"
+
+
+def read_words() -> set[str]:
+    """Return every word of the code, its templates and its configuration."""
+    folders = ("chatstore", "moderation", "devstack", "tests", "templates")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".html"}]
+    files += [ROOT / "Makefile", ROOT / "pyproject.toml"]
+    return {word for path in files for word in WORD.findall(path.read_text(encoding="utf-8"))}
+
+
+def check_identifiers(text: str, words: set[str]) -> Iterator[str]:
+    """Yield an error for every identifier in backticks that occurs nowhere in the code."""
+    for match in CODE.finditer(text):
+        name = match[1].partition("(")[0].removesuffix("_FILE")
+        if IDENTIFIER.fullmatch(name) and name not in words | FOREIGN_NAMES:
+            yield f"not in the code: {match[1]}"
 
 
 def check_line_lengths(text: str) -> Iterator[str]:
@@ -93,12 +120,15 @@ def check_names(page: str, pattern: re.Pattern[str], files: list[Path], *, what:
 
 def check_everything() -> Iterator[str]:
     """Yield all errors, each with the file it was found in."""
+    words = read_words()
     for document in list_documents():
         text = document.read_text(encoding="utf-8")
         name = document.relative_to(ROOT)
         for check in (check_paths, check_line_lengths):
             yield from (f"{name}: {error}" for error in check(text))
         yield from (f"{name}: {error}" for error in check_links(document, text))
+        if str(name) not in UNCHECKED_IDENTIFIERS:
+            yield from (f"{name}: {error}" for error in check_identifiers(text, words))
     metrics = sorted(ROOT.glob("*/operations/**/metrics.py"))
     models = sorted(ROOT.glob("chatstore/models/*.py"))
     yield from (f"docs/reference/settings.md: {error}" for error in check_settings())

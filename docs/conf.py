@@ -18,6 +18,8 @@ myst_heading_anchors = 3
 myst_enable_extensions = ["deflist"]
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 html_title = f"Chatstore {release}"
 # No footer with a copyright holder: the licence names none.
 html_show_copyright = False
