@@ -23,6 +23,7 @@ METRIC = re.compile(r"\"(chatstore_[a-z_]+)\"")
 TABLE = re.compile(r"__table_name__ = \"(\w+)\"")
 IDENTIFIER = re.compile(r"_?[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|(?:[A-Z][a-z0-9]+){2,}")
 WORD = re.compile(r"\w+")
+MODEL = re.compile(r"^class (\w+)\(models\.Model\)", re.MULTILINE)
 PUBLIC_NAME = re.compile(r"^    \"(\w+)\",$", re.MULTILINE)
 FIRST_CELL = re.compile(r"^\| `([A-Z_]+)`", re.MULTILINE)
 LEVEL_2 = re.compile(r"^## `?(\w+)`?", re.MULTILINE)
@@ -131,7 +132,7 @@ def check_everything() -> Iterator[str]:
         if str(name) not in UNCHECKED_IDENTIFIERS:
             yield from (f"{name}: {error}" for error in check_identifiers(text, words))
     metrics = sorted(ROOT.glob("*/operations/**/metrics.py"))
-    models = sorted(ROOT.glob("chatstore/models/*.py"))
+    models = sorted(ROOT.glob("*/models/*.py"))
     yield from (f"docs/reference/settings.md: {error}" for error in check_settings())
     yield from (f"docs/reference/commands.md: {error}" for error in check_commands())
     yield from (
@@ -143,6 +144,7 @@ def check_everything() -> Iterator[str]:
         for error in check_names("gateway-api.md", PUBLIC_NAME, gateway, what="public name")
     )
     yield from (f"docs/reference/tables.md: {error}" for error in check_names("tables.md", TABLE, models, what="table"))
+    yield from (f"docs/reference/tables.md: {error}" for error in check_names("tables.md", MODEL, models, what="model"))
 
 
 if __name__ == "__main__":
