@@ -1,4 +1,4 @@
-"""Commands whose output acts on nothing: names and reasons come from strangers."""
+"""Commands with escaped output, because names and reasons come from untrusted users."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from chatstore.domain.controls import show_controls
 
 
 class InertOutput(OutputWrapper):
-    """Spells control characters out, so that no name moves a terminal's cursor or sets its title."""
+    """Output stream that escapes control characters, so that no name moves a terminal's cursor or sets its title."""
 
     def write(self, msg: str = "", *args: Any, **options: Any) -> None:  # type: ignore[override]
         super().write(show_controls(msg), *args, **options)
 
 
 class InertCommand(BaseCommand):
-    """A command that writes only inert text, errors included."""
+    """Command that escapes everything it writes, errors included."""
 
     def __init__(self, stdout: TextIO | None = None, stderr: TextIO | None = None, **options: Any) -> None:
         super().__init__(stdout, stderr, **options)

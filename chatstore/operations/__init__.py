@@ -1,4 +1,4 @@
-"""Use cases of the message store: no HTTP, no Celery, every write names its actor.
+"""Use cases of the message store, independent of HTTP and Celery; every write names its actor.
 
-Whatever removes or rewrites messages is not here but in moderation.
+Code that deletes or rewrites messages in bulk is in `moderation`.
 """

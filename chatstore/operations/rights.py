@@ -1,4 +1,4 @@
-"""What staff needs to see health, to start maintenance, and to say when it runs."""
+"""Permissions of staff: view health, start maintenance, change schedules."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from django.contrib.auth.models import AbstractUser, AnonymousUser
 from chatstore.domain.errors import Forbidden
 
 READ_HEALTH = "chatstore.view_finding"
-"""Health pages, findings, what ran, metrics."""
+"""View health pages, findings, runs and metrics."""
 
 MAINTAIN = "chatstore.add_jobrun"
-"""Start, stop and repeat a job: probe, measure, repair, compact."""
+"""Start, stop and repeat jobs: probe, measure, repair, compact."""
 
 SCHEDULE = "chatstore.change_jobschedule"
-"""Say when jobs run."""
+"""Change the schedules of jobs."""
 
 
 def require(user: AbstractUser | AnonymousUser, permission: str) -> None:
-    """Raises `Forbidden` unless the user has the permission ("app.codename")."""
+    """Raise `Forbidden` unless the user has the permission ("app.codename")."""
     if not user.has_perm(permission):
-        raise Forbidden("Your account may not do this. An administrator can give you the right.")
+        raise Forbidden("Your account does not have permission to do this. Ask an administrator.")

@@ -1,4 +1,4 @@
-"""Which servers are in use, and whether each answers."""
+"""Servers in use, and whether each responds."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,12 +15,11 @@ Service = dict[str, Any]
 
 
 def describe_services() -> Service:
-    """Address, user, version and state of the web, Cassandra, Postgres and Redis.
+    """Return address, user, version and state of the web server, Cassandra, Postgres and Redis.
 
-    No passwords: `password_file` names the file that holds one, of a local server; None for others.
-
-    `ok` is true where a server answered just now, for Cassandra when all its nodes are up;
-    where it is not, `error` says why.
+    Contains no passwords: `password_file` is the path of the file with the password of a local server; None for
+    others. `ok` is true if a server responded, for Cassandra if all its nodes are up; otherwise `error` gives
+    the reason.
     """
     services = {
         "cassandra": _ask(describe_cassandra(), _ask_cassandra),
@@ -32,7 +31,7 @@ def describe_services() -> Service:
 
 
 def describe_cassandra() -> Service:
-    """What the settings say of it; `nodes` and `version` are its own to tell."""
+    """Return its settings; `nodes` and `version` are only known once it responds."""
     config = settings.CASSANDRA
     return {
         "ok": False,
@@ -92,7 +91,7 @@ def _ask_cassandra() -> Service:
 
 
 def _find_jmx_port(host: str) -> int:
-    """Local nodes share 127.0.0.1 for JMX, hence a port each; others have one of one setting."""
+    """Return the JMX port of a node. Local nodes share 127.0.0.1, so each has its own; others share one setting."""
     return int(settings.CASSANDRA_JMX_PORTS.get(host, settings.CASSANDRA_JMX_PORT))
 
 

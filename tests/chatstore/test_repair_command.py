@@ -34,13 +34,13 @@ def test_one_that_failed_exits_with_1_and_says_why(capsys: pytest.CaptureFixture
 
 
 def test_a_channel_without_a_bucket_is_refused() -> None:
-    with pytest.raises(CommandError, match="belong together"):
+    with pytest.raises(CommandError, match="must be used together"):
         call_command("repair", channel=fresh_id())
 
 
 def test_a_second_one_of_the_same_is_refused() -> None:
     channel_id = fresh_id()
     open_run = JobRun.objects.create(job="repair_bucket", subject=f"{channel_id}:{BUCKET}", due_at="2999-01-01T00:00Z")
-    with pytest.raises(CommandError, match="waiting or at work already"):
+    with pytest.raises(CommandError, match="already queued or running"):
         call_command("repair", channel=channel_id, bucket=BUCKET)
     open_run.delete()

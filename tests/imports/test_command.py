@@ -62,7 +62,7 @@ def test_a_failed_file_is_named_and_the_exit_code_is_one(tmp_path: Path) -> None
     [failed] = json.loads(out.getvalue())["failed_files"]
     assert failed["file"].endswith("odd.json")
     assert "no list of messages" in failed["reason"]
-    assert "odd.json: it is no export" in err.getvalue()
+    assert "odd.json: it is not an export" in err.getvalue()
     assert live_ids(channel_id, ids) == ids
 
 
@@ -78,7 +78,7 @@ def test_problems_are_a_line_a_kind_and_listed_in_the_report(tmp_path: Path) -> 
         call_command("import_discord", str(tmp_path), "--json", "--report", str(report), stdout=out, stderr=err)
     told = err.getvalue().splitlines()
     assert len(told) == 3, told
-    assert told[0].startswith("2 × it is no export: it has no list of messages. The first: ")
+    assert told[0].startswith("2 × it is not an export: it has no list of messages. The first: ")
     assert told[1].startswith("250 × an id that is no snowflake. The first: ")
     assert "pi[U+001B][2Jer.json, message 1: " in told[1]
     assert told[2].endswith(f"message 261: message {ids[260]} has no author")

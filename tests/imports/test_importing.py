@@ -146,7 +146,7 @@ def test_what_fails_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     reasons = {Path(each.file).name: each.reason for each in summary.failed_files}
     assert reasons.keys() == {"cut.json", "package.json", "nameless.json"}
     assert "ends too early" in reasons["cut.json"]
-    assert "no export" in reasons["package.json"]
+    assert "not an export" in reasons["package.json"]
     assert "no id" in reasons["nameless.json"]
     assert summary.rejected == 1
     assert "'abc' is not an id" in summary.rejections["no valid id"].first.reason

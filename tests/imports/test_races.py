@@ -159,7 +159,7 @@ def test_a_channel_that_another_job_holds_is_named(tmp_path: Path) -> None:
         release_channel(held, job="purge:17")
     [failed] = summary.failed_files
     assert failed.file.endswith("held.json")
-    assert "held by purge:17" in failed.reason
+    assert "locked by purge:17" in failed.reason
     assert summary.written == 5
     assert not ledger.read_ledger(held)
     assert live_ids(free, ids) == ids

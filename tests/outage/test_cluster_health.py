@@ -40,7 +40,7 @@ def test_a_repair_says_so_and_begins_nothing_and_findings_open(otto: User) -> No
     assert run is not None
     assert (run.state, run.error) == (
         RunState.FAILED,
-        f"Node {DOWN} is down, and a repair must hear every replica. Nothing was begun.",
+        f"Node {DOWN} is down, and a repair needs every replica. Nothing was started.",
     )
     look_at_runs(postgres_now())
     look_at_nodes(postgres_now())

@@ -63,13 +63,13 @@ def test_the_worst_stands_first_and_each_leads_to_where_it_is_mended(otto: User,
 
 def test_silent_beat_is_said_by_the_page_itself_even_when_nobody_watches(otto: User, sign_in: SignIn) -> None:
     redis_client().set("seen:beat", 1)
-    assert "Beat has been silent for" in findings_of(sign_in(otto).get("/").content.decode())
-    assert "Beat has been silent for" in sign_in(otto).get("/maintenance/").content.decode()
+    assert "Beat has sent no heartbeat for" in findings_of(sign_in(otto).get("/").content.decode())
+    assert "Beat has sent no heartbeat for" in sign_in(otto).get("/maintenance/").content.decode()
 
 
 def test_a_silent_watch_is_said_too(otto: User, sign_in: SignIn) -> None:
     redis_client().delete("seen:watch")
-    assert "No worker has looked for findings lately" in findings_of(sign_in(otto).get("/").content.decode())
+    assert "No worker has run the monitor checks" in findings_of(sign_in(otto).get("/").content.decode())
 
 
 def test_a_moderator_is_not_shown_what_is_an_operator_s(mona: User, sign_in: SignIn) -> None:

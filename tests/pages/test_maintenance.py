@@ -224,7 +224,7 @@ def test_a_run_of_one_bucket_is_called_by_its_channel_and_dates(
 def test_the_history_is_filtered_by_job_state_and_dates_and_paged_by_key(page: Client, job: str) -> None:
     day = dt.datetime(2026, 5, 1, 2, 30, tzinfo=dt.UTC)
     made = [ended_run(job, at=day + dt.timedelta(days=number)) for number in range(35)]
-    skipped = ended_run(job, at=day, state=RunState.SKIPPED, error="Run 1 of the same job is still at work.")
+    skipped = ended_run(job, at=day, state=RunState.SKIPPED, error="Run 1 of the same job is still running.")
     first = read(page, "/maintenance/runs/", {"job": job})
     assert shown(first) == [run.pk for run in [skipped, *made[:5:-1]]]
     older = re.search(r'href="\?(before=[^"]*)"', first)
@@ -273,4 +273,4 @@ def test_an_act_that_runs_through_its_worker_is_recorded_to_its_end(page: Client
 def test_a_run_that_there_is_none_of_is_not_found(page: Client, act: str) -> None:
     response = page.post(f"/maintenance/runs/9223372036854775807/{act}/")
     assert response.status_code == 404
-    assert "There is no run" in response.content.decode()
+    assert "Run 9223372036854775807 does not exist" in response.content.decode()

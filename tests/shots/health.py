@@ -47,7 +47,7 @@ def arrange_sick_channel(mona: User, otto: User) -> Sick:
     ledger.ensure_row(channel.pk, sick.unknown)
     _note(channel.pk, newest, newest_page_us=2_410, newest_page_tombstones=2, newest_page_statements=1, hours=3)
     days = days_in_words(*bucket_days(sick.dead))
-    words = f"#general, {days}: whoever reads all of it steps over 61,204 tombstones."
+    words = f"#general, {days}: a full read scans 61,204 tombstones."
     open_finding("heavy bucket", f"{channel.pk}:{sick.dead}", Found(Severity.RED, words))
     ids = [bucket_ids(sick.purged)[0] + 7_000_000 * n for n in range(1, 400)]
     assert bucket_of(ids[-1]) == sick.purged
@@ -98,7 +98,7 @@ def _add_days(channel_id: int) -> None:
 def _add_runs(subject: str, otto: User) -> None:
     now = postgres_now()
     for job, hours, state, did, error in (
-        ("measure", 4, RunState.DONE, {"replicas are": "alike", "tombstones on 127.0.0.1": 61_204}, ""),
+        ("measure", 4, RunState.DONE, {"replicas are": "in sync", "tombstones on 127.0.0.1": 61_204}, ""),
         ("compact", 3, RunState.FAILED, {}, "The last delete here is newer than the last repair. Repair it first."),
     ):
         at = now - dt.timedelta(hours=hours)

@@ -95,7 +95,7 @@ def fill_lists(site: Site) -> None:
 
 def _open_findings(channel_id: int, bucket: int) -> None:
     Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
-    steps = "whoever reads all of it steps over 61,204 tombstones (top partitions, 20 November 03:12 UTC)"
+    steps = "a full read scans 61,204 tombstones (top partitions, 20 November 03:12 UTC)"
     open_finding("failed run", "authorless", Found(Severity.AMBER, f"Authorless rows failed: {DOWN}", {"run": 0}))
     open_finding(
         "heavy bucket", f"{channel_id}:{bucket}", Found(Severity.RED, f"#harbour, 11–20 November 2026: {steps}.")
@@ -103,7 +103,7 @@ def _open_findings(channel_id: int, bucket: int) -> None:
     lost = "#harbour, 11–20 November 2026: 2 messages that should have stayed are missing after a purge."
     open_finding(MISSING_SURVIVORS, f"{channel_id}:{bucket}", Found(Severity.RED, lost))
     why = "There is no time zone “Atlantis/Poseidonis”. Write one like Europe/Berlin or UTC."
-    broken = f"Bookkeeping does not run by itself any more: {why}"
+    broken = f"Bookkeeping no longer runs on schedule: {why}"
     open_finding(BROKEN_SCHEDULE, BROKEN, Found(Severity.AMBER, broken))
     open_finding("node down", "127.0.0.2", Found(Severity.RED, "Node 127.0.0.2 (dc1) is down: 1 of 2 is up."))
 
@@ -119,7 +119,7 @@ def _state_of(job: str, nights: int) -> RunState:
 
 
 def _say(state: RunState) -> str:
-    words = {RunState.FAILED: DOWN, RunState.SKIPPED: "Another run of the same job is still at work."}
+    words = {RunState.FAILED: DOWN, RunState.SKIPPED: "Another run of the same job is still running."}
     return words.get(state, "")
 
 

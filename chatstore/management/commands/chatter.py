@@ -1,4 +1,4 @@
-"""`manage.py chatter`: people who post, edit, withdraw and pin, at a steady rate."""
+"""`manage.py chatter`: post, edit, withdraw and pin messages at a steady rate."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from chatstore.management.inert import InertCommand
 from chatstore.models import Channel, ChatUser
 
 TALKERS = 8
-"""At 200 acts a second each may take 40 ms, as it does beside a busy purge."""
+"""At 200 actions per second each of 8 threads has 40 ms per action, as long as one takes beside a busy purge."""
 
 MADE_UP_AUTHORS = 50
 REMEMBERED = 200
 SAY_EVERY_SECONDS = 5.0
 
-# Out of a hundred acts; the rest are posts.
+# Shares in percent; the rest are posts.
 EDITS, WITHDRAWALS, PINS = 6, 2, 1
 
 _SAYINGS = (
@@ -44,7 +44,7 @@ _SAYINGS = (
 
 
 class Talk:
-    """Who is in which channel, what was said last, and what came of it. Safe between threads."""
+    """Channels, authors, recent messages and the outcome of each action. Thread-safe."""
 
     def __init__(self, channel_ids: list[int], author_ids: list[int]) -> None:
         self._channels = channel_ids
@@ -56,13 +56,13 @@ class Talk:
         self.refusal: WriteRefused | None = None
 
     def act(self) -> None:
-        """One act, through the surface that a chat's gateway uses."""
+        """Run one random action through the API that a chat's gateway uses."""
         act = self._choose()
         began = time.monotonic()
         try:
             outcome = act()
         except BadInput:
-            # Somebody else removed it meanwhile, which is what purges are for.
+            # A purge deleted the message in the meantime.
             outcome = "gone"
         except StoreUnavailable:
             outcome = "failed"
@@ -109,7 +109,7 @@ class Talk:
         return "pinned"
 
     def summarise(self, seconds: float) -> dict[str, Any]:
-        """Acts by outcome, seconds, acts per second, and the 95th percentile of their times."""
+        """Return actions by outcome, elapsed seconds, actions per second, and the 95th percentile of their duration."""
         with self._lock:
             timings, acts = list(self.milliseconds), dict(self.acts)
         p95 = statistics.quantiles(timings, n=20)[-1] if len(timings) > 1 else sum(timings)
@@ -122,14 +122,14 @@ class Talk:
 
 
 class Command(InertCommand):
-    """Keeps a chat going, through the surface that a gateway uses."""
+    """Generate chat traffic through the API that a gateway uses."""
 
-    help = "Post, edit, withdraw and pin at a steady rate, as a chat's gateway would."
+    help = "Post, edit, withdraw and pin messages at a steady rate, as a chat's gateway would."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--rate", type=float, default=200, help="acts per second (200)")
-        parser.add_argument("--seconds", type=float, default=60, help="how long (60)")
-        parser.add_argument("--channel", type=int, action="append", help="a channel id; all by default")
+        parser.add_argument("--rate", type=float, default=200, help="actions per second (default: 200)")
+        parser.add_argument("--seconds", type=float, default=60, help="duration in seconds (default: 60)")
+        parser.add_argument("--channel", type=int, action="append", help="channel id, repeatable (default: all)")
         parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -145,7 +145,7 @@ class Command(InertCommand):
         try:
             self._ring(bell, talk, rate=rate, seconds=seconds, silent=options["json"])
         except KeyboardInterrupt:
-            self.stderr.write("Stopped.")
+            self.stderr.write("Interrupted.")
         finally:
             for _ in talkers:
                 bell.put(False)
@@ -157,8 +157,10 @@ class Command(InertCommand):
         self.stdout.write(json.dumps(summary) if options["json"] else _say_summary(summary))
 
     def _ring(self, bell: queue.Queue[bool], talk: Talk, *, rate: float, seconds: float, silent: bool) -> None:
-        """Ring once for each act, at the rate; whoever is free acts. While all are busy
-        nobody hears, and the summary shows the lower rate."""
+        """Queue one action per time slot at the given rate; a free thread runs it.
+
+        While all threads are busy, slots are dropped, and the summary shows the lower rate.
+        """
         began = said = time.monotonic()
         for number in range(round(rate * seconds)):
             wait = began + number / rate - time.monotonic()
@@ -186,9 +188,9 @@ def _channels(chosen: list[int] | None) -> list[int]:
     known = set(Channel.objects.values_list("id", flat=True))
     missing = set(chosen or ()) - known
     if missing:
-        raise CommandError(f"There is no channel {min(missing)}.")
+        raise CommandError(f"Channel {min(missing)} does not exist.")
     if not known:
-        raise CommandError("There is no channel yet: import something, or run `manage.py seed_demo`.")
+        raise CommandError("No channels exist. Import messages, or run `manage.py seed_demo`.")
     return sorted(chosen or known)
 
 

@@ -1,4 +1,4 @@
-"""`manage.py health`: the cluster's health, or a channel's bucket by bucket, at the terminal."""
+"""`manage.py health`: print the health of the cluster, or of a channel's buckets."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from chatstore.operations.health.health_report import Report, report_channel, re
 
 
 class Command(InertCommand):
-    help = "Say how the cluster is, or one channel; exit code 1 while an urgent finding is open."
+    help = "Print the health of the cluster or of one channel. Exits with 1 while an urgent finding is open."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--channel", help="a channel's id: its buckets instead of the cluster")
-        parser.add_argument("--json", action="store_true", help="one JSON object")
+        parser.add_argument("--channel", help="channel id; print its buckets instead of the cluster")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -39,8 +39,8 @@ class Command(InertCommand):
 
 
 def tell_cluster(report: Report) -> list[str]:
-    """Findings first, then clocks, nodes and the worst partitions, a line each."""
-    lines = [*_tell_findings(report), *(f"silent     {words}" for words in report["silent"])]
+    """Return lines for the findings, then the repair clocks, the nodes and the worst partitions."""
+    lines = [*_tell_findings(report), *(f"missing    {words}" for words in report["silent"])]
     for clock in report["repair_clocks"] or ():
         last = clock["last_full_repair"] or "not within 30 days"
         left = f"{clock['hours_left']:.0f} of {clock['gc_grace_hours']:.0f} hours of gc_grace left"
@@ -49,7 +49,7 @@ def tell_cluster(report: Report) -> list[str]:
         load = _say(node["load_bytes"], say_bytes)
         waiting = _say(node["compactions_waiting"])
         down = f"down: {node['silent']}" if node["silent"] else "down"
-        state = {True: "up", False: down, None: "not known"}[node["up"]]
+        state = {True: "up", False: down, None: "unknown"}[node["up"]]
         lines.append(f"node       {node['address']:15} {state}, {load}, compactions waiting: {waiting}")
     for worst in report["worst_partitions"] or ():
         size, dead = _say(worst["bytes"], say_bytes), _say(worst["tombstones"])
@@ -58,16 +58,16 @@ def tell_cluster(report: Report) -> list[str]:
 
 
 def tell_channel(report: Report) -> list[str]:
-    """The channel, then a line for each bucket that was ever written."""
+    """Return a line for the channel, then one for each bucket that was ever written."""
     at_least = "at least " if report["uncounted_buckets"] else ""
     page = report["newest_page"].get("newest_page_us")
-    cost = "not known" if page is None else f"{page['value'] / 1000:.1f} ms ({page['source']}, {page['measured_at']})"
+    cost = "unknown" if page is None else f"{page['value'] / 1000:.1f} ms ({page['source']}, {page['measured_at']})"
     lines = [
         f"{_plain(report['name'])}: {at_least}{report['messages']:,} messages, newest page {cost}",
         *_tell_findings(report),
     ]
     for bucket in report["buckets"]:
-        dead = "" if bucket["dead_percent"] is None else f" ({bucket['dead_percent']} % dead)"
+        dead = "" if bucket["dead_percent"] is None else f" ({bucket['dead_percent']} % tombstones)"
         lines.append(
             f"{bucket['bucket']:6} {bucket['days']:32} {bucket['state']:10} messages: {_say(bucket['messages'])}, "
             f"tombstones: {_say(bucket['tombstones'])}{dead}, size: {_say(bucket['bytes'], say_bytes)}"
@@ -82,9 +82,9 @@ def _tell_findings(report: Report) -> list[str]:
 
 
 def _say(value: int | None, say: Any = "{:,}".format) -> str:
-    return "not known" if value is None else str(say(value))
+    return "unknown" if value is None else str(say(value))
 
 
 def _plain(text: str) -> str:
-    """A name without the characters that would steer a terminal."""
+    """Replace characters that could control a terminal."""
     return "".join(char if char.isprintable() else "?" for char in text)

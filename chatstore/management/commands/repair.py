@@ -1,4 +1,4 @@
-"""`manage.py repair`: all tables on every node, or one bucket, in the foreground; recorded as a run like any other."""
+"""`manage.py repair`: repair all tables on every node, or one bucket, in the foreground; recorded as a job run."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ POLL_SECONDS = 0.5
 
 
 class Command(InertCommand):
-    """Repairs, with a line of progress; its exit code is 1 when the repair failed."""
+    """Run a repair and print its progress; exits with 1 if it failed."""
 
-    help = "Repair all tables in full on every node, or one bucket of a channel."
+    help = "Run a full repair of all tables on every node, or of one bucket of a channel."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--channel", type=int, help="a channel's id; with --bucket")
-        parser.add_argument("--bucket", type=int, help="the number of one of its buckets of ten days")
+        parser.add_argument("--channel", type=int, help="channel id; requires --bucket")
+        parser.add_argument("--bucket", type=int, help="number of one of its ten-day buckets")
         parser.add_argument("--json", action="store_true", help="print the run as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         channel_id, bucket = options["channel"], options["bucket"]
         if (channel_id is None) != (bucket is None):
-            raise CommandError("--channel and --bucket belong together.")
+            raise CommandError("--channel and --bucket must be used together.")
         job, subject = ("repair", "") if channel_id is None else ("repair_bucket", f"{channel_id}:{bucket}")
         try:
             run = begin_at_terminal(job, subject)
@@ -56,7 +56,7 @@ class Command(InertCommand):
             raise SystemExit(1)
 
     def _work(self, run: JobRun) -> None:
-        """Until it has ended, whoever does it: a worker may have been called first."""
+        """Wait until the run has ended; a worker may have claimed it first."""
         work_on_run(run.pk)
         run.refresh_from_db()
         while run.state not in ENDED:
@@ -64,7 +64,7 @@ class Command(InertCommand):
             run.refresh_from_db()
 
     def _tell(self, run_id: int, over: threading.Event) -> None:
-        """A line for each part of the work as it is begun."""
+        """Print a line for each part of the work as it starts."""
         said = ""
         try:
             while not over.wait(POLL_SECONDS):

@@ -1,4 +1,4 @@
-"""`manage.py seed_demo`: the demonstration, into an empty database."""
+"""`manage.py seed_demo`: write the demo data into an empty database."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ DEFAULT_SEED = 1
 
 
 class Command(InertCommand):
-    help = "Write demo guilds, channels and messages; only into an empty database."
+    help = "Write demo guilds, channels and messages into an empty database."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="another seed, other people")
-        parser.add_argument("--until", help="when it ends, ISO 8601, UTC unless a zone is given (default: now)")
-        parser.add_argument("--json", action="store_true", help="one JSON object instead of sentences")
+        parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="random seed (default: 1)")
+        parser.add_argument("--until", help="end of the data, ISO 8601, UTC unless it has an offset (default: now)")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         until = _parse_until(options["until"]) if options["until"] else dt.datetime.now(dt.UTC)
@@ -34,11 +34,11 @@ class Command(InertCommand):
         if options["json"]:
             self.stdout.write(json.dumps(asdict(summary), indent=2))
         elif summary == NOTHING_WRITTEN:
-            self.stdout.write("The demonstration is there already; nothing was written.")
+            self.stdout.write("The demo data already exists; nothing was written.")
         else:
             self.stdout.write(
                 f"{summary.messages:,} messages in {summary.channels} channels of {summary.guilds} guilds, "
-                f"{summary.users} people, in {summary.seconds:.0f} s"
+                f"{summary.users} users, in {summary.seconds:.0f} s"
             )
 
     def _show(self, verbosity: int) -> Any:
@@ -53,5 +53,5 @@ def _parse_until(text: str) -> dt.datetime:
     try:
         moment = dt.datetime.fromisoformat(text)
     except ValueError:
-        raise CommandError(f"--until: {text!r} is no ISO 8601 date") from None
+        raise CommandError(f"--until: {text!r} is not an ISO 8601 date") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)

@@ -1,4 +1,4 @@
-"""`manage.py services`: which servers are in use, and whether they answer."""
+"""`manage.py services`: print which servers are in use and whether they respond."""
 
 import json
 import sys
@@ -11,10 +11,10 @@ from chatstore.operations.services import Service, describe_services
 
 
 class Command(InertCommand):
-    help = "Say which servers are in use; exit code 1 unless all of them answer."
+    help = "Print which servers are in use. Exits with 1 unless all of them respond."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--json", action="store_true", help="one JSON object, no passwords")
+        parser.add_argument("--json", action="store_true", help="print one JSON object, without passwords")
 
     def handle(self, *args: Any, **options: Any) -> None:
         services = describe_services()
@@ -27,7 +27,7 @@ class Command(InertCommand):
 
 
 def tell_services(services: Service) -> list[str]:
-    """A line for each server, and one for each Cassandra node."""
+    """Return a line for each server and for each Cassandra node."""
     lines = [f"web        {services['web']['url']}"]
     for name in ("cassandra", "postgres", "redis"):
         service = services[name]
@@ -39,6 +39,6 @@ def tell_services(services: Service) -> list[str]:
         what = service.get("keyspace") or service.get("database") or ""
         lines.append(f"{name:10} {host}:{service['port']} {what} ({place}) {state}")
     for node in services["cassandra"]["nodes"]:
-        state = {True: "up", False: "down", None: "not known"}[node["up"]]
+        state = {True: "up", False: "down", None: "unknown"}[node["up"]]
         lines.append(f"  node     {node['host']} {state}, JMX port {node['jmx_port']}")
     return lines

@@ -1,12 +1,12 @@
-"""Compaction of one bucket: its files merged, or its tombstones dropped before Cassandra would by itself.
+"""Compaction of one bucket: merges its files, or drops its tombstones earlier than Cassandra would.
 
-- Dropping asks for more than merging. A tombstone is what keeps a late copy of the deleted row away: it may
-  go when a repair that began after the delete has passed, so that every replica has it, and when gc_grace is
-  over, so that nothing older can still arrive. All replicas drop it one right after the other, flushed
-  before: a read at quorum in between writes it back from the one that still has it.
-- Only what is on disk is dropped. So whether it may be is asked once more after the flush: a delete from then
-  on stays, and one from before is noted by then, or its job still holds the channel.
-- `forcecompact` says nothing and exits with 0 also when it did nothing: the bucket is measured afterwards.
+- Dropping has more preconditions than merging. A tombstone keeps a late copy of the deleted row away. It may
+  be dropped once a repair that began after the delete has completed, so that every replica has it, and once
+  gc_grace has passed, so that nothing older can still arrive. All replicas drop it in immediate succession,
+  after a flush: a quorum read in between writes it back from a replica that still has it.
+- Only data on disk is dropped. The preconditions are therefore checked again after the flush: a delete from
+  then on is kept, and an earlier one is recorded by then, or its job still has the channel locked.
+- `forcecompact` prints nothing and exits with 0 even if it changed nothing, so the bucket is measured afterwards.
 """
 
 from __future__ import annotations
@@ -33,65 +33,65 @@ from chatstore.store import cassandra, figures, nodes, nodetool, repairs, tables
 from chatstore.store.measuring import measure_bucket
 
 COMPACTION_SECONDS = 3_600.0
-"""For all files that hold the bucket, which are rewritten whole."""
+"""Timeout for rewriting all files that contain the bucket; they are rewritten whole."""
 
 DROPPING_SECONDS = 12 * 3_600.0
-"""For all files of a node, which are."""
+"""Timeout for rewriting all files of a node."""
 
 
 def why_not_compact(channel_id: int, bucket: int) -> str:
-    """Why the tombstones of a bucket may not be dropped now, in a sentence; "" when they may be.
+    """Return the reason why the tombstones of a bucket may not be dropped now; "" if they may.
 
     Raises `StoreUnavailable`.
     """
     _, replicas = repairs.locate_bucket(channel_id, bucket)
     down = [host for host in nodes.list_down() if host in replicas]
     if down:
-        return f"Node {', '.join(down)} is down. All replicas must drop them together, or they are written back."
+        return f"Node {', '.join(down)} is down. All replicas must drop tombstones together, or they are written back."
     holder = holder_of(channel_id)
     if holder is not None:
         return (
-            f"The channel is held by {holder.replace(':', ' ')}, and what that deletes is noted when it is done. "
+            f"The channel is locked by {holder.replace(':', ' ')}, whose deletes are recorded when it is done. "
             "Try again then."
         )
     if not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
-        return "Other programs delete here too, and nobody knows when: Cassandra drops them by itself after gc_grace."
+        return "Other programs delete here at unknown times. Cassandra drops the tombstones itself after gc_grace."
     began_at = last_repair_of(channel_id, bucket)
     if began_at is None:
         return "No full repair has covered this bucket within 30 days. Repair it first."
     last = last_delete(channel_id, bucket)
-    # What was forgotten of deletes is older than gc_grace, and covered.
+    # Records of deletes are pruned only when older than gc_grace and covered by a repair.
     if last is None:
         return ""
     if last >= surely_before(began_at):
         return (
-            f"The last delete here ({say_moment(last)}) is newer than the last repair ({say_moment(began_at)}). "
-            "Repair it first."
+            f"The last delete here ({say_moment(last)}) is newer than the last repair "
+            f"({say_moment(began_at)}). Repair it first."
         )
     free_at = last + dt.timedelta(seconds=tables.read_table(MESSAGES).gc_grace_seconds)
     if free_at > postgres_now():
         return (
-            f"The last delete here ({say_moment(last)}) is younger than gc_grace: until {say_moment(free_at)} "
-            "an older write could still arrive, and what was deleted would be back."
+            f"The last delete here ({say_moment(last)}) is younger than gc_grace. Until "
+            f"{say_moment(free_at)} an older write could still arrive and restore deleted messages."
         )
     return ""
 
 
 def compact_bucket_run(claim: Claim) -> Mapping[str, Any]:
-    """The job "compact": drops a bucket's tombstones on every replica, and measures it again.
+    """Run the job "compact": drop a bucket's tombstones on every replica and measure it again.
 
-    Raises `BadInput` when they may not be dropped, `NodeUnreachable`, `NodetoolFailed`, `RepairFailed`.
+    Raises `BadInput` if they may not be dropped, `NodeUnreachable`, `NodetoolFailed`, `RepairFailed`.
     """
     channel_id, bucket = read_bucket(claim.run.subject)
     _check_droppable(channel_id, bucket)
     _, replicas = repairs.locate_bucket(channel_id, bucket)
     before = figures.read_figures(channel_id).get(bucket, {}).get(SEEN_BY_REPAIR)
-    claim.tell(done=0, total=2, what="compacting it on every replica")
+    claim.tell(done=0, total=2, what="compacting the bucket on every replica")
     keyspace = settings.CASSANDRA["keyspace"]
     _on_each(replicas, "flush", keyspace, MESSAGES, look=claim.look)
     _check_droppable(channel_id, bucket)
     _on_each(replicas, "forcecompact", keyspace, MESSAGES, f"{channel_id}:{bucket}")
-    claim.tell(done=1, total=2, what="measuring it again")
+    claim.tell(done=1, total=2, what="measuring the bucket again")
     after = note_measured(measure_bucket(channel_id, bucket))
     was = "not measured" if before is None else before.value
     return {"tombstones before": was, "replicas": len(replicas)} | after
@@ -103,22 +103,22 @@ def _check_droppable(channel_id: int, bucket: int) -> None:
 
 
 def merge_bucket_run(claim: Claim) -> Mapping[str, Any]:
-    """The job "merge": joins the files in which a bucket lies; what gc_grace keeps stays."""
+    """Run the job "merge": merge the files that contain a bucket; data within gc_grace is kept."""
     channel_id, bucket = read_bucket(claim.run.subject)
-    claim.tell(done=0, total=1, what="merging its files on every replica")
+    claim.tell(done=0, total=1, what="merging the files of the bucket on every replica")
     return {"replicas": merge_bucket(channel_id, bucket, look=claim.look)}
 
 
 def merge_bucket(channel_id: int, bucket: int, *, look: Callable[[], None] = lambda: None) -> int:
-    """Joins the files in which a bucket lies, on every replica; how many replicas did.
+    """Merge the files that contain a bucket, on every replica; return the number of replicas that completed.
 
-    Dead rows go, tombstones stay. Safe at any time; a page of a bucket over dead rows is several times
-    quicker afterwards. Raises `NodeUnreachable`, `NodetoolFailed`.
+    Removes shadowed rows and keeps tombstones. Safe at any time; reading a page over deleted rows is several
+    times faster afterwards. Raises `NodeUnreachable`, `NodetoolFailed`.
     """
     _, replicas = repairs.locate_bucket(channel_id, bucket)
     up = [host for host in replicas if host not in nodes.list_down()]
     if not up:
-        raise NodeUnreachable(f"Node {', '.join(replicas)} is down, and nobody else has this bucket.")
+        raise NodeUnreachable(f"Node {', '.join(replicas)} is down, and no other node has this bucket.")
     keyspace = settings.CASSANDRA["keyspace"]
     _on_each(up, "flush", keyspace, MESSAGES, look=look)
     _on_each(up, "compact", "--partition", f"{channel_id}:{bucket}", keyspace, MESSAGES, look=look)
@@ -126,15 +126,15 @@ def merge_bucket(channel_id: int, bucket: int, *, look: Callable[[], None] = lam
 
 
 def drop_deleted(names: Sequence[str], *, look: Callable[[], None] = lambda: None) -> int:
-    """Has every node in turn write the files of some tables again without what deletes cover; how many nodes did.
+    """Rewrite the files of some tables without deleted rows (nodetool garbagecollect), one node at a time.
 
-    Tombstones stay. Safe at any time, and dear: all files of the tables are written anew.
-    Raises `NodeUnreachable` before anything is begun when a node is down, `NodetoolFailed`.
+    Return the number of nodes. Tombstones are kept. Safe at any time, but expensive: all files of the tables are
+    rewritten. Raises `NodeUnreachable` before anything starts if a node is down, `NodetoolFailed`.
     """
     hosts = sorted({host for _, host in cassandra.ring()})
     down = [host for host in nodes.list_down() if host in hosts]
     if down:
-        raise NodeUnreachable(f"Node {', '.join(down)} is down, and what it has of what was deleted would stay.")
+        raise NodeUnreachable(f"Node {', '.join(down)} is down, and its copies of deleted rows would remain.")
     keyspace = settings.CASSANDRA["keyspace"]
     for host in hosts:
         _on_each([host], "flush", keyspace, *names, look=look)
@@ -148,9 +148,9 @@ def _on_each(
     look: Callable[[], None] = lambda: None,
     at_most_seconds: float = COMPACTION_SECONDS,
 ) -> None:
-    """The same on several nodes at once: what lies between them is what a read could undo.
+    """Run the same command on several nodes at once, because a read in between could undo it.
 
-    look: called every second; what it raises ends the calls. What a node has begun it brings to its end.
+    look: called every second; an exception from it ends the calls. A node completes what it has begun.
     """
     give_up = time.monotonic() + at_most_seconds
     with ExitStack() as stack:
@@ -160,6 +160,6 @@ def _on_each(
                 look()
                 if time.monotonic() > give_up:
                     hours = f"{at_most_seconds / 3_600:.0f} h"
-                    raise NodeUnreachable(f"Node {call.host} is not done with nodetool {arguments[0]} after {hours}.")
+                    raise NodeUnreachable(f"Node {call.host} did not complete nodetool {arguments[0]} within {hours}.")
         for call in calls:
             call.answer()

@@ -1,8 +1,8 @@
-"""The nightly look at buckets that had deletes: those in which nothing lives any more are not asked again.
+"""Nightly ledger reconciliation: re-reads buckets that had deletes and marks empty ones, so readers skip them.
 
-One bucket after the other, each noted as looked at when the ledger knows: a run that was
-stopped, killed or out of time goes on there the next time. It never holds a channel while it
-reads or rests, and what another job did meanwhile wins.
+Buckets are processed one by one, and each is marked once the ledger is up to date, so a run that was
+stopped, killed or out of time continues there the next night. No channel is locked during a read or
+a pause, and changes by another job take precedence.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from chatstore.store.figures import Figure
 from chatstore.store.foreground import is_anybody_reading
 
 ROUNDS = 3
-"""How often a run comes back to buckets whose channel another job had."""
+"""Number of times a run returns to buckets whose channel was locked by another job."""
 
 BUSY_PAUSE_SECONDS = 5.0
 
 FAILURES_IN_A_ROW = 5
-"""After so many buckets that the store did not give, it is the store and not a bucket."""
+"""After this many consecutive failures the store is at fault, not a bucket."""
 
 TO_THE_MILLISECOND = dt.timedelta(milliseconds=1)
-"""What Cassandra keeps of a moment."""
+"""Precision of a Cassandra timestamp column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A bucket that had deletes, the last of which had gone out at `sent_by`."""
+    """Bucket that had deletes, the last of which was sent by `sent_by`."""
 
     channel_id: int
     bucket: int
@@ -50,7 +50,10 @@ class Due:
 
 @dataclass(slots=True)
 class Books:
-    """One run. looked_at: buckets read; known_before: those that a purge's own read had told of already."""
+    """State of one run.
+
+    buckets_read: buckets that this run read. already_known: buckets that a purge's own read had refreshed.
+    """
 
     claim: Claim
     ends_at: float
@@ -70,14 +73,14 @@ class Books:
 
     def did(self, left: int) -> dict[str, int]:
         return {
-            "looked at": self.looked_at,
+            "read": self.looked_at,
             "found empty": self.found_empty,
-            "known before": self.known_before,
-            "left for the next time": left,
+            "already up to date": self.known_before,
+            "left for the next run": left,
         }
 
     def rest(self) -> None:
-        """While anybody reads pages: `PURGE_REST` times as long as was worked."""
+        """While users read pages, sleep `PURGE_REST` times as long as this run has worked since the last pause."""
         if is_anybody_reading():
             worked = time.monotonic() - self.rested_at
             time.sleep(min(worked * settings.PURGE_REST, BUSY_PAUSE_SECONDS))
@@ -85,10 +88,10 @@ class Books:
 
 
 def keep_books(claim: Claim) -> Mapping[str, int]:
-    """Looks at what is due, within `BOOKKEEPING_SECONDS` and `BOOKKEEPING_BUCKETS`; what it did, by name.
+    """Reconcile due buckets within `BOOKKEEPING_SECONDS` and `BOOKKEEPING_BUCKETS`; return counts by name.
 
-    Of every channel, or of the one that is the run's subject.
-    Raises `StoreUnavailable` when the store gives nothing at all.
+    Covers all channels, or the one channel that is the run's subject.
+    Raises `StoreUnavailable` if every read fails.
     """
     books = Books(claim, time.monotonic() + settings.BOOKKEEPING_SECONDS)
     left = list_due(settings.BOOKKEEPING_BUCKETS, channel_id=channel_of(claim))
@@ -103,13 +106,15 @@ def keep_books(claim: Claim) -> Mapping[str, int]:
 
 
 def channel_of(claim: Claim) -> int | None:
-    """The one channel that a run was asked for, if it was. Raises `BadInput` for what is none."""
+    """Return the channel named by the run's subject, or None. Raises `BadInput` if it is not an id."""
     return parse_snowflake(claim.run.subject) if claim.run.subject else None
 
 
 def list_due(limit: int, *, channel_id: int | None = None) -> list[Due]:
-    """The sealed buckets, the longest waiting first, then those that are open: these have only a
-    beginning to tell, and are looked at each night until they are sealed."""
+    """Return sealed buckets, longest waiting first, then open ones.
+
+    Of an open bucket only the lower bound can be recorded, so it is read every night until it is sealed.
+    """
     first_open = bucket_at(postgres_now_us() // 1_000 - SEAL_AFTER_MS)
     sealed = due_buckets(channel_id=channel_id, before=first_open, limit=limit)
     unsealed = due_buckets(channel_id=channel_id, since=first_open, limit=limit - len(sealed))
@@ -117,13 +122,13 @@ def list_due(limit: int, *, channel_id: int | None = None) -> list[Due]:
 
 
 def _by_channel(found: Sequence[tuple[int, int, dt.datetime]]) -> list[Due]:
-    """The buckets of a channel together, in the place of the one that waits longest."""
+    """Group buckets by channel, each group at the position of its longest-waiting bucket."""
     turns = {channel_id: turn for turn, channel_id in enumerate(dict.fromkeys(one[0] for one in found))}
     return [Due(*one) for one in sorted(found, key=lambda one: turns[one[0]])]
 
 
 def _go_through(books: Books, due: Sequence[Due], total: int) -> list[Due]:
-    """What could not be looked at, since another job had the channel, the store failed or time was over."""
+    """Return the buckets that are left: locked by another job, failed reads, or out of time."""
     left: list[Due] = []
     done = total - len(due)
     for number, (one, lives, kept) in enumerate(_with_what_is_known(due)):
@@ -142,14 +147,14 @@ def _go_through(books: Books, due: Sequence[Due], total: int) -> list[Due]:
 def _with_what_is_known(
     due: Sequence[Due],
 ) -> Iterator[tuple[Due, Mapping[int, Live], Mapping[int, Mapping[str, Figure]]]]:
-    """Each with the ledger and the figures of its channel, read when its turn comes."""
+    """Yield each bucket with the ledger and figures of its channel, read when the channel comes up."""
     for channel_id, group in groupby(due, key=lambda one: one.channel_id):
         lives, kept = dict(ledger.read_ledger(channel_id)), figures.read_figures(channel_id)
         yield from ((one, lives, kept) for one in group)
 
 
 def is_known(due: Due, live: Live | None, kept: Mapping[str, Figure]) -> bool:
-    """Whether a read that began after its last delete has told the ledger all there is to tell.
+    """Return whether a read that began after the last delete has refreshed the ledger completely.
 
     A bucket with rows without an author stays on the list until they are removed.
     """
@@ -159,7 +164,7 @@ def is_known(due: Due, live: Live | None, kept: Mapping[str, Figure]) -> bool:
         and live.is_known
         and authorless is not None
         and authorless.value == 0
-        # Only a read that tells the ledger notes this one.
+        # Only a read that refreshes the ledger records this figure.
         and authorless.measured_at + TO_THE_MILLISECOND > due.sent_by
     )
 
@@ -174,7 +179,7 @@ def _look(books: Books, due: Due) -> bool:
         return False
     books.failed_in_a_row = 0
     if look is None or ledger.read_live(due.channel_id, due.bucket) != look.live:
-        # Another job's, or cleared within the last ten seconds: a later look will tell.
+        # Locked by another job, or cleared within the last ten seconds; a later run refreshes it.
         return False
     books.looked_at += 1
     books.found_empty += look.live.is_nothing
@@ -184,6 +189,9 @@ def _look(books: Books, due: Due) -> bool:
 
 
 def _is_all_told(due: Due, look: Look) -> bool:
-    """An open bucket is looked at again when it is sealed; rows without an author wait for their removal."""
+    """Return whether the bucket needs no further read.
+
+    An open bucket is read again when it is sealed; rows without an author wait for their removal.
+    """
     sealed = is_sealed(due.bucket, now_ms=look.read.began_us // 1_000)
     return sealed and look.read.count == look.read.authored

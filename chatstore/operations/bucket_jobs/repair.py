@@ -1,9 +1,9 @@
-"""Repairs as jobs: all nodes each night, or one bucket when somebody asks; and measuring one.
+"""Repair jobs: all nodes every night, or one bucket on request; and measuring a bucket.
 
-Every node in turn repairs what it has first (`-pr`), `messages` by itself and the small tables
-together, always in full: so each range is compared once. A run that failed is tried again as its
-settings say, and leaves out what the night's earlier tries have repaired, by the history. A run that is
-stopped, or out of its hours, ends its nodetool and what the replicas still compare for it.
+Every node in turn repairs its primary ranges (`-pr`), `messages` separately and the small tables together,
+always in full, so that each range is compared once. A failed run is retried as configured, and skips
+what earlier attempts of that night have repaired, by the history. A run that is stopped or runs out of
+hours ends its nodetool and the comparison on the replicas.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from chatstore.store.top_partitions import TopPartitions
 REPAIR_SOURCE = "repair"
 
 LOOK_SECONDS = 1.0
-"""How often a run looks how far its repair is, and whether it may go on."""
+"""Interval at which a run reads the progress of its repair and checks whether it may continue."""
 
 GROUPS: tuple[tuple[str, ...], ...] = ((MESSAGES,), tuple(table for table in TABLES if table != MESSAGES))
-"""What one command repairs: the small tables would cost more starts of a Java than reading."""
+"""Tables per command. Repairing the small tables together saves starting a JVM for each."""
 
 
 def repair_run(claim: Claim) -> Mapping[str, Any]:
-    """The job "repair": all tables on every node. What it did, by name.
+    """Run the job "repair": repair all tables on every node; return counts by name.
 
-    Raises `NodeUnreachable` before anything is begun when a node is down, `RepairOverlaps`, `RepairFailed`.
+    Raises `NodeUnreachable` before anything starts if a node is down, `RepairOverlaps`, `RepairFailed`.
     """
     if is_only_copy():
-        return {"nothing was compared": "there is one copy of everything"}
+        return {"not needed": "there is only one replica"}
     hosts = _all_up(sorted({host for _, host in cassandra.ring()}))
     repairs.refuse_overlap(list(TABLES))
     since = _first_began_at(claim.run)
@@ -61,20 +61,20 @@ def repair_run(claim: Claim) -> Mapping[str, Any]:
     already = {part for part in parts if since is not None and _is_repaired(part, since)}
     did: dict[str, Any] = {"nodes": len(hosts), "tables": len(TABLES), "ranges": 0}
     if already:
-        did["repaired by an earlier try"] = len(already)
+        did["repaired by an earlier attempt"] = len(already)
     for number, part in enumerate(parts):
         if part in already:
             continue
         repaired = _follow(claim, part, done=number, total=len(parts))
         did["ranges"] += len(repaired.ranges) * len(part.tables)
         claim.note(did)
-    claim.tell(done=len(parts), total=len(parts), what="reading what the nodes have measured")
+    claim.tell(done=len(parts), total=len(parts), what="reading the figures of the nodes")
     did["buckets measured"] = _note_listed(hosts)
     return did | _conclude()
 
 
 def repair_bucket_run(claim: Claim) -> Mapping[str, Any]:
-    """The job "repair_bucket": one bucket of messages ("<channel>:<bucket>"), measured afterwards.
+    """Run the job "repair_bucket" for one bucket of messages ("<channel>:<bucket>"), and measure it afterwards.
 
     Raises `NodeUnreachable`, `RepairOverlaps`, `RepairFailed`, `BadInput`.
     """
@@ -85,23 +85,23 @@ def repair_bucket_run(claim: Claim) -> Mapping[str, Any]:
     repaired = _follow(claim, Part(replicas[0], (MESSAGES,), token=token), done=0, total=2)
     noted = {REPAIRED_AT: int(repaired.began_at.timestamp() * 1_000)}
     figures.note_figures(channel_id, bucket, noted, source=REPAIR_SOURCE, measured_at=postgres_now())
-    # The figures that a repair leaves are those of before it moved anything.
-    claim.tell(done=1, total=2, what="measuring it again")
+    # The figures reported by a repair are from before it streamed anything.
+    claim.tell(done=1, total=2, what="measuring the bucket again")
     return {"replicas": len(replicas)} | note_measured(measure_bucket(channel_id, bucket))
 
 
 def measure_bucket_run(claim: Claim) -> Mapping[str, Any]:
-    """The job "measure": Cassandra's own figures of one bucket, from every replica; nothing is changed.
+    """Run the job "measure": read Cassandra's own figures of one bucket from every replica, without changes.
 
     Raises `NodeUnreachable`, `RepairFailed`, `BadInput`.
     """
     channel_id, bucket = read_bucket(claim.run.subject)
-    claim.tell(done=0, total=1, what="having the replicas compare the bucket")
+    claim.tell(done=0, total=1, what="comparing the replicas of the bucket")
     return note_measured(measure_bucket(channel_id, bucket))
 
 
 def note_measured(measured: Measured) -> dict[str, Any]:
-    """Keeps what was measured of a bucket, and gives it by name, replica by replica, for its run."""
+    """Record the measurements of a bucket; return them by name and replica, as the result of a run."""
     found = {
         "bytes": measured.most_bytes,
         SEEN_BY_REPAIR: measured.most_tombstones,
@@ -115,45 +115,45 @@ def note_measured(measured: Measured) -> dict[str, Any]:
         source=top_partitions.SOURCE,
         measured_at=measured.measured_at,
     )
-    told: dict[str, Any] = {"replicas are": "alike" if measured.in_sync else "different"}
+    told: dict[str, Any] = {"replicas are": "in sync" if measured.in_sync else "different"}
     for host in measured.tombstones:
         told[f"tombstones on {host}"] = _say(measured.tombstones[host])
         told[f"bytes on {host}"] = _say(measured.bytes[host])
-    return told | {f"{host} said": silent for host, silent in measured.silent.items()}
+    return told | {f"no figures from {host}": silent for host, silent in measured.silent.items()}
 
 
 def begin_at_terminal(job: str, subject: str = "") -> JobRun:
-    """A run for somebody at a terminal of this installation, who needs no account.
+    """Create a run for a management command, which needs no account.
 
-    Raises `BadInput` while another one of the same job and subject waits or is at work.
+    Raises `BadInput` while another one of the same job and subject is queued or running.
     """
     run = ask_by_itself(job, subject=subject)
     if run is None:
-        raise BadInput("Such a repair is waiting or at work already; the page Maintenance shows it.")
+        raise BadInput("Such a repair is already queued or running; see the maintenance page.")
     return run
 
 
 def stop_at_terminal(run_id: int) -> None:
-    """Ends a run that was interrupted in its own process, so that no worker takes it up."""
-    stopped = {"state": RunState.STOPPED, "error": "It was stopped at the terminal.", "ended_at": ClockTimestamp()}
+    """End a run that was interrupted in its own process, so that no worker continues it."""
+    stopped = {"state": RunState.STOPPED, "error": "Stopped at the terminal.", "ended_at": ClockTimestamp()}
     JobRun.objects.filter(pk=run_id).open().update(**stopped, token=None, lease_until=None)
 
 
 def _say(value: int | None) -> int | str:
-    return "too few to be listed" if value is None else value
+    return "below the listed minimum" if value is None else value
 
 
 def _all_up(hosts: Sequence[str]) -> list[str]:
-    """The hosts, if they all are up; raises `NodeUnreachable`."""
+    """Return the hosts if all are up; raise `NodeUnreachable` otherwise."""
     down = [host for host in nodes.list_down() if host in hosts]
     if down:
         which = f"Node {down[0]} is" if len(down) == 1 else f"Nodes {', '.join(down)} are"
-        raise NodeUnreachable(f"{which} down, and a repair must hear every replica. Nothing was begun.")
+        raise NodeUnreachable(f"{which} down, and a repair needs every replica. Nothing was started.")
     return list(hosts)
 
 
 def _follow(claim: Claim, part: Part, *, done: int, total: int) -> Repaired:
-    """Has a part repaired, and tells how far it is. Raises as `Repair.finish` and `Claim.tell`."""
+    """Repair a part and report its progress. Raises as `Repair.finish` and `Claim.tell`."""
     claim.tell(done=done, total=total, what=f"node {part.host}: {', '.join(part.tables)}")
     with repairs.repairing(part) as under_way:
         while not under_way.call.wait(LOOK_SECONDS):
@@ -164,20 +164,20 @@ def _follow(claim: Claim, part: Part, *, done: int, total: int) -> Repaired:
 
 
 def _first_began_at(run: JobRun) -> dt.datetime | None:
-    """When the first try began of a run that is tried again by itself; None for any other."""
+    """Return when the first attempt began of a run that is an automatic retry; None for any other."""
     if run.again_of is None or run.asked_by_id is not None:
         return None
     return tries_of(run)[-1].started_at
 
 
 def _is_repaired(part: Part, since: dt.datetime) -> bool:
-    """Whether a repair that began since then has covered all of a part."""
+    """Return whether a repair that began after `since` has covered a whole part."""
     moments = [repaired_by_node(table).get(part.host) for table in part.tables]
     return all(moment is not None and moment >= since for moment in moments)
 
 
 def _note_listed(hosts: Sequence[str]) -> int:
-    """Keeps the figures of all buckets that any node lists; how many. A node that is silent by now is left out."""
+    """Record the figures of all buckets listed by any node; return how many. Unreachable nodes are skipped."""
     read_at = postgres_now()
     lists = [one for one in top_partitions.read_all_live(hosts).values() if isinstance(one, TopPartitions)]
     sizes = top_partitions.most_of(one.sizes for one in lists)
@@ -191,18 +191,18 @@ def _note_listed(hosts: Sequence[str]) -> int:
 
 
 def _conclude() -> dict[str, Any]:
-    """What a repair of everything lets go: noted deletes, a raised gc_grace, findings of late repairs."""
+    """After a full repair: prune recorded deletes, restore gc_grace, update the findings of late repairs."""
     concluded: dict[str, Any] = {}
     try:
         clock = read_clock(MESSAGES)
         if clock.began_at is not None:
-            # Until gc_grace is over they say when a bucket may be compacted.
+            # Until gc_grace has passed, they decide when a bucket may be compacted.
             kept_from = clock.now - dt.timedelta(seconds=max(clock.gc_grace_seconds, clock.normal_gc_grace_seconds))
             prune_deletes(min(surely_before(clock.began_at), kept_from))
         if restore_after_repair(clock):
-            concluded["gc_grace"] = "put back"
+            concluded["gc_grace"] = "restored"
         judge_clocks(read_clocks())
     except StoreUnavailable as error:
-        # The repair itself is done and known; the watch looks again.
+        # The repair itself is complete and recorded; the monitor checks again.
         concluded["afterwards"] = str(error)
     return concluded

@@ -1,4 +1,4 @@
-"""Verifying a bucket that somebody names: all of it is read once, and the ledger told what lives there."""
+"""Verification of a bucket on request: read it completely and refresh its ledger row."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from chatstore.store import ledger
 
 TRIES = 3
 PAUSE_SECONDS = 5.0
-"""Between two tries: most jobs have a channel for seconds."""
+"""Delay between two attempts; most jobs lock a channel for seconds."""
 
 
 class ChannelIsHeld(ChatstoreError):
-    """Another job has the channel; trying again when it is done will help."""
+    """Another job has locked the channel; retrying later helps."""
 
 
 def verify_bucket_run(claim: Claim) -> Mapping[str, Any]:
-    """The job "verify": what lives in a bucket ("<channel>:<bucket>") is read, and the ledger told.
+    """Run the job "verify": read a bucket ("<channel>:<bucket>") and refresh its ledger row.
 
     Raises `ChannelIsHeld`, `BadInput` for a bucket that was never written, `StoreUnavailable`.
     """
     channel_id, bucket = read_bucket(claim.run.subject)
     if ledger.read_live(channel_id, bucket) is None:
-        raise BadInput("Nothing was ever written there, so there is nothing to verify.")
+        raise BadInput("Nothing was ever written to this bucket, so there is nothing to verify.")
     for tried in range(TRIES):
         if tried:
-            claim.tell(done=0, total=1, what="waiting for another job to give the channel back")
+            claim.tell(done=0, total=1, what="waiting for another job to release the channel")
             time.sleep(PAUSE_SECONDS)
         look = look_at_bucket(channel_id, bucket, job=f"verify:{claim.run.pk}", between_pages=claim.look)
         if look is not None:
-            return {"messages": look.read.authored, "pages": "pass it by" if look.live.is_nothing else "ask it"}
+            return {"messages": look.read.authored, "pages": "skip it" if look.live.is_nothing else "read it"}
     holder = holder_of(channel_id) or "another job"
-    raise ChannelIsHeld(f"The channel is held by {holder.replace(':', ' ')}. Try again when that is done.")
+    raise ChannelIsHeld(f"The channel is locked by {holder.replace(':', ' ')}. Try again when that is done.")

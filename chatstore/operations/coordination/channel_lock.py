@@ -1,7 +1,7 @@
-"""One job a channel: a row in Postgres names the job that holds it.
+"""Channel locks: a row in Postgres names the one job that has locked a channel.
 
-A hold does not lapse (a job's steps have leases of their own); only an import holds by
-lease, and renews it. Holding twice is holding once.
+The lock of a purge does not expire, because its steps have their own leases. Imports and other jobs without
+steps lock with a lease and renew it. Locking twice has no further effect.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _HOLD = (
     f"since = CASE WHEN {_TABLE}.job = EXCLUDED.job THEN {_TABLE}.since ELSE EXCLUDED.since END "
     f"WHERE {_TABLE}.job = EXCLUDED.job OR {_LAPSED} RETURNING job"
 )
-# Many rows are locked in the order of their ids, and rows that other jobs hold not at all, so that no two
-# of these statements, nor one and a purge that gives back its channels, wait for each other.
+# Rows are locked in the order of their ids, and rows of other jobs are not locked at all, so that neither two
+# of these statements, nor one and a purge that is releasing its channels, block each other.
 _HOLD_MANY = (
     f"INSERT INTO {_TABLE} (channel_id, job, since, lease_until) "
     f"SELECT wanted, %s, clock_timestamp(), {_LEASE} FROM unnest(%s::bigint[]) AS wanted "
@@ -40,42 +40,42 @@ _HOLDER = f"SELECT job FROM {_TABLE} WHERE channel_id = %s AND ({_LAPSED}) IS NO
 
 
 def hold_channel(channel_id: int, *, job: str, lease_seconds: float | None = None) -> bool:
-    """Take the channel for a job; True also when that job holds it already.
+    """Lock the channel for a job; return True also if the job has already locked it.
 
-    Without `lease_seconds` the hold stays until it is released. A lapsed lease is taken over.
+    Without `lease_seconds` the lock lasts until it is released. An expired lease is taken over.
     """
     return bool(_run(_HOLD, (channel_id, job, lease_seconds)))
 
 
 def hold_channels(channel_ids: Collection[int], *, job: str, lease_seconds: float) -> frozenset[int]:
-    """Take channels for a job that holds none of them yet, in one statement; return those that it got."""
+    """Lock channels in one statement for a job that has locked none of them yet; return those that it got."""
     rows = _run(_HOLD_MANY, (job, lease_seconds, list(channel_ids)))
     return frozenset(int(str(row[0])) for row in rows)
 
 
 def renew_hold(channel_id: int, *, job: str, lease_seconds: float) -> bool:
-    """Prolong a job's lease; False when the channel is no longer that job's."""
+    """Extend the lease of a job; return False if the channel is no longer locked by it."""
     return bool(_run(_RENEW, (lease_seconds, channel_id, job)))
 
 
 def renew_holds(channel_ids: Collection[int], *, job: str, lease_seconds: float) -> frozenset[int]:
-    """Prolong a job's leases in one statement; return the channels that are still that job's."""
+    """Extend the leases of a job in one statement; return the channels that are still locked by it."""
     rows = _run(_RENEW_MANY, (lease_seconds, list(channel_ids), job))
     return frozenset(int(str(row[0])) for row in rows)
 
 
 def release_channel(channel_id: int, *, job: str) -> None:
-    """Give the channel back; of another job's hold nothing is changed."""
+    """Release the channel; locks of other jobs are left unchanged."""
     ChannelLock.objects.filter(channel_id=channel_id, job=job).delete()
 
 
 def release_channels(channel_ids: Collection[int], *, job: str) -> None:
-    """Give channels back, as `release_channel` does."""
+    """Release channels, as `release_channel` does."""
     ChannelLock.objects.filter(channel_id__in=channel_ids, job=job).delete()
 
 
 def holder_of(channel_id: int) -> str | None:
-    """The job that holds the channel now, or None."""
+    """Return the job that has locked the channel, or None."""
     rows = _run(_HOLDER, (channel_id,))
     return str(rows[0][0]) if rows else None
 

@@ -1,9 +1,9 @@
-"""Postgres's clock, and this process's compared with it.
+"""Postgres's clock, and the comparison of this process's clock with it.
 
-A process whose clock is off by more than five seconds refuses to write: 5 s of skew and
-4 s of retries must stay below the 10 s that a purge's stamps lie back. What people write is
-stamped by the process's own clock, which is compared each minute. What jobs write is stamped
-by Postgres's, which is compared at every stamp: after a failover it may have jumped.
+A process whose clock is off by more than five seconds refuses to write: 5 s of skew plus 4 s of retries
+must stay below the 10 s by which a purge backdates its stamps. Writes of users are stamped by the clock of
+the process, which is compared every minute. Writes of jobs are stamped by Postgres's clock, which is
+compared at every stamp, because it may jump in a failover.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from chatstore.domain.errors import WriteRefused
 ALLOWED_SKEW_US = 5_000_000
 COMPARE_EVERY_SECONDS = 60.0
 STEP_US = 500_000
-"""A wall clock that moved by this much against the monotonic one is compared at once."""
+"""If the wall clock moved by this much relative to the monotonic clock, it is compared at once."""
 
 
 def postgres_now_us() -> int:
-    """Postgres's `clock_timestamp()` in µs since 1970: it moves on within a transaction."""
+    """Return Postgres's `clock_timestamp()` in µs since 1970; it advances within a transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
         row = cursor.fetchone()
@@ -34,17 +34,17 @@ def postgres_now_us() -> int:
 
 
 def postgres_now() -> dt.datetime:
-    """The same, in UTC."""
+    """Return Postgres's `clock_timestamp()` as an aware datetime in UTC."""
     return dt.datetime.fromtimestamp(postgres_now_us() / 1_000_000, tz=dt.UTC)
 
 
 def wall_clock_us() -> int:
-    """This process's own clock in µs since 1970."""
+    """Return this process's own clock in µs since 1970."""
     return time.time_ns() // 1000
 
 
 class _Comparison:
-    """When this process last found its clock right, by both of its clocks."""
+    """Time of the last successful comparison, on both clocks of this process."""
 
     def __init__(self) -> None:
         self.forget()
@@ -71,10 +71,10 @@ os.register_at_fork(after_in_child=_comparison.forget)
 
 
 def check_clock(*, wall_clock: Callable[[], int] = wall_clock_us) -> None:
-    """Compare this process's clock (µs) with Postgres's, at the first call and each minute.
+    """Compare this process's clock (µs) with Postgres's, at the first call and then once a minute.
 
-    Raises `WriteRefused`, with the process and the difference, beyond five seconds; the
-    next call then compares again, so that a clock that was put right is believed at once.
+    Raises `WriteRefused`, with the process and the difference, if they differ by more than five seconds. The
+    next call then compares again, so that a corrected clock is accepted at once.
     """
     if _comparison.still_holds(wall_clock()):
         return
@@ -89,7 +89,7 @@ def check_clock(*, wall_clock: Callable[[], int] = wall_clock_us) -> None:
 
 
 def check_stamp(stamp_us: int, *, asked_us: int) -> None:
-    """Compare a stamp that Postgres gave with this process's clock, which said `asked_us` before it was asked.
+    """Compare a stamp from Postgres with this process's clock, which was at `asked_us` before the query.
 
     Raises `WriteRefused` beyond five seconds: nothing may be written with that stamp.
     """
@@ -99,7 +99,7 @@ def check_stamp(stamp_us: int, *, asked_us: int) -> None:
 
 
 def stamp_now_us() -> int:
-    """`postgres_now_us()` for what is stamped with it. Raises `WriteRefused` when this process's clock disagrees."""
+    """Return `postgres_now_us()` as a stamp. Raises `WriteRefused` if this process's clock disagrees."""
     asked_us = wall_clock_us()
     stamp_us = postgres_now_us()
     check_stamp(stamp_us, asked_us=asked_us)
@@ -111,14 +111,14 @@ def _refuse(skew: int) -> WriteRefused:
     return WriteRefused(
         f"The clock of process {os.getpid()} on {socket.gethostname()} is "
         f"{abs(skew) / 1e6:.1f} s {'ahead of' if skew > 0 else 'behind'} Postgres's; "
-        "it writes nothing until that is put right."
+        "writes are refused until it is corrected."
     )
 
 
 def measure_skew(before: int, postgres: int, after: int) -> int:
-    """By how much a clock is ahead of Postgres's for certain, in its own unit; negative: behind.
+    """Return the minimum by which a clock is ahead of Postgres's, in its own unit; negative: behind.
 
-    Postgres was asked between `before` and `after`: what that interval can explain is no skew.
+    Postgres was queried between `before` and `after`; a difference within that interval is not skew.
     """
     if postgres < before:
         return before - postgres

@@ -1,4 +1,4 @@
-"""Leases that are renewed while work goes on, from a thread of its own."""
+"""Renewal of leases by a background thread while work is in progress."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db import Error, connection
 
 @contextmanager
 def renewed(renew: Callable[[], object], *, every_seconds: float) -> Iterator[None]:
-    """Calls `renew` again and again, on a connection of its own, until the context ends."""
+    """Call `renew` periodically from a thread with its own connection, until the context ends."""
     stop = threading.Event()
     thread = threading.Thread(target=_renew_until, args=(renew, every_seconds, stop), name="renew-lease", daemon=True)
     thread.start()
@@ -28,7 +28,7 @@ def _renew_until(renew: Callable[[], object], every_seconds: float, stop: thread
             try:
                 renew()
             except Error:
-                # Postgres is away for a moment; the lease runs on, and the next round tries again.
+                # Postgres is briefly unavailable; the lease is still valid, and the next renewal tries again.
                 connection.close()
     finally:
         connection.close()

@@ -1,7 +1,7 @@
-"""New message ids: a worker number leased by this process, so that no two ever share one.
+"""New message ids, made with a worker number that this process leases, so that no id is issued twice.
 
-A lease is renewed when half of it has passed. An id counts only if the lease still ran
-after it was made: a process that stood still meanwhile throws it away and leases anew.
+The lease is renewed when half of it has passed. An id is only used if the lease was still valid after it was
+made; a process that was suspended in the meantime discards it and takes a new lease.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from chatstore.models import WorkerLease
 
 LEASE_SECONDS = 300.0
 GRACE_SECONDS = 15.0
-"""A lapsed number rests this long: its last holder's clock may be 5 s off, and its ids may
-have borrowed 5 s from the future."""
+"""An expired number is not reused for this long: the clock of its last owner may be 5 s off, and its ids may
+have borrowed 5 s from the future.
+"""
 
 _TRIES = 20
 _TABLE = WorkerLease._meta.db_table
@@ -38,7 +39,7 @@ _RENEW = f"UPDATE {_TABLE} SET lease_until = {_UNTIL} WHERE worker = %s AND toke
 
 
 class LeasedMaker:
-    """Makes ids under a lease of its own; one per process is enough."""
+    """Creates ids under its own lease; one per process is enough."""
 
     def __init__(self, *, lease_seconds: float = LEASE_SECONDS) -> None:
         self._seconds = lease_seconds
@@ -49,8 +50,10 @@ class LeasedMaker:
         self._until = 0.0
 
     def make(self) -> int:
-        """A new id. Raises `WriteRefused` when the clock went far back, `StoreUnavailable`
-        when no worker number is free."""
+        """Return a new id.
+
+        Raises `WriteRefused` if the clock was set far back, `StoreUnavailable` if no worker number is free.
+        """
         with self._lock:
             while True:
                 maker = self._hold()
@@ -66,8 +69,8 @@ class LeasedMaker:
 
     def _renew(self) -> bool:
         asked = time.monotonic()
-        # The number may have been leased by nobody since, but a lapsed lease is not revived:
-        # whoever takes it next must find that it rested.
+        # The number may still be free, but an expired lease is not revived: its next owner must be able to rely on
+        # the reuse delay.
         if asked >= self._until or not _run(_RENEW, (self._seconds, self.worker, self._token)):
             return False
         self._until = asked + self._seconds
@@ -81,7 +84,7 @@ class LeasedMaker:
             if rows:
                 self.worker, self._token, self._until = rows[0][0], token, asked + self._seconds
                 return SnowflakeMaker(self.worker, clock=_wall_clock_ms)
-        raise StoreUnavailable(f"None of the {WORKERS} worker numbers for new ids is free.")
+        raise StoreUnavailable(f"All {WORKERS} worker numbers for new ids are in use.")
 
 
 def _wall_clock_ms() -> int:
@@ -106,7 +109,7 @@ os.register_at_fork(after_in_child=_process.forget)
 
 
 def new_message_id() -> int:
-    """An id that nobody else makes, of now, from this process's leased worker number."""
+    """Return a globally unique id for the current time, from this process's leased worker number."""
     if _process.maker is None:
         _process.maker = LeasedMaker()
     return _process.maker.make()

@@ -1,4 +1,4 @@
-"""Stamps for what jobs write and delete: no two alike in a bucket, each later than the last."""
+"""Stamps (Cassandra write timestamps in µs) for writes and deletes of jobs: unique and increasing within a bucket."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from chatstore.operations.coordination.clock import check_stamp, wall_clock_us
 _NOW_US = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _TABLE = BucketStamp._meta.db_table
 _INTO = f"INSERT INTO {_TABLE} (channel_id, bucket, stamp)"
-# The clock is read a second time where another transaction held the row: what is issued
-# after that one's commit must not be older than now.
+# The clock is read again if another transaction had locked the row: a stamp issued after its commit must not
+# be older than the current time.
 _LATER = (
     f"ON CONFLICT (channel_id, bucket) DO UPDATE SET stamp = GREATEST({_NOW_US}, {_TABLE}.stamp + 1) "
     "RETURNING channel_id, bucket, stamp"
@@ -27,20 +27,20 @@ _ISSUE_MANY = (
 
 
 def issue_stamp(channel_id: int, bucket: int) -> int:
-    """A stamp in µs: max(Postgres now, the bucket's last one + 1).
+    """Return a stamp in µs: max(Postgres now, the bucket's last one + 1).
 
-    Within a caller's transaction the bucket's next stamp waits for its end, so a stamp that
-    is stored with its step and one that is issued to another job never change places.
+    Within a caller's transaction the bucket's next stamp waits for its end, so a stamp that is stored with its step
+    and one that is issued to another job never change order.
 
-    Raises `WriteRefused` where it is more than five seconds off this process's clock. It is not kept
-    then, or later stamps of the bucket would have to follow it.
+    Raises `WriteRefused` if it differs by more than five seconds from this process's clock. It is not stored then,
+    because later stamps of the bucket would have to follow it.
     """
     return _issue(_ISSUE, (channel_id, bucket))[channel_id, bucket]
 
 
 def issue_stamps(keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-    """A stamp for each bucket, as `issue_stamp` gives them, in one statement."""
-    # In one order everywhere, so that two jobs never wait for each other.
+    """Return a stamp for each bucket, as `issue_stamp` does, in one statement."""
+    # Always in the same order, so that two jobs never deadlock.
     wanted = sorted(set(keys))
     return _issue(_ISSUE_MANY, ([channel_id for channel_id, _ in wanted], [bucket for _, bucket in wanted]))
 

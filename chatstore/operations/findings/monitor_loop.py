@@ -1,7 +1,7 @@
-"""The watch: each minute one of all workers looks for what needs a person, and tells of it.
+"""Monitor: once a minute, one of all workers runs the checks and sends notifications.
 
-It goes on in a thread of every worker's main process, beside its tasks: so it needs no beat, which it
-watches too, and neither a purge nor a repair of hours keeps it waiting.
+It runs in a thread of every worker's main process, beside its tasks. It therefore does not depend on beat, which
+it monitors too, and is not delayed by purges or by repairs that take hours.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ logger = logging.getLogger(__name__)
 Look = Callable[[dt.datetime], None]
 
 LOCK = 4_005_911
-"""Postgres's advisory lock of whoever makes a round; any number that nothing else uses."""
+"""Key of the Postgres advisory lock for running the checks; any number that is not used elsewhere."""
 
 EARLY_SECONDS = 5.0
-"""Threads do not wake up to the second: a round that comes so much too early counts as due."""
+"""Threads do not wake up exactly on time; a run that is this much too early counts as due."""
 
 
 _checks: list[Look] = []
@@ -40,10 +40,9 @@ def register_checks(*checks: Look) -> None:
 
 
 def make_round() -> bool:
-    """Run every registered check once, then notify of findings; return False when another worker's round is enough.
+    """Run each registered check once, then send notifications; return False if another worker's run suffices.
 
-    A look that fails says so in the log, and the others are made all the same: what it could
-    not see stays open as it was.
+    A failing check is logged, and the others still run; findings that it could not verify stay open.
     """
     with _alone() as am_alone:
         if not am_alone or not _is_due():
@@ -52,25 +51,25 @@ def make_round() -> bool:
             try:
                 check(postgres_now())
             except (OperationalError, InterfaceError):
-                # Postgres has gone: there is nothing to look at, and nowhere to write it down.
+                # Postgres is unavailable: there is nothing to check and nowhere to record it.
                 raise
             except ChatstoreError as error:
-                logger.warning("%s could not look: %s", check.__name__, error)
+                logger.warning("check %s could not run: %s", check.__name__, error)
             except Exception:
-                logger.exception("%s failed", check.__name__)
+                logger.exception("check %s failed", check.__name__)
         _note()
     return True
 
 
 def keep_watch(stop: threading.Event) -> None:
-    """Rounds until told to stop; whatever goes wrong in one, the next one comes."""
+    """Run the checks periodically until stopped, whatever fails."""
     while not stop.wait(settings.WATCH_SECONDS):
         try:
             make_round()
-        except Exception as error:  # noqa: BLE001 - a watch that ends with an outage would miss it
-            logger.warning("the watch broke off: %s", error)
+        except Exception as error:  # noqa: BLE001 - the monitor must survive the outage that it reports
+            logger.warning("monitor run failed: %s", error)
         finally:
-            # Also one that broke: the next round connects anew.
+            # Also after a failure, so that the next run reconnects.
             connection.close()
 
 
@@ -86,7 +85,7 @@ def _note() -> None:
     try:
         note_life(WATCH)
     except StoreUnavailable as error:
-        logger.warning("nobody will know that the watch looked: %s", error)
+        logger.warning("could not record the monitoring heartbeat: %s", error)
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""Tells people of findings: what opened and what closed since the last time, all in one message.
+"""Notifications about findings that opened or closed since the last one, combined in one message.
 
-By a webhook, by mail, or both; each is noted for itself, so that the one that failed is tried
-again at the next look and the other does not come twice. Who told of a finding and died
-before noting so tells of it once more: better twice than never.
+Sent by webhook, by mail, or both. Each is recorded separately, so that a failed one is retried at the next
+check and the other is not sent twice. A process that dies after sending and before recording sends the
+message again: at least once, never lost.
 """
 
 from __future__ import annotations
@@ -30,42 +30,42 @@ from chatstore.models import Finding
 logger = logging.getLogger(__name__)
 
 WEBHOOK_SECONDS = 10
-"""How long the webhook may take to answer."""
+"""Timeout of the webhook request."""
 
 TELLS_OF = dt.timedelta(hours=24)
-"""What was over before that is no news: so the first message of a new webhook is no history."""
+"""Findings that closed earlier are not reported, so the first message of a new webhook is not a history."""
 
 LINES_AT_MOST = 50
-"""Chats and mails refuse what is too long: of a look that found hundreds nobody would ever be told."""
+"""Webhooks and mail servers reject long messages, so a notification lists at most 50 findings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What opened and what closed since the last one, worst first."""
+    """Findings opened and closed since the last notification, worst first."""
 
     opened: Sequence[Finding]
     closed: Sequence[Finding]
 
     @property
     def subject(self) -> str:
-        """ "Chatstore: 2 findings, 1 over"."""
+        """Subject, for example "Chatstore: 2 findings, 1 closed"."""
         count = len(self.opened)
         parts = [f"{count} finding{'' if count == 1 else 's'}"] if self.opened else []
-        parts += [f"{len(self.closed)} over"] if self.closed else []
+        parts += [f"{len(self.closed)} closed"] if self.closed else []
         return f"Chatstore: {', '.join(parts)}"
 
     @property
     def text(self) -> str:
-        """A line each, of very many the worst; names in them are hostile."""
+        """One line per finding, worst first, up to the limit; names in them are untrusted."""
         opened = [f"{'! ' if finding.severity == Severity.RED else ''}{finding.words}" for finding in self.opened]
-        lines = [show_in_a_line(line) for line in (*opened, *(f"Over: {finding.words}" for finding in self.closed))]
+        lines = [show_in_a_line(line) for line in (*opened, *(f"Closed: {finding.words}" for finding in self.closed))]
         others = len(lines) - LINES_AT_MOST
         more = [f"and {others:,} more"] if others > 0 else []
         return "\n".join([*lines[:LINES_AT_MOST], *more, "", f"{settings.BASE_URL}/"])
 
 
 def tell_findings(now: dt.datetime) -> None:
-    """Sends what is news by each way that is set up; a way that fails is logged, and tried at the next look."""
+    """Send notifications through each configured transport; a failure is logged and retried at the next check."""
     if settings.FINDINGS_WEBHOOK_URL:
         _tell("told_at", now, _post)
     if settings.FINDINGS_MAIL_TO:
@@ -87,10 +87,10 @@ def _tell(noted: str, now: dt.datetime, send: Callable[[Digest], None]) -> None:
     try:
         send(digest)
     except (OSError, http.client.HTTPException, smtplib.SMTPException) as error:
-        # The class and the status alone: an address of a webhook is a secret.
-        logger.warning("the digest of findings was not taken (%s); it is sent again", _name_error(error))
+        # Log only the class and the status: the address of a webhook is a secret.
+        logger.warning("could not send findings notification (%s), will retry", _name_error(error))
         return
-    # What closes after it was read here is news once more.
+    # A finding that closes after this query is reported by the next notification.
     Finding.objects.filter(pk__in=[finding.pk for finding in news]).update(**{noted: now})
 
 
@@ -104,9 +104,9 @@ def _mail(digest: Digest) -> None:
 
 
 def _post(digest: Digest) -> None:
-    """Raises `OSError` when it was not taken (any status but 2xx)."""
+    """Send to the webhook. Raises `OSError` if it was not accepted (any status but 2xx)."""
     body = {
-        # What chats show of a webhook.
+        # The text that chat programs display.
         "text": _quiet(f"{digest.subject}\n{digest.text}"),
         "url": f"{settings.BASE_URL}/",
         "opened": [_describe(finding) for finding in digest.opened],
@@ -118,20 +118,20 @@ def _post(digest: Digest) -> None:
         headers={"Content-Type": "application/json", "User-Agent": "Chatstore"},
     )
     with urllib.request.build_opener(_StaysHere).open(request, timeout=WEBHOOK_SECONDS):
-        logger.info("a digest of findings was taken by %s", urlsplit(settings.FINDINGS_WEBHOOK_URL).hostname)
+        logger.info("findings notification accepted by %s", urlsplit(settings.FINDINGS_WEBHOOK_URL).hostname)
 
 
 class _StaysHere(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: it would be asked for by GET, without the digest, and count as taken."""
+    """Redirect handler that follows none: a redirected GET would lose the notification yet count as accepted."""
 
     def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:
         return None
 
 
 def _quiet(text: str) -> str:
-    """A text in which chats find neither a link, nor somebody to call ("<!channel>", "@everyone")."""
+    """Escape links and mentions ("<!channel>", "@everyone") for chat programs."""
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    # Followed by a space without a width it is no mention any more.
+    # A zero-width space after "@" prevents a mention.
     return escaped.replace("@", "@\u200b")
 
 

@@ -1,6 +1,6 @@
-"""Findings: what needs a person. Opened once, seen again while it lasts, closed by itself when it is over.
+"""Findings: conditions that need attention. Opened once, updated while they last, closed when they end.
 
-What tells of an event (a loss) is never over by itself: somebody who has looked into it sets it aside.
+A finding about an event (a loss) does not close by itself; an operator acknowledges it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.rights import MAINTAIN, require
 
 MISSING_SURVIVORS = "missing survivors"
-"""Its subject is "<channel>:<bucket>:<purge>.<step>"."""
+"""Subject: "<channel>:<bucket>:<purge>.<step>"."""
 
 EVENTS = frozenset({MISSING_SURVIVORS})
-"""Kinds of findings that tell what happened, not how something is."""
+"""Kinds of findings that record an event instead of a condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a look saw wrong. words: a sentence for people. details: figures and ids, for links and webhooks."""
+    """Problem found by a check. words: a sentence for people. details: figures and ids, for links and webhooks."""
 
     severity: Severity
     words: str
@@ -35,9 +35,9 @@ class Found:
 
 
 def open_finding(kind: str, subject: str, found: Found) -> Finding:
-    """Opens the finding, or tells the one that is open of what it is like now. Done twice it changes nothing.
+    """Open a finding, or update the open one of the same kind and subject. Idempotent.
 
-    One that has become worse is news once more.
+    A finding whose severity has risen is reported again.
     """
     row = {
         "severity": found.severity,
@@ -58,14 +58,14 @@ def open_finding(kind: str, subject: str, found: Found) -> Finding:
 
 
 def close_finding(kind: str, subject: str) -> bool:
-    """Whether there was one to close."""
+    """Close a finding; return whether one was open."""
     return _close(Q(kind=kind, subject=subject)) > 0
 
 
 def sync_findings(kind: str, found: Mapping[str, Found]) -> None:
-    """Everything that is wrong of a kind now, by subject: what is not among it is over.
+    """Make the open findings of a kind match `found`, which maps subjects to problems; others are closed.
 
-    Only for a look that saw everything of its kind; who could not look leaves what is open.
+    Call it only after a complete check of that kind; if a check fails, leave its findings open.
     """
     for subject, one in found.items():
         open_finding(kind, subject, one)
@@ -73,17 +73,17 @@ def sync_findings(kind: str, found: Mapping[str, Found]) -> None:
 
 
 def set_aside(finding_id: int, *, actor: User) -> None:
-    """Closes a finding about an event, and notes who did. Raises `Forbidden`, `NotFound`."""
+    """Close a finding about an event and record the actor. Raises `Forbidden`, `NotFound`."""
     require(actor, MAINTAIN)
     finding = Finding.objects.filter(pk=finding_id, kind__in=EVENTS, closed_at=None).first()
     if finding is None:
-        raise NotFound(f"There is no finding {finding_id} to set aside.")
+        raise NotFound(f"Finding {finding_id} does not exist or cannot be acknowledged.")
     details = finding.details | {"set_aside_by": actor.get_username()}
     Finding.objects.filter(pk=finding_id, closed_at=None).update(details=details, closed_at=ClockTimestamp())
 
 
 def open_findings() -> list[Finding]:
-    """What is open, worst first, then the latest."""
+    """Return open findings, worst first, then newest first."""
     return list(Finding.objects.filter(closed_at=None))
 
 

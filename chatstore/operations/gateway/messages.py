@@ -1,13 +1,13 @@
-"""Post, edit, withdraw, pin: what a chat's gateway calls. The public surface of the store.
+"""Post, edit, withdraw and pin messages: the API for a chat's gateway.
 
-Every act keeps one stamp over its retries and is given up as failed four seconds after
-that stamp, so that no purge, whose stamps lie ten seconds back, can lose it in silence.
-Before a message is written, its author's bucket and the bucket's ledger row are; one whose
-id is older than 50 minutes clears what the ledger says of its bucket, before and after.
-The `actor` is always the chat's own user id; the gateway vouches for it.
+Every write keeps one stamp over its retries and is abandoned four seconds after that stamp, so that a purge,
+whose stamps are backdated by ten seconds, cannot silently delete over it. The author's bucket and the bucket's
+ledger row are written before the message. A message whose id is older than 50 minutes clears the ledger row of
+its bucket, before and after.
+`actor` is always the chat's own user id; the gateway is responsible for authenticating it.
 
-What is given is checked before anything is asked or written; beyond `BadInput`, only the errors that
-each function names leave this module, never one of a driver.
+Arguments are validated before anything is read or written. Apart from `BadInput`, only the errors that each
+function documents are raised, never one of a driver.
 """
 
 from __future__ import annotations
@@ -34,18 +34,20 @@ from chatstore.store import authors, ledger, messages, pins, withdrawn
 from chatstore.store.driver_errors import is_refusal
 
 GIVE_UP_SECONDS = 4.0
-"""Five seconds of skew and these four stay below the ten that a purge's stamps lie back."""
+"""Five seconds of skew plus these four stay below the ten by which a purge backdates its stamps."""
 
 TRY_SECONDS = 2.0
-"""What one try may take, so that a node which hangs leaves time for another."""
+"""Timeout of one attempt; leaves time for another one if a node hangs."""
 
 PAUSE_SECONDS = 0.1
 
 FUTURE_MS = 60_000
-"""A gateway's own ids may be this far ahead of this machine's clock."""
+"""Maximum lead of a gateway's own ids over this machine's clock."""
 
 ON_ITS_WAY_MS = 60_000
-"""So long a message that is not there may still arrive: its post is tried for four seconds, under an id of before."""
+"""A missing message younger than this may still arrive: its post is retried for four seconds, under an id made
+earlier.
+"""
 
 
 P = ParamSpec("P")
@@ -53,24 +55,24 @@ T = TypeVar("T")
 
 
 def own_errors(call: Callable[P, T]) -> Callable[P, T]:
-    """Let no driver's error out: the class of ours says whether to try again."""
+    """Translate driver errors into our own, whose class determines whether to retry."""
 
     @functools.wraps(call)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return call(*args, **kwargs)
         except PostgresError as error:
-            raise StoreUnavailable(f"Postgres can't be used: {type(error).__name__}.") from error
+            raise StoreUnavailable(f"Postgres is unavailable: {type(error).__name__}.") from error
         except Exception as error:
             if is_refusal(error):
-                raise WriteRefused(f"Cassandra refused it: {error}") from error
+                raise WriteRefused(f"Cassandra refused the write: {error}") from error
             raise
 
     return guarded
 
 
 class PostColumns(TypedDict, total=False):
-    """What a post may carry besides its author and content, as in `Message`."""
+    """Optional columns of a post besides author and content, as in `Message`."""
 
     type: int
     flags: int
@@ -95,9 +97,9 @@ def post_message(
 ) -> Message:
     """Store a message, under the gateway's own id or a new one.
 
-    Posting the same id again changes nothing else. Raises `StoreUnavailable` when it was
-    given up (post it again with the same id), `WriteRefused` when this process's clock is
-    off, `BadInput` for what can't be stored or is larger than the settings allow.
+    Posting the same id again changes nothing else. Raises `StoreUnavailable` if the write was abandoned (post it
+    again with the same id), `WriteRefused` if this process's clock is off, `BadInput` for values that cannot be
+    stored or exceed the limits in settings.
     """
     if unknown := columns.keys() - PostColumns.__annotations__.keys():
         raise BadInput(f"a post has no {', '.join(sorted(unknown))}")
@@ -117,8 +119,8 @@ def post_message(
     try:
         insist(lambda seconds: messages.insert_message(message, stamp_us=stamp, timeout=seconds), began_us=stamp)
     finally:
-        # Asked again: a process that stood still in between may have come too late by now. Also
-        # after a failure, since what was given up may stand all the same.
+        # Check again: a process that was suspended in between may be late by now. Also after a failure, because an
+        # abandoned write may have been applied.
         if began_late or is_late(chosen, now_ms=_now_ms()):
             ledger.clear_live(channel_id, message.bucket)
     return message
@@ -128,7 +130,7 @@ def post_message(
 def edit_message(
     channel_id: int, message_id: int, *, actor: int, content: str, edited_at: dt.datetime | None = None
 ) -> Message:
-    """Change a message's text; only its author may. Gives the message as it is now.
+    """Change the text of a message, as its author; return the message with the change.
 
     Raises `NotFound`, `Forbidden`, and what `post_message` raises.
     """
@@ -148,30 +150,29 @@ def edit_message(
 
 @own_errors
 def withdraw_message(channel_id: int, message_id: int, *, actor: int) -> bool:
-    """Delete a message at its author's wish; whether there was one to delete.
+    """Delete a message at its author's request; return whether it existed.
 
-    The wish is noted first, also for a message that is gone already: what a purge removed
-    and its author withdrew must not come back by undo. Who wrote that one is not known here, so
-    the wish is noted with who had it, and counts where the author is known: for an undo, by
-    what the purge keeps, for an import, by its file. When this raises, the message was not
-    deleted and is to be shown so; calling again tries anew with a new stamp.
+    The withdrawal is recorded first, also for a message that no longer exists: a message that a purge deleted and
+    its author withdrew must not be restored by an undo. The author of such a message is unknown here, so the
+    claim is recorded with the actor and honoured where the author is known: for an undo by the quarantined
+    copy, for an import by its file. If this raises, the message was not deleted and should be shown as such;
+    calling again retries with a new stamp.
 
-    Raises `Forbidden` for anybody but the author of a message that is there, and what
-    `post_message` raises.
+    Raises `Forbidden` if the message exists and the actor is not its author, and what `post_message` raises.
     """
     _check_key(channel_id, message_id, actor=actor)
     check_clock()
     message = messages.read_message(channel_id, message_id)
     if message is None:
         withdrawn.note_claim(channel_id, message_id, actor=actor)
-        # Asked again: an undo that looked for claims before this one has written the message by now.
+        # Read again: an undo that checked for claims before this one was recorded has written the message by now.
         message = messages.read_message(channel_id, message_id)
     if message is not None:
         if message.author_id != actor:
             raise Forbidden("only its author can withdraw a message")
         withdrawn.note_withdrawn(channel_id, message_id, author_id=actor)
     elif ms_of(message_id) < _now_ms() - ON_ITS_WAY_MS:
-        # A delete at this moment's stamp would hit what an undo is about to write, whoever asks for it.
+        # A delete at the current stamp could hit a row that an undo is about to write, whoever the actor is.
         return False
     note_deletes(channel_id, bucket_of(message_id), 1)
     began, stamp = _stamp_after(channel_id, message_id)
@@ -181,13 +182,13 @@ def withdraw_message(channel_id: int, message_id: int, *, actor: int) -> bool:
 
 @own_errors
 def pin_message(channel_id: int, message_id: int, *, actor: int) -> Message:
-    """Pin a message; `actor` is whoever pins it. Pinning twice changes nothing."""
+    """Pin a message. `actor` is the user who pins it. Idempotent."""
     return _set_pinned(channel_id, message_id, actor=actor, pinned=True)
 
 
 @own_errors
 def unpin_message(channel_id: int, message_id: int, *, actor: int) -> Message:
-    """Take a pin off; `actor` is whoever does."""
+    """Unpin a message. `actor` is the user who unpins it."""
     return _set_pinned(channel_id, message_id, actor=actor, pinned=False)
 
 
@@ -196,7 +197,7 @@ def _set_pinned(channel_id: int, message_id: int, *, actor: int, pinned: bool) -
     check_clock()
     message = messages.read_message(channel_id, message_id)
     if message is None:
-        raise NotFound(f"there is no message {message_id} in this channel")
+        raise NotFound(f"message {message_id} does not exist in this channel")
     began, stamp = _stamp_after(channel_id, message_id)
     note = pins.note_pin if pinned else pins.drop_pin
     insist(lambda seconds: note(channel_id, message_id, stamp_us=stamp, timeout=seconds), began_us=began)
@@ -213,23 +214,23 @@ def _set_pinned(channel_id: int, message_id: int, *, actor: int, pinned: bool) -
 
 
 def _stamp_after(channel_id: int, message_id: int) -> tuple[int, int]:
-    """(now, max(now, the row's newest WRITETIME + 1)), in µs: whatever clock wrote it, the stamp comes after."""
+    """Return (now, max(now, newest WRITETIME of the row + 1)) in µs: later than the row, whichever clock wrote it."""
     newest = messages.newest_writetime(channel_id, message_id)
     now = wall_clock_us()
     return now, now if newest is None else max(now, newest + 1)
 
 
 def insist(write: Callable[[float], None], *, began_us: int) -> None:
-    """Try a write until it succeeds or four seconds have passed since its stamp, which stays the same.
+    """Retry a write until it succeeds or four seconds have passed since its stamp, which stays the same.
 
-    began_us: this process's clock when the stamp was taken. A write that was answered later than
-    that counts as given up too: the process may have stood still before it was sent, and a purge
-    may have deleted over it meanwhile. Raises `StoreUnavailable`; a repeat has a new stamp.
+    began_us: this process's clock when the stamp was taken. A write that succeeds later than that also counts as
+    abandoned: the process may have been suspended before sending it, and a purge may have deleted over it in the
+    meantime. Raises `StoreUnavailable`; calling again takes a new stamp.
     """
     began = time.monotonic()
 
     def age() -> float:
-        # The wall clock goes on while the whole machine sleeps; the other one is never put back.
+        # The wall clock includes suspension of the machine; the monotonic clock is never set back.
         return max((wall_clock_us() - began_us) / 1_000_000, time.monotonic() - began)
 
     while True:
@@ -239,12 +240,12 @@ def insist(write: Callable[[float], None], *, began_us: int) -> None:
                 write(min(TRY_SECONDS, left))
         except StoreUnavailable as error:
             if age() + PAUSE_SECONDS >= GIVE_UP_SECONDS:
-                raise StoreUnavailable(f"{error} It was given up and may be tried again.") from error
+                raise StoreUnavailable(f"{error} The write was abandoned; try again.") from error
             time.sleep(PAUSE_SECONDS)
         else:
             if age() > GIVE_UP_SECONDS:
                 raise StoreUnavailable(
-                    f"The write took longer than {GIVE_UP_SECONDS:.0f} s. It was given up and may be tried again."
+                    f"The write took longer than {GIVE_UP_SECONDS:.0f} s and was abandoned; try again."
                 )
             return
 
@@ -253,13 +254,13 @@ def _now_ms() -> int:
     return wall_clock_us() // 1000
 
 
-# --- What is refused --------------------------------------------------------------------
+# --- Validation ------------------------------------------------------------------------
 
 
 def _find_own(channel_id: int, message_id: int, *, actor: int) -> Message:
     message = messages.read_message(channel_id, message_id)
     if message is None:
-        raise NotFound(f"there is no message {message_id} in this channel")
+        raise NotFound(f"message {message_id} does not exist in this channel")
     if message.author_id != actor:
         raise Forbidden("only its author can change a message")
     return message
@@ -284,15 +285,15 @@ def _check_key(channel_id: int, message_id: int, *, actor: int) -> None:
 def _check_message_id(message_id: int) -> int:
     check_id(message_id, what="message id")
     if ms_of(message_id) > _now_ms() + FUTURE_MS:
-        raise BadInput(f"message id {message_id} lies in the future")
+        raise BadInput(f"message id {message_id} is in the future")
     return message_id
 
 
 def _check_moment(moment: object) -> dt.datetime:
-    """The moment in UTC. Raises `BadInput` for one without a time zone, and beyond the calendar."""
+    """Return the datetime in UTC. Raises `BadInput` if it is naive or out of range."""
     if not isinstance(moment, dt.datetime) or moment.tzinfo is None:
-        raise BadInput("edited_at must be a datetime with its time zone")
+        raise BadInput("edited_at must be a datetime with a time zone")
     try:
         return moment.astimezone(dt.UTC)
     except (OverflowError, ValueError):
-        raise BadInput("edited_at lies beyond the calendar") from None
+        raise BadInput("edited_at is out of range") from None

@@ -1,7 +1,6 @@
-"""Reading a channel for people: a page of messages with the names and quotes it needs,
-and the counts of its buckets.
+"""Timeline of a channel for display: a page of messages with names and quotes, and counts by bucket.
 
-Rights are the caller's to check; everything here reads.
+Read-only; callers check permissions.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from chatstore.store.reading import reader
 PAGE_SIZE = 50
 
 ACTIVE_CHANNELS_AT_MOST = 200
-"""Channels whose ledger one page asks; more are found by searching."""
+"""Maximum number of channels whose ledger one page reads; others are found by searching."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A page, oldest message first, and what is known of the people and channels it names.
+    """Page of messages, oldest first, with the users and quotes that it refers to.
 
-    quoted: what the page's replies refer to, by (channel id, message id); None when it is gone.
+    quoted: messages that replies refer to, by (channel id, message id); None if one no longer exists.
     """
 
     page: Page
@@ -40,7 +39,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class BucketCount:
-    """How many messages a bucket holds; None when nobody counted them yet. measured_at: when."""
+    """Number of messages in a bucket; None if it was never counted. measured_at: when it was counted."""
 
     bucket: int
     count: int | None
@@ -55,9 +54,9 @@ def open_timeline(
     around: int | None = None,
     limit: int = PAGE_SIZE,
 ) -> Timeline:
-    """A page of the channel: the newest one, or beside a message id, or around one.
+    """Return a page of the channel: the newest one, or the one before, after or around a message id.
 
-    before, after: exclusive. Raises `StoreUnavailable` when the store cannot say.
+    before, after: exclusive. Raises `StoreUnavailable`.
     """
     if around is not None:
         page = reader.read_around(channel_id, around, limit)
@@ -67,7 +66,7 @@ def open_timeline(
 
 
 def describe_messages(page: Page) -> Timeline:
-    """Adds names and quotes to a page, with one Postgres query and one window of reads."""
+    """Add names and quotes to a page, with one Postgres query and one window of reads."""
     messages = tuple(reversed(page.messages))
     quoted = _read_quoted(messages)
     shown = [*messages, *(message for message in quoted.values() if message is not None)]
@@ -75,7 +74,7 @@ def describe_messages(page: Page) -> Timeline:
 
 
 def name_users(messages: Iterable[Message]) -> dict[int, ChatUser]:
-    """The users that wrote or are mentioned in the messages, by id; unknown ones are left out."""
+    """Return the authors of the messages and the users they mention, by id; unknown users are omitted."""
     ids = set()
     for message in messages:
         ids.add(message.author_id)
@@ -90,7 +89,7 @@ def _read_quoted(messages: Sequence[Message]) -> dict[tuple[int, int], Message |
         for message in messages
         if message.reference is not None and message.reference[1] is not None
     }
-    # A reference into another channel is not followed: whoever reads may not see that one.
+    # References to other channels are not followed; the reader may not have access there.
     own = {messages[0].channel_id} if messages else set()
     quoted: dict[tuple[int, int], Message | None] = {}
     for channel_id, message_id in sorted(wanted):
@@ -101,7 +100,7 @@ def _read_quoted(messages: Sequence[Message]) -> dict[tuple[int, int], Message |
 
 
 def count_buckets(channel_id: int) -> list[BucketCount]:
-    """The channel's buckets, oldest first, as the ledger and the figures know them."""
+    """Return the message counts of the channel's buckets, oldest first, from the ledger and the figures."""
     measured = figures.read_figures(channel_id)
     counts = []
     for bucket, live in sorted(ledger.read_ledger(channel_id)):
@@ -116,9 +115,9 @@ def count_buckets(channel_id: int) -> list[BucketCount]:
 
 
 def rank_by_activity(channels: Sequence[Channel]) -> list[tuple[Channel, int | None]]:
-    """Channels with their newest bucket that may hold something, the most recent first.
+    """Return channels with their newest bucket that may contain messages, most recent first.
 
-    None: nothing was ever written, or nothing lives there any more.
+    None: nothing was ever written, or nothing is left.
     """
     asked = channels[:ACTIVE_CHANNELS_AT_MOST]
     jobs = [("SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? LIMIT 8", (channel.pk,)) for channel in asked]
@@ -130,18 +129,18 @@ def rank_by_activity(channels: Sequence[Channel]) -> list[tuple[Channel, int | N
 
 
 def last_day_of(bucket: int) -> dt.date:
-    """The last day of a bucket's window; of the open one today, since nothing lies ahead."""
+    """Return the last day of a bucket's window; today for the open bucket."""
     return min(bucket_days(bucket)[1], timezone.now().date())
 
 
 def newest_message(channel_id: int) -> Message | None:
-    """The channel's newest message, or None."""
+    """Return the channel's newest message, or None."""
     page = reader.read_page(channel_id, limit=1)
     return page.messages[0] if page.messages else None
 
 
 def recent_places(author_id: int, *, at_most: int = 6) -> list[tuple[int, int]]:
-    """Where an author posted last: (channel id, newest bucket there), the most recent first."""
+    """Return where an author posted last: (channel id, newest bucket there), most recent first."""
     newest: dict[int, int] = {}
     for bucket, channel_id in authors.author_buckets(author_id):
         newest.setdefault(channel_id, bucket)

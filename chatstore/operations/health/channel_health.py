@@ -1,6 +1,6 @@
-"""How a channel is, bucket by bucket: from the ledger, the figures and what ran. No bucket is asked.
+"""Health of a channel by bucket, from the ledger, the figures and the job runs; no bucket is read.
 
-Two statements of the store and two of Postgres, however many buckets there are.
+Takes two store statements and two Postgres queries, however many buckets there are.
 """
 
 from __future__ import annotations
@@ -28,26 +28,29 @@ from chatstore.store import figures, ledger
 from chatstore.store.figures import Figure
 
 OLD_AFTER = dt.timedelta(hours=26)
-"""A figure that nobody took anew for a night and two hours needs somebody."""
+"""A figure older than a night and two hours is stale and needs attention."""
 
 LONGEST_SILENCE = 18
-"""Buckets in a row that never held anything and are listed one by one; more are a break."""
+"""Consecutive never-written buckets that are listed one by one; longer gaps are collapsed."""
 
 NEWEST_PAGE_US = "newest_page_us"
 NEWEST_PAGE_TOMBSTONES = "newest_page_tombstones"
 NEWEST_PAGE_STATEMENTS = "newest_page_statements"
-"""Of the channel, kept with the bucket that was its newest when they were measured."""
+"""Figures of the channel, stored with the bucket that was its newest when they were measured."""
 
 TOMBSTONES, SEEN_BY_REPAIR = "tombstones", "tombstones_seen_by_repair"
-"""As a read of all of it stepped over them, and as the last comparison of replicas listed them."""
+"""Tombstones that a full read scanned, and tombstones that the last comparison of replicas listed."""
 
 REPAIRED_AT = "repaired_at"
-"""When the last full repair of the bucket began, in Unix milliseconds."""
+"""Start of the last full repair of the bucket, in Unix milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class BucketHealth:
-    """A bucket as it is known. figures: all that was measured of it, by name. live: the ledger's word, or no row."""
+    """Known state of a bucket.
+
+    figures: everything measured of it, by name. live: its ledger entry; None: no ledger row.
+    """
 
     bucket: int
     known: Known
@@ -59,67 +62,67 @@ class BucketHealth:
 
     @property
     def live(self) -> Live | None:
-        """What the ledger says; None: no row."""
+        """Ledger entry; None: no ledger row."""
         return self.known.live
 
     @property
     def first_day(self) -> dt.date:
-        """Of its ten days, in UTC."""
+        """First of its ten days, in UTC."""
         return bucket_days(self.bucket)[0]
 
     @property
     def last_day(self) -> dt.date:
-        """Of its ten days, in UTC."""
+        """Last of its ten days, in UTC."""
         return bucket_days(self.bucket)[1]
 
     @property
     def messages(self) -> int | None:
-        """How many live there; None: not known."""
+        """Number of live messages; None: unknown."""
         return self.known.messages
 
     @property
     def messages_figure(self) -> Figure | None:
-        """What `messages` comes from, where that was measured; the ledger itself notes no time."""
+        """Figure that `messages` comes from, if it was measured; the ledger itself records no time."""
         figure = self.figures.get("live_rows")
         return figure if figure is not None and figure.value == self.messages else None
 
     @property
     def tombstones_figure(self) -> Figure | None:
-        """What was last counted of its tombstones."""
+        """Latest count of its tombstones."""
         return tombstones_in(self.figures)
 
     @property
     def dead_percent(self) -> float | None:
-        """How much of what a read of all of it steps through is dead, 0 to 100; None: not known."""
+        """Share of tombstones among the rows that a full read scans, 0 to 100; None: unknown."""
         share = dead_share(self.messages, self.known.tombstones)
         return None if share is None else share * 100
 
     @property
     def repaired_at(self) -> dt.datetime | None:
-        """When the last full repair that covered it began; None: none is known."""
+        """Start of the last full repair that covered it; None: none is known."""
         return None if self.repaired is None else _moment(self.repaired.value)
 
     @property
     def latest(self) -> Figure | None:
-        """What was measured of it last."""
+        """Most recently measured figure."""
         return max(self.figures.values(), key=lambda figure: figure.measured_at, default=None)
 
     @property
     def page_us(self) -> int | None:
-        """What its newest page takes, in µs; None: not known."""
+        """Duration of reading its newest page, in µs; None: unknown."""
         return _value_of(self.figures.get("page_us"))
 
     @property
     def was_written(self) -> bool:
-        """Whether anything is known of it: a ledger row, or a figure."""
+        """Whether it has a ledger row or a figure."""
         return self.live is not None or bool(self.figures)
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelHealth:
-    """A channel as it is known: its buckets, oldest first, from its creation or first message to now.
+    """Known state of a channel: its buckets, oldest first, from its creation or first message to now.
 
-    newest_page: what its newest page costs, by figure's name. now: Postgres's clock.
+    newest_page: cost of its newest page, by name of the figure. now: Postgres's clock.
     """
 
     channel_id: int
@@ -131,52 +134,52 @@ class ChannelHealth:
 
     @property
     def last_repair_at(self) -> dt.datetime | None:
-        """When the last repair of everything began; None: none came to its end."""
+        """Start of the last completed repair of all tables; None: none has completed."""
         return None if self.last_repair is None else _moment(self.last_repair.value)
 
     @property
     def states(self) -> Mapping[BucketState, int]:
-        """How many buckets are in each state, of those of which anything is known."""
+        """Number of buckets by state, of those with a ledger row or figures."""
         return Counter(bucket.state for bucket in self.buckets if bucket.was_written)
 
     @property
     def messages(self) -> int:
-        """Counted messages in all buckets: at least so many, where `uncounted`."""
+        """Counted messages in all buckets; a lower bound if `uncounted` is not 0."""
         return sum(bucket.messages or 0 for bucket in self.buckets)
 
     @property
     def uncounted(self) -> int:
-        """Buckets of which nobody has counted what lives there."""
+        """Number of buckets whose live messages have not been counted."""
         return sum(1 for bucket in self.buckets if bucket.messages is None)
 
     @property
     def was_measured(self) -> bool:
-        """Whether anything was measured of any bucket."""
+        """Whether any bucket has figures."""
         return any(entry.figures for entry in self.buckets)
 
     def worst(self, at_most: int) -> list[BucketHealth]:
-        """The buckets that cost much, worst first."""
+        """Return the buckets that are expensive to read, worst first."""
         limits = health_limits()
         found = [entry for entry in self.buckets if costs_much(entry.known, limits, page_us=entry.page_us)]
         return sorted(found, key=_badness, reverse=True)[:at_most]
 
     def find(self, bucket: int) -> BucketHealth:
-        """One bucket. Raises `NotFound` for one that lies ahead, or where no id lies."""
+        """Return one bucket. Raises `NotFound` if it is in the future or outside the range of ids."""
         for entry in self.buckets:
             if entry.bucket == bucket:
                 return entry
         open_bucket = bucket_at(unix_ms(self.now))
         if not bucket_of(MIN_ID) <= bucket <= min(open_bucket, bucket_of(MAX_ID)):
-            raise NotFound(f"There is no bucket {bucket} yet.")
+            raise NotFound(f"Bucket {bucket} does not exist yet.")
         return _describe(bucket, None, {}, now=self.now, last_repair=self.last_repair)
 
     def is_old(self, figure: Figure | None) -> bool:
-        """Whether a figure is so old that it needs somebody."""
+        """Return whether a figure is stale and needs attention."""
         return figure is not None and self.now - figure.measured_at > OLD_AFTER
 
 
 def health_limits() -> Limits:
-    """The settings' limits."""
+    """Return the limits from settings."""
     return Limits(
         settings.HEALTH_WARN_TOMBSTONES,
         settings.HEALTH_ALARM_TOMBSTONES,
@@ -186,7 +189,10 @@ def health_limits() -> Limits:
 
 
 def read_channel_health(user: AbstractUser | AnonymousUser | None, channel_id: int) -> ChannelHealth:
-    """How a channel is, as last measured. user: None for commands. Raises `Forbidden`, `StoreUnavailable`."""
+    """Return the last measured health of a channel. user: None for commands.
+
+    Raises `Forbidden`, `StoreUnavailable`.
+    """
     if user is not None:
         require(user, READ_HEALTH)
     now = postgres_now()
@@ -205,7 +211,7 @@ def read_channel_health(user: AbstractUser | AnonymousUser | None, channel_id: i
 
 
 def with_repair_history(channel_id: int, entry: BucketHealth) -> BucketHealth:
-    """A bucket with what Cassandra's own history says of its last repair, whoever began it, where that can be read."""
+    """Return a bucket with its last repair from Cassandra's history, if readable, even if not started by a job."""
     try:
         began_at = last_repair_of(channel_id, entry.bucket)
     except StoreUnavailable:
@@ -216,7 +222,7 @@ def with_repair_history(channel_id: int, entry: BucketHealth) -> BucketHealth:
 
 
 def last_full_repair() -> Figure | None:
-    """When the last repair of everything that came to its end had begun (`repaired_at`), as a figure."""
+    """Return the start of the last completed repair of all tables, as a figure (`repaired_at`)."""
     run = JobRun.objects.filter(job="repair", subject="", state=RunState.DONE, started_at__isnull=False)
     last = run.order_by("-started_at").first()
     if last is None or last.started_at is None:
@@ -225,13 +231,13 @@ def last_full_repair() -> Figure | None:
 
 
 def tombstones_in(found: Mapping[str, Figure]) -> Figure | None:
-    """Whichever of the two counts of a bucket's tombstones was measured last; None: neither was."""
+    """Return the later of the two counts of a bucket's tombstones; None: neither was measured."""
     counts = [found[name] for name in (TOMBSTONES, SEEN_BY_REPAIR) if name in found]
     return max(counts, key=lambda figure: figure.measured_at, default=None)
 
 
 def _newest_page(measured: Mapping[int, Mapping[str, Figure]]) -> Mapping[str, Figure]:
-    """The channel's own figures, of the bucket where they were noted last."""
+    """Return the channel's own figures from the bucket where they were recorded last."""
     noted = [found for found in measured.values() if NEWEST_PAGE_US in found]
     if not noted:
         return {}
@@ -241,9 +247,9 @@ def _newest_page(measured: Mapping[int, Mapping[str, Figure]]) -> Mapping[str, F
 
 
 def _list_buckets(channel_id: int, written: Iterable[int], *, now: dt.datetime) -> list[int]:
-    """Those that were written, the open one, and what lies between, but for long silences."""
+    """Return the written buckets, the open one, and the ones in between, without long gaps."""
     newest = bucket_at(unix_ms(now))
-    # Ids of channels that came from elsewhere may lie ahead.
+    # Imported channel ids may be in the future.
     ends = sorted({*written, newest, min(bucket_of(channel_id), newest)})
     listed = ends[:1]
     for before, bucket in pairwise(ends):
@@ -285,7 +291,7 @@ def _value_of(figure: Figure | None) -> int | None:
 
 
 def _last_repair_of(bucket: int, own: Figure | None, of_all: Figure | None) -> Figure | None:
-    """The later of the bucket's own repair and the last one of everything, if that was after its first day."""
+    """Return the later of the bucket's own repair and the last full repair, if that began after its first day."""
     if of_all is not None and of_all.value < unix_ms(bucket_window(bucket)[0]):
         of_all = None
     return max((figure for figure in (own, of_all) if figure is not None), key=lambda f: f.value, default=None)

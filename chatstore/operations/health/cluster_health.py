@@ -1,7 +1,7 @@
-"""The cluster as an operator opens it in the morning: clocks, nodes, worst partitions, what no repair covers.
+"""Health of the cluster: repair clocks, nodes, worst partitions, and deletes that no repair covers.
 
-Each part is asked for by itself, so that one that cannot be said leaves the others standing; a part
-says why it is missing. Nothing here starts a nodetool: what the nodes listed by it is remembered.
+Each part is read separately, so that a part that is unavailable does not hide the others; it reports the
+reason instead. Nothing here starts nodetool: lists of partitions come from the cache.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from chatstore.store.nodes import Node
 from chatstore.store.top_partitions import TopPartitions
 
 WORST = 10
-"""Partitions a list."""
+"""Maximum number of partitions per list."""
 
 UNCOVERED = 10
-"""Channels with deletes that no repair covers."""
+"""Maximum number of channels with deletes that no repair covers."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A bucket of messages as its replicas list it.
+    """Bucket of messages as listed by its replicas.
 
-    bytes, tombstones: of the replica that has the most; None: none of them lists it. per_replica:
-    tombstones; None: that replica does not list it, which says nothing, since a restart forgets. apart: by
-    how much the replicas differ, where all list it. severity: of what the list that it stands on is about.
+    bytes, tombstones: of the replica with the most; None: no replica lists it. per_replica: tombstones;
+    None: that replica does not list it, which proves nothing, since its list is lost in a restart. apart: the
+    difference between the replicas, if all list it. severity: by the measure of the list that it is in.
     """
 
     channel_id: int
@@ -70,7 +70,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A node's lists, as the source of `Partition`: when they were filled, and what they leave out."""
+    """Source of `Partition`: when the lists of a node were filled, and the floors below which they omit partitions."""
 
     host: str
     updated_at: dt.datetime | None
@@ -82,7 +82,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """The worst partitions over all replicas. silent: nodes that did not answer, with why."""
+    """Partitions with the most tombstones or bytes over all replicas. silent: unreachable nodes, with the reason."""
 
     by_tombstones: Sequence[Partition] = ()
     by_size: Sequence[Partition] = ()
@@ -102,7 +102,7 @@ class Uncovered:
 
 @dataclass(frozen=True, slots=True)
 class ReadPath:
-    """Totals of what reads met, by name, since `since` (None: nothing was counted yet)."""
+    """Read statistics by name, counted since `since` (None: nothing was counted yet)."""
 
     counts: Mapping[str, int]
     since: dt.datetime | None
@@ -110,7 +110,7 @@ class ReadPath:
 
 @dataclass(frozen=True, slots=True)
 class ClusterHealth:
-    """All of it. A part that is None could not be said; `missing` says why, by the part's name."""
+    """Health of the cluster. A part that is None could not be read; `missing` gives the reason by name of the part."""
 
     now: dt.datetime
     nodes: Sequence[Node] | None
@@ -122,7 +122,7 @@ class ClusterHealth:
 
     @property
     def messages_clock(self) -> RepairClock | None:
-        """The one that purges wait for."""
+        """Clock of the table that purges wait for."""
         return self.clocks[0] if self.clocks else None
 
     @property
@@ -135,13 +135,13 @@ class ClusterHealth:
 
     @property
     def is_clear(self) -> bool:
-        """Whether every node is up, answered, and no clock is late."""
+        """Whether every node is up and responded, and no repair is late."""
         up = self.nodes is not None and all(node.is_up and not node.silent for node in self.nodes)
         return up and self.clocks is not None and all(clock.state == "green" for clock in self.clocks)
 
 
 def read_cluster_health(user: AbstractUser | AnonymousUser | None) -> ClusterHealth:
-    """The cluster as it is known now. user: None for commands. Raises `Forbidden`."""
+    """Return the current health of the cluster. user: None for commands. Raises `Forbidden`."""
     if user is not None:
         require(user, READ_HEALTH)
     now = postgres_now()
@@ -156,7 +156,7 @@ def read_cluster_health(user: AbstractUser | AnonymousUser | None) -> ClusterHea
 
     found_nodes = ask("nodes", nodes.read_nodes)
     if found_nodes is None:
-        # Nobody answers: asking for the rest would only wait as long again, twice.
+        # No node responds; reading the other parts would only wait for the same timeout twice more.
         missing |= dict.fromkeys(("clocks", "worst", "uncovered"), missing["nodes"])
         clocks = worst = uncovered = None
     else:
@@ -177,7 +177,7 @@ def read_cluster_health(user: AbstractUser | AnonymousUser | None) -> ClusterHea
 
 
 def read_worst(now: dt.datetime) -> Worst:
-    """The worst partitions by any replica's list. Raises `StoreUnavailable` when no node answers."""
+    """Return the worst partitions from all replicas' lists. Raises `StoreUnavailable` if no node responds."""
     known = top_partitions.read_known()
     lists = {host: one for host, one in known.items() if isinstance(one, TopPartitions)}
     tombstones = top_partitions.most_of(one.tombstones for one in lists.values())
@@ -211,7 +211,7 @@ def _largest(merged: Mapping[top_partitions.Bucket, int]) -> list[top_partitions
 
 
 def _describe_listing(one: TopPartitions, now: dt.datetime) -> Listing:
-    # A list that was never filled is not old: it is said to be empty for that.
+    # A list that was never filled is not stale; it is shown as empty.
     is_old = one.updated_at is not None and now - one.updated_at > OLD_AFTER
     return Listing(one.host, one.updated_at, one.is_live, one.floor.tombstones, one.floor.bytes, is_old)
 

@@ -1,6 +1,6 @@
-"""The cluster's health, or a channel's, as plain values: for a terminal, and as JSON for scripts.
+"""Health of the cluster or of a channel as plain values, for the terminal and as JSON for scripts.
 
-What could not be asked is said under "silent"; nothing stands for it.
+Parts that could not be read are reported under "silent" and are null.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WORST = 10
 
 
 def report_cluster() -> Report:
-    """Findings, repair clocks, nodes and the worst partitions. ok: whether no urgent finding is open."""
+    """Return findings, repair clocks, nodes and the worst partitions. ok: no urgent finding is open."""
     report: Report = {"silent": []}
     found = open_findings()
     report["findings"] = [_finding(finding) for finding in found]
@@ -39,10 +39,10 @@ def report_cluster() -> Report:
 
 
 def report_channel(channel_id: int) -> Report:
-    """A channel and its buckets, oldest first. ok: as of the cluster. Raises `NotFound`, `StoreUnavailable`."""
+    """Return a channel and its buckets, oldest first. ok: as for the cluster. Raises `NotFound`, `StoreUnavailable`."""
     channel = Channel.objects.filter(pk=channel_id).first()
     if channel is None:
-        raise NotFound(f"There is no channel {channel_id}.")
+        raise NotFound(f"Channel {channel_id} does not exist.")
     health = read_channel_health(None, channel_id)
     return {
         "channel": str(channel_id),
@@ -93,7 +93,7 @@ def _nodes() -> list[Report]:
 
 
 def _worst_partitions(silent: list[str]) -> list[Report]:
-    """By tombstones, then by size, as the replica that has the most lists it."""
+    """Return the worst partitions by tombstones, then by size, as listed by the replica with the most."""
     worst = read_worst(postgres_now())
     silent += worst.silent.values()
     ranked = {(one.channel_id, one.bucket): one for one in (*worst.by_tombstones, *worst.by_size)}

@@ -1,7 +1,7 @@
-"""Buckets over a threshold, whoever measured them: what each replica lists, and the figures of channels in question.
+"""Check for buckets over a threshold, from the replicas' lists and from the figures of suspect channels.
 
-A channel is in question where a replica lists one of its buckets, a day's figures were over a limit, many
-messages were deleted lately, or a finding is open. Of several measurements the youngest counts.
+A channel is suspect if a replica lists one of its buckets, a day's figures exceeded a limit, many messages
+were deleted in the last two days, or a finding is open. The latest of several measurements counts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Measured = Mapping[str, Figure]
 
 
 def look_at_buckets(now: dt.datetime) -> None:
-    """A look of the watch. Raises `StoreUnavailable`."""
+    """Monitor check: update the findings of heavy buckets. Raises `StoreUnavailable`."""
     listed = _read_listed()
     channels = {channel_id for channel_id, _ in listed} | _channels_in_question(now)
     heavy: dict[Bucket, Found] = {}
@@ -42,7 +42,7 @@ def look_at_buckets(now: dt.datetime) -> None:
             noted = measured.get(bucket, {})
             news = _news_in(listed.get((channel_id, bucket), {}), noted)
             for name, figure in news.items():
-                # So that every page says what the finding does.
+                # Record it, so that every page shows the same figure as the finding.
                 figures.note_figures(
                     channel_id, bucket, {name: figure.value}, source=figure.source, measured_at=figure.measured_at
                 )
@@ -54,7 +54,7 @@ def look_at_buckets(now: dt.datetime) -> None:
 
 
 def _read_listed() -> Mapping[Bucket, Measured]:
-    """What the replicas list over a limit; of two that differ the larger counts, since it has to be read."""
+    """Return what replicas list above a limit. If they differ, the larger value counts, since a read scans it."""
     found: dict[Bucket, dict[str, Figure]] = {}
     for lists in top_partitions.read_known().values():
         if not isinstance(lists, TopPartitions) or lists.updated_at is None:
@@ -72,15 +72,15 @@ def _read_listed() -> Mapping[Bucket, Measured]:
 
 
 def _news_in(listed: Measured, noted: Measured) -> Measured:
-    """What is listed and was not noted from the list already.
+    """Return listed figures whose value has not been recorded yet.
 
-    A list has one time for all its entries: an old entry seems to be as young as the latest.
+    A list has one time for all its entries, so an old entry appears as recent as the latest.
     """
     return {name: one for name, one in listed.items() if name not in noted or noted[name].value != one.value}
 
 
 def _later(news: Measured, noted: Measured) -> Measured:
-    """Those that were measured later than what was noted under the same name."""
+    """Return figures measured later than the recorded ones of the same name."""
     return {name: one for name, one in news.items() if name not in noted or noted[name].measured_at <= one.measured_at}
 
 
@@ -94,7 +94,7 @@ def _channels_in_question(now: dt.datetime) -> set[int]:
 
 
 def _judge(measured: Measured) -> Found | None:
-    """What is wrong with a bucket by what was measured of it; None: nothing."""
+    """Return the problem with a bucket, from its measurements; None: there is none."""
     tombstones, size = tombstones_in(measured), measured.get("bytes")
     limits = health_limits()
     known = Known(
@@ -111,7 +111,7 @@ def _judge(measured: Measured) -> Found | None:
 def _say(severity: Severity, limits: Limits, tombstones: Figure | None, size: Figure | None) -> Found:
     words, details = [], {}
     if tombstones is not None and tombstones.value >= limits.warn_tombstones:
-        words.append(f"whoever reads all of it steps over {tombstones.value:,} tombstones ({_say_source(tombstones)})")
+        words.append(f"a full read scans {tombstones.value:,} tombstones ({_say_source(tombstones)})")
         details["tombstones"] = tombstones.value
     if size is not None and size.value >= limits.warn_bytes:
         words.append(f"{say_bytes(size.value)} in one partition ({_say_source(size)})")

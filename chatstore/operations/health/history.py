@@ -1,4 +1,4 @@
-"""What was measured of channels, day by day, for 90 days; and what was done about it."""
+"""Daily measurements of channels, kept for 90 days, and the repairs in that time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEEP_DAYS = 90
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What was measured on a day (UTC); None: nothing. tombstones, bytes: the most of any one bucket."""
+    """Measurements of one day (UTC); None: not measured. tombstones, bytes: the maximum of any bucket."""
 
     day: dt.date
     tombstones: int | None = None
@@ -28,9 +28,9 @@ class Day:
 
 
 def note_day(channel_id: int, *, now: dt.datetime, read_ms: float | None) -> None:
-    """Keeps for the day what was measured within the last 26 hours; what was not leaves the day's as it is.
+    """Record the day's measurements, from figures of the last 26 hours; values without one are left unchanged.
 
-    read_ms: of the newest page, None when it could not be read.
+    read_ms: duration of reading the newest page; None if it could not be read.
     """
     found = list(figures.read_figures(channel_id).values())
     live = [figures_of["live_rows"].value for figures_of in found if "live_rows" in figures_of]
@@ -52,19 +52,19 @@ def _most(measured: Iterable[Figure | None], *, since: dt.datetime) -> int | Non
 
 
 def channel_days(channel_id: int, *, today: dt.date) -> list[Day]:
-    """The days of a channel on which anything was measured, the oldest first."""
+    """Return the days of a channel with measurements, oldest first."""
     days = _days(today).filter(channel_id=channel_id).order_by("day")
     return [Day(row.day, row.tombstones, row.bytes, row.read_ms) for row in days]
 
 
 def worst_days(*, today: dt.date) -> list[Day]:
-    """Of each day the most that was measured of any channel, the oldest first."""
+    """Return the maximum over all channels for each day, oldest first."""
     found = _days(today).values("day").annotate(t=Max("tombstones"), b=Max("bytes"), r=Max("read_ms")).order_by("day")
     return [Day(row["day"], row["t"], row["b"], row["r"]) for row in found]
 
 
 def repairs_since(since: dt.datetime, *, channel_id: int | None = None) -> Sequence[JobRun]:
-    """Repairs that came to their end: of everything, and of single buckets of a channel; the oldest first."""
+    """Return completed repairs of all tables, and of single buckets of a channel, oldest first."""
     which = Q(job="repair")
     if channel_id is not None:
         which |= Q(job="repair_bucket", subject__startswith=f"{channel_id}:")
@@ -73,13 +73,13 @@ def repairs_since(since: dt.datetime, *, channel_id: int | None = None) -> Seque
 
 
 def forget_old_days(today: dt.date) -> int:
-    """Days beyond the 90 go; how many rows did."""
+    """Delete days older than 90 days; return the number of rows."""
     gone, _ = ChannelDay.objects.filter(day__lte=today - dt.timedelta(days=KEEP_DAYS)).delete()
     return gone
 
 
 def first_day(today: dt.date) -> dt.date:
-    """The oldest of the days that are kept."""
+    """Return the oldest day that is kept."""
     return today - dt.timedelta(days=KEEP_DAYS - 1)
 
 

@@ -1,4 +1,4 @@
-"""What a monitoring system scrapes of the store and its maintenance. What cannot be said is left out, never 0."""
+"""Metrics of the store and its maintenance for Prometheus. Values that cannot be read are omitted, never 0."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ logger = logging.getLogger(__name__)
 
 
 CLOCKS_FOR = dt.timedelta(minutes=1)
-"""How long the repair clocks are kept: each is several reads, and they move by the hour."""
+"""Cache lifetime of the repair clocks: each takes several reads, and they change by the hour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric with its samples: (values of the labels, value). A counter's name ends in `_total` when scraped."""
+    """Metric with its samples: (label values, value). The name of a counter gets `_total` appended when scraped."""
 
     name: str
     words: str
@@ -39,7 +39,7 @@ class Metric:
 
 @dataclass(slots=True)
 class _Clocks:
-    """The repair clocks as this process read them last."""
+    """Repair clocks as last read by this process."""
 
     read_at: dt.datetime | None = None
     samples: Sequence[tuple[Sequence[str], float]] = ()
@@ -49,32 +49,30 @@ _clocks = _Clocks()
 
 
 def read_metrics() -> Iterator[Metric]:
-    """Everything that chatstore knows; a part whose store does not answer is missing."""
+    """Yield all metrics of chatstore; a part whose store is unavailable is omitted."""
     return read_parts((_findings, _runs, _successes, _signs_of_life, _bells, _nodes, _repairs, _read_path))
 
 
 def read_parts(parts: Iterable[Callable[[], Iterable[Metric]]]) -> Iterator[Metric]:
-    """Each part's metrics, without those that cannot be read now."""
+    """Yield the metrics of each part, without parts that cannot be read."""
     for part in parts:
         try:
             yield from list(part())
         except StoreUnavailable as error:
-            logger.warning("metrics without %s: %s", part.__name__.strip("_"), error)
+            logger.warning("metrics omit %s: %s", part.__name__.strip("_"), error)
 
 
 def _findings() -> Iterator[Metric]:
     counted = Finding.objects.filter(closed_at=None).order_by().values("severity").annotate(count=Count("id"))
     counts = {row["severity"]: row["count"] for row in counted}
     samples = [((severity.name.lower(),), counts.get(severity, 0)) for severity in Severity]
-    yield Metric("chatstore_findings", "Findings that are open.", ("severity",), samples)
+    yield Metric("chatstore_findings", "Open findings.", ("severity",), samples)
 
 
 def _runs() -> Iterator[Metric]:
     counted = JobRun.objects.order_by("job", "state").values("job", "state").annotate(count=Count("id"))
     samples = [((row["job"], row["state"]), row["count"]) for row in counted]
-    yield Metric(
-        "chatstore_runs", "Runs of maintenance jobs that are kept, by their state now.", ("job", "state"), samples
-    )
+    yield Metric("chatstore_runs", "Runs of maintenance jobs by current state.", ("job", "state"), samples)
 
 
 def _successes() -> Iterator[Metric]:
@@ -84,12 +82,15 @@ def _successes() -> Iterator[Metric]:
     ended = done.order_by("job").values("job").annotate(at=Max("ended_at"))
     samples = [((row["job"],), (now - row["at"]).total_seconds()) for row in ended]
     yield Metric(
-        "chatstore_job_last_success_age_seconds", "Seconds since a job's last run ended well.", ("job",), samples
+        "chatstore_job_last_success_age_seconds", "Seconds since the last successful run of a job.", ("job",), samples
     )
 
 
 def _signs_of_life() -> Iterator[Metric]:
-    for name, words in ((BEAT, "Seconds since beat was last seen."), (WATCH, "Seconds since the watch last looked.")):
+    for name, words in (
+        (BEAT, "Seconds since the last heartbeat of beat."),
+        (WATCH, "Seconds since the monitor last ran its checks."),
+    ):
         since = seconds_since(name)
         if since is not None:
             yield Metric(f"chatstore_{name}_age_seconds", words, (), [((), since)])
@@ -97,7 +98,7 @@ def _signs_of_life() -> Iterator[Metric]:
 
 def _bells() -> Iterator[Metric]:
     samples = [((queue,), count) for queue, count in count_bells().items()]
-    yield Metric("chatstore_queue_depth", "Tasks that wait for a worker.", ("queue",), samples)
+    yield Metric("chatstore_queue_depth", "Tasks waiting for a worker.", ("queue",), samples)
 
 
 def _nodes() -> Iterator[Metric]:
@@ -112,10 +113,12 @@ def _repairs() -> Iterator[Metric]:
     if _clocks.read_at is None or now - _clocks.read_at > CLOCKS_FOR:
         _clocks.samples = [((clock.table,), clock.share) for clock in read_clocks(now)]
         _clocks.read_at = now
-    words = "How much of gc_grace has passed since the first delete that no repair covers; 1: too late."
+    words = "Share of gc_grace that has passed since the first delete that no repair covers; 1 is too late."
     yield Metric("chatstore_repair_clock_share", words, ("table",), _clocks.samples)
 
 
 def _read_path() -> Iterator[Metric]:
     samples = [((event,), count) for event, count in counters.read_all().items()]
-    yield Metric("chatstore_read_path", "What reading pages met, over all processes.", ("event",), samples, "counter")
+    yield Metric(
+        "chatstore_read_path", "Events while reading pages, over all processes.", ("event",), samples, "counter"
+    )

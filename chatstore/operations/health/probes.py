@@ -1,9 +1,9 @@
-"""Probes: what the newest page costs, of channels each night and of what somebody asks for.
+"""Probes: measure the cost of the newest page, nightly for active channels and on request.
 
-The nightly run looks at channels that were written to lately or had deletes, those first that were
-looked at longest ago, until its budget is used up; what is left comes first the next night. A day's
-row is written for each channel when it was probed, so a run that broke off goes on where it was.
-A bucket whose page takes three times as long as before its last deletes has its files merged.
+The nightly run covers channels that were recently written to or had deletes, those probed longest ago first,
+until its time budget is used up; the remaining ones come first the next night. A channel's daily row is written
+when it has been probed, so that an interrupted run continues where it was. If a page of a bucket has become
+three times as slow since before its last deletes, the files of the bucket are merged.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ SOURCE = "probe"
 ABORTED = "aborted read"
 
 PAGE = 50
-"""Messages of a page; one more is read, as pages do, to see whether others follow."""
+"""Messages per page; one more is read, as pages do, to know whether others follow."""
 
 FAILS_AT = 100_000
-"""Tombstones at which Cassandra gives a read up: what an aborted one met at least."""
+"""Number of tombstones at which Cassandra aborts a read: the minimum that an aborted read met."""
 
 CHANNELS_AT_ONCE = 200
-"""Channels whose newest ledger rows are asked beside each other."""
+"""Channels whose newest ledger rows are read concurrently."""
 
 RECENT_BUCKETS = 2
-"""A channel that was written to in so many of the newest buckets, the open one included, is probed each night."""
+"""A channel written to in this many of the newest buckets, the open one included, is probed every night."""
 
 DELETES_COUNT_FOR = dt.timedelta(days=2)
 BUCKETS_A_CHANNEL = 20
-"""Buckets with deletes that one night looks at in one channel, those with the most first."""
+"""Maximum number of buckets with deletes probed per channel and night, those with the most first."""
 
 FAILURES_IN_A_ROW = 5
-"""After so many channels that the store did not give, it is the store and not a channel."""
+"""After this many consecutive failures the store is at fault, not a channel."""
 
 READ_WHOLE_FROM = 100
-"""Deletes in a bucket from which on all of it is read, to count what they left."""
+"""Number of deletes from which on a bucket is read completely, to count its tombstones."""
 
 
 def probe_run(claim: Claim) -> Mapping[str, Any]:
-    """The job "probe": of everything that is due, of a channel ("<id>") or of a bucket ("<id>:<bucket>")."""
+    """Run the job "probe" for everything due, for a channel ("<id>"), or for a bucket ("<id>:<bucket>")."""
     if not claim.run.subject:
         now = postgres_now()
         forget_old_days(now.date())
@@ -73,21 +73,21 @@ def probe_run(claim: Claim) -> Mapping[str, Any]:
 
 
 def read_place(subject: str) -> tuple[int, int | None]:
-    """(channel, bucket or None) of a run's subject. Raises `BadInput`."""
+    """Return (channel, bucket or None) from a run's subject. Raises `BadInput`."""
     channel, _, bucket = subject.partition(":")
     return parse_snowflake(channel), parse_snowflake(bucket) if bucket else None
 
 
 def read_bucket(subject: str) -> tuple[int, int]:
-    """(channel, bucket) of a run's subject. Raises `BadInput` where it names no bucket."""
+    """Return (channel, bucket) from a run's subject. Raises `BadInput` if it names no bucket."""
     channel_id, bucket = read_place(subject)
     if bucket is None:
-        raise BadInput("This needs a bucket, not a whole channel.")
+        raise BadInput("This job needs a bucket, not a whole channel.")
     return channel_id, bucket
 
 
 def probe_channel(channel_id: int, *, now: dt.datetime) -> dict[str, int]:
-    """Reads the newest page as people do, notes what it cost and the channel's day. Raises `StoreUnavailable`."""
+    """Read the newest page as users do; record its cost and the channel's day. Raises `StoreUnavailable`."""
     bucket = _newest_bucket(channel_id)
     try:
         cost = reader.trace_newest_page(channel_id, limit=PAGE)
@@ -100,17 +100,17 @@ def probe_channel(channel_id: int, *, now: dt.datetime) -> dict[str, int]:
     }
     figures.note_figures(channel_id, bucket, found, source=SOURCE, measured_at=cost.measured_at)
     if cost.statements:
-        # Nothing asked costs nothing; there is no newest bucket's page then either.
+        # Without a statement nothing was read, and there is no newest page to probe.
         probe_bucket(channel_id, bucket, whole=False)
     note_day(channel_id, now=now, read_ms=cost.milliseconds)
     return {"microseconds": found[NEWEST_PAGE_US], "tombstones": cost.tombstones, "statements": cost.statements}
 
 
 def probe_bucket(channel_id: int, bucket: int, *, whole: bool) -> dict[str, int]:
-    """Reads the newest page of a bucket between the ids where something lives, and notes what it cost.
+    """Read the newest page of a bucket within its live range, and record its cost.
 
-    whole: reads the ids of all of it too, and counts what lives and what is dead.
-    Raises `StoreUnavailable`. What was not asked, since nothing lives there, is not noted.
+    whole: also read the ids of the whole bucket, and count live rows and tombstones. If nothing lives there,
+    nothing is read or recorded. Raises `StoreUnavailable`.
     """
     did: dict[str, int] = {}
     span = (ledger.read_live(channel_id, bucket) or UNKNOWN).clip(*bucket_ids(bucket))
@@ -144,7 +144,7 @@ def _note_whole(channel_id: int, bucket: int) -> dict[str, int]:
 
 
 def _note_ruined(channel_id: int, bucket: int, *, now: dt.datetime) -> dict[str, int]:
-    """The page of a channel whose reads fail on tombstones: readers ask it in halves, and that is timed."""
+    """Record the page of a channel whose reads fail on tombstones; readers split the range, and that is timed."""
     began = time.monotonic()
     reader.read_page(channel_id, limit=PAGE)
     milliseconds = (time.monotonic() - began) * 1000
@@ -159,14 +159,14 @@ def _newest_bucket(channel_id: int) -> int:
     return rows[0][0] if rows else bucket_at(unix_ms(postgres_now()))
 
 
-# --- Slower than before -------------------------------------------------------------------------
+# --- Slower than before ---------------------------------------------------------------------------
 
 PAGE_BEFORE = "page_us_before"
-"""What the bucket's page took before its last deletes."""
+"""Duration of reading the bucket's page before its last deletes."""
 
 
 def judge_page(channel_id: int, bucket: int, page: Figure, before: Mapping[str, Figure]) -> None:
-    """Keeps what a page took while nothing was deleted, and has a bucket merged that is three times as slow since."""
+    """Record the duration of a page while nothing was deleted; merge the bucket if it is three times as slow since."""
     deleted_at = last_delete(channel_id, bucket)
     base = before.get(PAGE_BEFORE)
     if deleted_at is None:
@@ -191,7 +191,7 @@ def _note_before(channel_id: int, bucket: int, page: Figure) -> None:
 
 
 def _page_of_channel_before(channel_id: int, bucket: int) -> int | None:
-    """What the channel's newest page took, in µs, on the last day before the bucket's deletes; None: nobody knows."""
+    """Return the duration of the channel's newest page, in µs, on the last day before the bucket's deletes, or None."""
     deletes = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket).order_by("hour").first()
     if deletes is None:
         return None
@@ -204,7 +204,7 @@ def _page_of_channel_before(channel_id: int, bucket: int) -> int | None:
 
 
 def due_channels(now: dt.datetime) -> list[int]:
-    """Channels that were not probed today: those with deletes, then those looked at longest ago."""
+    """Return channels not probed today: those with deletes first, then those probed longest ago."""
     days = ChannelDay.objects.filter(channel_id=OuterRef("pk"), read_ms__isnull=False).order_by("-day")
     rows = Channel.objects.annotate(last=Subquery(days.values("day")[:1])).values_list("pk", "last")
     first = set(_deletes(now).values_list("channel_id", flat=True).distinct())
@@ -213,18 +213,18 @@ def due_channels(now: dt.datetime) -> list[int]:
 
 
 def probe_channels(claim: Claim, due: Sequence[int]) -> dict[str, int]:
-    """Probes those of the channels that something happened in, until `PROBE_SECONDS` are over; what it did, by name.
+    """Probe the active ones of the channels until `PROBE_SECONDS` have passed; return counts by name.
 
-    Raises what `Claim.tell` raises, and `StoreUnavailable` when the store gives nothing at all: what was
-    probed by then stays known. A channel that it does not give is due again the next time.
+    Raises what `Claim.tell` raises, and `StoreUnavailable` if every read fails; finished probes are kept.
+    A channel that cannot be read is due again in the next run.
     """
     now = postgres_now()
     give_up = time.monotonic() + settings.PROBE_SECONDS
-    did = {"channels": 0, "buckets with deletes": 0, "failed": 0, "left for the next time": 0}
+    did = {"channels": 0, "buckets with deletes": 0, "failed": 0, "left for the next run": 0}
     failed_in_a_row = 0
     for number, (channel_id, had_deletes) in _active(due, now=now):
         if time.monotonic() > give_up:
-            return did | {"left for the next time": len(due) - number}
+            return did | {"left for the next run": len(due) - number}
         claim.tell(done=number, total=len(due), what=f"channel {channel_id}")
         try:
             did["buckets with deletes"] += _probe_buckets(channel_id, now=now) if had_deletes else 0
@@ -242,7 +242,7 @@ def probe_channels(claim: Claim, due: Sequence[int]) -> dict[str, int]:
 
 
 def _active(due: Sequence[int], *, now: dt.datetime) -> Iterator[tuple[int, tuple[int, bool]]]:
-    """(its place, (channel, whether it had deletes)) of those that had any, or hold anything in the newest buckets."""
+    """Yield (index, (channel, whether it had deletes)) of channels with deletes or with rows in the newest buckets."""
     since = bucket_at(unix_ms(now)) - RECENT_BUCKETS + 1
     for start in range(0, len(due), CHANNELS_AT_ONCE):
         some = due[start : start + CHANNELS_AT_ONCE]
@@ -254,7 +254,7 @@ def _active(due: Sequence[int], *, now: dt.datetime) -> Iterator[tuple[int, tupl
 
 
 def _probe_buckets(channel_id: int, *, now: dt.datetime) -> int:
-    """Probes the buckets of a channel that had deletes; how many."""
+    """Probe the buckets of a channel that had deletes; return how many."""
     rows = _deletes(now).filter(channel_id=channel_id).values("bucket").annotate(number=Sum("deletes"))
     found = list(rows.order_by("-number", "-bucket").values_list("bucket", "number")[:BUCKETS_A_CHANNEL])
     for bucket, number in found:

@@ -1,9 +1,8 @@
-"""The import of some channels at once: their locks, their loads one after the other, their ledger.
+"""Import of a group of channels: locks, loads one after the other, ledger refresh.
 
-A large channel is imported by itself, many small ones together: what costs a round trip is then
-asked for all of them at once. While a load is under way the next one is read from its file,
-decided and sent: the servers always have something to do, and of each load no more is held than
-the next one needs.
+A large channel is imported alone, many small ones as a group, so that each round trip serves all of them.
+While one load is being written, the next one is read from its file, decided and sent. This keeps the servers
+busy, and no more of a load is kept in memory than the next one needs.
 """
 
 from __future__ import annotations
@@ -49,29 +48,30 @@ from chatstore.store.loads import WHOLE_BUCKETS, read_live_stamps
 
 LOAD_MESSAGES = 5_000
 LOAD_BYTES = 6 * 1024 * 1024
-"""A load ends at the first of both: 50 batches, and a bound for what is held in memory (two
-loads at once: one under way, one being read)."""
+"""A load ends at whichever limit is reached first: 50 batches, and a bound on memory (two loads at a time, one
+being written and one being read).
+"""
 
 SMALL_ROWS = 1_000
-"""Buckets up to here are read many at once."""
+"""Buckets of up to this many rows are read concurrently."""
 
 MAX_ATTEMPTS = 9
 LONGEST_PAUSE_SECONDS = 10.0
-"""A load is tried for some 55 s while the store is unavailable: a node restarts in 20."""
+"""A load is retried for about 55 s while the store is unavailable; a node restarts in 20 s."""
 
 log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 ChannelFiles = Sequence[tuple[ExportFile, ExportHeader]]
-"""A channel's files, in the order of their parts."""
+"""Files of one channel, in the order of their parts."""
 
 Channels = Mapping[int, ChannelFiles]
 """Files by channel."""
 
 
 class ChannelsImport:
-    """The import of some channels' files, from taking their locks to giving them back.
+    """Import of the files of some channels, from locking the channels to releasing them.
 
-    channels: once it runs, those whose lock it got.
+    channels: while it runs, those that it locked.
     """
 
     def __init__(self, run: ImportRun, channels: Channels) -> None:
@@ -89,9 +89,9 @@ class ChannelsImport:
         self.lease: ChannelLease
 
     def run(self) -> None:
-        """Import the files of the channels that no other job holds.
+        """Import the files of the channels that no other job has locked.
 
-        Raises `ChannelLost` when another job took one of them over.
+        Raises `ChannelLost` if another job took over one of them.
         """
         if self.choices.dry_run:
             self._import_files()
@@ -115,14 +115,14 @@ class ChannelsImport:
         self.lease = ChannelLease(taken, job=job, seconds=seconds)
 
     def _close_unfinished(self) -> None:
-        """Close the loads that an error cut off, as far as the store allows."""
+        """Abort the loads that an error interrupted, as far as the store is available."""
         if self.started is not None:
             drain(self.started.flying)
         try:
             for decision in self.unfinished:
                 close_load(decision)
         except StoreUnavailable as error:
-            log.warning("a load that was cut off is not closed: %s", error)
+            log.warning("could not abort an interrupted load: %s", error)
 
     def _settle(self) -> None:
         try:
@@ -130,8 +130,8 @@ class ChannelsImport:
             for keys, window in ((small, WINDOW), (self.written - small, WHOLE_BUCKETS)):
                 settle_buckets(sorted(keys), job=self.whole.job, check=self.lease.confirm, window=window)
         except StoreUnavailable as error:
-            # Everything is written; what is not known of a bucket only makes its pages slower.
-            log.warning("%d buckets are not counted: %s", len(self.written), error)
+            # Everything is written; an unknown count only makes pages of the bucket slower.
+            log.warning("could not count %d buckets: %s", len(self.written), error)
 
     def _import_files(self) -> None:
         self.standing = self.choices.standing(self.channels.keys())
@@ -148,7 +148,7 @@ class ChannelsImport:
         self._complete()
 
     def _fill(self, load: Load) -> Iterator[int]:
-        """Put message by message into the load; gives the bytes of each."""
+        """Add messages to the load one by one; yield the size of each in bytes."""
         for file, header in itertools.chain.from_iterable(self.channels.values()):
             messages = ExportMessages(file, self.whole.add_bytes, archives=self.whole.archives)
             try:
@@ -176,7 +176,7 @@ class ChannelsImport:
             yield size
 
     def _take(self, load: Load) -> None:
-        """Decide a load, send it off, finish the one before; and count what comes of it."""
+        """Decide a load, send it, finish the previous one, and count the results."""
         summary = self.whole.summary
         summary.already_there += load.already_there
         summary.updated += load.updated
@@ -190,13 +190,13 @@ class ChannelsImport:
         summary.updated += sum(map(len, decision.changed.values()))
         if not self.choices.dry_run:
             self.names.write()
-            # The channels were ours while the stamps were issued and the store was read: whatever
-            # another job does there, should it take one now, is stamped later.
+            # The channels were locked while the stamps were issued and the store was read. If another job locks
+            # one now, its writes get later stamps.
             self.lease.confirm()
             self.unfinished.append(decision)
             started = self._try_again(lambda: start_load(decision, check=self.lease.check))
             for key, found in decision.new.items():
-                # Of a bucket that was never written before it is known how large it is now.
+                # The size of a bucket that was never written before is now known.
                 if key not in self.live_stamps or key in self.new_rows:
                     self.new_rows[key] += len(found)
             self.live_stamps.update(decision.clears)
@@ -216,7 +216,7 @@ class ChannelsImport:
         return self.dry_run.leave_out_seen(decision) if self.choices.dry_run else decision
 
     def _complete(self) -> None:
-        """Finish the load that is under way, if one is."""
+        """Finish the load that is being written, if any."""
         if self.started is None:
             return
         started, self.started = self.started, None
@@ -225,7 +225,7 @@ class ChannelsImport:
             taken_back = finish_load(started, check=self.lease.check)
         except StoreUnavailable:
             taken_back = self._try_again(lambda: write_load(decision, check=self.lease.check))
-        # With the lock still ours, no other job has set `live` since it was cleared.
+        # The channels are still locked, so no other job has set `live` since it was cleared.
         self.lease.confirm()
         self.unfinished.remove(decision)
         self._note_written(decision)
@@ -244,7 +244,7 @@ class ChannelsImport:
                 self.choices.on_put_back(channel_id, bucket, ids)
 
     def _try_again(self, act: Callable[[], Answer]) -> Answer:
-        """Do what may be done twice, again while the store is unavailable, holding the channels."""
+        """Call an idempotent function, and retry while the store is unavailable; the channels stay locked."""
         for attempt in itertools.count():
             if not self.choices.dry_run:
                 self.lease.check()

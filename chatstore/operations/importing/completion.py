@@ -1,4 +1,4 @@
-"""After an import: what lives in its buckets is counted, and the ledger told where it may be."""
+"""Ledger refresh after an import: count the live rows of its buckets and store the result."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from chatstore.store.ledger import CACHE_SECONDS
 from chatstore.store.loads import WHOLE_BUCKETS, note_live_rows_in, read_bounds_in, set_live_in
 
 AT_ONCE = 256
-"""Buckets that are settled together; a lease is checked in between."""
+"""Buckets that are refreshed per batch; the lease is checked between batches."""
 
 
 def settle_buckets(
     keys: Sequence[BucketKey], *, job: str, check: Callable[[], None], window: int = WHOLE_BUCKETS
 ) -> None:
-    """Settle buckets of channels that `job` holds, of which `check` makes sure: it raises otherwise.
+    """Refresh buckets of channels that `job` has locked; `check` raises if the lock was lost.
 
-    As `settle_bucket` does for one: each `live` follows from one quorum read of the whole bucket.
-    window: how many are read beside each other. Raises `WriteRefused` while a clock is off.
+    Like `settle_bucket`: each `live` is derived from one quorum read of the whole bucket.
+    window: number of concurrent reads. Raises `WriteRefused` if a clock is off.
     """
     for start in range(0, len(keys), AT_ONCE):
         check()
@@ -33,7 +33,7 @@ def settle_buckets(
         try:
             _settle_at_once(some, window)
         except (StoreUnavailable, TooManyTombstones):
-            # One by one, page by page: slower, and bearable for a server that is busy or ruined.
+            # Bucket by bucket and page by page: slower, but bearable for a busy server or a bucket full of tombstones.
             for channel_id, bucket in some:
                 check()
                 settle_bucket(channel_id, bucket, job=job)

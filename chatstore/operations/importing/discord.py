@@ -1,9 +1,9 @@
-"""Import of DiscordChatExporter files: the files of a channel are one import, small channels are imported together.
+"""Import of DiscordChatExporter files. The files of a channel form one import; small channels are grouped.
 
-What is never done: more held in memory than a load of messages; a channel written that
-another job holds; a message brought back that was withdrawn, or removed by a purge that
-stands (unless it is asked to). A run that died is simply repeated: what is there already is
-left as it is, and once its lease has lapsed the channel is free again.
+Invariants: memory never holds more than two loads of messages; a channel that another job has locked is not
+written; a message that was withdrawn, or deleted by a purge that has not been undone, is not restored (unless
+requested). A run that died is simply repeated: existing messages are left as they are, and its channels can be
+locked again once its lease has expired.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ __all__ = [
 
 TOGETHER_BYTES = 16 * 1024 * 1024
 TOGETHER_CHANNELS = 500
-"""Channels that are locked and imported at once end at the first of both: three loads or so."""
+"""A group of channels that are locked and imported together ends at whichever limit is reached first; about
+three loads.
+"""
 
 log = logging.getLogger(__name__)
 
@@ -56,11 +58,11 @@ def import_discord(
     choices: ImportChoices,
     tell: Callable[[ImportProgress], None] | None = None,
 ) -> ImportSummary:
-    """Import files, folders and archives; what goes wrong is named in the summary, the rest goes on.
+    """Import files, folders and archives. Problems are listed in the summary, and the rest is imported.
 
-    Raises `BadInput` when an id is given for a file that is not among them, `WriteRefused` when this
-    process's clock is off, `StoreUnavailable` when the store stays away; what was written by then
-    stays, and the same import again completes it.
+    Raises `BadInput` if an id is given for a file that is not among them, `WriteRefused` if this process's clock is
+    off, `StoreUnavailable` if the store stays unavailable; what was written by then is kept, and repeating the
+    import completes it.
     """
     run = ImportRun(choices, tell)
     with collect_seldom(), closing(run.archives):
@@ -69,9 +71,9 @@ def import_discord(
 
 @contextmanager
 def collect_seldom() -> Iterator[None]:
-    """Let Python look for cycles a hundred times less often: what the parser makes has none.
+    """Run Python's cycle collector a hundred times less often, because the parser creates no cycles.
 
-    The looking took a tenth of an import's time.
+    Collections took a tenth of an import's time.
     """
     before = gc.get_threshold()
     gc.set_threshold(before[0] * 100, *before[1:])
@@ -91,13 +93,13 @@ def _import_all(run: ImportRun, paths: Sequence[Path]) -> ImportSummary:
     channels = _group_by_channel(run, files)
     summary.channels = len(channels)
     busy = _import_free(run, channels)
-    # A lease may belong to a killed import: it is waited for, no longer than it can last.
+    # A lease may belong to a killed import, so wait for it, but no longer than it can last.
     until = time.monotonic() + run.choices.lease_seconds + 5
     while busy and time.monotonic() < until:
         time.sleep(0.25)
         busy = _import_free(run, busy)
     for channel_id, found in busy.items():
-        _fail_busy(run, found, f"its channel {channel_id} is held by {holder_of(channel_id) or 'another job'}")
+        _fail_busy(run, found, f"its channel {channel_id} is locked by {holder_of(channel_id) or 'another job'}")
     summary.seconds = run.seconds()
     wait_for_pages(run.last_clear)
     log.info("%s: %d messages, %d written", run.job, summary.messages, summary.written)
@@ -105,7 +107,7 @@ def _import_all(run: ImportRun, paths: Sequence[Path]) -> ImportSummary:
 
 
 def _import_free(run: ImportRun, channels: Channels) -> Channels:
-    """Import channels, small ones together; return those that other jobs hold."""
+    """Import channels, small ones in groups; return those that other jobs have locked."""
     busy: dict[int, ChannelFiles] = {}
     for together in _pack(channels):
         taken = ChannelsImport(run, together)
@@ -120,11 +122,11 @@ def _import_free(run: ImportRun, channels: Channels) -> Channels:
 
 def _fail_busy(run: ImportRun, files: ChannelFiles, reason: str) -> None:
     for file, _ in files:
-        run.fail(file, reason, kind="its channel is another job's")
+        run.fail(file, reason, kind="its channel is locked by another job")
 
 
 def _pack(channels: Channels) -> Iterator[Channels]:
-    """Channels that are imported together: small ones up to a few loads, a large one alone."""
+    """Yield groups of channels to import: small ones up to a few loads, a large one alone."""
     together: dict[int, ChannelFiles] = {}
     size = 0
     for channel_id, files in channels.items():
@@ -139,7 +141,7 @@ def _pack(channels: Channels) -> Iterator[Channels]:
 
 
 def _group_by_channel(run: ImportRun, files: Sequence[ExportFile]) -> dict[int, list[tuple[ExportFile, ExportHeader]]]:
-    """The files that are exports, by their channel; the others are named in the summary."""
+    """Return the files that are exports, by channel; the others are listed in the summary."""
     grouped: dict[int, list[tuple[ExportFile, ExportHeader]]] = defaultdict(list)
     given = _find_given(run.choices.channel_ids, files)
     for file in files:
@@ -159,13 +161,13 @@ def _group_by_channel(run: ImportRun, files: Sequence[ExportFile]) -> dict[int, 
 
 
 def _find_given(channel_ids: Mapping[str, int], files: Sequence[ExportFile]) -> dict[ExportFile, int]:
-    """The file that each name means: in full, or the last part of it."""
+    """Return the file that each name refers to: by full name, or by its last part."""
     given: dict[ExportFile, int] = {}
     for name, channel_id in channel_ids.items():
         meant = [file for file in files if file.name in {name, str(Path(name))}] or [
             file for file in files if name in {Path(file.member or file.path).name, file.member}
         ]
         if len(meant) != 1:
-            raise BadInput(f"{name} is given an id, and is {'not one' if meant else 'none'} of the files.")
+            raise BadInput(f"An id is given for {name}, which matches {'several' if meant else 'none'} of the files.")
         given[meant[0]] = channel_id
     return given

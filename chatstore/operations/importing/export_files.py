@@ -1,8 +1,8 @@
-"""Finding and reading DiscordChatExporter files: plain, in folders, in zip archives.
+"""Find and read DiscordChatExporter files: single files, folders and zip archives.
 
-A file is streamed: what is held of it is one buffer and one message. A broken file gives
-what stands before the break, then `ExportRejected` says where it broke. A message that cannot
-be read is given as `Unreadable`, and those after it are read.
+Files are streamed; memory holds one buffer and one message. A broken file yields everything before the
+break, then `ExportRejected` reports its position. A message that cannot be read is yielded as `Unreadable`,
+and reading continues.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from chatstore.domain.discord_export import ExportHeader, ExportRejected, parse_
 from chatstore.domain.json_stream import BrokenJson, JsonStream
 
 MESSAGE_JSON_LIMIT = 16 * 1024 * 1024
-"""Characters of one message in the file. The exporter lists who gave a reaction: ten thousand of them are 5 MiB."""
+"""Characters per message in the file. The exporter lists who reacted: ten thousand reactions are 5 MiB."""
 
 RATIO_FROM_BYTES = 1024 * 1024
-"""What unpacks to less is no bomb, however well it was packed."""
+"""Files that unpack to less are never treated as zip bombs, whatever their ratio."""
 
 MAX_OPEN_ARCHIVES = 16
 
 MEDIA_FOLDER_SUFFIX = "_Files"
-"""The exporter's folders of downloaded media; stickers among them are JSON files too."""
+"""Suffix of the exporter's folders of downloaded media; they contain JSON files (stickers) too."""
 
 _PART = re.compile(r" \[part (\d+)\]$")
 _BROKEN = (BrokenJson, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
@@ -40,7 +40,7 @@ _BROKEN = (BrokenJson, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError,
 
 @dataclass(frozen=True, slots=True)
 class ExportFile:
-    """A file of messages; `member` is its name within the archive `path`, if it is one."""
+    """File of messages; `member` is its name in the archive `path`, if it is in one."""
 
     path: Path
     member: str | None
@@ -48,12 +48,12 @@ class ExportFile:
 
     @property
     def name(self) -> str:
-        """How it is named to people."""
+        """Display name."""
         return f"{self.path}:{self.member}" if self.member else str(self.path)
 
     @property
     def order(self) -> tuple[str, int]:
-        """Sorts the parts "name.json", "name [part 2].json", …, "name [part 10].json"."""
+        """Sort key that orders the parts "name.json", "name [part 2].json", …, "name [part 10].json"."""
         whole = self.member or str(self.path)
         stem, dot, suffix = whole.rpartition(".")
         part = _PART.search(stem if dot else whole)
@@ -63,10 +63,10 @@ class ExportFile:
 
 @dataclass(frozen=True, slots=True)
 class ImportProblem:
-    """A file, or a message of it, that was not imported, or not to its end.
+    """File or message that was not imported, or not completely.
 
-    kind: the same for all that have the same thing wrong. message: its number in the file, from 1.
-    byte: where it begins.
+    kind: the same for all problems of one cause. message: its number in the file, from 1.
+    byte: offset at which it begins.
     """
 
     file: str
@@ -77,16 +77,16 @@ class ImportProblem:
 
 
 def find_exports(paths: Sequence[Path]) -> tuple[list[ExportFile], list[ImportProblem]]:
-    """Return every file that the paths name, folders and archives opened; and what cannot be read."""
+    """Return all files under the paths, with folders and archives expanded, and problems with unreadable ones."""
     search = _Search()
     for path in paths:
         if not search.look_into(path):
-            search.fail(path, "it holds no .json file and no .zip archive")
+            search.fail(path, "it contains no .json file and no .zip archive")
     return sorted(search.found.values(), key=lambda file: file.order), search.failed
 
 
 class _Search:
-    """Finds exports, each once; what cannot be read is named, and the rest is found."""
+    """Collects exports, each once; unreadable paths are recorded, and the search continues."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[Path, str | None], ExportFile] = {}
@@ -98,14 +98,14 @@ class _Search:
         self.failed.append(ImportProblem(str(path), reason, reason))
 
     def look_into(self, path: Path) -> bool:
-        """Find what a path names; return whether there was anything, good or bad."""
+        """Search a path; return whether it contained anything, readable or not."""
         try:
             mode = path.stat().st_mode
             if stat.S_ISDIR(mode):
                 return self._look_into_folder(path)
             if not stat.S_ISREG(mode):
-                # A pipe would be waited for without end, and each file is read twice.
-                self.fail(path, "it is no regular file")
+                # A pipe could block forever, and each file is read twice.
+                self.fail(path, "it is not a regular file")
             elif path.suffix.lower() == ".zip" or (path.suffix.lower() != ".json" and zipfile.is_zipfile(path)):
                 return self._look_into_archive(path)
             else:
@@ -130,23 +130,23 @@ class _Search:
             return True
         with zipfile.ZipFile(path) as archive:
             members = [info for info in archive.infolist() if _is_export(info.filename)]
-        # Members may share their packed bytes: together they are held against the whole archive.
+        # Members may share packed bytes, so their sum is compared with the size of the archive.
         if _is_bomb(path.stat().st_size, sum(info.file_size for info in members)):
-            self.fail(path, f"it unpacks to over {settings.IMPORT_ARCHIVE_RATIO} times its size")
+            self.fail(path, f"it unpacks to more than {settings.IMPORT_ARCHIVE_RATIO} times its size")
             return True
         for info in members:
             file = ExportFile(path, info.filename, info.file_size)
             if _is_bomb(info.compress_size, info.file_size):
-                self.fail(file.name, f"it unpacks to over {settings.IMPORT_ARCHIVE_RATIO} times its size")
+                self.fail(file.name, f"it unpacks to more than {settings.IMPORT_ARCHIVE_RATIO} times its size")
             elif self._unpacked + info.file_size > settings.IMPORT_ARCHIVE_BYTES:
-                self.fail(file.name, f"the archives unpack to over {settings.IMPORT_ARCHIVE_BYTES:,} bytes")
+                self.fail(file.name, f"the archives unpack to more than {settings.IMPORT_ARCHIVE_BYTES:,} bytes")
             else:
                 self._unpacked += info.file_size
                 self._add(file)
         return bool(members)
 
     def _was_seen(self, path: Path) -> bool:
-        """Whether a folder or archive was looked into before: it is named twice, or a link leads back."""
+        """Return whether a folder or archive was searched before: it is given twice, or a symlink leads back to it."""
         seen = path.resolve() in self._seen
         self._seen.add(path.resolve())
         return seen
@@ -168,17 +168,17 @@ def _is_bomb(packed: int, unpacked: int) -> bool:
 
 
 def _ignore_bytes(count: int) -> None:
-    """For reads that are no progress."""
+    """Ignore progress."""
 
 
 class OpenArchives:
-    """Zip archives that stay open between their members' reads, or each read would list all members first."""
+    """Cache of open zip archives; reopening one for each member would list all members every time."""
 
     def __init__(self) -> None:
         self._open: dict[Path, zipfile.ZipFile] = {}
 
     def get(self, path: Path) -> zipfile.ZipFile:
-        """Return an archive; it stays open until others have been asked for, or `close`."""
+        """Return an archive; it stays open until `MAX_OPEN_ARCHIVES` others were requested, or until `close`."""
         archive = self._open.pop(path, None) or zipfile.ZipFile(path)
         self._open[path] = archive
         if len(self._open) > MAX_OPEN_ARCHIVES:
@@ -211,8 +211,8 @@ def _open_export(
                 archive = archives.get(file.path) if archives else stack.enter_context(zipfile.ZipFile(file.path))
                 yield stream(stack.enter_context(archive.open(file.member)))
     except (RuntimeError, NotImplementedError) as error:
-        # How zipfile says "encrypted" and "a compression that I don't know".
-        raise ExportRejected(f"its archive can't be opened: {error}", kind="its archive can't be opened") from None
+        # zipfile raises these for encrypted members and for unknown compression methods.
+        raise ExportRejected(f"its archive cannot be opened: {error}", kind="its archive cannot be opened") from None
 
 
 def read_header(
@@ -222,10 +222,10 @@ def read_header(
     derives_id: bool = False,
     archives: OpenArchives | None = None,
 ) -> ExportHeader:
-    """The channel and guild of a file. Raises `ExportRejected` when it is no export.
+    """Return the channel and guild of a file. Raises `ExportRejected` if it is not an export.
 
-    The exporter writes them before the messages; a file that has them behind is read through.
-    given_id, derives_id: for a channel without an id, as in `parse_header`. archives: those that are open.
+    The exporter writes them before the messages; a file that has them after the messages is read to its end.
+    given_id, derives_id: for a channel without an id, as in `parse_header`. archives: archives already open.
     """
     found: dict[str, Any] = {}
     try:
@@ -236,15 +236,15 @@ def read_header(
                     break
     except _BROKEN as error:
         if "messages" not in found:
-            raise ExportRejected(f"it is no export: {_say(error)}", kind="it is no export") from None
+            raise ExportRejected(f"it is not an export: {_say(error)}", kind="it is not an export") from None
     if "messages" not in found:
-        raise ExportRejected("it is no export: it has no list of messages")
+        raise ExportRejected("it is not an export: it has no list of messages")
     name = Path(file.member or file.path).name if derives_id else None
     return parse_header(found.get("guild"), found.get("channel"), given_id=given_id, derive_from=name)
 
 
 def _read_top(stream: JsonStream) -> Iterator[tuple[str, Any]]:
-    """("guild", object), ("channel", object), ("messages", None), in the order of the file."""
+    """Yield ("guild", object), ("channel", object), ("messages", None), in the order of the file."""
     if stream.peek() == "[":
         return
     for key in stream.members():
@@ -259,10 +259,10 @@ def _read_top(stream: JsonStream) -> Iterator[tuple[str, Any]]:
 
 
 class ExportMessages:
-    """The values of a file's `messages`, one by one.
+    """Iterator over the values of a file's `messages`.
 
-    number: of the value that was given last, from 1. `on_bytes` is told what was read. archives: those
-    that are open.
+    number: number of the last yielded value, from 1. on_bytes: called with the number of bytes read. archives:
+    archives already open.
     """
 
     def __init__(
@@ -276,11 +276,11 @@ class ExportMessages:
 
     @property
     def byte(self) -> int | None:
-        """Where the value that was given last begins."""
+        """Offset of the last yielded value."""
         return self._stream.position if self._stream is not None and self.number else None
 
     def __iter__(self) -> Iterator[Any]:
-        """Raise `ExportRejected` where the file breaks off, after all that stands before."""
+        """Raise `ExportRejected` where the file breaks off, after yielding everything before."""
         try:
             with _open_export(self._file, self._on_bytes, archives=self._archives) as self._stream:
                 for key in self._stream.members():
@@ -296,9 +296,9 @@ class ExportMessages:
 
 
 def _say(error: Exception) -> str:
-    """The first line of an error."""
+    """Return the first line of an error."""
     if isinstance(error, FileNotFoundError):
-        return "there is no such file"
+        return "the file does not exist"
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
     text = str(error).strip()

@@ -1,23 +1,21 @@
-"""Writing one load of an import: some thousand messages, in several buckets of one channel or many.
+"""Write one load of an import: a few thousand messages, in several buckets of one or more channels.
 
-Never done: a live row overwritten without a later edited time; an id brought back that its
-author withdrew or that a standing purge removed; a row bound with None.
+Invariants: a live row is not overwritten without a later edited time; an id that its author withdrew, or that
+a purge deleted and no undo restored, is not restored; no row is bound with None.
 
-The import's process may be suspended at any point, its lease may expire and a purge may run
-before the next statement is sent. Such a late statement brings nothing back: an overwrite does
-not write the author, without whom a row is no message, and an insert carries a stamp older than
-whatever has made the message live since.
+The importing process may be suspended at any point, its lease may expire, and a purge may run before it sends
+the next statement. Such a late statement restores nothing: an overwrite does not write the author, and a row
+without an author is not a message; an insert has a stamp older than whatever made the message live since.
 
-In this order: the stamps are issued; then the store is read (what lives, what was
-withdrawn); `live` is cleared; rows are written at the stamp; `withdrawn` is read again and
-what it names by then is taken back at the very stamp it was written with, so that nothing
-newer can be hit. A crash leaves rows and a cleared `live`; the next run finds the rows there and
-goes on. Each part may be done twice.
+Order of operations: issue the stamps; then read the store (live rows, withdrawals); clear `live`; write rows
+at the stamp; read `withdrawn` again and delete rows that it names by then, at the same stamp they were written
+with, so that nothing newer is affected. A crash leaves rows and a cleared `live`; the next run finds the
+rows and continues. Each part is idempotent.
 
-`live` is cleared at the load's stamp less the allowed clock skew, and later than what the ledger
-says: while the import has the channel locked, no other job sets `live` there, and the value it sets
-itself after its own read, stamped in the same way, takes effect at once. An import that lost its
-channel clears again, at this moment's stamp.
+`live` is cleared at the load's stamp less the allowed clock skew, and later than the ledger's own stamp. While
+the import has the channel locked, no other job sets `live` there, and the value that the import sets after its
+own read, stamped in the same way, takes effect at once. An import that lost its channel clears again, at the
+current stamp.
 """
 
 from __future__ import annotations
@@ -43,20 +41,20 @@ from chatstore.store.messages import delete_row, insert_jobs, to_values, update_
 from chatstore.store.pins import note_pins
 
 IN_FLIGHT = 32
-"""Batches of a load on their way at once; those of the load before mostly have arrived."""
+"""Maximum number of batches of a load in flight; most of the previous load have completed by then."""
 
 Check = Callable[[], None]
 
 
 def no_check() -> None:
-    """For loads that nothing can prevent."""
+    """Allow every write; for loads that need no lease."""
 
 
 StandingIn = Callable[[int, int], Collection[int]]
-"""(channel id, bucket) to the ids for which a purge stands."""
+"""Function from (channel id, bucket) to the ids that purges deleted and that were not restored."""
 
 Standing = Callable[[Collection[int]], StandingIn]
-"""Channels that the import has just locked to what purges stand for there."""
+"""Function from channels that the import has just locked to their deleted ids."""
 
 
 @dataclass(slots=True)
@@ -69,7 +67,7 @@ class Load:
     _by_channel: dict[int, dict[int, Message]] = field(default_factory=dict)
 
     def add(self, message: Message) -> None:
-        """Take a message; of two with one id the one edited later stays."""
+        """Add a message; of two with the same id, keep the one edited later."""
         messages = self._by_channel.setdefault(message.channel_id, {})
         known = messages.get(message.message_id)
         if known is None:
@@ -82,12 +80,12 @@ class Load:
             self.already_there += 1
 
     def clear(self) -> None:
-        """Begin again, empty."""
+        """Empty the load for reuse."""
         self._by_channel.clear()
         self.count = self.already_there = self.updated = 0
 
     def by_bucket(self) -> Grouped:
-        """The messages of each bucket, channels, buckets and ids ascending."""
+        """Return the messages of each bucket, ordered by channel, bucket and id."""
         grouped: Grouped = defaultdict(list)
         for channel_id, messages in sorted(self._by_channel.items()):
             for message_id in sorted(messages):
@@ -102,11 +100,11 @@ Grouped = dict[BucketKey, list[Message]]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is to be done with a load, by what the store held after the stamps were issued.
+    """Actions for a load, decided by the contents of the store after the stamps were issued.
 
-    new, changed: by bucket. put_back: ids for which a purge stands and that live after this,
-    among them such as live already; restored: how many of the new they are. clears: the buckets
-    that are written to, with the stamp (µs) at which their `live` is cleared.
+    new, changed: by bucket. put_back: ids that a purge deleted and that are live after this load, including those
+    that are live already; restored: how many of the new ones they are. clears: the buckets that are written, with
+    the stamp (µs) at which their `live` is cleared.
     """
 
     stamps: dict[BucketKey, int]
@@ -120,7 +118,7 @@ class Decision:
 
 
 def is_later(edited: dt.datetime | None, than: dt.datetime | None) -> bool:
-    """Whether one edited time (None: never) is later than another."""
+    """Return whether one edited time (None: never edited) is later than another."""
     return edited is not None and (than is None or edited > than)
 
 
@@ -134,11 +132,11 @@ def decide_load(
     restore: bool = False,
     dry_run: bool = False,
 ) -> Decision:
-    """Sort a load out: new, changed, there already, removed before.
+    """Classify the messages of a load: new, changed, already there, removed before.
 
-    live_stamps: of the buckets with a ledger row the stamp of what it says. No row means never
-    written, and nothing is asked of such a bucket, unless asks_all. under_way: the load before,
-    which may not have arrived. restore: ids of standing purges come back.
+    live_stamps: stamps of the existing ledger rows, by bucket. Without a row a bucket was never written and is
+    not read, unless asks_all. under_way: the previous load, which may not be written completely.
+    restore: restore ids that purges deleted.
     """
     grouped = load.by_bucket()
     stamps = {} if dry_run else issue_stamps(grouped)
@@ -180,13 +178,13 @@ def decide_load(
 
 
 class DryRun:
-    """What a dry run would have written, by channel, to count none of it twice."""
+    """Messages that a dry run would have written, by channel, so that none is counted twice."""
 
     def __init__(self) -> None:
         self._seen: dict[int, _SeenIds] = defaultdict(_SeenIds)
 
     def leave_out_seen(self, decision: Decision) -> Decision:
-        """Move what an earlier load had already from *new* to *already there*; remember the rest."""
+        """Move messages of earlier loads from *new* to *already there*, and remember the others."""
         new: Grouped = {}
         for key, found in decision.new.items():
             seen = self._seen[key[0]]
@@ -200,20 +198,20 @@ class DryRun:
 
 
 class _SeenIds:
-    """Ids, eight bytes each."""
+    """Set of ids, at eight bytes each."""
 
     def __init__(self) -> None:
         self._runs: list[array[int]] = []
         self._highest: int | None = None
 
     def add(self, ids: Iterable[int]) -> None:
-        """Add ids of one bucket, which have not been added yet, ascending."""
+        """Add new ids of one bucket, in ascending order."""
         run = array("q", ids)
         self._runs.append(run)
         self._highest = run[-1] if self._highest is None else max(self._highest, run[-1])
 
     def has(self, message_id: int) -> bool:
-        # Files are in the order of time: nearly every id is the highest so far.
+        # Files are sorted by time, so nearly every id is the highest so far.
         if self._highest is None or message_id > self._highest:
             return False
         places = ((run, bisect_left(run, message_id)) for run in self._runs if run[0] <= message_id <= run[-1])
@@ -222,13 +220,13 @@ class _SeenIds:
 
 @dataclass(slots=True)
 class StartedLoad:
-    """A load whose inserts are under way; the next one is read, decided and sent meanwhile."""
+    """Load whose inserts are in flight while the next one is read, decided and sent."""
 
     decision: Decision
     flying: deque[Pending]
 
     def add_edited(self, edited: dict[BucketKey, dict[int, dt.datetime | None]]) -> None:
-        """Add the edited times of its messages: to the next load they live already."""
+        """Add the edited times of its messages, which count as live for the next load."""
         for grouped in (self.decision.new, self.decision.changed):
             for key, found in grouped.items():
                 edited.setdefault(key, {}).update((m.message_id, m.edited_at) for m in found)
@@ -259,7 +257,7 @@ def start_load(decision: Decision, *, check: Check = no_check) -> StartedLoad:
 
 
 def _each(decision: Decision) -> Iterator[tuple[BucketKey, Message]]:
-    """Every message that is written, with its bucket."""
+    """Yield every message to write, with its bucket."""
     for grouped in (decision.new, decision.changed):
         for key, found in grouped.items():
             for message in found:
@@ -267,10 +265,10 @@ def _each(decision: Decision) -> Iterator[tuple[BucketKey, Message]]:
 
 
 def finish_load(started: StartedLoad, *, check: Check = no_check) -> set[tuple[int, int]]:
-    """Wait for the inserts and do the rest; gives (channel id, id) of what was withdrawn meanwhile.
+    """Wait for the inserts and complete the load; return (channel id, id) of messages withdrawn in the meantime.
 
-    `check` as for `start_load`. Raises `StoreUnavailable` when any of it failed: `write_load`
-    then does it all again.
+    `check` as for `start_load`. Raises `StoreUnavailable` if any part failed; `write_load` then repeats
+    everything.
     """
     while started.flying:
         started.flying.popleft().rows()
@@ -284,14 +282,14 @@ def finish_load(started: StartedLoad, *, check: Check = no_check) -> set[tuple[i
 
 
 def write_load(decision: Decision, *, check: Check = no_check) -> set[tuple[int, int]]:
-    """Both at once: write what was decided; done twice it changes nothing."""
+    """Start and finish a load. Idempotent."""
     return finish_load(start_load(decision, check=check), check=check)
 
 
 def close_load(decision: Decision) -> None:
-    """End a load that was given up halfway, by an import that may have lost its channel.
+    """Abort a load halfway, for an import that may have lost its channel.
 
-    Of what was sent, nothing withdrawn stays, and nothing is skipped by pages.
+    Afterwards no withdrawn message is left of what was sent, and pages skip nothing.
     """
     _take_back(decision)
     clear_live_in(decision.clears)
@@ -305,11 +303,11 @@ def _overwrites(decision: Decision, check: Check) -> Iterator[tuple[str, Params]
 
 
 def _edited(message: Message) -> dict[str, Any]:
-    """The columns of a changed message that its edit may have changed.
+    """Return the columns of a changed message that an edit can change.
 
-    What it no longer has becomes empty, which for a frozen collection is a value and no
-    tombstone. Never its author: who wrote it does not change, and a row that a purge deleted
-    meanwhile must not become a message again. Whether it is pinned is not the edit's to say.
+    Removed parts become empty, which for a frozen collection is a value and not a tombstone. The author is never
+    included: it does not change, and a row that a purge deleted in the meantime must not become a message again.
+    Nor is the pinned state, which edits do not change.
     """
     empty = {"flags": 0, "attachments": [], "embeds": [], "stickers": [], "reactions": {}, "mentions": []}
     values = {**empty, **to_values(message)}
@@ -318,7 +316,7 @@ def _edited(message: Message) -> dict[str, Any]:
 
 
 def _take_back(decision: Decision) -> set[tuple[int, int]]:
-    """Delete what was withdrawn while it was written; a delete wins over a write of its own stamp."""
+    """Delete messages withdrawn while they were written; at equal stamps a delete wins over a write."""
     taken_back = set()
     for key, gone in withdrawn_in(list(decision.clears)).items():
         for message in (*decision.new.get(key, ()), *decision.changed.get(key, ())):

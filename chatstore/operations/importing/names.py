@@ -1,4 +1,4 @@
-"""Guilds, channels and chat users that an import names, kept in Postgres."""
+"""Guilds, channels and chat users named by an import, stored in Postgres."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ USERS_REMEMBERED = 50_000
 
 
 def upsert_channels(headers: Iterable[ExportHeader]) -> None:
-    """Make or rename guilds and channels, before the first message is written."""
+    """Create or rename guilds and channels, before the first message is written."""
     found = {header.channel_id: header for header in headers}
     guilds = {header.guild_id: header.guild_name for header in found.values() if header.guild_id is not None}
     Guild.objects.bulk_create(
-        # Sorted, as below, so that two imports at once take their rows in the same order.
+        # Sorted, as below, so that concurrent imports lock their rows in the same order.
         [Guild(id=guild_id, name=name) for guild_id, name in sorted(guilds.items())],
         update_conflicts=True,
         unique_fields=["id"],
@@ -41,18 +41,18 @@ def upsert_channels(headers: Iterable[ExportHeader]) -> None:
 
 
 class NamesSeen:
-    """Users that a file shows, each looked at once and written with the next load."""
+    """Users of a file, each collected once and written with the next load."""
 
     def __init__(self) -> None:
         self._seen: set[object] = set()
         self._waiting: dict[int, ExportedUser] = {}
 
     def forget(self) -> None:
-        """Another file begins: it may show other names."""
+        """Start a new file, which may show other names."""
         self._seen.clear()
 
     def add(self, raw: Mapping[str, Any]) -> None:
-        """Look at the author and the mentioned users of a message that was taken."""
+        """Collect the author and the mentioned users of an accepted message."""
         if not raw.get("mentions") and raw["author"].get("id") in self._seen:
             return
         if len(self._seen) > USERS_REMEMBERED:
@@ -62,10 +62,10 @@ class NamesSeen:
         self._seen.add(raw["author"].get("id"))
 
     def write(self) -> None:
-        """Write those that wait; names that Postgres has already are replaced."""
+        """Write the collected users; existing names in Postgres are replaced."""
         users = [
             ChatUser(id=user.user_id, name=user.name, display_name=user.display_name, is_bot=user.is_bot)
-            # Sorted, so that two imports at once take their rows in the same order.
+            # Sorted, so that concurrent imports lock their rows in the same order.
             for user in sorted(self._waiting.values(), key=lambda user: user.user_id)
         ]
         ChatUser.objects.bulk_create(

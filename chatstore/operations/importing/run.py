@@ -1,4 +1,4 @@
-"""One run of an import: how it is to be done, how far it is, what came of it."""
+"""State of one import: its options, progress and summary."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from chatstore.operations.importing.export_files import ExportFile, ImportProble
 from chatstore.operations.importing.loads import Standing
 
 LEASE_SECONDS = 30.0
-"""An import holds its channel by lease, so that a killed one does not hold it for ever."""
+"""Imports lock channels with a lease, so that a killed import does not keep them locked."""
 
 TELL_EVERY_SECONDS = 0.2
+"""Minimum interval between progress reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportProgress:
-    """How far an import is: bytes of files read, of all; messages read; seconds since it began."""
+    """Progress of an import: bytes read, total bytes, messages read, and seconds since it began."""
 
     bytes_done: int
     bytes_total: int
@@ -28,14 +29,14 @@ class ImportProgress:
 
 @dataclass(slots=True)
 class ProblemKind:
-    """How often the same thing was wrong, and the first time."""
+    """Number of problems of one kind, and the first of them."""
 
     first: ImportProblem
     count: int = 0
 
 
 def group_problems(problems: Iterable[ImportProblem]) -> dict[str, ProblemKind]:
-    """The kinds among some problems, in the order of their first."""
+    """Return problems by kind, in the order of their first occurrence."""
     kinds: dict[str, ProblemKind] = {}
     for problem in problems:
         kinds.setdefault(problem.kind, ProblemKind(problem)).count += 1
@@ -44,9 +45,9 @@ def group_problems(problems: Iterable[ImportProblem]) -> dict[str, ProblemKind]:
 
 @dataclass(slots=True)
 class ImportSummary:
-    """What an import did: messages = written + already_there + updated + removed_before + rejected.
+    """Result of an import: messages = written + already_there + updated + removed_before + rejected.
 
-    restored: those of `written` for which a purge stood. rejections: by kind of problem.
+    restored: those of `written` that a purge had deleted. rejections: by kind of problem.
     seconds: until everything was written and counted.
     """
 
@@ -65,19 +66,19 @@ class ImportSummary:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every file was read to its end and every message of it was taken."""
+        """Whether every file was read completely and every message in it was accepted."""
         return not self.failed_files and not self.rejected
 
 
 @dataclass(frozen=True, slots=True)
 class ImportChoices:
-    """How to import. `restore`: what standing purges removed comes back. `dry_run`: nothing is written.
+    """Options of an import. restore: restore messages that purges deleted. dry_run: write nothing.
 
-    standing: asked for channels that were locked, returns for which ids of a (channel, bucket) a
-    purge stands. on_put_back: told which ids of a (channel, bucket), after they were written, no
-    purge stands for any more. channel_ids: by file, the ids of channels that have none there; derives_ids: of the
-    others, made of their names. on_problem: told of each file and message that is not imported.
-    lease_seconds: how long a killed import holds its channel.
+    standing: called with the locked channels; returns a function from (channel, bucket) to the ids that purges
+    deleted. on_put_back: called with (channel, bucket, ids) of restored messages after they were written.
+    channel_ids: by file, ids for channels that have none there; derives_ids: derive ids of the others from their
+    file names. on_problem: called for each file and message that is not imported. lease_seconds: how long a
+    killed import keeps its channels locked.
     """
 
     standing: Standing
@@ -91,9 +92,9 @@ class ImportChoices:
 
 
 class ImportRun:
-    """What the channels of one import share. archives: open until they are closed.
+    """State shared by the channels of one import. archives: open until they are closed.
 
-    last_clear: when `live` was last cleared, by `time.monotonic()`. tell: hears of progress.
+    last_clear: when `live` was last cleared, by `time.monotonic()`. tell: called with progress.
     """
 
     def __init__(self, choices: ImportChoices, tell: Callable[[ImportProgress], None] | None) -> None:
@@ -109,15 +110,15 @@ class ImportRun:
         self._told_at = 0.0
 
     def seconds(self) -> float:
-        """Since the run began."""
+        """Return seconds since the run began."""
         return time.monotonic() - self._began
 
     def fail(self, file: ExportFile, reason: str, *, kind: str = "") -> None:
-        """Name a file that could not be imported, or not to its end."""
+        """Record a file that could not be imported, or not completely."""
         self.add_failed(ImportProblem(file.name, kind or reason, reason))
 
     def crash(self, file: ExportFile, number: int, error: Exception) -> None:
-        """Name a file that brought a fault of ours to light, and the message's number: the others are imported."""
+        """Record an unexpected error and its message number; the other files are imported."""
         name = type(error).__name__
         self.fail(file, f"an unexpected {name} at message {number:,}: {error}", kind=f"an unexpected {name}")
 
@@ -126,7 +127,7 @@ class ImportRun:
         self._report(problem)
 
     def add_bytes(self, count: int) -> None:
-        """Told by the reader; tells on, a few times a second."""
+        """Count bytes read, and report progress a few times per second."""
         self._bytes_done += count
         now = time.monotonic()
         if self._tell is not None and now - self._told_at > TELL_EVERY_SECONDS:
@@ -135,7 +136,7 @@ class ImportRun:
             self._tell(ImportProgress(self._bytes_done, self.bytes_total, self.summary.messages, seconds))
 
     def reject(self, problem: ImportProblem) -> None:
-        """Count a message that cannot be imported, under its kind."""
+        """Count a message that cannot be imported, by kind of problem."""
         self.summary.rejected += 1
         self.summary.rejections.setdefault(problem.kind, ProblemKind(problem)).count += 1
         self._report(problem)

@@ -1,9 +1,9 @@
-"""The demonstration: three guilds, two years of talk, and what a moderator is for.
+"""Demo data: three guilds, two years of messages, and an incident for moderators.
 
-Written into an empty database only. Of each channel the messages come first and its name in Postgres
-last, so that a page never shows half a channel; the incident's channel is the last of all. A run that died
-is continued by the next one, which reads off a channel's id when the demonstration ends. Rows are stamped
-with the times that their ids carry, so that a purge need not wait.
+Written into an empty database only. The messages of a channel are written first and its name in Postgres last,
+so that a page never shows half a channel; the incident's channel comes last. The next run continues one that
+died, and derives the end of the demo from a channel's id. Rows are stamped with the times in their ids, so
+that a purge need not wait.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ from chatstore.store.messages import insert_messages, posted_stamp
 from chatstore.store.pins import note_pin
 
 LEASE_SECONDS = 600.0
-"""For the largest channel's messages beside pages that come first, on a busy machine; a later run of the seed
-takes the channel over at once."""
+"""Long enough for the largest channel on a busy machine, where pages have priority; a later run of the same seed
+takes over the channel at once.
+"""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class SeedSummary:
-    """What was written; all zero when the demonstration was there already."""
+    """Counts of what was written; all zero if the demo data already existed."""
 
     guilds: int
     channels: int
@@ -66,14 +67,14 @@ def seed_demo(
     incident_messages: int = INCIDENT_MESSAGES,
     tell: Callable[[DemoChannel, int], object] | None = None,
 ) -> SeedSummary:
-    """Write the demonstration of a seed, ending at `until` (aware), or what is missing of it.
+    """Write the demo data of a seed, ending at `until` (aware), or the missing part of it.
 
-    `tell`: each channel and its messages. The counts are for smaller ones. Raises `BadInput` when the
-    database holds anything else, or `until` lies in the future.
+    tell: called with each channel and its number of messages. The counts allow smaller demos. Raises
+    `BadInput` if the database contains anything else, or `until` is in the future.
     """
     check_clock()
     if until > dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1):
-        raise BadInput("The demonstration cannot end in the future.")
+        raise BadInput("The demo data cannot end in the future.")
     plan = plan_demo(seed, until, messages=messages, incident_messages=incident_messages)
     written = _list_written(plan)
     if written:
@@ -82,7 +83,7 @@ def seed_demo(
     elif any(model.objects.exists() for model in (Guild, Channel, ChatUser)):
         if Guild.objects.filter(id__in=plan.guild_ids).count() == len(plan.guild_ids):
             return NOTHING_WRITTEN
-        raise BadInput("The database is not empty: the demonstration is only written into an empty one.")
+        raise BadInput("The database is not empty. Demo data is only written into an empty database.")
     if plan.incident.channel_id in written:
         return NOTHING_WRITTEN
     return write_demo(plan, skip=written, tell=tell)
@@ -94,9 +95,9 @@ def write_demo(
     skip: Collection[int] = (),
     tell: Callable[[DemoChannel, int], object] | None = None,
 ) -> SeedSummary:
-    """Write a plan's messages and names, whatever else there is; channels of `skip` are there already.
+    """Write the messages and names of a plan, whatever else exists; channels in `skip` already exist.
 
-    Done twice it changes nothing.
+    Idempotent.
     """
     began = time.monotonic()
     written = 0
@@ -113,7 +114,7 @@ def write_demo(
 
 
 def _list_written(plan: DemoPlan) -> set[int]:
-    """Return the ids of the demonstration's channels that are complete, whenever it ends."""
+    """Return the ids of completely written demo channels, whenever the demo ends."""
     names = {(plan.guild_ids[each.guild], each.name) for each in (*plan.channels, plan.incident)}
     found = Channel.objects.filter(guild_id__in=plan.guild_ids).values_list("id", "guild_id", "name")
     return {id_ for id_, guild_id, name in found if (guild_id, name) in names}
@@ -125,7 +126,7 @@ def _write_channel(plan: DemoPlan, channel: DemoChannel) -> int:
 
     def renew() -> None:
         if not hold_channel(channel_id, job=job, lease_seconds=LEASE_SECONDS):
-            raise BadInput(f"Channel {channel_id} is held by another job.")
+            raise BadInput(f"Channel {channel_id} is locked by another job.")
 
     renew()
     try:

@@ -1,4 +1,4 @@
-"""Kinds of maintenance jobs, registered by the apps, and when each runs by itself."""
+"""Maintenance jobs, registered by the apps, and their schedules."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A kind of maintenance.
+    """Maintenance job, registered by an app.
 
-    work: the operation; it gets the run's `Claim` and returns the figures of the run. title: the name as a
-    heading. words: a description for people. schedule: when the job runs unless that was changed in the
-    browser; None: only on request. tries, retry_minutes: attempts of a scheduled run in all, and the pause
-    after one that failed.
+    work: the operation; it gets the run's `Claim` and returns the figures of the run. title: its heading.
+    words: what it does, for people. schedule: default schedule, which can be changed in the browser; None:
+    runs only on request. tries, retry_minutes: maximum number of attempts of a scheduled run, and the delay
+    after a failure.
     """
 
     name: str
@@ -40,11 +40,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
-    """When a job runs by itself: what was set in the browser, else its default.
+    """Effective schedule of a job: the one set in the browser, else its default.
 
-    changed_at: when that was set. broken: why what was set means nothing any more ("" when it does: a time
-    zone may be gone from this machine's list); the job then keeps no other from running, and `schedule` is
-    its default.
+    changed_at: when it was set. broken: why the stored schedule is invalid ("" if it is valid), for example because
+    its time zone no longer exists on this machine; other jobs still run, and `schedule` is the default.
     """
 
     job: Job
@@ -73,20 +72,20 @@ def list_jobs() -> list[Job]:
 
 
 def job_named(name: str) -> Job:
-    """Return a registered job. Raises `NotFound`."""
+    """Return a job. Raises `NotFound` if it does not exist."""
     if name not in _jobs:
-        raise NotFound(f"There is no job called {name!r}.")
+        raise NotFound(f"Job {name!r} does not exist.")
     return _jobs[name]
 
 
 def list_timetables() -> list[Timetable]:
-    """Of every job, in one query."""
+    """Return the schedules of all jobs, in one query."""
     rows = JobSchedule.objects.in_bulk()
     return [_read_timetable(job, rows.get(job.name)) for job in list_jobs()]
 
 
 def timetable_of(job: Job) -> Timetable:
-    """Of one job."""
+    """Return the schedule of one job."""
     return _read_timetable(job, JobSchedule.objects.filter(pk=job.name).first())
 
 
@@ -101,7 +100,7 @@ def _read_timetable(job: Job, row: JobSchedule | None) -> Timetable:
 
 
 def set_schedule(name: str, schedule: Schedule, *, is_on: bool, actor: User) -> JobSchedule:
-    """Sets when a job runs. Raises `Forbidden`."""
+    """Set the schedule of a job. Raises `Forbidden`."""
     require(actor, SCHEDULE)
     job = job_named(name)
     row, _ = JobSchedule.objects.update_or_create(

@@ -1,10 +1,9 @@
-"""Runs of maintenance jobs: due, claimed, under way, ended. Postgres is the queue here too.
+"""Runs of maintenance jobs: due, claimed, running, ended. Postgres is the queue here too.
 
-A run for a slot is the unique row (job, slot): whoever makes it second has lost, so a night
-has one run of each job, however many schedulers look. A run that was asked for by a person
-has no slot, and leaves the next one where it was. One that failed stays so: trying again is
-another run, made by itself as often as the job's settings say, or by a person.
-Who calls these enqueues, after commit.
+The run of a slot is the unique row (job, slot). Of concurrent inserts only the first succeeds, so each job runs
+once per night, however many schedulers poll. A run requested by a user has no slot and leaves the next one
+unchanged. A failed run stays failed: a retry is another run, created automatically as often as the job's
+settings allow, or by a user. Callers enqueue tasks after commit.
 """
 
 from __future__ import annotations
@@ -33,37 +32,35 @@ from chatstore.operations.jobs.definitions import Job, job_named, list_timetable
 from chatstore.operations.rights import MAINTAIN, require
 
 LEASE = dt.timedelta(seconds=60)
-"""A run that says nothing for so long is taken up by another worker."""
+"""A run whose lease was not renewed for this long is taken over by another worker."""
 
 RENEW_SECONDS = 10.0
 
 TRIES = 3
-"""How often a run is begun whose worker has gone, or which the store could not serve, before it has failed."""
+"""Number of times a run is started whose worker died or whose store was unavailable, before it fails."""
 
 LOOKS_BACK = dt.timedelta(hours=20)
-"""A slot that nobody saw for so long, since nothing was running, is not made up for."""
+"""Slots missed for longer than this, because nothing was running, are not caught up."""
 
 
 ASKING_LOCK = 4_005_912
-"""The first half of Postgres's advisory locks of whoever asks for a run; any number that nothing else uses."""
-
-"""Runs that no worker has in hand."""
+"""First key of the Postgres advisory locks for requesting a run; any number that is not used elsewhere."""
 
 
 class RunLost(Exception):
-    """Another worker has taken the run over."""
+    """Another worker has taken over the run."""
 
 
 class RunStopped(ChatstoreError):
-    """Somebody wanted the run to end."""
+    """A user has stopped the run."""
 
 
 class OutOfHours(ChatstoreError):
-    """The hours that the run may be at work in are over."""
+    """The run's allowed hours have ended."""
 
 
 def make_due_runs(now: dt.datetime) -> list[JobRun]:
-    """Makes the runs whose time has come; gives those that nobody else had made."""
+    """Create runs for due slots; return those that no other process had created."""
     made = []
     for times in list_timetables():
         if times.schedule is None or not times.is_on or times.broken:
@@ -81,10 +78,11 @@ def _make_run(job: Job, slot: Slot) -> JobRun | None:
 
 
 def ask_run(name: str, *, actor: User, subject: str = "", again_of: JobRun | None = None) -> JobRun:
-    """A run that somebody wants now. subject: what it is about ("<channel>:<bucket>").
+    """Request a run now. subject: what it is about ("<channel>:<bucket>").
 
-    One that waits for its time, a try after a failure, is brought forward: it knows what the earlier ones did.
-    Raises `Forbidden`; `BadInput` while another one of the same job and subject is due or at work.
+    A run that waits for its time (a retry after a failure) is brought forward, because it skips what earlier
+    attempts completed. Raises `Forbidden`; `BadInput` while another one of the same job and subject is due
+    or running.
     """
     require(actor, MAINTAIN)
     job = job_named(name)
@@ -102,7 +100,7 @@ def ask_run(name: str, *, actor: User, subject: str = "", again_of: JobRun | Non
 
 
 def ask_by_itself(name: str, *, subject: str) -> JobRun | None:
-    """A run that a measurement calls for, asked by nobody; None while one of the same waits or is at work."""
+    """Request a run automatically, for example after a measurement; None while the same one is queued or running."""
     job = job_named(name)
     with _asking_alone(job.name, subject):
         if _open_runs(job.name, subject).exists():
@@ -112,7 +110,7 @@ def ask_by_itself(name: str, *, subject: str) -> JobRun | None:
 
 @contextmanager
 def _asking_alone(job: str, subject: str) -> Iterator[None]:
-    """A transaction beside which nobody else asks for the same: of two clicks at once the second sees the first's."""
+    """Open a transaction that serializes requests for the same run, so that the second of two clicks sees the first."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [ASKING_LOCK, f"{job} {subject}"])
@@ -120,22 +118,22 @@ def _asking_alone(job: str, subject: str) -> Iterator[None]:
 
 
 def ask_again(run_id: int, *, actor: User) -> JobRun:
-    """The same once more, after a run that has ended. Raises as `ask_run`, and `NotFound`."""
+    """Repeat a run that has ended. Raises as `ask_run`, and `NotFound`."""
     require(actor, MAINTAIN)
     run = JobRun.objects.ended().filter(pk=run_id).first()
     if run is None:
-        raise NotFound(f"There is no run {run_id} that has ended.")
+        raise NotFound(f"Run {run_id} does not exist or has not ended.")
     return ask_run(run.job, actor=actor, subject=run.subject, again_of=run)
 
 
 def stop_run(run_id: int, *, actor: User) -> bool:
-    """Has a run end: at once when nobody is at work on it, else at its worker's next look.
+    """Stop a run: at once if no worker has claimed it, else at its worker's next check.
 
-    Whether there was anything to stop. Raises `Forbidden`, `NotFound`.
+    Return whether there was anything to stop. Raises `Forbidden`, `NotFound`.
     """
     require(actor, MAINTAIN)
     if not JobRun.objects.filter(pk=run_id).exists():
-        raise NotFound(f"There is no run {run_id}.")
+        raise NotFound(f"Run {run_id} does not exist.")
     runs = JobRun.objects.filter(pk=run_id).open()
     if runs.free().update(state=RunState.STOPPED, stop_asked_by=actor, **_ENDING):
         return True
@@ -147,48 +145,48 @@ def _open_runs(job: str, subject: str) -> JobRunQuerySet:
 
 
 def due_runs() -> list[JobRun]:
-    """Runs that nobody works on although they could go on, the earliest first."""
+    """Return due runs that no worker has claimed, earliest first."""
     waiting = JobRun.objects.open().free().due()
     return list(waiting.order_by("due_at", "id"))
 
 
 @dataclass(slots=True)
 class Claim:
-    """A run in the hands of one worker. closes_at: when its hours are over; None: never."""
+    """Claim of one worker on a run. closes_at: when its allowed hours end; None: never."""
 
     run: JobRun
     token: uuid.UUID
     closes_at: dt.datetime | None = None
 
     def tell(self, *, done: int, total: int | None, what: str = "") -> None:
-        """Says how far it is, between two parts of the work. Raises as `look`."""
+        """Record the progress between two parts of the work. Raises as `look`."""
         self._update(progress={"done": done, "total": total, "what": what})
         self.look()
 
     def look(self) -> None:
-        """Whether it may go on. Raises `RunLost`, `RunStopped`, `OutOfHours`."""
+        """Check that the run may continue. Raises `RunLost`, `RunStopped`, `OutOfHours`."""
         run = JobRun.objects.filter(pk=self.run.pk, token=self.token).only("stop_asked_by").first()
         if run is None:
             raise RunLost(f"run {self.run.pk}")
         if run.stop_asked_by_id is not None:
-            raise RunStopped("It was stopped.")
+            raise RunStopped("The run was stopped.")
         if self.closes_at is not None and postgres_now() >= self.closes_at:
-            raise OutOfHours(f"It was still at work when its hours were over, at {self.closes_at:%H:%M} UTC.")
+            raise OutOfHours(f"The run had not completed when its hours ended at {self.closes_at:%H:%M} UTC.")
 
     def end(self, did: Mapping[str, Any]) -> None:
-        """It has ended well. did: counts by name. Raises `RunLost`."""
+        """Mark the run as done. did: counts by name. Raises `RunLost`."""
         self._update(state=RunState.DONE, did=dict(did), error="", **_ENDING)
 
     def fail(self, error: str) -> None:
-        """It has ended, and not well. Raises `RunLost`."""
+        """Mark the run as failed. Raises `RunLost`."""
         self._update(state=RunState.FAILED, error=error, **_ENDING)
 
     def skip(self, why: str) -> None:
-        """It could not begin. Raises `RunLost`."""
+        """Mark the run as skipped because it could not start. Raises `RunLost`."""
         self._update(state=RunState.SKIPPED, error=why, **_ENDING)
 
     def note(self, did: Mapping[str, Any]) -> None:
-        """Stores what it did up to now, for when it does not come to its end. Raises `RunLost`."""
+        """Store intermediate counts, in case the run does not complete. Raises `RunLost`."""
         self._update(did=dict(did))
 
     def _update(self, **stored: Any) -> None:
@@ -200,11 +198,11 @@ _ENDING: dict[str, Any] = {"ended_at": ClockTimestamp(), "token": None, "lease_u
 
 
 def claim_run(run_id: int) -> Claim | None:
-    """Takes a run; None when somebody else has it, or it has ended. A run begun too often has failed."""
+    """Claim a run; return None if another worker has it or it has ended. Fail a run that was started too often."""
     token = uuid.uuid4()
     runs = JobRun.objects.open().free().filter(pk=run_id)
     worn_out = runs.filter(tries__gte=TRIES)
-    worn_out.filter(error="").update(error=f"begun {TRIES} times, and never brought to its end")
+    worn_out.filter(error="").update(error=f"started {TRIES} times without completing")
     worn_out.update(state=RunState.FAILED, **_ENDING)
     claimed = runs.update(
         state=RunState.RUNNING,
@@ -217,10 +215,10 @@ def claim_run(run_id: int) -> Claim | None:
 
 
 def work_on_run(run_id: int) -> JobRun | None:
-    """Claims a run, does its job's work under a lease that is renewed, and stores how it ended.
+    """Claim a run, execute its job under a renewed lease, and store the outcome.
 
-    What a `ChatstoreError` of the work says is the run's error. Gives the run as it stands then;
-    None when somebody else has it.
+    The message of a `ChatstoreError` becomes the run's error. Return the run in its final state; None if another
+    worker has it.
     """
     claim = claim_run(run_id)
     if claim is None:
@@ -248,20 +246,20 @@ def _work(job: Job, claim: Claim) -> None:
         claim.fail(str(error))
         _try_again(job, claim.run)
     except Exception:
-        # A fault of ours: the traceback goes to the log, and the run does not hang in the list.
-        claim.fail("It broke off on an error of the program; the worker's log has it.")
+        # A bug: the traceback goes to the log, and the run must not stay in the list as running.
+        claim.fail("The run failed with an unexpected error. See the worker's log.")
         raise
 
 
 def _why_not(job: Job, claim: Claim) -> str:
-    """Why a run cannot begin now; sets until when it may be at work. Raises `BadInput` for a broken schedule."""
-    # Of two that began together the earlier one goes on.
+    """Return why a run cannot start now, or ""; sets the end of its hours. Raises `BadInput` for a broken schedule."""
+    # Of two that started at the same time, the earlier one continues.
     mine = claim.run
     before = Q(started_at__lt=mine.started_at) | Q(started_at=mine.started_at, pk__lt=mine.pk)
     others = _open_runs(job.name, "").filter(before, lease_until__gte=ClockTimestamp())
     if not mine.subject and (other := others.first()) is not None:
-        return f"Run {other.pk} of the same job is still at work."
-    # Hours are for what begins by itself; somebody at a terminal asks without an account.
+        return f"Run {other.pk} of the same job is still running."
+    # Hours only apply to automatic runs; a management command requests a run without an account.
     begins_by_itself = claim.run.slot is not None or claim.run.again_of_id is not None
     if claim.run.asked_by_id is not None or not begins_by_itself:
         return ""
@@ -279,7 +277,7 @@ def _why_not(job: Job, claim: Claim) -> str:
 
 
 def tries_of(run: JobRun) -> list[JobRun]:
-    """A run and those that it tries again, the first try last."""
+    """Return a run and the runs that it retries, the first attempt last."""
     tries = [run]
     while (before := tries[-1].again_of) is not None:
         tries.append(before)
@@ -287,7 +285,7 @@ def tries_of(run: JobRun) -> list[JobRun]:
 
 
 def _try_again(job: Job, failed: JobRun) -> None:
-    """Another run of a scheduled one that failed, later, unless it was tried often enough."""
+    """Schedule a retry of a failed scheduled run, unless it has no attempts left."""
     tries = tries_of(failed)
     if tries[-1].slot is None or len(tries) >= job.tries:
         return

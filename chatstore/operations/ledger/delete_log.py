@@ -1,8 +1,8 @@
-"""Which buckets had deletes, how many, and until when: what bookkeeping looks at and repairs must cover.
+"""Record of deletes by bucket and hour: input of the ledger reconciliation, and of what repairs must cover.
 
-Counted by hour of Postgres's clock, a row a bucket. A count may be too high (a delete that was
-given up, a step that two workers brought to its end), never too low: it is noted first, or in
-the transaction that says that it was done.
+Counted by hour of Postgres's clock, one row per bucket. A count may be too high (an abandoned delete, a step
+that two workers completed), never too low: deletes are recorded before they are sent, or in the transaction
+that records their completion.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from chatstore.models import BucketDeletes
 from chatstore.operations.coordination.clock import postgres_now
 
 SENT_WITHIN_SECONDS = 30.0
-"""A delete that is noted before it goes out has gone by then: 12 s for a last read at the most, 4 s of tries."""
+"""Maximum delay between recording a delete and sending it: up to 12 s for a last read, and 4 s of attempts."""
 
 _TABLE = BucketDeletes._meta.db_table
 _NOTE = (
     f"INSERT INTO {_TABLE} (channel_id, bucket, hour, deletes, last_at, is_looked_at) "
     "VALUES (%s, %s, date_trunc('hour', clock_timestamp(), 'UTC'), %s, {last_at}, FALSE) "
     "ON CONFLICT (channel_id, bucket, hour) DO UPDATE SET deletes = "
-    f"{_TABLE}.deletes + EXCLUDED.deletes, last_at = GREATEST({_TABLE}.last_at, EXCLUDED.last_at), is_looked_at = FALSE"
+    f"{_TABLE}.deletes + EXCLUDED.deletes, last_at = GREATEST({_TABLE}.last_at, EXCLUDED.last_at), "
+    "is_looked_at = FALSE"
 )
 _NOTE_AHEAD = _NOTE.format(last_at="clock_timestamp() + make_interval(secs => %s::double precision)")
 _NOTE_SENT = _NOTE.format(last_at="%s")
 
 
 def note_deletes(channel_id: int, bucket: int, count: int, *, sent_by: dt.datetime | None = None) -> None:
-    """Adds deletes (tombstones: a row, a range's two ends, a partition) to those of the bucket's hour.
+    """Add deletes (tombstones: of a row, both ends of a range, or a partition) to the bucket's current hour.
 
-    sent_by: when the last of them had gone out; None: they go out within `SENT_WITHIN_SECONDS` from now.
+    sent_by: time by which the last of them was sent; None: they are sent within `SENT_WITHIN_SECONDS` from now.
     """
     if count <= 0:
         return
@@ -45,8 +46,10 @@ def note_deletes(channel_id: int, bucket: int, count: int, *, sent_by: dt.dateti
 def due_buckets(
     *, limit: int, channel_id: int | None = None, before: int | None = None, since: int | None = None
 ) -> list[tuple[int, int, dt.datetime]]:
-    """(channel, bucket, when its last delete had gone out) of those with deletes that nobody has looked
-    at since; the longest waiting first. before, since: of buckets below, or from a number on."""
+    """Return (channel, bucket, time by which its last delete was sent) of buckets not reconciled since.
+
+    Longest waiting first. before, since: bucket numbers, exclusive upper and inclusive lower bound.
+    """
     rows = BucketDeletes.objects.filter(is_looked_at=False)
     rows = rows if channel_id is None else rows.filter(channel_id=channel_id)
     rows = rows if before is None else rows.filter(bucket__lt=before)
@@ -58,23 +61,23 @@ def due_buckets(
 
 
 def last_delete(channel_id: int, bucket: int) -> dt.datetime | None:
-    """When the last delete of a bucket that is still noted had gone out; None: none is."""
+    """Return when the last recorded delete of a bucket was sent; None: none is recorded."""
     rows = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket)
     last: dt.datetime | None = rows.aggregate(last=Max("last_at"))["last"]
     return last
 
 
 def mark_looked_at(channel_id: int, bucket: int, *, began_at: dt.datetime) -> None:
-    """A read of the whole bucket that began then has seen what had gone out before it."""
+    """Mark deletes as reconciled by a whole-bucket read that began at `began_at`, if they were sent before."""
     rows = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket, is_looked_at=False)
     rows.filter(last_at__lte=began_at).update(is_looked_at=True)
 
 
 def uncovered_by_channel(since: dt.datetime | None, limit: int) -> Sequence[tuple[int, int, int]]:
-    """(channel, deletes, buckets) with deletes that no repair covers, most deletes first.
+    """Return (channel, deletes, buckets) of deletes that no repair covers, most deletes first.
 
-    since: when the last repair that covers everything began; None: there was none. An hour in
-    which a repair began counts whole.
+    since: start of the last repair that covers everything; None: there was none. The hour in which a repair
+    began counts in full.
     """
     rows = BucketDeletes.objects.all() if since is None else BucketDeletes.objects.filter(last_at__gte=since)
     found = rows.values("channel_id").annotate(number=Sum("deletes"), buckets=Count("bucket", distinct=True))
@@ -82,6 +85,6 @@ def uncovered_by_channel(since: dt.datetime | None, limit: int) -> Sequence[tupl
 
 
 def prune_deletes(covered_since: dt.datetime) -> int:
-    """Forgets what was looked at and lies before the beginning of a repair that covers it; how many rows."""
+    """Delete records that are reconciled and older than the start of a repair that covers them; return how many."""
     gone, _ = BucketDeletes.objects.filter(is_looked_at=True, last_at__lt=covered_since).delete()
     return gone

@@ -1,7 +1,8 @@
-"""Empty-bucket bookkeeping: what lives in a bucket is counted and the ledger told.
+"""Ledger refresh: count the live rows of a bucket and store the result in the bucket ledger.
 
-Only a job that holds the channel may, or two could overtake each other. One quorum read
-of the whole bucket decides; what was posted late meanwhile clears the ledger and wins.
+Only the job that has locked the channel may write the result, or two jobs could overwrite each other.
+One quorum read of the whole bucket decides. A message that is posted late in the meantime clears the
+ledger row, and its clear wins.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from chatstore.store import figures, ledger, messages, scans
 SOURCE = "own read"
 
 TELL_SECONDS = 15.0
-"""How long a look holds the channel to tell the ledger: longer than a statement is waited for."""
+"""Lease on the channel while the ledger is written; longer than the timeout of a statement."""
 
 
 def note_whole_read(channel_id: int, bucket: int, read: WholeRead) -> Live:
-    """Tell the ledger what a whole read of the bucket allows it to say. The caller's job holds the channel."""
+    """Write the result of a whole-bucket read to the ledger. The caller's job has locked the channel."""
     live = read.live(bucket)
     ledger.set_live(channel_id, bucket, live, read_began_us=read.began_us)
     return live
 
 
 def settle_bucket(channel_id: int, bucket: int, *, job: str | None = None) -> Live:
-    """Read a whole bucket, tell the ledger what lives there and note how many messages.
+    """Read a whole bucket, write its live range to the ledger and record its number of messages.
 
-    Raises `WriteRefused` unless the channel is held (by `job`, where it is named), and while a clock is off.
+    Raises `WriteRefused` unless the channel is locked (by `job`, if given), or if a clock is off.
     """
     holder = holder_of(channel_id)
     if holder is None or job not in (None, holder):
-        raise WriteRefused(f"channel {channel_id} is not held by the job that would settle its ledger")
+        raise WriteRefused(f"channel {channel_id} is not locked by the job that is refreshing its ledger")
     read = WholeRead(stamp_now_us())
     for rows in messages.read_ids(channel_id, bucket):
         read.add(rows)
@@ -48,7 +49,7 @@ def settle_bucket(channel_id: int, bucket: int, *, job: str | None = None) -> Li
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a look at a bucket saw, and what the ledger says of it now."""
+    """Result of reading a bucket: the read, and the ledger entry that it produced."""
 
     read: WholeRead
     live: Live
@@ -57,11 +58,11 @@ class Look:
 def look_at_bucket(
     channel_id: int, bucket: int, *, job: str, between_pages: Callable[[], None] = lambda: None
 ) -> Look | None:
-    """Reads a whole bucket of a channel that no other job holds, tells the ledger and notes figures.
+    """Read a whole bucket of a channel that no other job has locked, refresh its ledger row and record figures.
 
-    While it reads, any job may take the channel, which waits for nothing then: what was seen is
-    thrown away. The channel is held for the telling alone. None when it is, or was, another job's.
-    Raises `WriteRefused` while a clock is off.
+    Any job may lock the channel during the read without waiting; the result of the read is then discarded.
+    The channel is locked only while the ledger is written. Return None if another job has, or had, the
+    channel. Raises `WriteRefused` if a clock is off.
     """
     if not hold_channel(channel_id, job=job, lease_seconds=0):
         return None
@@ -78,14 +79,14 @@ def look_at_bucket(
         release_channel(channel_id, job=job)
     seen = dict(read.figures)
     with suppress(StoreUnavailable):
-        # A trace that did not arrive: what is unknown is not noted.
+        # The trace did not arrive, so the count is unknown and is not recorded.
         seen["tombstones"] = pages.count_tombstones()
     figures.note_figures(channel_id, bucket, seen, source=SOURCE, measured_at=read.measured_at)
     return Look(read, live)
 
 
 def settle_channel(channel_id: int, *, job: str) -> int:
-    """Settle every bucket of which the ledger knows no count; gives how many."""
+    """Refresh every bucket whose count is missing in the ledger; return how many."""
     buckets = [bucket for bucket, live in ledger.read_ledger(channel_id) if not live.is_known]
     for bucket in buckets:
         settle_bucket(channel_id, bucket, job=job)

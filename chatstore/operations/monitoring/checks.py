@@ -1,7 +1,7 @@
-"""What the watch looks at: runs that did not happen or failed, beat, nodes.
+"""Monitor checks of runs that were missed or failed, of beat, and of nodes.
 
-Each look tells all that is wrong of its kind, so that what is over closes by itself. One that
-cannot see raises `StoreUnavailable`: what is open then stays open. `now` is Postgres's.
+Each check reports all problems of its kind, so that findings close when a problem ends. A check that cannot read
+its data raises `StoreUnavailable`, and open findings stay open. `now` is Postgres's.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ MISSED_RUN, FAILED_RUN, BEAT_SILENT, NODE_DOWN = "missed run", "failed run", "be
 BROKEN_SCHEDULE = "broken schedule"
 
 MISSED_AFTER = dt.timedelta(minutes=15)
-"""How late a run may begin before somebody is told."""
+"""Delay after which a run that has not started is reported."""
 
 URGENT_FAILURES = 3
-"""So many nights in a row, and it is no accident any more."""
+"""Number of consecutive failures that makes a finding urgent."""
 
 BEAT_SILENT_SECONDS = 60.0
-"""Beat says that it lives every five seconds; this long is no restart any more."""
+"""Beat records a heartbeat every five seconds; a gap this long is not just a restart."""
 
 _CAME_TO_ITS_END = (RunState.DONE, RunState.FAILED, RunState.STOPPED)
 
 
 def look_at_runs(now: dt.datetime) -> None:
-    """Runs that did not happen within 15 minutes of their time, jobs whose last run failed, or that have no time."""
+    """Check for runs not started within 15 minutes of their slot, failed jobs, and broken schedules."""
     known = {finding.subject: finding for finding in Finding.objects.filter(kind=MISSED_RUN, closed_at=None)}
     missed, failed, broken = {}, {}, {}
     for times in list_timetables():
@@ -60,10 +60,10 @@ def look_at_runs(now: dt.datetime) -> None:
 def _slot_to_ask_for(
     schedule: Schedule, *, now: dt.datetime, changed_at: dt.datetime | None, known: Finding | None
 ) -> Slot | None:
-    """The last slot whose run should be under way by now; None: there was none lately."""
+    """Return the last slot whose run should have started by now; None: there was none recently."""
     since = now - LOOKS_BACK
     if known is not None:
-        # What was missed stays so, however long ago, until a run happens.
+        # A missed slot stays missed, however long ago, until the job runs.
         since = min(since, dt.datetime.fromisoformat(known.details["due_at"]) - dt.timedelta(seconds=1))
     if changed_at is not None:
         since = max(since, changed_at)
@@ -71,18 +71,18 @@ def _slot_to_ask_for(
 
 
 def _why_missed(job: Job, slot: Slot, now: dt.datetime) -> str:
-    """Why the run of a slot did not happen; "" when it did, or another one after it."""
+    """Return why the run of a slot was missed; "" if it ran, or a later one."""
     runs = JobRun.objects.filter(job=job.name, subject="")
     at_work = Q(state=RunState.RUNNING, lease_until__gte=now - MISSED_AFTER)
     if runs.filter(at_work | Q(state__in=_CAME_TO_ITS_END, ended_at__gte=slot.at)).exists():
         return ""
     run = runs.filter(slot=slot.key).first()
     if run is not None and run.state not in ENDED:
-        return "its worker has gone, and no other took it up" if run.tries else "no worker has taken it up"
-    # Before its very first run a job has missed none: the installation may be younger than the slot.
+        return "its worker died and no other took over" if run.tries else "no worker has claimed it"
+    # A job cannot miss a slot before its first run: the installation may be newer than the slot.
     if not runs.filter(due_at__lt=slot.at).exists():
         return ""
-    return "nobody looked for what was due" if run is None else run.error.rstrip(".")
+    return "no scheduler polled for due runs" if run is None else run.error.rstrip(".")
 
 
 def _say_missed(job: Job, schedule: Schedule, slot: Slot, why: str) -> Found:
@@ -92,11 +92,14 @@ def _say_missed(job: Job, schedule: Schedule, slot: Slot, why: str) -> Found:
 
 
 def _say_broken(job: Job, why: str) -> Found:
-    return Found(Severity.AMBER, f"{job.title} does not run by itself any more: {why}", {"job": job.name})
+    return Found(Severity.AMBER, f"{job.title} no longer runs on schedule: {why}", {"job": job.name})
 
 
 def _find_failed(job: Job) -> Found | None:
-    """What to say of a job whose last run failed; a run of one bucket that somebody asked for is his to see."""
+    """Return the problem with a job whose last run failed, or None.
+
+    Runs of a single bucket are not reported; the user who requested one sees its result.
+    """
     ended = _ended_runs(job)
     if not ended or ended[0].state != RunState.FAILED:
         return None
@@ -105,7 +108,7 @@ def _find_failed(job: Job) -> Found | None:
     again = JobRun.objects.filter(again_of=failed).open().first()
     words = f"{job.title} failed{f' {URGENT_FAILURES} times in a row' if is_urgent else ''}: {failed.error}"
     if again is not None:
-        words += f" It is tried again at {again.due_at:%H:%M} UTC."
+        words += f" It is retried at {again.due_at:%H:%M} UTC."
     return Found(Severity.RED if is_urgent else Severity.AMBER, words, {"job": job.name, "run": failed.pk})
 
 
@@ -117,19 +120,19 @@ def _ended_runs(job: Job) -> list[JobRun]:
 
 
 def look_at_beat(_now: dt.datetime) -> None:
-    """Beat itself: silent, nothing that is due is begun."""
+    """Check whether beat is running."""
     words = say_beat_silence()
     sync_findings(BEAT_SILENT, {"": Found(Severity.RED, words)} if words else {})
 
 
 def say_beat_silence() -> str:
-    """What is wrong with beat, in a sentence; "" when it lives. Raises `StoreUnavailable`."""
+    """Return a sentence if beat has stopped; "" if it is running. Raises `StoreUnavailable`."""
     since = seconds_since(BEAT)
     if since is None:
-        return "Beat has never been heard of: nothing that is due is begun. Is it running?"
+        return "Beat has never sent a heartbeat, so due runs do not start. Check that it is running."
     if since < BEAT_SILENT_SECONDS:
         return ""
-    return f"Beat has been silent for {_say_minutes(since)}: nothing that is due is begun. Is it running?"
+    return f"Beat has sent no heartbeat for {_say_minutes(since)}, so due runs do not start. Check that it is running."
 
 
 def _say_minutes(seconds: float) -> str:
@@ -140,15 +143,15 @@ def _say_minutes(seconds: float) -> str:
 
 
 def look_at_nodes(_now: dt.datetime) -> None:
-    """Nodes that are known to be down."""
+    """Check for nodes that are down."""
     try:
         hosts = nodes.list_states()
     except StoreUnavailable:
-        # Not one answered.
+        # No node responded.
         hosts = [(host, False, settings.CASSANDRA["datacenter"]) for host in settings.CASSANDRA["contact_points"]]
     up = sum(is_up is True for _, is_up, _ in hosts)
     unknown = sum(is_up is None for _, is_up, _ in hosts)
-    of_others = f", {unknown} not known" if unknown else ""
+    of_others = f", {unknown} unknown" if unknown else ""
     down = [(address, datacenter) for address, is_up, datacenter in hosts if is_up is False]
     sync_findings(
         NODE_DOWN,

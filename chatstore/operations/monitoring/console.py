@@ -1,4 +1,4 @@
-"""What an operator reads of maintenance: each job with its schedule and its past runs, and every run there was."""
+"""Maintenance as shown to operators: each job with its schedule and past runs, and the history of all runs."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ NEXT_RUNS, LAST_RUNS = 5, 30
 RUNS_ABOUT = 12
 RUNS_A_PAGE = 30
 FAILED_RUNS = 8
-"""What the page of maintenance lists of them; the history has the others."""
+"""Maximum number of failed runs on the maintenance page; the history lists the others."""
 
 FAILED_WITHIN = dt.timedelta(days=7)
-"""A failure that nobody repeated for so long is history."""
+"""Older failures that were not repeated are only in the history."""
 
 WATCH_SILENT_SECONDS = 300.0
-"""The watch looks each minute."""
+"""The monitor runs its checks every minute."""
 
 _BUCKET = re.compile(r"(-?\d{1,20}):(-?\d{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a run is about: a bucket of a channel, which may be none any more."""
+    """Subject of a run: a bucket of a channel; the channel may no longer exist."""
 
     channel_id: int
     bucket: int
@@ -51,7 +51,7 @@ class Subject:
 
     @property
     def days(self) -> str:
-        """ "11–20 March 2024"."""
+        """Days of the bucket, for example "11–20 March 2024"."""
         return days_in_words(*bucket_days(self.bucket))
 
     def __str__(self) -> str:
@@ -60,11 +60,10 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A run as a page shows it.
+    """Run as shown on a page.
 
-    title, words: its job's; a job that there is none of any more has no words. subject: the bucket that
-    it is about, where it is about one. seconds: how long it took, or has been at work; None: not begun.
-    is_ahead: its time has not come.
+    title, words: of its job; empty words if the job no longer exists. subject: the bucket that it
+    is about, if any. seconds: duration so far; None: not started. is_ahead: it is scheduled for later.
     """
 
     run: JobRun
@@ -81,9 +80,9 @@ class ListedRun:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job that runs by itself. next_slots: the next five, none when it is switched off. last: newest last.
+    """Job with a schedule. next_slots: the next five, none if it is disabled. last: newest last.
 
-    broken: why the schedule that was set is not used; `schedule` is then the default, which is not used either.
+    broken: why the stored schedule is invalid; `schedule` is then the default, which is not used either.
     """
 
     job: Job
@@ -96,73 +95,74 @@ class JobView:
 
     @property
     def may_run_now(self) -> bool:
-        """Whether nothing of it is due or at work: what waits for its time is brought forward."""
+        """Whether no run of it is due or running; a run scheduled for later would be brought forward."""
         return all(entry.is_ahead for entry in self.open)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many of the last runs ended in which state, in the order of the states."""
+        """Number of the last runs by final state, in the order of the states."""
         states = [entry.run.state for entry in self.last]
         return {state.value: states.count(state) for state in RunState if state in states}
 
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """A page of the history, newest first. older: exclusive cursor of the next page, or None."""
+    """Page of the history, newest first. older: exclusive cursor of the next page, or None."""
 
     runs: Sequence[ListedRun]
     older: int | None
 
 
 def describe_jobs(user: Actor) -> list[JobView]:
-    """The jobs with a schedule. Raises `Forbidden`."""
+    """Return the jobs with a schedule. Raises `Forbidden`."""
     require(user, READ_HEALTH)
     now = postgres_now()
     return [view for job in list_jobs() if (view := _describe_job(job, now)) is not None]
 
 
 def describe_job(user: Actor, name: str) -> JobView:
-    """One of them. Raises `Forbidden`, `NotFound` also for a job without a schedule."""
+    """Return one of them. Raises `Forbidden`, `NotFound` also for a job without a schedule."""
     require(user, READ_HEALTH)
     view = _describe_job(job_named(name), postgres_now())
     if view is None:
-        raise NotFound(f"The job {name!r} has no schedule: it runs when somebody asks for it.")
+        raise NotFound(f"The job {name!r} has no schedule; it only runs on request.")
     return view
 
 
 def next_slots(schedule: Schedule) -> list[Slot]:
-    """When it is due next, five times."""
+    """Return its next five slots."""
     return schedule.next_slots(postgres_now(), NEXT_RUNS)
 
 
 def ask_now(name: str, *, actor: User) -> JobRun:
-    """A run of a scheduled job now; the next one stays where it was. Raises as `ask_run`."""
+    """Request a run of a scheduled job now, without changing its next slot. Raises as `ask_run`."""
     if job_named(name).schedule is None:
-        raise BadInput("This is done to one bucket: open it from its channel’s health.")
+        raise BadInput("This job runs on one bucket. Start it from the bucket’s page under channel health.")
     return ask_run(name, actor=actor)
 
 
 def open_runs(user: Actor, *, at_most: int | None = None) -> list[ListedRun]:
-    """What is at work, then what waits, the longest first. Raises `Forbidden`."""
+    """Return running, then queued runs, longest waiting first. Raises `Forbidden`."""
     require(user, READ_HEALTH)
     return _describe(_runs().open().order_by("-state", "due_at", "id")[:at_most])
 
 
 def count_open_runs(user: Actor) -> int:
-    """How many are at work or wait. Raises `Forbidden`."""
+    """Return the number of running and queued runs. Raises `Forbidden`."""
     require(user, READ_HEALTH)
     return JobRun.objects.open().count()
 
 
 def failed_runs(user: Actor) -> list[ListedRun]:
-    """The last failure of each job and subject of the last days that no good run has followed, the
-    latest ones. Raises `Forbidden`.
+    """Return the latest failure of each job and subject in the last days that no later run has followed.
+
+    At most `FAILED_RUNS`, newest first. Raises `Forbidden`.
     """
     require(user, READ_HEALTH)
     later = JobRun.objects.filter(job=OuterRef("job"), subject=OuterRef("subject"), ended_at__gt=OuterRef("ended_at"))
     failed = _runs().filter(
         ~Exists(later.filter(state__in=(RunState.DONE, RunState.FAILED))),
-        # A job that there is none of any more cannot be mended.
+        # Failures of jobs that no longer exist cannot be fixed.
         job__in=[job.name for job in list_jobs()],
         state=RunState.FAILED,
         ended_at__gte=postgres_now() - FAILED_WITHIN,
@@ -179,9 +179,9 @@ def list_runs(
     until: dt.date | None = None,
     before: int | None = None,
 ) -> RunPage:
-    """Every run that was ever asked for or due; dates are days in UTC, both included.
+    """Return a page of all runs that were requested or due; dates are days in UTC, both inclusive.
 
-    Raises `Forbidden`, `NotFound` for a job and `BadInput` for a state that there is none of.
+    Raises `Forbidden`, `NotFound` for an unknown job, `BadInput` for an unknown state.
     """
     require(user, READ_HEALTH)
     runs = _runs().order_by("-id")
@@ -189,7 +189,7 @@ def list_runs(
         runs = runs.filter(job=job_named(job).name)
     if state:
         if state not in set(RunState):
-            raise BadInput(f"There is no state {state!r} to filter by.")
+            raise BadInput(f"{state!r} is not a state of runs.")
         runs = runs.filter(state=state)
     if since is not None:
         runs = runs.filter(due_at__gte=_midnight(since))
@@ -203,39 +203,42 @@ def list_runs(
 
 
 def runs_about(user: Actor, subject: str) -> list[ListedRun]:
-    """The last runs about a channel ("<id>") or a bucket ("<id>:<bucket>"), newest first. Raises `Forbidden`."""
+    """Return the last runs about a channel ("<id>") or bucket ("<id>:<bucket>"), newest first. Raises `Forbidden`."""
     require(user, READ_HEALTH)
     return _describe(_runs().filter(subject=subject).order_by("-due_at", "-id")[:RUNS_ABOUT])
 
 
 def run_for(user: Actor, run_id: int) -> ListedRun:
-    """One run. Raises `Forbidden`, `NotFound`."""
+    """Return one run. Raises `Forbidden`, `NotFound`."""
     require(user, READ_HEALTH)
     found = _describe(_runs().filter(pk=run_id))
     if not found:
-        raise NotFound(f"There is no run {run_id}.")
+        raise NotFound(f"Run {run_id} does not exist.")
     return found[0]
 
 
 def findings_for(user: Actor) -> list[Finding]:
-    """What is open, worst first. Raises `Forbidden`."""
+    """Return open findings, worst first. Raises `Forbidden`."""
     require(user, READ_HEALTH)
     return open_findings()
 
 
 def say_silence() -> str:
-    """Whether beat, or the watch itself, is silent, in a sentence; "" when both live.
+    """Return a sentence if beat or the monitor has stopped; "" if both are running.
 
-    Pages say so themselves: nobody else would when all workers are away.
+    Pages show it themselves, because no notification is sent while all workers are down.
     """
     try:
         words = say_beat_silence()
         since = seconds_since(WATCH)
     except StoreUnavailable as error:
-        return f"Whether beat is running cannot be said now. {error}"
+        return f"Could not check whether beat is running. {error}"
     if words or (since is not None and since < WATCH_SILENT_SECONDS):
         return words
-    return "No worker has looked for findings lately, so what is listed may be old. Are the workers running?"
+    return (
+        "No worker has run the monitor checks for 5 minutes, so the findings may be outdated. "
+        "Check that the workers are running."
+    )
 
 
 def _describe_job(job: Job, now: dt.datetime) -> JobView | None:
@@ -275,7 +278,7 @@ def _describe(runs: JobRunQuerySet) -> list[ListedRun]:
 
 
 def _find_subjects(runs: Sequence[JobRun]) -> dict[int, Subject]:
-    """The buckets that runs are about, by the run's id."""
+    """Return the buckets that runs are about, by id of the run."""
     keys = {run.pk: (int(found[1]), int(found[2])) for run in runs if (found := _BUCKET.fullmatch(run.subject))}
     channels = Channel.objects.select_related("guild").in_bulk({channel_id for channel_id, _ in keys.values()})
     return {pk: Subject(channel_id, bucket, channels.get(channel_id)) for pk, (channel_id, bucket) in keys.items()}

@@ -1,7 +1,7 @@
-"""gc_grace of messages: raised when a repair is late, so that no delete is forgotten before every replica has it.
+"""gc_grace of `messages`: raised when a repair is late, so that no tombstone is dropped before every replica has it.
 
-Raising it helps as long as it is not over. It costs that tombstones stay on disk for longer, so it is
-put back when a repair has passed.
+Raising it only helps before it has passed. Because tombstones then stay on disk longer, it is restored after
+the next repair.
 """
 
 from __future__ import annotations
@@ -22,35 +22,38 @@ RAISE, RESTORE = "raise_gc_grace", "restore_gc_grace"
 
 
 def raise_run(claim: Claim) -> Mapping[str, Any]:
-    """The job "raise_gc_grace": to ten days. Raises `StoreUnavailable`, `BadInput` when it is that long already."""
+    """Run the job "raise_gc_grace": raise to ten days. Raises `StoreUnavailable`, `BadInput` if it already is."""
     claim.look()
     before = tables.read_table(MESSAGES).gc_grace_seconds
     if before >= RAISED_SECONDS:
-        raise BadInput(f"gc_grace of {MESSAGES} is {_say_days(before)} already.")
+        raise BadInput(f"gc_grace of {MESSAGES} is already {_say_days(before)}.")
     return _change(RAISED_SECONDS, before=before)
 
 
 def restore_run(claim: Claim) -> Mapping[str, Any]:
-    """The job "restore_gc_grace": to what the table is declared with.
+    """Run the job "restore_gc_grace": restore the value that the table is declared with.
 
-    Raises `StoreUnavailable`, `BadInput` while that would forget deletes that no repair covers.
+    Raises `StoreUnavailable`, `BadInput` while that would drop tombstones that no repair covers.
     """
     claim.look()
     clock = read_clock(MESSAGES)
     if not clock.is_raised:
-        raise BadInput(f"gc_grace of {MESSAGES} is {_say_days(clock.gc_grace_seconds)}, as it is declared.")
+        raise BadInput(f"gc_grace of {MESSAGES} is {_say_days(clock.gc_grace_seconds)}, its declared value.")
     if not clock.would_be_green:
-        raise BadInput("There are deletes that no repair covers, too old for it. Repair first.")
+        raise BadInput("Some deletes that no repair covers are older than the declared gc_grace. Repair first.")
     return _change(TABLES[MESSAGES], before=clock.gc_grace_seconds)
 
 
 def restore_after_repair(clock: RepairClock) -> bool:
-    """Puts back what we had raised, once a repair covers enough; whether it did. Raises `StoreUnavailable`."""
+    """Restore gc_grace if the job raised it and a repair covers enough; return whether it was restored.
+
+    Raises `StoreUnavailable`.
+    """
     if not (clock.gc_grace_seconds == RAISED_SECONDS and clock.is_raised and clock.would_be_green):
         return False
     changes = JobRun.objects.filter(job__in=(RAISE, RESTORE), state=RunState.DONE)
     last = changes.order_by("-ended_at", "-id").first()
-    # Whoever raised it by hand may have a reason that we don't know.
+    # If an operator raised it by hand, the reason is unknown.
     if last is None or last.job != RAISE:
         return False
     tables.set_gc_grace(clock.table, clock.normal_gc_grace_seconds)

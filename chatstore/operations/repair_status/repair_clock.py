@@ -1,7 +1,7 @@
-"""Repair clocks of all tables, from the repair history and the deletes that were noted; and what they ask for.
+"""Repair clocks of all tables, from the repair history and the recorded deletes; and the actions on late repairs.
 
-Repairs count whoever began them. A node's clock may be ahead of the others': what was deleted within
-`CLOCK_SKEW_SECONDS` before a repair began does not count as covered.
+All repairs count, not only those that a job started. The clock of a node may be ahead of the others, so deletes
+within `CLOCK_SKEW_SECONDS` before the start of a repair do not count as covered.
 """
 
 from __future__ import annotations
@@ -27,24 +27,25 @@ from chatstore.store import cassandra, repair_history, repairs, tables
 MESSAGES = "messages"
 
 NEVER_DELETED_FROM = frozenset({"bucket_ledger", "bucket_figures", "author_buckets", "withdrawn", "quarantine"})
-"""Rows of quarantine end by themselves, on every replica at the same moment, or are erased at ALL: no repair is
-needed for that."""
+"""Tables that need no repair because of deletes. Rows of `quarantine` expire on every replica at the same moment,
+or are erased at consistency level ALL.
+"""
 
 LATE_REPAIR = "late repair"
 
 LOOK_EVERY_MINUTES = 5
-"""The history is some reads a table: not for each round of the watch."""
+"""Reading the history takes several reads per table, too many for every run of the monitor."""
 
 RAISED_SECONDS = 10 * 86_400
-"""To what gc_grace is raised until a repair passes: Cassandra's own default."""
+"""Value to which gc_grace is raised until a repair completes: Cassandra's own default."""
 
 
 class RepairIsLate(StoreUnavailable):
-    """Deletes wait until a repair has passed. Trying again later helps."""
+    """Deletes must wait until a repair has completed. Retrying later helps."""
 
 
 def read_clocks(now: dt.datetime | None = None) -> list[RepairClock]:
-    """The clock of every table, `messages` first. now: Postgres's, unless it is shifted.
+    """Return the clock of every table, `messages` first. now: Postgres's clock by default.
 
     Raises `StoreUnavailable`.
     """
@@ -52,7 +53,7 @@ def read_clocks(now: dt.datetime | None = None) -> list[RepairClock]:
 
 
 def read_clock(table: str, now: dt.datetime | None = None) -> RepairClock:
-    """The clock of one table. Raises `StoreUnavailable`."""
+    """Return the clock of one table. Raises `StoreUnavailable`."""
     facts = tables.read_table(table)
     per_node = repaired_by_node(table)
     known = [moment for moment in per_node.values() if moment is not None]
@@ -72,18 +73,18 @@ def read_clock(table: str, now: dt.datetime | None = None) -> RepairClock:
 
 
 def repaired_by_node(table: str) -> dict[str, dt.datetime | None]:
-    """When the last full repair of all that each node repairs first began; None: not within 30 days."""
+    """Return the start of the last full repair of each node's primary ranges; None: none within 30 days."""
     found = covered_since(primary_ranges(cassandra.ring()), repair_history.read_repaired(table))
     return dict(sorted(found.items()))
 
 
 def last_repair_of(channel_id: int, bucket: int) -> dt.datetime | None:
-    """When the last full repair began that covered a bucket of messages; None: none within 30 days."""
+    """Return the start of the last full repair that covered a bucket of messages; None: none within 30 days."""
     return last_repairs_of(channel_id, [bucket])[bucket]
 
 
 def last_repairs_of(channel_id: int, buckets: Sequence[int]) -> dict[int, dt.datetime | None]:
-    """The same of several buckets of a channel, with one reading of the history."""
+    """Return the starts of the last full repairs of several buckets, with one read of the history."""
     tokens = {bucket: repairs.locate_bucket(channel_id, bucket)[0] for bucket in buckets}
     found: dict[int, dt.datetime | None] = dict.fromkeys(buckets)
     for repaired in repair_history.read_repaired(MESSAGES):
@@ -96,18 +97,18 @@ def last_repairs_of(channel_id: int, buckets: Sequence[int]) -> dict[int, dt.dat
 
 
 def surely_before(began_at: dt.datetime) -> dt.datetime:
-    """Up to when deletes are covered by a repair that began then, whichever clock is ahead."""
+    """Return the time up to which deletes are covered by a repair begun at `began_at`, whichever clock is ahead."""
     return began_at - dt.timedelta(seconds=settings.CLOCK_SKEW_SECONDS)
 
 
 def first_uncovered_delete(began_at: dt.datetime | None) -> dt.datetime | None:
-    """The first delete that a repair which began then does not cover; None: it covers all that were noted."""
+    """Return the first delete not covered by a repair that began at `began_at`; None: all are covered."""
     rows = BucketDeletes.objects.all()
     if began_at is None:
         return _first_hour(rows)
     since = surely_before(began_at)
     first = _first_hour(rows.filter(last_at__gte=since))
-    # Noted by the hour: of the one in which the repair began, only what came after it.
+    # Deletes are recorded by hour; of the hour in which the repair began, only later ones count.
     return None if first is None else max(first, since)
 
 
@@ -117,9 +118,9 @@ def _first_hour(rows: QuerySet[BucketDeletes]) -> dt.datetime | None:
 
 
 def why_deletes_wait(now: dt.datetime | None = None) -> str:
-    """Why nothing may be deleted from `messages` now; "" when it may be. Raises `StoreUnavailable`.
+    """Return why nothing may be deleted from `messages` now; "" if deletes are allowed. Raises `StoreUnavailable`.
 
-    The history is read only when a delete that was noted is older than gc_grace.
+    The history is read only if a recorded delete is older than gc_grace.
     """
     if not settings.PURGES_WAIT_FOR_REPAIR:
         return ""
@@ -132,29 +133,29 @@ def why_deletes_wait(now: dt.datetime | None = None) -> str:
     if read_clock(MESSAGES, moment).state != ClockState.RED:
         return ""
     return (
-        "the last repair of messages is older than gc_grace: a purge now could bring deleted messages back. "
-        "It goes on when a repair has passed"
+        "the last repair of messages is older than gc_grace, so a purge now could restore deleted messages. "
+        "It continues after the next repair"
     )
 
 
 def check_repaired(now: dt.datetime | None = None) -> None:
-    """Raises `RepairIsLate` while deletes must wait for a repair, `StoreUnavailable`."""
+    """Raise `RepairIsLate` while deletes must wait for a repair, or `StoreUnavailable`."""
     reason = why_deletes_wait(now)
     if reason:
         raise RepairIsLate(reason)
 
 
-# --- What the watch does -------------------------------------------------------------
+# --- Monitor checks ------------------------------------------------------------------
 
 
 def look_at_repairs(now: dt.datetime) -> None:
-    """A look of the watch: tables whose repair is late. Raises `StoreUnavailable`."""
+    """Monitor check: update the findings of late repairs. Raises `StoreUnavailable`."""
     if now.minute % LOOK_EVERY_MINUTES == 0:
         judge_clocks(read_clocks(now))
 
 
 def judge_clocks(clocks: Sequence[RepairClock]) -> None:
-    """Opens and closes the findings of late repairs, and has gc_grace raised by itself, where that is set."""
+    """Open and close the findings of late repairs; raise gc_grace automatically if that is enabled."""
     sync_findings(LATE_REPAIR, {clock.table: _say_late(clock) for clock in clocks if clock.state != ClockState.GREEN})
     for clock in clocks:
         is_asked = clock.waits_at_red and clock.state != ClockState.GREEN and not clock.is_raised
@@ -168,28 +169,28 @@ def _say_late(clock: RepairClock) -> Found:
     when = "" if clock.began_at is None else f" on {say_moment(clock.began_at)}"
     if clock.state == ClockState.RED:
         words = (
-            f"{clock.table} {since}{when}, and its deletes have waited longer than gc_grace for a repair: "
-            "purges wait until one has passed."
+            f"{clock.table} {since}{when}, and its deletes have waited longer than gc_grace for a repair. "
+            "Purges wait until a repair completes."
         )
         return Found(Severity.RED, words, details)
-    left = f"{clock.hours_left:.0f} hours of gc_grace are left" if clock.hours_left > 0 else "gc_grace is over"
-    words = f"{clock.table} {since}{when}, and {left} for deletes that no repair covers. Repair now, or raise gc_grace."
+    left = f"{clock.hours_left:.0f} hours of gc_grace are left" if clock.hours_left > 0 else "gc_grace has passed"
+    words = f"{clock.table} {since}{when}; {left} for deletes that no repair covers. Repair now, or raise gc_grace."
     return Found(Severity.AMBER, words, details)
 
 
 def _counts_from(table: str, began_at: dt.datetime | None, created_at: dt.datetime | None) -> dt.datetime | None:
     if table == MESSAGES and _are_deletes_all_ours():
         return first_uncovered_delete(began_at)
-    # Nobody notes when something was deleted here: at any time since.
+    # Deletes from this table are not recorded, so they may have happened at any time since.
     return created_at if began_at is None else surely_before(began_at)
 
 
 def _are_deletes_all_ours() -> bool:
-    """Whether all deletes of messages are noted; other programs' are not."""
+    """Return whether all deletes of messages are recorded; those of other programs are not."""
     return bool(settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN)
 
 
 def is_only_copy() -> bool:
-    """One replica can't have missed what another one knows: there is nothing to repair."""
+    """Return whether there is only one replica, which needs no repair."""
     replication: dict[str, int] = settings.CASSANDRA["replication"]
     return sum(replication.values()) == 1

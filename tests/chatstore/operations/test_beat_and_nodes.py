@@ -54,7 +54,7 @@ def test_silent_beat_is_told_once_and_over_when_it_is_back() -> None:
     look_at_beat(postgres_now())
     look_at_beat(postgres_now())
     (found,) = open_ones(BEAT_SILENT)
-    assert found.words.startswith("Beat has been silent for 3 minutes")
+    assert found.words.startswith("Beat has sent no heartbeat for 3 minutes")
     note_life(BEAT)
     look_at_beat(postgres_now())
     assert open_ones(BEAT_SILENT) == []
@@ -62,7 +62,7 @@ def test_silent_beat_is_told_once_and_over_when_it_is_back() -> None:
 
 def test_beat_that_nobody_ever_heard_of_is_silent() -> None:
     redis_client().delete("seen:beat")
-    assert say_beat_silence().startswith("Beat has never been heard of")
+    assert say_beat_silence().startswith("Beat has never sent a heartbeat")
 
 
 def test_without_any_node_every_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

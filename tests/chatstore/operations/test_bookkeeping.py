@@ -95,10 +95,10 @@ def test_a_clear_after_the_read_began_wins_over_what_it_saw() -> None:
 def test_nobody_settles_a_channel_that_their_job_does_not_hold() -> None:
     channel_id = fresh_id()
     ledger.ensure_row(channel_id, 300)
-    with pytest.raises(WriteRefused, match="is not held"):
+    with pytest.raises(WriteRefused, match="is not locked"):
         settle_bucket(channel_id, 300)
     hold_channel(channel_id, job="purge 1")
-    with pytest.raises(WriteRefused, match="is not held"):
+    with pytest.raises(WriteRefused, match="is not locked"):
         settle_channel(channel_id, job=JOB)
     assert ledger.read_live(channel_id, 300) == UNKNOWN
 

@@ -80,7 +80,7 @@ def test_what_is_found_empty_is_not_asked_any_more() -> None:
     channel_id = fresh_id()
     empty, sparse = emptied_bucket(channel_id), emptied_bucket(channel_id, 1, stays=2)
     did = keep_books(channel_id)
-    assert did == {"looked at": 2, "found empty": 1, "known before": 0, "left for the next time": 0}
+    assert did == {"read": 2, "found empty": 1, "already up to date": 0, "left for the next run": 0}
     first, second = ids_in(sparse, 20)[:2]
     assert dict(ledger.read_ledger(channel_id)) == {empty: NOTHING, sparse: Live(first, second, 2)}
     assert ids_of(read_page(channel_id).messages) == [second, first]
@@ -104,10 +104,10 @@ def test_a_look_notes_what_it_saw_with_its_source() -> None:
 def test_a_bucket_is_looked_at_again_only_after_another_delete() -> None:
     channel_id = fresh_id()
     bucket = emptied_bucket(channel_id)
-    assert keep_books(channel_id)["looked at"] == 1
-    assert keep_books(channel_id)["looked at"] == 0
+    assert keep_books(channel_id)["read"] == 1
+    assert keep_books(channel_id)["read"] == 0
     note_deletes(channel_id, bucket, 1, sent_by=postgres_now())
-    assert keep_books(channel_id)["looked at"] == 1
+    assert keep_books(channel_id)["read"] == 1
 
 
 def test_what_a_later_read_has_told_already_is_not_read_again() -> None:
@@ -115,7 +115,7 @@ def test_what_a_later_read_has_told_already_is_not_read_again() -> None:
     bucket = emptied_bucket(channel_id)
     assert look_at_bucket(channel_id, bucket, job="verify:1") is not None
     did = keep_books(channel_id)
-    assert (did["looked at"], did["known before"]) == (0, 1)
+    assert (did["read"], did["already up to date"]) == (0, 1)
     assert not is_due(channel_id)
 
 
@@ -126,7 +126,7 @@ def test_an_open_bucket_is_told_its_beginning_and_looked_at_again_until_it_is_se
     write_messages(channel_id, [fresh])
     note_deletes(channel_id, bucket, 3, sent_by=postgres_now() - dt.timedelta(minutes=1))
     for _ in range(2):
-        assert keep_books(channel_id)["looked at"] == 1
+        assert keep_books(channel_id)["read"] == 1
         live = ledger.read_live(channel_id, bucket)
         assert live is not None
         assert live.first is not None
@@ -140,7 +140,7 @@ def test_a_bucket_with_a_row_without_an_author_stays_on_the_list() -> None:
     bucket = emptied_bucket(channel_id)
     (row,) = ids_in(bucket, 1)
     write_authorless(channel_id, [row])
-    assert keep_books(channel_id)["looked at"] == 1
+    assert keep_books(channel_id)["read"] == 1
     assert figures.read_figures(channel_id)[bucket]["authorless"].value == 1
     assert is_due(channel_id)
 
@@ -151,7 +151,7 @@ def test_a_bucket_that_was_just_cleared_is_left_for_a_later_look() -> None:
     ledger.clear_live(channel_id, bucket)
     did = keep_books(channel_id)
     # What it may say is stamped ten seconds back, and the clear is newer.
-    assert (did["looked at"], did["left for the next time"]) == (0, 1)
+    assert (did["read"], did["left for the next run"]) == (0, 1)
     assert ledger.read_live(channel_id, bucket) == UNKNOWN
     assert is_due(channel_id)
 
@@ -160,7 +160,7 @@ def test_a_channel_that_another_job_holds_is_come_back_to() -> None:
     channel_id = fresh_id()
     emptied_bucket(channel_id)
     hold_channel(channel_id, job="purge:1")
-    assert keep_books(channel_id)["left for the next time"] == 1
+    assert keep_books(channel_id)["left for the next run"] == 1
     assert holder_of(channel_id) == "purge:1"
 
     def give_back() -> None:
@@ -169,7 +169,7 @@ def test_a_channel_that_another_job_holds_is_come_back_to() -> None:
 
     giving_back = threading.Timer(0.05, give_back)
     giving_back.start()
-    assert keep_books(channel_id)["looked at"] == 1
+    assert keep_books(channel_id)["read"] == 1
     giving_back.join()
 
 
@@ -199,11 +199,11 @@ def test_it_ends_when_its_time_is_over_and_goes_on_the_next_time(settings: Setti
     for number in range(3):
         emptied_bucket(channel_id, number)
     settings.BOOKKEEPING_BUCKETS = 2
-    assert keep_books(channel_id)["looked at"] == 2
+    assert keep_books(channel_id)["read"] == 2
     settings.BOOKKEEPING_SECONDS = 0
-    assert keep_books(channel_id)["left for the next time"] == 1
+    assert keep_books(channel_id)["left for the next run"] == 1
     settings.BOOKKEEPING_SECONDS = 60
-    assert keep_books(channel_id)["looked at"] == 1
+    assert keep_books(channel_id)["read"] == 1
     assert not is_due(channel_id)
 
 
@@ -265,6 +265,6 @@ def test_a_killed_run_goes_on_where_it_was(killed_worker: subprocess.Popen[bytes
         time.sleep(0.5)
     ended = work_on_run(run.pk)
     assert ended is not None
-    assert ended.did["looked at"] + ended.did["known before"] == buckets - before
+    assert ended.did["read"] + ended.did["already up to date"] == buckets - before
     assert due_buckets(channel_id=channel_id, limit=9) == []
     assert all(live.count == 1 for _, live in ledger.read_ledger(channel_id))

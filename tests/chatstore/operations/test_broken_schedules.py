@@ -46,7 +46,7 @@ def test_it_is_a_finding_that_says_why_until_the_schedule_is_mended(jobs: tuple[
     look_at_runs(DUE)
     (found,) = open_ones(broken)
     assert found.severity == Severity.AMBER
-    assert "does not run by itself any more: There is no time zone “Atlantis/Poseidonis”." in found.words
+    assert "no longer runs on schedule: There is no time zone “Atlantis/Poseidonis”." in found.words
     assert open_ones(sound) == []
     set_schedule(broken, Schedule("30 2 * * *", "UTC"), is_on=True, actor=ada)
     look_at_runs(DUE)

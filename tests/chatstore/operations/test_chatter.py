@@ -43,5 +43,5 @@ def test_a_rate_or_time_of_nothing_is_refused(rate: float, seconds: float) -> No
 
 def test_an_unknown_channel_is_named() -> None:
     unknown = fresh_id()
-    with pytest.raises(CommandError, match=f"There is no channel {unknown}"):
+    with pytest.raises(CommandError, match=f"Channel {unknown} does not exist"):
         call_command("chatter", channel=[unknown])

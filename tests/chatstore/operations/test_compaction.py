@@ -76,7 +76,7 @@ def test_they_stay_while_another_job_may_be_deleting_there(otto: User) -> None:
     run("repair_bucket", otto, channel_id)
     assert why_not_compact(channel_id, BUCKET) == ""
     assert hold_channel(channel_id, job="purge:7")
-    assert why_not_compact(channel_id, BUCKET).startswith("The channel is held by purge 7")
+    assert why_not_compact(channel_id, BUCKET).startswith("The channel is locked by purge 7")
     release_channel(channel_id, job="purge:7")
     assert why_not_compact(channel_id, BUCKET) == ""
 

@@ -106,7 +106,7 @@ def test_what_opened_and_closed_is_one_message_worst_first(kind: str, hook: Hook
     assert words_of(second, "opened") == ["a node is down", "a repair is late"]
     assert words_of(second, "closed") == ["a bucket is heavy"]
     assert second["text"].startswith(
-        "Chatstore: 2 findings, 1 over\n! a node is down\na repair is late\nOver: a bucket"
+        "Chatstore: 2 findings, 1 closed\n! a node is down\na repair is late\nClosed: a bucket"
     )
 
 

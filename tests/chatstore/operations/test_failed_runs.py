@@ -54,7 +54,7 @@ def test_a_run_that_is_tried_again_says_when(job: str) -> None:
     JobRun.objects.create(job=job, due_at=MORNING + dt.timedelta(minutes=30), again_of=failed)
     found = open_one(job)
     assert found is not None
-    assert found.words.endswith("It is tried again at 06:30 UTC.")
+    assert found.words.endswith("It is retried at 06:30 UTC.")
 
 
 def test_a_failed_run_of_one_bucket_is_its_asker_s_to_see(job: str) -> None:

@@ -46,7 +46,7 @@ def test_a_channel_is_told_bucket_by_bucket_and_what_is_not_known_is_said(channe
     assert code == 0
     (measured,) = [line for line in told.splitlines() if line.strip().startswith("-3 ")]
     assert "tombstones" in measured
-    assert "messages: not known, tombstones: 70,000, size: not known" in measured
+    assert "messages: unknown, tombstones: 70,000, size: unknown" in measured
     assert ESCAPE not in told
 
 

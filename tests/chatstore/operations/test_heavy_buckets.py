@@ -56,7 +56,7 @@ def test_a_bucket_over_a_threshold_is_told_once_in_words_with_its_source(channel
     assert first.pk == again.pk
     assert (first.severity, first.details) == (Severity.AMBER, {"tombstones": 1_200})
     assert "general" in first.words
-    assert "whoever reads all of it steps over 1,200 tombstones (own read, " in first.words
+    assert "a full read scans 1,200 tombstones (own read, " in first.words
 
 
 def test_far_over_it_is_urgent(channel_id: int) -> None:

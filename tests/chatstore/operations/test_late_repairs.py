@@ -58,7 +58,7 @@ def test_a_late_repair_is_a_finding_that_closes_by_itself() -> None:
     judge_clocks([clock_at(1.2)])
     found.refresh_from_db()
     assert found.severity == Severity.RED
-    assert "purges wait until one has passed" in found.words
+    assert "Purges wait until a repair completes" in found.words
     judge_clocks([clock_at(0.1)])
     found.refresh_from_db()
     assert found.closed_at is not None
@@ -103,7 +103,7 @@ def test_what_somebody_raised_by_hand_stays(otto: User) -> None:
 def test_deletes_wait_when_gc_grace_is_over_and_only_then() -> None:
     clock = clock_at(0.5)
     assert why_deletes_wait(clock.now) == ""
-    assert "a purge now could bring deleted messages back" in why_deletes_wait(clock_at(1.1).now)
+    assert "a purge now could restore deleted messages" in why_deletes_wait(clock_at(1.1).now)
 
 
 def test_nothing_waits_where_nothing_was_deleted_that_a_repair_does_not_cover(monkeypatch: pytest.MonkeyPatch) -> None:

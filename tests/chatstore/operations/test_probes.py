@@ -140,7 +140,7 @@ def test_a_night_probes_channels_that_were_written_to_or_had_deletes_and_no_othe
     claim = claim_probe()
     did = probes.probe_channels(claim, [quiet, busy, purged])
     finish(claim)
-    assert did == {"channels": 2, "buckets with deletes": 1, "failed": 0, "left for the next time": 0}
+    assert did == {"channels": 2, "buckets with deletes": 1, "failed": 0, "left for the next run": 0}
     assert not ChannelDay.objects.filter(channel_id=quiet).exists()
     assert "page_us" in noted(purged, bucket_of(ids[0]))
 
@@ -164,7 +164,7 @@ def test_what_is_left_when_the_time_is_over_is_due_the_next_time_and_what_was_do
     claim = claim_probe()
     probes.probe_channels(claim, [first])
     settings.PROBE_SECONDS = -1
-    assert probes.probe_channels(claim, [second])["left for the next time"] == 1
+    assert probes.probe_channels(claim, [second])["left for the next run"] == 1
     finish(claim)
     due = probes.due_channels(postgres_now())
     assert second in due

@@ -99,7 +99,7 @@ def test_a_repair_of_every_node_turns_the_clocks_and_a_second_try_leaves_out_wha
         assert clock.began_at > before - dt.timedelta(seconds=1)
         assert set(clock.per_node) == {"127.0.0.1", "127.0.0.2"}
     again = JobRun.objects.create(job="repair", due_at=before, again_of=first)
-    assert work(again).did["repaired by an earlier try"] == 2
+    assert work(again).did["repaired by an earlier attempt"] == 2
 
 
 def test_no_repair_begins_beside_another_one() -> None:
@@ -143,7 +143,7 @@ def test_a_run_that_is_stopped_ends_its_nodetool(otto: User, stays: str) -> None
     assert stop_run(run.pk, actor=otto)
     worker.join(15)
     run.refresh_from_db()
-    assert (run.state, run.error) == (RunState.STOPPED, "It was stopped.")
+    assert (run.state, run.error) == (RunState.STOPPED, "The run was stopped.")
     assert not is_running(stays)
 
 

@@ -136,7 +136,7 @@ def test_a_run_whose_worker_has_gone_is_taken_up_and_in_the_end_given_up(job: st
         assert run in due_runs()
     assert claim_run(run.pk) is None
     run.refresh_from_db()
-    assert (run.state, run.error) == (RunState.FAILED, "begun 3 times, and never brought to its end")
+    assert (run.state, run.error) == (RunState.FAILED, "started 3 times without completing")
     with pytest.raises(RunLost):
         claims[-1].end({})
 
@@ -261,7 +261,7 @@ def test_a_run_does_not_begin_beside_another_one_of_its_job(job: str, otto: User
     def work(claim: Claim) -> Mapping[str, Any]:
         ended = run_with(asked, lambda _: {})
         assert ended is not None
-        assert (ended.state, ended.error) == (RunState.SKIPPED, f"Run {run.pk} of the same job is still at work.")
+        assert (ended.state, ended.error) == (RunState.SKIPPED, f"Run {run.pk} of the same job is still running.")
         return {}
 
     ended = run_with(run, work)
@@ -296,4 +296,4 @@ def test_a_scheduled_run_neither_begins_nor_goes_on_outside_of_its_hours(job: st
     ended = run_with(run, work)
     assert ended is not None
     assert ended.state == RunState.FAILED
-    assert "still at work when its hours were over" in ended.error
+    assert "had not completed when its hours ended" in ended.error

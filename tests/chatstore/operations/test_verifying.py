@@ -25,7 +25,7 @@ def test_a_bucket_that_holds_something_is_known_in_full(otto: User) -> None:
     first = bucket_ids(bucket)[0]
     write_messages(channel_id, [first + 5, first + 9])
     run = verify(channel_id, bucket, otto)
-    assert (run.state, run.did) == (RunState.DONE, {"messages": 2, "pages": "ask it"})
+    assert (run.state, run.did) == (RunState.DONE, {"messages": 2, "pages": "read it"})
     assert ledger.read_live(channel_id, bucket) == Live(first + 5, first + 9, 2)
     assert holder_of(channel_id) is None
 
@@ -33,7 +33,7 @@ def test_a_bucket_that_holds_something_is_known_in_full(otto: User) -> None:
 def test_a_bucket_in_which_nothing_lives_is_passed_by_from_then_on(otto: User) -> None:
     channel_id = fresh_id()
     ledger.ensure_row(channel_id, -30)
-    assert verify(channel_id, -30, otto).did == {"messages": 0, "pages": "pass it by"}
+    assert verify(channel_id, -30, otto).did == {"messages": 0, "pages": "skip it"}
     assert ledger.read_live(channel_id, -30) == NOTHING
 
 
@@ -41,7 +41,7 @@ def test_one_that_was_never_written_is_left_without_a_row(otto: User) -> None:
     channel_id = fresh_id()
     run = verify(channel_id, 300, otto)
     assert run.state == RunState.FAILED
-    assert "Nothing was ever written there" in run.error
+    assert "Nothing was ever written to this bucket" in run.error
     assert ledger.read_live(channel_id, 300) is None
 
 
@@ -53,7 +53,7 @@ def test_behind_another_job_it_fails_and_names_it(otto: User, monkeypatch: pytes
     run = verify(channel_id, 300, otto)
     assert (run.state, run.error) == (
         RunState.FAILED,
-        "The channel is held by purge 81. Try again when that is done.",
+        "The channel is locked by purge 81. Try again when that is done.",
     )
     assert holder_of(channel_id) == "purge:81"
     release_channel(channel_id, job="purge:81")

@@ -162,7 +162,7 @@ def test_who_stops_it_stops_the_rewrite_as_well(otto: User) -> None:
     run = work_on_run(asked.pk)
     otto_clicks.join()
     assert run is not None
-    assert (run.state, run.error) == (RunState.STOPPED, "It was stopped.")
+    assert (run.state, run.error) == (RunState.STOPPED, "The run was stopped.")
     assert purge_of(run).state == PurgeState.CANCELLED
     release_channel(channel.pk, job="purge:7")
     assert purge_of(run).pk not in due_purges()

@@ -78,7 +78,7 @@ def test_what_a_purge_has_told_the_ledger_bookkeeping_need_not_read(mona: User) 
     run = JobRun.objects.create(job="bookkeeping", subject=str(channel.pk), due_at=postgres_now())
     ended = work_on_run(run.pk)
     assert ended is not None
-    assert (ended.did["looked at"], ended.did["known before"]) == (0, 1)
+    assert (ended.did["read"], ended.did["already up to date"]) == (0, 1)
 
 
 def test_a_step_that_is_counted_was_noted_with_it(mona: User) -> None:
