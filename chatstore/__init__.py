@@ -1,4 +1,4 @@
-"""The store itself and the project's wiring: ids, reader, writer, import, settings.
+"""The message store and the project's wiring: ids, reader, writer, import, settings.
 
-Nothing in here knows of moderators; what removes messages stands in `moderation`.
+It knows nothing of moderators; everything that deletes messages is in `moderation`.
 """

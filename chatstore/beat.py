@@ -1,4 +1,4 @@
-"""Celery's beat, which says that it lives: silent, nothing of what is due would be rung for."""
+"""Beat scheduler that records a heartbeat, so that a stopped beat is noticed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from chatstore.store.heartbeats import BEAT, note_life
 
 
 class Scheduler(DatabaseScheduler):  # type: ignore[misc]
-    """Django's tables as before; each tick, every five seconds at least, is noted."""
+    """django-celery-beat's scheduler with a heartbeat at each tick, every five seconds at least."""
 
     def tick(self, *args: Any, **kwargs: Any) -> Any:
-        """Seconds until the next one."""
-        # With Redis away the broker's own errors say so at length.
+        """Run due tasks; return the seconds until the next tick."""
+        # If Redis is unavailable, the broker logs errors of its own.
         with suppress(StoreUnavailable):
             note_life(BEAT)
         return super().tick(*args, **kwargs)

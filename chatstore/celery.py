@@ -1,7 +1,6 @@
-"""The Celery application. Tasks only carry ids; what is due stands in Postgres.
+"""The Celery application. Tasks carry only ids; the state of the work is in Postgres.
 
-Sessions to Cassandra are kept for each process id by the store, so that a worker's
-children make their own after the fork.
+The store keeps Cassandra sessions per process id, so that a worker's children open their own after the fork.
 """
 
 import atexit
@@ -15,5 +14,5 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatstore.settings")
 app = Celery("chatstore")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-# Python's last collections would visit everything that was loaded, for seconds on a busy machine.
+# The final garbage collections would traverse everything that was loaded, for seconds on a busy machine.
 atexit.register(gc.freeze)

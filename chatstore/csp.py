@@ -1,4 +1,4 @@
-"""Two Content-Security-Policies, by path: a strict one, and a wider one for the admin alone."""
+"""Two Content-Security-Policies by path: a strict one, and a wider one for the admin alone."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from django.urls import reverse
 
 STRICT: dict[str, list[str]] = {
     "default-src": ["'none'"],
-    # Our scripts and htmx are files of ours; none is inline.
+    # Our scripts and htmx are served by this site; none is inline.
     "script-src": ["'self'"],
-    # One stylesheet, a file; bars are SVG attributes and <progress>, never style="".
+    # One stylesheet file; bars use SVG attributes and <progress>, never style="".
     "style-src": ["'self'"],
-    # The mark in the browser's tab. What messages link to is never loaded.
+    # The favicon. Images that messages link to are never loaded.
     "img-src": ["'self'"],
-    # htmx fetches fragments: rows of a timeline, a purge's progress.
+    # htmx requests fragments: rows of a timeline, a purge's progress.
     "connect-src": ["'self'"],
     # Every form posts to this site.
     "form-action": ["'self'"],
     "base-uri": ["'none'"],
     "frame-ancestors": ["'none'"],
 }
-"""What our own pages need, and nothing else."""
+"""Sources that our own pages need, and nothing else."""
 
 ADMIN: dict[str, list[str]] = {
     **STRICT,
@@ -33,19 +33,19 @@ ADMIN: dict[str, list[str]] = {
     "style-src": ["'self'", "'unsafe-inline'"],
     # Icons of form controls are data: URLs in Unfold's stylesheet.
     "img-src": ["'self'", "data:"],
-    # Unfold brings the Inter and Material Symbols fonts as files.
+    # Unfold ships the Inter and Material Symbols fonts as files.
     "font-src": ["'self'"],
 }
-"""What Unfold needs, seen in a browser's reports; for the admin's pages only."""
+"""Sources that Unfold needs, determined from a browser's reports; for the admin's pages only."""
 
 
 class CSPByPath(CSPMiddleware):
-    """Sends the admin's policy under the admin's address and the strict one everywhere else."""
+    """Middleware that sends the admin's policy for the admin's pages and the strict one for all others."""
 
     def get_policy_parts(
         self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False
     ) -> PolicyParts:
-        """The policy of the request's path."""
+        """Return the policy of the request's path."""
         parts: PolicyParts = super().get_policy_parts(request, response, report_only)
         if not report_only and parts.config is None:
             in_admin = request.path_info.startswith(reverse("admin:index"))

@@ -1,7 +1,7 @@
-"""Reads settings from the environment and refuses wrong ones by name.
+"""Parsing of settings from environment variables, with errors that name the variable.
 
-Only `settings.py` calls in here. Every error is Django's ImproperlyConfigured and names
-the variable, never the value of a secret.
+Only `settings.py` uses it. Every error is Django's ImproperlyConfigured and contains the variable's name, never the
+value of a secret.
 """
 
 import ipaddress
@@ -17,7 +17,7 @@ env = environ.Env()
 
 
 def read_text(name: str, default: str) -> str:
-    """The variable, or `default` where it is absent or empty."""
+    """Return the variable, or `default` if it is absent or empty."""
     return os.environ.get(name, "").strip() or default
 
 
@@ -53,15 +53,15 @@ def read_float(name: str, *, default: float, above: float) -> float:
 
 
 def read_names(name: str, default: list[str]) -> list[str]:
-    """A list parted by commas, blanks around its items dropped."""
+    """Return a comma-separated list, with surrounding blanks removed."""
     names = [item.strip() for item in read_text(name, "").split(",") if item.strip()]
     return names or default
 
 
 def read_secret(name: str) -> str:
-    """The variable, or the content of the file that `<name>_FILE` names; "" for neither.
+    """Return the variable, or the content of the file named by `<name>_FILE`; "" if neither is set.
 
-    Raises ImproperlyConfigured when both are set or the file can't be read.
+    Raises ImproperlyConfigured if both are set or the file can't be read.
     """
     value = os.environ.get(name, "")
     file = os.environ.get(f"{name}_FILE", "")
@@ -72,15 +72,15 @@ def read_secret(name: str) -> str:
     try:
         content = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise ImproperlyConfigured(f"{name}_FILE can't be read: {reason}.") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ImproperlyConfigured(f"Could not read {name}_FILE: {reason}.") from None
     if not content:
         raise ImproperlyConfigured(f"{name}_FILE names an empty file.")
     return content
 
 
 def check_url(name: str, url: str, *, schemes: set[str]) -> str:
-    """The URL itself when its scheme is known, it has a host and a sound port."""
+    """Return the URL if its scheme is allowed, it has a host and a valid port."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
@@ -93,7 +93,7 @@ def check_url(name: str, url: str, *, schemes: set[str]) -> str:
 
 
 def read_replication(name: str, default: dict[str, int]) -> dict[str, int]:
-    """Copies for each datacenter, written `dc1:3,dc2:3`."""
+    """Return the number of copies per datacenter, written `dc1:3,dc2:3`."""
     replication = {}
     for item in read_names(name, []):
         datacenter, _, copies = item.partition(":")
@@ -104,28 +104,28 @@ def read_replication(name: str, default: dict[str, int]) -> dict[str, int]:
 
 
 def read_tls(prefix: str) -> ssl.SSLContext | None:
-    """The TLS context of `<prefix>_CA`, `_CERT`, `_KEY` and `_CHECK_HOSTNAME`; None without `_CA`."""
+    """Return the TLS context of `<prefix>_CA`, `_CERT`, `_KEY` and `_CHECK_HOSTNAME`; None without `_CA`."""
     ca = read_text(f"{prefix}_CA", "")
     cert = read_text(f"{prefix}_CERT", "")
     if not ca:
         if cert:
-            raise ImproperlyConfigured(f"{prefix}_CERT needs {prefix}_CA.")
+            raise ImproperlyConfigured(f"{prefix}_CERT requires {prefix}_CA.")
         return None
     try:
         context = ssl.create_default_context(cafile=ca)
     except (OSError, ssl.SSLError) as error:
-        raise ImproperlyConfigured(f"{prefix}_CA can't be used: {error}.") from None
+        raise ImproperlyConfigured(f"Could not load {prefix}_CA: {error}.") from None
     context.check_hostname = read_flag(f"{prefix}_CHECK_HOSTNAME", default=True)
     if cert:
         try:
             context.load_cert_chain(cert, read_text(f"{prefix}_KEY", "") or None)
         except (OSError, ssl.SSLError) as error:
-            raise ImproperlyConfigured(f"{prefix}_CERT can't be used: {error}.") from None
+            raise ImproperlyConfigured(f"Could not load {prefix}_CERT: {error}.") from None
     return context
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches what listens on `host`."""
+    """Return whether only this machine can reach a server that listens on `host`."""
     if host == "localhost":
         return True
     try:

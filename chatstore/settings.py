@@ -1,7 +1,7 @@
-"""Every setting, from the environment; wrong ones are refused with their name.
+"""All settings, read from the environment; invalid ones are rejected by name.
 
-Where no external server is named, the local ones of `.local/<CHATSTORE_STACK>` are
-used, so that a plain `manage.py` works beside `make run` without exports.
+Without an external server the local ones of `.local/<CHATSTORE_STACK>` are used, so that a plain `manage.py` works
+beside `make run` without exports.
 """
 
 import os
@@ -25,13 +25,13 @@ try:
 except layout.WrongSetting as wrong:
     raise ImproperlyConfigured(str(wrong)) from None
 
-# --- Which servers -----------------------------------------------------------------
+# --- Servers -----------------------------------------------------------------------
 
 _named_database = environment.read_secret("DATABASE_URL")
 _named_redis = environment.read_secret("REDIS_URL")
 _named_cassandra = environment.read_names("CASSANDRA_CONTACT_POINTS", [])
 
-# What was not named is the local stack's, which `python -m devstack` starts.
+# Servers that are not set belong to the local stack, which `python -m devstack` starts.
 LOCAL_POSTGRES = not _named_database
 LOCAL_REDIS = not _named_redis
 LOCAL_CASSANDRA = not _named_cassandra
@@ -42,7 +42,7 @@ def _local_url(scheme: str, *, user: str, keyword: str, port: int, path: str) ->
     return f"{scheme}://{user}:{password}@127.0.0.1:{port}/{path}"
 
 
-# Which of the local Postgres's roles this process is. Only `manage.py migrate` is the owner, who may change tables.
+# Role of this process in the local Postgres. Only `manage.py migrate` is the owner, which may alter tables.
 _role = environment.read_text("CHATSTORE_POSTGRES_ROLE", "app")
 if _role not in {"app", "owner"}:
     raise ImproperlyConfigured(f"CHATSTORE_POSTGRES_ROLE must be app or owner, not {_role!r}.")
@@ -85,9 +85,9 @@ if not (_keyspace.isascii() and _keyspace.isidentifier() and len(_keyspace) <= 4
 _cassandra_user = environment.read_text("CASSANDRA_USER", "")
 _is_local_user = LOCAL_CASSANDRA and not _cassandra_user
 
-# What `chatstore.store` connects with. `tls` is an ssl.SSLContext or None.
-# `commitlog_sync_period_ms` is how long after a write the nodes may not yet have it on
-# disk (Cassandra's default is 10 s); 0 says that they do not sync periodically.
+# Connection of `chatstore.store`. `tls` is an ssl.SSLContext or None. `commitlog_sync_period_ms`:
+# a write may not be on the nodes' disks for this long (Cassandra's default is 10 s); 0: they do
+# not sync periodically.
 CASSANDRA: dict[str, Any] = {
     "contact_points": _named_cassandra or list(layout.CASSANDRA_HOSTS),
     "port": environment.read_int(
@@ -110,7 +110,7 @@ CASSANDRA: dict[str, Any] = {
         at_least=0,
     ),
 }
-# Where nodetool reaches the nodes: local ones by a port each, others by one for all.
+# JMX ports for nodetool: one per local node; external nodes share one.
 CASSANDRA_JMX_PORT = environment.read_int("CASSANDRA_JMX_PORT", default=7199, at_least=1, at_most=65535)
 CASSANDRA_JMX_PORTS: dict[str, int] = (
     dict(
@@ -124,14 +124,14 @@ CASSANDRA_JMX_PORTS: dict[str, int] = (
     else {}
 )
 CASSANDRA_JMX_USER = layout.JMX_USER if LOCAL_CASSANDRA else None
-# What maintenance calls for a node; {host} and {port} stand for where it is reached. "ssh {host} nodetool" will do.
+# Command that maintenance runs for a node; {host} and {port} are replaced. "ssh {host} nodetool" works too.
 NODETOOL = environment.read_secret("NODETOOL") or (
     f"{shlex.quote(sys.executable)} -m devstack nodetool {STACK.name} {{host}}"
     if LOCAL_CASSANDRA
     else "nodetool -h {host} -p {port}"
 )
-# Where the passwords of local servers are, for `manage.py services` and so for other tools. JMX's is a line of
-# user and password, as nodetool's -pwf reads it.
+# Password files of the local servers, for `manage.py services` and so for other tools. JMX's contains a line of
+# user and password, the format of nodetool's -pwf.
 PASSWORD_FILES: dict[str, str | None] = {
     "postgres": str(path_of_secret(STACK, f"postgres_{_role}_password")) if LOCAL_POSTGRES else None,
     "redis": str(path_of_secret(STACK, "valkey_password")) if LOCAL_REDIS else None,
@@ -144,7 +144,7 @@ if _datacenter not in CASSANDRA["replication"]:
     raise ImproperlyConfigured(f"CASSANDRA_REPLICATION must name {_datacenter} too.")
 
 _cassandra_connection: dict[str, Any] = {
-    # Without this, django.setup() would need a live server.
+    # Without this, django.setup() would require a running server.
     "lazy_connect": True,
     "retry_connect": True,
     "port": CASSANDRA["port"],
@@ -159,10 +159,10 @@ DATABASES: dict[str, dict[str, Any]] = {
         **_database,
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        # A server that is gone is told of within seconds.
+        # Fail fast when Postgres is unreachable.
         "OPTIONS": {"connect_timeout": 5, **_database.get("OPTIONS", {})},
     },
-    # The engine declares the schema; `chatstore.store` has a session of its own.
+    # The engine declares the schema; `chatstore.store` uses its own session.
     "cassandra": {
         "ENGINE": "django_cassandra_engine",
         "HOST": ",".join(CASSANDRA["contact_points"]),
@@ -190,7 +190,7 @@ BASE_URL = environment.check_url(
 _base = urlsplit(BASE_URL)
 _base_host = _base.hostname or ""
 
-# Plain http is for this machine alone: anything that others can reach wants TLS.
+# Plain HTTP is for this machine only: whatever others can reach requires TLS.
 PLAIN_HTTP = _base.scheme == "http"
 if PLAIN_HTTP and not (environment.is_loopback(_base_host) and environment.is_loopback(WEB_HOST)):
     raise ImproperlyConfigured(
@@ -215,17 +215,17 @@ SECURE_HSTS_SECONDS = 0 if PLAIN_HTTP else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not PLAIN_HTTP
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# Two stacks on one host share the cookie jar: a port is no part of a cookie's scope.
+# Stacks on one host need distinct names, since the port is not part of a cookie's scope.
 SESSION_COOKIE_NAME = f"{STACK.database}_session"
 CSRF_COOKIE_NAME = f"{STACK.database}_csrf"
-# A thousand ticked messages, the most of one purge, and the form's own fields.
+# A thousand selected messages, the maximum of one purge, plus the form's own fields.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_020
 
-# `chatstore.csp` sends the policy of the request's path; this is what stays without it.
+# Fallback; `chatstore.csp` sends the policy of the request's path.
 CONTENT_SECURITY_POLICY = {"DIRECTIVES": {"default-src": ["'none'"]}}
 
 INSTALLED_APPS = [
-    # The engine wants to be first: it patches the loading of models.
+    # The engine must come first: it patches the loading of models.
     "django_cassandra_engine",
     "unfold",
     "django.contrib.admin",
@@ -253,7 +253,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    # The last one is the nearest to the views: it turns our errors into pages.
+    # Last, and so nearest to the views: turns our errors into pages.
     "moderation.errors.ErrorPages",
 ]
 
@@ -278,7 +278,7 @@ TEMPLATES = [
     },
 ]
 
-# The admin looks like the other pages: their accent and their mark.
+# The admin uses the other pages' accent colour and logo.
 UNFOLD = {
     "SITE_TITLE": "Chatstore admin",
     "SITE_HEADER": "Chatstore",
@@ -334,15 +334,17 @@ LOGGING = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
-    # The driver tells of each lost connection at length; the store says what matters of it.
+    # The driver logs each lost connection at length; the store logs what matters.
     "loggers": {"cassandra": {"level": "CRITICAL"}},
 }
 
-# --- Celery: the bell, never the queue (Postgres is) ---------------------------------
+# --- Celery: wakes workers up; the queue itself is in Postgres -----------------------
+
+# Seconds between beat's polls of Postgres for due work.
 
 BEAT_LOOK_SECONDS = environment.read_int("BEAT_LOOK_SECONDS", default=10, at_least=1)
 
-# A bell that nobody heard for so long is dropped: a night without workers would heap up thousands.
+# Unconsumed wake-up tasks expire after six polls: a night without workers would accumulate thousands.
 BELL_SECONDS = 6 * BEAT_LOOK_SECONDS
 
 CELERY_BROKER_URL = REDIS_URL
@@ -353,15 +355,15 @@ CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TIMEZONE = "UTC"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-# A purge's task runs for minutes: fetched ahead, others would wait behind it.
+# A purge's task runs for minutes: prefetched tasks would wait behind it.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BEAT_SCHEDULER = "chatstore.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "look for due purges": {
         "task": "moderation.tasks.look_for_due_purges",
         "schedule": BEAT_LOOK_SECONDS,
-        # One that nobody picked up in time is repeated by the next look anyway. The name is django-celery-beat's:
-        # it drops Celery's own `expires` without a word.
+        # Expired messages are harmless; the next poll enqueues the work again. django-celery-beat's name of the
+        # option: it silently drops Celery's own `expires`.
         "options": {"expire_seconds": BEAT_LOOK_SECONDS},
     },
     "look for due runs": {
@@ -370,14 +372,14 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expire_seconds": BEAT_LOOK_SECONDS, "queue": "maintenance"},
     },
 }
-# A repair takes hours: purges never wait behind maintenance, whose workers read a queue of their own.
+# A repair takes hours: maintenance has its own queue and workers, so that purges never wait behind it.
 CELERY_TASK_ROUTES = {"chatstore.tasks.work_on_run": {"queue": "maintenance"}}
 
-# --- The watch: what needs a person, and who is told ---------------------------------------------------
+# --- Monitoring: findings, and who is notified of them -------------------------------------------------
 
-# Each minute one of all workers looks; 0: this process does not.
+# Seconds between monitoring rounds (one worker runs them); 0 disables them in this process.
 WATCH_SECONDS = environment.read_int("WATCH_SECONDS", default=60, at_least=0)
-# The address is a secret: whoever has it can write to it.
+# The URL is a secret: it is all that is needed to post to the webhook.
 FINDINGS_WEBHOOK_URL = environment.read_secret("FINDINGS_WEBHOOK_URL")
 if FINDINGS_WEBHOOK_URL:
     environment.check_url("FINDINGS_WEBHOOK_URL", FINDINGS_WEBHOOK_URL, schemes={"http", "https"})
@@ -395,73 +397,73 @@ EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail["EMAIL_HOST_USER"] or "", _mail["EM
 EMAIL_USE_TLS, EMAIL_USE_SSL = _mail.get("EMAIL_USE_TLS", False), _mail.get("EMAIL_USE_SSL", False)
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = environment.read_text("MAIL_FROM", f"chatstore@{_base_host}")
-# What a scraper of /metrics shows as "Authorization: Bearer …"; without it only operators may read them.
+# Token that a scraper of /metrics sends as "Authorization: Bearer …"; without it only operators have access.
 METRICS_TOKEN = environment.read_secret("METRICS_TOKEN")
 
-# Nobody repairs the servers that the tests keep.
+# The test servers are never repaired.
 _is_repaired = not (LOCAL_CASSANDRA and STACK.for_tests)
-# At 80 % of gc_grace without a repair it is raised to ten days until one has passed; else a page offers it.
+# At 80 % of gc_grace without a repair, raise it to ten days until the next repair; otherwise a page offers to.
 GC_GRACE_RAISE_BY_ITSELF = environment.read_flag("GC_GRACE_RAISE_BY_ITSELF", default=LOCAL_CASSANDRA and _is_repaired)
-# Whether purges wait when gc_grace is over.
+# Whether purges wait for a repair once gc_grace has passed without one.
 PURGES_WAIT_FOR_REPAIR = environment.read_flag("PURGES_WAIT_FOR_REPAIR", default=_is_repaired)
 
-# --- Health: from when on a partition needs somebody -------------------------------------------------
+# --- Health: thresholds at which a partition needs attention -------------------------------------------
 
-# Cassandra warns of a read at 1,000 tombstones, and fails it at 100,000.
+# Cassandra warns at 1,000 tombstones in a read and aborts the read at 100,000.
 HEALTH_WARN_TOMBSTONES = environment.read_int("HEALTH_WARN_TOMBSTONES", default=1_000, at_least=1)
 HEALTH_ALARM_TOMBSTONES = environment.read_int("HEALTH_ALARM_TOMBSTONES", default=50_000, at_least=1)
-# A partition is best kept below 100 MB.
+# Partitions should stay below 100 MB.
 HEALTH_WARN_BYTES = environment.read_int("HEALTH_WARN_BYTES", default=50_000_000, at_least=1)
 HEALTH_ALARM_BYTES = environment.read_int("HEALTH_ALARM_BYTES", default=100_000_000, at_least=1)
-# What the nightly probes may take; what is left is looked at first by the next ones.
+# Time limit of the nightly probes; the next ones start with the remaining channels.
 PROBE_SECONDS = environment.read_int("PROBE_SECONDS", default=900, at_least=1)
 
-# What one night's look at emptied buckets may take; what is left is looked at the next night.
+# Limits of the nightly ledger reconciliation; the remaining buckets are read the next night.
 BOOKKEEPING_SECONDS = environment.read_int("BOOKKEEPING_SECONDS", default=1_800, at_least=1)
 BOOKKEEPING_BUCKETS = environment.read_int("BOOKKEEPING_BUCKETS", default=20_000, at_least=1)
 
-# --- What a gateway may post: Discord's own limits, unless set ------------------------
+# --- Limits of a gateway's messages: Discord's own by default -------------------------
 
-# Discord takes 2,000 of most people, and 4,000 of those who pay.
+# Discord allows 2,000 to most users and 4,000 to paying ones.
 MESSAGE_MAX_CHARACTERS = environment.read_int("MESSAGE_MAX_CHARACTERS", default=4_000, at_least=1)
 # Of a webhook's name, and of a reaction's emoji.
 MESSAGE_MAX_NAME_CHARACTERS = environment.read_int("MESSAGE_MAX_NAME_CHARACTERS", default=80, at_least=1)
 MESSAGE_MAX_EMBEDS = environment.read_int("MESSAGE_MAX_EMBEDS", default=10, at_least=0)
 # Of all embeds of a message: titles, descriptions, fields, footers and authors.
 MESSAGE_MAX_EMBED_CHARACTERS = environment.read_int("MESSAGE_MAX_EMBED_CHARACTERS", default=6_000, at_least=0)
-# Of a whole message. A page holds fifty, and a batch of a purge a hundred.
+# Of a whole message. A page has fifty, a batch of a purge a hundred.
 MESSAGE_MAX_BYTES = environment.read_int("MESSAGE_MAX_BYTES", default=262_144, at_least=1)
 
 # --- Reading and purging -------------------------------------------------------------
 
-# A page still short by then is returned as it is, with "looked back to <date>".
+# A page that is not full by then is returned as it is, with "looked back to <date>".
 PAGE_DEADLINE_SECONDS = environment.read_float("PAGE_DEADLINE_SECONDS", default=1.0, above=0)
-# False for tables that other programs write too: a bucket without a ledger row is asked.
+# Set to false for tables that other programs write to as well: buckets without a ledger row are read then.
 CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN = environment.read_flag("CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN", default=True)
-# A killed worker's step is taken over after this long; renewed often enough that one
-# missed renewal, or a pause of the machine, does not cost a living worker its step.
+# A killed worker's step is taken over after this time. Renewals are frequent enough that a live worker
+# does not lose its step to one missed renewal or a pause of the machine.
 PURGE_LEASE_SECONDS = environment.read_int("PURGE_LEASE_SECONDS", default=30, at_least=2)
 PURGE_LEASE_RENEW_SECONDS = environment.read_int("PURGE_LEASE_RENEW_SECONDS", default=5, at_least=1)
 if PURGE_LEASE_RENEW_SECONDS * 2 > PURGE_LEASE_SECONDS:
     raise ImproperlyConfigured("PURGE_LEASE_RENEW_SECONDS must be at most half of PURGE_LEASE_SECONDS.")
-# How many workers may take steps of one purge at the same time; they share its limit.
+# Workers that may execute steps of one purge concurrently; they share its rate limit.
 PURGE_WORKERS = environment.read_int("PURGE_WORKERS", default=2, at_least=1)
-# What one purge may ask of the store.
+# Rate limit of one purge.
 PURGE_STATEMENTS_PER_SECOND = environment.read_int("PURGE_STATEMENTS_PER_SECOND", default=60_000, at_least=1)
-# While anybody reads pages, what can wait rests so many times as long as it works.
+# While users read pages, background work sleeps this many times its own running time.
 PURGE_REST = environment.read_int("PURGE_REST", default=8, at_least=0)
 # Half of the 1,000 tombstones in a read at which Cassandra warns.
 PURGE_TOMBSTONE_BUDGET = environment.read_int("PURGE_TOMBSTONE_BUDGET", default=500, at_least=2)
-# Ids of the last hour are deleted row by row up to here; a read fails at 100,000.
+# Ids of the last hour are deleted row by row up to this count; a read is aborted at 100,000 tombstones.
 PURGE_LATER_TOMBSTONES = environment.read_int("PURGE_LATER_TOMBSTONES", default=40_000, at_least=1, at_most=90_000)
-# 5 s of clock skew and 4 s of retries fit into it: less would lose what people write.
+# Covers 5 s of clock skew and 4 s of retries; a lower value would lose messages that users write.
 CLOCK_SKEW_SECONDS = environment.read_int("CLOCK_SKEW_SECONDS", default=10, at_least=10)
-# An archive that unpacks to more than this many times its size is refused: exports unpack to ten times, and what
-# deflate packs to a thousand at most.
+# An archive that unpacks to more than this many times its size is rejected: exports unpack to ten times their
+# size, and deflate reaches at most a thousand.
 IMPORT_ARCHIVE_RATIO = environment.read_int("IMPORT_ARCHIVE_RATIO", default=200, at_least=1)
-# What the archives of one import may unpack to; a member beyond it is refused.
+# Total unpacked size of one import's archives; a member beyond it is rejected.
 IMPORT_ARCHIVE_BYTES = environment.read_int(
     "IMPORT_ARCHIVE_BYTES", default=100_000_000_000, at_least=1, at_most=2**63 - 1
 )
-# How long a purge can be taken back; the quarantine's rows live a day longer.
+# Days in which a purge can be undone; the quarantine's rows expire a day later.
 QUARANTINE_DAYS = environment.read_int("QUARANTINE_DAYS", default=30, at_least=1, at_most=30)

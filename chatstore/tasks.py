@@ -1,4 +1,4 @@
-"""Celery's tasks of maintenance. A lost task is no loss: what is due stands in Postgres, and is looked for."""
+"""Celery tasks of maintenance. Losing a task is harmless: beat polls Postgres for due work."""
 
 from __future__ import annotations
 
@@ -23,39 +23,38 @@ logger = logging.getLogger(__name__)
 
 
 class Bell(DjangoTask):  # type: ignore[misc]
-    """A task that only tells workers of what stands in Postgres already.
+    """A task that only wakes workers up; the work itself is recorded in Postgres.
 
-    Whoever rings has done his act, so a broker that is away is no error of his: it is
-    logged, and the next look of the scheduler after its return finds what is due. One that nobody
-    heard for `BELL_SECONDS` is dropped.
+    The caller has already committed its work, so an unavailable broker is logged rather than raised, and the next poll
+    after its return finds the due work. An unconsumed task expires after `BELL_SECONDS`.
     """
 
     abstract = True
 
     def apply_async(self, *args: Any, **kwargs: Any) -> AsyncResult | None:
-        """Enqueues; None, after less than a second, when the broker does not answer."""
+        """Enqueue the task; return None, after less than a second, if the broker does not answer."""
         kwargs.setdefault("expires", settings.BELL_SECONDS)
         try:
             return super().apply_async(*args, **kwargs)
         except OperationalError as error:
-            logger.warning("nobody was told of %s yet, the broker is away: %s", self.name, error)
+            logger.warning("could not enqueue %s, broker unavailable: %s", self.name, error)
             return None
 
 
 @app.task(base=Bell)
 def work_on_run(run_id: int) -> None:
-    """Does a maintenance job's run; settings name the operation."""
+    """Execute a maintenance job's run; the job's settings name the operation."""
     runs.work_on_run(run_id)
 
 
 def ring_run_on_commit(run_id: int) -> None:
-    """Has a worker take the run up, once what was done is stored."""
+    """Enqueue a run once the current transaction has committed."""
     transaction.on_commit(partial(work_on_run.delay, run_id))
 
 
 @app.task
 def look_for_due_runs() -> None:
-    """Makes the runs whose time has come, and enqueues those that nobody works on."""
+    """Create the runs that are due, and enqueue those that no worker has claimed."""
     runs.make_due_runs(postgres_now())
     for run in runs.due_runs():
         work_on_run.delay(run.pk)
@@ -63,6 +62,6 @@ def look_for_due_runs() -> None:
 
 @worker_ready.connect
 def _keep_watch(**_: Any) -> None:
-    """Each worker's main process watches beside its tasks, for as long as it lives."""
+    """Start the monitor in each worker's main process, beside its tasks, for the life of the process."""
     if settings.WATCH_SECONDS:
         Thread(target=monitor_loop.keep_watch, args=(Event(),), name="watch", daemon=True).start()

@@ -1,4 +1,4 @@
-"""Every address: the admin, and the moderators' pages from the root on."""
+"""URLs of the project: the admin, and the moderators' pages from the root on."""
 
 from django.contrib import admin
 from django.urls import include, path

@@ -1,4 +1,4 @@
-"""What gunicorn serves."""
+"""WSGI application for gunicorn."""
 
 import atexit
 import gc
@@ -9,5 +9,5 @@ from django.core.wsgi import get_wsgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatstore.settings")
 
 application = get_wsgi_application()
-# Python's last collections would visit everything that was loaded, for seconds on a busy machine.
+# The final garbage collections would traverse everything that was loaded, for seconds on a busy machine.
 atexit.register(gc.freeze)

@@ -1,4 +1,4 @@
-"""`python -m devstack COMMAND`: what `make` calls, and the local servers by hand."""
+"""`python -m devstack COMMAND`: the commands of the Makefile, and manual control of the local servers."""
 
 import argparse
 import os
@@ -22,7 +22,7 @@ from devstack.servers import (
 
 
 def main(arguments: list[str]) -> int:
-    """Runs one command; its exit code. What goes wrong is a line on stderr."""
+    """Run one command; return its exit code. Errors are printed as one line on stderr."""
     options = parse_arguments(arguments)
     try:
         stack = read_stack(os.environ, name=options.stack)
@@ -35,15 +35,15 @@ def main(arguments: list[str]) -> int:
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m devstack", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    everything = commands.add_parser("run", help="start everything, stop it at Ctrl-C")
+    everything = commands.add_parser("run", help="start everything and stop it on Ctrl-C")
     everything.set_defaults(act=run_everything, stack="run")
     for name, act, text in (
         ("up", bring_up, "start the servers and leave them running"),
-        ("down", take_down, "end the servers"),
-        ("status", show_status, "which servers run"),
-        ("stop-node", end_node, "end one Cassandra node"),
+        ("down", take_down, "stop the servers"),
+        ("status", show_status, "show which servers are up"),
+        ("stop-node", end_node, "stop one Cassandra node"),
         ("start-node", begin_node, "start one Cassandra node again"),
-        ("nodetool", run_nodetool, "Cassandra's nodetool on one node"),
+        ("nodetool", run_nodetool, "run Cassandra's nodetool on one node"),
         ("exec", run_beside, "run a command while the servers are up"),
     ):
         command = commands.add_parser(name, help=text)
@@ -52,7 +52,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         if name in {"stop-node", "start-node"}:
             command.add_argument("node", type=int, choices=(1, 2))
         if name == "nodetool":
-            command.add_argument("node", choices=("1", "2", *CASSANDRA_HOSTS), help="its number, or its address")
+            command.add_argument("node", choices=("1", "2", *CASSANDRA_HOSTS), help="number or address of the node")
         if name in {"nodetool", "exec"}:
             command.add_argument("arguments", nargs=argparse.REMAINDER)
     return parser.parse_args(arguments)
@@ -70,7 +70,7 @@ def bring_up(stack: Stack, _options: argparse.Namespace) -> int:
     with hold_stack(stack):
         started = start_servers(stack)
         keep_stack(stack, kept=True)
-    print(f"{stack.name}: {', '.join(started) or 'nothing to start'}; all answer.")
+    print(f"{stack.name}: all servers are up ({', '.join(started) or 'none had to be'} started).")
     return 0
 
 
@@ -78,9 +78,9 @@ def take_down(stack: Stack, _options: argparse.Namespace) -> int:
     with hold_stack(stack):
         keep_stack(stack, kept=False)
         killed = stop_servers(stack)
-    print(f"{stack.name}: all are down.")
+    print(f"{stack.name}: all servers are down.")
     if killed:
-        print(f"These had to be killed: {', '.join(killed)}.")
+        print(f"Killed because they did not stop in time: {', '.join(killed)}.")
     return 0
 
 
@@ -109,8 +109,8 @@ def run_nodetool(stack: Stack, options: argparse.Namespace) -> int:
     known = options.node in CASSANDRA_HOSTS
     index = CASSANDRA_HOSTS.index(options.node) if known else int(options.node) - 1
     command = name_nodetool(stack, index, *options.arguments)
-    # In our place: who ends this process has ended nodetool, and a repair takes as long as it takes.
-    os.execv(command[0], command)  # noqa: S606 - no shell is wanted
+    # Replace this process, so that stopping it stops nodetool, without a time limit for repairs.
+    os.execv(command[0], command)  # noqa: S606 - no shell
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""Two Cassandra nodes of our own, from the jars that Maven fetches.
+"""Two local Cassandra nodes, from the jars that Maven downloads.
 
-Two, because on one node neither repair nor its figures do anything. They start
-together, both as seeds, which takes half the time of one after the other. Both ask for passwords,
-on the port for statements and on JMX's.
+Two, because on a single node neither repair nor its statistics have any effect. They start together, both as seeds,
+which takes half the time of starting one after the other. Both require passwords, for CQL and for JMX.
 """
 
 import hashlib
@@ -33,11 +32,11 @@ from devstack.processes import Launch
 
 NAMES = ("cassandra-1", "cassandra-2")
 POM = Path(__file__).with_name("pom.xml")
-# Shared by all stacks: they are 67 MB, and the same.
+# Shared by all stacks, which use the same 67 MB.
 JARS = PROJECT_ROOT / ".local" / "cassandra-jars"
 STAMP = "pom.sha256"
 LOGINS = Path(__file__).with_name("logins.py")
-# In the folder of each node whose data has the roles.
+# Marker in the folder of each node whose data contains the roles.
 _ROLES_MADE = ".roles"
 _NO_PASSWORDS = 3
 
@@ -54,7 +53,7 @@ seed_provider:
 listen_address: {host}
 rpc_address: {host}
 authenticator: PasswordAuthenticator
-# Each node has every role: signing in must not need the other one.
+# Each node has every role, so that a login does not depend on the other node.
 auth_read_consistency_level: LOCAL_ONE
 native_transport_port: {native_port}
 storage_port: {storage_port}
@@ -67,9 +66,9 @@ commitlog_directory: {commitlog}
 hints_directory: {folder}/hints
 saved_caches_directory: {folder}/saved_caches
 cdc_raw_directory: {folder}/cdc_raw
-# Drops and truncates in a development store need no snapshot.
+# A development store needs no snapshots on DROP and TRUNCATE.
 auto_snapshot: false
-# Every partition is small here; the figures shall show them all the same.
+# Partitions are small here; list them all the same.
 max_top_size_partition_count: 200
 max_top_tombstone_partition_count: 200
 min_tracked_partition_size: 0MiB
@@ -87,7 +86,7 @@ _LOGBACK = """\
 
 
 def has_jars() -> bool:
-    """Whether the jars of this pom.xml are there."""
+    """Return whether the jars of this pom.xml are present."""
     stamp = JARS / STAMP
     return stamp.exists() and stamp.read_text() == _hash_pom()
 
@@ -98,9 +97,10 @@ def _hash_pom() -> str:
 
 @contextmanager
 def fetch_jars() -> Iterator[Callable[[], None]]:
-    """Have Maven fetch Cassandra; yield what waits for the end of it. Left early, Maven is ended.
+    """Download Cassandra with Maven in the background; yield a function that waits for the result. Leaving the block
+    early stops Maven.
 
-    Raises Problem, and so does the wait.
+    Raises Problem, and so does the function.
     """
     java = find_java(os.environ)
     maven = find_maven(os.environ)
@@ -119,8 +119,8 @@ def fetch_jars() -> Iterator[Callable[[], None]]:
     def finish() -> None:
         said, _ = child.communicate()
         if child.returncode != 0:
-            lines = said.strip().splitlines() or ["it said nothing"]
-            raise Problem(f"Maven could not fetch Cassandra: {lines[0]}")
+            lines = said.strip().splitlines() or ["no output"]
+            raise Problem(f"Maven could not download Cassandra: {lines[0]}")
         (draft / STAMP).write_text(_hash_pom())
         shutil.rmtree(JARS, ignore_errors=True)
         draft.replace(JARS)
@@ -135,7 +135,7 @@ def fetch_jars() -> Iterator[Callable[[], None]]:
 
 
 def check_node(stack: Stack, index: int) -> None:
-    """Raise Problem when node 0 or 1 could not start: its address is missing, or a port is taken."""
+    """Raise Problem if node 0 or 1 could not start: its address is missing, or a port is taken."""
     host = CASSANDRA_HOSTS[index]
     check_address(host)
     for port, server in (
@@ -148,12 +148,12 @@ def check_node(stack: Stack, index: int) -> None:
 
 
 def choose_jmx_port(stack: Stack, index: int) -> int:
-    """JMX always binds 127.0.0.1, so each node has a port of its own."""
+    """Return the JMX port of a node. JMX always binds 127.0.0.1, so each node has its own."""
     return (stack.ports.cassandra_jmx, stack.ports.cassandra_jmx_2)[index]
 
 
 def prepare_node(stack: Stack, index: int) -> Launch:
-    """Writes the configuration of node 0 or 1; how to start it. Raises Problem."""
+    """Write the configuration of node 0 or 1; return how to start it. Raises Problem."""
     host = CASSANDRA_HOSTS[index]
     check_node(stack, index)
     java = find_java(os.environ)
@@ -167,7 +167,7 @@ def prepare_node(stack: Stack, index: int) -> Launch:
         jmx_port=choose_jmx_port(stack, index),
         jmx_passwords=passwords,
         copies=len(CASSANDRA_HOSTS),
-        # The suite's nodes hold less, and stand beside those of a run.
+        # The suite's nodes store less, and run beside those of `make run`.
         heap_mb=512 if stack.for_tests else 768,
     )
     command = [str(java / "bin" / "java"), *flags]
@@ -191,7 +191,9 @@ def _write_configuration(stack: Stack, *, host: str, folder: Path) -> None:
 
 
 def write_jmx_passwords(stack: Stack) -> Path:
-    """The file of those who may use JMX, in lines of user and password, as a JVM and nodetool's `-pwf` read it."""
+    """Write the JMX password file, lines of user and password, the format of a JVM and of nodetool's `-pwf`; return its
+    path.
+    """
     path = path_of_secret(stack, "jmxremote.password")
     line = f"{JMX_USER} {read_or_make_secret(stack, 'jmx_password')}\n"
     if not path.exists() or path.read_text() != line:
@@ -200,9 +202,9 @@ def write_jmx_passwords(stack: Stack) -> Path:
 
 
 def ensure_roles(stack: Stack) -> None:
-    """Make the application's role once for the data of these nodes, which must be up. Raises Problem.
+    """Create the application's role once for the data of these nodes, which must be up. Raises Problem.
 
-    Nodes that an older version started ask for no password: the role is made when they start the next time.
+    Nodes started by an older version do not ask for a password: the role is created at their next start.
     """
     marks = [stack.folder / name / _ROLES_MADE for name in NAMES]
     if all(mark.exists() for mark in marks):
@@ -222,27 +224,27 @@ def ensure_roles(stack: Stack) -> None:
     if made.returncode == _NO_PASSWORDS:
         return
     if made.returncode != 0:
-        lines = made.stderr.strip().splitlines() or [f"it ended with {made.returncode}"]
-        raise Problem(f"Cassandra's roles could not be made: {lines[-1]}.")
+        lines = made.stderr.strip().splitlines() or [f"exit code {made.returncode}"]
+        raise Problem(f"Could not create Cassandra's roles: {lines[-1]}.")
     for mark in marks:
         mark.touch()
 
 
 def name_nodetool(stack: Stack, index: int, *arguments: str) -> list[str]:
-    """The command of Cassandra's nodetool against node 0 or 1; it takes a second. Raises Problem."""
+    """Return the command line of Cassandra's nodetool for node 0 or 1; it takes a second. Raises Problem."""
     java = find_java(os.environ)
-    # Most of a call is the start of this Java: a single compiler and collector halve it.
+    # Most of a call is the start of the JVM: a single compiler and collector halve it.
     fast = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
     command = [str(java / "bin" / "java"), "-Xmx64M", *fast, *ACCESS_FLAGS, "-cp", f"{JARS}/*"]
-    # nodetool keeps a history in the home folder, which is not ours to write to.
+    # nodetool writes a history file to the home folder; keep it in the stack's folder.
     command += [f"-Dlogback.configurationFile={POM.with_name('nodetool-logback.xml')}"]
     command += [f"-Duser.home={stack.folder}", "org.apache.cassandra.tools.NodeTool"]
     command += ["-h", "127.0.0.1", "-p", str(choose_jmx_port(stack, index))]
-    # In a file: a command line can be read by everybody.
+    # In a file, since every user can read a command line.
     return [*command, "-u", JMX_USER, "-pwf", str(write_jmx_passwords(stack)), *arguments]
 
 
 def call_nodetool(stack: Stack, index: int, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    """What nodetool answers."""
+    """Run nodetool and return the completed process."""
     command = name_nodetool(stack, index, *arguments)
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)

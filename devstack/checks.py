@@ -1,4 +1,4 @@
-"""What must be there before a server starts: ports, memory, addresses, Java, Maven."""
+"""Prerequisites of a server's start: ports, memory, addresses, Java, Maven."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ import psutil
 from chatstore.local.layout import name_port_setting
 from devstack.problems import Problem
 
-# Two nodes take 2.5 GB, Postgres, Valkey, the web and a worker the rest.
+# Two nodes use 2.5 GB; Postgres, Valkey, the web and a worker use the rest.
 NEEDED_BYTES = 4 * 1024**3
 
 JAVA_PACKAGE = "openjdk-17-jdk-headless"
@@ -21,7 +21,7 @@ MAVEN_PACKAGE = "maven"
 
 
 def check_port(host: str, port: int, *, stack: str, server: str) -> None:
-    """Raises Problem when someone else listens there, or the address is not this machine's."""
+    """Raise Problem if another process listens there, or the address does not belong to this machine."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -31,7 +31,8 @@ def check_port(host: str, port: int, *, stack: str, server: str) -> None:
                 raise Problem(tell_missing_address(host)) from None
             setting = name_port_setting(stack, server)
             raise Problem(
-                f"Port {port} on {host} ({server}) is taken: stop what listens there, or set {setting} to a free port."
+                f"Port {port} on {host} ({server}) is taken. Stop the process that uses it, or set {setting} to a "
+                f"free port."
             ) from None
 
 
@@ -43,7 +44,7 @@ def tell_missing_address(host: str) -> str:
 
 
 def check_address(host: str) -> None:
-    """Raises Problem when the address does not belong to this machine (macOS has 127.0.0.1 only)."""
+    """Raise Problem if the address does not belong to this machine (macOS has 127.0.0.1 only)."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
             probe.bind((host, 0))
@@ -52,13 +53,13 @@ def check_address(host: str) -> None:
 
 
 def measure_free_memory(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
-    """Bytes that new processes may take: the machine's, or less where a container limits them."""
+    """Return the bytes available to new processes: the machine's, or less in a container with a limit."""
     free = int(psutil.virtual_memory().available)
     try:
         limit = int((cgroup / "memory.max").read_text())
         used = int((cgroup / "memory.current").read_text())
         stat = dict(line.split() for line in (cgroup / "memory.stat").read_text().splitlines())
-        # Cached files are given back when processes want the room.
+        # The kernel reclaims cached files when processes need memory.
         return min(free, limit - used + int(stat.get("inactive_file", "0")))
     except (OSError, ValueError):
         return free
@@ -76,9 +77,9 @@ def check_disk(folder: Path) -> None:
 
 
 def find_java(environ: Mapping[str, str], *, homes: Iterable[Path] = (Path("/usr/lib/jvm"),)) -> Path:
-    """The home of a JDK 17: JAVA_HOME, the one on the PATH, then those below `homes`.
+    """Return the home of a JDK 17: JAVA_HOME, the one on the PATH, then those below `homes`.
 
-    Cassandra 5.0 runs on 11 and 17 only, and wants modules that a JRE lacks.
+    Cassandra 5.0 runs on 11 and 17 only, and requires modules that a JRE lacks.
     """
     candidates = []
     if environ.get("JAVA_HOME"):
@@ -92,13 +93,13 @@ def find_java(environ: Mapping[str, str], *, homes: Iterable[Path] = (Path("/usr
         if is_jdk_17(candidate):
             return candidate
     raise Problem(
-        "No JDK 17 was found (Cassandra 5.0 runs on no newer one). "
+        "No JDK 17 found (Cassandra 5.0 does not support newer versions). "
         f"On Debian 12: apt-get install {JAVA_PACKAGE}; elsewhere set JAVA_HOME."
     )
 
 
 def is_jdk_17(home: Path) -> bool:
-    """Whether a JDK, not a JRE, of version 17 stands there."""
+    """Return whether the folder contains a JDK (not a JRE) of version 17."""
     if not (home / "bin" / "javac").exists():
         return False
     try:
@@ -113,5 +114,5 @@ def is_jdk_17(home: Path) -> bool:
 def find_maven(environ: Mapping[str, str]) -> str:
     found = shutil.which("mvn", path=environ.get("PATH", os.defpath))
     if not found:
-        raise Problem(f"Maven was not found; it fetches Cassandra's jars. On Debian: apt-get install {MAVEN_PACKAGE}")
+        raise Problem(f"Maven not found; it downloads Cassandra's jars. On Debian: apt-get install {MAVEN_PACKAGE}")
     return found

@@ -1,8 +1,9 @@
-"""Commit logs of the suite's nodes in memory: the suite waits for them hundreds of times, and needs none of them later.
+"""Commit logs of the suite's nodes in memory: the suite waits for commit log syncs hundreds of times, and needs none of
+the logs later.
 
-A folder in a tmpfs belongs to the data folder that names it by a random word, so that fresh data never meets an old
-commit log. After a restart of the machine it is gone: what a killed node had not flushed is lost then, as nothing
-else may be that the suite wrote.
+A folder in a tmpfs belongs to the data folder that names it by a random token, so that fresh data is never combined
+with an old commit log. It does not survive a restart of the machine: what a killed node had not flushed is lost then,
+which only affects data of the suite.
 """
 
 import os
@@ -12,15 +13,16 @@ from pathlib import Path
 
 from devstack.checks import NEEDED_BYTES, measure_free_memory
 
-TMPFS = Path("/dev/shm")  # noqa: S108  the folder made there is ours alone
-# Two nodes' commit logs at their full length, and as much again for whatever else is in memory.
+TMPFS = Path("/dev/shm")  # noqa: S108 - the folder created there is private
+# Two nodes' commit logs at full size, and as much again for everything else in memory.
 WANTED_BYTES = 2 * 1024**3
 _PREFIX = "chatstore-commitlog-"
 
 
 def choose_commitlog_folder(node: Path, *, in_memory: bool, tmpfs: Path = TMPFS) -> Path:
-    """Return where the node with this data folder keeps its commit log: beside its data, unless it is wanted in
-    memory and there is enough of that. Removes commit logs in memory whose data is gone."""
+    """Return the commit log folder of the node with this data folder: beside its data, unless a folder in memory is
+    requested and enough memory is free. Deletes commit logs in memory whose data is gone.
+    """
     if not in_memory or not _has_room(tmpfs):
         return node / "commitlog"
     _remove_orphans(tmpfs)

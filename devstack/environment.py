@@ -1,8 +1,8 @@
-"""Installs the locked packages into `.venv`: `python -I devstack/environment.py`.
+"""Install the locked packages into `.venv`: `python -I devstack/environment.py`.
 
-Runs before anything is installed, so it needs the standard library alone. uv does the work, in a tenth of
-pip's time; pip fetches uv, and does the work itself where there is no uv for the platform or uv fails. Every
-file is checked against the hashes of the lock files, whichever of the two fetches it.
+It runs before anything is installed, so it uses only the standard library. uv does the work in a tenth of pip's time;
+pip downloads uv, and does the work itself if there is no uv for the platform or uv fails. Every file is checked against
+the hashes of the lock files, whichever of the two downloads it.
 """
 
 import configparser
@@ -22,7 +22,7 @@ UV_LOCK = PROJECT_ROOT / "requirements-uv.lock"
 ENVIRONMENT = PROJECT_ROOT / ".venv"
 UV_FOLDER = PROJECT_ROOT / ".local" / "uv"
 
-# Settings of pip that decide where packages come from, and uv's names for them.
+# pip's settings for package sources, and uv's names for them.
 PIP_SETTINGS = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -35,32 +35,32 @@ PIP_SETTINGS = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Install the environment, or print the path of uv (`uv`); return the exit code."""
+    """Install the packages, or print the path of uv (argument `uv`); return the exit code."""
     if arguments == ["uv"]:
         uv = fetch_uv()
-        print(uv or "uv could not be fetched.", file=sys.stdout if uv else sys.stderr)
+        print(uv or "Could not download uv.", file=sys.stdout if uv else sys.stderr)
         return 0 if uv else 1
     print("Installing the locked packages into .venv", flush=True)
     return 0 if install_by_uv() or install_by_pip() else 1
 
 
 def install_by_uv() -> bool:
-    """Make the environment and have uv fill it; return whether that worked."""
+    """Create the environment and fill it with uv; return whether that succeeded."""
     uv = fetch_uv()
     if uv is None:
         return False
     made = subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(ENVIRONMENT)], check=False)
-    # Nothing is compiled: that takes ten times as long as the rest, for packages most of which no process imports.
+    # Compile nothing: that takes ten times as long as the rest, for packages most of which no process imports.
     command = [str(uv), "pip", "sync", "--quiet", "--require-hashes"]
     command += ["--python", str(ENVIRONMENT / "bin" / "python"), str(LOCK)]
     if made.returncode == 0 and subprocess.run(command, env=make_uv_environ(), check=False).returncode == 0:
         return True
-    print("uv could not install them; using pip", file=sys.stderr, flush=True)
+    print("uv could not install the packages; using pip", file=sys.stderr, flush=True)
     return False
 
 
 def install_by_pip() -> bool:
-    """Make the environment and fill it as Python's own tools do; return whether that worked."""
+    """Create the environment and fill it with Python's own tools; return whether that succeeded."""
     if subprocess.run([sys.executable, "-m", "venv", str(ENVIRONMENT)], check=False).returncode != 0:
         print("On Debian: apt-get install python3-venv", file=sys.stderr)
         return False
@@ -69,7 +69,7 @@ def install_by_pip() -> bool:
 
 
 def fetch_uv() -> Path | None:
-    """Return the uv of its lock file, installed beside the servers' files; None where there is none."""
+    """Return the uv of its lock file, installed beside the servers' files; None if there is none."""
     folder = UV_FOLDER / hashlib.sha256(UV_LOCK.read_bytes()).hexdigest()[:16]
     uv = folder / "bin" / "uv"
     if uv.exists():
@@ -89,19 +89,19 @@ def fetch_uv() -> Path | None:
 
 
 def find_pip() -> list[str]:
-    """Return the command of a pip: the wheel that Python brings for new environments, else this Python's own.
+    """Return the command of a pip: the wheel bundled with Python for new environments, otherwise this Python's own.
 
-    The wheel runs as it is. Installing it into an environment takes five seconds.
+    The wheel is run directly. Installing it into an environment takes five seconds.
     """
     folders = [Path(ensurepip.__file__).parent / "_bundled"]
-    # Debian keeps it apart, in the package python3-venv.
+    # Debian ships it separately, in the package python3-venv.
     folders.append(Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or "/usr/share/python-wheels"))
     wheels = [wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))]
     return [sys.executable, str(wheels[0] / "pip")] if wheels else [sys.executable, "-m", "pip"]
 
 
 def make_uv_environ() -> dict[str, str]:
-    """Return our environment with pip's sources for uv, which reads none of pip's settings itself."""
+    """Return our environment with pip's sources translated for uv, which reads none of pip's settings itself."""
     home = Path.home()
     configuration = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
     files = [Path("/etc/pip.conf"), home / ".pip" / "pip.conf", configuration / "pip" / "pip.conf"]
@@ -111,9 +111,9 @@ def make_uv_environ() -> dict[str, str]:
 
 
 def translate_settings(files: Sequence[Path], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment and what pip's files, the weakest first, and variables add to it; uv's own win.
+    """Return the environment extended by pip's files (lowest precedence first) and variables; uv's own settings win.
 
-    Asking pip itself (`pip config list`) takes two seconds.
+    Running pip for this (`pip config list`) takes two seconds.
     """
     parser = configparser.RawConfigParser()
     parser.read(files)
@@ -123,7 +123,7 @@ def translate_settings(files: Sequence[Path], environ: Mapping[str, str]) -> dic
         for section in ("install", "global"):
             value = value or parser.get(section, name, fallback=None)
         if value:
-            # Several stand one to a line or apart by spaces; uv parts links by commas.
+            # pip separates several values by newlines or spaces; uv separates links by commas.
             found[setting] = ("," if setting == "UV_FIND_LINKS" else " ").join(value.split())
     bundle = environ.get("REQUESTS_CA_BUNDLE") or environ.get("CURL_CA_BUNDLE")
     if bundle:

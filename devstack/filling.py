@@ -1,7 +1,7 @@
-"""Fills in the demonstration's messages while the pages already answer.
+"""Seed the demonstration's messages in the background while the pages are already up.
 
-A process as the web's are: known by its id and start time, ended by Ctrl-C, and by the next start where a
-SIGKILL of the starter left it. What it had not finished it continues then.
+The process is tracked like the web's: by its id and start time. Ctrl-C stops it; if the starter was killed, the next
+start does. An interrupted seed continues at the next start.
 """
 
 import os
@@ -16,7 +16,7 @@ NAME = SEED_DEMO.name
 
 
 class Filling:
-    """The process of a step that goes on beside the web, started if it is due; `tell` hears of it."""
+    """The process of a step that runs beside the web, started if it is due; messages are passed to `tell`."""
 
     def __init__(self, stack: Stack, step: Step = SEED_DEMO, *, tell: Callable[[str], object]) -> None:
         self._stack = stack
@@ -25,11 +25,11 @@ class Filling:
         self._attempts_left = 2
         self._child: subprocess.Popen[bytes] | None = None
         if is_due(stack, step):
-            tell("Demo messages are being filled in; each channel appears when it is complete.")
+            tell("Adding demo messages; each channel appears when it is complete.")
             self._start()
 
     def check(self) -> None:
-        """Note and report the end of the process, if it has ended."""
+        """Record and report the end of the process, if it has ended."""
         code = self._child.poll() if self._child is not None else None
         if code is None:
             return
@@ -43,13 +43,13 @@ class Filling:
         else:
             log = path_of_log(self._stack, NAME)
             self._tell(
-                "Demo messages could not be filled in; the next start tries again. "
+                "Could not add the demo messages; the next start retries. "
                 f"The last lines of {log}:\n{read_last_lines(log)}"
             )
 
     def _start(self) -> None:
         self._attempts_left -= 1
         environ = os.environ | {"CHATSTORE_STACK": self._stack.name}
-        # Pages come first: people who open them should not wait for this.
+        # Low priority: pages come first.
         command = ["nice", "-n", "10", *name_command(self._step)]
         self._child = start_child(self._stack, Launch(NAME, command, environ, PROJECT_ROOT))

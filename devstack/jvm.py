@@ -1,4 +1,4 @@
-"""The flags of Cassandra's Java: what its own start script would pass."""
+"""JVM flags of Cassandra, as its own start script would pass them."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ _OPENS = (
     "jdk.management/com.sun.management.internal",
 )
 
-# From Cassandra 5.0's conf/jvm17-server.options; nodetool wants them as well.
+# From Cassandra 5.0's conf/jvm17-server.options; nodetool requires them as well.
 ACCESS_FLAGS = (
     "-Djdk.attach.allowAttachSelf=true",
     "-Dio.netty.tryReflectionSetAccessible=true",
@@ -44,28 +44,29 @@ ACCESS_FLAGS = (
 def list_node_flags(
     folder: Path, *, jars: Path, jmx_port: int, jmx_passwords: Path, copies: int, heap_mb: int
 ) -> list[str]:
-    """All flags of one node that keeps everything below `folder`. jmx_passwords: the file of those who may use
-    JMX; copies: how many nodes keep the roles."""
+    """Return all flags of one node that stores everything below `folder`. jmx_passwords: the JMX password file; copies:
+    number of nodes that store the roles.
+    """
     properties = {
         "cassandra.config": f"file://{folder}/cassandra.yaml",
         "cassandra.storagedir": str(folder),
         "cassandra.logdir": str(folder),
         "cassandra-foreground": "yes",
         "cassandra.jmx.local.port": str(jmx_port),
-        # It listens on this machine alone, but so does everybody's process here, and JMX can run anything.
+        # It listens on this machine only, but any local user can connect, and JMX can run arbitrary code.
         "com.sun.management.jmxremote.authenticate": "true",
         "com.sun.management.jmxremote.password.file": str(jmx_passwords),
         "cassandra.system_auth.default_rf": str(copies),
-        # Ten seconds unless set: the first start waits for the role that it makes the others with.
+        # Ten seconds by default: the first start waits for the superuser, which creates the other roles.
         "cassandra.superuser_setup_delay_ms": "500",
-        # Each connection is checked against a hash. Passwords of 48 random bytes need no slow one.
+        # Each connection verifies a password hash. Passwords of 48 random bytes need no slow hash.
         "cassandra.auth_bcrypt_gensalt_log2_rounds": "4",
         "logback.configurationFile": str(folder / "logback.xml"),
         # 0 makes the second node fail with "Unable to contact any seeds".
         "cassandra.ring_delay_ms": "2000",
         "cassandra.skip_wait_for_gossip_to_settle": "0",
-        # Gossip goes on while a node waits for this, two seconds unless set. If its peer ends too, it then asks
-        # for an echo that never comes, and does not end before that request times out: ten seconds.
+        # Two seconds by default, in which gossip continues. If the peer stops as well, the node then requests an
+        # echo that never arrives, and only exits when that request times out after ten seconds.
         "cassandra.shutdown_announce_in_ms": "100",
     }
     jamm = next(iter(sorted(jars.glob("jamm-*.jar"))))

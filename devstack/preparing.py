@@ -1,7 +1,7 @@
-"""What must be done before the pages work: schemas, static files, demo accounts.
+"""Preparation of the pages: schemas, static files, demo accounts.
 
-Each step remembers a hash of what it was made from, and is passed over while that stays
-the same; the memory counts only for the very data folders it was written beside.
+Each step stores a hash of its inputs, and is skipped while that is unchanged; the hash is only valid for the data
+folders that it was stored with.
 """
 
 import fcntl
@@ -28,8 +28,7 @@ from devstack.servers import is_named
 class Step:
     """A `manage.py` command and the files whose change makes it due again.
 
-    `store` is the setting that can name another server for it: of what was done there
-    nothing is remembered here.
+    `store`: the setting that can name an external server for the step; its state there is not recorded here.
     """
 
     command: tuple[str, ...]
@@ -64,7 +63,7 @@ SEED_DEMO = Step(("seed_demo",), "demo messages")
 
 
 class Children:
-    """The `manage.py` processes of steps that run in several threads; closed, none runs and none is started."""
+    """The `manage.py` processes of steps that run in several threads; once closed, none runs and none is started."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -72,7 +71,7 @@ class Children:
         self._closed = False
 
     def run(self, stack: Stack, step: Step) -> Callable[[], int]:
-        """Start a step; return what waits for its exit code."""
+        """Start a step; return a function that waits for its exit code."""
         child = self._start(stack, step)
         return lambda: self._wait(stack, step, child)
 
@@ -89,36 +88,37 @@ class Children:
     def _start(self, stack: Stack, step: Step) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._closed:
-                raise Problem(f"manage.py {step.name} is not started any more.")
+                raise Problem(f"manage.py {step.name} was not started, since the preparation was cancelled.")
             child = _start_step(stack, step)
             self._running.append(child)
         return child
 
     def _wait(self, stack: Stack, step: Step, child: subprocess.Popen[bytes]) -> int:
-        """Return the exit code; a step that a signal ended is run once more.
+        """Return the exit code; a step that was ended by a signal is run once more.
 
-        Cassandra's driver, once in hundreds of runs, crashes in its C code while Python exits.
+        Cassandra's driver crashes in its C code while Python exits, once in hundreds of runs.
         """
         code = child.wait()
         return self._start(stack, step).wait() if code < 0 else code
 
 
 def prepare_schemas(stack: Stack, *, tell: Callable[[str], object] = len) -> None:
-    """Brings tables and static files up to date, all at once. `tell` hears what is begun."""
+    """Bring tables and static files up to date, in parallel. The name of each step is passed to `tell`."""
     with take_turns(stack):
         run_steps(stack, [MIGRATE, SYNC_CASSANDRA, COLLECT_STATIC], tell=tell)
 
 
 def has_demo() -> bool:
-    """Whether the demonstration is wanted: only where all servers are local ones."""
+    """Return whether to create the demonstration: only if all servers are local ones."""
     return not (is_named("DATABASE_URL") or is_named("CASSANDRA_CONTACT_POINTS"))
 
 
 def run_steps(
     stack: Stack, steps: Sequence[Step], *, tell: Callable[[str], object], children: Children | None = None
 ) -> None:
-    """Runs those that are due beside each other. Raises Problem for the first that fails; whatever ends
-    this early, Ctrl-C above all, ends them too, unless `children` are closed by the caller."""
+    """Run the steps that are due in parallel. Raises Problem for the first that fails; whatever ends this early, above
+    all Ctrl-C, stops them too, unless `children` are closed by the caller.
+    """
     due = [step for step in steps if is_due(stack, step)]
     if due:
         tell(f"  preparing {', '.join(step.says for step in due)}")
@@ -132,7 +132,7 @@ def run_steps(
 
 
 def is_due(stack: Stack, step: Step) -> bool:
-    """Whether its inputs changed since it was done, or it is for a server elsewhere."""
+    """Return whether the step's inputs have changed since it was done, or it is for an external server."""
     if step.store is not None and is_named(step.store):
         return True
     stamp = _path_of_stamp(stack, step)
@@ -140,7 +140,7 @@ def is_due(stack: Stack, step: Step) -> bool:
 
 
 def compute_stamp(stack: Stack, step: Step) -> str:
-    """sha256 over the step's inputs, the servers it is for and their data folders."""
+    """Return a SHA-256 over the step's inputs, its servers and their data folders."""
     digest = hashlib.sha256(repr(step.command).encode())
     for path in list_files([PROJECT_ROOT / name for name in step.inputs]):
         digest.update(str(path).encode())
@@ -152,7 +152,7 @@ def compute_stamp(stack: Stack, step: Step) -> str:
 
 
 def list_files(paths: Sequence[Path]) -> Iterator[Path]:
-    """The files themselves and those in the folders, sorted, without compiled ones."""
+    """Yield the files and those in the folders, sorted, without compiled ones."""
     for path in paths:
         if path.is_dir():
             yield from sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
@@ -161,7 +161,7 @@ def list_files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _read_identity(folder: Path) -> str:
-    """A random word that is kept in the folder, so that it goes when the data goes."""
+    """Return a random token stored in the folder, so that it disappears together with the data."""
     if not folder.exists():
         return "absent"
     path = folder / ".identity"
@@ -171,14 +171,14 @@ def _read_identity(folder: Path) -> str:
 
 
 def _path_of_stamp(stack: Stack, step: Step) -> Path:
-    """Tables are made for each database, static files once for the servers."""
+    """Return the path of the step's hash: per database for tables, per set of servers for static files."""
     folder = stack.folder / "stamps"
     return (folder if step.store is None else folder / stack.database) / step.name
 
 
 @contextmanager
 def take_turns(stack: Stack) -> Iterator[None]:
-    """Two test runs at once prepare one after the other; the second finds nothing to do."""
+    """Serialize the preparation of two concurrent test runs; the second one finds nothing to do."""
     stack.folder.mkdir(parents=True, exist_ok=True)
     with (stack.folder / "preparing.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -212,7 +212,7 @@ def _finish_step(stack: Stack, step: Step, code: int) -> None:
 
 
 def note_done(stack: Stack, step: Step) -> None:
-    """Remember that a step was done with its inputs as they are."""
+    """Record that a step was done with its current inputs."""
     stamp = _path_of_stamp(stack, step)
     stamp.parent.mkdir(parents=True, exist_ok=True)
     stamp.write_text(compute_stamp(stack, step))

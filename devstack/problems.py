@@ -1,5 +1,5 @@
-"""What stops a local stack: told to people as one line."""
+"""The error that stops a local stack, shown to users as one line."""
 
 
 class Problem(Exception):
-    """Something that the person at the keyboard can put right; its text is shown as it is."""
+    """An error that the user can fix; its text is shown as it is."""

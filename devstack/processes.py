@@ -1,8 +1,8 @@
-"""Child processes that outlive their starter: started, found again, ended.
+"""Child processes that outlive their starter: started, found again, stopped.
 
-A process is known by its id and the time it started, both kept in a file of the stack,
-so that after a SIGKILL of the starter what was left is adopted or ended, and a stranger
-who was given the same id since is never touched.
+A process is identified by its id and its start time, both kept in a file of the stack, so that after a SIGKILL of the
+starter the remaining processes are adopted or stopped, and an unrelated process that was assigned the same id since is
+never touched.
 """
 
 import json
@@ -21,13 +21,13 @@ from chatstore.local.layout import Stack
 from chatstore.local.secrets import make_private_folder
 from devstack.problems import Problem
 
-# How many of a dead server's last log lines are shown.
+# Log lines shown for a server that died.
 LAST_LINES = 12
 
 
 @dataclass(frozen=True)
 class Launch:
-    """How a server is started. `user` is a system user's name, for a starter that is root."""
+    """Parameters of a server's start. `user`: name of a system user, if the starter is root."""
 
     name: str
     command: Sequence[str]
@@ -45,7 +45,7 @@ def path_of_log(stack: Stack, name: str) -> Path:
 
 
 def find_process(stack: Stack, name: str) -> psutil.Process | None:
-    """The running process that was started under this name, or None."""
+    """Return the running process that was started under this name, or None."""
     try:
         kept = json.loads(path_of_pid(stack, name).read_text())
         process = psutil.Process(int(kept["pid"]))
@@ -57,12 +57,12 @@ def find_process(stack: Stack, name: str) -> psutil.Process | None:
 
 
 def start_process(stack: Stack, launch: Launch) -> psutil.Process:
-    """Starts a server in a session of its own, its output going to the log of its name."""
+    """Start a server in a session of its own, with its output appended to the log of its name."""
     return psutil.Process(start_child(stack, launch).pid)
 
 
 def start_child(stack: Stack, launch: Launch) -> "subprocess.Popen[bytes]":
-    """Start a process as `start_process` does; return what its exit code can be polled from."""
+    """Start a process as `start_process` does; return the object whose exit code can be polled."""
     log = path_of_log(stack, launch.name)
     make_private_folder(log.parent)
     identity: dict[str, str | int | list[str]] = {}
@@ -77,12 +77,12 @@ def start_child(stack: Stack, launch: Launch) -> "subprocess.Popen[bytes]":
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            # Ctrl-C reaches the starter alone, who then ends its servers in order.
+            # Ctrl-C reaches only the starter, which then stops its servers in order.
             start_new_session=True,
             **identity,  # type: ignore[call-overload]
         )
     _keep_pid(stack, launch.name, psutil.Process(child.pid))
-    # Left unreaped, a Postgres that was killed would keep its number, and the next one would take it for running.
+    # Reap it explicitly: a zombie keeps its pid, and a killed Postgres would look alive to the next one.
     threading.Thread(target=child.wait, name=f"reap-{launch.name}", daemon=True).start()
     return child
 
@@ -96,7 +96,7 @@ def _keep_pid(stack: Stack, name: str, process: psutil.Process) -> None:
 
 
 def end_processes(stack: Stack, names: Sequence[str], *, seconds: float) -> list[str]:
-    """Asks all of them at once to end, kills what is left after `seconds`; who had to be killed.
+    """Ask all of them at once to stop, kill the remaining ones after `seconds`; return the names of those killed.
 
     The children of a killed process (gunicorn's and Celery's) are killed with it.
     """
@@ -128,7 +128,7 @@ def _list_family(process: psutil.Process) -> list[psutil.Process]:
 
 
 def read_last_lines(path: Path, *, count: int = LAST_LINES) -> str:
-    """The end of a log, each line indented; at most 16 KiB of it are read."""
+    """Return the end of a log, each line indented; at most 16 KiB of it are read."""
     try:
         with path.open("rb") as log:
             log.seek(max(0, path.stat().st_size - 16_384))
@@ -139,13 +139,13 @@ def read_last_lines(path: Path, *, count: int = LAST_LINES) -> str:
 
 
 def tell_death(stack: Stack, name: str) -> Problem:
-    """The problem to raise when a server has gone: which, and the last lines of its log."""
+    """Return the problem to raise for a server that died: its name, and the last lines of its log."""
     log = path_of_log(stack, name)
     return Problem(f"{name} died. The last lines of {log}:\n{read_last_lines(log)}")
 
 
 def is_dead(process: psutil.Process) -> bool:
-    """Whether it has ended; a child of ours that has is reaped here."""
+    """Return whether it has ended; one of our own children is reaped here."""
     try:
         process.wait(timeout=0)
     except psutil.TimeoutExpired:
@@ -156,7 +156,7 @@ def is_dead(process: psutil.Process) -> bool:
 
 
 def wait_until_dead(process: psutil.Process, *, seconds: float) -> bool:
-    """Whether it ended within the time."""
+    """Return whether it ended within the time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if is_dead(process):

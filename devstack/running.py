@@ -1,8 +1,7 @@
-"""`make run`: everything up, watched until Ctrl-C, then everything down.
+"""`make run`: start everything, monitor it until Ctrl-C, stop everything.
 
-Web, beat and worker end first, then all stores at once. What a SIGKILL of this process
-leaves behind is found by pid and start time at the next start: stores are adopted, the
-rest is ended and started anew, since its code may have changed.
+Web, beat and worker stop first, then all stores at once. Processes left behind by a SIGKILL of this one are found by
+pid and start time at the next start: stores are adopted, the others are restarted, since their code may have changed.
 """
 
 import os
@@ -42,18 +41,19 @@ from devstack.servers import (
 )
 
 WATCH_SECONDS = 0.5
-# What a command beside the servers may take to end, before the servers themselves.
+# Time for a command to end before the servers are stopped.
 COMMAND_END_SECONDS = 5
 
 
 class Stopped(BaseException):
-    """Ctrl-C or its like. No Exception, so that nothing on the way takes it for an error."""
+    """Ctrl-C or a similar signal. Not an Exception, so that no handler on the way treats it as an error."""
 
 
 @contextmanager
 def stop_on_signals() -> Iterator[None]:
-    """Raises Stopped at the first SIGINT, SIGTERM or SIGHUP; later ones change nothing,
-    so that an impatient second Ctrl-C does not cut the stopping short."""
+    """Raise Stopped at the first SIGINT, SIGTERM or SIGHUP; later ones are ignored, so that a second Ctrl-C does not
+    interrupt the shutdown.
+    """
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -69,7 +69,7 @@ def stop_on_signals() -> Iterator[None]:
 
 
 def run_stack(stack: Stack) -> int:
-    """Starts everything and stays; 0 after Ctrl-C. Raises Problem for what goes wrong."""
+    """Start everything and block; return 0 after Ctrl-C. Raises Problem on failure."""
     with hold_stack(stack), stop_on_signals():
         try:
             began = time.monotonic()
@@ -80,14 +80,14 @@ def run_stack(stack: Stack) -> int:
             say("Stopping")
         finally:
             stop_everything(stack)
-        say("All stopped; what was stored is there the next time.")
+        say("All servers stopped. Stored data is kept for the next start.")
     return 0
 
 
 def start_everything(stack: Stack) -> None:
-    """Leaves stores, schemas, demo accounts, the web and its workers up. Raises Problem.
+    """Start stores, web and workers, and prepare schemas and demo accounts. Raises Problem.
 
-    What needs Postgres alone is done while the nodes still start.
+    Steps that need only Postgres run while the nodes are still starting.
     """
     end_clients(stack)
     launches = {launch.name: launch for launch in web.list_launches(stack, host=read_web_host())}
@@ -99,12 +99,12 @@ def start_everything(stack: Stack) -> None:
             early.append(threads.submit(prepare_web, stack, launches["web"], children))
 
         started = start_servers(stack, when_postgres_is_up=begin_early)
-        say(f"  started: {', '.join(started) or 'nothing, all were running'}")
+        say(f"  started: {', '.join(started) or 'none, all were already running'}")
         run_steps(stack, [SYNC_CASSANDRA], tell=say, children=children)
         early[0].result()
     wait_until_ready(stack, describe_web(stack))
     web.check_page(stack, host=read_web_host(), name=urlsplit(read_base_url(stack)).netloc)
-    # After the first page, which would be later beside three more processes that load the project.
+    # After the first page, which three more processes that load the project would delay.
     for name in web.NAMES:
         if name != "web":
             start_process(stack, launches[name])
@@ -119,7 +119,7 @@ def prepare_web(stack: Stack, launch: Launch, children: Children) -> None:
 
 
 def end_clients(stack: Stack) -> list[str]:
-    """End all that uses the stores; return the names of those that had to be killed."""
+    """Stop everything that uses the stores; return the names of those that were killed."""
     return end_processes(stack, [*web.NAMES, filling.NAME], seconds=web.WEB_END_SECONDS)
 
 
@@ -128,7 +128,7 @@ def describe_web(stack: Stack) -> Server:
 
 
 def read_web_host() -> str:
-    """Where gunicorn listens; the settings refuse plain http on more than loopback."""
+    """Return the address that gunicorn binds; the settings reject plain HTTP on anything but loopback."""
     return os.environ.get("CHATSTORE_WEB_HOST") or "127.0.0.1"
 
 
@@ -145,12 +145,13 @@ def print_welcome(stack: Stack, *, seconds: float) -> None:
         for line in accounts.read_text().splitlines():
             say(f"  {line}")
     say(f"Logs: {stack.logs}")
-    say("Ctrl-C stops everything.")
+    say("Press Ctrl-C to stop everything.")
 
 
 def watch(stack: Stack, demo: Filling | None) -> None:
-    """Returns never; raises Problem when one of the processes has died, Stopped when the
-    `make` that started us was told to stop."""
+    """Poll the processes until one ends: raise Problem if one has died, Stopped if the `make` that started this process
+    was interrupted.
+    """
     names = [*web.NAMES, *(server.name for server in list_servers(stack))]
     processes = {name: find_process(stack, name) for name in names}
     while True:
@@ -165,11 +166,10 @@ def watch(stack: Stack, demo: Filling | None) -> None:
 
 
 def is_make_interrupted(pid: int) -> bool:
-    """Whether the process is a `make` that has had a SIGINT.
+    """Return whether the process is a `make` that has received a SIGINT.
 
-    Ctrl-C reaches us too, but of a SIGINT that is sent to make alone we hear nothing: make
-    then waits in its handler, the signal blocked, for its children to end. On Linux that
-    mask can be read; elsewhere this is always False.
+    Ctrl-C reaches this process too, but a SIGINT sent to make alone does not: make then waits in its handler, with the
+    signal blocked, for its children to end. On Linux that mask can be read; elsewhere this is always False.
     """
     try:
         lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
@@ -181,12 +181,12 @@ def is_make_interrupted(pid: int) -> bool:
 
 
 def stop_everything(stack: Stack) -> None:
-    """Web, beat and workers first, then all stores at once."""
+    """Stop web, beat and workers first, then all stores at once."""
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(one, signal.SIG_IGN)
     killed = end_clients(stack) + stop_servers(stack)
     if killed:
-        say(f"These did not end in time and were killed: {', '.join(killed)}.")
+        say(f"Killed because they did not stop in time: {', '.join(killed)}.")
 
 
 def say(line: str) -> None:
@@ -194,10 +194,10 @@ def say(line: str) -> None:
 
 
 def run_beside_servers(stack: Stack, command: Sequence[str]) -> int:
-    """Runs a command on the servers of the stack, which it is told; its exit code.
+    """Run a command with the servers of the stack, which it finds by CHATSTORE_STACK; return its exit code.
 
-    Servers that `up` is to keep are left running; others, be they what a SIGKILL left, are
-    ended, and no other starter may start or end any before.
+    Servers started by `up` are left running; all others, including those left by a SIGKILL, are stopped at the end, and
+    no other starter may start or stop any before.
     """
     with stop_on_signals(), ExitStack() as held:
         is_ended_here = False
@@ -218,12 +218,12 @@ def run_beside_servers(stack: Stack, command: Sequence[str]) -> int:
 
 
 def run_command(stack: Stack, command: Sequence[str]) -> int:
-    """The command's exit code; when we are stopped it is told to stop, and then killed."""
+    """Return the command's exit code; if this process is stopped, the command is interrupted, and then killed."""
     with subprocess.Popen(command, env=os.environ | {"CHATSTORE_STACK": stack.name}) as child:
         try:
             return child.wait()
         except Stopped:
-            # Ctrl-C in a terminal has reached it already; a signal sent to us has not.
+            # Ctrl-C in a terminal has already reached it; a signal sent to this process has not.
             child.send_signal(signal.SIGINT)
             try:
                 child.wait(timeout=COMMAND_END_SECONDS)

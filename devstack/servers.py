@@ -1,4 +1,4 @@
-"""The stores of one stack, up or down, all at once."""
+"""Start and stop the stores of one stack, all at once."""
 
 import fcntl
 import os
@@ -21,8 +21,8 @@ from devstack.processes import (
     tell_death,
 )
 
-# Limits for what is broken, not for what is slow: two fresh nodes answer after 14 s on two quiet cores and end
-# after 5 s, and a machine may be forty times as busy. A server that died is noticed at once.
+# Limits for broken servers, not for slow ones: on two idle cores two fresh nodes answer after 14 s and stop
+# after 5 s, and a busy machine may take forty times as long. A server that died is noticed at once.
 READY_SECONDS = 600
 END_SECONDS = 60
 LEAVES_WITHIN_SECONDS = 4
@@ -33,7 +33,7 @@ START_AGAIN_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Server:
-    """One store: how to prepare it and where it listens once it is ready."""
+    """A store: how to prepare it, and the address on which it listens once it is ready."""
 
     name: str
     host: str
@@ -42,7 +42,7 @@ class Server:
 
 
 def list_servers(stack: Stack) -> list[Server]:
-    """The servers of this stack that the environment does not name elsewhere."""
+    """Return the servers of this stack, without those that the environment sets to external ones."""
     servers = []
     if not is_named("DATABASE_URL"):
         servers.append(
@@ -61,7 +61,7 @@ def list_servers(stack: Stack) -> list[Server]:
 
 
 def is_named(setting: str) -> bool:
-    """Whether an external server is named, which is then not started."""
+    """Return whether an external server is set, which is then not started."""
     return bool(os.environ.get(setting, "").strip() or os.environ.get(f"{setting}_FILE"))
 
 
@@ -76,18 +76,18 @@ def _describe_node(stack: Stack, index: int) -> Server:
 
 @contextmanager
 def hold_stack(stack: Stack) -> Iterator[None]:
-    """One starter for each stack at a time; the lock ends with its process, however it ends."""
+    """Allow one starter per stack at a time; the lock is released with its process, however it ends."""
     stack.folder.mkdir(parents=True, exist_ok=True)
     with (stack.folder / "lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Problem(f"The {stack.name} servers are already being run by another terminal.") from None
+            raise Problem(f"Another terminal is already running the {stack.name} servers.") from None
         yield
 
 
 def keep_stack(stack: Stack, *, kept: bool) -> None:
-    """Notes whether the servers shall go on running when nobody uses them."""
+    """Record whether the servers keep running while no command uses them."""
     mark = stack.folder / "kept"
     if kept:
         mark.touch()
@@ -100,10 +100,10 @@ def is_kept(stack: Stack) -> bool:
 
 
 def start_servers(stack: Stack, *, when_postgres_is_up: Callable[[], object] = dict) -> list[str]:
-    """Starts what does not run yet, waits until all answer; the names of what it started.
+    """Start the servers that do not run yet and wait until all answer; return the names of those started.
 
-    `when_postgres_is_up` is called as soon as the database takes orders, while the nodes still start.
-    Raises Problem, and then ends what it had started itself.
+    `when_postgres_is_up` is called as soon as the database accepts queries, while the nodes are still starting. Raises
+    Problem, after stopping the servers that it had started itself.
     """
     servers = list_servers(stack)
     missing = [one for one in servers if find_process(stack, one.name) is None]
@@ -111,7 +111,7 @@ def start_servers(stack: Stack, *, when_postgres_is_up: Callable[[], object] = d
     started: list[str] = []
 
     def start(chosen: list[Server]) -> None:
-        # All are prepared before the first starts: a taken port stops nothing half-way.
+        # Prepare all before the first one starts, so that a taken port leaves nothing half started.
         for launch in [one.prepare() for one in chosen]:
             start_process(stack, launch)
             started.append(launch.name)
@@ -152,7 +152,7 @@ def _bring_up_database(stack: Stack, when_postgres_is_up: Callable[[], object]) 
 
 
 def wait_until_ready(stack: Stack, server: Server) -> None:
-    """Returns when the server takes connections; raises Problem if it dies or takes too long."""
+    """Wait until the server accepts connections; raise Problem if it dies or takes too long."""
     end = time.monotonic() + READY_SECONDS
     process = find_process(stack, server.name)
     while time.monotonic() < end:
@@ -173,10 +173,10 @@ def answers(host: str, port: int) -> bool:
 
 
 def stop_servers(stack: Stack) -> list[str]:
-    """Ends every server of the stack; the names of those that had to be killed.
+    """Stop every server of the stack; return the names of those that were killed.
 
-    The first node is asked when the second one has left the cluster: of two that leave at once, one may ask the
-    other for an echo that never comes, and wait ten seconds for it.
+    The first node is stopped once the second one has left the cluster: of two nodes that leave at once, one may request
+    an echo from the other that never arrives, and wait ten seconds for it.
     """
     second = find_process(stack, cassandra.NAMES[1])
     if second is not None and find_process(stack, cassandra.NAMES[0]) is not None:
@@ -188,20 +188,20 @@ def stop_servers(stack: Stack) -> list[str]:
 
 
 def stop_node(stack: Stack, index: int, *, kill: bool = False) -> None:
-    """Ends Cassandra node 0 or 1, `kill` by SIGKILL: for tests of an outage."""
+    """Stop Cassandra node 0 or 1, with `kill` by SIGKILL: for tests of an outage."""
     end_processes(stack, [cassandra.NAMES[index]], seconds=0 if kill else END_SECONDS)
 
 
 def start_node(stack: Stack, index: int) -> None:
-    """Starts Cassandra node 0 or 1 again and waits until it answers."""
+    """Start Cassandra node 0 or 1 again and wait until it answers."""
     start_again(stack, _describe_node(stack, index))
 
 
 def start_again(stack: Stack, server: Server) -> None:
-    """Starts a server that was up before, and waits until it answers.
+    """Start a server that was up before, and wait until it answers.
 
-    While it was away, one of its ports may have been lent to somebody's connection: then it
-    is tried again for a while.
+    While it was down, one of its ports may have been assigned to an outgoing connection: then the start is retried for
+    a while.
     """
     for tries_left in reversed(range(START_TRIES)):
         try:

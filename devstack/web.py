@@ -9,16 +9,16 @@ from devstack.checks import check_port
 from devstack.problems import Problem
 from devstack.processes import Launch, path_of_log, read_last_lines
 
-# In the order in which they are told to end, all within WEB_END_SECONDS: who rings the
-# bell before who answers it. A worker's step cut short goes on at the next start.
+# In the order in which they are asked to stop, all within WEB_END_SECONDS: processes that enqueue tasks
+# before the workers. A step that a worker did not finish continues at the next start.
 NAMES = ("web", "beat", "worker", "maintenance")
 WEB_END_SECONDS = 3
-# gunicorn listens before its workers have loaded the project.
+# gunicorn accepts connections before its workers have loaded the project.
 ANSWER_SECONDS = 300
 
 
 def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
-    """How the four are started. Raises Problem when the web's port is taken."""
+    """Return how to start the four. Raises Problem if the web's port is taken."""
     check_port(host, stack.ports.web, stack=stack.servers, server="web")
     environ = os.environ | {"CHATSTORE_STACK": stack.name, "PYTHONUNBUFFERED": "1"}
     commands = {
@@ -26,17 +26,17 @@ def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
             "gunicorn",
             "chatstore.wsgi",
             f"--bind={host}:{stack.ports.web}",
-            # Not preloaded: a session to Cassandra made before a fork hangs for ever after.
+            # Not preloaded: a Cassandra session opened before a fork hangs forever in the child.
             "--workers=2",
             "--threads=4",
             f"--graceful-timeout={WEB_END_SECONDS - 1}",
-            # Its socket stands in the home folder, where two stacks would share it.
+            # The control socket is in the home folder, where two stacks would share it.
             "--no-control-socket",
             "--access-logfile=-",
         ],
         "worker": ["celery", "--app=chatstore", "worker", "--concurrency=2", "--loglevel=INFO"],
-        # A repair takes hours; purges have workers of their own. Beside it the second process does what
-        # somebody asks for meanwhile, and looks for what is due.
+        # A repair takes hours; purges have their own workers. Meanwhile the second process executes requested
+        # runs and polls for due ones.
         "maintenance": [
             "celery",
             "--app=chatstore",
@@ -52,8 +52,9 @@ def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
 
 
 def check_page(stack: Stack, *, host: str, name: str) -> None:
-    """Asks for the first page under the site's name, which is the only one it answers to;
-    raises Problem unless it is answered well (a redirect is)."""
+    """Request the first page under the site's name, the only one that it accepts; raise Problem unless the response is
+    a success or a redirect.
+    """
     asked = http.client.HTTPConnection(host, stack.ports.web, timeout=ANSWER_SECONDS)
     try:
         asked.request("GET", "/", headers={"Host": name})

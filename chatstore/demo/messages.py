@@ -1,7 +1,7 @@
-"""What is said in the demonstration: conversations by day and season, spam, a raid, a flood.
+"""Messages of the demonstration: conversations by day and season, spam, a raid, a flood.
 
-Each channel's messages follow from the plan and the channel alone, so that they can be
-made one channel after the other. Ids carry the times; none lies after the plan's end.
+Each channel's messages are derived from the plan and the channel alone, so that channels can be generated one after the
+other. Ids carry the times; none is after the plan's end.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RAID_MS = 28 * MINUTE_MS
 INCIDENT_DAYS = 48
 FLOOD_SHARE = 0.94
 WAVE_MESSAGES = 2_500
-"""A flood comes in waves of so many in a row: nobody else gets a word in."""
+"""Messages per wave of a flood, posted without interruption."""
 
 # Weights of the hours of a day, UTC: few at night, most in the evening.
 _HOURS = (3, 2, 1, 1, 1, 2, 4, 8, 12, 14, 14, 15, 17, 15, 14, 14, 16, 19, 23, 26, 27, 23, 15, 8)
@@ -61,7 +61,7 @@ class _Said:
 
 
 def make_channel_messages(plan: DemoPlan, channel: DemoChannel) -> list[Message]:
-    """A channel's messages, oldest first; with the spam and the raid that reached it."""
+    """Return a channel's messages, oldest first, with the spam and the raid that reached it."""
     chance = random.Random(f"demo {plan.seed} {channel.guild} {channel.name}")
     if channel is plan.incident:
         said = _make_incident(plan, channel, chance)
@@ -76,7 +76,7 @@ def make_channel_messages(plan: DemoPlan, channel: DemoChannel) -> list[Message]
 
 
 def share_messages(plan: DemoPlan) -> dict[int, int]:
-    """How many messages of talk each channel has: with spam and raid they make up `plan.messages`."""
+    """Return the number of conversation messages per channel; with spam and raid they add up to `plan.messages`."""
     extra = sum(count_spam(plan).values()) + sum(count_raid(plan).values())
     total = sum(channel.weight for channel in plan.channels)
     left = plan.messages - extra
@@ -87,7 +87,7 @@ def share_messages(plan: DemoPlan) -> dict[int, int]:
 
 
 def count_spam(plan: DemoPlan) -> dict[int, int]:
-    """How much of the spam wave reached each channel: all that people still read."""
+    """Return the number of spam messages per channel: the wave reaches every text channel that is still active."""
     scaled = SPAM_MESSAGES * plan.messages // 150_000
     reached = [c for c in plan.channels if not c.quiet_days and c.kind == "text"]
     counts = {c.channel_id: 0 for c in plan.channels}
@@ -97,7 +97,7 @@ def count_spam(plan: DemoPlan) -> dict[int, int]:
 
 
 def count_raid(plan: DemoPlan) -> dict[int, int]:
-    """The raid is on one channel, the general one of the first guild."""
+    """Return the number of raid messages per channel: all are in the general channel of the first guild."""
     target = next(c for c in plan.channels if c.guild == 0 and c.name == "general")
     scaled = RAID_MESSAGES * plan.messages // 150_000
     return {c.channel_id: scaled if c is target else 0 for c in plan.channels}
@@ -123,7 +123,7 @@ def _talk(
     start_ms: int,
     end_ms: int,
 ) -> list[_Said]:
-    """Exactly `count` messages of conversation between two moments."""
+    """Return exactly `count` messages of conversation between two times."""
     talks = [talk for theme in channel.themes for talk in THEMES[theme]]
     regulars = _pick_regulars(plan, channel, chance)
     chosen: list[tuple[Line, ...]] = []
@@ -142,7 +142,7 @@ def _talk(
 
 
 def _pick_regulars(plan: DemoPlan, channel: DemoChannel, chance: random.Random) -> list[DemoUser]:
-    """Those who write in a channel, the chattiest many times: some write every day, most hardly."""
+    """Return the channel's authors, the most active ones many times: some write every day, most rarely."""
     if "news" in channel.themes and len(channel.themes) == 1:
         return [plan.bots[1], *plan.people[:3]]
     circle = [p for index, p in enumerate(plan.people) if index % 3 == channel.guild or index % 17 == 0]
@@ -151,7 +151,7 @@ def _pick_regulars(plan: DemoPlan, channel: DemoChannel, chance: random.Random) 
 
 
 def _pick_moment(chance: random.Random, start_ms: int, end_ms: int) -> int:
-    """A moment in between: more in the later days than in the first, by the hours people keep."""
+    """Return a time in the interval: more often in the later days than in the first, by the hours of `_HOURS`."""
     share = 1 - (1 - math.sqrt(chance.random())) * 0.9 if chance.random() < 0.7 else chance.random()
     day_ms = (start_ms + int((end_ms - start_ms) * share)) // DAY_MS * DAY_MS
     hour = chance.choices(range(24), _HOURS)[0]
@@ -196,11 +196,11 @@ def _pick_reactions(emoji: Sequence[str], chance: random.Random) -> dict[str, in
     return {each: chance.choice((1, 1, 2, 2, 3, 4, 6, 9)) for each in emoji if chance.random() < 0.75}
 
 
-# --- What goes wrong -------------------------------------------------------------------
+# --- Incidents -------------------------------------------------------------------------
 
 
 def _make_spam(plan: DemoPlan, chance: random.Random, count: int) -> list[_Said]:
-    """One author's wave: two evenings six weeks ago, a few links an hour in every channel."""
+    """Return one author's spam: two evenings six weeks ago, a few links an hour in every channel."""
     begin_ms = plan.until_ms - 43 * DAY_MS
     return [
         _Said(
@@ -213,7 +213,7 @@ def _make_spam(plan: DemoPlan, chance: random.Random, count: int) -> list[_Said]
 
 
 def _make_raid(plan: DemoPlan, channel: DemoChannel, chance: random.Random, count: int) -> list[_Said]:
-    """Forty new accounts at once within the last half hour, and a few regulars in between."""
+    """Return the raid: forty new accounts within the last half hour, and a few regulars in between."""
     regulars = _pick_regulars(plan, channel, chance) if count else []
     said = []
     for _ in range(count):
@@ -227,7 +227,7 @@ def _make_raid(plan: DemoPlan, channel: DemoChannel, chance: random.Random, coun
 
 
 def _make_incident(plan: DemoPlan, channel: DemoChannel, chance: random.Random) -> list[_Said]:
-    """A party over seven weeks, and one author's flood in waves at night until somebody looked."""
+    """Return a party of seven weeks and one author's flood, in waves at night until a moderator noticed."""
     end_ms = plan.until_ms - 2 * DAY_MS
     start_ms = end_ms - INCIDENT_DAYS * DAY_MS
     flood = int(plan.incident_messages * FLOOD_SHARE)
@@ -242,7 +242,7 @@ def _make_flood(plan: DemoPlan, chance: random.Random, count: int, *, start_ms: 
         ms = begin_ms
         size = count // waves + (count % waves if index == 0 else 0)
         for _ in range(size):
-            # Eight a second: a wave is over within minutes, before people answer.
+            # Eight a second: a wave ends within minutes, before people answer.
             ms += chance.randrange(60, 190)
             number = chance.randrange(100_000, 999_999)
             yield _Said(ms, plan.flooder, chance.choice(FLOOD_LINES).format(n=number))
@@ -252,7 +252,7 @@ def _make_flood(plan: DemoPlan, chance: random.Random, count: int, *, start_ms: 
 
 
 def _give_ids(channel: DemoChannel, said: list[_Said], *, worker: int) -> list[Message]:
-    """Ids in the order of time. At most so many share a millisecond that their sequence tells them apart."""
+    """Assign ids in order of time. Sequence numbers distinguish messages of the same millisecond."""
     said.sort(key=lambda each: each.ms)
     for index, each in enumerate(said):
         each.message_id = make_snowflake(each.ms, worker=worker, sequence=index % SEQUENCES)
@@ -278,7 +278,7 @@ def _to_message(channel: DemoChannel, said: _Said) -> Message:
 
 
 def _attach(filename: str, message_id: int) -> str:
-    """An attachment in Discord's shape; its size follows from the message."""
+    """Return an attachment in Discord's format; its size is derived from the message id."""
     size = 20_000 + message_id % 3_000_000
     url = f"https://files.example/{message_id}/{filename}"
     return json.dumps({"id": str(message_id), "filename": filename, "size": size, "url": url})

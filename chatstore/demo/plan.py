@@ -1,7 +1,7 @@
-"""Who and where: the guilds, channels and people of the demonstration.
+"""Guilds, channels and people of the demonstration.
 
-All of it follows from a seed and a moment. Guild ids follow from the seed alone, so that a
-demonstration is known again; channels and people are as old as their two years ask.
+Everything is derived from a seed and an end time. Guild ids depend on the seed alone, so that an existing demonstration
+is recognized; channels and people are as old as the two years of the demonstration require.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class DemoUser:
 
 @dataclass(frozen=True, slots=True)
 class DemoChannel:
-    """A channel, what is talked about in it, and its share of all messages.
+    """A channel, its topics, and its share of all messages.
 
-    quiet_days: for how long nobody has written; 0 for a living channel.
+    quiet_days: days since the last message; 0 for an active channel.
     """
 
     channel_id: int
@@ -67,7 +67,7 @@ class DemoChannel:
 
 @dataclass(frozen=True, slots=True)
 class DemoPlan:
-    """A demonstration before its messages: `until_ms` is when it ends, in Unix milliseconds."""
+    """A demonstration without its messages. `until_ms`: the end of it, in Unix milliseconds."""
 
     seed: int
     until_ms: int
@@ -84,7 +84,7 @@ class DemoPlan:
 
     @property
     def users(self) -> tuple[DemoUser, ...]:
-        """Everybody who writes."""
+        """All authors."""
         return (*self.people, *self.bots, self.spammer, self.flooder, *self.raiders)
 
 
@@ -121,7 +121,9 @@ _INCIDENT = (0, "launch-party", "text", "Harbour", "Version 2.0 is coming: count
 def plan_demo(
     seed: int, until: dt.datetime, *, messages: int = MESSAGES, incident_messages: int = INCIDENT_MESSAGES
 ) -> DemoPlan:
-    """The same plan for the same seed and moment. The counts are for smaller ones."""
+    """Return the plan, which is the same for the same seed and end time. Pass lower counts for smaller
+    demonstrations.
+    """
     chance = random.Random(f"demo {seed}")
     until_ms = unix_ms(until)
     start_ms = until_ms - DEMO_DAYS * DAY_MS
@@ -150,7 +152,7 @@ def plan_demo(
 
 
 def end_of_demo(channel_id: int) -> dt.datetime:
-    """Return when the demonstration ends that one of its channels belongs to."""
+    """Return the end time of the demonstration that a channel belongs to."""
     return time_of(channel_id) + dt.timedelta(hours=1, days=DEMO_DAYS)
 
 
@@ -158,8 +160,8 @@ def _make_channel(
     row: tuple[int, str, str, str, str, str, int, int], index: int, start_ms: int, seed: int
 ) -> DemoChannel:
     guild, name, kind, category, topic, themes, weight, quiet_days = row
-    # An hour before the first message, each by a worker of its own: no two share an id, nor do
-    # the channels of another seed.
+    # An hour before the first message, with a distinct worker each: no two channels share an id, and
+    # neither do channels of different seeds.
     channel_id = make_snowflake(start_ms - 3_600_000, worker=index, sequence=seed % SEQUENCES)
     return DemoChannel(channel_id, guild, name, kind, category, topic, tuple(themes.split()), weight, quiet_days)
 

@@ -1,8 +1,8 @@
-"""What people say in the demonstration's channels: short conversations by theme.
+"""Short conversations by theme for the demonstration's channels.
 
-A blank line ends a conversation. `A:` says who speaks; `B>` replies to the line before;
-a tail of ` | 👍 ❤️` is what it may be given as reactions, ` [loaf.jpg]` an attachment.
-`{words}` are filled from `WORDS`, each with one choice for the whole conversation.
+A blank line ends a conversation. `A:` names the speaker; `B>` replies to the line before; a tail of ` | 👍 ❤️` lists
+possible reactions, ` [loaf.jpg]` an attachment. `{words}` are filled from `WORDS`, with one choice for the whole
+conversation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LINE = re.compile(r"(?P<who>[A-E])(?P<reply>[:>]) (?P<text>.*?)(?: \[(?P<file>[
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a conversation: speaker 0–4, text with slots, what hangs on it."""
+    """One line of a conversation: speaker 0–4, text with placeholders, attachment and reactions."""
 
     speaker: int
     text: str
@@ -25,7 +25,7 @@ class Line:
 
 
 def parse_talk(text: str) -> tuple[tuple[Line, ...], ...]:
-    """The conversations of a theme."""
+    """Parse the conversations of a theme."""
     return tuple(tuple(_parse_line(line) for line in block.splitlines()) for block in text.strip().split("\n\n"))
 
 

@@ -1,4 +1,4 @@
 """Pure values and functions of the message store: ids, buckets, messages, live bounds.
 
-What enters knows no Django, no driver and no hidden clock: the time is an argument.
+Nothing here knows Django, a driver or a hidden clock: the current time is an argument.
 """

@@ -1,5 +1,7 @@
-"""Characters without a shape of their own, spelt out: what people write must not act on a page, a mail or a log,
-and of two names that look alike one must show how it differs."""
+"""Escape invisible and control characters in text that people wrote.
+
+Such text must have no effect on a page, a mail or a log, and two names that look alike must show how they differ.
+"""
 
 from __future__ import annotations
 
@@ -37,19 +39,19 @@ _HIDDEN_NAMES = {
     "\ufe0f": "VS16",
 }
 
-# Unicode's Default_Ignorable_Code_Point that are no format characters, and the blank of Braille.
+# Unicode's Default_Ignorable_Code_Point without the format characters, plus the Braille blank.
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
-# Format characters that have a shape: signs that stand over or before a number.
+# Format characters that are visible: signs placed above or before a number.
 _SHAPED = re.compile("[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd]")
 
-# Hidden characters where they do what they are for, and are seen by what they do.
+# Hidden characters used as intended, where their effect is visible.
 _AT_WORK = re.compile(
-    # The flags of England, Scotland and Wales: a black flag with a region's code in tag characters.
+    # The flags of England, Scotland and Wales: a black flag followed by the region's code in tag characters.
     "(?<=\U0001f3f4)\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
     "|\U000e0077\U000e006c\U000e0073)\U000e007f"
-    # A keycap, whose digit or sign comes before it.
+    # A keycap, preceded by its digit or sign.
     "|(?<=[0-9#*])\ufe0f(?=\u20e3)"
 )
 _TAGS = re.compile("[\U000e0030-\U000e0039\U000e0041-\U000e005a\U000e0061-\U000e007a]+")
@@ -57,23 +59,23 @@ _SPELT = re.compile(
     rf"\[(?=(?:{'|'.join((*_SHORT_NAMES.values(), *_HIDDEN_NAMES.values(), 'SPACE'))}|U\+[0-9A-F]{{4,6}}|TAG:[^\]]*)"
     r"(?:×\d+)?\])"
 )
-"""The bracket of what a name may hold as plain letters and looks like a hidden character spelt out."""
+"""The opening bracket of literal text in a name that looks like an escaped hidden character."""
 
 _VIRAMA = 9
-"""The combining class after which a joiner or a non-joiner changes a letter (RFC 5892, appendix A)."""
+"""Combining class after which a joiner or a non-joiner changes a letter (RFC 5892, appendix A)."""
 _NEVER_JOINED = frozenset("آأؤإاةدذرزوٱڈڑژءے")
-"""Arabic letters that never join the next one: a non-joiner after them changes nothing."""
+"""Arabic letters that never join the next one: a non-joiner after them has no effect."""
 
 
 def name_control(character: str) -> str:
-    """A short name for a character that has no shape of its own."""
+    """Return a short name for a character that has no visible shape."""
     return _SHORT_NAMES.get(character) or _HIDDEN_NAMES.get(character) or f"U+{ord(character):04X}"
 
 
 def show_controls(text: str) -> str:
-    """The text with bidi marks and control characters spelt out, so that they act on nothing.
+    """Return the text with bidi marks and control characters escaped, so that they have no effect.
 
-    Line breaks and tabs stay. For what people say at length; names are for `show_hidden`.
+    Line breaks and tabs are kept. Meant for message content; use `show_hidden` for names.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -81,10 +83,10 @@ def show_controls(text: str) -> str:
 
 
 def show_hidden(text: str) -> str:
-    """The text with every character spelt out that acts or that nobody sees: for names, titles and addresses.
+    """Return the text with every control and invisible character escaped: for names, titles and addresses.
 
-    Two names that differ look different, but for letters that are drawn alike. What joins emoji, or the
-    letters of a script that needs it, stays where that is seen.
+    Two names that differ look different, except for letters that are drawn alike. Joiners within emoji, or within
+    scripts that need them, are kept where their effect is visible.
     """
     if text.isascii() and text.isprintable() and "[" not in text and text[:1] != " ":
         return text
@@ -97,19 +99,19 @@ def show_hidden(text: str) -> str:
 
 
 def show_in_a_line(text: str) -> str:
-    """The same in a single line: blanks instead of line breaks and tabs."""
+    """Return the result of `show_hidden` on a single line: spaces replace line breaks and tabs."""
     return show_hidden(" ".join(text.split()))
 
 
 def make_inert(address: str) -> str:
-    """A web address with every such character percent-encoded: it leads to the same place, and acts on nothing."""
+    """Percent-encode every such character of a web address: it leads to the same place and has no other effect."""
     return "".join(quote(each, errors="replace") if _acts(each) or _is_hidden(each) else each for each in address)
 
 
 def _acts(character: str) -> bool:
     if character in "\n\t":
         return False
-    # A lone surrogate would end the page that it is on: it cannot be encoded.
+    # A lone surrogate cannot be encoded and would break the page.
     return character in _SHORT_NAMES or unicodedata.category(character) in ("Cc", "Cs")
 
 
@@ -127,7 +129,7 @@ def _hides(text: str, at: int) -> bool:
 
 
 def _is_joining(text: str, at: int) -> bool:
-    """Whether a joiner, a non-joiner or a variation selector does between its neighbours what can be seen."""
+    """Return whether a joiner, a non-joiner or a variation selector has a visible effect between its neighbours."""
     character, before, after = text[at], text[at - 1 : at], text[at + 1 : at + 2]
     if not before:
         return False
@@ -137,7 +139,7 @@ def _is_joining(text: str, at: int) -> bool:
         return True
     if character == "\u200c":
         return before not in _NEVER_JOINED and _is_arabic(before) and _is_arabic(after)
-    # An emoji may have a colour of skin or a selector of its own before it is joined.
+    # A skin tone or a variation selector may come between an emoji and its joiner.
     is_emoji = _is_symbol(before) or before == "\ufe0f" or unicodedata.category(before) == "Sk"
     return character == "\u200d" and is_emoji and _is_symbol(after)
 
@@ -147,7 +149,7 @@ def _is_arabic(character: str) -> bool:
 
 
 def _is_symbol(character: str) -> bool:
-    """Whether it may be an emoji; arrows are mathematical symbols to Unicode."""
+    """Return whether the character may be an emoji; Unicode classifies arrows as mathematical symbols."""
     if not character:
         return False
     category = unicodedata.category(character)
@@ -155,7 +157,7 @@ def _is_symbol(character: str) -> bool:
 
 
 def _spell(run: str) -> str:
-    """Each by its name: tag characters by the letters that they stand for, repetitions once with their number."""
+    """Name each character: tag characters by the letters that they encode, repetitions once with their count."""
     return "".join(_spell_piece(piece) for piece in _pieces_of(run))
 
 

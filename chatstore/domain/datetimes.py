@@ -1,4 +1,4 @@
-"""Moments as people say them."""
+"""Formatting of datetimes in text for people."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import datetime as dt
 
 
 def say_moment(moment: dt.datetime) -> str:
-    """An aware moment to the minute, lately enough to need no year: "3 May, 12:00 UTC"."""
+    """Format an aware datetime to the minute, without the year: "3 May, 12:00 UTC"."""
     utc = moment.astimezone(dt.UTC)
     return f"{utc.day} {utc:%B, %H:%M} UTC"

@@ -1,8 +1,8 @@
-"""What a DiscordChatExporter JSON file says, as values of ours.
+"""DiscordChatExporter's JSON files, parsed into our values.
 
-Every key but a message's id and timestamp and its author's id is optional, since the
-exporter's versions differ and people cut files by hand. A message that cannot be placed
-raises `MessageRejected`; a file whose channel is not named raises `ExportRejected`.
+Every key but a message's id and timestamp and its author's id is optional, since the exporter's versions differ and
+people edit files by hand. A message that cannot be imported raises `MessageRejected`; a file whose channel has no id
+raises `ExportRejected`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ from chatstore.domain.snowflakes import MAX_ID, TIME_SHIFT, ms_of, parse_snowfla
 Json = Mapping[str, Any]
 
 MESSAGE_BYTES_LIMIT = 512 * 1024
-"""What one message holds, attachments, embeds, reactions and mentions included. Discord's own limits end at some
-30 KiB; twice this would no longer fit a quarantine chunk of 1 MiB."""
+"""Limit for one message with its attachments, embeds, reactions and mentions. Discord's own limits add up to some 30
+KiB; twice this value would not fit a quarantine chunk of 1 MiB.
+"""
 
 FUTURE_LIMIT_MS = 3_600_000
-"""An id may lie this far ahead of our clock: exporters' clocks are not ours."""
+"""An id's time may be this far ahead of our clock, since exporters' clocks differ from ours."""
 
 FORWARD_FLAG = 1 << 14
-"""Discord's HAS_SNAPSHOT: what is shown is the message that this one passes on."""
+"""Discord's HAS_SNAPSHOT: the content shown is that of the forwarded message."""
 
 _DAY_MS = 86_400_000
 _DIRECT_GUILD = 0
@@ -45,7 +46,7 @@ _DIRECT_GUILD = 0
 _ID_IN_NAME = re.compile(r"(?<![0-9])[0-9]{17,19}(?![0-9])")
 
 _HALF = re.compile("[\ud800-\udfff]")
-"""Surrogates that stand alone: no encoding has them."""
+"""Lone surrogates, which no encoding can represent."""
 
 _TYPES = {
     "Default": DEFAULT_TYPE,
@@ -74,7 +75,7 @@ _CHANNEL_KINDS = {
 
 
 class _Rejected(BadInput):
-    """Says why; `kind` says it in the same words for all that have the same thing wrong."""
+    """An import error. `kind`: the reason without details, the same for all cases of one problem."""
 
     def __init__(self, reason: str, *, kind: str = "") -> None:
         super().__init__(reason)
@@ -82,16 +83,16 @@ class _Rejected(BadInput):
 
 
 class ExportRejected(_Rejected):
-    """A file that cannot be imported (or not further)."""
+    """The file cannot be imported (or not any further)."""
 
 
 class MessageRejected(_Rejected):
-    """A message that cannot be imported; the text says which."""
+    """The message cannot be imported; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportHeader:
-    """What stands before the messages: the channel and its guild (None for direct messages).
+    """The part of a file before its messages: the channel and its guild (None for direct messages).
 
     kind: one of `Channel.Kind`'s values.
     """
@@ -107,7 +108,7 @@ class ExportHeader:
 
 @dataclass(frozen=True, slots=True)
 class ExportedUser:
-    """An author or a mentioned user as the export shows them."""
+    """An author or a mentioned user as shown in the export."""
 
     user_id: int
     name: str
@@ -118,10 +119,10 @@ class ExportedUser:
 def parse_header(
     guild: object, channel: object, *, given_id: int | None = None, derive_from: str | None = None
 ) -> ExportHeader:
-    """From the file's `guild` and `channel` objects; raises `ExportRejected` without a channel id.
+    """Parse the file's `guild` and `channel` objects; raise `ExportRejected` if there is no channel id.
 
-    given_id: the id of a channel that has none. derive_from: the file's name; a channel that has
-    no id then gets the one in that name, or else one made of its own name.
+    given_id: the id for a channel that has none. derive_from: the file's name; a channel without an id then gets the id
+    in that name, or else one derived from its own name.
     """
     if not isinstance(channel, dict):
         raise ExportRejected("its channel has no id")
@@ -132,7 +133,7 @@ def parse_header(
         raise ExportRejected(f"its channel or guild: {bad}", kind="its channel or guild has no valid id") from None
     if channel_id is not None and given_id not in (None, channel_id):
         raise ExportRejected(
-            f"its channel has the id {channel_id}, not {given_id}", kind="its channel has another id than was given"
+            f"its channel has the id {channel_id}, not {given_id}", kind="its channel id differs from the given one"
         )
     shown = channel.get("type")
     kind = _CHANNEL_KINDS.get(shown, "text") if isinstance(shown, str) else "text"
@@ -157,15 +158,15 @@ def parse_header(
 
 
 def find_id_in(file_name: str) -> int | None:
-    """The last id in a file's name, where the exporter puts the channel's: "Harbour - pier [id].json"."""
+    """Return the last id in a file's name, where the exporter puts the channel's: "Harbour - pier [id].json"."""
     found = _ID_IN_NAME.findall(file_name)
     return int(found[-1]) if found and int(found[-1]) <= MAX_ID else None
 
 
 def derive_id(guild_id: int | None, category: str, name: str) -> int | None:
-    """An id for a channel that has only a name, the same each time; None without a name.
+    """Return an id for a channel that has only a name, the same each time; None without a name.
 
-    It lies on the first day of 2015, when Discord made none: it cannot be another channel's.
+    It is on the first day of 2015, when Discord assigned no ids, so it cannot collide with another channel's.
     """
     if not name:
         return None
@@ -183,12 +184,14 @@ def _parse_guild(guild: object) -> tuple[int | None, str]:
 
 
 def clean_name(raw: object, limit: int) -> str:
-    """A name as Postgres takes it: no NUL, no half character, at most `limit` characters; "" when it is no text."""
+    """Return a name that Postgres accepts: no NUL, no lone surrogate, at most `limit` characters; "" if it is not a
+    string.
+    """
     return _HALF.sub("\ufffd", raw.replace("\0", "")).strip()[:limit] if isinstance(raw, str) else ""
 
 
 def parse_user(raw: Json) -> ExportedUser:
-    """An author or mentioned user; raises `BadInput` when the id is none."""
+    """Parse an author or a mentioned user; raise `BadInput` if the id is invalid."""
     user_id = parse_snowflake(raw.get("id"))
     name = clean_name(raw.get("name"), 100)
     shown = clean_name(raw.get("nickname"), 100)
@@ -196,20 +199,20 @@ def parse_user(raw: Json) -> ExportedUser:
 
 
 def is_webhook(author: Json) -> bool:
-    """Whether an author is a webhook: only those are bots without a discriminator of their own."""
+    """Return whether an author is a webhook: the only bots without a discriminator of their own."""
     return author.get("isBot") is True and author.get("discriminator") == "0000"
 
 
 def parse_message(raw: object, *, channel_id: int, now_ms: int) -> Message:
-    """A message of the export's `messages`; `now_ms` is the present, in Unix milliseconds.
+    """Parse one of the export's `messages`; `now_ms` is the current time in Unix milliseconds.
 
-    Raises `MessageRejected`. Most messages have nothing but words, so that every other part
-    is looked at only where there is one: this runs once for each of millions.
+    Raises `MessageRejected`. Most messages have only content, so the other parts are parsed only where they are
+    present: this runs once for each of millions of messages.
     """
     if not isinstance(raw, dict):
         if isinstance(raw, Unreadable):
-            raise MessageRejected(raw.reason, kind="its JSON cannot be read")
-        raise MessageRejected("a message is no object")
+            raise MessageRejected(raw.reason, kind="invalid JSON")
+        raise MessageRejected("a message is not an object")
     message_id, author_id, author = _parse_identity(raw)
     _check_time(raw, message_id, now_ms)
     shown, flags = _find_shown(raw)
@@ -236,9 +239,9 @@ def parse_message(raw: object, *, channel_id: int, now_ms: int) -> Message:
 
 
 def measure_message(message: Message) -> int:
-    """Bytes of all that a message holds, at most (four for each character that is not ASCII).
+    """Return an upper bound of a message's size in bytes (four for each character that is not ASCII).
 
-    Raises `MessageRejected` above `MESSAGE_BYTES_LIMIT`, and for text that has no encoding.
+    Raises `MessageRejected` above `MESSAGE_BYTES_LIMIT`, and for text that cannot be encoded.
     """
     texts = (message.content, *message.attachments, *message.embeds, *message.stickers, *message.reactions)
     size = 8 * len(message.mentions) + 4 * len(message.reactions)
@@ -247,8 +250,8 @@ def measure_message(message: Message) -> int:
             size += len(text) if text.isascii() else len(text.encode()) and len(text) * 4
     except UnicodeEncodeError:
         raise MessageRejected(
-            f"message {message.message_id} has a text with half a character (a lone surrogate)",
-            kind="a text with half a character (a lone surrogate)",
+            f"message {message.message_id} contains a lone surrogate (half a character)",
+            kind="a lone surrogate (half a character)",
         ) from None
     if size > MESSAGE_BYTES_LIMIT:
         raise MessageRejected(
@@ -259,7 +262,7 @@ def measure_message(message: Message) -> int:
 
 
 def _read_id(raw: object) -> int:
-    """As `parse_snowflake`, and quick where it is what every export has: up to 18 digits of text."""
+    """Parse an id as `parse_snowflake` does, with a fast path for the usual format: up to 18 digits of text."""
     if type(raw) is str and len(raw) < 19 and raw.isdecimal() and raw.isascii():
         return int(raw)
     return parse_snowflake(raw)
@@ -280,30 +283,30 @@ def _parse_identity(raw: Json) -> tuple[int, int, Json]:
 
 
 def _check_time(raw: Json, message_id: int, now_ms: int) -> None:
-    """Refuse what has no time, or an id whose time cannot be: that is no snowflake.
+    """Reject a message without a timestamp, or whose id carries an impossible time and so is not a snowflake.
 
-    Numbers counted up from 1, as other programs write them, all fall on the first day of 2015,
-    and random ones mostly into the future: both would stand in the timeline where they never were.
+    Ids counted up from 1, as other programs assign them, all fall on the first day of 2015, and random ones mostly into
+    the future: both would appear in the wrong place of the timeline.
     """
     said = _parse_time(raw.get("timestamp"))
     if said is None:
-        raise MessageRejected(f"message {message_id} has no timestamp that can be read", kind="no valid timestamp")
+        raise MessageRejected(f"message {message_id} has no valid timestamp", kind="no valid timestamp")
     carried_ms = ms_of(message_id)
     if carried_ms > now_ms + FUTURE_LIMIT_MS:
         raise MessageRejected(
-            f"message {message_id} is no snowflake: its time lies in the future", kind="an id that lies in the future"
+            f"message {message_id} is not a snowflake: its time is in the future", kind="an id from the future"
         )
     is_counted = abs(message_id) < _DAY_MS << TIME_SHIFT
     if is_counted and abs(carried_ms - unix_ms(said)) > _DAY_MS:
         raise MessageRejected(
-            f"message {message_id} is no snowflake: it carries {time_of(message_id):%Y-%m-%d}, "
+            f"message {message_id} is not a snowflake: it carries {time_of(message_id):%Y-%m-%d}, "
             f"the message says {said:%Y-%m-%d}",
-            kind="an id that is no snowflake",
+            kind="an id that is not a snowflake",
         )
 
 
 def parse_type(raw: object) -> int:
-    """Discord's number for the exporter's name; newer types come as a number in text."""
+    """Return Discord's number for the exporter's name; newer types are exported as a number in a string."""
     if isinstance(raw, str):
         known = _TYPES.get(raw)
         if known is not None:
@@ -313,7 +316,7 @@ def parse_type(raw: object) -> int:
 
 
 def _parse_time(raw: object) -> dt.datetime | None:
-    """An aware datetime; a text without a zone is UTC. None when it is no time."""
+    """Return an aware datetime (UTC if the text has no zone); None if it is not a datetime."""
     if not isinstance(raw, str):
         return None
     try:
@@ -324,7 +327,7 @@ def _parse_time(raw: object) -> dt.datetime | None:
 
 
 def _parse_edited(raw: object) -> dt.datetime | None:
-    """UTC, to the millisecond: Cassandra keeps no more, and edited times are compared."""
+    """Return a UTC datetime in milliseconds: Cassandra stores no more, and edited times are compared."""
     moment = _parse_time(raw)
     if moment is None:
         return None
@@ -336,7 +339,7 @@ def _parse_edited(raw: object) -> dt.datetime | None:
 
 
 def _find_shown(raw: Json) -> tuple[Json, int]:
-    """Where content and attachments stand: in a forward without words, in what it passes on."""
+    """Return the object with the content and attachments: of a forward without content, the forwarded message."""
     flags = raw.get("flags", 0)
     kept = flags if isinstance(flags, int) and 0 <= flags <= MAX_INT else 0
     if not raw.get("content") and isinstance(forwarded := raw.get("forwardedMessage"), dict):
@@ -355,7 +358,7 @@ def _parse_mentions(raw: object) -> tuple[int, ...]:
 
 
 def _parse_reference(raw: object) -> tuple[int, int | None] | None:
-    """(channel, message) that it replies to; the message is None when it was deleted."""
+    """Return the (channel, message) that a message replies to; the message is None if it was deleted."""
     if not isinstance(raw, dict):
         return None
     try:
@@ -367,7 +370,7 @@ def _parse_reference(raw: object) -> tuple[int, int | None] | None:
 
 
 def find_users(raw: Json) -> list[ExportedUser]:
-    """The author and those mentioned, as far as they can be read."""
+    """Return the author and the mentioned users, without those that cannot be parsed."""
     mentions = raw.get("mentions")
     users = []
     for each in (raw.get("author"), *(mentions if isinstance(mentions, list) else ())):

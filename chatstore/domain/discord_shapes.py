@@ -1,8 +1,8 @@
-"""From DiscordChatExporter's JSON to Discord's own: the parts that hang on a message.
+"""Conversion of attachments, embeds, stickers and reactions from DiscordChatExporter's JSON to Discord's own.
 
-The exporter renames keys (`fileName`, `isInline`, colours as text); what is stored is what
-Discord's API sends, so that a message looks alike whichever way it came. What is not of the
-expected kind is left out: a part that cannot be read is no reason to lose a message.
+The exporter renames keys (`fileName`, `isInline`, colours as text). Stored is the format of Discord's API, so that a
+message looks the same whether it was imported or posted. Parts of an unexpected type are left out: a part that cannot
+be read is no reason to lose a message.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 Json = Mapping[str, Any]
 
 MAX_INT = (1 << 31) - 1
-"""Cassandra's `int`: counts above it are stored as this."""
+"""Maximum of Cassandra's `int`; higher counts are stored as this value."""
 
 WHITE = 0xFFFFFF
 
@@ -22,22 +22,22 @@ _STICKER_FORMATS = {"png": 1, "apng": 2, "lottie": 3, "gif": 4}
 
 
 def pack_attachments(raw: object) -> tuple[str, ...]:
-    """One JSON text each: id, filename, size (bytes), url."""
+    """Return one JSON string each: id, filename, size (bytes), url."""
     return _pack_each(raw, _shape_attachment)
 
 
 def pack_embeds(raw: object) -> tuple[str, ...]:
-    """One JSON text each, with Discord's keys; the exporter's proxied pictures keep both addresses."""
+    """Return one JSON string each, with Discord's keys; pictures that the exporter proxied keep both addresses."""
     return _pack_each(raw, _shape_embed)
 
 
 def pack_stickers(raw: object) -> tuple[str, ...]:
-    """One JSON text each: id, name, format_type, and the address the exporter gives."""
+    """Return one JSON string each: id, name, format_type, and the exporter's URL."""
     return _pack_each(raw, _shape_sticker)
 
 
 def count_reactions(raw: object) -> dict[str, int]:
-    """Emoji (its character, or `name:id` of a guild's own) to how many gave it."""
+    """Return the number of users per emoji (the character, or `name:id` of a guild's own)."""
     counts: dict[str, int] = {}
     for reaction in raw if isinstance(raw, list) else ():
         if not isinstance(reaction, dict) or not isinstance(reaction.get("emoji"), dict):
@@ -67,7 +67,7 @@ def _is_id(raw: object) -> bool:
 
 
 def _pick(raw: object, **keys: str) -> dict[str, Any]:
-    """The named parts that are set, texts and numbers: `_pick(raw, icon_url="iconUrl")`."""
+    """Return the named strings and numbers that are set: `_pick(raw, icon_url="iconUrl")`."""
     if not isinstance(raw, dict):
         return {}
     found = ((ours, raw.get(theirs)) for ours, theirs in keys.items())
@@ -119,7 +119,7 @@ def _first_of(raw: object) -> object:
 
 
 def _parse_color(raw: object) -> int | None:
-    """`#RRGGBB` (or Discord's own number) as a number."""
+    """Return `#RRGGBB` (or Discord's own number) as a number."""
     if isinstance(raw, str):
         try:
             raw = int(raw.removeprefix("#"), 16) if len(raw) <= len("#RRGGBB") else None

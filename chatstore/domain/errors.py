@@ -1,33 +1,33 @@
-"""The errors that cross storeys. Their class says whether trying again can help."""
+"""Errors that cross layers. The class tells whether a retry can help."""
 
 
 class ChatstoreError(Exception):
-    """Anything this project raises on purpose; `str()` of it may be shown to a person."""
+    """Base of all errors that this project raises on purpose; `str()` of it may be shown to users."""
 
 
 class StoreUnavailable(ChatstoreError):
-    """The store cannot say or do it now. Trying again later may help; nothing is lost."""
+    """The store cannot answer or execute the request at present. A later retry may help; nothing is lost."""
 
 
 class NodeUnreachable(StoreUnavailable):
-    """One node could not be asked; the text names it."""
+    """One node did not answer; the text names it."""
 
 
 class TooManyTombstones(ChatstoreError):
-    """A read was aborted because it stepped over too many tombstones. Ask a smaller interval."""
+    """A read was aborted because it scanned too many tombstones. Retry with a smaller interval."""
 
 
 class WriteRefused(ChatstoreError):
-    """A write was not attempted (a clock too far off, unknown columns …). Nothing was written."""
+    """A write was not attempted (clock too far off, unknown columns …). Nothing was written."""
 
 
 class BadInput(ChatstoreError):
-    """What a person gave cannot be used; the text says why. Trying again the same is no use."""
+    """Input from a user is invalid; the text gives the reason. A retry with the same input fails again."""
 
 
 class NotFound(BadInput):
-    """What a person named is not there, or not for them: from outside both look alike."""
+    """The named object does not exist, or the user may not see it: from outside both look alike."""
 
 
 class Forbidden(ChatstoreError):
-    """The actor lacks the right for the operation."""
+    """The actor lacks the permission for the operation."""

@@ -1,6 +1,6 @@
-"""How a bucket is: its state, how bad that is, and why, from what the ledger and the figures say.
+"""Health of a bucket: its state, severity and explanation, derived from the ledger and the figures.
 
-Pure: what was measured goes in as plain numbers, None for what nobody measured. Unknown is never 0.
+Pure functions. Measurements are plain numbers, None if never measured; unknown is never 0.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from chatstore.domain.live import Live
 from chatstore.domain.runs import Severity
 
 SPARSE_BELOW = 50
-"""A page's messages: with fewer, readers ask several buckets for one page."""
+"""Messages per page. Below this count, readers ask several buckets for one page."""
 
 
 SLOWED_TIMES = 3
 SLOW_FROM_US = 20_000
-"""Below 20 ms a page is quick, whatever it was before: there the machine's own noise is three times."""
+"""A page below 20 ms is fast, whatever it took before: in that range noise alone reaches a factor of three."""
 
 
 class BucketState(StrEnum):
-    """What an operator calls a bucket; the first that fits, the worst before the others."""
+    """States shown to operators, most severe first; the first that applies is used."""
 
     TOMBSTONES = "tombstones"
     HEAVY = "heavy"
@@ -34,7 +34,7 @@ class BucketState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """From when on a partition needs somebody: tombstones, bytes."""
+    """Thresholds at which a partition needs attention: tombstones, bytes."""
 
     warn_tombstones: int
     alarm_tombstones: int
@@ -44,10 +44,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a bucket.
+    """Facts known about a bucket.
 
-    live: what the ledger says, None without a row. may_be_unlisted: whether a bucket without a row
-    may hold something all the same. live_rows, tombstones, bytes: as measured last, None when never.
+    live: the ledger's value, None without a row. may_be_unlisted: whether a bucket without a row may contain messages.
+    live_rows, tombstones, bytes: the latest measurements, None if never measured.
     """
 
     live: Live | None
@@ -59,21 +59,21 @@ class Known:
 
     @property
     def is_skipped(self) -> bool:
-        """Whether pages don't ask it, since the ledger says that nothing lives there."""
+        """Return whether pages skip the bucket because the ledger marks it as empty."""
         return not self.may_be_unlisted if self.live is None else self.live.is_nothing
 
     @property
     def messages(self) -> int | None:
-        """How many live there. The ledger's word that nothing does counts for more than an older figure."""
+        """The number of live messages. The ledger's "empty" takes precedence over an older figure."""
         if self.is_skipped:
             return 0
         counted = self.live.count if self.live is not None else None
-        # A figure of 0 beside a ledger that was cleared since: something was written.
+        # A figure of 0 although the ledger was cleared since then: something was written.
         return self.live_rows if self.live_rows or (self.live_rows is not None and counted) else counted
 
 
 def state_of(known: Known, limits: Limits) -> BucketState:
-    """The state of a bucket."""
+    """Return the state of a bucket."""
     if known.tombstones is not None and known.tombstones >= limits.warn_tombstones:
         return BucketState.TOMBSTONES
     if known.bytes is not None and known.bytes >= limits.warn_bytes:
@@ -89,7 +89,7 @@ def state_of(known: Known, limits: Limits) -> BucketState:
 
 
 def severity_of(known: Known, limits: Limits) -> Severity | None:
-    """How bad it is; None: nothing is over a limit that we know of."""
+    """Return the severity; None if no known value exceeds a limit."""
     tombstones, size = known.tombstones or 0, known.bytes or 0
     if tombstones >= limits.alarm_tombstones or size >= limits.alarm_bytes:
         return Severity.RED
@@ -99,7 +99,7 @@ def severity_of(known: Known, limits: Limits) -> Severity | None:
 
 
 def costs_much(known: Known, limits: Limits, *, page_us: int | None) -> bool:
-    """Whether a bucket is worth a look before others: over a limit, on its way there, or slow to read."""
+    """Return whether a bucket should be checked before others: over a limit, close to one, or slow to read."""
     return (
         (known.tombstones or 0) * 10 >= limits.warn_tombstones
         or (known.bytes or 0) * 2 >= limits.warn_bytes
@@ -108,49 +108,49 @@ def costs_much(known: Known, limits: Limits, *, page_us: int | None) -> bool:
 
 
 def dead_share(live_rows: int | None, tombstones: int | None) -> float | None:
-    """Which part of what a read of the bucket steps through is dead, 0 to 1; None: not known."""
+    """Return the share of tombstones in what a read of the bucket scans, 0 to 1; None if unknown."""
     if live_rows is None or tombstones is None:
         return None
     return tombstones / (live_rows + tombstones) if tombstones else 0.0
 
 
 def is_slowed(page_us: int, before_us: int) -> bool:
-    """Whether a page that takes so many µs is three times as slow as before, and slow at all."""
+    """Return whether a page's read time (µs) is at least three times the earlier one, and slow in absolute terms."""
     return page_us >= max(SLOWED_TIMES * before_us, SLOW_FROM_US)
 
 
 def explain(known: Known, limits: Limits) -> str:
-    """Why a bucket is in its state, in a sentence or two for people."""
+    """Explain the bucket's state in one or two sentences."""
     state = state_of(known, limits)
     if state == BucketState.TOMBSTONES:
-        more = " Pages do not ask it, since nothing lives here." if known.is_skipped else ""
+        more = " Pages skip this bucket because it is empty." if known.is_skipped else ""
         return (
-            f"Whoever reads all of it steps over {known.tombstones:,} tombstones. "
-            f"Cassandra warns at 1,000 in a read and fails it at 100,000.{more}"
+            f"A full read scans {known.tombstones:,} tombstones. "
+            f"Cassandra warns at 1,000 per read and aborts the read at 100,000.{more}"
         )
     if state == BucketState.HEAVY:
         return (
             f"The partition is larger than {say_bytes(limits.warn_bytes)}. "
-            f"Repair and compaction hold one in memory; keep it below {say_bytes(limits.alarm_bytes)}."
+            f"Repair and compaction load whole partitions into memory; keep it below {say_bytes(limits.alarm_bytes)}."
         )
     return _PLAIN_WORDS[state] if known.live is not None or state != BucketState.EMPTY else _NEVER_WRITTEN
 
 
-_NEVER_WRITTEN = "Nothing was ever written here. Pages do not ask it."
+_NEVER_WRITTEN = "Nothing was ever written here. Pages skip this bucket."
 
 _PLAIN_WORDS = {
-    BucketState.OPEN: "Its ten days are not over: messages still arrive, so pages always ask it.",
-    BucketState.EMPTY: "Nothing lives here, as a read of all of it found. Pages do not ask it.",
+    BucketState.OPEN: "The ten-day window is still open: messages can arrive, so pages always read this bucket.",
+    BucketState.EMPTY: "A full read found no live messages. Pages skip this bucket.",
     BucketState.UNKNOWN: (
-        "Nobody has read all of it since something was written. Pages ask all of it; verifying it would tell them more."
+        "No full read since the last write, so pages read the whole bucket. Verify it to narrow what they read."
     ),
-    BucketState.SPARSE: f"Fewer than {SPARSE_BELOW} messages live here: pages ask it together with others.",
-    BucketState.LIVE: "Messages live here, and nothing is over a limit.",
+    BucketState.SPARSE: f"Fewer than {SPARSE_BELOW} live messages: pages read this bucket together with others.",
+    BucketState.LIVE: "Live messages, and no value exceeds a limit.",
 }
 
 
 def say_bytes(count: int) -> str:
-    """A size as people say it, in decimal units: 812 → "812 B", 1234567 → "1.2 MB"."""
+    """Format a size in decimal units: 812 → "812 B", 1234567 → "1.2 MB"."""
     size = float(count)
     for unit in ("B", "kB", "MB", "GB"):
         if size < 999.5:

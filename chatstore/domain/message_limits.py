@@ -1,7 +1,7 @@
-"""What a gateway may post: the types of a message's values, and how much of each.
+"""Validation of messages that a gateway posts: types and sizes.
 
-Whatever passes here can be stored and shown: ids fit 64 bits, counts 32, texts are UTF-8, and what is kept
-as JSON is an object that can be read again.
+A message that passes can be stored and shown: ids fit 64 bits, counts 32, strings are UTF-8, and JSON columns hold
+objects that can be parsed again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ _ID_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class MessageLimits:
-    """The most that a message may have. name: characters of a webhook's name and of a reaction's emoji;
-    embed_characters: of all texts of all its embeds; total_bytes: everything that it stores."""
+    """Maximum sizes of a message. name: characters of a webhook's name and of a reaction's emoji; embed_characters: of
+    all text in all embeds; total_bytes: of everything that is stored.
+    """
 
     characters: int
     name_characters: int
@@ -32,22 +33,22 @@ class MessageLimits:
 
 
 def check_id(value: object, *, what: str = "id") -> int:
-    """The id itself. Raises `BadInput` for anything that is no 64-bit signed integer."""
+    """Return the id. Raises `BadInput` for anything but a 64-bit signed integer."""
     if not _is_int(value):
         raise BadInput(f"the {what} must be a whole number, not {type(value).__name__}")
     if not MIN_ID <= value <= MAX_ID:
-        # Not shown: Python refuses to write out a number of more than 4,300 digits.
+        # Not shown: Python refuses to format a number of more than 4,300 digits.
         raise BadInput(f"the {what} is not an id: it does not fit 64 bits")
     return value
 
 
 def check_content(content: object, limits: MessageLimits) -> str:
-    """The text of a message itself. Raises `BadInput`."""
+    """Return the content of a message. Raises `BadInput`."""
     return _check_text("content", content, at_most=limits.characters)
 
 
 def check_message(message: Message, limits: MessageLimits) -> None:
-    """Raise `BadInput` for a message that can't be stored, or that is larger than the limits."""
+    """Raise `BadInput` if a message can't be stored or exceeds the limits."""
     check_id(message.channel_id, what="channel id")
     check_id(message.author_id, what="author id")
     check_content(message.content, limits)
@@ -96,22 +97,22 @@ def _check_objects(message: Message, limits: MessageLimits) -> None:
 
 def _read_object(name: str, text: object) -> dict[str, Any]:
     if not isinstance(text, str):
-        raise BadInput(f"{name} must be texts of JSON, not {type(text).__name__}")
+        raise BadInput(f"{name} must be JSON strings, not {type(text).__name__}")
     try:
         value = json.loads(text)
-        # Written out again, since a text without surrogates may spell one as an escape.
+        # Serialized again, since a string without surrogates may contain one as an escape sequence.
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise BadInput(f"one of the {name} holds half a character (a lone surrogate)") from None
+        raise BadInput(f"one of the {name} contains a lone surrogate (half a character)") from None
     except (ValueError, RecursionError):
-        raise BadInput(f"one of the {name} is not JSON that can be read") from None
+        raise BadInput(f"one of the {name} is not valid JSON") from None
     if not isinstance(value, dict):
         raise BadInput(f"each of the {name} must be a JSON object")
     return value
 
 
 def _count_embed(embed: Mapping[str, Any]) -> int:
-    """Characters as Discord counts them: title, description, fields, footer and author."""
+    """Count characters as Discord does: title, description, fields, footer and author."""
     return sum(len(text) for text in _embed_texts(embed) if isinstance(text, str))
 
 
@@ -128,13 +129,13 @@ def _embed_texts(embed: Mapping[str, Any]) -> Iterator[object]:
 
 def _check_text(name: str, value: object, *, at_most: int) -> str:
     if not isinstance(value, str):
-        raise BadInput(f"{name} must be a text, not {type(value).__name__}")
+        raise BadInput(f"{name} must be a string, not {type(value).__name__}")
     if len(value) > at_most:
         raise BadInput(f"{name} may have at most {at_most:,} characters, not {len(value):,}")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise BadInput(f"{name} holds half a character (a lone surrogate)") from None
+        raise BadInput(f"{name} contains a lone surrogate (half a character)") from None
     return value
 
 

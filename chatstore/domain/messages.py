@@ -1,4 +1,4 @@
-"""A message as the store keeps it, and a page of them."""
+"""A message as stored, and a page of messages."""
 
 from __future__ import annotations
 
@@ -28,21 +28,20 @@ VALUE_COLUMNS = (
     "mentions",
     "reference",
 )
-"""The regular columns of `messages`, in the order every whole-row read selects them."""
+"""Regular columns of `messages`, in the order in which every full-row read selects them."""
 
 DEFAULT_TYPE = 0
 REPLY_TYPE = 19
-"""Discord's message types: 0 default, 19 reply; others are kept as they came."""
+"""Discord's message types: 0 default, 19 reply; others are stored unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. Collections are empty, never None; `None` is "not set".
+    """One message. Collections are empty, never None; None means "not set".
 
-    attachments, embeds, stickers: one JSON object each, as text, in Discord's own shape.
-    reactions: emoji (name or `name:id`) to count. mentions: user ids.
-    reference: (channel id, message id or None) of what it replies to or forwards.
-    author_name: the name a webhook gave for this message only.
+    attachments, embeds, stickers: one JSON object each, as a string, in Discord's own format. reactions: emoji (name or
+    `name:id`) to count. mentions: user ids. reference: (channel id, message id or None) of the message that this one
+    replies to or forwards. author_name: the name that a webhook set for this message only.
     """
 
     channel_id: int
@@ -64,23 +63,22 @@ class Message:
 
     @property
     def bucket(self) -> int:
-        """The bucket its id belongs to."""
+        """The bucket that its id belongs to."""
         return bucket_of(self.message_id)
 
     @property
     def posted_at(self) -> dt.datetime:
-        """When it was posted, from the id."""
+        """The time of the post, from the id."""
         return time_of(self.message_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a channel, newest first whatever way it was asked.
+    """A page of a channel, newest first in either direction.
 
-    older, newer: exclusive cursors (`before` / `after` ids) for the neighbouring pages, or
-    None when there is nothing further on that side. `looked_back_to`: set when the deadline
-    ended the search before the page was full; what lies beyond was not looked at yet.
-    hidden: rows without an author that were seen and left out (an edit that raced a delete).
+    older, newer: exclusive cursors (`before` / `after` ids) for the neighbouring pages, or None if there are no more on
+    that side. looked_back_to: set if the deadline ended the search before the page was full; messages beyond it were
+    not read yet. hidden: rows without an author that were left out (an edit that raced a delete).
     """
 
     messages: Sequence[Message]

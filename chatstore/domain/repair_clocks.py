@@ -1,7 +1,7 @@
-"""The repair clock: how near a table is to the moment from which a delete may be undone by a replica that missed it.
+"""Repair clock: how close a table is to the time at which a replica that missed a delete could resurrect its data.
 
-Cassandra forgets a delete when gc_grace is over. By then every replica must have heard of it, which a
-full repair sees to that began after it. So the clock runs from the first delete that no such repair covers.
+Cassandra forgets a delete after gc_grace. By then every replica must have received it, which a full repair ensures that
+began after the delete. So the clock runs from the first delete that no such repair covers.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 AMBER_AT = 0.8
-"""Of gc_grace: what is left is one night, on a table with the two days of `messages`."""
+"""Share of gc_grace; what remains is one night, with the two days of `messages`."""
 
 RED_AT = 1.0
 
 
 class ClockState(StrEnum):
-    """green: covered, or time enough. amber: raise gc_grace, or repair. red: it may have happened."""
+    """green: covered, or enough time left. amber: raise gc_grace or repair. red: deleted data may have come back."""
 
     GREEN = "green"
     AMBER = "amber"
@@ -27,13 +27,12 @@ class ClockState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RepairClock:
-    """Of one table, read at `now`.
+    """The clock of one table, read at `now`.
 
-    began_at: the oldest of all nodes' last full repairs, each by when it began; None: some node's ranges
-    were not repaired in the 30 days that Cassandra remembers. per_node: the same by node.
-    counts_from: what the clock runs from; None: nothing was deleted that is not covered.
-    gc_grace_seconds, normal_gc_grace_seconds: as it is, as it is declared.
-    is_deleted_from: whether anything is ever deleted there. waits_at_red: whether purges do.
+    began_at: the oldest of all nodes' latest full repairs, by start time; None if some node's ranges were not repaired
+    in the 30 days that Cassandra remembers. per_node: the same by node. counts_from: start of the clock; None if every
+    delete is covered. gc_grace_seconds, normal_gc_grace_seconds: the current and the declared value. is_deleted_from:
+    whether anything is ever deleted from the table. waits_at_red: whether purges are blocked at red.
     """
 
     table: str
@@ -49,24 +48,24 @@ class RepairClock:
 
     @property
     def age_seconds(self) -> float:
-        """Since the first delete that is not covered; 0 when there is none."""
+        """Seconds since the first delete that is not covered; 0 if there is none."""
         return 0.0 if self.counts_from is None else max(0.0, (self.now - self.counts_from).total_seconds())
 
     @property
     def share(self) -> float:
-        """How much of gc_grace is used up: 1 and more is too late."""
+        """The used share of gc_grace: 1 or more is too late."""
         return self.age_seconds / max(1, self.gc_grace_seconds)
 
     @property
     def state(self) -> ClockState:
-        """A table for which nobody waits never turns red: what comes back there harms nobody."""
+        """The state. A table that blocks no purges never turns red: resurrected data does no harm there."""
         if self.share >= RED_AT and self.waits_at_red:
             return ClockState.RED
         return ClockState.AMBER if self.share >= AMBER_AT else ClockState.GREEN
 
     @property
     def seconds_left(self) -> float:
-        """Of gc_grace; below 0: it is over."""
+        """Seconds left of gc_grace; negative once it has passed."""
         return self.gc_grace_seconds - self.age_seconds
 
     @property
@@ -75,10 +74,10 @@ class RepairClock:
 
     @property
     def is_raised(self) -> bool:
-        """Whether gc_grace is longer than it is declared."""
+        """Return whether gc_grace is longer than declared."""
         return self.gc_grace_seconds > self.normal_gc_grace_seconds
 
     @property
     def would_be_green(self) -> bool:
-        """Also with the declared gc_grace."""
+        """Return whether the clock would be green with the declared gc_grace."""
         return self.age_seconds < AMBER_AT * self.normal_gc_grace_seconds

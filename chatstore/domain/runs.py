@@ -1,4 +1,4 @@
-"""The states of a job's run, and how bad a finding is."""
+"""States of a job's run, and the severity of findings."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from enum import IntEnum, StrEnum
 
 
 class RunState(StrEnum):
-    """A run waits, is at work, and has ended well or not.
+    """State of a run.
 
-    skipped: it could not begin in its hours, or while another one was at work. stopped: by a person.
+    skipped: it could not begin in its allowed hours, or another run was active. stopped: by a user.
     """
 
     QUEUED = "queued"
@@ -20,21 +20,21 @@ class RunState(StrEnum):
 
     @classmethod
     def choices(cls) -> list[tuple[str, str]]:
-        """The pairs that a Django field wants."""
+        """Return the pairs that a Django field expects."""
         return [(member.value, member.value) for member in cls]
 
 
 class Severity(IntEnum):
-    """amber: look at it today. red: something is failing, or soon will."""
+    """amber: check it today. red: something is failing or soon will."""
 
     AMBER = 1
     RED = 2
 
     @classmethod
     def choices(cls) -> list[tuple[int, str]]:
-        """The pairs that a Django field wants."""
+        """Return the pairs that a Django field expects."""
         return [(member.value, member.name.lower()) for member in cls]
 
 
 ENDED = (RunState.DONE, RunState.FAILED, RunState.SKIPPED, RunState.STOPPED)
-"""States that nothing follows; "run again" makes a new run."""
+"""Final states; "run again" creates a new run."""

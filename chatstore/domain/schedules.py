@@ -1,9 +1,8 @@
-"""When maintenance runs: five fields of cron in a time zone's own wall-clock time.
+"""Maintenance schedules: five fields of cron in the wall-clock time of a time zone.
 
-A slot is a moment on the wall clock, "02:30 on 29 March". The clock that is put forward
-skips some, which are then due as soon as it goes on; the clock that is put back shows some
-twice, and the first time counts. So a night has each of its slots once, whatever is done
-to its clock.
+A slot is a wall-clock time, "02:30 on 29 March". When the clock is put forward it skips some slots, which are then due
+immediately after the gap; when it is put back it repeats some, and the first occurrence counts. So a night has each of
+its slots exactly once, also on days of a DST change.
 """
 
 from __future__ import annotations
@@ -24,23 +23,23 @@ ZONE_LEEWAY = dt.timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """wall: what the clock on the wall shows (no zone). at: when that is, in UTC."""
+    """wall: wall-clock time without a zone. at: the same in UTC."""
 
     wall: dt.datetime
     at: dt.datetime
 
     @property
     def key(self) -> str:
-        """The slot's name: "2026-03-29T02:30"."""
+        """The slot's key: "2026-03-29T02:30"."""
         return self.wall.isoformat(timespec="minutes")
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """cron: minute, hour, day of month, month, day of week. zone: a name as "Europe/Berlin".
+    """cron: minute, hour, day of month, month, day of week. zone: a name such as "Europe/Berlin".
 
-    opens, closes: between which times of the day a run may be at work, past midnight when
-    the second is the earlier one; both None: at any time. Raises `BadInput` for what means nothing.
+    opens, closes: the hours of the day in which a run may be active, past midnight if the second is the earlier one;
+    both None: at any time. Raises `BadInput` if the schedule is invalid.
     """
 
     cron: str
@@ -52,31 +51,31 @@ class Schedule:
         if (self.opens is None) != (self.closes is None):
             raise BadInput("Give both ends of the allowed hours, or neither.")
         if self.opens is not None and self.opens == self.closes:
-            raise BadInput("The allowed hours end where they begin. Leave both empty to allow any time.")
+            raise BadInput("The allowed hours begin and end at the same time. Leave both empty to allow any time.")
         if len(self.cron.split()) != len(_FIELDS):
             raise BadInput(f"Give five fields: {', '.join(_FIELDS)}; “30 2 * * *” is every night at 02:30.")
         try:
-            next(CronSim(self.cron, dt.datetime(2024, 1, 1)), None)  # noqa: DTZ001 - on the wall
+            next(CronSim(self.cron, dt.datetime(2024, 1, 1)), None)  # noqa: DTZ001 - wall-clock time
         except CronSimError as error:
-            raise BadInput(f"“{self.cron[:60]}” is no schedule: {error}.") from None
+            raise BadInput(f"“{self.cron[:60]}” is not a valid schedule: {error}.") from None
         try:
             ZoneInfo(self.zone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise BadInput(f"There is no time zone “{self.zone[:60]}”. Write one like Europe/Berlin or UTC.") from None
+            raise BadInput(f"Unknown time zone “{self.zone[:60]}”. Enter one such as Europe/Berlin or UTC.") from None
         first = next(self.slots_after(dt.datetime(2024, 1, 1, tzinfo=dt.UTC)), None)
         if first is None:
-            raise BadInput(f"“{self.cron}” never comes.")
+            raise BadInput(f"“{self.cron}” never occurs.")
 
     @property
     def words(self) -> str:
-        """When it is due, as people say it: "at 02:30 every day"."""
-        said = CronSim(self.cron, dt.datetime(2024, 1, 1)).explain()  # noqa: DTZ001 - on the wall
+        """The schedule as text: "at 02:30 every day"."""
+        said = CronSim(self.cron, dt.datetime(2024, 1, 1)).explain()  # noqa: DTZ001 - wall-clock time
         return said[:1].lower() + said[1:]
 
     def slots_after(self, moment: dt.datetime) -> Iterator[Slot]:
-        """The slots that are due after a moment, the first one first."""
+        """Yield the slots that are due after a time, earliest first."""
         zone = ZoneInfo(self.zone)
-        # A day early, since the clock may have been put back in between; what is past is left out.
+        # Start a day early, since the clock may have been put back in between; past slots are left out.
         begin = (moment.astimezone(zone) - ZONE_LEEWAY).replace(tzinfo=None)
         for wall in CronSim(self.cron, begin):
             slot = Slot(wall, _instant_of(wall, zone))
@@ -84,11 +83,11 @@ class Schedule:
                 yield slot
 
     def next_slots(self, moment: dt.datetime, count: int) -> list[Slot]:
-        """So many slots after a moment."""
+        """Return the next `count` slots after a time."""
         return list(islice(self.slots_after(moment), count))
 
     def last_slot(self, moment: dt.datetime, *, since: dt.datetime) -> Slot | None:
-        """The latest slot that is due by a moment, and after `since`."""
+        """Return the latest slot that is due at a time, and after `since`."""
         last = None
         for slot in self.slots_after(since):
             if slot.at > moment:
@@ -97,7 +96,7 @@ class Schedule:
         return last
 
     def is_open(self, moment: dt.datetime) -> bool:
-        """Whether a run may be at work then."""
+        """Return whether a run may be active at that time."""
         if self.opens is None or self.closes is None:
             return True
         wall = moment.astimezone(ZoneInfo(self.zone)).time()
@@ -106,7 +105,7 @@ class Schedule:
         return wall >= self.opens or wall < self.closes
 
     def closes_after(self, moment: dt.datetime) -> dt.datetime | None:
-        """When the hours that are open at a moment end, in UTC; None: never."""
+        """Return the end of the allowed hours that contain a time, in UTC; None if there is no limit."""
         if self.opens is None or self.closes is None:
             return None
         zone = ZoneInfo(self.zone)
@@ -119,12 +118,12 @@ _FIELDS = ("minute", "hour", "day of month", "month", "day of week")
 
 
 def _instant_of(wall: dt.datetime, zone: ZoneInfo) -> dt.datetime:
-    """When a clock on the wall shows that for the first time; for what it skips, when it goes on."""
+    """Return when a wall clock first shows the time; for a skipped time, when the gap ends."""
     before = wall.replace(tzinfo=zone, fold=0).astimezone(dt.UTC)
     if before.astimezone(zone).replace(tzinfo=None) == wall:
         return before
-    # Skipped. PEP 495: fold 0 takes the offset of before the gap, fold 1 the one of after it;
-    # the clock goes on somewhere between the two.
+    # Skipped. PEP 495: fold 0 uses the offset before the gap, fold 1 the one after it;
+    # the gap ends somewhere between the two.
     low, high = sorted((before, wall.replace(tzinfo=zone, fold=1).astimezone(dt.UTC)))
     while high - low > dt.timedelta(seconds=1):
         middle = low + (high - low) / 2

@@ -1,4 +1,4 @@
-"""Slices: the intervals of ids that a page asks of its buckets, and how many at a time."""
+"""Slices: intervals of ids that a page reads from its buckets, and how many to read at a time."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from chatstore.domain.buckets import bucket_ids
 from chatstore.domain.live import UNKNOWN, Live
 
 MOST_AT_ONCE = 32
-"""Buckets asked at a time: a window of statements, more is no faster."""
+"""Buckets read concurrently: a window of statements, more is not faster."""
 
 WAVE_GROWTH = 4
-"""Waves over buckets of which nothing is known: 1, 4, 16, 32."""
+"""Growth of waves over buckets without a known count: 1, 4, 16, 32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """An interval of ids in one bucket, both ends inclusive, that may hold something.
+    """An interval of ids in one bucket, both ends inclusive, that may contain messages.
 
-    expected: about how many live there, from the ledger; None when it is not known.
+    expected: the estimated number of live messages, from the ledger; None if unknown.
     """
 
     bucket: int
@@ -28,12 +28,12 @@ class Slice:
     expected: int | None = None
 
     def halves(self) -> tuple[Slice, Slice]:
-        """The lower and the upper half; only of an interval of two ids or more."""
+        """Return the lower and the upper half; only for intervals of two ids or more."""
         middle = self.low + (self.high - self.low) // 2
         return Slice(self.bucket, self.low, middle), Slice(self.bucket, middle + 1, self.high)
 
     def pieces(self, width: int) -> list[Slice]:
-        """The slice as slices of at most so many ids, ascending; itself when it is no wider."""
+        """Return slices of at most `width` ids, ascending; the slice itself if it is no wider."""
         if self.high - self.low < width:
             return [self]
         starts = range(self.low, self.high + 1, width)
@@ -41,7 +41,7 @@ class Slice:
 
 
 def cut_slices(rows: Iterable[tuple[int, Live]], *, low: int, high: int) -> list[Slice]:
-    """What of the ids `low` to `high` may live, a slice per ledger row, in the rows' order."""
+    """Return the parts of the ids `low` to `high` that may be live, one slice per ledger row, in the rows' order."""
     slices = []
     for bucket, live in rows:
         first, last = bucket_ids(bucket)
@@ -58,18 +58,19 @@ def _expect(live: Live, low: int, high: int) -> int | None:
 
 
 def fill_gaps(rows: Sequence[tuple[int, Live]], *, oldest: int, newest: int) -> list[tuple[int, Live]]:
-    """Ledger rows, newest first, with "not known" for every bucket from `oldest` to `newest`
-    that has none: for tables that other programs write too."""
+    """Return ledger rows, newest first, with an unknown row added for every bucket from `oldest` to `newest` that has
+    none: for tables that other programs write to as well.
+    """
     known = dict(rows)
     buckets = sorted(known.keys() | set(range(oldest, newest + 1)), reverse=True)
     return [(bucket, known.get(bucket, UNKNOWN)) for bucket in buckets]
 
 
 def size_wave(expected: Sequence[int | None], *, need: int, guess: int, unknown_at_once: int) -> int:
-    """How many slices from the front to ask at once: just enough to give `need` rows.
+    """Return how many slices to read next: just enough to yield `need` rows.
 
-    guess: rows to expect of a slice of which nothing is known, of which at most
-    `unknown_at_once` are asked. At least one, at most `MOST_AT_ONCE`.
+    guess: rows to expect from a slice without a known count, of which at most `unknown_at_once` are read. The result is
+    at least one and at most `MOST_AT_ONCE`.
     """
     total = unknown = 0
     for asked, rows in enumerate(expected[:MOST_AT_ONCE], start=1):

@@ -1,8 +1,7 @@
 """Snowflakes: 64-bit ids that carry their time.
 
-`(Unix ms - 1420070400000) << 22 | worker << 12 | sequence`, as Discord makes them
-(10 bits of worker: Discord's five of worker and five of process together). Ids of
-times before 2015 are negative; nothing here assumes otherwise.
+`(Unix ms - 1420070400000) << 22 | worker << 12 | sequence`, Discord's format (10 bits of worker: Discord's five of
+worker and five of process together). Ids before 2015 are negative; nothing here assumes otherwise.
 """
 
 from __future__ import annotations
@@ -23,34 +22,34 @@ MIN_ID = -(1 << 63)
 MAX_ID = (1 << 63) - 1
 
 CLOCK_BACK_LIMIT_MS = 5_000
-"""A clock that stepped back by more than this is refused instead of waited for."""
+"""A clock that stepped back further raises an error instead of being waited for."""
 
 _UNIX = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MILLISECOND = dt.timedelta(milliseconds=1)
 
 
 def unix_ms(moment: dt.datetime) -> int:
-    """Whole Unix milliseconds of an aware datetime, floored."""
+    """Return whole Unix milliseconds of an aware datetime, floored."""
     return (moment - _UNIX) // _MILLISECOND
 
 
 def ms_of(snowflake: int) -> int:
-    """The Unix milliseconds that an id carries."""
+    """Return the Unix milliseconds that an id carries."""
     return (snowflake >> TIME_SHIFT) + EPOCH_MS
 
 
 def time_of(snowflake: int) -> dt.datetime:
-    """The UTC moment that an id carries, to the millisecond."""
+    """Return the UTC datetime that an id carries, to the millisecond."""
     return _UNIX + ms_of(snowflake) * _MILLISECOND
 
 
 def first_id_at(ms: int) -> int:
-    """The lowest id of a Unix millisecond: everything before it was made earlier."""
+    """Return the lowest id of a Unix millisecond: every lower id is older."""
     return (ms - EPOCH_MS) << TIME_SHIFT
 
 
 def make_snowflake(ms: int, *, worker: int = 0, sequence: int = 0) -> int:
-    """The id of a Unix millisecond, a worker (10 bits) and a sequence number (12 bits)."""
+    """Return the id of a Unix millisecond, a worker (10 bits) and a sequence number (12 bits)."""
     if not 0 <= worker < WORKERS:
         raise ValueError(f"worker {worker} is outside 0..{WORKERS - 1}")
     if not 0 <= sequence < SEQUENCES:
@@ -59,9 +58,9 @@ def make_snowflake(ms: int, *, worker: int = 0, sequence: int = 0) -> int:
 
 
 def parse_snowflake(text: object) -> int:
-    """An id from what a person or a file gave: an int or a decimal text.
+    """Parse an id from user input or a file: an int or a decimal string.
 
-    Raises `BadInput` for anything that is no 64-bit signed integer.
+    Raises `BadInput` for anything but a 64-bit signed integer.
     """
     if isinstance(text, int) and not isinstance(text, bool):
         value = text
@@ -79,13 +78,11 @@ def parse_snowflake(text: object) -> int:
 
 
 class SnowflakeMaker:
-    """Makes ids for one leased worker number; never the same id twice, in order.
+    """Generator of ids for one leased worker number: unique and ascending.
 
-    `clock` gives Unix milliseconds. A clock that steps back a little is waited for
-    (the last millisecond is held on to and its sequence used up); one that steps back
-    by more than `CLOCK_BACK_LIMIT_MS` raises `WriteRefused`. When 4,096 ids of one
-    millisecond are used up, the next one borrows the following millisecond, at most
-    that limit ahead of the clock.
+    `clock` returns Unix milliseconds. If the clock steps back a little, the last millisecond is kept and its sequence
+    used up; a step of more than `CLOCK_BACK_LIMIT_MS` raises `WriteRefused`. When all 4,096 ids of a millisecond are
+    used, the next millisecond is borrowed, at most that limit ahead of the clock.
     """
 
     def __init__(self, worker: int, *, clock: Callable[[], int]) -> None:
@@ -97,7 +94,7 @@ class SnowflakeMaker:
         self._lock = threading.Lock()
 
     def make(self) -> int:
-        """A new id, greater than every one made before by this maker."""
+        """Return a new id, greater than all earlier ones of this generator."""
         with self._lock:
             now = self._clock()
             if self._last_ms is None or now > self._last_ms:
@@ -108,7 +105,7 @@ class SnowflakeMaker:
 
     def _advance(self, now: int, last_ms: int) -> None:
         if last_ms - now > CLOCK_BACK_LIMIT_MS:
-            raise WriteRefused(f"this machine's clock went back by {last_ms - now} ms; ids made now could repeat")
+            raise WriteRefused(f"this machine's clock went back by {last_ms - now} ms; new ids could repeat old ones")
         self._sequence += 1
         if self._sequence == SEQUENCES:
             self._last_ms, self._sequence = last_ms + 1, 0

@@ -1,7 +1,7 @@
-"""Ranges of Cassandra's ring: which of them repairs have covered, and since when.
+"""Token ranges of Cassandra's ring: which of them repairs have covered, and since when.
 
-A range is `(left, right)`, left excluded and right included; one whose left is not below its right
-goes over the end of the ring. Ranges that were cut open there are called spans.
+A range is `(left, right)`, left excluded and right included; a range whose left is not below its right wraps around the
+end of the ring. Ranges that were cut open there are called spans.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 MIN_TOKEN, MAX_TOKEN = -(2**63), 2**63 - 1
-"""The ends of Murmur3's ring. The lowest one is nobody's token."""
+"""The ends of Murmur3's ring. No partition has the lowest token."""
 
 Range = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A full repair that succeeded: when it began, and what it covered."""
+    """A successful full repair: when it began, and the ranges that it covered."""
 
     began_at: dt.datetime
     ranges: tuple[Range, ...]
 
     def has(self, token: int) -> bool:
-        """Whether a partition of that token was repaired."""
+        """Return whether the partition of a token was repaired."""
         return any(left < token <= right for left, right in unwrap(self.ranges))
 
 
 def unwrap(ranges: Iterable[Range]) -> list[Range]:
-    """The ranges as spans, ascending."""
+    """Return the ranges as spans, ascending."""
     spans: list[Range] = []
     for left, right in ranges:
         if left < right:
@@ -40,7 +40,7 @@ def unwrap(ranges: Iterable[Range]) -> list[Range]:
 
 
 def subtract(spans: Sequence[Range], taken: Sequence[Range]) -> list[Range]:
-    """What is left of ascending spans when other ascending spans are taken away."""
+    """Return the parts of ascending spans that other ascending spans do not cover."""
     left_over: list[Range] = []
     for begin, end in spans:
         at = begin
@@ -58,7 +58,7 @@ def subtract(spans: Sequence[Range], taken: Sequence[Range]) -> list[Range]:
 
 
 def primary_ranges(ring: Sequence[tuple[int, str]]) -> dict[str, list[Range]]:
-    """What each node repairs with `-pr`: from the token before each of its own to that one.
+    """Return the ranges that each node repairs with `-pr`: up to each of its tokens, from the token before it.
 
     ring: (token, node), ascending.
     """
@@ -69,9 +69,10 @@ def primary_ranges(ring: Sequence[tuple[int, str]]) -> dict[str, list[Range]]:
 
 
 def covered_since(wanted: Mapping[str, Sequence[Range]], repairs: Iterable[Repaired]) -> dict[str, dt.datetime | None]:
-    """When the oldest of the repairs began that together cover all ranges of a node; None: they don't.
+    """Return, per node, the start of the oldest repair needed to cover all its ranges; None if they are not all
+    covered.
 
-    repairs: the latest first; no more of them are taken than are needed.
+    repairs: latest first; no more of them are consumed than needed.
     """
     open_spans = {node: unwrap(ranges) for node, ranges in wanted.items()}
     oldest: dict[str, dt.datetime] = {}
@@ -88,6 +89,6 @@ def covered_since(wanted: Mapping[str, Sequence[Range]], repairs: Iterable[Repai
 
 
 def parse_range(text: str) -> Range:
-    """ "(-12,34]" as Cassandra writes it."""
+    """Parse a range as Cassandra formats it: "(-12,34]"."""
     left, right = text.strip("(]").split(",")
     return int(left), int(right)

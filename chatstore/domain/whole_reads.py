@@ -1,4 +1,4 @@
-"""What one quorum read of a whole bucket saw, and what it allows the ledger to say."""
+"""Result of one quorum read of a whole bucket, and the live bounds that follow from it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from chatstore.domain.live import Live, live_from_read
 from chatstore.domain.snowflakes import first_id_at
 
 SETTLED_MS = 3_600_000
-"""An open bucket's `from` is at most the id of an hour before: newer posts take no marking path."""
+"""An open bucket's `from` is at most the id of an hour ago: newer posts skip the marking path."""
 
 
 @dataclass(slots=True)
 class WholeRead:
-    """What one quorum read of a whole bucket saw. began_us: Postgres's clock (µs) before it began.
+    """Result of one quorum read of a whole bucket. began_us: Postgres's clock (µs) before it began.
 
-    count: all rows; authored: those that have their author, which are the messages.
+    count: all rows; authored: rows with an author, which are the messages.
     """
 
     began_us: int
@@ -29,16 +29,16 @@ class WholeRead:
 
     @property
     def measured_at(self) -> dt.datetime:
-        """When the read began, as figures note it."""
+        """The start of the read, as stored with figures."""
         return dt.datetime.fromtimestamp(self.began_us / 1e6, tz=dt.UTC)
 
     @property
     def figures(self) -> dict[str, int]:
-        """What it counted, as figures name it. authorless: rows that maintenance removes."""
+        """The counts by figure name. authorless: rows that maintenance deletes."""
         return {"live_rows": self.authored, "authorless": self.count - self.authored}
 
     def add(self, rows: Sequence[tuple[int, int | None]]) -> None:
-        """A page of (message id, author id), newest first; pages come newest first as well."""
+        """Add a page of (message id, author id), newest first; pages are added newest first as well."""
         if not rows:
             return
         self.highest = rows[0][0] if self.highest is None else self.highest
@@ -47,16 +47,18 @@ class WholeRead:
         self.authored += sum(1 for _, author_id in rows if author_id is not None)
 
     def live(self, bucket: int) -> Live:
-        """What the ledger may be told of the bucket.
+        """Return the live bounds that the ledger may store for the bucket.
 
-        Rows without an author count here: maintenance must find them, and an insert may
-        still be on its way to one.
+        Rows without an author are counted: maintenance must find them, and an insert for one of them may still be in
+        flight.
         """
         return live_of_bucket(bucket, self.lowest, self.highest, self.count, began_us=self.began_us)
 
 
 def live_of_bucket(bucket: int, lowest: int | None, highest: int | None, count: int, *, began_us: int) -> Live:
-    """The same of a read that the servers put together. began_us: Postgres's clock before it began."""
+    """Return the same bounds for a read that was aggregated by the servers. began_us: Postgres's clock before it
+    began.
+    """
     now_ms = began_us // 1_000
     sealed = is_sealed(bucket, now_ms=now_ms)
     return live_from_read(lowest, highest, count, sealed=sealed, settled_before=first_id_at(now_ms - SETTLED_MS))

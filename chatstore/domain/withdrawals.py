@@ -1,7 +1,7 @@
-"""What people withdrew, and whose word that is.
+"""Messages that their authors deleted themselves, and unconfirmed claims of such deletions.
 
-Of a message that is there the store knows who wrote it. Of one that is gone it does not: then
-whoever says that he withdraws it only claims it, and whoever knows its author settles the claim.
+For a message that exists, the store knows the author. For one that is gone it does not: then the withdrawal is only a
+claim, to be confirmed by code that knows the author.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Withdrawals:
-    """What was noted of some messages.
+    """Withdrawals recorded for some messages.
 
-    certain: ids that their authors withdrew while they were there, and such as were noted before it was
-    kept who did. claims: by id, who claimed a message that was gone.
+    certain: ids that their authors withdrew while the message existed, and those recorded before the withdrawer was
+    stored. claims: by id, the users who claimed a message that was gone.
     """
 
     certain: AbstractSet[int] = frozenset()
     claims: Mapping[int, AbstractSet[int]] = field(default_factory=dict)
 
     def has(self, message_id: int, *, author_id: int | None) -> bool:
-        """Whether its author withdrew the message. author_id: who wrote it; None: nobody knows, and no claim counts."""
+        """Return whether its author withdrew the message. author_id: its author; None if unknown, then no claim
+        counts.
+        """
         return message_id in self.certain or author_id in self.claims.get(message_id, ())
 
 

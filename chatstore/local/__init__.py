@@ -1,4 +1,5 @@
-"""Starts and stops real servers on this machine: Cassandra, Postgres, Valkey, the web.
+"""Start and stop real servers on this machine: Cassandra, Postgres, Valkey, the web.
 
-Only what deals with processes and files enters; no Django, no driver of a store (`logins.py` is a process of its own).
+This package deals only with processes and files; it imports no Django and no driver (`logins.py` runs as a process of
+its own).
 """

@@ -1,7 +1,7 @@
-"""Where a stack of local servers keeps its files and on which ports it listens.
+"""Folders and ports of a stack of local servers.
 
-Pure values read from the environment: the settings and the starter of the servers
-share them, so that a plain `manage.py` finds what `make run` started.
+Pure values read from the environment, shared by the settings and the starter of the servers, so that a plain
+`manage.py` finds the servers that `make run` started.
 """
 
 from collections.abc import Mapping
@@ -13,23 +13,23 @@ PROJECT_ROOT = Path(__file__).resolve().parents[2]
 CASSANDRA_HOSTS = ("127.0.0.1", "127.0.0.2")
 CASSANDRA_DATACENTER = "datacenter1"
 # Roles of the local Postgres: only the starter uses the superuser, to create the others; the owner
-# has the tables and changes them; the application reads and writes them.
+# owns and alters the tables; the application reads and writes them.
 POSTGRES_SUPERUSER = "chatstore"
 POSTGRES_OWNER = "chatstore_owner"
 POSTGRES_APPLICATION = "chatstore_app"
-# Cassandra's own superuser, whose well-known password is replaced at once, and the application's role.
+# Cassandra's default superuser, whose well-known password is replaced at once, and the application's role.
 CASSANDRA_SUPERUSER = "cassandra"
 CASSANDRA_APPLICATION = "chatstore"
 JMX_USER = "chatstore"
-# The suite's: one set of servers with two databases, keyspaces and brokers, so that two tests run at a time.
+# The suite's stacks: one set of servers with two databases, keyspaces and brokers, so that two tests can run at a time.
 TEST_STACK_NAMES = ("test", "test2")
 STACK_NAMES = ("run", *TEST_STACK_NAMES)
-# The stack whose servers each one uses.
+# The set of servers of each stack.
 _SERVERS = {"run": "run", "test": "test", "test2": "test"}
 
-# The last four digits are the servers' well-known ports, more or less; the first says
-# which stack. None is any server's default, and all lie below 32768: from there on Linux gives ports
-# to outgoing connections, and a node that was killed could find its own taken by one.
+# The last four digits are roughly the servers' well-known ports; the first digit is the stack's. None is
+# any server's default, and all are below 32768: from there on Linux assigns ports to outgoing
+# connections, and a killed node could find its own port taken by one.
 _PORT_SUFFIXES = {
     "web": 8000,
     "postgres": 5432,
@@ -43,12 +43,12 @@ _PORT_BASES = {"run": 20000, "test": 10000}
 
 
 class WrongSetting(ValueError):
-    """An environment variable holds what can't be used; the text names it."""
+    """An environment variable has an invalid value; the text names it."""
 
 
 @dataclass(frozen=True)
 class Ports:
-    """The ports of one stack. JMX always binds 127.0.0.1, hence one for each node."""
+    """The ports of one stack. JMX always binds 127.0.0.1, hence one port per node."""
 
     web: int
     postgres: int
@@ -61,8 +61,9 @@ class Ports:
 
 @dataclass(frozen=True)
 class Stack:
-    """Local servers, and the names of what belongs to the stack on them: `run` for people, `test` and `test2`
-    for the suite, which share their servers."""
+    """Local servers, and the names of the stack's databases on them: `run` for people, `test` and `test2` for the
+    suite, which share their servers.
+    """
 
     name: str
     ports: Ports
@@ -75,7 +76,7 @@ class Stack:
 
     @property
     def folder(self) -> Path:
-        """Everything that these servers store, their logs and secrets included."""
+        """The folder of everything that these servers store, logs and secrets included."""
         return self.root / self.servers
 
     @property
@@ -89,12 +90,12 @@ class Stack:
 
     @property
     def valkey_database(self) -> int:
-        """The number of the database in Valkey that the stack's processes share."""
+        """The number of the stack's database in Valkey."""
         return 1 if self.name == "test2" else 0
 
     @property
     def commitlog_sync_period_ms(self) -> int:
-        """How often the nodes write their commit log to disk (Cassandra's default is ten seconds).
+        """The interval at which nodes sync their commit log to disk (Cassandra's default is ten seconds).
 
         A purge waits that long before it deletes what it has quarantined, and so do the tests, hundreds of times.
         """
@@ -106,8 +107,9 @@ class Stack:
 
 
 def name_port_setting(stack: str, server: str) -> str:
-    """The environment variable that moves a port: CHATSTORE_WEB_PORT for `run`,
-    CHATSTORE_TEST_WEB_PORT for `test`, so that one environment can hold all."""
+    """Return the environment variable of a port: CHATSTORE_WEB_PORT for `run`, CHATSTORE_TEST_WEB_PORT for `test`, so
+    that one environment can configure all stacks.
+    """
     infix = "" if stack == "run" else f"{stack.upper()}_"
     return f"CHATSTORE_{infix}{server.upper()}_PORT"
 
@@ -121,11 +123,11 @@ def read_port(environ: Mapping[str, str], *, stack: str, server: str) -> int:
 
 
 def read_stack(environ: Mapping[str, str], *, name: str | None = None) -> Stack:
-    """The stack that CHATSTORE_STACK names (`run` unless it says another), or `name`.
+    """Return the stack named by CHATSTORE_STACK (`run` by default), or `name`.
 
-    All of it stands below the folder that CHATSTORE_LOCAL names, `.local` unless set.
+    All of its files are below the folder named by CHATSTORE_LOCAL, `.local` by default.
 
-    Raises WrongSetting, with the variable's name, for an unknown stack or a bad port.
+    Raises WrongSetting, with the variable's name, for an unknown stack or an invalid port.
     """
     chosen = name or environ.get("CHATSTORE_STACK") or "run"
     if chosen not in STACK_NAMES:

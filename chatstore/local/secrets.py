@@ -1,4 +1,4 @@
-"""The random secrets of the local servers: made once, kept in the stack's folder."""
+"""Random secrets of the local servers: created once, kept in the stack's folder."""
 
 import os
 import secrets
@@ -8,15 +8,15 @@ from chatstore.local.layout import Stack
 
 
 def path_of_secret(stack: Stack, name: str) -> Path:
-    """The file of a secret, which holds nothing else."""
+    """Return the file of a secret, which contains nothing else."""
     return stack.folder / "secrets" / name
 
 
 def read_or_make_secret(stack: Stack, name: str) -> str:
-    """The secret `name` of this stack, made at the first call, readable by its owner only.
+    """Return the secret `name` of this stack, created at the first call, readable by its owner only.
 
-    Two processes that ask at once get the same one: the file is linked into its place
-    whole, and whoever comes second reads the first one's.
+    Two concurrent processes get the same one: the complete file is linked into place, and the second process reads the
+    first one's.
     """
     path = path_of_secret(stack, name)
     if not path.exists():
@@ -33,7 +33,7 @@ def read_or_make_secret(stack: Stack, name: str) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """A file that holds a password is its owner's alone from its first byte, and is never half written."""
+    """Write a file that contains a password: private to its owner from the first byte, and never half written."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     _write(draft, text)
     draft.replace(path)

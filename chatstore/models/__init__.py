@@ -1,6 +1,6 @@
-"""Django's models of the store: Postgres rows, and the declarations of Cassandra's tables.
+"""Django models of the store: Postgres tables, and the declarations of Cassandra's tables.
 
-The Cassandra models only declare the schema for `sync_cassandra`; statements are `store`'s.
+The Cassandra models only declare the schema for `sync_cassandra`; statements are in `store`.
 """
 
 from chatstore.models.cassandra import (

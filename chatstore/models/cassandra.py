@@ -1,7 +1,7 @@
-"""Cassandra's tables, declared for `sync_cassandra` (it creates and adds, never alters or drops).
+"""Cassandra's tables, declared for `sync_cassandra` (which creates and adds, never alters or drops).
 
-Every collection is frozen, since an unfrozen one writes a tombstone at each insert; but for one that is
-only ever added to.
+Every collection is frozen, since an unfrozen one writes a tombstone at each insert; the exception is a set that is only
+appended to.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from cassandra.cqlengine import columns
 from django_cassandra_engine.models import DjangoCassandraModel
 
 MESSAGES_GC_GRACE_SECONDS = 172_800
-"""Two days: a nightly repair has two tries before a tombstone may be forgotten."""
+"""Two days: a nightly repair has two attempts before a tombstone may be dropped."""
 
 QUARANTINE_TTL_SECONDS = 31 * 86_400
-"""A day longer than undo is offered, so that the last undo still finds everything."""
+"""A day longer than undo is offered, so that the last undo still finds all copies."""
 
 _COMPACTION_TIME_WINDOW = {
     "class": "org.apache.cassandra.db.compaction.TimeWindowCompactionStrategy",
@@ -25,9 +25,9 @@ _COMPACTION_TIME_WINDOW = {
 
 
 class FrozenTuple(columns.Tuple):  # type: ignore[misc]
-    """A tuple column that says `frozen<>` from the start.
+    """A tuple column declared as `frozen<>`.
 
-    Cassandra freezes tuples anyway; without the word a second sync warns of another type.
+    Cassandra freezes tuples anyway; without the keyword a second sync warns of a different type.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -36,7 +36,7 @@ class FrozenTuple(columns.Tuple):  # type: ignore[misc]
 
 
 class MessageRow(DjangoCassandraModel):  # type: ignore[misc]
-    """A message; the partition is a channel's ten days."""
+    """A message; a partition holds a channel's ten days."""
 
     __table_name__ = "messages"
     __options__: ClassVar[dict[str, Any]] = {"gc_grace_seconds": MESSAGES_GC_GRACE_SECONDS}
@@ -64,7 +64,7 @@ class MessageRow(DjangoCassandraModel):  # type: ignore[misc]
 
 
 class BucketLedgerRow(DjangoCassandraModel):  # type: ignore[misc]
-    """Which buckets of a channel hold anything, and between which ids; never deleted."""
+    """Buckets of a channel that contain messages, with the bounds of their live ids; never deleted."""
 
     __table_name__ = "bucket_ledger"
 
@@ -93,7 +93,7 @@ class BucketFigureRow(DjangoCassandraModel):  # type: ignore[misc]
 
 
 class AuthorBucketRow(DjangoCassandraModel):  # type: ignore[misc]
-    """Where an author has posted: a row per author, bucket and channel."""
+    """Index of where an author has posted: a row per author, bucket and channel."""
 
     __table_name__ = "author_buckets"
 
@@ -106,9 +106,9 @@ class AuthorBucketRow(DjangoCassandraModel):  # type: ignore[misc]
 
 
 class QuarantineRow(DjangoCassandraModel):  # type: ignore[misc]
-    """A chunk of removed messages, kept for undo: at most 1,000 messages and 1 MiB, zstd.
+    """A chunk of deleted messages, kept for undo: at most 1,000 messages and 1 MiB, zstd.
 
-    `attempt` is the stamp (µs) of the read that filled it, so no two attempts share one.
+    `attempt` is the stamp (write timestamp in µs) of the read that filled it, so no two attempts share one.
     """
 
     __table_name__ = "quarantine"
@@ -133,10 +133,11 @@ class QuarantineRow(DjangoCassandraModel):  # type: ignore[misc]
 
 
 class WithdrawnRow(DjangoCassandraModel):  # type: ignore[misc]
-    """A message that its own author deleted, kept for ever; undo and import skip it.
+    """A message that its own author deleted, kept forever; undo and import skip it.
 
-    author_id: its author, who deleted it while it was there. claimed_by: who said so of it when it was
-    gone; it counts for those who know that one of them wrote it. A row of old has neither, and counts.
+    author_id: the author, who deleted the message while it existed. claimed_by: users who withdrew it when it was gone.
+    A claim is honoured only if the claimant turns out to be the author. Rows written before these columns existed have
+    neither and are always honoured.
     """
 
     __table_name__ = "withdrawn"
@@ -152,7 +153,7 @@ class WithdrawnRow(DjangoCassandraModel):  # type: ignore[misc]
 
 
 class PinRow(DjangoCassandraModel):  # type: ignore[misc]
-    """A pinned message; readers drop ids that no longer live."""
+    """A pinned message; readers drop ids of messages that are gone."""
 
     __table_name__ = "pins"
 
@@ -164,7 +165,7 @@ class PinRow(DjangoCassandraModel):  # type: ignore[misc]
 
 
 DEFAULT_GC_GRACE_SECONDS = 864_000
-"""Cassandra's own: ten days."""
+"""Cassandra's default: ten days."""
 
 TABLES: dict[str, int] = {
     model.__table_name__: (model.__options__ or {}).get("gc_grace_seconds", DEFAULT_GC_GRACE_SECONDS)
@@ -178,4 +179,4 @@ TABLES: dict[str, int] = {
         PinRow,
     )
 }
-"""Every table, with the gc_grace (s) that it is declared with."""
+"""Every table with its declared gc_grace (s)."""

@@ -1,4 +1,4 @@
-"""Guilds, channels and chat users: what Postgres knows of a chat. Ids are the chat's own snowflakes."""
+"""Guilds, channels and chat users in Postgres. Ids are the chat's own snowflakes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Channel(models.Model):
     """A channel, thread or direct conversation."""
 
     class Kind(models.TextChoices):
-        """What a channel is, after Discord's channel types."""
+        """Kind of a channel, after Discord's channel types."""
 
         TEXT = "text", "text channel"
         VOICE = "voice", "voice channel"
@@ -46,7 +46,7 @@ class Channel(models.Model):
 
 
 class ChatUser(models.Model):
-    """Somebody who writes messages; not a member of staff."""
+    """A user who writes messages; not a member of staff."""
 
     id = models.BigIntegerField(primary_key=True)
     name = models.CharField(max_length=100)

@@ -1,4 +1,4 @@
-"""Functions of Postgres that Django does not know."""
+"""Postgres functions that Django does not provide."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class ClockTimestamp(models.Func):
-    """Postgres's clock as it is now, not as it was when the transaction began."""
+    """Postgres's current clock, as opposed to the start of the transaction."""
 
     function = "clock_timestamp"
     template = "%(function)s()"

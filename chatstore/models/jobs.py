@@ -1,4 +1,4 @@
-"""What keeps writers apart: the channel lock, the stamps of buckets, the leases of worker numbers."""
+"""Coordination of writers: channel locks, the last stamp of each bucket, leases of worker numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class ChannelLock(models.Model):
-    """Which job holds a channel. A row is a hold; only an import's has a lease, others do not lapse."""
+    """The job that has locked a channel. Only an import's lock has a lease; the others do not expire."""
 
     channel_id = models.BigIntegerField(primary_key=True)
     job = models.CharField(max_length=60)
@@ -17,11 +17,11 @@ class ChannelLock(models.Model):
         default_permissions = ()
 
     def __str__(self) -> str:
-        return f"{self.job} holds channel {self.channel_id}"
+        return f"channel {self.channel_id}, locked by {self.job}"
 
 
 class BucketStamp(models.Model):
-    """The last stamp (µs) that was issued to a job for a channel's bucket; only ever grows."""
+    """The last stamp (write timestamp in µs) issued to a job for a channel's bucket; only ever grows."""
 
     pk = models.CompositePrimaryKey("channel_id", "bucket")
     channel_id = models.BigIntegerField()

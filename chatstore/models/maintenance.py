@@ -1,4 +1,4 @@
-"""Maintenance: when jobs run, what each run did, what was found wrong; which buckets had deletes; figures by day."""
+"""Maintenance: schedules of jobs, their runs, findings, buckets with deletes, and figures by day."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chatstore.models.functions import ClockTimestamp
 
 
 class JobSchedule(models.Model):
-    """When a job runs; see `chatstore.domain.schedules`. A job without a row runs when its defaults say."""
+    """Schedule of a job; see `chatstore.domain.schedules`. A job without a row uses its default schedule."""
 
     job = models.SlugField(primary_key=True, max_length=40)
     cron = models.CharField(max_length=100)
@@ -57,16 +57,14 @@ class JobRunQuerySet(models.QuerySet["JobRun"]):
 class JobRun(models.Model):
     """One run of a job.
 
-    slot: the time on the wall that it stands for ("2026-03-29T02:30"); a second run for the
-    same one cannot be made. None: somebody asked for it. subject: what a run that was asked
-    for is about ("<channel>:<bucket>"), or nothing. did: counts by name, when it has ended.
-    progress: {"done", "total", "what"} while it runs. A run is claimed by its token for as
-    long as its lease runs. again_of: the failed run that this one tries again.
-    stop_asked_by: who wants it to end.
+    slot: the wall-clock time that it stands for ("2026-03-29T02:30"); no second run can be created for the same slot.
+    None: requested by a user. subject: what a requested run is about ("<channel>:<bucket>"), or empty. did: counts by
+    name, once it has ended. progress: {"done", "total", "what"} while it runs. token: the claim of a run, valid as long
+    as its lease. again_of: the failed run that this one retries. stop_asked_by: the user who requested its end.
     """
 
     job = models.SlugField(max_length=40)
-    slot = models.CharField(max_length=16, null=True)  # noqa: DJ001 - None is not the same as no time
+    slot = models.CharField(max_length=16, null=True)  # noqa: DJ001 - None differs from an empty slot
     subject = models.CharField(max_length=60, blank=True)
     state = models.CharField(max_length=10, choices=RunState.choices(), default=RunState.QUEUED)
     due_at = models.DateTimeField()
@@ -98,10 +96,10 @@ class JobRun(models.Model):
 
 
 class Finding(models.Model):
-    """Something that needs a person: opened once, closed by itself when it is over.
+    """A problem that needs attention: opened once, closed automatically when it is resolved.
 
-    kind and subject name it: ("heavy bucket", "<channel>:<bucket>"). words: what people read.
-    told_at, mailed_at: when the webhook and the mails' readers last heard of it.
+    kind and subject identify it: ("heavy bucket", "<channel>:<bucket>"). words: the text shown to users. told_at,
+    mailed_at: the last notification by webhook and by mail.
     """
 
     kind = models.CharField(max_length=40)
@@ -129,10 +127,10 @@ class Finding(models.Model):
 
 
 class BucketDeletes(models.Model):
-    """How many deletes (tombstones written: rows, spans, a partition) a bucket had within an hour of Postgres's clock.
+    """Number of deletes (tombstones written: rows, ranges, a partition) in a bucket within an hour of Postgres's clock.
 
-    last_at: the last of them. is_looked_at: bookkeeping has read the bucket since. A row goes when it was
-    looked at and a repair that began after `last_at` has covered it.
+    last_at: the last of them. is_looked_at: bookkeeping has read the bucket since. A row is deleted once bookkeeping
+    has read the bucket and a repair that began after `last_at` has covered it.
     """
 
     pk = models.CompositePrimaryKey("channel_id", "bucket", "hour")
@@ -155,9 +153,9 @@ class BucketDeletes(models.Model):
 
 
 class ChannelDay(models.Model):
-    """What was measured of a channel on a day (UTC), for its history; None: not measured that day.
+    """A channel's figures of one day (UTC), for its history; None: not measured that day.
 
-    tombstones, bytes: the most of any one bucket. read_ms: the newest page's read. live_rows: in all.
+    tombstones, bytes: the maximum of any bucket. read_ms: reading the newest page. live_rows: total.
     """
 
     pk = models.CompositePrimaryKey("channel_id", "day")

@@ -1,4 +1,4 @@
-"""The only speakers of Cassandra and Redis; one module per table or concern.
+"""The only modules that access Cassandra and Redis; one per table or concern.
 
-What leaves is a domain value, never a driver row; a driver's error leaves as ours.
+They return domain values, never driver rows, and raise our errors instead of the driver's.
 """

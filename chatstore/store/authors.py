@@ -1,4 +1,4 @@
-"""Where an author has posted: a row per author, bucket and channel, written before the message."""
+"""Index of where an author has posted: a row per author, bucket and channel, written before the message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _written = Remembered(200_000)
 
 
 def ensure_author_bucket(author_id: int, channel_id: int, bucket: int) -> None:
-    """Note that the author posts there; once a process."""
+    """Record that the author posts there; once per process."""
     key = (author_id, bucket, channel_id)
     if key not in _written:
         cassandra.execute(_INSERT, key)
@@ -25,7 +25,7 @@ def ensure_author_bucket(author_id: int, channel_id: int, bucket: int) -> None:
 
 
 def ensure_author_buckets(keys: set[tuple[int, int, int]]) -> None:
-    """Note many (author id, bucket, channel id) at once, those that this process has not yet."""
+    """Record many (author id, bucket, channel id), without those that this process has written already."""
     new = sorted(key for key in keys if key not in _written)
     cassandra.execute_batches(_INSERT, _group_by_author(new))
     for key in new:
@@ -33,13 +33,13 @@ def ensure_author_buckets(keys: set[tuple[int, int, int]]) -> None:
 
 
 def _group_by_author(keys: list[tuple[int, int, int]]) -> Iterator[list[tuple[int, int, int]]]:
-    """An author is a partition: one batch each, of at most `BATCH_ROWS`."""
+    """Yield batches of at most `BATCH_ROWS` for one author each, since an author is a partition."""
     for _, group in itertools.groupby(keys, key=lambda key: key[0]):
         while chunk := list(itertools.islice(group, BATCH_ROWS)):
             yield chunk
 
 
 def author_buckets(author_id: int) -> Iterator[tuple[int, int]]:
-    """(bucket, channel id) of every place where the author has posted, newest bucket first."""
+    """Yield (bucket, channel id) of every place where the author has posted, newest bucket first."""
     for rows in cassandra.iterate(_SELECT, (author_id,)):
         yield from rows

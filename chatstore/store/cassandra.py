@@ -1,9 +1,8 @@
-"""The only speaker of the Cassandra driver.
+"""The only module that uses the Cassandra driver.
 
-One session per process, made when it is first needed and made again after a fork; prepared
-statements, tuple rows, LOCAL_QUORUM unless a call says otherwise. The driver's errors leave
-as `StoreUnavailable` (try again later) or `TooManyTombstones` (ask a smaller interval); a
-statement that the server finds wrong is a bug and leaves as it came.
+One session per process, opened on first use and again after a fork; prepared statements, tuple rows, LOCAL_QUORUM
+unless a call overrides it. The driver's errors are raised as `StoreUnavailable` (retry later) or `TooManyTombstones`
+(read a smaller interval); an error about an invalid statement is a bug and is raised unchanged.
 """
 
 from __future__ import annotations
@@ -58,19 +57,19 @@ Row = tuple[Any, ...]
 Params = Sequence[Any]
 
 FETCH_SIZE = 5_000
-"""Rows a page of a read; 20,000 is a quarter faster for rows of two numbers."""
+"""Rows per page of a read; 20,000 is 25 % faster for rows of two numbers."""
 
 WINDOW = 32
-"""Statements in flight: more is slower on every machine that was measured."""
+"""Statements in flight: more was slower on every machine measured."""
 
 REQUEST_TIMEOUT_SECONDS = 12.0
-"""Longer than the server's own limits (5 s a read, 2 s a write), so that its reason is heard."""
+"""Longer than the server's own limits (5 s per read, 2 s per write), so that the server's error arrives first."""
 
 NODE_TIMEOUT_SECONDS = 3.0
-"""What a node tells of itself comes from its memory: one that is slower has trouble."""
+"""For a node's virtual tables, which are served from memory: a slower node is in trouble."""
 
 SLOW_SECONDS = 1.0
-"""Calls slower than this are logged with their statement."""
+"""Slower calls are logged with their statement."""
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +82,7 @@ class _Connection:
 
 
 class _Process:
-    """This process's connection. A session made before a fork hangs in the child."""
+    """This process's connection. A session opened before a fork hangs in the child."""
 
     def __init__(self) -> None:
         self.forget()
@@ -123,9 +122,9 @@ def _open_connection() -> _Connection:
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         auth_provider=PlainTextAuthProvider(user, config["password"]) if user else None,
         ssl_context=config["tls"],
-        # Without it a request over 4 KiB stalls for 44 ms.
+        # Without this a request over 4 KiB stalls for 44 ms.
         sockopts=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
-        # A node that comes back is used again within seconds.
+        # Use a recovered node again within seconds.
         reconnection_policy=ExponentialReconnectionPolicy(0.5, 5.0),
     )
     try:
@@ -136,7 +135,7 @@ def _open_connection() -> _Connection:
 
 
 def close() -> None:
-    """Close this process's session; the next call makes another."""
+    """Close this process's session; the next call opens a new one."""
     with _process.lock:
         connection, _process.connection = _process.connection, None
     if connection is not None:
@@ -144,17 +143,19 @@ def close() -> None:
 
 
 def hosts() -> list[tuple[str, bool | None, str]]:
-    """The nodes the driver knows: address, whether it is up (None: it was never told), its datacenter."""
+    """Return the nodes known to the driver: address, whether it is up (None if the driver never learned it),
+    datacenter.
+    """
     metadata = _process.connect().cluster.metadata
     found = [(str(h.address), h.is_up, str(h.datacenter)) for h in metadata.all_hosts()]
     return sorted(found, key=lambda host: host[0])
 
 
 def ring() -> list[tuple[int, str]]:
-    """(token, address of the node that has it first), ascending, of the datacenters that hold our keyspace."""
+    """Return (token, address of its primary node), ascending, for the datacenters that replicate our keyspace."""
     token_map = _process.connect().cluster.metadata.token_map
     if token_map is None or not token_map.ring:
-        raise StoreUnavailable("The nodes have not said yet who owns what.")
+        raise StoreUnavailable("Cassandra's token ownership is not known yet.")
     owners = ((token, token_map.token_to_host_owner[token]) for token in token_map.ring)
     return [
         (int(token.value), str(host.address))
@@ -164,18 +165,18 @@ def ring() -> list[tuple[int, str]]:
 
 
 def locate_partition(cql: str, params: Params) -> tuple[int, list[str]]:
-    """(token, addresses of its replicas) of the partition that a statement asks; nothing is asked."""
+    """Return (token, replica addresses) of the partition that a statement reads, without executing it."""
     metadata = _process.connect().cluster.metadata
     key = prepare(cql).bind(params).routing_key
     if metadata.token_map is None:
-        raise StoreUnavailable("The nodes have not said yet who owns what.")
+        raise StoreUnavailable("Cassandra's token ownership is not known yet.")
     replicas = metadata.get_replicas(settings.CASSANDRA["keyspace"], key)
     token = int(metadata.token_map.token_class.from_key(key).value)
     return token, sorted(str(host.address) for host in replicas)
 
 
 def prepare(cql: str) -> PreparedStatement:
-    """The statement prepared on the servers, once in this process."""
+    """Return the prepared statement; each is prepared once per process."""
     connection = _process.connect()
     statement = connection.prepared.get(cql)
     if statement is None:
@@ -196,7 +197,7 @@ def _bind(cql: str, params: Params, *, consistency: int | None, fetch_size: int)
 
 
 class Pending:
-    """A statement that is under way."""
+    """A statement in flight."""
 
     __slots__ = ("_began", "_cql", "_future", "_traces")
 
@@ -207,7 +208,7 @@ class Pending:
         self._began = time.monotonic()
 
     def rows(self) -> list[Row]:
-        """Wait for the answer, all its pages."""
+        """Wait for the result, all its pages."""
         rows = [row for page in self.pages() for row in page]
         seconds = time.monotonic() - self._began
         if seconds > SLOW_SECONDS:
@@ -215,7 +216,7 @@ class Pending:
         return rows
 
     def pages(self) -> Iterator[list[Row]]:
-        """Each page as it comes; the next one is asked for before one is handed out."""
+        """Yield each page as it arrives; the next one is requested before a page is yielded."""
         try:
             rows = self._take_page()
             while self._future.has_more_pages:
@@ -229,8 +230,8 @@ class Pending:
     def _take_page(self) -> list[Row]:
         rows: list[Row] = self._future.result().current_rows or []
         if self._traces is not None:
-            # Of several traces the last one brought the page: a node that has forgotten the statement
-            # (its table was altered) answers with a trace of nothing before it is told again.
+            # Use the last trace: after a schema change the node answers the first attempt with UNPREPARED,
+            # whose trace is empty.
             self._traces.append(self._future.get_query_trace_ids()[-1])
         return rows
 
@@ -246,8 +247,8 @@ def submit(
 ) -> Pending:
     """Send a statement without waiting.
 
-    `timeout`: seconds, then `DeadlinePassed`. `traces`: where given, the read is traced, and
-    each page's trace is added before the page is handed out.
+    `timeout`: seconds, then `DeadlinePassed`. `traces`: if given, the read is traced, and each page's trace id is
+    appended before the page is yielded.
     """
     bound = _bind(cql, params, consistency=consistency, fetch_size=fetch_size)
     return _send(bound, cql, timeout=timeout, traces=traces)
@@ -263,9 +264,9 @@ def _send(statement: Any, cql: str, *, timeout: float | None = None, traces: lis
 
 
 def submit_to(address: str, cql: str, params: Params = (), *, timeout: float = NODE_TIMEOUT_SECONDS) -> Pending:
-    """Ask one node for what it keeps for itself alone (`system_views`, `system`); parameters are `%s`.
+    """Query one node's local tables (`system_views`, `system`); parameters are `%s`.
 
-    Raises `StoreUnavailable`, here or when the rows are asked for.
+    Raises `StoreUnavailable`, here or when the rows are requested.
     """
     connection = _process.connect()
     host = next((h for h in connection.cluster.metadata.all_hosts() if str(h.address) == address), None)
@@ -286,7 +287,7 @@ def execute(
     fetch_size: int = FETCH_SIZE,
     timeout: float | None = None,
 ) -> list[Row]:
-    """Run a statement and give all its rows.
+    """Execute a statement and return all its rows.
 
     Raises `StoreUnavailable`, `TooManyTombstones`, or `DeadlinePassed` after `timeout` seconds.
     """
@@ -301,7 +302,7 @@ def iterate(
     consistency: int | None = None,
     traces: list[uuid.UUID] | None = None,
 ) -> Iterator[list[Row]]:
-    """The pages of a read; the next one is asked for before the current one is handed out. `traces` as in `submit`."""
+    """Yield the pages of a read; the next one is requested before a page is yielded. `traces` as in `submit`."""
     yield from submit(cql, params, consistency=consistency, fetch_size=fetch_size, traces=traces).pages()
 
 
@@ -314,9 +315,9 @@ def execute_window(
     window: int = WINDOW,
     consistency: int | None = None,
 ) -> Iterator[list[Row]]:
-    """The rows of each job, in the order of the jobs, at most `window` of them in flight.
+    """Yield the rows of each job, in the order of the jobs, with at most `window` of them in flight.
 
-    The first error is raised after what was in flight has ended.
+    The first error is raised once all statements in flight have ended.
     """
     sends = (partial(submit, cql, params, consistency=consistency) for cql, params in jobs)
     yield from _run_window(sends, window)
@@ -338,7 +339,7 @@ def _run_window(sends: Iterable[Callable[[], Pending]], window: int) -> Iterator
 
 
 def drain(flying: deque[Pending]) -> None:
-    """Wait for statements whose answers no longer matter, after the first error."""
+    """Wait for statements whose results are no longer needed, after the first error."""
     while flying:
         try:
             flying.popleft().rows()
@@ -347,7 +348,7 @@ def drain(flying: deque[Pending]) -> None:
 
 
 def batch(cql: str, rows: Iterable[Params], *, consistency: int | None = None) -> BatchStatement:
-    """One UNLOGGED batch of a statement; its rows belong to one partition, or small ones to a few."""
+    """Return an UNLOGGED batch of a statement; its rows belong to one partition, or to a few small ones."""
     statement = prepare(cql)
     built = BatchStatement(BatchType.UNLOGGED, consistency_level=consistency)
     for row in rows:
@@ -368,11 +369,10 @@ def execute_batches(
     pace: Callable[[int], None] | None = None,
     consistency: int | None = None,
 ) -> int:
-    """One UNLOGGED batch per group (of one partition, or a few small ones); gives the number of statements.
+    """Execute one UNLOGGED batch per group (of one partition, or a few small ones); return the number of rows.
 
-    `pace` is called with each group's size before it is sent, and may wait. Groups are
-    taken from the iterable as they are sent. The first error is raised after what was in
-    flight has ended; which groups were applied is then unknown.
+    `pace` is called with each group's size before it is sent, and may wait. Groups are consumed as they are sent. The
+    first error is raised once all statements in flight have ended; which groups were applied is then unknown.
     """
     jobs = ((cql, group) for group in groups)
     return execute_batch_jobs(jobs, window=window, pace=pace, consistency=consistency)
@@ -385,7 +385,7 @@ def execute_batch_jobs(
     pace: Callable[[int], None] | None = None,
     consistency: int | None = None,
 ) -> int:
-    """As `execute_batches`, each group with a statement of its own."""
+    """Execute batches as `execute_batches` does, each group with its own statement."""
     done = 0
 
     def send(cql: str, group: Sequence[Params]) -> Pending:

@@ -1,7 +1,7 @@
-"""What the read path met, added up over all processes: kept in Redis, of interest and never of need.
+"""Read-path counters, summed over all processes in Redis: informative only, nothing depends on them.
 
-A process adds up for itself; a thread of its own sends that on, at most once a second, so that
-no page waits for Redis or fails for it. What a process had not sent when it ended is lost.
+A process counts locally; a background thread sends the counts at most once a second, so that no page waits for Redis or
+fails because of it. Counts that were not sent when a process ended are lost.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ HIDDEN = "authorless_hidden"
 """Rows without an author that pages left out, each time they did."""
 
 HEALED = "authorless_healed"
-"""Such rows that maintenance has removed."""
+"""Such rows that maintenance has deleted."""
 
 SKIPPED = "buckets_skipped"
-"""Buckets that a page passed without asking them, since the ledger says that nothing lives there."""
+"""Buckets that a page skipped because the ledger marks them as empty."""
 
 LATE = "deadline_reached"
-"""Pages that ended short at their deadline, with a cursor."""
+"""Pages that were cut off at their deadline and returned with a cursor."""
 
 ABORTED = "aborted_by_tombstones"
-"""Reads that the servers gave up over tombstones, asked again in halves."""
+"""Reads that Cassandra aborted because of tombstones; they are retried in halves."""
 
 NAMES = (HIDDEN, HEALED, SKIPPED, LATE, ABORTED)
 
@@ -36,11 +36,11 @@ _SINCE = "since"
 
 SEND_EVERY_SECONDS = 1.0
 SILENT_SECONDS = 5.0
-"""After Redis did not answer."""
+"""Pause after a failed request to Redis."""
 
 
 class _Process:
-    """What this process has counted and not sent yet; a fork begins anew."""
+    """Counts of this process that were not sent yet; reset after a fork."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -61,7 +61,7 @@ os.register_at_fork(after_in_child=_begin_anew)
 
 
 def count(name: str, number: int = 1) -> None:
-    """Adds to one of `NAMES`; costs the reader nothing."""
+    """Add to one of `NAMES`, without delaying the reader."""
     if number <= 0:
         return
     with _process.lock:
@@ -73,9 +73,9 @@ def count(name: str, number: int = 1) -> None:
 
 
 def send_counts() -> None:
-    """Sends what this process has counted. Raises `StoreUnavailable`; nothing is lost then.
+    """Send this process's counts. Raises `StoreUnavailable`; nothing is lost then.
 
-    What the server took although its answer was lost is counted twice.
+    A count that the server applied although its response was lost is sent, and counted, twice.
     """
     with _process.sending:
         with _process.lock:
@@ -96,13 +96,13 @@ def send_counts() -> None:
 
 
 def read_all() -> dict[str, int]:
-    """Every counter's total since `counting_since()`. Raises `StoreUnavailable`."""
+    """Return every counter's total since `counting_since()`. Raises `StoreUnavailable`."""
     kept = redis_client().hgetall(KEY)
     return {name: int(kept.get(name, 0)) for name in NAMES}
 
 
 def counting_since() -> dt.datetime | None:
-    """When the first of the totals was counted; None when nothing was. Raises `StoreUnavailable`."""
+    """Return when the first of the totals was counted; None if nothing was. Raises `StoreUnavailable`."""
     since = redis_client().hget(KEY, _SINCE)
     return None if since is None else dt.datetime.fromtimestamp(int(since) / 1_000, tz=dt.UTC)
 

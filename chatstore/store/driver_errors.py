@@ -1,4 +1,4 @@
-"""The driver's errors as ours: their class says whether to try again."""
+"""Translation of the driver's errors into ours, whose class tells whether to retry."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ TOMBSTONE_FAILURE = 1
 
 
 class DeadlinePassed(StoreUnavailable):
-    """The caller's own time limit ended before an answer came."""
+    """The caller's own time limit passed before the response arrived."""
 
 
 def translate_error(error: BaseException) -> BaseException:
-    """Our error for one of the driver's; others, and wrong statements, as they are."""
+    """Return our error for one of the driver's; other errors, and those of invalid statements, unchanged."""
     if isinstance(error, NoHostAvailable):
         causes = error.errors.values() if isinstance(error.errors, dict) else ()
         told = [cause for cause in causes if isinstance(cause, driver.DriverException)]
         return translate_error(told[0]) if told else StoreUnavailable("No Cassandra node answers.")
     if isinstance(error, driver.ReadFailure) and TOMBSTONE_FAILURE in (error.error_code_map or {}).values():
-        return TooManyTombstones("Cassandra gave a read up: too many tombstones in its interval.")
+        return TooManyTombstones("Cassandra aborted a read: too many tombstones in its interval.")
     if isinstance(error, driver.OperationTimedOut):
         return DeadlinePassed("Cassandra did not answer in time.")
     reason = _find_reason(error)
@@ -32,20 +32,20 @@ def translate_error(error: BaseException) -> BaseException:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether the driver or the nodes refused a statement or its values: trying again the same is no use."""
+    """Return whether the driver or the nodes rejected a statement or its values, so that a retry would fail again."""
     return isinstance(error, driver.DriverException)
 
 
 def _find_reason(error: BaseException) -> str | None:
-    """Why the store can't be used, in words; None for an error that says no such thing."""
+    """Return why the store is unavailable; None if the error does not mean that it is."""
     if isinstance(error, driver.RequestValidationException):
         return None
     if isinstance(error, driver.Unavailable):
-        return f"{error.alive_replicas} of the {error.required_replicas} Cassandra replicas that are needed are up."
+        return f"{error.alive_replicas} of {error.required_replicas} required Cassandra replicas are up."
     if isinstance(error, driver.Timeout):
         return "A Cassandra replica did not answer in time."
     if isinstance(error, driver.CoordinationFailure):
-        return "A Cassandra replica failed at a request."
+        return "A Cassandra replica failed to process a request."
     if isinstance(error, (driver.DriverException, ConnectionException, ErrorMessage, OSError)):
-        return f"Cassandra can't be used: {type(error).__name__}."
+        return f"Cassandra is unavailable: {type(error).__name__}."
     return None

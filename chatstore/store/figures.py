@@ -1,4 +1,4 @@
-"""What was measured of a bucket: each figure with its source and time. Unknown is never 0."""
+"""Figures measured for a bucket, each with its source and time. Unknown is never 0."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SELECT = "SELECT bucket, figure, value, source, measured_at FROM bucket_figures
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measured number, what measured it ("own read", "top partitions" …) and when."""
+    """A measured number, its source ("own read", "top partitions" …) and time."""
 
     value: int
     source: str
@@ -27,7 +27,7 @@ class Figure:
 def note_figures(
     channel_id: int, bucket: int, figures: Mapping[str, int], *, source: str, measured_at: dt.datetime
 ) -> None:
-    """Keep figures of a bucket. An older measurement that arrives later changes nothing."""
+    """Store figures of a bucket. An older measurement that arrives later has no effect."""
     stamp = int(measured_at.timestamp() * 1_000_000)
     rows = [(channel_id, bucket, name, value, source, measured_at, stamp) for name, value in figures.items()]
     if rows:
@@ -35,7 +35,7 @@ def note_figures(
 
 
 def read_figures(channel_id: int) -> dict[int, dict[str, Figure]]:
-    """Every figure of a channel, by bucket and name."""
+    """Return every figure of a channel, by bucket and name."""
     found: dict[int, dict[str, Figure]] = {}
     for bucket, name, value, source, measured_at in cassandra.execute(_SELECT, (channel_id,)):
         figure = Figure(value, source, measured_at.replace(tzinfo=dt.UTC))

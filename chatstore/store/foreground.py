@@ -1,7 +1,7 @@
-"""Whether people are reading pages just now: jobs that can wait then leave the store to them.
+"""Signal that users are reading pages, on which background jobs throttle themselves.
 
-Every process that reads pages says so in Redis, at most five times a second and from a thread
-of its own, so that no page waits for it.
+Every process that reads pages refreshes a key in Redis, at most five times a second and from a background thread, so
+that no page waits for it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from chatstore.store.redis import redis_client
 KEY = "pages_are_read"
 
 SAID_FOR_MS = 1_000
-"""How long one reading counts: somebody who scrolls asks for the next page within it."""
+"""Lifetime of the signal: a user who scrolls requests the next page within it."""
 
 SAY_AGAIN_SECONDS = 0.2
 ASK_AGAIN_SECONDS = 0.1
 SILENT_SECONDS = 5.0
-"""After Redis did not answer."""
+"""Pause after a failed request to Redis."""
 
 
 class _Process:
-    """What this process has said and heard; a fork begins anew."""
+    """This process's last signal and the last answer it read; reset after a fork."""
 
     def __init__(self) -> None:
         self.was_read = threading.Event()
@@ -45,7 +45,7 @@ os.register_at_fork(after_in_child=_begin_anew)
 
 
 def note_page_read() -> None:
-    """Somebody reads a page; costs the reader nothing."""
+    """Signal that a page is being read, without delaying the reader."""
     _process.was_read.set()
     if _process.teller is None:
         _process.teller = threading.Thread(target=_tell, args=(_process.was_read,), name="tell-readers", daemon=True)
@@ -53,7 +53,7 @@ def note_page_read() -> None:
 
 
 def is_anybody_reading() -> bool:
-    """Whether a page was read anywhere within the last second; yes, when it cannot be known."""
+    """Return whether any process read a page within the last second; True if Redis is unavailable."""
     now = time.monotonic()
     if now - _process.heard_at >= ASK_AGAIN_SECONDS:
         try:

@@ -1,6 +1,6 @@
-"""Signs of life in Redis, all by its own clock: when beat and the watch were last seen; which bells nobody has heard.
+"""Heartbeats of beat and the monitor, and queue depths, in Redis and by its clock.
 
-Nothing here is missed when it is lost: whoever lives says so again within the minute.
+Losing them is harmless: a running process sends a new one within the minute.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from chatstore.store.redis import Client, redis_client
 BEAT, WATCH = "beat", "watch"
 
 QUEUES = ("celery", "maintenance")
-"""Celery's lists: purges, and maintenance."""
+"""Celery's queues: purges and maintenance."""
 
 
 def note_life(name: str) -> None:
-    """Raises `StoreUnavailable`."""
+    """Record a heartbeat. Raises `StoreUnavailable`."""
     client = redis_client()
     client.set(_key(name), _seconds(client))
 
 
 def seconds_since(name: str) -> float | None:
-    """How long ago somebody noted it last; None: never. Raises `StoreUnavailable`."""
+    """Return the age of the last heartbeat; None if there was none. Raises `StoreUnavailable`."""
     client = redis_client()
     noted: Any = client.get(_key(name))
     return None if noted is None else max(0.0, _seconds(client) - float(noted))
 
 
 def count_bells() -> dict[str, int]:
-    """How many tasks wait in each queue for a worker. Raises `StoreUnavailable`."""
+    """Return the number of waiting tasks per queue. Raises `StoreUnavailable`."""
     client = redis_client()
     counts: dict[str, Any] = {queue: client.llen(queue) for queue in QUEUES}
     return {queue: int(count) for queue, count in counts.items()}

@@ -1,9 +1,8 @@
-"""The ledger: which buckets of a channel hold anything, and between which ids.
+"""The ledger: which buckets of a channel contain messages, and between which ids.
 
-No row means never written. A row whose `live` is not set, or all null, means that
-something may live there. Rows are never deleted. `live` is only ever set from one quorum
-read of the whole bucket, stamped ten seconds before that read began, so that a clear,
-which is stamped now, always wins.
+No row means never written. A row whose `live` is unset or all null means that the bucket may contain live messages.
+Rows are never deleted. `live` is set only from one quorum read of the whole bucket, stamped ten seconds before that
+read began, so that a clear, stamped with the current time, always wins.
 """
 
 from __future__ import annotations
@@ -23,14 +22,13 @@ from chatstore.store.reading.remembered import Remembered
 LedgerRow = tuple[int, Live]
 
 NEWEST_ROWS = 8
-"""What a page reads of the ledger beside the newest bucket; most pages need no more."""
+"""Ledger rows that a page reads beside the newest bucket; most pages need no more."""
 
 CACHE_SECONDS = 1.0
-"""How long pages may use ledger rows again: a job that cleared `live` is reported done
-a second after its last clear."""
+"""Lifetime of cached ledger rows: a job that cleared `live` is reported done a second after its last clear."""
 
 MOST_REMEMBERED = 512
-"""Rows kept of a channel: fourteen years, of which one bucket holds anything."""
+"""Maximum rows cached per channel: fourteen years of a channel with a single bucket that contains messages."""
 
 NEWEST_BUCKET = 2**31 - 1
 
@@ -47,7 +45,7 @@ _written = Remembered(100_000)
 
 
 def ensure_row(channel_id: int, bucket: int) -> None:
-    """Write the bucket's row, before the first message that goes there; once a process."""
+    """Write the bucket's row before its first message; once per process."""
     if (channel_id, bucket) in _written:
         return
     cassandra.execute(_INSERT_ROW, (channel_id, bucket))
@@ -56,9 +54,9 @@ def ensure_row(channel_id: int, bucket: int) -> None:
 
 
 def clear_live(channel_id: int, bucket: int) -> None:
-    """Say that anything may live in the bucket: a value of nulls, stamped now.
+    """Clear the bounds, since anything may be live in the bucket: a value of nulls, stamped now.
 
-    A value, not a deletion: a tombstone could expire before the late `set` that it beats.
+    A value instead of a deletion: a tombstone could expire before the late `set` that it must win against.
     """
     cassandra.execute(_SET_LIVE, (channel_id, bucket, (None, None, None), time.time_ns() // 1000))
     _written.add((channel_id, bucket))
@@ -66,10 +64,10 @@ def clear_live(channel_id: int, bucket: int) -> None:
 
 
 def set_live(channel_id: int, bucket: int, live: Live, *, read_began_us: int) -> None:
-    """Say what lives in the bucket, as one quorum read of all of it saw.
+    """Set the bounds found by one quorum read of the whole bucket.
 
-    Only by a job that holds the channel. `read_began_us`: Postgres's clock (µs) before the
-    read began; the value is stamped `CLOCK_SKEW_SECONDS` earlier and loses to any clear since.
+    Only for a job that has locked the channel. `read_began_us`: Postgres's clock (µs) before the read began; the value
+    is stamped `CLOCK_SKEW_SECONDS` earlier and loses to any clear since then.
     """
     stamp = stamp_of_live(read_began_us=read_began_us, skew_seconds=settings.CLOCK_SKEW_SECONDS)
     cassandra.execute(_SET_LIVE, (channel_id, bucket, live.as_tuple(), stamp))
@@ -77,54 +75,54 @@ def set_live(channel_id: int, bucket: int, live: Live, *, read_began_us: int) ->
 
 
 def read_ledger(channel_id: int, *, newest: int | None = None) -> list[LedgerRow]:
-    """All rows of a channel, or the `newest` so many, newest bucket first. Never cached."""
+    """Return all rows of a channel, or the `newest` so many, newest bucket first. Never cached."""
     if newest is None:
         return to_ledger_rows(cassandra.execute(_SELECT_ALL, (channel_id,)))
     return submit_rows(channel_id, start=NEWEST_BUCKET, descending=True, limit=newest).rows()
 
 
 def read_newest_buckets(channel_ids: Sequence[int]) -> dict[int, int]:
-    """The newest bucket that was ever written, by channel; without those of which none was."""
+    """Return the newest bucket ever written, by channel; channels without any are left out."""
     answers = cassandra.execute_window([(_SELECT_NEWEST, (channel_id,)) for channel_id in channel_ids])
     return {channel_id: rows[0][0] for channel_id, rows in zip(channel_ids, answers, strict=True) if rows}
 
 
 def read_live(channel_id: int, bucket: int) -> Live | None:
-    """What the ledger says of one bucket; None without a row."""
+    """Return the ledger's bounds of one bucket; None without a row."""
     rows = submit_rows(channel_id, start=bucket, descending=True, limit=1).rows()
     return rows[0][1] if rows and rows[0][0] == bucket else None
 
 
 def to_ledger_rows(rows: list[cassandra.Row]) -> list[LedgerRow]:
-    """From the rows as the driver gives them."""
+    """Convert the driver's rows."""
     return [(bucket, Live.from_tuple(live)) for bucket, live in rows]
 
 
 class PendingRows:
-    """A read of the ledger that is under way, beside whatever else its caller asks."""
+    """A ledger read in flight."""
 
     def __init__(self, pending: cassandra.Pending) -> None:
         self._pending = pending
 
     def rows(self) -> list[LedgerRow]:
-        """Wait for the rows, in the order that was asked."""
+        """Wait for the rows, in the requested order."""
         return to_ledger_rows(self._pending.rows())
 
 
 def submit_rows(channel_id: int, *, start: int, descending: bool, limit: int) -> PendingRows:
-    """Ask for up to `limit` rows from the bucket `start` (inclusive) on, downwards or upwards."""
+    """Request up to `limit` rows from the bucket `start` (inclusive) on, downwards or upwards."""
     cql = _SELECT_DOWN if descending else _SELECT_UP
     return PendingRows(cassandra.submit(cql, (channel_id, start, limit)))
 
 
-# --- What pages may use again for a second ----------------------------------------------
+# --- Rows cached for pages for a second -------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """A channel's newest ledger rows as this process last read them.
+    """A channel's newest ledger rows as last read by this process.
 
-    asked_at: `time.monotonic()` before the read. is_whole: there are no others.
+    asked_at: `time.monotonic()` before the read. is_whole: there are no further rows.
     """
 
     rows: list[LedgerRow]
@@ -133,7 +131,7 @@ class Newest:
 
 
 class _Remembered:
-    """The newest ledger rows of channels, the least recently read forgotten first."""
+    """Least-recently-used cache of channels' newest ledger rows."""
 
     LIMIT = 2_000
 
@@ -149,7 +147,7 @@ class _Remembered:
                 self._kept.popitem(last=False)
 
     def extend(self, channel_id: int, longer: Newest) -> None:
-        """Put more rows of the same reading; nothing, if it was read anew or aged meanwhile."""
+        """Store more rows of the same read; no effect if the channel was read again or expired meanwhile."""
         with self._lock:
             kept = self._kept.get(channel_id)
             if kept is not None and kept.asked_at == longer.asked_at:
@@ -169,28 +167,27 @@ _remembered = _Remembered()
 
 
 def forget_cache(channel_id: int) -> None:
-    """The next page of this process asks the ledger again."""
+    """Have the next page of this process read the ledger again."""
     _remembered.age(channel_id)
 
 
 def remember_newest(channel_id: int, newest: Newest) -> None:
-    """Keep a channel's newest rows for pages."""
+    """Cache a channel's newest rows for pages."""
     _remembered.put(channel_id, newest)
 
 
 def remember_more(channel_id: int, longer: Newest) -> None:
-    """A page had to go on beyond the newest rows: the next one has what it found at hand too."""
+    """Cache the rows beyond the newest ones that a page had to read."""
     if len(longer.rows) <= MOST_REMEMBERED:
         _remembered.extend(channel_id, longer)
 
 
 def recall_newest(channel_id: int) -> Newest | None:
-    """The channel's newest rows if they were asked within the last second."""
+    """Return the channel's newest rows if they were read within the last second."""
     newest = _remembered.get(channel_id)
     return newest if newest is not None and time.monotonic() - newest.asked_at <= CACHE_SECONDS else None
 
 
 def guess_newest(channel_id: int) -> Newest | None:
-    """The channel's newest rows as last seen, however long ago: a guess of what to ask
-    beside the ledger, never more."""
+    """Return the channel's newest rows as last seen, however old: only a guess of what to read beside the ledger."""
     return _remembered.get(channel_id)

@@ -1,7 +1,7 @@
-"""What a job over many small buckets, of one channel or of many, asks and writes of all of them at once.
+"""Bulk reads and writes over many small buckets, of one channel or of many.
 
-One statement after the other costs a round trip each; a thousand threads of a dozen messages
-would spend their import on them.
+One statement after the other costs a round trip each; for a thousand threads of a dozen messages they would dominate
+the import.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from chatstore.store import cassandra, ledger, messages, withdrawn
 Item = TypeVar("Item")
 
 FEW_IDS = 100
-"""Up to here a bucket's ids are asked one by one (in one statement), above as an interval."""
+"""Up to this count, a bucket's ids are read by key (in one statement); above it as an interval."""
 
 WHOLE_BUCKETS = 4
-"""Reads of whole buckets beside each other: the servers' work, which nothing speeds up. Small ones cost a
-round trip, and more of them are asked at once."""
+"""Concurrent reads of whole buckets: the servers are the bottleneck. Small buckets cost only a round trip, and more of
+them are read at once.
+"""
 
 _SET_LIVE = "INSERT INTO bucket_ledger (channel_id, bucket, live) VALUES (?, ?, ?) USING TIMESTAMP ?"
 _WITHDRAWN = (
@@ -48,39 +49,40 @@ _BOUNDS = (
 _LIVE_STAMPS = "SELECT channel_id, bucket, WRITETIME(live) FROM bucket_ledger WHERE channel_id IN ?"
 
 PARTITIONS = 20
-"""Small partitions that one statement asks for: its coordinator asks for them beside each other."""
+"""Small partitions per statement; the coordinator reads them in parallel."""
 
 BATCH_ROWS = 100
 BATCH_CHANNELS = 10
-"""Rows of the ledger or of figures, a channel's being one partition, that are written together; Cassandra
-warns of batches of more than ten partitions."""
+"""Channels per batch of ledger rows or figures, each channel being one partition; Cassandra warns of batches of more
+than ten partitions.
+"""
 
 
 def ensure_rows_in(channel_id: int, buckets: Iterable[int]) -> None:
-    """Write the buckets' ledger rows, before the first messages that go there."""
+    """Write the buckets' ledger rows, before their first messages."""
     _write_by_channel(_ENSURE, ((channel_id, bucket) for bucket in buckets))
     ledger.forget_cache(channel_id)
 
 
 def read_live_stamps(channel_ids: Sequence[int]) -> dict[BucketKey, int]:
-    """Of every bucket that has a ledger row the stamp (µs) of what it says; 0 where it says nothing."""
+    """Return the write timestamp (µs) of `live` for every bucket that has a ledger row; 0 where `live` is not set."""
     answers = cassandra.execute_window((_LIVE_STAMPS, (some,)) for some in _cut(channel_ids, PARTITIONS))
     return {(channel_id, bucket): stamp or 0 for rows in answers for channel_id, bucket, stamp in rows}
 
 
 def set_live_in(lives: Mapping[BucketKey, Live], *, read_began_us: int) -> None:
-    """Say what lives in each bucket, as `ledger.set_live` does for one."""
+    """Set the bounds of each bucket, as `ledger.set_live` does for one."""
     stamp = stamp_of_live(read_began_us=read_began_us, skew_seconds=settings.CLOCK_SKEW_SECONDS)
     _set_live((*key, live.as_tuple(), stamp) for key, live in lives.items())
 
 
 def clear_live_in(keys: Iterable[BucketKey]) -> None:
-    """Say of each bucket that anything may live there, as `ledger.clear_live` does."""
+    """Clear the bounds of each bucket, as `ledger.clear_live` does for one."""
     clear_live_at(dict.fromkeys(keys, time.time_ns() // 1000))
 
 
 def clear_live_at(stamps: Mapping[BucketKey, int]) -> None:
-    """The same at a stamp (µs) for each, which must be later than that of what the ledger says now."""
+    """Clear the bounds at a stamp (µs) per bucket, which must be newer than that of the current value."""
     _set_live((*key, (None, None, None), stamp) for key, stamp in stamps.items())
 
 
@@ -105,13 +107,13 @@ def _cut(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 
 
 def withdrawn_in(keys: Sequence[BucketKey]) -> dict[BucketKey, Withdrawals]:
-    """What people withdrew themselves, by bucket; buckets with nothing of it are left out."""
+    """Return what authors withdrew, by bucket; buckets without any are left out."""
     by_channel: dict[int, list[int]] = defaultdict(list)
     by_bucket: dict[int, list[int]] = defaultdict(list)
     for channel_id, bucket in keys:
         by_channel[channel_id].append(bucket)
         by_bucket[bucket].append(channel_id)
-    # A large channel has many buckets, many small ones share a few.
+    # A large channel has many buckets; many small channels share a few.
     asked: Iterable[tuple[Sequence[int], Sequence[int]]]
     if len(by_channel) < len(by_bucket):
         asked = (([one], some) for one, found in by_channel.items() for some in _cut(found, PARTITIONS))
@@ -125,9 +127,9 @@ def withdrawn_in(keys: Sequence[BucketKey]) -> dict[BucketKey, Withdrawals]:
 
 
 def read_edited(ids: Mapping[BucketKey, Sequence[int]]) -> dict[BucketKey, dict[int, dt.datetime | None]]:
-    """The edited time (None: never) of each of the named messages that lives, by bucket.
+    """Return the edited time (None: never) of each of the given messages that is live, by bucket.
 
-    `ids`: by bucket, ascending. A row without an author does not live.
+    `ids`: by bucket, ascending. A row without an author is not live.
     """
     few = {key: wanted for key, wanted in ids.items() if 0 < len(wanted) <= FEW_IDS}
     answers = cassandra.execute_window((_EDITED, (*key, list(wanted))) for key, wanted in few.items())
@@ -158,15 +160,15 @@ def _pick_edited(rows: Iterable[cassandra.Row], wanted: set[int] | None) -> Iter
 def read_bounds_in(
     keys: Collection[BucketKey], *, window: int = WHOLE_BUCKETS
 ) -> dict[BucketKey, tuple[int | None, int | None, int, int]]:
-    """Lowest id, highest id, rows and rows with an author of each whole bucket, at quorum.
+    """Return lowest id, highest id, rows and rows with an author of each whole bucket, at quorum.
 
-    Put together on the servers. Raises `TooManyTombstones` when one of them can't be read so.
+    Aggregated on the servers. Raises `TooManyTombstones` if one of the buckets can't be read that way.
     """
     rows = cassandra.execute_window(((_BOUNDS, key) for key in keys), window=window)
     return {key: tuple(found[0]) for key, found in zip(keys, rows, strict=True)}
 
 
 def note_live_rows_in(counts: Mapping[BucketKey, int], *, source: str, measured_at: dt.datetime) -> None:
-    """Note how many messages live in each bucket, as `figures.note_figures` does for one."""
+    """Store the number of live messages of each bucket, as `figures.note_figures` does for one."""
     stamp = int(measured_at.timestamp() * 1_000_000)
     _write_by_channel(_FIGURE, ((*key, count, source, measured_at, stamp) for key, count in counts.items()))

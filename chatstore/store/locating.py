@@ -1,7 +1,7 @@
-"""In which of many channels a message is, or was, by its id alone.
+"""Search for a message by its id alone, over many channels.
 
-The ledgers are asked first, many at once, so that only channels that were there in the ten
-days of the id are asked for the message itself, and for a note that its author withdrew it.
+The ledgers are read first, many at once, so that only channels with a bucket for the id's ten days are asked for the
+message itself, and for a record that its author withdrew it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from chatstore.store import cassandra
 from chatstore.store.withdrawn import is_certain
 
 CHANNELS_AT_ONCE = 256
-"""Channels between two looks at the clock: some 100 ms on two busy cores."""
+"""Channels between two checks of the deadline: some 100 ms on two busy cores."""
 
 KEYS_A_STATEMENT = 32
-"""Partitions that one statement asks: over three times the channels a second of a statement each
-(2,560 channels, two nodes), and few enough for a coordinator to scatter."""
+"""Partitions per statement: more than three times the channels per second of single-key statements (2,560 channels, two
+nodes), and few enough for a coordinator to scatter.
+"""
 
 _SELECT_LEDGER = "SELECT channel_id, live FROM bucket_ledger WHERE channel_id IN ? AND bucket = ?"
 _SELECT_AUTHOR = "SELECT channel_id, author_id FROM messages WHERE channel_id IN ? AND bucket = ? AND message_id = ?"
@@ -33,8 +34,9 @@ _SELECT_WITHDRAWN = (
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Where a message is, or None. there_then: channels that held anything in its ten days and
-    were asked. is_whole: whether every channel given was looked at before the deadline."""
+    """The channel of a message, or None. there_then: number of channels with a bucket for its ten days that were
+    searched. is_whole: whether all given channels were searched before the deadline.
+    """
 
     channel_id: int | None
     there_then: int
@@ -42,10 +44,10 @@ class Located:
 
 
 def locate_message(channel_ids: Iterable[int], message_id: int, *, deadline_seconds: float) -> Located:
-    """The first of the channels in which the message lives, or was withdrawn by its author.
+    """Return the first of the channels that contains the message, or in which its author withdrew it.
 
-    Put the likeliest first: what is found ends the search, and so does the deadline, though
-    never before the first `CHANNELS_AT_ONCE` were asked. Raises `StoreUnavailable`.
+    Pass the likeliest channels first: a match ends the search, and so does the deadline, but not before the first
+    `CHANNELS_AT_ONCE` were searched. Raises `StoreUnavailable`.
     """
     end = time.monotonic() + deadline_seconds
     remaining = iter(channel_ids)
@@ -61,7 +63,7 @@ def locate_message(channel_ids: Iterable[int], message_id: int, *, deadline_seco
 
 
 def _were_there(channel_ids: Sequence[int], message_id: int) -> list[tuple[int, bool]]:
-    """Those with a ledger row for the id's bucket, each with whether the id may live there."""
+    """Return the channels with a ledger row for the id's bucket, each with whether the id may be live there."""
     rows = _ask(_SELECT_LEDGER, channel_ids, bucket_of(message_id))
     return [
         (channel_id, Live.from_tuple(*rows[channel_id]).clip(message_id, message_id) is not None)
@@ -71,19 +73,19 @@ def _were_there(channel_ids: Sequence[int], message_id: int) -> list[tuple[int, 
 
 
 def _that_know(were_there: Sequence[tuple[int, bool]], message_id: int) -> Iterator[int]:
-    """Those that hold the message, then those whose author withdrew it, each in the order given."""
+    """Yield the channels that contain the message, then those whose author withdrew it, each in the given order."""
     alive = [channel_id for channel_id, may_live in were_there if may_live]
     authors = _ask(_SELECT_AUTHOR, alive, bucket_of(message_id), message_id)
-    # A row without an author, what an edit left of a removed message, is none.
+    # A row without an author, left by an edit of a deleted message, does not count.
     yield from (channel_id for channel_id in alive if authors.get(channel_id, (None,)) != (None,))
     every = [channel_id for channel_id, _ in were_there]
     noted = _ask(_SELECT_WITHDRAWN, every, bucket_of(message_id), message_id)
-    # That somebody claims it there says nothing: anybody may, of any id in any channel.
+    # A mere claim proves nothing: any user can claim any id in any channel.
     yield from (channel_id for channel_id in every if channel_id in noted and is_certain(*noted[channel_id]))
 
 
 def _ask(cql: str, channel_ids: Sequence[int], *values: int) -> dict[int, tuple[Any, ...]]:
-    """What the statement selects beside the channel, by channel."""
+    """Return the columns that the statement selects beside the channel, by channel."""
     parts = (channel_ids[n : n + KEYS_A_STATEMENT] for n in range(0, len(channel_ids), KEYS_A_STATEMENT))
     answers = cassandra.execute_window((cql, (part, *values)) for part in parts)
     return {row[0]: row[1:] for rows in answers for row in rows}

@@ -1,4 +1,6 @@
-"""One bucket by Cassandra's own figures: a preview of its repair fills them on every replica, and changes nothing."""
+"""Measurement of one bucket by Cassandra's own statistics: a repair preview, which changes no data, updates them on
+every replica.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,15 @@ from chatstore.store.repairs import MESSAGES, Part, RepairFailed, locate_bucket
 from chatstore.store.top_partitions import TopPartitions
 
 PREVIEW_SECONDS = 600.0
-"""For the preview of one partition: mostly the start of a Java, beside a busy compaction much longer."""
+"""For the preview of one partition: mostly the start of a JVM, much longer beside a busy compaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A bucket by Cassandra's own figures, replica by replica.
+    """A bucket's statistics from Cassandra, per replica.
 
-    bytes, tombstones: what each replica lists; None: it is below what that one lists. in_sync: whether all
-    hold the same. silent: replicas that did not answer, with why.
+    bytes, tombstones: the value that each replica lists; None if it is below the smallest listed one. in_sync: whether
+    all replicas hold the same data. silent: replicas that did not answer, with the reason.
     """
 
     channel_id: int
@@ -33,7 +35,7 @@ class Measured:
 
     @property
     def most_bytes(self) -> int | None:
-        """Of the replica that has the most; None: none of them lists it."""
+        """The largest size of any replica; None if none lists the bucket."""
         return _most(self.bytes)
 
     @property
@@ -42,7 +44,7 @@ class Measured:
 
     @property
     def tombstones_apart(self) -> int | None:
-        """By how much the replicas differ: a sign of a missing repair. None unless all of them said."""
+        """The largest difference between replicas, a sign of a missing repair. None unless all replicas reported."""
         told = [number for number in self.tombstones.values() if number is not None]
         return max(told) - min(told) if told and len(told) == len(self.tombstones) and not self.silent else None
 
@@ -52,14 +54,14 @@ def _most(told: Mapping[str, int | None]) -> int | None:
 
 
 def measure_bucket(channel_id: int, bucket: int) -> Measured:
-    """Has the replicas compare one bucket and fill their figures of it; changes nothing, notes nothing.
+    """Have the replicas compare one bucket and update their statistics; changes no data and stores nothing.
 
-    Takes two starts of a Java. Raises `NodeUnreachable` when a replica is away, `RepairFailed`.
+    Starts two JVMs. Raises `NodeUnreachable` if a replica is down, and `RepairFailed`.
     """
     token, replicas = locate_bucket(channel_id, bucket)
     down = [host for host in nodes.list_down() if host in replicas]
     if down:
-        raise NodeUnreachable(f"Node {', '.join(down)} is down, and has a part of this bucket.")
+        raise NodeUnreachable(f"Node {', '.join(down)} is down and is a replica of this bucket.")
     part = Part(replicas[0], (MESSAGES,), token=token, is_preview=True)
     measured_at = dt.datetime.now(dt.UTC)
     try:

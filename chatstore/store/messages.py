@@ -1,7 +1,7 @@
-"""The table `messages`: rows to values and back, written with a stamp, read by key or by scan.
+"""The table `messages`: conversion of rows, writes with a given stamp, reads by key or by scan.
 
-Only columns that are set are bound: a bound None would be a tombstone. Nothing here looks
-at the ledger; who writes has seen to it first (DESIGN.md §4, `operations.messages`).
+Only columns that are set are bound: a bound None would be a tombstone. Nothing here uses the ledger; callers maintain
+it before they write (`operations.messages`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from chatstore.store import cassandra
 from chatstore.store.cassandra import UNSET
 
 COLUMNS = ("message_id", *VALUE_COLUMNS)
-"""What a whole-row read selects, in this order."""
+"""Columns of a full-row read, in this order."""
 
 BATCH_ROWS = 100
-"""Rows in a batch of one partition: 50–100 are fastest, 100 KB is fine."""
+"""Rows per batch of one partition: 50–100 are fastest, 100 KB is fine."""
 
 SCAN_FETCH = 50_000
-"""Rows a page of a scan of ids alone: most buckets are one page, and each page that is traced costs the
-servers 0.1 s of CPU (measured: 0.68 s for 33,000 rows in two traced pages, 0.48 s untraced)."""
+"""Rows per page of a scan of ids alone: most buckets are one page, and each traced page costs the servers 0.1 s of CPU
+(measured: 0.68 s for 33,000 rows in two traced pages, 0.48 s untraced).
+"""
 
 ROW_FETCH = 10_000
-"""Rows a page of a scan of whole rows: 20 MB if each held 4,000 characters."""
+"""Rows per page of a scan of full rows: 20 MB at 4,000 characters each."""
 
 StampOf = int | Callable[[Message], int]
 
@@ -53,7 +54,7 @@ _DELETE_ROW = f"DELETE FROM messages USING TIMESTAMP ? WHERE {_KEY}"
 
 
 def posted_stamp(message: Message) -> int:
-    """The stamp (µs) of a message written at the very moment that its id carries."""
+    """Return the stamp (µs) of a message written at the time that its id carries."""
     return ms_of(message.message_id) * 1000
 
 
@@ -61,7 +62,7 @@ def posted_stamp(message: Message) -> int:
 
 
 def to_message(channel_id: int, row: Sequence[Any]) -> Message:
-    """From a row in the order of `COLUMNS`. The row must have an author."""
+    """Convert a row in the order of `COLUMNS`. The row must have an author."""
     message_id, author_id, kind, content, edited_at, flags, pinned, webhook_id, author_name, *objects = row
     attachments, embeds, stickers, reactions, mentions, reference = objects
     return Message(
@@ -85,7 +86,7 @@ def to_message(channel_id: int, row: Sequence[Any]) -> Message:
 
 
 def to_values(message: Message) -> dict[str, Any]:
-    """The columns that are set, by name; author, type and content always are."""
+    """Return the columns that are set, by name; author, type and content always are."""
     values: dict[str, Any] = {
         "author_id": message.author_id,
         "type": message.type,
@@ -112,7 +113,7 @@ def _is_usual(message: Message) -> bool:
 
 
 def _insert_of(message: Message, bucket: int, stamp_us: int) -> tuple[str, tuple[Any, ...]]:
-    """The statement and its values: the short one where only the usual columns are set."""
+    """Return the statement and its values: the short statement if only the usual columns are set."""
     key = (message.channel_id, bucket, message.message_id)
     if _is_usual(message):
         return _INSERT_USUAL, (*key, message.author_id, message.type, message.content, stamp_us)
@@ -135,16 +136,16 @@ def insert_messages(
     stamp_us: StampOf,
     pace: Callable[[int], None] | None = None,
 ) -> int:
-    """Write messages in batches of one partition; gives how many.
+    """Write messages in batches of one partition; return their number.
 
-    Messages of one bucket should stand together. `stamp_us`: one stamp for all, or a
-    function of the message (`posted_stamp` back-dates each to its own time).
+    Messages of one bucket should be adjacent. `stamp_us`: one stamp for all, or a function of the message
+    (`posted_stamp` back-dates each to its own time).
     """
     return cassandra.execute_batch_jobs(insert_jobs(messages, stamp_us=stamp_us), pace=pace)
 
 
 def insert_jobs(messages: Iterable[Message], *, stamp_us: StampOf) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
-    """The batches of `insert_messages`, for who sends them in another way: statement and rows."""
+    """Yield the batches of `insert_messages`, statement and rows, for callers that send them in another way."""
     stamp_of = stamp_us if callable(stamp_us) else None
     fixed = 0 if callable(stamp_us) else stamp_us
     for (_, bucket), group in itertools.groupby(messages, key=lambda m: (m.channel_id, m.bucket)):
@@ -167,7 +168,7 @@ def update_columns(
 def update_job(
     channel_id: int, message_id: int, values: dict[str, Any], *, stamp_us: int
 ) -> tuple[str, tuple[Any, ...]]:
-    """The statement of `update_columns` and its values, for who sends many of them."""
+    """Return the statement of `update_columns` and its values, for callers that send many of them."""
     columns = sorted(values)
     cql = f"UPDATE messages USING TIMESTAMP ? SET {', '.join(f'{c} = ?' for c in columns)} WHERE {_KEY}"
     key = (channel_id, bucket_of(message_id), message_id)
@@ -175,7 +176,7 @@ def update_job(
 
 
 def delete_row(channel_id: int, message_id: int, *, stamp_us: int, timeout: float | None = None) -> None:
-    """Delete one row at a stamp (µs): cells written later stay."""
+    """Delete one row at a stamp (µs); cells written later are kept."""
     key = (channel_id, bucket_of(message_id), message_id)
     cassandra.execute(_DELETE_ROW, (stamp_us, *key), timeout=timeout)
 
@@ -184,7 +185,7 @@ def delete_row(channel_id: int, message_id: int, *, stamp_us: int, timeout: floa
 
 
 def read_message(channel_id: int, message_id: int) -> Message | None:
-    """One message; None when it is not there or has no author (an edit that raced a delete)."""
+    """Return one message; None if it is gone or has no author (an edit that raced a delete)."""
     rows = cassandra.execute(_SELECT_ROW, (channel_id, bucket_of(message_id), message_id))
     if not rows or rows[0][1] is None:
         return None
@@ -192,7 +193,7 @@ def read_message(channel_id: int, message_id: int) -> Message | None:
 
 
 def newest_writetime(channel_id: int, message_id: int) -> int | None:
-    """The newest WRITETIME (µs) among a row's cells; None when there is no row."""
+    """Return the newest WRITETIME (µs) among a row's cells; None if there is no row."""
     rows = cassandra.execute(_SELECT_WRITETIMES, (channel_id, bucket_of(message_id), message_id))
     return max((stamp for row in rows for stamp in row if stamp is not None), default=None)
 
@@ -200,10 +201,10 @@ def newest_writetime(channel_id: int, message_id: int) -> int | None:
 def read_ids(
     channel_id: int, bucket: int, *, first: int | None = None, last: int | None = None
 ) -> Iterator[list[tuple[int, int | None]]]:
-    """(message id, author id or None) of a bucket's rows, newest first, a page at a time.
+    """Yield (message id, author id or None) of a bucket's rows, newest first, page by page.
 
-    At quorum. `first`, `last`: inclusive bounds, the whole bucket without them. A read that
-    fails on tombstones is asked again in halves of its interval.
+    At quorum. `first`, `last`: inclusive bounds, by default the whole bucket. A read that fails on tombstones is
+    retried in halves of its interval.
     """
     return iterate_rows(
         channel_id,
@@ -225,11 +226,10 @@ def iterate_rows(
     fetch_size: int = ROW_FETCH,
     traces: list[uuid.UUID] | None = None,
 ) -> Iterator[list[Any]]:
-    """A bucket's rows, newest first, a page at a time; `columns[0]` must be the message id.
+    """Yield a bucket's rows, newest first, page by page; `columns[0]` must be the message id.
 
-    `columns` may be expressions such as `WRITETIME(content)`. Bounds, quorum and halves as
-    in `read_ids`; `traces` as in `cassandra.iterate`. Raises `TooManyTombstones` only when a
-    single id can't be read.
+    `columns` may be expressions such as `WRITETIME(content)`. Bounds, quorum and halves as in `read_ids`; `traces` as
+    in `cassandra.iterate`. Raises `TooManyTombstones` only if a single id can't be read.
     """
     low, high = bucket_ids(bucket)
     cql = f"SELECT {', '.join(columns)} FROM messages WHERE {_BETWEEN}"

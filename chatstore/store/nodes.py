@@ -1,8 +1,8 @@
-"""Cassandra's nodes, each by its own word: up or down, how much it keeps, what waits to be compacted.
+"""State of Cassandra's nodes, as each reports it: up or down, data size, pending compactions.
 
-Every node is asked at the same time for what it alone knows. One that does not answer is named;
-what nobody told is None, never 0. Nothing here connects to the nodes of another datacenter: of those it is
-known only what the driver was told since this process began, and what gossip says.
+All nodes are queried in parallel for their local tables. A node that does not answer is named; an unknown value is
+None, never 0. We do not connect to nodes of another datacenter: of those only gossip and what the driver has learned
+since this process started are known.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from chatstore.store.cassandra import Params, Pending, Row
 from chatstore.store.driver_errors import DeadlinePassed
 
 Answers = Mapping[str, list[Row] | NodeUnreachable]
-"""What each node said, by its address, or why it said nothing."""
+"""Each node's rows by its address, or the error."""
 
 _RELEASE = "SELECT release_version FROM system.local"
 _COMPACTIONS = "SELECT pending_tasks, active_tasks FROM system_views.thread_pools WHERE name = 'CompactionExecutor'"
@@ -36,10 +36,9 @@ TRY_AGAIN_SECONDS = 0.25
 class Node:
     """A node of the cluster.
 
-    is_up: as `list_states` has it; None: not known. silent: why it did not answer; empty when it did. is_far:
-    it is in another datacenter, and was not asked.
-    gossip: what the nodes tell each other of it ("normal", "leaving", "shutdown" …); load_bytes: what it
-    keeps on disk, by gossip too. compactions_waiting, compactions_running: tasks.
+    is_up: as in `list_states`; None if unknown. silent: why it did not answer; empty if it did. is_far: it is in
+    another datacenter and was not queried. gossip: its status by gossip ("normal", "leaving", "shutdown" …);
+    load_bytes: its data on disk, also by gossip. compactions_waiting, compactions_running: tasks.
     """
 
     address: str
@@ -56,7 +55,7 @@ class Node:
 
 
 def read_nodes() -> list[Node]:
-    """Every node of the cluster, by address. Raises `StoreUnavailable` when none at all answers."""
+    """Return every node of the cluster, by address. Raises `StoreUnavailable` if none answers."""
     releases, compactions, gossip = ask_nodes(_RELEASE), ask_nodes(_COMPACTIONS), _read_gossip()
     now = dt.datetime.now(dt.UTC)
     found = []
@@ -84,7 +83,7 @@ def read_nodes() -> list[Node]:
 
 
 def ask_nodes(cql: str, params: Params = (), *, hosts: Iterable[str] | None = None) -> Answers:
-    """Asks some nodes, or all of them, at the same time for what each keeps for itself."""
+    """Query some nodes, or all of them, in parallel for their local tables."""
     far = {address: datacenter for address, _, datacenter in cassandra.hosts() if _is_far(datacenter)}
     wanted = list(list_addresses() if hosts is None else hosts)
     answers = _ask([host for host in wanted if host not in far], cql, params)
@@ -93,7 +92,7 @@ def ask_nodes(cql: str, params: Params = (), *, hosts: Iterable[str] | None = No
         again = sorted(set(refused) - set(list_down()))
         if not again:
             break
-        # A session that is new has not opened all its connections yet.
+        # A new session has not opened all its connections yet.
         time.sleep(TRY_AGAIN_SECONDS)
         answers |= _ask(again, cql, params)
     told: dict[str, list[Row] | NodeUnreachable] = {
@@ -101,7 +100,7 @@ def ask_nodes(cql: str, params: Params = (), *, hosts: Iterable[str] | None = No
         for host, answer in answers.items()
     }
     for host in far.keys() & set(wanted):
-        told[host] = NodeUnreachable(f"Node {host} is in datacenter {far[host]}, to which nothing here connects.")
+        told[host] = NodeUnreachable(f"Node {host} is in datacenter {far[host]}. This server does not connect to it.")
     return told
 
 
@@ -125,22 +124,22 @@ def _wait_for(pending: Pending | StoreUnavailable) -> list[Row] | StoreUnavailab
 
 
 def _is_refused(answer: list[Row] | StoreUnavailable) -> bool:
-    """Whether it was never asked; one that had its time has had it."""
+    """Return whether the query was never sent; one that timed out is not retried."""
     return isinstance(answer, StoreUnavailable) and not isinstance(answer, DeadlinePassed)
 
 
 def list_addresses() -> list[str]:
-    """Every node that the driver knows, up or down."""
+    """Return every node known to the driver, up or down."""
     return [address for address, *_ in cassandra.hosts()]
 
 
 def list_down() -> list[str]:
-    """Addresses of the nodes that are down; one of which it is not known is none of them."""
+    """Return the addresses of the nodes known to be down."""
     return [address for address, is_up, _ in list_states() if is_up is False]
 
 
 def list_states() -> list[tuple[str, bool | None, str]]:
-    """Every node by address: whether it is up (None: not known), its datacenter. Raises `StoreUnavailable`."""
+    """Return every node by address: whether it is up (None if unknown), its datacenter. Raises `StoreUnavailable`."""
     hosts = cassandra.hosts()
     if all(is_up is not None for _, is_up, _ in hosts):
         return hosts
@@ -155,11 +154,11 @@ def list_states() -> list[tuple[str, bool | None, str]]:
 
 
 def settle_state(seen: bool | None, *, gossip: str | None) -> bool | None:
-    """Whether a node is up; None: not known.
+    """Return whether a node is up; None if unknown.
 
-    seen: by the driver, which is told when a node goes or comes, and knows nothing of one that it never
-    connects to until then. gossip: what the nodes tell each other of it. One that was stopped has said so;
-    one that died is called normal for ever, so that being called normal says nothing (Cassandra 5.0.8).
+    seen: the driver's state, from the cluster's events; unknown for a node that it never connected to, until the first
+    event. gossip: the node's status in gossip. A node that was stopped announced so; one that crashed remains "normal"
+    forever, so "normal" proves nothing (Cassandra 5.0.8).
     """
     return False if seen is None and gossip == _STOPPED else seen
 
@@ -169,20 +168,20 @@ def _is_far(datacenter: str) -> bool:
 
 
 def _first(answer: list[Row] | NodeUnreachable | None, *, width: int) -> Row:
-    """The only row of an answer; as many times None where there is none."""
+    """Return the only row of an answer, or a row of None values if there is none."""
     if answer is None or isinstance(answer, NodeUnreachable) or not answer:
         return (None,) * width
     return answer[0]
 
 
 def _read_gossip() -> dict[str, tuple[str | None, int | None]]:
-    """(status, bytes on disk) of each node, as one that answers has heard of it."""
+    """Return (status, bytes on disk) of each node, by the gossip of one node."""
     heard: dict[str, tuple[str | None, int | None]] = {}
     for address, load, status in cassandra.execute(_GOSSIP, consistency=cassandra.LOCAL_ONE):
         told = str(status).partition(",")[0].lower() if status else None
         try:
             heard[str(address)] = (told, round(float(load)))
         except (TypeError, ValueError):
-            # It has not said yet how much.
+            # The node has not gossiped its load yet.
             heard[str(address)] = (told, None)
     return heard

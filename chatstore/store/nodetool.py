@@ -1,10 +1,10 @@
-"""nodetool, the way to Cassandra's own maintenance that also goes through ssh.
+"""nodetool, the interface to Cassandra's own maintenance that also works through ssh.
 
-The command is a template (`NODETOOL`), parted as a shell would and run without one. It may hold a
-password: what we log and say is what nodetool was asked and what it answered, never the template.
+The command is a template (`NODETOOL`), split as a shell would and run without one. It may contain a password: logs and
+errors show nodetool's arguments and its output, never the template.
 
-Each call is a session of its own, so that all of it ends: when its caller is done with it, and when its
-caller has died (`tied`). On the node a repair goes on without its nodetool.
+Each call runs in a session of its own, so that all of its processes end with it: when the caller is done, and when the
+caller has died (`tied`). On the node a repair continues without its nodetool.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from chatstore.store.tied import NOT_FOUND
 logger = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 60.0
-"""For what is quick: nearly all of it is the start of a Java."""
+"""For fast commands: nearly all of it is the start of a JVM."""
 
 END_SECONDS = 5.0
-"""After that it is killed."""
+"""Time between SIGTERM and SIGKILL."""
 
 POLL_SECONDS = 0.1
 
@@ -41,15 +41,15 @@ _TIED = Path(__file__).with_name("tied.py")
 
 _UNREACHED = ("Failed to connect", "ConnectException", "Connection refused", "Connection timed out", "No route to host")
 _SSH_FAILED = 255
-"""ssh's own exit code, when it did not get to run anything."""
+"""ssh's own exit code, if it could not run the command."""
 
 
 class NodetoolFailed(ChatstoreError):
-    """nodetool reached the node and did not get done what it was to do; the text says what it said."""
+    """nodetool reached the node but its command failed; the text is nodetool's message."""
 
 
 class Call:
-    """A nodetool that is under way. Both of its outputs go to a file, so that it never waits for a reader."""
+    """A running nodetool. Both of its outputs go to files, so that it never blocks on a reader."""
 
     def __init__(self, host: str, arguments: tuple[str, ...]) -> None:
         self.host = host
@@ -67,11 +67,11 @@ class Call:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended."""
+        """Return whether it has ended."""
         return self._child.poll() is not None
 
     def wait(self, seconds: float) -> bool:
-        """Whether it ended within the time."""
+        """Wait for its end; return False on a timeout."""
         try:
             self._child.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -79,11 +79,11 @@ class Call:
         return True
 
     def read_output(self) -> str:
-        """What it wrote up to now."""
+        """Return its output so far."""
         return _read(self._output)
 
     def answer(self) -> str:
-        """What it wrote, once it is over. Raises `NodeUnreachable`, `NodetoolFailed`."""
+        """Return its output, once it has ended. Raises `NodeUnreachable`, `NodetoolFailed`."""
         output, errors = self.read_output(), _read(self._errors)
         code = self._child.returncode
         if code == 0:
@@ -92,11 +92,11 @@ class Call:
         said = _last_words(errors, output)
         logger.warning("nodetool %s on %s ended with %s: %s", what, self.host, code, said)
         if code in (_SSH_FAILED, NOT_FOUND) or any(words in errors + output for words in _UNREACHED):
-            raise NodeUnreachable(f"Node {self.host} can't be reached by nodetool: {said}")
+            raise NodeUnreachable(f"nodetool could not reach node {self.host}: {said}")
         raise NodetoolFailed(f"nodetool {what} failed on node {self.host}: {said}")
 
     def end(self) -> None:
-        """Ends what is left of it, all its processes; done twice it changes nothing."""
+        """Stop all its remaining processes. Idempotent."""
         for send, seconds in ((signal.SIGTERM, END_SECONDS), (signal.SIGKILL, END_SECONDS)):
             try:
                 os.killpg(self._child.pid, send)
@@ -110,11 +110,11 @@ class Call:
 
 @contextmanager
 def calling(host: str, *arguments: str) -> Iterator[Call]:
-    """Starts nodetool against a node; it ends with the block at the latest. Raises `NodeUnreachable`."""
+    """Start nodetool against a node and stop it at the end of the block at the latest. Raises `NodeUnreachable`."""
     try:
         call = Call(host, arguments)
     except OSError as error:
-        raise NodeUnreachable(f"nodetool can't be started here: {error.strerror}.") from None
+        raise NodeUnreachable(f"Could not start nodetool: {error.strerror}.") from None
     try:
         yield call
     finally:
@@ -122,7 +122,7 @@ def calling(host: str, *arguments: str) -> Iterator[Call]:
 
 
 def run(host: str, *arguments: str, timeout: float = TIMEOUT_SECONDS) -> str:
-    """What nodetool answers. timeout: seconds. Raises `NodeUnreachable`, `NodetoolFailed`."""
+    """Run nodetool and return its output. timeout: seconds. Raises `NodeUnreachable`, `NodetoolFailed`."""
     began = time.monotonic()
     with calling(host, *arguments) as call:
         if not call.wait(timeout):
@@ -133,7 +133,7 @@ def run(host: str, *arguments: str, timeout: float = TIMEOUT_SECONDS) -> str:
 
 
 def _command_of(host: str) -> list[str]:
-    """The template with the node's names put in, after it was parted: no name can become two words."""
+    """Fill in the template after splitting it, so that a host name can't become two arguments."""
     ports: dict[str, int] = settings.CASSANDRA_JMX_PORTS
     names = {"{host}": host, "{port}": str(ports.get(host, settings.CASSANDRA_JMX_PORT))}
     words = shlex.split(settings.NODETOOL)
@@ -143,16 +143,16 @@ def _command_of(host: str) -> list[str]:
 
 
 def _read(file: IO[bytes]) -> str:
-    """All of a file that a child may still write to: it shares our place in it, which must stay where it is."""
+    """Read a file that a child may still write to; the file offset is shared with the child and must not move."""
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode("utf-8", "replace")
 
 
 def _last_words(*texts: str) -> str:
-    """The line of the outputs that says most: the last one that is no stack trace."""
+    """Return the most informative output line: the last one outside a stack trace."""
     for text in texts:
         lines = [line.strip() for line in text.splitlines()]
         told = [line for line in lines if line and not line.startswith(("at ", "--", "..."))]
         errors = [line for line in told if line.lower().startswith(("error:", "nodetool:"))]
         if told:
             return (errors or told)[-1].removeprefix("nodetool: ").removeprefix("error: ")[:300]
-    return "it said nothing"
+    return "no output"

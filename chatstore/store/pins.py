@@ -1,4 +1,4 @@
-"""A channel's pinned messages, by id. Ids that no longer live are the reader's to drop."""
+"""A channel's pinned messages, by id. Readers drop ids of messages that are gone."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _SELECT = "SELECT message_id FROM pins WHERE channel_id = ?"
 
 
 def note_pin(channel_id: int, message_id: int, *, stamp_us: int, timeout: float | None = None) -> None:
-    """Note that a message is pinned."""
+    """Record that a message is pinned."""
     cassandra.execute(_INSERT, (channel_id, message_id, stamp_us), timeout=timeout)
 
 
 def note_pins(pins: Iterable[tuple[int, int, int]]) -> None:
-    """Note many (channel id, message id, stamp in µs) at once."""
+    """Record many (channel id, message id, stamp in µs) at once."""
     for _ in cassandra.execute_window((_INSERT, pin) for pin in pins):
         pass
 
 
 def drop_pin(channel_id: int, message_id: int, *, stamp_us: int, timeout: float | None = None) -> None:
-    """Note that a message is no longer pinned."""
+    """Record that a message is no longer pinned."""
     cassandra.execute(_DELETE, (stamp_us, channel_id, message_id), timeout=timeout)
 
 
 def pinned_ids(channel_id: int) -> list[int]:
-    """Ids that were pinned, newest message first; some may no longer live."""
+    """Return ids that were pinned, newest message first; some may be gone."""
     return [message_id for (message_id,) in cassandra.execute(_SELECT, (channel_id,))]

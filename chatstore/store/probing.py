@@ -1,4 +1,4 @@
-"""What a page of one bucket costs: timed as a reader asks for it, then traced at every replica."""
+"""Cost of a page of one bucket: timed as a reader's request, then traced on every replica."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from chatstore.store import cassandra, traces
 from chatstore.store.reading.search import SELECT_DOWN
 
 TRIES = 3
-"""Reads of which the quickest counts: what else the machine does only ever adds."""
+"""The fastest of so many reads counts, since other load on the machine only adds time."""
 
 QUICK_MS = 10.0
-"""A read as quick as that is not timed again."""
+"""A read this fast is not repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class BucketPage:
     """The newest page of a bucket. tombstones: the most that any replica scanned for it.
 
-    milliseconds, tombstones: None when the read failed on tombstones, which is `is_aborted`.
+    milliseconds, tombstones: None if the read failed on tombstones (`is_aborted`).
     """
 
     rows: int
@@ -32,12 +32,12 @@ class BucketPage:
 
     @property
     def is_aborted(self) -> bool:
-        """Whether Cassandra gave the read up."""
+        """Return whether Cassandra aborted the read."""
         return self.milliseconds is None
 
 
 def read_bucket_page(channel_id: int, part: Slice, *, limit: int) -> BucketPage:
-    """Reads the newest `limit` rows of a slice. Raises `StoreUnavailable`, also while a replica is away."""
+    """Read the newest `limit` rows of a slice. Raises `StoreUnavailable`, also if a replica is down."""
     measured_at = dt.datetime.now(dt.UTC)
     params = (channel_id, part.bucket, part.low, part.high, limit)
     try:

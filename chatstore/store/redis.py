@@ -1,4 +1,4 @@
-"""The only speaker of Redis (or Valkey): one client per process, errors as `StoreUnavailable`."""
+"""The only module that uses Redis (or Valkey): one client per process, errors as `StoreUnavailable`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TIMEOUT_SECONDS = 2.0
 
 
 class Client(redis.Redis):
-    """A client whose commands raise `StoreUnavailable` when the server can't be used."""
+    """A client whose commands raise `StoreUnavailable` if the server is unavailable."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        """Send one command; every method of the client comes through here."""
+        """Send one command; every method of the client calls this."""
         try:
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         except (RedisError, OSError) as error:
-            raise StoreUnavailable(f"Redis can't be used: {type(error).__name__}.") from error
+            raise StoreUnavailable(f"Redis is unavailable: {type(error).__name__}.") from error
 
 
 class _Process:
@@ -38,7 +38,7 @@ os.register_at_fork(after_in_child=_process.forget)
 
 
 def redis_client() -> Client:
-    """This process's client; texts are decoded."""
+    """Return this process's client; strings are decoded."""
     if _process.client is None:
         pool = redis.ConnectionPool.from_url(
             settings.REDIS_URL,

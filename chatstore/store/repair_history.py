@@ -1,7 +1,7 @@
-"""What was repaired, by Cassandra's own history: whoever began it, and whichever node coordinated it.
+"""Completed repairs, from Cassandra's own history: whoever started them, whichever node coordinated them.
 
-A row of `repair_history` names one range of a session, the last of them; all are in the row of its
-parent. A parent that failed in part names none, and counts for nothing.
+A row of `repair_history` names one range of a session, the last of them; the row of its parent has all. A parent that
+failed in part names none, and is ignored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ AT_ONCE = 16
 
 
 def read_repaired(table: str) -> Iterator[Repaired]:
-    """Full repairs of a table that succeeded within 30 days, the latest first; read as they are taken.
+    """Yield full repairs of a table that succeeded within 30 days, the latest first; read lazily.
 
     Raises `StoreUnavailable`.
     """
@@ -47,7 +47,9 @@ def read_repaired(table: str) -> Iterator[Repaired]:
 
 
 def read_parent(parent_id: uuid.UUID, *, tables: tuple[str, ...]) -> Repaired | None:
-    """What one repair covered of all these tables; None for one that failed, is not over, or left something out."""
+    """Return the ranges that one repair covered of all these tables; None if it failed, still runs, or is not a full
+    repair.
+    """
     return _read_parents([parent_id], tables)[0]
 
 
@@ -69,7 +71,7 @@ def _describe(rows: Sequence[cassandra.Row], tables: tuple[str, ...]) -> Repaire
 
 
 def _is_full(options: Mapping[str, str]) -> bool:
-    """Whether all replicas were compared with each other, and all of their data."""
+    """Return whether the repair compared all replicas and all of their data."""
     partly = any(options.get(name, "") not in ("", "[]", "null") for name in ("dataCenters", "hosts"))
     flags = ("incremental", "forceRepair", "pullRepair")
     otherwise = any(options.get(name, "").lower() == "true" for name in flags)
@@ -77,9 +79,10 @@ def _is_full(options: Mapping[str, str]) -> bool:
 
 
 def _pages(cql: str, params: cassandra.Params) -> Iterator[list[cassandra.Row]]:
-    """Pages of a read of system_distributed, whose rows are written to one replica and reach the others later.
+    """Yield pages of a read of system_distributed, whose rows are written to one replica and reach the others later.
 
-    With a node away there may be no quorum: then any replica is asked, which may know less, never more.
+    With a node down a quorum may be unavailable: then one replica is read, which may have fewer rows but never wrong
+    ones.
     """
     try:
         yield from cassandra.iterate(cql, params, fetch_size=PAGE, consistency=_consistency())
@@ -88,5 +91,5 @@ def _pages(cql: str, params: cassandra.Params) -> Iterator[list[cassandra.Row]]:
 
 
 def _consistency() -> int:
-    """A quorum, unless it would be waited for in vain."""
+    """Return LOCAL_QUORUM, unless a node is down and the quorum would time out."""
     return cassandra.LOCAL_ONE if nodes.list_down() else cassandra.LOCAL_QUORUM

@@ -1,9 +1,9 @@
-"""Full repairs: begun by nodetool, followed in the nodes' own tables, believed by their history alone.
+"""Full repairs: started by nodetool, tracked in the nodes' virtual tables, confirmed by the repair history alone.
 
-- Always full. An incremental one fills no figures and splits sstables for good, so that deletes and
-  what they delete never meet again. Never forced: with a replica away it would repair nothing there.
-- The exit code says that the command ran. That it repaired is said by `repair_history`.
-- A preview changes nothing, compares the replicas and fills Cassandra's own figures.
+- Always full. An incremental repair updates no statistics and separates sstables permanently, so that deletes and the
+  data that they delete are never compacted together. Never forced: with a replica down it would repair nothing there.
+- The exit code only says that the command ran. `repair_history` says that it repaired.
+- A preview changes no data, compares the replicas and updates Cassandra's statistics.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ _TASKS = "SELECT keyspace_name, table_name, task_id, kind FROM system_views.ssta
 _BEGUN = re.compile(r"Starting repair command #\d+ \(([0-9a-f-]{36})\)")
 
 HISTORY_SECONDS = 5.0
-"""How long the history may take to have what nodetool says is done."""
+"""Time for the history to record a repair after nodetool reports its end."""
 
 
 class RepairFailed(ChatstoreError):
-    """A repair did not get to its end; the text says of what, where and why."""
+    """A repair did not complete; the text names the tables, the node and the reason."""
 
 
 class RepairOverlaps(ChatstoreError):
-    """Another repair is at work, perhaps somebody else's; the text names it."""
+    """Another repair is running, perhaps started by other tools; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningRepair:
-    """A repair that a node coordinates now. kind: "full", "incremental", "preview full" …"""
+    """A repair that a node coordinates at present. kind: "full", "incremental", "preview full" …"""
 
     host: str
     keyspace: str
@@ -59,9 +59,9 @@ class RunningRepair:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one repair command covers: some tables on one node.
+    """Scope of one repair command: some tables on one node.
 
-    token: of the one partition that it is about; None: all that the node has first (`-pr`).
+    token: of the one partition to repair; None: all of the node's primary ranges (`-pr`).
     """
 
     host: str
@@ -71,7 +71,7 @@ class Part:
 
     @property
     def arguments(self) -> list[str]:
-        """nodetool's."""
+        """nodetool's arguments."""
         words = ["repair", "-full"]
         words += ["--preview"] if self.is_preview else []
         words += ["-pr"] if self.token is None else ["-st", str(self.token - 1), "-et", str(self.token)]
@@ -79,7 +79,7 @@ class Part:
 
 
 def locate_bucket(channel_id: int, bucket: int) -> tuple[int, list[str]]:
-    """(token, addresses of its replicas) of a bucket's partition of `messages`."""
+    """Return (token, replica addresses) of a bucket's partition of `messages`."""
     return cassandra.locate_partition(_PARTITION, (channel_id, bucket))
 
 
@@ -87,7 +87,7 @@ def locate_bucket(channel_id: int, bucket: int) -> tuple[int, list[str]]:
 
 
 class Repair:
-    """A repair that nodetool has begun. Raises where it says so, else nothing."""
+    """A repair started by nodetool. Its methods raise only the errors that they name."""
 
     def __init__(self, part: Part, call: nodetool.Call, known_before: frozenset[uuid.UUID]) -> None:
         self.part = part
@@ -97,13 +97,13 @@ class Repair:
 
     @property
     def what(self) -> str:
-        """What it is called in errors."""
+        """Its name in errors."""
         return f"The repair of {', '.join(self.part.tables)} on node {self.part.host}"
 
     def find_id(self) -> uuid.UUID | None:
-        """Under which name the nodes know it; None before they do.
+        """Return the repair's id on the nodes; None until they have assigned one.
 
-        nodetool says it, unless the node was quicker than nodetool's own ears; then its node does.
+        It comes from nodetool's output, or from the node if the repair began before nodetool listened.
         """
         if self._id is None:
             begun = _BEGUN.search(self.call.read_output())
@@ -121,7 +121,7 @@ class Repair:
         return max(new, key=lambda repair_id: repair_id.time, default=None)
 
     def read_progress(self) -> tuple[str, float | None]:
-        """(the table that is compared now, how far the replicas are with it, 0 to 1; None: not known)."""
+        """Return (the table being compared, the replicas' progress in it from 0 to 1, or None if unknown)."""
         repair_id = self.find_id()
         seen: dict[str, list[tuple[int, int]]] = {}
         for answer in nodes.ask_nodes(_VALIDATIONS).values():
@@ -131,15 +131,15 @@ class Repair:
                 if of_repair == repair_id and not completed:
                     seen.setdefault(table, []).append((read or 0, total or 0))
         for table, amounts in seen.items():
-            # The table's own column of per cent is wrong; its bytes are right.
+            # The table's percentage column is wrong; its byte counts are right.
             total = sum(amount for _, amount in amounts)
             return table, min(1.0, sum(read for read, _ in amounts) / total) if total else None
         return "", None
 
     def finish(self) -> Repaired:
-        """What it has repaired, by the history, when nodetool is over.
+        """Return what was repaired, by the history, once nodetool has ended.
 
-        Raises `RepairFailed` unless the history has it, `NodeUnreachable`.
+        Raises `RepairFailed` unless the history confirms it, and `NodeUnreachable`.
         """
         repair_id = self.find_id()
         try:
@@ -147,21 +147,22 @@ class Repair:
         except nodetool.NodetoolFailed as failed:
             raise RepairFailed(f"{self.what} failed. {_cause_of(self.part.host, repair_id) or failed}") from failed
         if repair_id is None:
-            raise RepairFailed(f"{self.what} did nothing: neither nodetool nor the node knows of one.")
+            raise RepairFailed(f"{self.what} never started: neither nodetool nor the node reports it.")
         give_up = time.monotonic() + HISTORY_SECONDS
         while (repaired := repair_history.read_parent(repair_id, tables=self.part.tables)) is None:
             if time.monotonic() > give_up:
-                raise RepairFailed(f"{self.what} ended, but the repair history does not have it as done.")
+                raise RepairFailed(f"{self.what} ended, but the repair history does not list it as successful.")
             time.sleep(0.2)
         if self.part.token is not None and not repaired.has(self.part.token):
-            raise RepairFailed(f"{self.what} ended, but the repair history does not have this bucket in it.")
+            raise RepairFailed(f"{self.what} ended, but according to the repair history it did not cover this bucket.")
         return repaired
 
 
 @contextmanager
 def repairing(part: Part) -> Iterator[Repair]:
-    """A repair under way. Whoever leaves before its end leaves nothing behind: its nodetool is ended,
-    and what the replicas still compare for it is stopped, as far as they can be reached."""
+    """Start a repair and yield it. Leaving the block early stops its nodetool and, as far as the replicas can be
+    reached, their validations for it.
+    """
     known_before = frozenset(repair_id for repair_id, *_ in _known_to(part.host))
     with nodetool.calling(part.host, *part.arguments) as call:
         try:
@@ -174,13 +175,15 @@ def repairing(part: Part) -> Iterator[Repair]:
 
 
 def _known_to(host: str) -> list[cassandra.Row]:
-    """(id, keyspace, tables, kind) of the repairs that a node has coordinated; none when it cannot say."""
+    """Return (id, keyspace, tables, kind) of the repairs that a node has coordinated; none if it does not answer."""
     answer = nodes.ask_nodes(_KNOWN, hosts=[host])[host]
     return [] if isinstance(answer, NodeUnreachable) else answer
 
 
 def stop_comparing(tables: Sequence[str]) -> int:
-    """Stops what replicas read for repairs of these tables, so that those fail at once; how many reads."""
+    """Stop the validations of repairs of these tables, so that those repairs fail at once; return how many were
+    stopped.
+    """
     stopped = 0
     for host, tasks in nodes.ask_nodes(_TASKS).items():
         if isinstance(tasks, NodeUnreachable):
@@ -192,13 +195,13 @@ def stop_comparing(tables: Sequence[str]) -> int:
                     nodetool.run(host, "stop", "-id", str(task_id))
                     stopped += 1
                 except (StoreUnavailable, nodetool.NodetoolFailed):
-                    # It is over by now, or its node is: then nothing of it goes on either.
+                    # The validation has ended meanwhile, or its node is down.
                     continue
     return stopped
 
 
 def _cause_of(host: str, repair_id: uuid.UUID | None) -> str:
-    """Why the coordinator says that a repair failed; empty when it does not say."""
+    """Return the coordinator's failure cause of a repair; empty if there is none."""
     if repair_id is None:
         return ""
     answer = nodes.ask_nodes(_FAILURE, (repair_id,), hosts=[host])[host]
@@ -207,8 +210,9 @@ def _cause_of(host: str, repair_id: uuid.UUID | None) -> str:
 
 
 def list_running() -> list[RunningRepair]:
-    """Repairs that the nodes coordinate now, previews too. A node that cannot say is left out:
-    its virtual table breaks for good after a forced repair with a replica away."""
+    """Return the repairs that the nodes coordinate at present, previews too. A node that does not answer is left out:
+    its virtual table fails permanently after a forced repair with a replica down.
+    """
     found = []
     for host, answer in nodes.ask_nodes(_RUNNING).items():
         if isinstance(answer, NodeUnreachable):
@@ -221,12 +225,12 @@ def list_running() -> list[RunningRepair]:
 
 
 def refuse_overlap(tables: Sequence[str]) -> None:
-    """Raises `RepairOverlaps` when one of the tables is being repaired, by whomever."""
+    """Raise `RepairOverlaps` if one of the tables is being repaired, no matter who started it."""
     for running in list_running():
         shared = set(running.tables or tables) & set(tables)
         if running.keyspace == settings.CASSANDRA["keyspace"] and shared and not running.kind.startswith("preview"):
             since = f" since {running.began_at:%H:%M} UTC" if running.began_at else ""
             raise RepairOverlaps(
-                f"Another repair ({running.kind}, of {', '.join(sorted(shared))}) is at work on node "
-                f"{running.host}{since}. Two would compare the same data twice; this one is tried again later."
+                f"Another repair ({running.kind}, of {', '.join(sorted(shared))}) is running on node "
+                f"{running.host}{since}. Two would compare the same data twice; this one is retried later."
             )

@@ -1,4 +1,4 @@
-"""Reads of whole buckets by jobs: traced, so that they also say what later reads step over."""
+"""Reads of whole buckets by jobs, traced so that they also measure the tombstones that later reads scan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chatstore.store import cassandra, traces
 from chatstore.store.messages import COLUMNS, ROW_FETCH, SCAN_FETCH, iterate_rows
 
 IDS_PER_READ = 100
-"""Ids in one IN of one partition."""
+"""Ids per IN clause of one partition."""
 
 READS_AHEAD = 8
 
@@ -31,7 +31,8 @@ _SELECT_COLUMNS = "SELECT column_name FROM system_schema.columns WHERE keyspace_
 class BucketPages:
     """The pages of a bucket, newest first, at quorum; after the last one, its tombstones.
 
-    standing: these, where somebody knows them; else the read is traced, half as dear again for the servers.
+    standing: the tombstones, if known; otherwise the read is traced, which makes it 50 % more expensive for the
+    servers.
     """
 
     def __init__(
@@ -57,28 +58,30 @@ class BucketPages:
         return self._pages
 
     def count_tombstones(self) -> int:
-        """Tombstones that the read stepped over, so far. Raises `StoreUnavailable` when not told."""
+        """Return the tombstones that the read has scanned so far. Raises `StoreUnavailable` if a replica did not report
+        them.
+        """
         return traces.count_tombstones(self._traces) if self._standing is None else self._standing
 
 
 def read_whole_rows(channel_id: int, bucket: int, *, standing: int | None = None) -> BucketPages:
-    """Every row of a bucket, all columns in the order of `messages.COLUMNS`."""
+    """Read every row of a bucket, all columns in the order of `messages.COLUMNS`."""
     return BucketPages(channel_id, bucket, standing=standing)
 
 
 def read_parts(channel_id: int, bucket: int, columns: Sequence[str]) -> BucketPages:
-    """Every row of a bucket, some columns of it; the first one must be the message id."""
+    """Read some columns of every row of a bucket; the first one must be the message id."""
     fetch = SCAN_FETCH if _LIGHT.issuperset(columns) else ROW_FETCH
     return BucketPages(channel_id, bucket, columns=columns, fetch_size=fetch)
 
 
 def read_all_ids(channel_id: int, bucket: int) -> BucketPages:
-    """(message id, author id or None) of every row of a bucket."""
+    """Read (message id, author id or None) of every row of a bucket."""
     return read_parts(channel_id, bucket, ("message_id", "author_id"))
 
 
 def read_rows_with_writetime(channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:
-    """Those of the rows that are there: all columns, and the newest WRITETIME (µs) behind them; 0 of a mere key."""
+    """Yield the rows that exist: all columns, followed by the newest WRITETIME (µs); 0 for a row of only its key."""
     width = len(COLUMNS)
     for rows in _read_in(_SELECT_WITH_STAMPS, channel_id, bucket, ids):
         yield [(*row[:width], max((stamp for stamp in row[width:] if stamp is not None), default=0)) for row in rows]
@@ -87,9 +90,9 @@ def read_rows_with_writetime(channel_id: int, bucket: int, ids: Sequence[int]) -
 def read_rows(
     channel_id: int, bucket: int, ids: Sequence[int], *, thick: bool = False
 ) -> Iterator[list[tuple[Any, ...]]]:
-    """Those of the rows that are there, all columns, some at a time.
+    """Yield the rows that exist, all columns, some at a time.
 
-    ids: ascending. thick: they are many of what lies between them, so everything there is read.
+    ids: ascending. thick: they are many of the rows between them, so one range read is faster than point reads.
     """
     if thick:
         yield from _read_between(COLUMNS, channel_id, bucket, ids)
@@ -100,10 +103,10 @@ def read_rows(
 def read_oldest_writetimes(
     channel_id: int, bucket: int, ids: Sequence[int], *, thick: bool = False
 ) -> Iterator[list[tuple[int, int]]]:
-    """(message id, the oldest WRITETIME among its cells, µs) of those that are there; as `read_rows`.
+    """Yield (message id, oldest WRITETIME among its cells, µs) of the rows that exist; parameters as in `read_rows`.
 
-    Where they stand thick, and a row has its author, his cell speaks for all: each row is
-    written in one mutation, and thirteen more WRITETIMEs make the read three times as long.
+    With dense ids, the author's cell stands in for all others where it is set: each row is written in one mutation, and
+    thirteen more WRITETIMEs make the read take three times as long.
     """
     if not thick:
         yield from map(_oldest, _read_in(_SELECT_STAMPS, channel_id, bucket, ids))
@@ -137,6 +140,6 @@ def _read_in(cql: str, channel_id: int, bucket: int, ids: Sequence[int]) -> Iter
 
 
 def read_columns() -> frozenset[str]:
-    """The columns that the table `messages` has now."""
+    """Return the columns that the table `messages` has at present."""
     rows = cassandra.execute(_SELECT_COLUMNS, (settings.CASSANDRA["keyspace"],))
     return frozenset(name for (name,) in rows)

@@ -1,4 +1,4 @@
-"""What the schema says of our tables, and the one thing of it that is ever changed: gc_grace."""
+"""Schema of our tables, and the only part of it that is ever altered: gc_grace."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ _UUID_EPOCH = dt.datetime(1582, 10, 15, tzinfo=dt.UTC)
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """gc_grace_seconds: as it is now. created_at: by the table's own id; None where that carries no time."""
+    """gc_grace_seconds: the current value. created_at: from the table's id; None if that carries no time."""
 
     gc_grace_seconds: int
     created_at: dt.datetime | None
 
 
 def read_table(table: str) -> TableFacts:
-    """Raises `StoreUnavailable`, also when the table is not there."""
+    """Read a table's schema. Raises `StoreUnavailable`, also if the table does not exist."""
     rows = cassandra.execute(_SELECT, (settings.CASSANDRA["keyspace"], table), consistency=cassandra.LOCAL_ONE)
     if not rows:
-        raise StoreUnavailable(f"There is no table {table} in the keyspace.")
+        raise StoreUnavailable(f"The keyspace has no table {table}.")
     table_id, gc_grace_seconds = rows[0]
     return TableFacts(int(gc_grace_seconds), _time_of(table_id))
 
 
 def set_gc_grace(table: str, seconds: int) -> None:
-    """Alters the table. Raises `StoreUnavailable`."""
+    """Alter the table. Raises `StoreUnavailable`."""
     near = settings.CASSANDRA["datacenter"]
     host = next((address for address, is_up, datacenter in cassandra.hosts() if is_up and datacenter == near), None)
     if host is None:
         raise StoreUnavailable("No Cassandra node answers.")
     keyspace = settings.CASSANDRA["keyspace"]
-    # A change of the schema waits until all nodes have agreed on it.
+    # A schema change returns once all nodes have agreed on it.
     cql = f"ALTER TABLE {keyspace}.{table} WITH gc_grace_seconds = {int(seconds)}"
     cassandra.submit_to(host, cql, timeout=ALTER_SECONDS).rows()
 

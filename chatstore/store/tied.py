@@ -1,7 +1,7 @@
-"""Runs a command that ends, all its processes, when whoever started it dies: `python tied.py PARENT COMMAND…`.
+"""Run a command that ends, with all its processes, when its starter dies: `python tied.py PARENT COMMAND…`.
 
-A program of its own, started without the project: a function to be called between fork and exec could
-hang in a process with threads, and would not reach what the command itself has started.
+A separate program, started without the project: a function called between fork and exec could hang in a process with
+threads, and would not reach the processes that the command itself has started.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ import sys
 import time
 
 PR_SET_PDEATHSIG = 1
-"""Linux's prctl: the signal that we get when our parent dies."""
+"""Linux's prctl option: the signal that a process receives when its parent dies."""
 
 END_SECONDS = 1.0
 
@@ -20,12 +20,12 @@ NOT_FOUND = 127
 
 
 def main() -> int:
-    """The command's exit code, as a shell gives it."""
+    """Run the command; return its exit code in a shell's convention."""
     parent, command = int(sys.argv[1]), sys.argv[2:]
     signal.signal(signal.SIGTERM, end_all)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
-        # It has died before we could ask to be told.
+        # The parent died before the signal was set up.
         return 1
     try:
         code = subprocess.call(command)
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def end_all(*_: object) -> None:
-    """Ends our session, ourselves last."""
+    """Stop our session, this process last."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.killpg(0, signal.SIGTERM)
     time.sleep(END_SECONDS)

@@ -1,9 +1,9 @@
-"""The largest partitions of `messages` and those with the most tombstones, as each replica lists them.
+"""The largest partitions of `messages` and those with the most tombstones, as listed by each replica.
 
-Cassandra fills the lists at full repairs and at previews of them. A node has two: the live one, by
-nodetool (a second of Java), and the one that it saves hourly, by CQL, which costs nothing. What was
-read live is remembered in Redis, and whichever is younger counts. A list is short, and begins at a
-floor: a partition that is not on it is smaller than that, or than the last one on it.
+Cassandra updates the lists at full repairs and their previews. A node has two copies: the current one, by nodetool
+(which takes the second of a JVM start), and one that it saves hourly, by CQL, at no cost. Lists read by nodetool are
+cached in Redis, and the younger copy is used. A list is short and starts at a floor: a partition that is not listed is
+smaller than that, or than the last listed one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FLOOR_NAMES = {
     "max_top_tombstone_partition_count": "tombstones_listed",
 }
 _SETTINGS = "SELECT name, value FROM system_views.settings"
-# As JSON it would not say when the lists were filled.
+# The JSON output lacks the time at which the lists were updated.
 _LISTS = re.compile(r"Top partitions by (size|tombstone count) \(last update: (\S+)\):\n.*\n((?:\s+\S+:-?\d+ +\d+\n)*)")
 _LINE = re.compile(r"(\S+) +(\d+)\n")
 _AMOUNT = re.compile(r"(\d+)(B|KiB|MiB|GiB|TiB)?")
@@ -51,9 +51,9 @@ REMEMBERED_SECONDS = 7 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """What a node's lists leave out. None: it did not say.
+    """Limits of a node's lists. None: the node did not report it.
 
-    bytes, tombstones: smaller ones are not listed. bytes_listed, tombstones_listed: how many are at most.
+    bytes, tombstones: smaller partitions are not listed. bytes_listed, tombstones_listed: maximum entries.
     """
 
     bytes: int | None = None
@@ -64,9 +64,9 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class TopPartitions:
-    """The lists of one node. updated_at: when they were filled last; None: not known, or never.
+    """The lists of one node. updated_at: their last update; None if unknown or never.
 
-    read_at: when the node was asked, or saved them. is_live: by nodetool, not the hourly copy.
+    read_at: when the node was queried, or saved them. is_live: by nodetool, not the hourly copy.
     """
 
     host: str
@@ -78,14 +78,14 @@ class TopPartitions:
     is_live: bool = True
 
     def measured_bytes(self, bucket: Bucket) -> int | None:
-        """Of a partition that was measured just now: 0 when the list would have it, None when it may be
-        below what is listed. Of any other one that is not listed nothing is known: a restart forgets it.
+        """Return the size of a partition that was just measured: 0 if the list would contain it, None if it may be
+        below what is listed. Of any other unlisted partition nothing is known, since a restart clears the lists.
         """
         listed = (self.floor.bytes, self.floor.bytes_listed)
         return _value_of(self.sizes, bucket, listed)
 
     def measured_tombstones(self, bucket: Bucket) -> int | None:
-        """As `measured_bytes`."""
+        """Return the tombstones, as `measured_bytes` does the size."""
         listed = (self.floor.tombstones, self.floor.tombstones_listed)
         return _value_of(self.tombstones, bucket, listed)
 
@@ -98,7 +98,9 @@ def _value_of(listed: Mapping[Bucket, int], bucket: Bucket, limits: tuple[int | 
 
 
 def most_of(lists: Iterable[Mapping[Bucket, int]]) -> dict[Bucket, int]:
-    """Of each bucket the largest value that any of the lists has: of replicas that differ it has to be read."""
+    """Return the largest value in any of the lists for each bucket: if replicas differ, a read has to process the
+    most.
+    """
     most: dict[Bucket, int] = {}
     for listed in lists:
         for bucket, value in listed.items():
@@ -107,11 +109,11 @@ def most_of(lists: Iterable[Mapping[Bucket, int]]) -> dict[Bucket, int]:
 
 
 def read_live(host: str) -> TopPartitions:
-    """A node's lists as they are now, by nodetool; remembered. Raises `NodeUnreachable`, `NodetoolFailed`."""
+    """Return a node's current lists, by nodetool, and cache them. Raises `NodeUnreachable`, `NodetoolFailed`."""
     told = nodetool.run(host, "tablestats", f"{settings.CASSANDRA['keyspace']}.{TABLE}")
     found = {kind: (moment, dict(_LINE.findall(lines))) for kind, moment, lines in _LISTS.findall(told)}
     if f"Table: {TABLE}" not in told:
-        raise NodeUnreachable(f"Node {host} answered nodetool tablestats with what is no figures.")
+        raise NodeUnreachable(f"Node {host}: nodetool tablestats returned no statistics.")
     read = TopPartitions(
         host=host,
         sizes=_read_list(found["size"][1]) if "size" in found else {},
@@ -125,7 +127,7 @@ def read_live(host: str) -> TopPartitions:
 
 
 def read_all_live(hosts: Iterable[str]) -> dict[str, TopPartitions | NodeUnreachable]:
-    """`read_live` of several nodes at the same time."""
+    """Run `read_live` for several nodes in parallel."""
     wanted = list(hosts)
 
     def read(host: str) -> TopPartitions | NodeUnreachable:
@@ -141,9 +143,9 @@ def read_all_live(hosts: Iterable[str]) -> dict[str, TopPartitions | NodeUnreach
 
 
 def read_known() -> dict[str, TopPartitions | NodeUnreachable]:
-    """Of every node the younger of what it saved and what was read live; by CQL alone.
+    """Return, per node, the younger of its saved lists and the cached ones; by CQL alone.
 
-    Raises `StoreUnavailable` when no node at all answers.
+    Raises `StoreUnavailable` if no node answers.
     """
     answers = nodes.ask_nodes(_SAVED, (settings.CASSANDRA["keyspace"],))
     floors = _read_floors(answers)
@@ -183,7 +185,7 @@ def _read_list(listed: Mapping[str, int | str]) -> dict[Bucket, int]:
         try:
             found[int(channel_id), int(bucket)] = int(value)
         except ValueError:
-            # A key that is none of ours.
+            # Not one of our keys.
             continue
     return found
 
@@ -198,7 +200,7 @@ def _read_floors(hosts: Iterable[str]) -> dict[str, Floor]:
 
 
 def _read_amount(text: object) -> int | None:
-    """ "10", "1MiB" → a number."""
+    """Parse "10" or "1MiB" as a number."""
     amount = _AMOUNT.fullmatch(str(text))
     return int(amount[1]) * _UNITS[amount[2] or "B"] if amount else None
 
@@ -228,7 +230,7 @@ def _remember(read: TopPartitions) -> None:
     try:
         redis_client().set(_key(read.host), json.dumps(kept), ex=REMEMBERED_SECONDS)
     except StoreUnavailable:
-        # The node's own hourly copy is there as well.
+        # The node's own hourly copy remains available.
         return
 
 

@@ -1,7 +1,7 @@
-"""What Cassandra's replicas say they scanned for a read: live rows and tombstones.
+"""Live rows and tombstones that Cassandra's replicas scanned for a read, from its trace.
 
-A trace is written a little after its answer, each replica's line by itself, so it is asked
-for until all of them are there. Unknown is never 0.
+A trace is written slightly after its response, each replica's event separately, so it is polled until all of them have
+arrived. Unknown is never 0.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.store import cassandra
 
 TRACE_WAIT_SECONDS = 5.0
-"""A trace is written 6–10 ms after its answer, on a cold cluster much later."""
+"""A trace is written 6–10 ms after its response, on a cold cluster much later."""
 
 ASK_ONE_SECONDS = 1.0
-"""For so long one replica of the trace is asked: the one that is asked may have been away when it was written."""
+"""For so long the trace is read at LOCAL_ONE, then at quorum: the replica read may have been down when it was
+written.
+"""
 
 _SELECT_EVENTS = "SELECT source, activity FROM system_traces.events WHERE session_id = ?"
 _TRACE_READ = re.compile(r"Read (\d+) live rows and (\d+) tombstone cells")
@@ -30,10 +32,10 @@ _TRACE_READ = re.compile(r"Read (\d+) live rows and (\d+) tombstone cells")
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A read's rows and what its replicas scanned for it.
+    """A read's rows and the rows that its replicas scanned.
 
-    per_replica: address to (live rows, tombstones), summed over the pages of the read;
-    live, tombstones: the largest of them. milliseconds: of the read alone.
+    per_replica: address to (live rows, tombstones), summed over the pages of the read; live, tombstones: the largest of
+    them. milliseconds: of the read alone.
     """
 
     rows: list[cassandra.Row]
@@ -46,10 +48,10 @@ class Traced:
 def execute_traced(
     cql: str, params: cassandra.Params = (), *, consistency: int | None = None, fetch_size: int = cassandra.FETCH_SIZE
 ) -> Traced:
-    """Run a read and hear from its replicas how much they scanned.
+    """Execute a read and return how much its replicas scanned.
 
-    At LOCAL_QUORUM as many replicas are heard as make the quorum; at ALL every one.
-    Raises `StoreUnavailable` when a replica's line does not arrive: unknown is never 0.
+    At LOCAL_QUORUM as many replicas report as form the quorum; at ALL every one. Raises `StoreUnavailable` if a
+    replica's event does not arrive: unknown is never 0.
     """
     began = time.monotonic()
     asked: list[uuid.UUID] = []
@@ -71,9 +73,9 @@ def execute_traced(
 
 
 def count_tombstones(traces: Iterable[uuid.UUID]) -> int:
-    """Tombstones that traced quorum reads stepped over: of each, the replica that saw the most.
+    """Return the tombstones that traced quorum reads scanned: per read, those of the replica that scanned the most.
 
-    Raises `StoreUnavailable` when a replica's line does not arrive.
+    Raises `StoreUnavailable` if a replica's event does not arrive.
     """
     wanted = _count_replicas(cassandra.LOCAL_QUORUM)
     asked = list(traces)
@@ -98,7 +100,7 @@ def _count_replicas(consistency: int) -> int:
 
 
 def _read_trace(trace_id: uuid.UUID, wanted: int) -> dict[str, tuple[int, int]]:
-    """(live, tombstones) of each replica in one page's trace, asked again until all are there."""
+    """Return (live, tombstones) of each replica in one page's trace, polling until all have arrived."""
     began = time.monotonic()
     while True:
         waited = time.monotonic() - began
@@ -109,7 +111,7 @@ def _read_trace(trace_id: uuid.UUID, wanted: int) -> dict[str, tuple[int, int]]:
         if len(seen) >= wanted:
             return seen
         if waited > TRACE_WAIT_SECONDS:
-            raise StoreUnavailable(f"Only {len(seen)} of {wanted} replicas said what they read.")
+            raise StoreUnavailable(f"Only {len(seen)} of {wanted} replicas reported what they scanned.")
         time.sleep(0.01)
 
 
@@ -122,9 +124,9 @@ def _parse_rows(events: Iterable[cassandra.Row]) -> dict[str, tuple[int, int]]:
 
 
 def parse_trace(events: Iterable[tuple[str, str]]) -> dict[str, tuple[int, int]]:
-    """(live rows, tombstones) by source; of two lines of a source the larger one counts.
+    """Return (live rows, tombstones) by source; of two events of a source the larger one counts.
 
-    Replicas that differ are read twice, hence two lines.
+    Replicas that differ are read twice, hence two events.
     """
     seen: dict[str, tuple[int, int]] = {}
     for source, activity in events:

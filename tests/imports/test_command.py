@@ -79,14 +79,14 @@ def test_problems_are_a_line_a_kind_and_listed_in_the_report(tmp_path: Path) -> 
     told = err.getvalue().splitlines()
     assert len(told) == 3, told
     assert told[0].startswith("2 × it is not an export: it has no list of messages. The first: ")
-    assert told[1].startswith("250 × an id that is no snowflake. The first: ")
+    assert told[1].startswith("250 × an id that is not a snowflake. The first: ")
     assert "pi[U+001B][2Jer.json, message 1: " in told[1]
     assert told[2].endswith(f"message 261: message {ids[260]} has no author")
     listed = [json.loads(line) for line in report.read_text().splitlines()]
     assert len(listed) == 253
     assert [each["message"] for each in listed if each["file"] == str(path)] == [*range(1, 251), 261]
     kinds = {each["kind"]: each["count"] for each in json.loads(out.getvalue())["rejections"]}
-    assert kinds == {"an id that is no snowflake": 250, "no author": 1}
+    assert kinds == {"an id that is not a snowflake": 250, "no author": 1}
 
 
 def test_warnings_are_a_line_a_kind_and_listed_in_the_report(tmp_path: Path) -> None:

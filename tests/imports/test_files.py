@@ -85,7 +85,7 @@ def test_a_truncated_file_gives_what_stands_before(tmp_path: Path, kept: float) 
     found, reason = read_all(path)
     assert found == RAWS[: len(found)]
     assert len(found) > 300 * (kept - 0.1)
-    assert f"broken after {len(found)} messages: it ends too early" in reason
+    assert f"broken after {len(found)} messages: unexpected end of file" in reason
 
 
 def test_garbage_in_a_message_costs_that_message(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_what_is_no_export_is_named_so(tmp_path: Path, content: bytes, reason: s
 def test_brackets_nested_without_end_are_given_up(tmp_path: Path) -> None:
     path = tmp_path / "deep.json"
     path.write_bytes(b'{"channel":{"id":"5"},"messages":[{"id":' + b"[" * 100_000)
-    assert read_all(path) == ([], "it is broken after 0 messages: it ends too early")
+    assert read_all(path) == ([], "it is broken after 0 messages: unexpected end of file")
 
 
 def test_brackets_in_a_text_are_only_text(tmp_path: Path) -> None:

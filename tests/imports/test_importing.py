@@ -145,7 +145,7 @@ def test_what_fails_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     summary = run_import(tmp_path)
     reasons = {Path(each.file).name: each.reason for each in summary.failed_files}
     assert reasons.keys() == {"cut.json", "package.json", "nameless.json"}
-    assert "ends too early" in reasons["cut.json"]
+    assert "unexpected end of file" in reasons["cut.json"]
     assert "not an export" in reasons["package.json"]
     assert "no id" in reasons["nameless.json"]
     assert summary.rejected == 1

@@ -59,14 +59,14 @@ def test_keys_of_another_kind_lose_no_message(value: Any) -> None:
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        ("text", "no object"),
-        (None, "no object"),
+        ("text", "not an object"),
+        (None, "not an object"),
         (make_raw(ONE, id="abc"), "not an id"),
         (make_raw(ONE, id=None), "not an id"),
         (make_raw(ONE, id="9" * 30), "not an id"),
         (make_raw(ONE, id=str(1 << 63)), "64 bits"),
         (make_raw(ONE, id="²"), "not an id"),
-        (make_raw(ONE, id="12"), "no snowflake"),
+        (make_raw(ONE, id="12"), "not a snowflake"),
         (make_raw(ONE, id=str((1 << 63) - 1)), "future"),
         (make_raw(ONE, author=VICTOR, timestamp=None), "timestamp"),
         (make_raw(ONE, timestamp="yesterday"), "timestamp"),

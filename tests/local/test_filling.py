@@ -11,7 +11,7 @@ from devstack.filling import NAME, Filling
 from devstack.preparing import Step, is_due
 from devstack.processes import end_processes, find_process, is_dead
 
-BEGINS = "Demo messages are being filled in; each channel appears when it is complete."
+BEGINS = "Adding demo messages; each channel appears when it is complete."
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_failure_is_reported_with_its_last_lines_and_stays_due(stack: Stack) -
     step = make_step("raise SystemExit('no room for the demonstration')")
     told = fill(stack, step)
     assert len(told) == 2
-    assert told[1].startswith("Demo messages could not be filled in; the next start tries again.")
+    assert told[1].startswith("Could not add the demo messages; the next start retries.")
     assert "no room for the demonstration" in told[1]
     assert is_due(stack, step)
 
@@ -55,7 +55,7 @@ def test_a_crash_is_tried_once_more(stack: Stack) -> None:
     code = f"import os; open({str(attempts)!r}, 'a').write('x'); os.kill(os.getpid(), 9)"
     told = fill(stack, make_step(code))
     assert attempts.read_text() == "xx"
-    assert told[1].startswith("Demo messages could not be filled in")
+    assert told[1].startswith("Could not add the demo messages")
 
 
 def test_what_a_killed_starter_left_is_found_and_ended(stack: Stack) -> None:

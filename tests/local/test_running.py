@@ -62,7 +62,7 @@ class Place:
             start_new_session=True,
         )
         self.starters.append(starter)
-        wait_for_line(starter, "Ctrl-C stops everything.")
+        wait_for_line(starter, "Press Ctrl-C to stop everything.")
         return starter
 
     def call(self, command: str, **environ: str) -> "subprocess.CompletedProcess[str]":
@@ -154,7 +154,7 @@ def test_ctrl_c_ends_everything_within_eight_seconds(place: Place) -> None:
     out, err = starter.communicate(timeout=300)
     assert time.monotonic() - began < 8
     assert starter.returncode == 0, err
-    assert out.splitlines()[-1] == "All stopped; what was stored is there the next time."
+    assert out.splitlines()[-1] == "All servers stopped. Stored data is kept for the next start."
     assert not [process for process in family if process.is_running()]
 
 
@@ -189,7 +189,7 @@ def test_a_second_starter_is_refused_while_the_first_one_runs(place: Place) -> N
     before = place.find(*WEB, *STORES)
     second = place.call("run")
     assert second.returncode == 1
-    assert second.stderr == "The run servers are already being run by another terminal.\n"
+    assert second.stderr == "Another terminal is already running the run servers.\n"
     assert place.find(*WEB, *STORES) == before
 
 
@@ -241,7 +241,7 @@ def test_a_taken_port_is_one_line_and_nothing_is_left(place: Place, server: str)
         refused = place.call("run")
     assert refused.returncode == 1
     assert refused.stderr == (
-        f"Port {port} on 127.0.0.1 ({server}) is taken: stop what listens there, "
+        f"Port {port} on 127.0.0.1 ({server}) is taken. Stop the process that uses it, "
         f"or set CHATSTORE_{server.upper()}_PORT to a free port.\n"
     )
     assert place.find(*WEB, *STORES) == {}
@@ -266,6 +266,6 @@ def test_a_folder_that_postgres_user_cannot_enter_is_said_and_left_as_it_is(tmp_
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     environ = {"CHATSTORE_LOCAL": str(closed), "CHATSTORE_POSTGRES_PORT": str(find_free_ports(1)[0])}
-    with pytest.raises(Problem, match="who may not enter"):
+    with pytest.raises(Problem, match="who has no access to"):
         prepare_postgres(read_stack(environ))
     assert closed.stat().st_mode & 0o777 == 0o700

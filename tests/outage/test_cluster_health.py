@@ -55,7 +55,7 @@ def test_a_bucket_cannot_be_measured_and_the_run_names_the_node(otto: User) -> N
     run = work_on_run(ask_run("measure", actor=otto, subject=f"{fresh_id()}:1").pk)
     assert run is not None
     assert run.state == RunState.FAILED
-    assert f"Node {DOWN} is down, and has a part of this bucket." in run.error
+    assert f"Node {DOWN} is down and is a replica of this bucket." in run.error
 
 
 def test_gossip_calls_one_that_died_normal_so_it_cannot_tell_of_one_that_nobody_sees() -> None:

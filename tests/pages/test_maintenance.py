@@ -170,11 +170,11 @@ def test_what_is_typed_is_shown_with_its_next_five_times_before_it_is_saved(page
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ({"cron": "99 5 * * *"}, "is no schedule"),
+        ({"cron": "99 5 * * *"}, "is not a valid schedule"),
         ({"cron": "30 2 * *"}, "Give five fields"),
         ({"cron": ""}, "When: This field is required."),
-        ({"cron": "0 0 31 2 *"}, "is no schedule: Bad day-of-month"),
-        ({"zone": "Berlin"}, "There is no time zone “Berlin”"),
+        ({"cron": "0 0 31 2 *"}, "is not a valid schedule: Bad day-of-month"),
+        ({"zone": "Berlin"}, "Unknown time zone “Berlin”"),
         ({"opens": "02:00"}, "Give both ends of the allowed hours"),
         ({"opens": "25:00", "closes": "03:00"}, "Not before: Enter a valid time."),
         ({"cron": "<script>alert(1)</script> * * * *"}, "&lt;script&gt;"),

@@ -102,7 +102,7 @@ def _open_findings(channel_id: int, bucket: int) -> None:
     )
     lost = "#harbour, 11–20 November 2026: 2 messages that should have stayed are missing after a purge."
     open_finding(MISSING_SURVIVORS, f"{channel_id}:{bucket}", Found(Severity.RED, lost))
-    why = "There is no time zone “Atlantis/Poseidonis”. Write one like Europe/Berlin or UTC."
+    why = "Unknown time zone “Atlantis/Poseidonis”. Enter one such as Europe/Berlin or UTC."
     broken = f"Bookkeeping no longer runs on schedule: {why}"
     open_finding(BROKEN_SCHEDULE, BROKEN, Found(Severity.AMBER, broken))
     open_finding("node down", "127.0.0.2", Found(Severity.RED, "Node 127.0.0.2 (dc1) is down: 1 of 2 is up."))

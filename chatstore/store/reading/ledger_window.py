@@ -1,4 +1,4 @@
-"""The ledger as a page walks it: from a bucket on, in one direction, a few rows at a time."""
+"""Iteration over the ledger for a page: from a bucket on, in one direction, a few rows at a time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from chatstore.store import ledger
 from chatstore.store.ledger import LedgerRow, Newest, PendingRows
 
 LATER_ROWS = 256
-"""Rows of each further read: seven years of a channel."""
+"""Rows per further read: seven years of a channel."""
 
 
 class LedgerWindow:
     """A channel's ledger rows from the bucket `start` (inclusive) on, in chunks.
 
-    Rows that were read within the last second are used again; else the first chunk is
-    asked when the window is made, and waited for when it is needed. It is a long one where the
-    last page had to go beyond a short one: in a channel that was emptied.
+    Rows read within the last second come from the cache; otherwise the first chunk is requested when the window is
+    created, and awaited when it is needed. That chunk is a long one if the last page had to read beyond a short one, as
+    in a channel that was emptied.
     """
 
     def __init__(self, channel_id: int, *, start: int, descending: bool) -> None:
@@ -39,11 +39,11 @@ class LedgerWindow:
 
     @property
     def is_at_hand(self) -> bool:
-        """Whether its first rows need no waiting."""
+        """Return whether the first rows are available without waiting."""
         return self._ready is not None
 
     def next_rows(self) -> list[LedgerRow]:
-        """The next rows in the window's direction; empty when there are no more."""
+        """Return the next rows in the window's direction; empty if there are no more."""
         rows, self._ready = self._ready, None
         if rows:
             return rows
@@ -75,7 +75,7 @@ class LedgerWindow:
         self._start = bucket - 1 if self._descending else bucket + 1
 
     def _recall(self) -> bool:
-        """Begin with the remembered newest rows, if they reach as far as this window's start."""
+        """Start with the cached newest rows if they reach as far as this window's start."""
         newest = ledger.recall_newest(self._channel_id)
         if newest is None:
             return False

@@ -1,8 +1,8 @@
 """Pages of a channel: the newest, before or after an id, around an id. Keyset cursors only.
 
-A page that is still short at its deadline is returned with a cursor and with how far it
-looked: never a time-out, never a false "no more messages". Rows without an author (an edit
-that raced a delete) are hidden and counted, never deleted here.
+A page that is not full at its deadline is returned with a cursor and with how far back it searched: never a timeout,
+never a false "no more messages". Rows without an author (an edit that raced a delete) are hidden and counted, never
+deleted here.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def read_page(
     limit: int = 50,
     deadline_seconds: float | None = None,
 ) -> Page:
-    """A page of a channel, newest first: the newest messages, those next older than `before`,
-    or those next newer than `after` (both exclusive; at most one of them).
+    """Return a page of a channel, newest first: the newest messages, the next older than `before`, or the next newer
+    than `after` (both exclusive; at most one of them).
 
-    deadline_seconds: `PAGE_DEADLINE_SECONDS` unless given. Raises `StoreUnavailable`.
+    deadline_seconds: by default `PAGE_DEADLINE_SECONDS`. Raises `StoreUnavailable`.
     """
     if before is not None and after is not None:
-        raise BadInput("a page is before or after an id, not both")
+        raise BadInput("give before or after, not both")
     _check_limit(limit)
     note_page_read()
     deadline = _deadline(deadline_seconds)
@@ -48,10 +48,10 @@ def read_page(
 
 
 def read_around(channel_id: int, message_id: int, limit: int = 50, *, deadline_seconds: float | None = None) -> Page:
-    """A page with the messages next to an id on both sides, the id itself included.
+    """Return a page with the messages on both sides of an id, the id itself included.
 
-    The id need not exist: `first_id_at(ms)` gives the page around a moment. Up to half of
-    the page is newer; what is missing there is made up with older ones.
+    The id need not exist: `first_id_at(ms)` returns the page around a time. Up to half of the page is newer; missing
+    newer messages are made up for with older ones.
     """
     _check_limit(limit)
     note_page_read()
@@ -102,8 +102,9 @@ def _search_up(channel_id: int, *, after: int, need: int, deadline: float) -> Se
 
 
 def _cut(search: Search, limit: int) -> tuple[list[Message], int, bool]:
-    """The first `limit` messages in the direction of the search, the rows hidden among them
-    (those beyond the last one belong to the next page), and whether another one follows."""
+    """Return the first `limit` messages in the direction of the search, the number of hidden rows among them (those
+    beyond the last one belong to the next page), and whether another message follows.
+    """
     messages: list[Message] = []
     hidden = beyond = 0
     for row in search.rows:
@@ -155,12 +156,12 @@ def _has_any(search: Search) -> bool:
     return any(row[AUTHOR_ID] is not None for row in search.rows)
 
 
-# --- What a page costs ------------------------------------------------------------------
+# --- Cost of a page ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class PageCost:
-    """What every replica scanned for the newest page: (live rows, tombstones) by address."""
+    """Rows that every replica scanned for the newest page: (live rows, tombstones) by address."""
 
     page: Page
     per_replica: dict[str, tuple[int, int]]
@@ -175,9 +176,9 @@ class PageCost:
 
 
 def trace_newest_page(channel_id: int, *, limit: int = 50) -> PageCost:
-    """Read the newest page, then ask its slices again, traced, at every replica.
+    """Read the newest page, then repeat its reads, traced, on every replica.
 
-    A probe for figures, tests and benches; a page itself is never traced.
+    A probe for figures, tests and benchmarks; a page itself is never traced.
     """
     began = time.monotonic()
     deadline = _deadline(None)

@@ -1,4 +1,4 @@
-"""What this process wrote already and need not write again."""
+"""Bounded set of keys that this process has written already and need not write again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Hashable
 
 
 class Remembered:
-    """A set that forgets the keys used longest ago beyond `limit`. Safe between threads."""
+    """A set that drops the least recently used keys beyond `limit`. Thread-safe."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

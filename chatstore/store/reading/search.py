@@ -1,11 +1,10 @@
-"""Looks through a channel in one direction for as many messages as a page needs.
+"""Search through a channel in one direction for as many messages as a page needs.
 
-What is asked: slices of buckets between their live ids, so that a dead span is never
-touched; just enough buckets at a time; the newest one beside the ledger, not after it,
-guessed from what the ledger last said. What failed on tombstones is asked again in halves, and
-so narrow from the start by the next pages.
-At the deadline the search ends where it is, but never before it got on by one slice: the
-next page begins where this one ended, so it must have moved.
+It reads slices of buckets between their live ids, so that a deleted range is never touched; only as many buckets at a
+time as needed; and the newest bucket beside the ledger instead of after it, guessed from the ledger's last known rows.
+Reads that failed on tombstones are retried in halves, and the next pages read such narrow slices from the start. At the
+deadline the search ends, but never before it progressed by one slice: the next page begins where this one ended, so
+each page must advance.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ SELECT_DOWN = f"{_SELECT} ORDER BY message_id DESC LIMIT ?"
 SELECT_UP = f"{_SELECT} ORDER BY message_id ASC LIMIT ?"
 
 MOST_PIECES = 256
-"""Pieces of one ruined bucket that a page has at hand."""
+"""Maximum pieces of one bucket full of tombstones that a page prepares."""
 
 _AUTHOR = COLUMNS.index("author_id")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A slice with the request that is under way for it, and how many rows it may give."""
+    """A slice with its request in flight, and the request's row limit."""
 
     slice: Slice
     pending: cassandra.Pending
@@ -49,9 +48,9 @@ class Asked:
 class Search:
     """One search, from the near end of the ids `low` to `high` (inclusive) towards the far one.
 
-    need: rows with an author after which it stops. deadline: `time.monotonic()`.
-    Afterwards: `rows` in the direction of the search, hidden ones among them; `is_whole`:
-    whether everything in the interval was looked at; `edge`: the farthest id looked at.
+    need: rows with an author after which it stops. deadline: `time.monotonic()`. Results: `rows` in the direction of
+    the search, hidden ones included; `is_whole`: whether everything in the interval was searched; `edge`: the farthest
+    id searched.
     """
 
     def __init__(self, channel_id: int, *, low: int, high: int, descending: bool, need: int, deadline: float) -> None:
@@ -77,7 +76,7 @@ class Search:
         return SELECT_DOWN if self._descending else SELECT_UP
 
     def run(self) -> None:
-        """Search until enough is found, everything was looked at, or the deadline passed."""
+        """Search until enough rows are found, everything was searched, or the deadline passed."""
         start = bucket_of(self._high if self._descending else self._low)
         if self._descending and self._high == MAX_ID:
             start = ledger.NEWEST_BUCKET
@@ -106,17 +105,17 @@ class Search:
     def _is_late(self) -> bool:
         return self._moved and time.monotonic() > self._deadline
 
-    # --- asking
+    # --- Requests
 
     def _ask(self, part: Slice, *, limit: int, patient: bool) -> Asked:
-        """`patient` requests are waited for beyond the deadline."""
+        """Request a slice. With `patient` the response is awaited beyond the deadline."""
         self.asked.append((part, limit))
         left = None if patient else max(self._deadline - time.monotonic(), 0.05)
         params = (self.channel_id, part.bucket, part.low, part.high, limit)
         return Asked(part, cassandra.submit(self.cql, params, timeout=left), limit)
 
     def _ask_beside(self) -> None:
-        """Ask the slice that probably comes first, while the ledger is being read."""
+        """Request the slice that probably comes first, while the ledger is being read."""
         guess = self._guess()
         if guess is not None:
             self._flying.append(self._ask(guess, limit=self._missing, patient=True))
@@ -132,7 +131,7 @@ class Search:
         return self._narrow(Slice(bucket_of(first), max(first, self._low), min(last, self._high)))[0]
 
     def _refill(self) -> None:
-        """Have slices at hand, as far as the ledger has any more."""
+        """Queue further slices, as long as the ledger has any."""
         while not self._slices:
             rows = self._window.next_rows()
             if not rows:
@@ -142,7 +141,7 @@ class Search:
                 self._slices.extend(self._narrow(part))
 
     def _narrow(self, part: Slice) -> list[Slice]:
-        """The slice no wider than what could be read of its bucket lately, the nearest first."""
+        """Split a slice to the width that was readable in its bucket lately, the nearest part first."""
         width = widths.get(self.channel_id, part.bucket)
         if width is None:
             return [part]
@@ -150,7 +149,7 @@ class Search:
         return pieces[::-1] if self._descending else pieces
 
     def _send_wave(self) -> bool:
-        """Ask the next few slices at once; False when there are none."""
+        """Request the next few slices at once; return False if there are none."""
         self._refill()
         if not self._slices:
             return False
@@ -167,13 +166,12 @@ class Search:
             self._flying.append(self._ask(self._slices.popleft(), limit=self._missing, patient=patient))
         return True
 
-    # --- taking
+    # --- Responses
 
     def _use_guess(self, guessed: Asked) -> None:
-        """Keep what was asked beside the ledger, if it is the near part of what comes first.
+        """Keep the slice requested beside the ledger if it is the near part of the first slice.
 
-        One that reaches into ids of which the ledger says that they are dead may be slow,
-        or fail; it is not waited for.
+        A guess that reaches into deleted ids, by the ledger, may be slow or fail; its response is not awaited.
         """
         if not self._slices:
             return
@@ -188,7 +186,7 @@ class Search:
         self._flying.append(guessed)
 
     def _take_one(self) -> bool:
-        """Take the nearest answer in; False when the deadline passed while waiting for it."""
+        """Process the nearest response; return False if the deadline passed while waiting for it."""
         asked = self._flying.popleft()
         try:
             rows = asked.pending.rows()
@@ -225,14 +223,14 @@ class Search:
             self._give_back(rest)
 
     def _beyond(self, part: Slice, near: int) -> Slice | None:
-        """What of a slice lies beyond an id, which becomes its near end."""
+        """Return the part of a slice beyond an id, which becomes its near end."""
         low, high = (part.low, near) if self._descending else (near, part.high)
         return Slice(part.bucket, low, high) if low <= high else None
 
     def _give_back(self, *parts: Slice) -> None:
-        """Put slices before all others, and what is under way behind them back too.
+        """Put slices in front of all others, after returning the slices in flight to the queue.
 
-        Their answers are dropped; it happens only in ruined buckets and over hidden rows.
+        The responses in flight are dropped; this happens only in buckets full of tombstones and with hidden rows.
         """
         while self._flying:
             self._slices.appendleft(self._flying.pop().slice)

@@ -1,6 +1,6 @@
-"""How wide an interval of a ruined bucket could not be read: the next page does not try it again.
+"""Readable widths of buckets full of tombstones, so that the next page does not retry an interval that failed.
 
-Only a guess of what to ask: it changes how many statements a page needs, never what it shows.
+Only a hint: it changes how many statements a page needs, never its result.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict
 
 FORGET_SECONDS = 300.0
-"""By then somebody may have healed the bucket; a page that finds it has not pays one failed read."""
+"""The bucket may be repaired by then; a page that finds it is not pays one failed read."""
 
 MOST_BUCKETS = 10_000
 
@@ -18,14 +18,14 @@ _Key = tuple[int, int]
 
 
 class Widths:
-    """Widths by (channel id, bucket), the least recently noted forgotten first. Safe between threads."""
+    """Widths by (channel id, bucket); the oldest are dropped. Thread-safe."""
 
     def __init__(self) -> None:
         self._noted: OrderedDict[_Key, tuple[float, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def note(self, channel_id: int, bucket: int, width: int) -> None:
-        """An interval of twice this many ids could not be read."""
+        """Record that an interval of twice this many ids could not be read."""
         with self._lock:
             self._noted[channel_id, bucket] = (time.monotonic(), width)
             self._noted.move_to_end((channel_id, bucket))
@@ -33,10 +33,10 @@ class Widths:
                 self._noted.popitem(last=False)
 
     def get(self, channel_id: int, bucket: int) -> int | None:
-        """How many ids to ask of the bucket at once; None where nothing failed lately."""
+        """Return how many ids of the bucket to read at once; None if nothing failed lately."""
         noted = self._noted.get((channel_id, bucket))
         return noted[1] if noted is not None and time.monotonic() - noted[0] < FORGET_SECONDS else None
 
 
 widths = Widths()
-"""This process's."""
+"""This process's instance."""

@@ -87,11 +87,11 @@ def test_the_allowed_hours_are_of_the_zone_and_may_pass_midnight(
     [
         ("30 2 * *", "UTC", (None, None), "five fields"),
         ("30 25 * * *", "UTC", (None, None), "Bad hour"),
-        ("0 0 30 2 *", "UTC", (None, None), "is no schedule|never comes"),
-        ("* * * * *", "Mars/Olympus", (None, None), "no time zone"),
-        ("* * * * *", "../etc/passwd", (None, None), "no time zone"),
+        ("0 0 30 2 *", "UTC", (None, None), "is not a valid schedule|never occurs"),
+        ("* * * * *", "Mars/Olympus", (None, None), "Unknown time zone"),
+        ("* * * * *", "../etc/passwd", (None, None), "Unknown time zone"),
         ("* * * * *", "UTC", (dt.time(1), None), "both ends"),
-        ("* * * * *", "UTC", (dt.time(1), dt.time(1)), "end where they begin"),
+        ("* * * * *", "UTC", (dt.time(1), dt.time(1)), "begin and end at the same time"),
     ],
 )
 def test_a_schedule_that_means_nothing_is_refused(

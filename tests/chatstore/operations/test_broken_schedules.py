@@ -46,7 +46,7 @@ def test_it_is_a_finding_that_says_why_until_the_schedule_is_mended(jobs: tuple[
     look_at_runs(DUE)
     (found,) = open_ones(broken)
     assert found.severity == Severity.AMBER
-    assert "no longer runs on schedule: There is no time zone “Atlantis/Poseidonis”." in found.words
+    assert "no longer runs on schedule: Unknown time zone “Atlantis/Poseidonis”." in found.words
     assert open_ones(sound) == []
     set_schedule(broken, Schedule("30 2 * * *", "UTC"), is_on=True, actor=ada)
     look_at_runs(DUE)
@@ -66,7 +66,7 @@ def test_a_run_that_waits_already_fails_and_says_why(jobs: tuple[str, str]) -> N
     run = work_on_run(waiting.pk)
     assert run is not None
     assert run.state == RunState.FAILED
-    assert run.error.startswith("There is no time zone “Atlantis/Poseidonis”.")
+    assert run.error.startswith("Unknown time zone “Atlantis/Poseidonis”.")
 
 
 def test_somebody_may_still_have_it_run_now(jobs: tuple[str, str], otto: User) -> None:
@@ -83,7 +83,7 @@ def test_its_pages_say_so_and_the_schedule_is_mended_there(
     page = sign_in(otto)
     for path in ("/maintenance/", f"/maintenance/jobs/{broken}/"):
         html = page.get(path).content.decode()
-        assert "There is no time zone “Atlantis/Poseidonis”." in html
+        assert "Unknown time zone “Atlantis/Poseidonis”." in html
     assert "next five runs" in page.get("/maintenance/").content.decode()
     saved = page.post(f"/maintenance/jobs/{broken}/", {"cron": "30 2 * * *", "zone": "UTC", "is_on": "1"})
     assert saved.status_code == 302

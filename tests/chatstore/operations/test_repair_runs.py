@@ -110,7 +110,7 @@ def test_no_repair_begins_beside_another_one() -> None:
                 repairs.refuse_overlap(["pins"])
             except repairs.RepairOverlaps as overlaps:
                 seen.add(str(overlaps))
-    assert any("Another repair (full, of pins) is at work on node 127.0.0.1" in words for words in seen)
+    assert any("Another repair (full, of pins) is running on node 127.0.0.1" in words for words in seen)
     repairs.refuse_overlap(["pins"])
 
 
@@ -151,7 +151,7 @@ def test_what_nodetool_calls_done_is_not_believed_without_the_history(otto: User
     settings.NODETOOL = "echo Starting repair command #1 (2b1f2b2e-c731-11f0-8000-000000000000) "
     run = work(ask_run("repair_bucket", actor=otto, subject=f"{a_bucket()}:{BUCKET}"))
     assert run.state == RunState.FAILED
-    assert "the repair history does not have it as done" in run.error
+    assert "the repair history does not list it as successful" in run.error
 
 
 @pytest.mark.usefixtures("_small_tables_only")

@@ -59,7 +59,7 @@ def test_one_of_another_datacenter_is_not_asked_and_not_called_down(
     }
     answers = nodes.ask_nodes("SELECT release_version FROM system.local")
     assert isinstance(answers[NEAR], list)
-    assert str(answers[FAR]) == f"Node {FAR} is in datacenter far, to which nothing here connects."
+    assert str(answers[FAR]) == f"Node {FAR} is in datacenter far. This server does not connect to it."
     assert isinstance(answers[FAR], NodeUnreachable)
     assert nodes.list_down() == []
     assert "1 of 2 nodes is up, 1 not known." in sign_in(otto).get("/health/").content.decode()

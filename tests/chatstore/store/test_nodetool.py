@@ -40,7 +40,7 @@ def test_the_template_is_parted_before_the_names_are_put_in(settings: Settings) 
 
 def test_a_node_whose_port_is_closed_is_named(settings: Settings) -> None:
     settings.NODETOOL = "sh -c 'echo \"nodetool: Failed to connect to {host} - ConnectException\" >&2; exit 1'"
-    with pytest.raises(NodeUnreachable, match=f"Node {NODE} can't be reached"):
+    with pytest.raises(NodeUnreachable, match=f"nodetool could not reach node {NODE}"):
         nodetool.run(NODE, "info")
 
 

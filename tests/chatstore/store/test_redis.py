@@ -22,5 +22,5 @@ def test_a_server_that_does_not_answer_is_the_store_being_unavailable() -> None:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
     pool = redis.ConnectionPool(host="127.0.0.1", port=port)
-    with pytest.raises(StoreUnavailable, match="Redis can't be used: ConnectionError"):
+    with pytest.raises(StoreUnavailable, match="Redis is unavailable: ConnectionError"):
         Client(connection_pool=pool).get("x")

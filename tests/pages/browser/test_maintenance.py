@@ -27,7 +27,7 @@ def test_what_is_typed_is_shown_with_its_next_times_and_nothing_is_saved(desk: t
     expect(page.locator("#preview")).to_contain_text("At 05:00 on the first day of every month")
     expect(page.locator("#preview li")).to_have_count(5)
     page.get_by_label("Time zone").fill("Berlin")
-    expect(page.locator("#preview")).to_contain_text("There is no time zone “Berlin”")
+    expect(page.locator("#preview")).to_contain_text("Unknown time zone “Berlin”")
     page.get_by_label("Time zone").fill("Europe/Berlin")
     page.get_by_label("Switched on").uncheck()
     expect(page.locator("#preview")).to_contain_text("Switched off")
