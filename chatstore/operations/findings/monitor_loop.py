@@ -54,9 +54,9 @@ def make_round() -> bool:
                 # Postgres is unavailable: there is nothing to check and nowhere to record it.
                 raise
             except ChatstoreError as error:
-                logger.warning("check %s could not run: %s", check.__name__, error)
+                logger.warning("%s could not run: %s", check.__name__, error)
             except Exception:
-                logger.exception("check %s failed", check.__name__)
+                logger.exception("%s failed", check.__name__)
         _note()
     return True
 

@@ -56,7 +56,7 @@ def test_a_look_that_fails_keeps_no_other_one_from_looking(
     monkeypatch.setattr(monitor_loop, "_checks", [look_in_vain, look_and_break, look])
     assert make_round()
     assert len(LOOKED) == 1
-    assert "look_in_vain could not look: Cassandra does not answer." in caplog.text
+    assert "look_in_vain could not run: Cassandra does not answer." in caplog.text
     assert "a mistake of ours" in caplog.text
 
 
