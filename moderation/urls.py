@@ -1,4 +1,4 @@
-"""The addresses of the moderators' pages."""
+"""URLs of the moderators' pages."""
 
 from django.urls import URLPattern, path, register_converter
 

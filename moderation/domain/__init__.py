@@ -1,4 +1,4 @@
 """Pure values and functions of moderation: selections, manifests, plans, states.
 
-What enters knows no Django, no driver and no hidden clock.
+They depend on neither Django nor a driver, and take the time as an argument.
 """

@@ -1,8 +1,8 @@
-"""Rows as bytes, in the quarantine and in memory: by column, JSON, zstd.
+"""Serialization of message rows, for the quarantine and for memory: by column, as JSON, compressed with zstd.
 
-A chunk holds at most `ROWS_PER_CHUNK` rows and `BYTES_PER_CHUNK` of JSON. Columns that no
-row of the chunk has set are left out, so an average row costs its text and little more.
-Times are Unix milliseconds, as exact as Cassandra keeps them.
+A chunk contains at most `ROWS_PER_CHUNK` rows and `BYTES_PER_CHUNK` of JSON. Columns that no row of the chunk sets
+are left out, so an average row costs its text and little more. Times are Unix milliseconds, the precision that
+Cassandra stores.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ ROWS_PER_CHUNK = 1_000
 BYTES_PER_CHUNK = 1 << 20
 ROW_COLUMNS = ("message_id", *VALUE_COLUMNS)
 WRITETIME = "writetime"
-"""The column of rows steps: each row's newest WRITETIME, µs."""
+"""Column of row-delete steps: each row's newest WRITETIME, µs."""
 
 Row = tuple[Any, ...]
-"""Values in the order of `ROW_COLUMNS`, with the row's newest WRITETIME behind them or not."""
+"""Values in the order of `ROW_COLUMNS`, optionally followed by the row's newest WRITETIME."""
 
 
 def writetime_of(row: Row) -> int | None:
-    """A row's newest WRITETIME (µs), where it was kept with one."""
+    """Return a row's newest WRITETIME (µs), or None if it was quarantined without one."""
     return row[len(ROW_COLUMNS)] if len(row) > len(ROW_COLUMNS) else None
 
 
 def with_writetime(row: Row) -> Row:
-    """The row as wide as those that have a WRITETIME, so that both kinds go into one chunk."""
+    """Pad the row to the width of rows with a WRITETIME, so that both kinds fit into one chunk."""
     return row if len(row) > len(ROW_COLUMNS) else (*row, None)
 
 
-# Naive, as the driver gives and takes times.
+# Naive, as the driver returns and expects times.
 _UNIX = dt.datetime(1970, 1, 1)  # noqa: DTZ001
 _MILLISECOND = dt.timedelta(milliseconds=1)
 _EDITED_AT = "edited_at"
@@ -45,7 +45,7 @@ _REFERENCE = "reference"
 
 
 def encode_chunks(rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], bytes]]:
-    """Up to `ROWS_PER_CHUNK` rows as chunks that are small enough, each with its rows."""
+    """Split up to `ROWS_PER_CHUNK` rows into chunks within the size limit; yield each chunk's rows and bytes."""
     text = _to_json(rows)
     if len(text) > BYTES_PER_CHUNK and len(rows) > 1:
         middle = len(rows) // 2
@@ -56,7 +56,7 @@ def encode_chunks(rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], bytes]]:
 
 
 def decode_chunk(body: bytes) -> list[Row]:
-    """The rows of a chunk, as they went in."""
+    """Return the rows of a chunk, as they were encoded."""
     columns: dict[str, list[Any]] = json.loads(zstandard.decompress(body))
     if _EDITED_AT in columns:
         columns[_EDITED_AT] = [_from_ms(value) for value in columns[_EDITED_AT]]
@@ -67,9 +67,9 @@ def decode_chunk(body: bytes) -> list[Row]:
 
 
 class PackedRows:
-    """Rows that wait in memory as chunks: all that were added, or none of them once they are too large.
+    """Rows buffered in memory as chunks. Once they exceed the limit, the buffer drops all of them.
 
-    at_most: bytes. size: bytes that it holds.
+    max_bytes: the limit. size: bytes in use. is_whole: False after the buffer was dropped.
     """
 
     def __init__(self, at_most: int) -> None:
@@ -79,7 +79,7 @@ class PackedRows:
         self.is_whole = True
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Adds any number of rows; without effect once it has let go."""
+        """Add any number of rows; no effect once the buffer was dropped."""
         for start in range(0, len(rows) if self.is_whole else 0, ROWS_PER_CHUNK):
             for _, body in encode_chunks(rows[start : start + ROWS_PER_CHUNK]):
                 self._chunks.append(body)
@@ -89,7 +89,7 @@ class PackedRows:
             self.size, self.is_whole = 0, False
 
     def __iter__(self) -> Iterator[list[Row]]:
-        """The rows as they were added, up to `ROWS_PER_CHUNK` at a time."""
+        """Iterate over the rows in the order they were added, up to `ROWS_PER_CHUNK` at a time."""
         return map(decode_chunk, self._chunks)
 
 
@@ -105,7 +105,7 @@ def _to_json(rows: Sequence[Row]) -> bytes:
 
 
 def _to_plain(value: Any) -> Any:
-    # The driver's own kinds of map and list.
+    # The driver has its own map and list types.
     return dict(value) if hasattr(value, "items") else list(value)
 
 

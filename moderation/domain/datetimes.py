@@ -1,4 +1,4 @@
-"""Dates that a person types."""
+"""Parsing of dates and times that users type."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MIN_ID, first_id_at, time_of, unix_ms
 
 EARLIEST = time_of(MIN_ID) + dt.timedelta(seconds=1)
-"""Before that there are no ids: 2^41 ms before 2015, in 1945."""
+"""Earliest accepted time. Ids begin 2^41 ms before 2015, in 1945."""
 
 _EXAMPLE = "2024-03-11, 2024-03-11T14:30 or “20 minutes ago”"
 
-# Nobody in a raid works out what the clock showed in UTC.
+# Accept relative times too; nobody converts to UTC during a raid.
 _AGO = re.compile(r"([0-9]{1,5}) ?(min|h|d|minutes?|hours?|days?)(?: ago)?", re.IGNORECASE)
 _UNITS = {"m": dt.timedelta(minutes=1), "h": dt.timedelta(hours=1), "d": dt.timedelta(days=1)}
 
 
 def parse_moment(text: str, *, now: dt.datetime) -> dt.datetime:
-    """A date or a moment in ISO form, UTC unless it names a zone, or how long ago; a date is its midnight.
+    """Parse an ISO 8601 date or time (UTC unless it has a zone) or a relative time. A date means its midnight.
 
-    Raises `BadInput` when it is no date, lies in the future or before all ids.
+    Raises `BadInput` if the text is not a date, is in the future, or is earlier than the first possible id.
     """
     words = text.strip()
     ago = _AGO.fullmatch(words)
@@ -29,14 +29,14 @@ def parse_moment(text: str, *, now: dt.datetime) -> dt.datetime:
         moment = now - int(ago[1]) * _UNITS[ago[2][0].lower()] if ago else dt.datetime.fromisoformat(words)
         moment = moment.astimezone(dt.UTC) if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
     except (ValueError, OverflowError):
-        raise BadInput(f"“{words[:40]}” is not a date. Write it like {_EXAMPLE}.") from None
+        raise BadInput(f"“{words[:40]}” is not a valid date. Use a format like {_EXAMPLE}.") from None
     if moment > now:
-        raise BadInput(f"{words[:40]} lies in the future.")
+        raise BadInput(f"{words[:40]} is in the future. Enter an earlier time.")
     if moment < EARLIEST:
-        raise BadInput(f"{words[:40]} lies before any message could have been posted.")
+        raise BadInput(f"{words[:40]} is before the first possible message. Enter a later time.")
     return moment
 
 
 def id_from(moment: dt.datetime) -> int:
-    """The lowest id of a moment: everything before it was posted earlier."""
+    """Return the lowest id of a point in time: messages with lower ids were posted earlier."""
     return first_id_at(unix_ms(moment))

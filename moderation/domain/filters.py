@@ -1,7 +1,7 @@
-"""What a message must be to be removed: conditions, combined by all, any and not.
+"""Conditions that select messages for a purge, combined by all, any and not.
 
-A filter is a tree of values. It says which columns it looks at, between which ids and by
-whom a message can be that it matches, and becomes a test for rows; it never matches all.
+A filter is a tree of values. It provides the columns it reads, the id range and the authors of possible matches, and
+a test for rows. No filter matches everything.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from moderation.domain.patterns import compile_pattern, compile_words
 
 Row = Sequence[Any]
-"""message_id, author_id, and the filter's columns in the order that was asked for."""
+"""message_id, author_id, and the filter's columns in the requested order."""
 
 Test = Callable[[Row], bool]
 
@@ -25,7 +25,7 @@ CONDITIONS_AT_MOST = 100
 
 
 class Content(StrEnum):
-    """What a message can have in it."""
+    """Kinds of content that a message can have."""
 
     LINK = "link"
     ATTACHMENT = "attachment"
@@ -35,15 +35,15 @@ class Content(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Written by one of these."""
+    """Written by one of these authors."""
 
     ids: tuple[int, ...]
 
     def __post_init__(self) -> None:
         if not self.ids:
-            raise BadInput("No author is named.")
+            raise BadInput("Enter at least one author.")
         if len(self.ids) > AUTHORS_AT_MOST:
-            raise BadInput(f"At most {AUTHORS_AT_MOST:,} authors at a time.")
+            raise BadInput(f"Too many authors. Select at most {AUTHORS_AT_MOST:,} at a time.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,14 @@ class Since:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """An earlier id than this."""
+    """A lower id than this."""
 
     message_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """All of the words, whole, in any order and any case; a phrase stands in quotes."""
+    """All of the words, as whole words, in any order and case. A quoted phrase counts as one word."""
 
     text: str
 
@@ -82,14 +82,14 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """A link, an attachment, an embed, or a mention of somebody."""
+    """Has a link, an attachment, an embed, or a user mention."""
 
     what: Content
 
 
 @dataclass(frozen=True, slots=True)
 class FromBot:
-    """Written by a bot's account or through a webhook."""
+    """Written by a bot account or through a webhook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +99,14 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True)
 class ReplyTo:
-    """A reply to, or a forward of, this message."""
+    """Reply to this message, or a forward of it."""
 
     message_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Each of the parts matches."""
+    """Every part matches."""
 
     parts: tuple[Filter, ...]
 
@@ -136,13 +136,13 @@ Filter = Author | Since | Before | Words | Pattern | Has | FromBot | Pinned | Re
 
 def _check_parts(parts: Collection[Filter]) -> None:
     if not parts:
-        raise BadInput("Nothing is selected: no condition is given.")
+        raise BadInput("Nothing is selected. Add at least one condition.")
     if len(parts) > CONDITIONS_AT_MOST:
-        raise BadInput(f"At most {CONDITIONS_AT_MOST} conditions at a time.")
+        raise BadInput(f"Too many conditions. Use at most {CONDITIONS_AT_MOST} at a time.")
 
 
 def columns_of(where: Filter) -> frozenset[str]:
-    """The columns of a message that a filter looks at, beside its id and author."""
+    """Return the message columns that a filter reads, besides id and author."""
     match where:
         case Words() | Pattern() | Has(Content.LINK):
             return frozenset({"content"})
@@ -162,14 +162,14 @@ def columns_of(where: Filter) -> frozenset[str]:
 
 
 def span_of(where: Filter) -> tuple[int, int]:
-    """The lowest and the highest id that can match; the first above the second when none can."""
+    """Return the lowest and the highest id that can match. If none can, the first is above the second."""
     match where:
         case Since(message_id):
             return message_id, MAX_ID
         case Before(message_id):
             return MIN_ID, message_id - 1
         case ReplyTo(message_id):
-            # Who answers does so later.
+            # A reply has a higher id than the message it replies to.
             return message_id, MAX_ID
         case All(parts):
             spans = list(map(span_of, parts))
@@ -181,7 +181,7 @@ def span_of(where: Filter) -> tuple[int, int]:
 
 
 def authors_of(where: Filter) -> frozenset[int] | None:
-    """Who alone can have written what matches; None when it may be anybody."""
+    """Return the only possible authors of matching messages, or None if any author can match."""
     match where:
         case Author(ids):
             return frozenset(ids)
@@ -195,7 +195,7 @@ def authors_of(where: Filter) -> frozenset[int] | None:
 
 
 def named_authors(where: Filter) -> frozenset[int]:
-    """Every author that a filter names, to look their names up."""
+    """Return every author id in a filter, for looking up their names."""
     match where:
         case Author(ids):
             return frozenset(ids)
@@ -207,7 +207,7 @@ def named_authors(where: Filter) -> frozenset[int]:
 
 
 def compile_filter(where: Filter, columns: Sequence[str], *, bots: frozenset[int]) -> Test:  # noqa: C901, PLR0911, PLR0912
-    """A test for rows whose values stand in the order of `columns`. bots: ids of the bots' accounts."""
+    """Return a test for rows whose values are in the order of `columns`. bots: ids of bot accounts."""
 
     def at(column: str) -> int:
         return columns.index(column)
@@ -263,7 +263,7 @@ def _all_of(tests: Sequence[Test]) -> Test:
     if len(tests) == 1:
         return tests[0]
     if len(tests) == 2:
-        # Author and time: what is asked most, for millions of rows.
+        # Author and time is the most common combination, tested against millions of rows.
         first, second = tests
         return lambda row: first(row) and second(row)
     return lambda row: all(test(row) for test in tests)
@@ -274,7 +274,7 @@ def _any_of(tests: Sequence[Test]) -> Test:
 
 
 def filter_as_json(where: Filter) -> dict[str, Any]:  # noqa: C901, PLR0911
-    """A JSON object of one key; ids are texts, since JavaScript's numbers cannot hold them."""
+    """Return a JSON object with one key. Ids are strings, because JavaScript numbers cannot represent them."""
     match where:
         case Author(ids):
             return {"author": [str(i) for i in ids]}
@@ -303,7 +303,7 @@ def filter_as_json(where: Filter) -> dict[str, Any]:  # noqa: C901, PLR0911
 
 
 def filter_from_json(value: dict[str, Any]) -> Filter:
-    """From what `filter_as_json` gave."""
+    """Restore a filter from the value that `filter_as_json` returned."""
     ((kind, inner),) = value.items()
     return _FROM_JSON[kind](inner)
 

@@ -1,4 +1,4 @@
-"""What holds cover: messages that no purge may remove until somebody lifts the hold."""
+"""Coverage of holds: messages that no purge may delete until the hold is lifted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = TypeVar("Row", bound=Sequence[Any])
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """What the holds over one channel cover there. hold_ids: which holds those are."""
+    """Messages of one channel that holds cover. hold_ids: the holds that apply to the channel."""
 
     hold_ids: frozenset[int] = frozenset()
     everything: bool = False
@@ -22,7 +22,7 @@ class Cover:
     messages: frozenset[int] = frozenset()
 
     def covers(self, message_id: int, author_id: int | None) -> bool:
-        """Whether a message is held. author_id: None where only the rest of a late edit is there."""
+        """Return whether a message is held. author_id: None for a row that contains only a late edit."""
         return self.everything or author_id in self.authors or message_id in self.messages
 
     def __bool__(self) -> bool:
@@ -30,7 +30,10 @@ class Cover:
 
 
 def time_in(intervals: Iterable[tuple[dt.datetime, dt.datetime]]) -> dt.timedelta:
-    """How long at least one of the intervals (from, until) lasted; those that end before they begin are none."""
+    """Return the total time that at least one of the intervals (from, until) covers.
+
+    Intervals that end before they begin count as empty.
+    """
     total, until = dt.timedelta(0), None
     for begin, end in sorted(intervals):
         since = begin if until is None else max(begin, until)
@@ -41,13 +44,13 @@ def time_in(intervals: Iterable[tuple[dt.datetime, dt.datetime]]) -> dt.timedelt
 
 @dataclass(slots=True)
 class Spared:
-    """Takes what is held out of rows that begin with the message id and the author. ids: what was taken out."""
+    """Filter for held rows. Rows begin with message id and author id. ids: the ids that it filtered out."""
 
     cover: Cover = Cover()
     ids: list[int] = field(default_factory=list)
 
     def leave(self, rows: list[Row]) -> list[Row]:
-        """The rows that are not held."""
+        """Return the rows that are not held."""
         if not self.cover:
             return rows
         held = {row[MESSAGE_ID] for row in rows if self.cover.covers(row[MESSAGE_ID], row[AUTHOR_ID])}
@@ -56,6 +59,6 @@ class Spared:
 
 
 def without(ids: Sequence[int], held: Iterable[int]) -> Sequence[int]:
-    """Those of the ascending ids that are not held, ascending."""
+    """Return the ids that are not held, ascending. ids: ascending."""
     apart = frozenset(held)
     return sorted(frozenset(ids) - apart) if apart else ids

@@ -1,15 +1,15 @@
-"""Links to messages, as people paste them: of this site, or of the chat that an import came from."""
+"""Message links as users paste them: from this site, or from the chat that an import came from."""
 
 from __future__ import annotations
 
 import re
 
-# /channels/<channel>/<message>, or with a guild or "@me" before; nothing but ids, or a bucket's address would be one.
+# /channels/<channel>/<message>, optionally with a guild id or "@me" in between. Ids only: bucket pages don't match.
 _MESSAGE = re.compile(r"/channels/(?:(?:@me|-?[0-9]{1,20})/)?(-?[0-9]{1,20})/(-?[0-9]{1,20})/?(?:[?#]\S*)?")
 
 
 def find_message_link(text: str) -> tuple[str, str] | None:
-    """(channel's id, message's id), as written, where a text ends with a link to a message; else None."""
+    """Return (channel id, message id) as typed if the text ends with a message link, else None."""
     words = text.strip()
     begin = words.rfind("/channels/")
     found = _MESSAGE.fullmatch(words, begin) if begin >= 0 else None

@@ -1,4 +1,4 @@
-"""What a purge did with one message, and what an undo did: read off the sets of ids that their steps keep."""
+"""Outcome of a purge or an undo for one message, derived from the sets of ids stored on their steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from moderation.domain.states import StepState
 
 
 class Fate(StrEnum):
-    """A purge's part in a message. left: its step was cancelled before anything was deleted."""
+    """Outcome of a purge for one message. LEFT: the step was cancelled before anything was deleted."""
 
     WAITING = "waiting"
     DELETED = "deleted"
@@ -21,7 +21,10 @@ class Fate(StrEnum):
 
 
 class Comeback(StrEnum):
-    """An undo's part. left_out: it lived already or another purge stood for it, and nobody noted which."""
+    """Outcome of an undo for one message.
+
+    LEFT_OUT: the message was already there or is deleted by another purge; which of the two was not recorded.
+    """
 
     ON_ITS_WAY = "on_its_way"
     RESTORED = "restored"
@@ -34,7 +37,7 @@ class Comeback(StrEnum):
 
 
 def fate_in(message_id: int, *, state: str, gone: Container[int], failed: Container[int]) -> Fate:
-    """What the removing step that holds the id did with it."""
+    """Return the outcome for an id of a deleting step."""
     if state in _ENDED_BEFORE:
         return _ENDED_BEFORE[StepState(state)]
     if state != StepState.COUNTED:
@@ -45,12 +48,12 @@ def fate_in(message_id: int, *, state: str, gone: Container[int], failed: Contai
 
 
 _ENDED_BEFORE = {StepState.CANCELLED: Fate.LEFT, StepState.FAILED: Fate.FAILED, StepState.HELD: Fate.HELD}
-"""What a step that ended before anything was deleted left its messages to."""
+"""Outcome of every message of a step that ended before anything was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class UndoSets:
-    """What a counted undo step keeps: the ids it wrote, those it left out, those that did not come back."""
+    """Ids stored on a counted undo step: restored, skipped, and not restored."""
 
     written: Container[int]
     left_out: Container[int]
@@ -61,10 +64,10 @@ class UndoSets:
 
 
 def comeback_in(message_id: int, sets: UndoSets, *, withdrawn: bool) -> Comeback | None:
-    """What a counted undo step did with the id; None when it was not asked for it.
+    """Return the outcome of a counted undo step for an id, or None if the undo did not include it.
 
-    withdrawn: whether its author took it back. Why an id was left out is kept as counts
-    only, so it is known when one reason alone was counted.
+    withdrawn: the message's author has withdrawn it. The reason for skipping an id is stored only as a count per
+    reason, so it is known only if the step counted a single reason.
     """
     if message_id in sets.missing:
         return Comeback.FAILED if sets.failed else Comeback.NOWHERE_KEPT

@@ -1,7 +1,7 @@
-"""Sets of message ids as bytes: sorted, delta-packed, compressed; and the digest over them.
+"""Sets of message ids as bytes (sorted, delta-encoded, compressed), and the hash of such a set.
 
-Format: `<q` count, then zstd over the first id and the differences that follow, each a
-signed 64-bit little-endian integer. A million ids take about 5 MB.
+Format: `<q` count, then zstd over the first id and the differences that follow, each a signed 64-bit little-endian
+integer. A million ids take about 5 MB.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Digest = bytes
 
 
 def pack_ids(ids: Sequence[int]) -> bytes:
-    """Packs ids that are sorted ascending and unique; anything else is a `ValueError`."""
+    """Pack unique ids in ascending order. Raises `ValueError` for anything else."""
     deltas = array("q", ids[:1])
     deltas.extend(map(operator.sub, ids[1:], ids[:-1]))
     if len(deltas) > 1 and min(deltas[1:]) <= 0:
@@ -34,7 +34,7 @@ def pack_ids(ids: Sequence[int]) -> bytes:
 
 
 def unpack_ids(packed: bytes | memoryview | None) -> list[int]:
-    """The ids, ascending; an absent value is no ids."""
+    """Return the ids, ascending; no ids for None."""
     if packed is None:
         return []
     packed = bytes(packed)
@@ -45,19 +45,19 @@ def unpack_ids(packed: bytes | memoryview | None) -> list[int]:
         deltas.byteswap()
     ids = list(accumulate(deltas))
     if len(ids) != count:
-        raise ValueError(f"packed ids say {count} and hold {len(ids)}")
+        raise ValueError(f"packed ids declare {count} ids but contain {len(ids)}")
     return ids
 
 
 def count_packed(packed: bytes | memoryview | None) -> int:
-    """How many ids were packed; the first `COUNT_BYTES` are enough. An absent value is no ids."""
+    """Return the number of packed ids; 0 for None. The first `COUNT_BYTES` bytes suffice."""
     return 0 if packed is None else int(_COUNT.unpack_from(bytes(packed))[0])
 
 
 def digest_of_bucket(channel_id: int, ids: Sequence[int]) -> Digest:
-    """sha256 over a bucket's `channel_id, message_id` pairs, signed 64-bit big-endian; ids ascending.
+    """Return the sha256 over a bucket's `channel_id, message_id` pairs, signed 64-bit big-endian. ids: ascending.
 
-    A manifest's digest is the sha256 over those of its buckets, by channel and bucket: Postgres makes it.
+    Postgres computes the manifest hash: the sha256 over the hashes of its buckets, by channel and bucket.
     """
     pairs = array("q", [channel_id]) * (2 * len(ids))
     pairs[1::2] = array("q", ids)

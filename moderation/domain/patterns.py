@@ -1,4 +1,4 @@
-"""Texts to look for, as expressions of RE2: its time grows with the text alone, so no pattern can hang."""
+"""Search texts as RE2 expressions. RE2 runs in time linear in the text, so no pattern can hang."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import re2
 from chatstore.domain.errors import BadInput
 
 TEXT_AT_MOST = 500
-"""Characters of one text or expression that is looked for."""
+"""Maximum length of a search text or expression."""
 
 _TERM = re.compile(r'"([^"]*)"|(\S+)')
 
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-"""Scripts that put no space between words: there a word may stand beside any letter."""
+"""Scripts that put no space between words. Here a word may be next to any letter."""
 
 _UNLIKE = ("a", "7", "!", "あ")
-"""Texts with nothing in common: what matches each of them, as `.` does, asks for nothing."""
+"""Texts with nothing in common. An expression that matches all of them (such as `.`) selects nothing in particular."""
 
 _EDGE = rf"[^\p{{L}}\p{{N}}\p{{M}}]|[{_UNSPACED}]"
 
@@ -27,16 +27,16 @@ _EDGE = rf"[^\p{{L}}\p{{N}}\p{{M}}]|[{_UNSPACED}]"
 def _options() -> Any:
     options = re2.Options()
     options.case_sensitive = False
-    # A wrong expression is the moderator's to mend, and no line for the log.
+    # The moderator sees and corrects an invalid expression; it does not belong in the log.
     options.log_errors = False
     return options
 
 
 @lru_cache(maxsize=256)
 def compile_pattern(expression: str) -> Any:
-    """The expression, compiled; capitals are as good as small letters, unless it says `(?-i)`.
+    """Compile the expression, case-insensitive unless it contains `(?-i)`.
 
-    Raises `BadInput` when it is none, or when it would match every message there is.
+    Raises `BadInput` if it is invalid or would match every message.
     """
     _check_text(expression)
     try:
@@ -44,23 +44,23 @@ def compile_pattern(expression: str) -> Any:
     except re2.error as error:
         said = error.args[0]
         words = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-        raise BadInput(f"The expression cannot be used: {words}.") from None
+        raise BadInput(f"The regular expression is not valid: {words}. Correct it and try again.") from None
     if compiled.search("") is not None or all(compiled.search(char) is not None for char in _UNLIKE):
-        raise BadInput("The expression matches every message. Say what must be in one.")
+        raise BadInput("The regular expression matches every message. Make it more specific.")
     return compiled
 
 
 @lru_cache(maxsize=256)
 def compile_words(text: str) -> tuple[Any, ...]:
-    """An expression for each word and each "quoted phrase" of the text.
+    """Compile an expression for each word and each "quoted phrase" of the text.
 
-    A word is found whole: "ass" is not in "class". Raises `BadInput` when there is no word.
+    Words match as a whole: "ass" does not match "class". Raises `BadInput` if there is no word.
     """
     _check_text(text)
     terms = [" ".join((phrase or word).split()) for phrase, word in _TERM.findall(text)]
     terms = [term for term in terms if any(char.isalnum() or not char.isascii() for char in term)]
     if not terms:
-        raise BadInput("Give at least one word to look for.")
+        raise BadInput("Enter at least one word to search for.")
     return tuple(re2.compile(_whole(term), _options()) for term in terms)
 
 
@@ -81,8 +81,8 @@ def _wants_edge(char: str) -> bool:
 
 def _check_text(text: str) -> None:
     if not text.strip():
-        raise BadInput("Give the text to look for.")
+        raise BadInput("Enter a text to search for.")
     if len(text) > TEXT_AT_MOST:
-        raise BadInput(f"The text to look for is longer than {TEXT_AT_MOST} characters.")
+        raise BadInput(f"The search text is too long. Use at most {TEXT_AT_MOST} characters.")
     if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise BadInput("The text to look for holds characters that no message can hold.")
+        raise BadInput("The search text contains characters that no message can contain. Remove them.")

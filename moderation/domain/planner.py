@@ -1,15 +1,15 @@
-"""Plans what a purge deletes in one bucket, by what it costs those who read there afterwards.
+"""Planning of the deletes in one bucket by their cost for later reads.
 
-A row delete and a span of one id leave 1 tombstone, a longer span 2 (its two bounds), a
-whole partition 1. Each read of the bucket steps over every one of them until gc_grace has
-passed, so a bucket is planned against a budget of tombstones. Measured on Cassandra 5.0.8.
+A row delete and a range of one id leave 1 tombstone, a longer range 2 (its two bounds), a partition delete 1. Each
+read of the bucket scans all of them until gc_grace has passed, so a bucket is planned against a budget of tombstones.
+Measured on Cassandra 5.0.8.
 
-Three parts: *rows* (deleted one by one at their own write times, at once), *spans* (older
-ids, by ranges or as the whole partition) and *later* (ids of the last hour that are too
-many to delete by row; their spans are due when the hour is over).
+Three parts: *rows* (deleted one by one at their own write times, immediately), *ranges* (older ids, by range deletes
+or as the whole partition) and *later* (ids of the last hour that are too many to delete by row; their ranges are due
+once all of them are over an hour old).
 
-Where the runs of matched ids are too many for the budget, they are joined across the gaps
-with the fewest survivors, and the survivors inside are written again (*rewrite*).
+If the runs of matched ids exceed the budget, they are joined across the gaps with the fewest survivors, and the
+survivors inside are rewritten (*rewrite*).
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from typing import Any
 from chatstore.domain.buckets import bucket_ids, bucket_of
 
 ROWS_AT_MOST = 100
-"""A bucket with up to this many matched ids is deleted by row: no clock and no disk to wait for."""
+"""A bucket with up to this many matched ids is deleted by row, without waiting for the clock or the disk."""
 
 RECENT_MS = 3_600_000
-"""Ids of the last hour go by row: a range stamped in the past could not reach all of them."""
+"""Ids of the last hour are deleted by row: a range stamped in the past could miss some of them."""
 
 Span = tuple[int, int]
 """First and last id, both inclusive, deleted by one statement."""
 
 
 class Way(StrEnum):
-    """How a part of a bucket is deleted."""
+    """Method of deleting a part of a bucket."""
 
     ROWS = "rows"
     RANGES = "ranges"
@@ -45,9 +45,9 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedPart:
-    """One part of a bucket: how many ids go which way, by how many statements, at what cost.
+    """One part of a bucket: strategy, number of ids, number of statements, and cost in tombstones.
 
-    rewritten: survivors that are written again.
+    rewritten: number of survivors that are rewritten.
     """
 
     way: Way
@@ -59,36 +59,36 @@ class PlannedPart:
 
 @dataclass(frozen=True, slots=True)
 class BucketPlan:
-    """What a purge would do in one bucket. standing: tombstones there before it."""
+    """Planned deletes of a purge in one bucket. existing_tombstones: tombstones there before the purge."""
 
     parts: tuple[PlannedPart, ...]
     standing: int = 0
 
     @property
     def tombstones(self) -> int:
-        """What the purge adds for every later read of the bucket to step over."""
+        """Tombstones that the purge adds to every later read of the bucket."""
         return sum(part.tombstones for part in self.parts)
 
     @property
     def rewritten(self) -> int:
-        """How many survivors are written again."""
+        """Number of survivors that are rewritten."""
         return sum(part.rewritten for part in self.parts)
 
     def as_json(self) -> dict[str, Any]:
-        """A JSON object that `from_json` reads back."""
+        """Return a JSON object for `from_json`."""
         parts = [[p.way.value, p.count, p.statements, p.tombstones, p.rewritten] for p in self.parts]
         return {"parts": parts, "standing": self.standing}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> BucketPlan:
-        """From what `as_json` gave."""
+        """Restore a plan from the value that `as_json` returned."""
         parts = tuple(PlannedPart(Way(way), *numbers) for way, *numbers in value["parts"])
         return cls(parts, value["standing"])
 
 
 @dataclass(frozen=True, slots=True)
 class SpanPlan:
-    """The spans of one step. rewritten: survivors inside them. tombstones: what they leave."""
+    """Ranges of one step. rewritten: survivors inside them. tombstones: number that they leave."""
 
     way: Way
     spans: Sequence[Span]
@@ -98,7 +98,7 @@ class SpanPlan:
 
 @dataclass(frozen=True, slots=True)
 class BucketSplit:
-    """The matched ids of a bucket by the way they go, ascending; together they are all of them."""
+    """Matched ids of a bucket by strategy, ascending. Together they are all of the matched ids."""
 
     rows: Sequence[int] = ()
     spans: Sequence[int] = ()
@@ -107,7 +107,7 @@ class BucketSplit:
 
 
 def find_runs(matched: Sequence[int], survivors: Sequence[int]) -> Iterator[Span]:
-    """The maximal runs of matched ids with no survivor inside; both inputs ascending."""
+    """Yield the maximal runs of matched ids with no survivor inside. Both inputs are ascending."""
     position, total = 0, len(matched)
     while position < total:
         cut = bisect_left(survivors, matched[position])
@@ -117,9 +117,9 @@ def find_runs(matched: Sequence[int], survivors: Sequence[int]) -> Iterator[Span
 
 
 def join_runs(runs: Sequence[Span], survivors: Sequence[int], *, at_most: int) -> list[Span]:
-    """The runs as at most so many spans, joined across the gaps with the fewest survivors.
+    """Join the runs into at most `max_ranges` ranges, across the gaps with the fewest survivors.
 
-    Gaps cost independently of each other, so taking the cheapest is the cheapest plan.
+    Gaps cost independently of each other, so joining across the cheapest gaps is the cheapest plan.
     """
     excess = len(runs) - at_most
     if excess <= 0:
@@ -139,17 +139,17 @@ def join_runs(runs: Sequence[Span], survivors: Sequence[int], *, at_most: int) -
 
 
 def cost_of_spans(spans: Sequence[Span]) -> int:
-    """Tombstones that deleting the spans leaves: 1 for a single id, 2 for a longer one."""
+    """Return the number of tombstones that deleting the ranges leaves: 1 for a single id, 2 for a longer range."""
     return sum(1 if first == last else 2 for first, last in spans)
 
 
 def ids_inside(ids: Sequence[int], spans: Sequence[Span]) -> list[int]:
-    """Those of the ascending ids that stand inside a span."""
+    """Return the ids that are inside a range. ids: ascending."""
     return [number for first, last in spans for number in ids[bisect_left(ids, first) : bisect_right(ids, last)]]
 
 
 def split_recent(matched: Sequence[int], *, recent_from: int) -> tuple[Sequence[int], Sequence[int]]:
-    """(older ids, ids of the last hour); `recent_from` is the lowest id of that hour."""
+    """Return (older ids, ids of the last hour). recent_from: the lowest id of that hour."""
     cut = bisect_left(matched, recent_from)
     return matched[:cut], matched[cut:]
 
@@ -157,13 +157,13 @@ def split_recent(matched: Sequence[int], *, recent_from: int) -> tuple[Sequence[
 def plan_spans(
     matched: Sequence[int], survivors: Sequence[int], *, standing_tombstones: int, sealed: bool, budget: int
 ) -> SpanPlan:
-    """How the matched ids of one bucket go by spans, so that it stays within its budget.
+    """Plan the ranges that delete the matched ids of one bucket within its tombstone budget.
 
-    matched: ascending, not empty. standing_tombstones: what a read of the bucket steps over
-    already. sealed: whether a partition delete may be used.
+    matched: ascending, not empty. existing_tombstones: tombstones that a read of the bucket already scans. sealed: a
+    partition delete may be used.
 
-    A sealed bucket that others' deletes have used up the budget of is deleted and written
-    again as a whole, which takes their tombstones with it. An open one gets one span.
+    If other deletes have used up the budget of a sealed bucket, the whole partition is deleted and rewritten, which
+    removes their tombstones too. An open bucket gets one range.
     """
     whole = bucket_ids(bucket_of(matched[0]))
     if sealed and not survivors:
@@ -188,11 +188,11 @@ def plan_bucket(
     budget: int,
     later_from: int,
 ) -> BucketSplit:
-    """Plans one bucket: older ids by spans, those of the last hour by row.
+    """Plan one bucket: ranges for older ids, row deletes for ids of the last hour.
 
-    matched, survivors: ids, ascending, none in both. recent_from: the lowest id of the
-    last hour. later_from: tombstones in the bucket beyond which ids of the last hour wait
-    for their hour to end; the newest go first, since they are what everybody sees.
+    matched, survivors: ids, ascending, disjoint. recent_from: the lowest id of the last hour. later_from: number of
+    tombstones in the bucket beyond which ids of the last hour are deferred until their hour has passed. The newest
+    are deleted first, because they are the most visible.
     """
     room = max(0, budget - standing_tombstones)
     if len(matched) <= min(ROWS_AT_MOST, room):
@@ -200,7 +200,7 @@ def plan_bucket(
     older, recent = split_recent(matched, recent_from=recent_from)
     at_once = min(len(recent), max(0, later_from - standing_tombstones))
     later, rows = recent[: len(recent) - at_once], recent[len(recent) - at_once :]
-    # Rows beyond the budget have a rewrite behind them, which takes their tombstones away.
+    # Row deletes beyond the budget are followed by a rewrite, which removes their tombstones.
     taken = standing_tombstones + (len(rows) if len(rows) <= room else 0)
     parts = [
         _spans_part(older, survivors, sealed=sealed and not recent, standing=taken, budget=budget),

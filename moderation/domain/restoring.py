@@ -1,4 +1,4 @@
-"""Which of the removed messages come back, and in which form."""
+"""Planning of an undo: which deleted messages are restored, and which copy of each is used."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from moderation.domain.chunks import ROW_COLUMNS, Row, writetime_of
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of the ids an undo was asked for; together they are all of them.
+    """Requested ids of an undo by outcome; together they are all of them.
 
-    wanted: to be written, if they are kept anywhere. withdrawn: their own authors deleted
-    them. still_purged: another purge stands for them. already_live: nothing to do.
+    wanted: to be restored, if a copy exists. withdrawn: deleted by their own authors. still_purged: deleted by
+    another purge. already_live: nothing to do.
     """
 
     wanted: frozenset[int]
@@ -24,7 +24,7 @@ class Outcome:
 
 
 def sort_out(asked: Iterable[int], *, withdrawn: set[int], standing_elsewhere: set[int], live: set[int]) -> Outcome:
-    """Decides each id once: withdrawn wins over still purged, that over already live."""
+    """Assign each id to one outcome: withdrawn takes precedence over still purged, that over already live."""
     rest = frozenset(asked)
     gone = rest & withdrawn
     rest -= gone
@@ -35,10 +35,10 @@ def sort_out(asked: Iterable[int], *, withdrawn: set[int], standing_elsewhere: s
 
 
 def newest_whole_rows(attempts: Iterable[Iterable[list[Row]]], *, wanted: Callable[[int], bool]) -> Iterator[list[Row]]:
-    """The rows to write, from attempts that come newest first, each in chunks.
+    """Yield the rows to write, in chunks. attempts: newest first, each in chunks.
 
-    Each id comes once: from the newest attempt that kept it with its author, with what
-    newer attempts kept of it without one laid over it. Ids nowhere kept whole are missing.
+    Each id is yielded once, from the newest attempt that contains it with its author. Columns of newer copies without
+    an author take precedence. Ids without any complete copy are not yielded.
     """
     done: set[int] = set()
     edits: dict[int, Row] = {}
@@ -60,7 +60,10 @@ def newest_whole_rows(attempts: Iterable[Iterable[list[Row]]], *, wanted: Callab
 
 
 def lay_over(newer: Row, older: Row) -> Row:
-    """The older row with every column that the newer one has set, and the later WRITETIME of those that have one."""
+    """Merge two copies of a row: columns of the newer copy take precedence where set.
+
+    The result has the later WRITETIME of the copies that have one.
+    """
     width = len(ROW_COLUMNS)
     columns = tuple(old if new is None else new for new, old in zip(newer[:width], older[:width], strict=True))
     writetimes = [moment for moment in map(writetime_of, (newer, older)) if moment is not None]

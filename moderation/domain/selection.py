@@ -1,4 +1,4 @@
-"""What a moderator chose to remove, before anybody looked what it matches."""
+"""Selection of the messages to delete, before the scan matches it."""
 
 from __future__ import annotations
 
@@ -22,20 +22,19 @@ from moderation.domain.filters import (
 )
 
 TICKED_AT_MOST = 1_000
-"""Messages ticked one by one; more are chosen by filters. Also of those that are unticked."""
+"""Maximum number of individually selected messages, and of excluded ones. Use filters for more."""
 
 CHANNELS_AT_MOST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Ticked messages of one channel, what a filter matches in some channels, or one whole channel.
+    """Selected messages of one channel, the matches of a filter in some channels, or one whole channel.
 
-    Channels: those of `channel_ids`; or all of the guild; or, when neither is named, every
-    channel in which the authors of `where` have posted. "The whole channel" is `everything`:
-    a choice of its own, never what is left when every filter is empty. A filter that does not
-    speak of pinned messages leaves them alone, unless `with_pinned`. except_ids: matched, and
-    unticked in the preview.
+    Channels: those of `channel_ids`, or all of the guild. If neither is set, every channel in which the authors of
+    `where` have posted. `everything` selects the whole channel; it is an explicit choice and never follows from empty
+    filters. A filter without a condition on pinned messages keeps them unless `with_pinned` is set. except_ids:
+    matches that were excluded in the preview.
     """
 
     channel_ids: tuple[int, ...] = ()
@@ -49,31 +48,31 @@ class Selection:
     def __post_init__(self) -> None:
         ways = bool(self.message_ids) + (self.where is not None) + self.everything
         if ways == 0:
-            raise BadInput("Nothing is selected: name messages, an author, dates, or say that the whole channel goes.")
+            raise BadInput("Nothing is selected. Select messages, an author or dates, or the whole channel.")
         if self.everything and ways > 1:
-            raise BadInput("The whole channel was chosen together with other filters: choose one of them.")
+            raise BadInput("The whole channel cannot be combined with other filters. Use one or the other.")
         if ways > 1:
-            raise BadInput("Ticked messages cannot be combined with filters.")
+            raise BadInput("Selected messages cannot be combined with filters. Use one or the other.")
         self._check_channels()
         if max(len(self.message_ids), len(self.except_ids)) > TICKED_AT_MOST:
-            raise BadInput(f"At most {TICKED_AT_MOST:,} messages can be ticked or unticked; use filters for more.")
+            raise BadInput(f"Select or exclude at most {TICKED_AT_MOST:,} messages. Use filters for more.")
         if self.where is not None and self.first_id > self.last_id:
-            raise BadInput("The end of the time span does not lie after its beginning.")
+            raise BadInput("The end of the time range must be after its start.")
 
     def _check_channels(self) -> None:
         if self.channel_ids and self.guild_id is not None:
-            raise BadInput("Choose either channels or a whole guild.")
+            raise BadInput("Select either channels or a whole guild, not both.")
         if len(self.channel_ids) > CHANNELS_AT_MOST:
-            raise BadInput(f"At most {CHANNELS_AT_MOST:,} channels at a time; or choose the whole guild.")
+            raise BadInput(f"Select at most {CHANNELS_AT_MOST:,} channels at a time, or the whole guild.")
         if self.where is None and len(self.channel_ids) != 1:
-            raise BadInput("Name the one channel that is meant.")
+            raise BadInput("Select exactly one channel.")
         everywhere = not self.channel_ids and self.guild_id is None
         if self.where is not None and everywhere and authors_of(self.where) is None:
-            raise BadInput("Over every channel only what named authors wrote can be removed: name an author.")
+            raise BadInput("Without a channel, only messages by specific authors can be deleted. Enter an author.")
 
     @property
     def only_channel_id(self) -> int | None:
-        """The one channel that it names, if it does."""
+        """The channel id if the selection names exactly one channel, else None."""
         return self.channel_ids[0] if len(self.channel_ids) == 1 else None
 
     @property
@@ -92,17 +91,17 @@ class Selection:
 
     @property
     def author_ids(self) -> frozenset[int] | None:
-        """Who alone can have written what matches; None when it may be anybody."""
+        """The only possible authors of matching messages, or None if any author can match."""
         return None if self.where is None else authors_of(self.where)
 
     @property
     def named_authors(self) -> frozenset[int]:
-        """Every author it names, to look their names up."""
+        """Every author id in the selection, for looking up their names."""
         return frozenset() if self.where is None else named_authors(self.where)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What must be read of each row to tell whether it matches: id and author first."""
+        """Columns to read for matching a row: id and author first."""
         wanted = set() if self.where is None else set(columns_of(self.where))
         if self.keeps_pinned:
             wanted.add("pinned")
@@ -110,14 +109,17 @@ class Selection:
 
     @property
     def keeps_pinned(self) -> bool:
-        """Whether pinned messages stay although they match; a filter that speaks of them decides itself."""
+        """True if matching pinned messages are kept.
+
+        A filter with its own condition on pinned messages decides itself.
+        """
         return self.where is not None and not self.with_pinned and "pinned" not in columns_of(self.where)
 
     def matcher(self, *, bots: frozenset[int] = frozenset()) -> Callable[[Sequence[Row]], list[Row]]:
-        """A function that picks from rows of `columns` those that match, in their order.
+        """Return a function that returns the matching rows, in their order. Rows have the values of `columns`.
 
-        A row without an author is only the rest of a late edit, and no message: it never
-        matches. bots: ids of the bots' accounts.
+        A row without an author contains only a late edit, is not a message, and never matches. bots: ids of bot
+        accounts.
         """
         if self.message_ids:
             ticked = frozenset(self.message_ids).difference(self.except_ids)
@@ -137,7 +139,7 @@ class Selection:
         return pick
 
     def as_json(self) -> dict[str, Any]:
-        """A JSON object; ids are texts, since JavaScript's numbers cannot hold them."""
+        """Return a JSON object. Ids are strings, because JavaScript numbers cannot represent them."""
         return {
             "channels": [str(i) for i in self.channel_ids],
             "guild": None if self.guild_id is None else str(self.guild_id),
@@ -150,7 +152,7 @@ class Selection:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Selection:
-        """From what `as_json` gave."""
+        """Restore a selection from the value that `as_json` returned."""
         return cls(
             channel_ids=tuple(map(int, value["channels"])),
             guild_id=None if value["guild"] is None else int(value["guild"]),

@@ -1,4 +1,4 @@
-"""The states of purges and steps, and the moves between them; a move not listed does not exist."""
+"""States of purges and steps, and the transitions between them. Transitions that are not listed are not allowed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from enum import StrEnum
 class _Choices(StrEnum):
     @classmethod
     def choices(cls) -> list[tuple[str, str]]:
-        """The pairs that a Django field wants."""
+        """Return the pairs for a Django field."""
         return [(member.value, member.value.replace("_", " ")) for member in cls]
 
 
 class PurgeState(_Choices):
-    """A purge's life: chosen, scanned, confirmed, run."""
+    """Lifecycle of a purge: drafted, scanned, confirmed, run."""
 
     DRAFT = "draft"
     SCANNING = "scanning"
@@ -37,9 +37,9 @@ class PurgeState(_Choices):
 
 
 class ErasureAnswer(_Choices):
-    """What became of somebody's wish to erase what a purge keeps. none: nobody has answered yet.
+    """Decision on a request to erase a purge's copies. NONE: not decided yet.
 
-    held: it was approved, and a hold came before anything was deleted.
+    HELD: approved, but a hold was placed before anything was deleted.
     """
 
     NONE = ""
@@ -49,10 +49,11 @@ class ErasureAnswer(_Choices):
 
 
 class StepKind(_Choices):
-    """rows: one by one, at once. spans: older ids, by ranges. later: those that wait for their hour.
+    """Kind of a step.
 
-    rewrite: nothing goes; a bucket that was left over its budget is brought back into it.
-    undo: what another step removed comes back.
+    ROWS: deletes one by one, immediately. RANGES: deletes older ids by ranges. LATER: deferred until all ids are over
+    an hour old. REWRITE: deletes no messages; brings a bucket that was left over its budget back into it. UNDO:
+    restores the messages that another step deleted.
     """
 
     ROWS = "rows"
@@ -63,11 +64,11 @@ class StepKind(_Choices):
 
 
 REMOVING = (StepKind.ROWS, StepKind.SPANS, StepKind.LATER)
-"""Kinds of the steps that a manifest is parted into."""
+"""Kinds of the steps that a manifest is split into."""
 
 
 class StepState(_Choices):
-    """A step's life. Before *stamped* it can go back to pending; from there it only goes forward."""
+    """Lifecycle of a step. Before *stamped* it can go back to pending; from there it only moves forward."""
 
     PENDING = "pending"
     QUARANTINING = "quarantining"
@@ -86,7 +87,7 @@ class StepState(_Choices):
 PURGE_MOVES: dict[PurgeState, frozenset[PurgeState]] = {
     PurgeState.DRAFT: frozenset({PurgeState.SCANNING, PurgeState.EXPIRED}),
     PurgeState.SCANNING: frozenset({PurgeState.READY, PurgeState.NOTHING_MATCHED, PurgeState.EXPIRED}),
-    # Nothing matched any more: all of it was unticked.
+    # Nothing matches any more once all messages are excluded.
     PurgeState.READY: frozenset({PurgeState.QUEUED, PurgeState.EXPIRED, PurgeState.NOTHING_MATCHED}),
     PurgeState.QUEUED: frozenset({PurgeState.RUNNING, PurgeState.WAITING, PurgeState.PAUSED, PurgeState.CANCELLING}),
     PurgeState.RUNNING: frozenset(
@@ -99,7 +100,7 @@ PURGE_MOVES: dict[PurgeState, frozenset[PurgeState]] = {
         }
     ),
     PurgeState.WAITING: frozenset({PurgeState.RUNNING, PurgeState.PAUSED, PurgeState.CANCELLING}),
-    # Paused when its last step was stamped already, it is done all the same. Taken back, it is cancelled first.
+    # A purge paused after its last step was stamped still completes. An undo cancels the rest first.
     PurgeState.PAUSED: frozenset(
         {
             PurgeState.QUEUED,
@@ -109,7 +110,7 @@ PURGE_MOVES: dict[PurgeState, frozenset[PurgeState]] = {
             PurgeState.UNDOING,
         }
     ),
-    # Cancelled when its last step was stamped already, likewise.
+    # A purge cancelled after its last step was stamped still completes.
     PurgeState.CANCELLING: frozenset({PurgeState.CANCELLED, PurgeState.DONE, PurgeState.DONE_WITH_FAILURES}),
     PurgeState.CANCELLED: frozenset(
         {PurgeState.QUEUED, PurgeState.UNDOING, PurgeState.UNDO_EXPIRED, PurgeState.ERASING}
@@ -121,7 +122,7 @@ PURGE_MOVES: dict[PurgeState, frozenset[PurgeState]] = {
     PurgeState.PARTLY_UNDONE: frozenset({PurgeState.UNDOING, PurgeState.UNDO_EXPIRED, PurgeState.ERASING}),
     PurgeState.UNDOING: frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE}),
     PurgeState.UNDONE: frozenset({PurgeState.ERASING}),
-    # Back to what it was, where a hold came before anything was deleted.
+    # Back to the previous state if a hold was placed before anything was deleted.
     PurgeState.ERASING: frozenset(
         {
             PurgeState.ERASED,
@@ -133,7 +134,7 @@ PURGE_MOVES: dict[PurgeState, frozenset[PurgeState]] = {
         }
     ),
 }
-"""Who may follow whom; the states that are missing are final."""
+"""Allowed transitions. States that are missing are final."""
 
 ACTIVE_PURGES = frozenset(
     {
@@ -145,19 +146,19 @@ ACTIVE_PURGES = frozenset(
         PurgeState.UNDOING,
     }
 )
-"""Purges that the scheduler keeps an eye on."""
+"""Purges that beat polls."""
 
 CAN_BE_UNDONE = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.UNDOING in after)
-"""Purges of which something may be taken back."""
+"""Purges of which something may be restored."""
 
 CAN_BE_ERASED = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.ERASING in after)
-"""Purges that may keep something, and at which nobody is at work."""
+"""Purges that may have copies and that no worker processes."""
 
 KEEPS_NOTHING = frozenset({PurgeState.ERASING, PurgeState.ERASED})
-"""Purges whose copies are nobody's to read any more."""
+"""Purges whose copies must not be read any more."""
 
 BEFORE_STAMPED = (StepState.PENDING, StepState.QUARANTINING, StepState.QUARANTINED)
-"""States in which nothing was deleted and a step may be taken back."""
+"""States in which nothing was deleted and a step may go back to pending."""
 
 BETWEEN_STAMPED_AND_COUNTED = (
     StepState.STAMPED,
@@ -166,7 +167,7 @@ BETWEEN_STAMPED_AND_COUNTED = (
     StepState.VERIFIED,
     StepState.CLOSED,
 )
-"""States in which the channel must not be given to another job."""
+"""States in which the channel must stay locked by the purge."""
 
 FINAL_STEPS = (StepState.COUNTED, StepState.HELD, StepState.CANCELLED, StepState.FAILED)
-"""States that nothing follows."""
+"""Final states of steps."""

@@ -1,21 +1,21 @@
-"""The demo accounts: one for each role."""
+"""Demo accounts, one for each role."""
 
 from __future__ import annotations
 
 from django.contrib.auth.models import Group, User
 
 CAST: dict[str, tuple[str, str]] = {
-    "mona": ("moderators", "reads channels and removes messages"),
-    "lena": ("leads", "moderates, lifts holds, and approves what others want erased"),
-    "otto": ("operators", "reads channels and purges, removes nothing"),
-    "ada": ("admins", "everything, and the audit"),
-    "tess": ("", "staff without rights"),
+    "mona": ("moderators", "reads channels and deletes messages"),
+    "lena": ("leads", "moderates, lifts holds, and approves erasures"),
+    "otto": ("operators", "reads channels and purges, deletes nothing"),
+    "ada": ("admins", "everything, and the audit log"),
+    "tess": ("", "staff without permissions"),
 }
-"""Group ("" for none) and what it means, by user name."""
+"""Group ("" for none) and its description, by user name."""
 
 
 def set_demo_account(name: str, *, password: str) -> User:
-    """Makes the account, or makes it again what the cast says. Done twice it changes nothing."""
+    """Create the account or reset it to its definition. Idempotent."""
     role, _ = CAST[name]
     user, _ = User.objects.get_or_create(username=name)
     if not user.check_password(password):

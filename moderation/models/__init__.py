@@ -1,4 +1,4 @@
-"""Moderation's rows in Postgres: purges, their manifests and steps, holds, erasures, the audit."""
+"""Moderation tables in Postgres: purges, their manifests and steps, holds, erasures, the audit log."""
 
 from moderation.models.audit import AuditEntry
 from moderation.models.erasures import Erasure

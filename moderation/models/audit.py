@@ -1,4 +1,4 @@
-"""The audit: one row an act, written in the act's own transaction, never changed."""
+"""Audit log: one row per action, written in the transaction of the action, never changed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from moderation.models.ids import NextId
 
 
 class AuditEntry(models.Model):
-    """Who did what, when, to what; `actor` is empty for the scheduler's own acts.
+    """Action with its actor, time and subject. `actor` is empty for automatic actions.
 
-    ids: the messages that it was about, packed, of acts that may be about very many.
+    ids: the affected messages, packed, for actions that may affect very many.
     """
 
     id = models.BigIntegerField(primary_key=True, db_default=NextId())

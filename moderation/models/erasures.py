@@ -1,4 +1,4 @@
-"""Erasures: what a purge keeps is deleted for good, where two people want it."""
+"""Erasures: permanent deletion of the copies of a purge, which takes two people."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from moderation.models.ids import NextId
 
 
 class Erasure(models.Model):
-    """Somebody asked for what a purge keeps to be erased; what another person answered, and how far it is.
+    """Request to erase the copies of a purge, the decision of a second person, and its progress.
 
-    also_kept: {purge id as text: how many of the same messages that one keeps too}, as of the last look.
-    was: the purge's state before it was approved. stamp (µs): stored before anything is deleted; none: nothing
-    was. channels_left: ids of the channels whose part is still there. A worker has it for as long as its
-    lease runs. unreadable_at: no replica has any of it since. off_disk_at: nor any of their files.
+    also_kept: {purge id as text: number of the same messages that it also has copies of}, as of the last check.
+    previous_state: state of the purge before the approval. stamp (µs): stored before anything is deleted; None:
+    nothing was deleted. channels_left: ids of the channels whose copies still exist. lease_until: end of the lease of
+    the worker that runs it. unreadable_at: from when no replica returns any copy. off_disk_at: from when no data file
+    contains any.
     """
 
     id = models.BigIntegerField(primary_key=True, db_default=NextId())
@@ -39,7 +40,7 @@ class Erasure(models.Model):
     class Meta:
         ordering = ("-id",)
         default_permissions = ()
-        permissions = (("erase_purge", "Can have erased what a purge keeps"),)
+        permissions = (("erase_purge", "Can erase the copies of a purge"),)
         constraints = (
             models.UniqueConstraint(
                 fields=("purge",), condition=models.Q(answer="approved"), name="one_approved_erasure"

@@ -1,4 +1,4 @@
-"""Holds: what somebody wants kept, whatever purges choose."""
+"""Holds: messages that purges must not delete."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from moderation.models.ids import NextId
 
 
 class Hold(models.Model):
-    """What it names may not be removed until it is lifted: a user's messages, a channel's, or both, or one message.
+    """Legal hold. Messages that it covers are not deleted until it is lifted.
 
-    author_id alone: in every channel. channel_id alone: everything in it. message_id: that one, of channel_id.
+    author_id alone: in every channel. channel_id alone: every message in it. Both: the user's messages in the
+    channel. message_id: that message, in channel_id.
     """
 
     id = models.BigIntegerField(primary_key=True, db_default=NextId())

@@ -1,6 +1,6 @@
-"""A purge, its frozen manifest and its steps. Postgres is the queue: these rows are all there is.
+"""Purges, their frozen manifests and their steps. Postgres is the queue: these rows are all of it.
 
-`moderation.domain.states` says which moves exist; each move is a conditional update.
+`moderation.domain.states` defines the transitions; each one is a conditional update.
 """
 
 from __future__ import annotations
@@ -44,12 +44,14 @@ class PurgeQuerySet(models.QuerySet["Purge"]):
 
 
 class Purge(models.Model):
-    """One removal: a selection, the manifest it matched, and who confirmed it and why.
+    """One purge: a selection, the manifest it matched, its moderator and its reason.
 
-    held_back: what matched the selection as well, but was held when it was scanned: not of the manifest.
-    rung_until: workers were called, and none has come yet: until then nobody calls again.
-    is_rewrite: no removal but what follows one, with an empty manifest: a bucket that was
-    left over its budget of tombstones is written again.
+    held_at_scan: number of messages that matched the selection but were held when they were scanned; not part of the
+    manifest.
+    wakeup_expires_at: set when workers were notified and none has started yet; until then no further wake-up task is
+    enqueued.
+    is_rewrite: not a purge of its own but the follow-up of one, with an empty manifest. It rewrites a bucket that was
+    left over its budget of tombstones.
     """
 
     id = models.BigIntegerField(primary_key=True, db_default=NextId())
@@ -86,11 +88,11 @@ class Purge(models.Model):
 
 
 class ManifestBucket(models.Model):
-    """What the scan of one bucket saw; the frozen ids themselves are those of its steps.
+    """Scan result of one bucket. The frozen ids are stored on its steps.
 
-    count, first_id, last_id: of the ids that go; digest: `digest_of_bucket` of them (previews of older versions
-    have none). authors: {author id as text: how many}. plan: the preview's plan as `BucketPlan.as_json()`; a step
-    plans again with what is there then.
+    count, first_id, last_id: of the ids to delete. manifest_hash: `hash_bucket` of them (previews of older versions
+    have none). authors: {author id as text: number of messages}. plan: the preview's plan as `BucketPlan.as_json()`;
+    a step plans again with the current contents.
     """
 
     pk = models.CompositePrimaryKey("purge_id", "channel_id", "bucket")
@@ -117,9 +119,9 @@ class ManifestBucket(models.Model):
 
 
 class Undo(models.Model):
-    """Somebody asked for a purge, or a part of it, to be taken back.
+    """Request to undo a purge or a part of it.
 
-    part: {"authors": […], "channels": […], "messages": […]}, ids as texts; all empty is the whole.
+    part: {"authors": […], "channels": […], "messages": […]}, ids as strings; if all are empty, the whole purge.
     """
 
     id = models.BigIntegerField(primary_key=True, db_default=NextId())
@@ -161,21 +163,20 @@ class StepQuerySet(models.QuerySet["Step"]):
 
 
 class Step(models.Model):
-    """The part of a purge in one bucket that is done in one go.
+    """Part of a purge in one bucket that is processed as a unit.
 
-    ids, survivors, gone_ids, failed_ids: packed ids. spans: [[first, last], …], both
-    inclusive, stored once at *stamped*. Stamps are µs. `how` is what was done: rows, drop,
-    ranges, rewrite or undo. A step is claimed by its token for as long as its lease runs.
+    ids, survivors, gone_ids, failed_ids: packed ids. ranges: [[first, last], …], both inclusive, stored once at
+    *stamped*. Stamps are µs. strategy: the one that was used: rows, drop, ranges, rewrite or undo. A step is claimed
+    by its token until its lease expires.
 
-    first_id, last_id, sketch: of the ids that a removing step was made with, so that one is
-    found without unpacking all (`moderation.domain.sketches`); none: nobody noted them.
+    first_id, last_id, sketch: of the ids that a deleting step was created with, so that a single id is found without
+    unpacking all of them (`moderation.domain.sketches`); None: not recorded.
 
-    kept_again_at: time of the last renewal of its own copies that holds cover.
-    copies_left_at: time at which an undo of another purge last stored copies with this step's purge.
+    renewed_at: time of the last renewal of its own copies that holds cover.
+    copies_stored_at: time at which an undo of another purge last stored copies with this step's purge.
 
-    undone_ids: ids for which the step no longer stands. An undo step has the ordinal of the
-    step it takes back in `takes_back`, and counts asked = restored + withdrawn +
-    still_purged + already_live + nowhere_kept + failed.
+    undone_ids: ids that are no longer deleted by the step. An undo step has the ordinal of the step that it undoes in
+    `undoes_ordinal`, and counts requested = restored + withdrawn + still_purged + already_live + no_copy + failed.
     """
 
     pk = models.CompositePrimaryKey("purge_id", "ordinal")
@@ -210,7 +211,7 @@ class Step(models.Model):
     tombstones = models.IntegerField(null=True)
     wait_reason = models.TextField(blank=True)
     error = models.TextField(blank=True)
-    # Of an undo step, and of the step it takes back.
+    # For undo steps, and for the steps that they undo.
     undo = models.ForeignKey(Undo, null=True, on_delete=models.PROTECT, related_name="steps")
     takes_back = models.IntegerField(null=True)
     undone_ids = models.BinaryField(null=True)

@@ -1,1 +1,1 @@
-"""Use cases of moderation: no HTTP, no Celery; each names its actor and checks his rights here."""
+"""Use cases of moderation, without HTTP and Celery. Each takes the actor as an argument and checks permissions."""

@@ -1,9 +1,8 @@
-"""Holds: placed with a reason, looked at before anything is stamped, lifted by who may.
+"""Holds: placed with a reason, checked before any step is stamped, lifted by authorized users.
 
-A hold and the last look of a step before it is stamped take turns by one of Postgres's advisory
-locks: what is not stamped when a hold is placed stays. What was stamped before goes on to its end,
-and can be taken back: while a hold covers it, its thirty days stand still. People who delete what
-they wrote themselves are not kept from it.
+Placing a hold and the last check of a step before it is stamped are serialized by a Postgres advisory lock: messages
+whose step is not stamped when the hold is placed are kept. Stamped steps complete and can be undone; while a hold
+covers them, their 30-day undo period is suspended. Authors can still delete their own messages.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ LIFT = "moderation.change_hold"
 READ = "moderation.view_hold"
 
 HOLDS_LOCK = 4_005_913
-"""Postgres's advisory lock between who places a hold and who stamps; any number that nothing else uses."""
+"""Postgres advisory lock that serializes placing holds and stamping steps; any number that nothing else uses."""
 
 RENEWS = "expire"
-"""The job that keeps copies longer, see `moderation.operations.undo.expiry`."""
+"""Job that renews held copies, see `moderation.operations.undo.expiry`."""
 
 REASON_AT_MOST = 1_000
 LISTED_AT_MOST = 200
@@ -49,7 +48,7 @@ LISTED_AT_MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be held, as typed: ids, or a message's link. At least one is filled in."""
+    """Hold as typed: ids, or a message link. At least one field is filled in."""
 
     author: str = ""
     channel: str = ""
@@ -58,7 +57,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class ListedHold:
-    """A hold with the names of what it covers; None for what is not known, or not to be seen."""
+    """Hold with the objects that it covers; None for unknown or invisible ones."""
 
     hold: Hold
     author: ChatUser | None
@@ -66,13 +65,13 @@ class ListedHold:
 
 
 def place_hold(wanted: Wanted, *, reason: str, actor: User) -> Hold:
-    """Holds it from now on. Raises `Forbidden`, `NotFound` for the channel, `BadInput` for what cannot be meant."""
+    """Place a hold. Raises `Forbidden`, `NotFound` for the channel, `BadInput` for invalid input."""
     require(actor, PLACE)
     reason = reason.strip()
     if not reason:
-        raise BadInput("A reason is needed: it is what others will read who cannot remove these messages.")
+        raise BadInput("Enter a reason. Moderators whose purge is affected will see it.")
     if len(reason) > REASON_AT_MOST:
-        raise BadInput(f"The reason is longer than {REASON_AT_MOST:,} characters.")
+        raise BadInput(f"The reason is too long. Use at most {REASON_AT_MOST:,} characters.")
     hold = _read(wanted, actor)
     hold.reason, hold.placed_by = reason, actor
     with transaction.atomic():
@@ -80,7 +79,7 @@ def place_hold(wanted: Wanted, *, reason: str, actor: User) -> Hold:
         save_with_next_id(hold)
         details = {"hold": str(hold.pk), "reason": reason, **_names(hold)}
         record_act("hold_placed", actor=actor, channel_id=hold.channel_id, details=details)
-    # What purges keep of it may have only hours left.
+    # Existing copies may expire within hours.
     ask_by_itself(RENEWS, subject="")
     return hold
 
@@ -89,13 +88,13 @@ def _read(wanted: Wanted, actor: User) -> Hold:
     author, channel, message = (text.strip() for text in (wanted.author, wanted.channel, wanted.message))
     if message:
         if author or channel:
-            raise BadInput("Name a message alone: its link says where it is.")
+            raise BadInput("Enter only the message link, without a user or channel.")
         link = find_message_link(message)
         if link is None:
-            raise BadInput("That is no link of a message. Copy one from the message's own page.")
+            raise BadInput("This is not a message link. Copy it from the message's page.")
         channel, message = link
     elif not author and not channel:
-        raise BadInput("Name a user, a channel or a message: nothing is held without a name.")
+        raise BadInput("Enter a user, a channel or a message link.")
     hold = Hold(
         author_id=parse_snowflake(author) if author else None,
         channel_id=parse_snowflake(channel) if channel else None,
@@ -107,7 +106,7 @@ def _read(wanted: Wanted, actor: User) -> Hold:
 
 
 def lift_hold(hold_id: int, *, actor: User) -> Hold:
-    """Ends a hold. Lifting it twice changes nothing. Raises `Forbidden`, `NotFound`."""
+    """Lift a hold. Idempotent. Raises `Forbidden`, `NotFound`."""
     require(actor, LIFT)
     with transaction.atomic():
         hold = Hold.objects.select_for_update().filter(pk=hold_id).first()
@@ -126,41 +125,41 @@ def lift_hold(hold_id: int, *, actor: User) -> Hold:
 
 
 def list_holds(user: Actor, *, in_force: bool) -> list[ListedHold]:
-    """The newest holds, in force or lifted. Raises `Forbidden`."""
+    """Return the newest holds, in force or lifted. Raises `Forbidden`."""
     require(user, READ)
     return _describe(user, Hold.objects.filter(lifted_at__isnull=in_force))
 
 
 def holds_of_author(user: Actor, author_id: int) -> list[ListedHold]:
-    """What is in force over a user's messages, anywhere or in one channel; nothing for who may not see holds."""
+    """Return the holds in force on a user's messages, in any channel; none without permission to view holds."""
     if not user.has_perm(READ):
         return []
     return _describe(user, _in_force().filter(author_id=author_id))
 
 
 def cover_of(channel_id: int) -> Cover:
-    """What holds cover in a channel now."""
+    """Return the current coverage of holds in a channel."""
     return covers_of(_in_force().filter(Q(channel_id=None) | Q(channel_id=channel_id)), channel_id)
 
 
 def take_turns_with_holds() -> None:
-    """Until the transaction ends nobody places a hold; whoever is about to place one waits."""
+    """Block the placing of holds until the transaction ends; a transaction that is about to place one waits."""
     _lock(shared=True)
 
 
 def hold_over_purge(purge: Purge) -> Hold | None:
-    """A hold in force that covers something the purge chose; None where there is none."""
+    """Return a hold in force that covers some of a purge's messages, or None."""
     return next(_covering(purge, _in_force()), None)
 
 
 def time_held(purge: Purge, *, since: dt.datetime) -> dt.timedelta:
-    """How long, since a moment, a hold has covered something that the purge chose: up to now where one still does."""
+    """Return the time since a moment during which holds covered some of the purge's messages."""
     now = postgres_now()
     return time_in((max(since, hold.placed_at), hold.lifted_at or now) for hold in covering(purge, since=since))
 
 
 def covers_of(holds: Iterable[Hold], channel_id: int) -> Cover:
-    """What some holds cover in a channel."""
+    """Return the coverage of some holds in a channel."""
     here = [hold for hold in holds if hold.channel_id in (None, channel_id)]
     return Cover(
         hold_ids=frozenset(hold.pk for hold in here),
@@ -171,12 +170,12 @@ def covers_of(holds: Iterable[Hold], channel_id: int) -> Cover:
 
 
 def covering(purge: Purge, *, since: dt.datetime) -> list[Hold]:
-    """The holds that have covered something the purge chose at any time since a moment."""
+    """Return the holds that have covered some of the purge's messages at any time since a moment."""
     return list(_covering(purge, in_force_since(since)))
 
 
 def in_force_since(moment: dt.datetime) -> QuerySet[Hold]:
-    """The holds that are in force, or were at any time since a moment."""
+    """Return the holds that are in force, or were at any time since a moment."""
     return Hold.objects.filter(Q(lifted_at=None) | Q(lifted_at__gt=moment))
 
 
@@ -192,7 +191,7 @@ def _covering(purge: Purge, holds: QuerySet[Hold]) -> Iterator[Hold]:
 
 
 def _covers_some(hold: Hold, purge: Purge, writers: Mapping[int, AbstractSet[str]]) -> bool:
-    """writers: who wrote what the purge chose, by channel."""
+    """Return whether the hold covers some of the purge's messages. writers: their authors, by channel."""
     if hold.message_id is not None:
         steps = purge.steps.filter(kind__in=REMOVING, bucket=bucket_of(hold.message_id))
         return any(hold.message_id in unpack_ids(ids) for ids in steps.values_list("ids", flat=True))
@@ -219,7 +218,7 @@ def _describe(user: Actor, holds: QuerySet[Hold]) -> list[ListedHold]:
 
 
 def _names(hold: Hold) -> dict[str, str]:
-    """Ids as texts, since JavaScript's numbers cannot hold them."""
+    """Return ids as strings, because JavaScript numbers cannot represent them."""
     named = {"author": hold.author_id, "channel": hold.channel_id, "message": hold.message_id}
     return {key: str(number) for key, number in named.items() if number is not None}
 

@@ -1,4 +1,4 @@
-"""The deletes of a purge. Each carries a stamp that was stored first; sent twice they do the same."""
+"""Delete statements of a purge. Each has a stamp that was stored beforehand, so sending it twice is harmless."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ RANGE = f"{DROP} AND message_id >= ? AND message_id <= ?"
 ROW = f"{DROP} AND message_id = ?"
 
 BATCH = 100
-"""Statements of one partition in one UNLOGGED batch; 50-100 is the fastest measured."""
+"""Statements of one partition per UNLOGGED batch; 50-100 is the fastest measured."""
 
 
 def drop_bucket(channel_id: int, bucket: int, *, stamp: int) -> None:
-    """Deletes the whole partition as of `stamp`."""
+    """Delete the whole partition as of `stamp`."""
     cassandra.execute(DROP, (stamp, channel_id, bucket))
 
 
 def delete_spans(channel_id: int, bucket: int, spans: Sequence[Span], *, stamp: int, pace: Pace) -> None:
-    """Deletes the spans as of `stamp`, single ids as rows (1 tombstone instead of 2)."""
+    """Delete the ranges as of `stamp`; single ids as rows (1 tombstone instead of 2)."""
     singles = [(stamp, channel_id, bucket, first) for first, last in spans if first == last]
     ranges = [(stamp, channel_id, bucket, first, last) for first, last in spans if first != last]
     for cql, rows in ((ROW, singles), (RANGE, ranges)):
@@ -31,7 +31,7 @@ def delete_spans(channel_id: int, bucket: int, spans: Sequence[Span], *, stamp: 
 
 
 def delete_rows(channel_id: int, bucket: int, rows: Iterable[Sequence[tuple[int, int]]], *, pace: Pace) -> None:
-    """Deletes rows by (message id, own WRITETIME): exactly what was kept, whatever a clock says."""
+    """Delete rows by (message id, own WRITETIME): exactly the quarantined versions, independent of any clock."""
     groups = (
         [(stamp, channel_id, bucket, message_id) for message_id, stamp in chunk[i : i + BATCH]]
         for chunk in rows

@@ -1,4 +1,4 @@
-"""Keeps a purge out of people's way: so many statements a second, and a rest while they read."""
+"""Throttling of a purge: a limit of statements per second, and pauses while users read."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from django.conf import settings
 from chatstore.store.foreground import is_anybody_reading
 
 LONGEST_WORK_SECONDS = 1.0
-"""What counts as work between two rests at most: longer was waiting for Postgres, or for a node.
+"""Maximum time between two pauses that counts as work. Longer intervals were spent waiting for Postgres or a node.
 
-A page of a bucket's ids takes up to half a second while people read; with 0.2 the rest after it was
-too short for them, 1.95 against 1.58 of the idle p95.
+A page of a bucket's ids takes up to half a second while users read. With 0.2, the pause after it was too short for
+them: 1.95 times the idle p95 instead of 1.58.
 """
 
 
 class Pace:
-    """A token bucket of one worker: at most `per_second` statements, a second's worth at once.
+    """Token bucket of one worker: at most `per_second` statements, with bursts of one second's worth.
 
-    Halved when the store times out; back to the full rate by a tenth each second.
+    Halved when the store times out; the rate recovers by a tenth of the limit each second.
     """
 
     def __init__(self, per_second: float) -> None:
@@ -31,20 +31,20 @@ class Pace:
 
     @property
     def rate(self) -> float:
-        """Statements per second that are allowed at the moment."""
+        """Current limit in statements per second."""
         return self._rate
 
     def wait(self, statements: int) -> None:
-        """Waits until so many statements may be sent."""
+        """Wait until the given number of statements may be sent."""
         self._refill()
         self._left -= statements
         if self._left < 0:
             time.sleep(-self._left / self._rate)
 
     def rest(self) -> None:
-        """While anybody reads pages: rests `PURGE_REST` times as long as was worked since the last rest.
+        """While users read pages: pause for `PURGE_REST` times the time worked since the last pause.
 
-        For what can wait; called after each page of a read and before each batch.
+        For background work. Called after each page of a read and before each batch.
         """
         if is_anybody_reading():
             worked = time.monotonic() - self._rested_at
@@ -52,16 +52,16 @@ class Pace:
         self.begin()
 
     def begin(self) -> None:
-        """What has passed since the last rest was no work."""
+        """Don't count the time since the last pause as work."""
         self._rested_at = time.monotonic()
 
     def wait_and_rest(self, statements: int) -> None:
-        """Both, for writes that can wait."""
+        """Pause and wait, for background writes."""
         self.rest()
         self.wait(statements)
 
     def halve(self) -> None:
-        """Slows down by half, to a hundredth of the limit at the least."""
+        """Halve the rate, down to a hundredth of the limit."""
         self._rate = max(self._limit / 100, self._rate / 2)
 
     def _refill(self) -> None:

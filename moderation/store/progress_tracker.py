@@ -1,4 +1,4 @@
-"""For how long each purge has stood where it stands; kept in Redis, and begun anew where that forgot."""
+"""How long each purge has made no progress. Kept in Redis; the clock restarts if Redis loses it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEY = "purge_positions"
 
 
 def note_positions(positions: Mapping[int, str], *, now: dt.datetime) -> dict[int, dt.datetime]:
-    """Since when each purge has been at its position, by its id; what is not among them is forgotten.
+    """Record each purge's position; return since when each has been there, by id. Other purges are dropped.
 
     Raises `StoreUnavailable`.
     """

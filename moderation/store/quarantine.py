@@ -1,7 +1,7 @@
-"""The quarantine: what a purge removes is written here first, and read back, before anything goes.
+"""Quarantine: copies of the messages that a purge deletes, written and read back before any delete.
 
-An attempt is one read of a bucket, named by the stamp (µs) it was issued; chunks of two
-attempts never mix. A crash leaves chunks of an attempt that nobody names: they expire.
+An attempt is one read of a bucket, identified by the stamp (µs) issued for it. Chunks of two attempts never mix. A
+crash leaves chunks of an attempt that no step refers to; they expire.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ ERASE = "DELETE FROM quarantine USING TIMESTAMP ? WHERE purge_id = ? AND channel
 SELECT_ANY = "SELECT attempt FROM quarantine WHERE purge_id = ? AND channel_id = ? AND bucket = ? LIMIT 1"
 
 WINDOW = 8
-"""Chunks in flight: each may be up to a MiB of JSON."""
+"""Chunks in flight; each may contain up to 1 MiB of JSON."""
 
 CHUNKS_PER_PAGE = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an attempt's chunks are."""
+    """Key of an attempt's chunks."""
 
     purge_id: int
     channel_id: int
@@ -50,16 +50,16 @@ class Place:
     attempt: int
 
     def key(self) -> tuple[int, int, int, int]:
-        """The values that every statement binds first."""
+        """Return the values that every statement binds first."""
         return self.purge_id, self.channel_id, self.bucket, self.attempt
 
 
 @dataclass(slots=True)
 class Reading:
-    """What a whole read of a bucket found. In the read's order, descending; 8 bytes an id, not 40 as in a list.
+    """Result of reading a whole bucket. Ids are in the read's order, descending; 8 bytes an id, not 40 as in a list.
 
-    found: ids of the manifest that are there with their author. survivors: every id that is
-    there and not of the manifest.
+    found: ids of the manifest that are present with their author. survivors: every present id that is not in the
+    manifest.
     """
 
     found: array[int] = field(default_factory=lambda: array("q"))
@@ -76,12 +76,12 @@ def quarantine_bucket(
     standing: int | None,
     before_each_page: Callable[[], None],
 ) -> Reading:
-    """Reads the whole bucket, keeps the rows of `ids` that are not held, and reads back what it kept.
+    """Read the whole bucket, quarantine the rows of `ids` that are not held, and read the copies back.
 
-    spared: takes the held ones out; to the plan they are survivors. stays: takes every other row,
-    where it is given. standing: as in `scans.BucketPages`.
-    before_each_page: may raise to stop here; what was kept by then nobody names.
-    Raises `StoreUnavailable` when anything was not kept as it was sent.
+    held_rows: filters held rows; the plan treats them as survivors. survivor_rows: if given, collects every other
+    row. existing_tombstones: as `standing` in `scans.BucketPages`.
+    before_each_page: may raise to stop; chunks stored until then are not referenced by any step.
+    Raises `StoreUnavailable` if the copies read back differ from those sent.
     """
     reading = Reading()
     pages = scans.read_whole_rows(place.channel_id, place.bucket, standing=standing)
@@ -104,10 +104,10 @@ def quarantine_rows(
     spared: Spared | None = None,
     before_each_page: Callable[[], None] = lambda: None,
 ) -> list[tuple[int, int, bool]]:
-    """Keeps the rows of `ids` with their newest WRITETIME, reads back what it kept.
+    """Quarantine the rows of `ids` with their newest WRITETIME and read the copies back.
 
-    spared, before_each_page: as in `quarantine_bucket`.
-    Returns (message id, WRITETIME in µs, whether it has its author) of those that are there.
+    held_rows, before_each_page: as in `quarantine_bucket`.
+    Returns (message id, WRITETIME in µs, has an author) of the rows that exist.
     """
     seen: list[tuple[int, int, bool]] = []
 
@@ -123,7 +123,10 @@ def quarantine_rows(
 
 
 def keep_rows(place: Place, chunks: Iterable[list[Row]]) -> int:
-    """Keeps rows that were kept elsewhere, with or without their WRITETIME, and reads them back; how many."""
+    """Quarantine rows that were read from other attempts, with or without WRITETIME, and read them back.
+
+    Return their number.
+    """
     count = 0
 
     def pages() -> Iterator[list[Row]]:
@@ -137,25 +140,25 @@ def keep_rows(place: Place, chunks: Iterable[list[Row]]) -> int:
 
 
 def kept_writetimes(place: Place) -> Iterator[list[tuple[int, int]]]:
-    """(message id, WRITETIME) of the rows that `quarantine_rows` kept, a chunk at a time."""
+    """Yield (message id, WRITETIME) of the rows that `quarantine_rows` stored, a chunk at a time."""
     for rows in kept_rows(place):
         yield [(row[MESSAGE_ID], row[WRITETIME]) for row in rows]
 
 
 def kept_attempts(purge_id: int, channel_id: int, bucket: int) -> list[int]:
-    """The attempts that a purge kept anything of a bucket under."""
+    """Return the attempts under which a purge has quarantined anything of a bucket."""
     return [attempt for (attempt,) in cassandra.execute(SELECT_ATTEMPTS, (purge_id, channel_id, bucket))]
 
 
 def kept_rows(place: Place) -> Iterator[list[Row]]:
-    """The rows of an attempt, a chunk at a time, in the order they were read."""
+    """Yield the rows of an attempt, a chunk at a time, in the order they were read."""
     for page in cassandra.iterate(SELECT_BODIES, place.key(), fetch_size=CHUNKS_PER_PAGE):
         for _, body in page:
             yield decode_chunk(body)
 
 
 def kept_copies(place: Place, *message_ids: int) -> Iterator[list[Row]]:
-    """What an attempt kept of some messages; only the chunks that may hold one are read and unpacked."""
+    """Yield an attempt's copies of some messages. Only chunks that may contain one are read and unpacked."""
     wanted = frozenset(message_ids)
     for page in cassandra.iterate(SELECT_ENDS, place.key()):
         for chunk, first_id, last_id in page:
@@ -165,17 +168,17 @@ def kept_copies(place: Place, *message_ids: int) -> Iterator[list[Row]]:
 
 
 def erase_kept(purge_id: int, channel_id: int, buckets: Sequence[int], *, stamp: int) -> None:
-    """Deletes all that a purge keeps of some buckets, on every replica, and reads that nothing is left on any.
+    """Delete all copies of a purge in some buckets on every replica, and verify by a read that none is left.
 
-    stamp: in µs, later than all that was written there. Done twice it changes nothing.
-    Raises `StoreUnavailable` while a replica is away, or where something is left.
+    stamp: in µs, later than all writes to these partitions. Idempotent.
+    Raises `StoreUnavailable` while a replica is down, or if a copy is left.
     """
     places = [(purge_id, channel_id, bucket) for bucket in buckets]
     for _ in cassandra.execute_window(((ERASE, (stamp, *place)) for place in places), consistency=cassandra.ALL):
         pass
     left = cassandra.execute_window(((SELECT_ANY, place) for place in places), consistency=cassandra.ALL)
     if any(list(left)):
-        raise StoreUnavailable("something of what the purge keeps is still there")
+        raise StoreUnavailable("some copies of the purge still exist")
 
 
 def _sort_out(
@@ -202,13 +205,13 @@ def _keep(place: Place, pages: Iterator[list[Row]]) -> None:
         for chunk, body in page
     ]
     if held != list(enumerate(sent)):
-        raise StoreUnavailable("the quarantine does not hold what was written to it; nothing was deleted")
+        raise StoreUnavailable("the quarantined copies differ from what was written; nothing was deleted")
 
 
 def _inserts(place: Place, pages: Iterator[list[Row]], sent: list[bytes]) -> Iterator[tuple[Any, ...]]:
     for rows in _by_thousand(pages):
         for part, body in encode_chunks(rows):
-            # Rows that were asked for by id come in runs, so that the ends may be in the middle.
+            # Rows requested by id come in runs, so the lowest and highest id can be anywhere.
             ids = [row[MESSAGE_ID] for row in part]
             yield (*place.key(), len(sent), len(part), min(ids), max(ids), body)
             sent.append(hashlib.sha256(body).digest())

@@ -1,4 +1,4 @@
-"""Writes removed messages again: the same ids, every column as it was kept."""
+"""Writing of restored messages: the same ids, every column as it was quarantined."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from moderation.store.pace import Pace
 
 ROWS_PER_BATCH = 500
 TEXT_PER_BATCH = 1 << 16
-"""Rows, and characters of them, in one batch of usual rows: a third less work than with 100 rows,
-for the servers and for the driver."""
+"""Rows, and characters of text, per batch of usual rows. A third less work than with 100 rows, for the servers and
+for the driver.
+"""
 
 WINDOW = 6
-"""Batches in flight: more only wait for each other, since they go to one partition."""
+"""Batches in flight. More would only wait for each other, because they go to one partition."""
 
 USUAL_COLUMNS = 4
-"""message_id, author_id, type, content: most messages have nothing else set."""
+"""message_id, author_id, type, content: most messages set no other column."""
 
 
 def _insert_into(columns: Sequence[str]) -> str:
@@ -45,9 +46,9 @@ def write_rows(
     pace: Pace,
     consistency: int | None = None,
 ) -> None:
-    """Writes rows of one bucket in batches, each row at its own stamp (µs); what is None is not bound.
+    """Write rows of one bucket in batches, each row at its own stamp (µs). None values are not bound.
 
-    Raises `StoreUnavailable`; written twice at the same stamps they are the same rows.
+    Raises `StoreUnavailable`. Idempotent for the same stamps.
     """
     jobs = _batches(channel_id, bucket, chunks, stamp_of)
     cassandra.execute_batch_jobs(jobs, window=WINDOW, pace=pace.wait_and_rest, consistency=consistency)
@@ -71,7 +72,7 @@ def _batches(
 
 
 def _by_text(rows: list[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
-    """Usual rows, the text of each behind its other columns, by as many as make a batch."""
+    """Yield batches of usual rows, limited by number and by text. The text is the last column before the stamp."""
     start, text = 0, 0
     for end, row in enumerate(rows):
         text += len(row[-2])

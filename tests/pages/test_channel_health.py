@@ -173,7 +173,7 @@ def test_what_cannot_be_done_now_says_why(otto: User, sign_in: SignIn) -> None:
     assert f'action="/channels/{channel.pk}/health/{bucket}/compact/"' not in html
     assert "Repair it first." in plain(html)
     never_written = plain(read(sign_in(otto), channel, bucket - 1))
-    assert never_written.count("Not now: Nothing was ever written here.") == 6
+    assert never_written.count("Not now: Nothing was ever written to this bucket.") == 6
 
 
 def test_a_bucket_before_2015_has_its_page_and_one_that_lies_ahead_has_none(otto: User, sign_in: SignIn) -> None:

@@ -69,8 +69,8 @@ def test_the_sentence_says_every_condition_and_looks_for_nothing(mona: User, sig
 def test_what_is_not_clear_yet_is_said_in_the_same_place(mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
     assert "say who, when or what" in say(client, {"channels": "no-such-channel"})
-    assert "Nobody here is called “Vi”" in say(client, {"authors": "Vi"})
-    assert "name an author" in say(client, {"words": "coins"})
+    assert "There is no user called “Vi”" in say(client, {"authors": "Vi"})
+    assert "Enter an author" in say(client, {"words": "coins"})
 
 
 def test_hostile_names_stay_text_in_the_sentence(mona: User, sign_in: SignIn) -> None:

@@ -45,5 +45,5 @@ def test_making_them_again_changes_no_password() -> None:
 
 def test_they_are_not_made_on_a_postgres_that_was_named(settings: Settings) -> None:
     settings.LOCAL_POSTGRES = False
-    with pytest.raises(CommandError, match="local Postgres only"):
+    with pytest.raises(CommandError, match="only be created on the local Postgres"):
         call_command("demo_accounts")

@@ -102,7 +102,7 @@ def test_the_preview_counts_by_channel_and_author(rooms: tuple[Channel, Channel]
         assert re.search(
             rf'/channels/{channel.pk}/\?at=[\d-]+"><bdi>#room</bdi></a></td><td class="num"><a[^>]*>20<', page
         )
-    assert "in 2 channels, 40 messages removed one by one" in page
+    assert "in 2 channels, 40 messages deleted individually" in page
     assert page.count('class="strip"') == 3
 
 
@@ -124,7 +124,7 @@ def test_an_author_of_whom_it_removed_nothing_is_refused_with_the_reason(
     purge = purge_now(mona, everything_in(rooms))
     response = sign_in(mona).post(f"/purges/{purge.pk}/undo/", {"author": str(WILMA + 1)})
     assert response.status_code == 400
-    assert "Nothing of that was removed by this purge." in response.content.decode()
+    assert "This purge did not delete any of the requested messages." in response.content.decode()
 
 
 def test_one_author_then_one_channel_then_ticked_ones_come_back(

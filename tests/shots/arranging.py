@@ -149,8 +149,8 @@ def _fail_some(purge: Purge) -> Purge:
     """As if the messages of two buckets had not gone: a dozen that came back, and all of one."""
     steps = list(purge.steps.order_by("-count"))
     for step, ids, error in (
-        (steps[0], unpack_ids(steps[0].ids)[:12], "12 came back three times"),
-        (steps[1], unpack_ids(steps[1].ids), "the table messages has columns that this version does not copy: mood"),
+        (steps[0], unpack_ids(steps[0].ids)[:12], "12 reappeared three times"),
+        (steps[1], unpack_ids(steps[1].ids), "the messages table has columns that this version does not copy: mood"),
     ):
         failed = {"failed": len(ids), "failed_ids": pack_ids(ids), "error": error}
         purge.steps.filter(ordinal=step.ordinal).update(deleted=step.count - len(ids), **failed)

@@ -100,7 +100,7 @@ def _open_findings(channel_id: int, bucket: int) -> None:
     open_finding(
         "heavy bucket", f"{channel_id}:{bucket}", Found(Severity.RED, f"#harbour, 11–20 November 2026: {steps}.")
     )
-    lost = "#harbour, 11–20 November 2026: 2 messages that should have stayed are missing after a purge."
+    lost = "#harbour, 11–20 November 2026: 2 messages that should have been kept are missing after a purge."
     open_finding(MISSING_SURVIVORS, f"{channel_id}:{bucket}", Found(Severity.RED, lost))
     why = "Unknown time zone “Atlantis/Poseidonis”. Enter one such as Europe/Berlin or UTC."
     broken = f"Bookkeeping no longer runs on schedule: {why}"

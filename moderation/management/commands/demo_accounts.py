@@ -1,4 +1,4 @@
-"""Makes the demo accounts mona, otto, ada and tess, with random passwords kept beside the local servers."""
+"""Creates the demo accounts, with random passwords stored next to the local servers."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from moderation.management.demo_accounts import CAST, set_demo_account
 
 FILE = "accounts.txt"
 PASSWORD_BYTES = 12
-"""96 bits: nobody guesses it, and it still fits one line of a terminal."""
+"""96 bits: infeasible to guess, and short enough for one line of a terminal."""
 
 
 class Command(InertCommand):
-    """`manage.py demo_accounts`: only on the local Postgres, since anyone who reads the file can sign in."""
+    """`manage.py demo_accounts`: only on the local Postgres, because anyone who can read the file can sign in."""
 
-    help = "Make the demo accounts (mona, lena, otto, ada, tess) on the local Postgres and keep their passwords."
+    help = "Create the demo accounts (mona, lena, otto, ada, tess) on the local Postgres and store their passwords."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """No password is taken as an argument: it would be seen in the list of processes."""
+        """Passwords are not accepted as arguments, because they would be visible in the process list."""
         parser.add_argument("--quiet", action="store_true", help="do not print the accounts")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Keeps the passwords it finds; the accounts get them again, so that both always fit."""
+        """Reuse stored passwords; the accounts are set to them again, so that both always match."""
         if not settings.LOCAL_POSTGRES:
-            raise CommandError("Demo accounts are made on the local Postgres only; DATABASE_URL names another one.")
+            raise CommandError(
+                "Demo accounts can only be created on the local Postgres. DATABASE_URL refers to another one."
+            )
         path = settings.STACK.folder / FILE
         passwords = read_passwords(path)
         for name in CAST:
@@ -44,7 +46,7 @@ class Command(InertCommand):
 
 
 def read_passwords(path: Path) -> dict[str, str]:
-    """Passwords by name, of lines "name password"; none where there is no file."""
+    """Return passwords by name from lines "name password"; none if there is no file."""
     if not path.exists():
         return {}
     lines = (line.split() for line in path.read_text(encoding="utf-8").splitlines())
@@ -52,7 +54,7 @@ def read_passwords(path: Path) -> dict[str, str]:
 
 
 def write_passwords(path: Path, passwords: dict[str, str]) -> None:
-    """Writes the file for its owner alone, from its first byte on."""
+    """Write the file, readable only by its owner from the start."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -1,6 +1,6 @@
-"""`manage.py import_discord PATH…`: DiscordChatExporter files into the store.
+"""`manage.py import_discord PATH…`: imports DiscordChatExporter files.
 
-It stands here and not in chatstore since it asks for which ids a purge stands.
+It is part of moderation because it must know the ids that purges deleted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from moderation.operations.undo.import_guard import PutBack, StandingPurges, put
 
 BAR_WIDTH = 30
 PLAIN_LINE_SECONDS = 10.0
-"""How often progress is told where no terminal shows a bar."""
+"""Interval of progress lines without a terminal for the bar."""
 
 
 class Command(InertCommand):
@@ -44,17 +44,19 @@ class Command(InertCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
-        parser.add_argument("--dry-run", action="store_true", help="say what would be done, write nothing")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="report what would be imported without writing anything"
+        )
         parser.add_argument(
             "--restore",
             action="store_true",
-            help="bring back what purges removed (never what people withdrew)",
+            help="restore messages that purges deleted (never messages that their authors withdrew)",
         )
         parser.add_argument(
             "--as",
             dest="moderator",
             metavar="USER",
-            help="who asks for --restore, for the audit; default: the account 'command-line'",
+            help="account that requests --restore, for the audit log; default: 'command-line'",
         )
         parser.add_argument(
             "--channel-id",
@@ -62,19 +64,19 @@ class Command(InertCommand):
             default=[],
             type=_parse_given,
             metavar="FILE=ID",
-            help="the id of a channel that has none in its file; may be repeated",
+            help="id for a channel without one in its file; may be repeated",
         )
         parser.add_argument(
             "--derive-ids",
             action="store_true",
-            help="make an id of the file's or the channel's name where the channel has none",
+            help="derive the id from the file's or the channel's name if the channel has none",
         )
-        parser.add_argument("--json", action="store_true", help="one JSON object instead of sentences")
+        parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
         parser.add_argument(
             "--report",
             type=Path,
             metavar="FILE",
-            help="list every file and message that is not imported in this file, a JSON object a line",
+            help="write every file and message that was not imported to this file, one JSON object per line",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -90,7 +92,7 @@ class Command(InertCommand):
             self.stderr.write(line)
         if not summary.is_whole:
             if report is None:
-                self.stderr.write("With --report FILE each of them is listed there.")
+                self.stderr.write("Use --report FILE to list each of them.")
             sys.exit(1)
 
     def _import(self, options: dict[str, Any], report: Callable[[ImportProblem], None] | None) -> ImportSummary:
@@ -109,9 +111,9 @@ class Command(InertCommand):
         except BadInput as error:
             raise CommandError(str(error), returncode=2) from None
         except ChatstoreError as error:
-            raise CommandError(f"{error} The same import again completes what this one wrote.") from None
+            raise CommandError(f"{error} Run the same import again to complete it.") from None
         except KeyboardInterrupt:
-            raise CommandError("Stopped. The same import again goes on.", returncode=130) from None
+            raise CommandError("Stopped. Run the same import again to continue.", returncode=130) from None
         finally:
             bar.end()
 
@@ -132,7 +134,7 @@ def _parse_given(text: str) -> tuple[str, int]:
     try:
         return file, parse_snowflake(channel_id)
     except BadInput as bad:
-        raise ArgumentTypeError(f"it must be FILE=ID: {bad}") from None
+        raise ArgumentTypeError(f"must be FILE=ID: {bad}") from None
 
 
 def _open_report(path: Path | None, stack: ExitStack) -> Callable[[ImportProblem], None] | None:
@@ -141,7 +143,7 @@ def _open_report(path: Path | None, stack: ExitStack) -> Callable[[ImportProblem
     try:
         file = stack.enter_context(path.open("w", encoding="utf-8", errors="backslashreplace"))
     except OSError as error:
-        raise CommandError(f"The report {path} can't be written: {error.strerror}.") from None
+        raise CommandError(f"Could not write the report {path}: {error.strerror}.") from None
 
     def write(problem: ImportProblem) -> None:
         file.write(f"{json.dumps(asdict(problem))}\n")
@@ -150,7 +152,7 @@ def _open_report(path: Path | None, stack: ExitStack) -> Callable[[ImportProblem
 
 
 class Warnings(logging.Filter):
-    """Counts the warnings of the log by kind instead of showing each; errors are shown as ever."""
+    """Logging filter that counts warnings by kind instead of showing each; errors are shown as usual."""
 
     def __init__(self, report: Callable[[ImportProblem], None] | None) -> None:
         super().__init__()
@@ -162,7 +164,7 @@ class Warnings(logging.Filter):
         if record.levelno != logging.WARNING:
             return True
         if record is self._last:
-            # Another handler has it too.
+            # The filter sees a record once per handler.
             return False
         self._last = record
         warning = ImportProblem("", str(record.msg), record.getMessage())
@@ -172,7 +174,7 @@ class Warnings(logging.Filter):
         return False
 
     def tell(self) -> list[str]:
-        """A line for each kind."""
+        """Return one line per kind."""
         return [
             show_in_a_line(f"{each.count:,} × warning: {each.first.reason}" if each.count > 1 else each.first.reason)
             for each in self._kinds.values()
@@ -181,7 +183,7 @@ class Warnings(logging.Filter):
 
 @contextmanager
 def gathered_warnings(report: Callable[[ImportProblem], None] | None) -> Iterator[Warnings]:
-    """Gather what would be logged as a warning; a busy store gives thousands of them."""
+    """Collect warnings instead of logging them; an overloaded store causes thousands of them."""
     warnings = Warnings(report)
     handlers = list(logging.getLogger().handlers)
     for handler in handlers:
@@ -194,7 +196,7 @@ def gathered_warnings(report: Callable[[ImportProblem], None] | None) -> Iterato
 
 
 def describe_summary(summary: ImportSummary, *, dry_run: bool) -> dict[str, Any]:
-    """What `--json` prints."""
+    """Return the output of `--json`."""
     counts = {
         name: getattr(summary, name)
         for name in (
@@ -222,38 +224,38 @@ def describe_summary(summary: ImportSummary, *, dry_run: bool) -> dict[str, Any]
 
 
 def tell_summary(summary: ImportSummary, *, dry_run: bool) -> list[str]:
-    """The same in a few lines."""
+    """Return the summary as a few lines of text."""
     rate = summary.messages / summary.seconds if summary.seconds else 0
     read = f"{summary.messages:,} messages in {summary.files:,} files of {summary.channels:,} channels"
     lines = [
-        f"{read}, {summary.seconds:,.1f} s ({rate:,.0f} a second)",
+        f"{read}, {summary.seconds:,.1f} s ({rate:,.0f}/s)",
         f"  {summary.written:,} {'would be written' if dry_run else 'written'}",
-        f"  {summary.already_there:,} there already",
+        f"  {summary.already_there:,} already present",
         f"  {summary.updated:,} {'would be replaced' if dry_run else 'replaced'} by a later edit",
-        f"  {summary.removed_before:,} removed before, and left so",
+        f"  {summary.removed_before:,} deleted before, not imported",
     ]
     if summary.restored:
-        lines.append(f"  {summary.restored:,} of the written had been removed by a purge")
+        lines.append(f"  {summary.restored:,} of the written messages had been deleted by a purge")
     if summary.rejected:
-        lines.append(f"  {summary.rejected:,} could not be taken")
+        lines.append(f"  {summary.rejected:,} rejected")
     if summary.failed_files:
         lines.append(f"  {len(summary.failed_files):,} files failed")
     return lines
 
 
 def tell_problems(summary: ImportSummary) -> list[str]:
-    """A line for each kind of problem, with the first one of it."""
+    """Return one line per kind of problem, with its first occurrence."""
     lines = []
     for kind, found in (*group_problems(summary.failed_files).items(), *summary.rejections.items()):
         first = found.first
         where = first.file if first.message is None else f"{first.file}, message {first.message:,}"
         example = show_in_a_line(f"{where}: {first.reason}")
-        lines.append(example if found.count == 1 else f"{found.count:,} × {kind}. The first: {example}")
+        lines.append(example if found.count == 1 else f"{found.count:,} × {kind}. First: {example}")
     return lines
 
 
 class _Bar:
-    """The progress bar: one line of a terminal, written over; elsewhere a line now and then."""
+    """Progress bar: one line of a terminal that is overwritten; without a terminal, a line at intervals."""
 
     def __init__(self) -> None:
         self._on_terminal = sys.stderr.isatty()
@@ -276,7 +278,7 @@ class _Bar:
 
 
 def draw_progress(progress: ImportProgress) -> str:
-    """Bar, share, messages, rate and time left, by the bytes read of all."""
+    """Return the bar, percentage, messages, rate and time left, based on the bytes read."""
     share = min(progress.bytes_done / progress.bytes_total, 1.0) if progress.bytes_total else 0.0
     filled = int(share * BAR_WIDTH)
     rate = progress.messages / progress.seconds if progress.seconds else 0.0

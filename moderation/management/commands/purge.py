@@ -1,4 +1,4 @@
-"""`manage.py purge`: removes messages from the command line, shown exactly before."""
+"""`manage.py purge`: deletes messages from the command line, after a preview."""
 
 from __future__ import annotations
 
@@ -33,40 +33,42 @@ from moderation.operations.steps.totals import sum_of
 from moderation.tasks import ring, ring_next
 
 DONE, FAILED, BAD_INPUT, NOTHING_MATCHED, GOES_ON = 0, 1, 2, 3, 4
-"""Exit codes. GOES_ON: it was not waited for any longer, or somebody has paused it."""
+"""Exit codes. NOT_FINISHED: the command was interrupted, or the purge was paused."""
 
-LEFT_TO_WORKERS = "Purge {} is not over: the workers go on with it. To stop it, cancel it on its page."
+LEFT_TO_WORKERS = "Purge {} continues in the background. To stop it, cancel it on its page."
 
-GROUPS = {"": "what goes: all of these", "any-": "and one of these at least", "not-": "and none of these"}
-"""Prefixes of the options that describe messages."""
+GROUPS = {"": "messages that match all of these", "any-": "and at least one of these", "not-": "and none of these"}
+"""Prefixes of the options that select messages, with the titles of their groups."""
 
 
 class Command(InertCommand):
-    """Prints one JSON object with --json, sentences without."""
+    """Prints one JSON object with --json, otherwise text."""
 
     help = (
-        "Remove messages: scan, show, confirm, run. What is given is combined by all; --any-… by any; --not-… by not."
+        "Delete messages: scan, preview, confirm, run. Conditions must all match; --any-…: at least one; --not-…: none."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Dates are UTC unless a zone is given; after is inclusive, before exclusive."""
-        where = parser.add_argument_group("where", "Neither: every channel in which the authors have posted.")
-        where.add_argument("--channel", action="append", default=[], metavar="ID", help="or its name; several times")
+        """Dates are UTC unless they have a zone; after is inclusive, before is exclusive."""
+        where = parser.add_argument_group("where", "Without either: every channel in which the authors have posted.")
+        where.add_argument("--channel", action="append", default=[], metavar="ID", help="or its name; may be repeated")
         where.add_argument("--guild", default="", metavar="ID", help="every channel of a guild")
         for prefix, title in GROUPS.items():
             _add_terms(parser.add_argument_group(title), prefix)
-        parser.add_argument("--with-pinned", action="store_true", help="pinned messages go as well; else they are kept")
-        parser.add_argument("--everything", action="store_true", help="the whole of one channel, pinned ones too")
-        parser.add_argument("--reason", required=True, metavar="TEXT")
         parser.add_argument(
-            "--as", dest="moderator", metavar="USER", help="who does it; default: the account 'command-line'"
+            "--with-pinned", action="store_true", help="delete pinned messages too; otherwise they are kept"
         )
-        parser.add_argument("--yes", action="store_true", help="do not ask")
-        parser.add_argument("--detach", action="store_true", help="leave the work to the workers")
+        parser.add_argument(
+            "--everything", action="store_true", help="all messages of one channel, including pinned ones"
+        )
+        parser.add_argument("--reason", required=True, metavar="TEXT")
+        parser.add_argument("--as", dest="moderator", metavar="USER", help="acting account; default: 'command-line'")
+        parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+        parser.add_argument("--detach", action="store_true", help="run in the background, by the workers")
         parser.add_argument("--json", action=argparse.BooleanOptionalAction, default=False)
 
     def handle(self, *args: Any, **options: Any) -> NoReturn:
-        """Exits with 0 done, 1 failed or something left, 2 bad input, 3 nothing matched, 4 not over yet."""
+        """Exit with 0 done, 1 failed or something left, 2 bad input, 3 nothing matched, 4 not finished."""
         try:
             moderator = find_moderator(options["moderator"])
             purge = draft_purge(moderator=moderator, selection=_selection(options, moderator))
@@ -82,7 +84,7 @@ class Command(InertCommand):
             purge = run_in_front(purge.id, self.stderr.write, left=LEFT_TO_WORKERS.format(purge.id))
             ring_next(purge.id)
         except BadInput as error:
-            # It may ask back with names of channels.
+            # The message may contain channel names.
             self.stderr.write(f"error: {show_hidden(str(error))}")
             sys.exit(BAD_INPUT)
         except ChatstoreError as error:
@@ -104,37 +106,37 @@ class Command(InertCommand):
                 self._ask(purge, options)
             return confirm_purge(purge.id, moderator=moderator, reason=options["reason"], digest=digest)
         except (BadInput, KeyboardInterrupt):
-            # Nobody else is to find it among what waits to be confirmed.
+            # Don't leave it in the list of purges awaiting confirmation.
             discard_preview(purge.id, moderator=moderator)
             raise
 
     def _ask(self, purge: Purge, options: dict[str, Any]) -> None:
         if not sys.stdin.isatty():
-            raise BadInput("There is no terminal to ask on: say --yes to remove what was found.")
+            raise BadInput("There is no terminal to confirm on. Use --yes to delete the messages that were found.")
         if options["everything"]:
             wanted = Channel.objects.get(id=purge.selection["channels"][0]).name
-            answer = input(f"Type the channel's name, {wanted}, to remove all of it: ")
+            answer = input(f"Type the channel name ({wanted}) to delete all of its messages: ")
         else:
             wanted = str(purge.manifest)
-            answer = input(f"Type {wanted} to remove these messages: ")
+            answer = input(f"Type {wanted} to delete these messages: ")
         if answer.strip() != wanted:
-            raise BadInput("Not confirmed; nothing was removed.")
+            raise BadInput("Not confirmed. Nothing was deleted.")
 
     def _finish(self, purge: Purge, options: dict[str, Any], code: int) -> NoReturn:
         summary = purge_summary.summary_of(purge)
         if options["json"]:
             self.stdout.write(json.dumps(summary))
         elif code == NOTHING_MATCHED:
-            self.stdout.write("Nothing matched; nothing was removed.")
+            self.stdout.write("Nothing matched. Nothing was deleted.")
         else:
             self.stdout.write(f"purge {purge.id} {purge.get_state_display()}: {purge_summary.say_sum(purge)}")
         sys.exit(code)
 
 
 def run_in_front(purge_id: int, tell: Callable[[str], object], *, left: str) -> Purge:
-    """Run a purge or its undo to its end. tell: receives each reason for waiting.
+    """Run a purge or its undo to completion. report: receives each reason for waiting.
 
-    Ctrl-C leaves it to the workers, writes the line `left` and exits with `GOES_ON`.
+    Ctrl-C leaves it to the workers, writes the line `interrupted` and exits with `NOT_FINISHED`.
     """
     try:
         return run_to_its_end(purge_id, tell=tell)
@@ -145,7 +147,7 @@ def run_in_front(purge_id: int, tell: Callable[[str], object], *, left: str) -> 
 
 
 def find_moderator(username: str | None) -> User:
-    """The account that acts; without a name the system's own `command-line`, which cannot sign in."""
+    """Return the acting account; without a name the system account `command-line`, which cannot sign in."""
     users = get_user_model().objects
     if username is None:
         user, made = users.get_or_create(username="command-line", defaults={"is_superuser": True, "is_active": True})
@@ -161,22 +163,26 @@ def find_moderator(username: str | None) -> User:
 
 def _add_terms(group: _ArgumentGroup, prefix: str) -> None:
     group.add_argument(
-        f"--{prefix}author", action="append", default=[], metavar="ID", help="or name; one of those given"
+        f"--{prefix}author",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="or name; may be repeated: matches any of them",
     )
     group.add_argument(
         f"--{prefix}after",
         default="",
         metavar="DATE",
-        help="inclusive; ISO 8601, UTC unless it has a zone, or “20 minutes ago”",
+        help="inclusive; ISO 8601 (UTC unless it has a zone) or “20 minutes ago”",
     )
     group.add_argument(f"--{prefix}before", default="", metavar="DATE", help="exclusive")
     group.add_argument(
-        f"--{prefix}text", default="", metavar="WORDS", help='whole words in any case; "a phrase" in quotes'
+        f"--{prefix}text", default="", metavar="WORDS", help='whole words, case-insensitive; "a phrase" in quotes'
     )
     group.add_argument(f"--{prefix}regex", default="", metavar="RE2")
     group.add_argument(f"--{prefix}has", action="append", default=[], metavar="|".join(Content))
     group.add_argument(f"--{prefix}bots", action="store_true", help="written by bots and webhooks")
-    group.add_argument(f"--{prefix}pinned", action="store_true", help="that are pinned")
+    group.add_argument(f"--{prefix}pinned", action="store_true", help="pinned messages")
     group.add_argument(f"--{prefix}reply-to", default="", metavar="ID")
 
 
@@ -207,7 +213,7 @@ def _selection(options: dict[str, Any], moderator: User) -> Selection:
         none=_terms(options, "not-"),
         with_pinned=options["with_pinned"],
         everything=options["everything"],
-        # Asked for before anything goes, or waived by --yes.
+        # Confirmed at the prompt before anything is deleted, or waived by --yes.
         channel_name=_name_of(channels, moderator) if options["everything"] else "",
     )
     return select_described(described, user=moderator, now=timezone.now())

@@ -1,4 +1,4 @@
-"""`manage.py purge_show ID`: what became of a purge."""
+"""`manage.py purge_show ID`: shows the state and the totals of a purge."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from moderation.operations.selection.summary import sentence_of
 
 
 class Command(InertCommand):
-    help = "Show a purge: its sentence, its sum, its state."
+    help = "Show a purge: its summary, totals and state."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("purge", metavar="ID")
-        parser.add_argument("--json", action="store_true", help="in the shape of manage.py purge --json")
+        parser.add_argument("--json", action="store_true", help="print the same JSON object as manage.py purge --json")
 
     def handle(self, *args: Any, **options: Any) -> None:
         purge = find_purge(options["purge"])
@@ -41,7 +41,7 @@ class Command(InertCommand):
 
 
 def find_purge(text: str) -> Purge:
-    """The purge of that id. Exits with 2 when it is none, or unknown."""
+    """Return the purge with that id. Exits with 2 if the id is invalid or unknown."""
     try:
         return Purge.objects.get(id=parse_snowflake(text))
     except (BadInput, Purge.DoesNotExist) as error:

@@ -1,4 +1,4 @@
-"""`manage.py purge_undo ID`: brings back what a purge removed, whole or in part."""
+"""`manage.py purge_undo ID`: restores the messages that a purge deleted, all or some of them."""
 
 from __future__ import annotations
 
@@ -20,27 +20,25 @@ from moderation.tasks import ring, ring_next
 
 
 class Command(InertCommand):
-    help = "Bring back what a purge removed, for 30 days: all of it, or some authors, channels or messages."
+    help = "Restore deleted messages of a purge, for 30 days: all, or by author, channel or message."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("purge", metavar="ID")
         for part in ("author", "channel", "message"):
-            parser.add_argument(
-                f"--{part}", action="append", default=[], metavar="ID", help="may be given several times"
-            )
-        parser.add_argument("--as", dest="moderator", metavar="USER", help="who does it; default: 'command-line'")
-        parser.add_argument("--detach", action="store_true", help="leave the work to the workers")
+            parser.add_argument(f"--{part}", action="append", default=[], metavar="ID", help="may be repeated")
+        parser.add_argument("--as", dest="moderator", metavar="USER", help="acting account; default: 'command-line'")
+        parser.add_argument("--detach", action="store_true", help="run in the background, by the workers")
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Exits with 0 done, 1 failed, 2 bad input, 4 not over yet."""
+        """Exit with 0 done, 1 failed, 2 bad input, 4 not finished."""
         purge = find_purge(options["purge"])
         try:
             undo = ask_undo(purge.id, moderator=find_moderator(options["moderator"]), part=_part_of(options))
             if options["detach"]:
                 ring(purge.id)
             else:
-                left = f"The undo of purge {purge.id} is not over: the workers go on with it."
+                left = f"The undo of purge {purge.id} continues in the background."
                 purge = run_in_front(purge.id, self.stderr.write, left=left)
                 ring_next(purge.id)
         except BadInput as error:
@@ -62,7 +60,7 @@ class Command(InertCommand):
 
 
 def _say_why(purge: Purge) -> str:
-    """What keeps a purge from its end, after a refusal; "" where nothing is known to."""
+    """Return what prevents a purge from completing, after a refusal; "" if unknown."""
     purge.refresh_from_db()
     line = say_wait(wait_of(None, purge))
     return f" {line}." if line else ""

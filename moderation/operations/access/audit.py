@@ -1,4 +1,4 @@
-"""Writes the audit: one entry an act, in the transaction of the act."""
+"""Writing of the audit log: one entry per action, in the transaction of the action."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from moderation.models import AuditEntry, Erasure, Hold, Purge, Undo
 
 NEXT_ID_TRIES = 5
-"""`next_id()` repeats when 1,024 ids are taken in one millisecond; the next try has another one."""
+"""`next_id()` repeats an id if 1,024 are taken in one millisecond; the next attempt gets another one."""
 
 
 def record_act(
@@ -22,14 +22,14 @@ def record_act(
     details: dict[str, Any] | None = None,
     ids: bytes | None = None,
 ) -> AuditEntry:
-    """Adds an entry; must be called inside the act's own transaction. ids: packed."""
+    """Add an entry; must be called inside the action's own transaction. ids: packed."""
     entry = AuditEntry(act=act, actor=actor, purge=purge, channel_id=channel_id, details=details or {}, ids=ids)
     save_with_next_id(entry)
     return entry
 
 
 def save_with_next_id(row: AuditEntry | Erasure | Hold | Purge | Undo) -> None:
-    """Inserts a row whose key is `next_id()`, again in a new savepoint when the id was taken."""
+    """Insert a row whose key is `next_id()`; retry in a new savepoint if the id was taken."""
     for left in reversed(range(NEXT_ID_TRIES)):
         try:
             with transaction.atomic():

@@ -1,7 +1,7 @@
-"""Who may see and do what: one fetch-and-authorise function per kind of thing.
+"""Authorization: one function per kind of object that fetches it and checks access.
 
-From outside, what is absent and what is forbidden look alike: both are `NotFound`.
-Only an act that the actor's role lacks altogether says so (`Forbidden`).
+Missing and forbidden objects look alike from outside: both raise `NotFound`. Only an action that the actor's role
+does not include raises `Forbidden`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ __all__ = ["Actor", "channel_for", "name_of", "purge_for", "require", "visible_c
 
 
 def name_of(staff: AbstractUser) -> str:
-    """What a member of staff is called: the full name, or else the account's."""
+    """Return the display name of a staff account: the full name, or else the user name."""
     return staff.get_full_name() or staff.get_username()
 
 
 def visible_channels(user: Actor) -> QuerySet[Channel]:
-    """The channels a user may open, with their guilds; none without the right."""
+    """Return the channels that a user may open, with their guilds; none without the permission."""
     channels = Channel.objects.select_related("guild")
     return channels if user.has_perm("chatstore.view_channel") else channels.none()
 
 
 def channel_for(user: Actor, channel_id: int) -> Channel:
-    """The channel with its guild. Raises `NotFound` when it is absent or not for this user."""
+    """Return the channel with its guild. Raises `NotFound` if it is missing or not visible to the user."""
     channel = visible_channels(user).filter(pk=channel_id).first()
     if channel is None:
         raise NotFound(f"There is no channel {channel_id}.")
@@ -39,13 +39,13 @@ def channel_for(user: Actor, channel_id: int) -> Channel:
 
 
 def visible_purges(user: Actor) -> QuerySet[Purge]:
-    """The purges a user may open, with their moderators; none without the right."""
+    """Return the purges that a user may open, with their moderators; none without the permission."""
     purges = Purge.objects.filter(is_rewrite=False).select_related("moderator")
     return purges if user.has_perm("moderation.view_purge") else purges.none()
 
 
 def purge_for(user: Actor, purge_id: int) -> Purge:
-    """The purge with its moderator. Raises `NotFound` when it is absent or not for this user."""
+    """Return the purge with its moderator. Raises `NotFound` if it is missing or not visible to the user."""
     purge = visible_purges(user).filter(pk=purge_id).first()
     if purge is None:
         raise NotFound(f"There is no purge {purge_id}.")

@@ -1,4 +1,4 @@
-"""What an operator can do about a bucket: each a job's run, asked for, recorded, and not begun twice."""
+"""Actions on a bucket: each is a run of a job, requested by an operator, recorded, and never started twice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chatstore.operations.jobs.runs import ask_run
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something to do with a bucket. job: as settings name it. button, words: what happens, for people."""
+    """Action on a bucket. job: its name in settings. button, description: UI text."""
 
     slug: str
     job: str
@@ -28,70 +28,70 @@ ACTIONS = (
         "probe",
         "probe",
         "Probe now",
-        "Reads its newest page as people do, then all of its ids, and notes what that cost. It changes nothing.",
+        "Reads the newest page as users do, then all ids, and records the cost. Changes nothing.",
     ),
     Action(
         "verify",
         "verify",
-        "Verify what lives here",
-        "Reads all of it once at quorum and tells the ledger, so that pages pass it by when nothing lives there.",
+        "Check for live rows",
+        "Reads the whole bucket at quorum and updates the ledger, so that readers skip it if it has no live rows.",
     ),
     Action(
         "measure",
         "measure",
-        "Measure it",
-        "Has every replica compare this bucket with the others, without changing data: "
-        "Cassandra's own figures of it, size and tombstones, are filled anew.",
+        "Refresh stats",
+        "Every replica compares this bucket with the others, without changing data. "
+        "This refreshes Cassandra's own figures for it: size and tombstones.",
     ),
     Action(
         "repair",
         "repair_bucket",
-        "Repair it",
-        "Full repair of this bucket alone: all replicas hold the same afterwards, its deletes too.",
+        "Repair",
+        "Runs a full repair of this bucket only. Afterwards all replicas have the same data and deletes.",
     ),
     Action(
         "rewrite",
         "rewrite",
-        "Write it again",
-        "What lives here is written again above one delete of everything older, which takes all tombstones below "
-        "it away. Messages stay as they are. The channel is held for it, and other jobs there wait.",
+        "Rewrite",
+        "Rewrites the live rows above one delete of everything older, which removes all tombstones below it. "
+        "Messages don't change. The channel is locked meanwhile, and its other jobs wait.",
     ),
     Action(
         "compact",
         "compact",
-        "Compact its tombstones away",
-        "Takes tombstones that every replica has seen off the disk, on every node back to back.",
+        "Compact",
+        "Removes tombstones that every replica has from disk, one node after the other.",
     ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An action as the page offers it. why_not: why it cannot be done now; empty when it can."""
+    """Action as the page offers it. blocked_reason: why it is not available now; empty if it is."""
 
     action: Action
     why_not: str = ""
 
 
 def offers_for(channel_id: int, health: BucketHealth) -> list[Offer]:
-    """Every action, with why not where that is known already."""
+    """Return every action, with the reason if it is known to be unavailable."""
     return [Offer(action, _why_not(action, channel_id, health)) for action in ACTIONS]
 
 
 def _why_not(action: Action, channel_id: int, health: BucketHealth) -> str:
     if not health.was_written:
-        return "Nothing was ever written here."
+        return "Nothing was ever written to this bucket."
     if action.slug != "compact":
         return ""
     try:
         return why_not_compact(channel_id, health.bucket)
     except ChatstoreError as error:
-        return f"Whether it can be done is not known now. {error}"
+        return f"It is not known whether this is possible now. {error}"
 
 
 def act_on_bucket(slug: str, channel_id: int, bucket: int, *, actor: User) -> JobRun:
-    """Asks for the run of an action. Raises `NotFound` for one that there is none of, and as `ask_run`."""
+    """Request the run of an action. Raises `NotFound` for an unknown action, and what `ask_run` raises."""
     for action in ACTIONS:
         if action.slug == slug:
             return ask_run(action.job, actor=actor, subject=f"{channel_id}:{bucket}")
-    raise NotFound(f"There is nothing called {slug!r} to do with a bucket.")
+    raise NotFound(f"There is no bucket action called {slug!r}.")

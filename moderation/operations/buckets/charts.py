@@ -1,4 +1,4 @@
-"""Ninety days of a channel, or of the cluster's worst, as a chart with purges and repairs on it."""
+"""History charts of ninety days, with purges and repairs as marks: of a channel, or of the cluster's worst values."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from moderation.presentation.history_chart import (
 
 
 def chart_of_channel(channel_id: int) -> Chart:
-    """A channel's ninety days. Four queries of Postgres."""
+    """Return the chart of a channel. Four Postgres queries."""
     now = postgres_now()
     return _draw(channel_days(channel_id, today=now.date()), channel_id, now)
 
 
 def chart_of_worst() -> Chart:
-    """Of each day the most that was measured of any channel."""
+    """Return the chart of each day's highest values of any channel."""
     now = postgres_now()
     return _draw(worst_days(today=now.date()), None, now)
 

@@ -1,4 +1,4 @@
-"""Which purges, undos and rewrites touched a bucket, and when a channel was purged."""
+"""Purges, undos and rewrites that touched a bucket, and purges as marks on a channel's history."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TOUCHES_AT_MOST = 30
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """What one job did in a bucket. listed: the purge, where the user may see it; None for a rewrite.
+    """Activity of one job in a bucket. listed: the purge, if the user may see it; None for a rewrite.
 
-    kind: "purge", "undo" or "rewrite". messages: how many it removed or brought back there.
-    at: when its last step there was counted; None: not yet.
+    kind: "purge", "undo" or "rewrite". messages: number that it deleted or restored there. at: when its last step
+    there was counted; None: not yet.
     """
 
     kind: str
@@ -35,7 +35,7 @@ class Touch:
 
 
 def touches_of_bucket(user: Actor, channel_id: int, bucket: int) -> list[Touch]:
-    """What confirmed purges, their undos and rewrites did in a bucket, the latest first."""
+    """Return the activity of confirmed purges, their undos and rewrites in a bucket, latest first."""
     steps = Step.objects.filter(channel_id=channel_id, bucket=bucket, purge__confirmed_at__isnull=False)
     latest = steps.order_by("-purge_id", "ordinal")[: TOUCHES_AT_MOST * 2]
     found = latest.only("purge_id", "ordinal", "kind", "state", "deleted", "restored", "counted_at")
@@ -68,21 +68,21 @@ def _sum(kind: str, steps: Sequence[Step], listed: ListedPurge | None) -> Touch:
 
 
 def purge_marks(channel_id: int, *, since: dt.datetime) -> list[Mark]:
-    """The purges that removed something of a channel since then, as marks of its history.
+    """Return the purges that deleted messages of a channel since then, as marks on its history.
 
-    At the moment when the last of their steps there was counted.
+    Each mark is at the time when the purge's last step in the channel was counted.
     """
     found = _counted(since).filter(channel_id=channel_id).values("purge_id")
     rows = found.annotate(at=Max("counted_at"), number=Sum("deleted")).order_by("at")
-    return [Mark("purge", row["at"], f"purge {row['purge_id']} removed {_messages(row['number'])}") for row in rows]
+    return [Mark("purge", row["at"], f"purge {row['purge_id']} deleted {_messages(row['number'])}") for row in rows]
 
 
 def purge_days(*, since: dt.datetime) -> list[Mark]:
-    """What purges removed anywhere since then, a mark a day."""
+    """Return what purges deleted in all channels since then, one mark per day."""
     found = _counted(since).values(day=TruncDate("counted_at", tzinfo=dt.UTC))
     rows = found.annotate(at=Max("counted_at"), number=Sum("deleted"), purges=Count("purge_id", distinct=True))
     return [
-        Mark("purge", row["at"], f"{row['purges']} purge{_s(row['purges'])} removed {_messages(row['number'])}")
+        Mark("purge", row["at"], f"{row['purges']} purge{_s(row['purges'])} deleted {_messages(row['number'])}")
         for row in rows.order_by("day")
     ]
 

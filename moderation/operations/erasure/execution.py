@@ -1,13 +1,15 @@
-"""An approved erasure is carried out: what the purge keeps is deleted on every replica, then taken off the disks.
+"""Execution of an approved erasure: the copies are deleted on every replica, then removed from disk.
 
-1. Begun: a last look at holds, in turns with whoever places one; a stamp is stored. From there it only goes
-   forward. 2. Each channel is held while its part is deleted at that stamp, at ALL, and read at ALL: nobody
-   can read it any more. 3. Some night's run has every node drop what the deletes cover, from `messages`
-   too, where the removed rows lie under their tombstones until then. That has to wait for a full repair of
-   `messages`: a replica that missed a delete would not drop what it covers.
+1. Start: holds are checked a last time, serialized with the placing of holds, and a stamp is stored. From there the
+   erasure only moves forward.
+2. Each channel is locked while its copies are deleted at that stamp, at ALL, and read at ALL: afterwards they are
+   unreadable.
+3. A nightly run has every node drop the data that the deletes cover, from `messages` too, where the deleted rows
+   remain below their tombstones until then. This has to wait for a full repair of `messages`: a replica that missed a
+   delete would not drop the data that it covers.
 
-A crash leaves channels whose part is still there; they stand in `channels_left`, and whoever comes next goes
-on with them, at the same stamp. What Cassandra's own snapshots and an operator's backups have is not reached.
+A crash leaves channels whose copies still exist; they are listed in `channels_left`, and the next worker continues
+with them, at the same stamp. Cassandra snapshots and backups are not affected.
 """
 
 from __future__ import annotations
@@ -43,24 +45,25 @@ JOB = "erase"
 QUARANTINE = "quarantine"
 
 LIES_AHEAD_US = 86_400 * 1_000_000
-"""The stamp lies a day ahead, as long as the deletes are kept: the purge keeps nothing ever again, so what a
-worker that was stopped in the middle of keeping still sends is dead when it comes."""
+"""The stamp is a day in the future, as long as the deletes are kept. The purge never quarantines anything again, so
+copies that a worker suspended in the middle of quarantining still sends are deleted on arrival.
+"""
 
 CHANNEL_LEASE_SECONDS = 300.0
-"""For the partitions of one channel: a few milliseconds each."""
+"""Lease of the channel lock; deleting the partitions of one channel takes a few milliseconds each."""
 
 
 def due_erasures() -> list[int]:
-    """Purges with an approved erasure that nobody has in hand although something is still readable."""
+    """Return purges with an approved erasure that no worker processes although copies are still readable."""
     due = Erasure.objects.filter(_FREE, answer=ErasureAnswer.APPROVED, unreadable_at=None)
     return list(due.order_by("id").values_list("purge_id", flat=True))
 
 
 def erase_purge(purge_id: int) -> bool:
-    """Deletes what a purge keeps, as was approved; whether all of it is unreadable now.
+    """Delete the copies of a purge after the approval; return whether all of them are unreadable now.
 
-    Repeatable at any point. Where a replica is away, a clock is off, or another job holds a channel, the
-    reason is stored, and the scheduler comes by again.
+    Idempotent at any point. If a replica is down, a clock is off, or another job has locked a channel, the reason is
+    stored, and beat enqueues it again.
     """
     try:
         if not begin_erasure(purge_id):
@@ -81,9 +84,9 @@ def erase_purge(purge_id: int) -> bool:
 
 
 def begin_erasure(purge_id: int) -> bool:
-    """Takes an erasure in hand, and stores its stamp where it has none; whether there is anything to do.
+    """Claim an erasure and store its stamp if it has none; return whether there is anything to do.
 
-    A hold that came since the approval ends it here: the purge is what it was before.
+    A hold placed since the approval ends it here: the purge returns to its previous state.
     """
     with brief_transaction():
         purge = lock_purge(purge_id)
@@ -105,9 +108,9 @@ def begin_erasure(purge_id: int) -> bool:
 
 
 def erase_channel(erasure: Erasure, channel_id: int) -> str:
-    """Deletes what the purge keeps of one channel; why it has to wait, or "". Raises `StoreUnavailable`."""
+    """Delete the purge's copies of one channel; return the reason for a delay, or "". Raises `StoreUnavailable`."""
     if erasure.stamp is None:
-        raise ValueError("the erasure has no stamp stored although it has begun")
+        raise ValueError("the erasure has no stamp although it has begun")
     purge_id, job = erasure.purge_id, f"erase:{erasure.purge_id}"
     if not hold_channel(channel_id, job=job, lease_seconds=CHANNEL_LEASE_SECONDS):
         return say_behind(holder_of(channel_id) or "another job")
@@ -125,7 +128,7 @@ def erase_channel(erasure: Erasure, channel_id: int) -> str:
 
 
 def end_deleting(purge_id: int) -> bool:
-    """Whether all of it is unreadable now: notes since when."""
+    """Return whether all copies are unreadable now, and record since when."""
     with brief_transaction():
         purge = lock_purge(purge_id)
         ended = _open(purge_id).filter(stamp__isnull=False, channels_left=[])
@@ -135,9 +138,11 @@ def end_deleting(purge_id: int) -> bool:
 
 
 def take_off_disk(claim: Claim) -> Mapping[str, int]:
-    """The job "erase": what was erased leaves the files of all nodes: → *erased*. How many purges, by name.
+    """Run the job "erase": remove erased data from the files of all nodes: → *erased*.
 
-    Starts nothing where nothing was erased. Raises `NodeUnreachable`, `NodetoolFailed`, `StoreUnavailable`.
+    Return the number of purges by name.
+
+    Does nothing if nothing was erased. Raises `NodeUnreachable`, `NodetoolFailed`, `StoreUnavailable`.
     """
     waiting = list(
         Erasure.objects.filter(answer=ErasureAnswer.APPROVED, unreadable_at__isnull=False, off_disk_at=None)
@@ -146,7 +151,7 @@ def take_off_disk(claim: Claim) -> Mapping[str, int]:
     )
     ready = [erasure for erasure in waiting if not _say_unrepaired(erasure)]
     if ready:
-        claim.tell(done=0, total=len(ready), what="purges: every node writes its files again")
+        claim.tell(done=0, total=len(ready), what="purges: every node rewrites its files")
         drop_deleted([QUARANTINE, MESSAGES], look=claim.look)
     for erasure in ready:
         _note_off_disk(erasure)
@@ -154,7 +159,7 @@ def take_off_disk(claim: Claim) -> Mapping[str, int]:
 
 
 def next_run_at() -> dt.datetime | None:
-    """When that job runs next; None where it is switched off, or its schedule means nothing any more."""
+    """Return when that job runs next; None if it is disabled or its schedule is invalid."""
     times = timetable_of(job_named(JOB))
     if times.schedule is None or not times.is_on or times.broken:
         return None
@@ -162,7 +167,10 @@ def next_run_at() -> dt.datetime | None:
 
 
 def _say_unrepaired(erasure: Erasure) -> str:
-    """Why some replica may not know yet what the purge deleted, stored with the erasure; "" when all do."""
+    """Return why a replica may have missed some of the purge's deletes; "" if none can have.
+
+    Stores it with the erasure.
+    """
     last = None if is_only_copy() else _first_unrepaired(erasure.purge)
     reason = "" if last is None else f"for a full repair of messages that begins after {say_moment(last)}"
     Erasure.objects.filter(pk=erasure.pk).update(wait_reason=reason)
@@ -170,7 +178,7 @@ def _say_unrepaired(erasure: Erasure) -> str:
 
 
 def _first_unrepaired(purge: Purge) -> dt.datetime | None:
-    """When the purge deleted something that no repair has covered since; None: all of it is covered."""
+    """Return when the purge made the first delete that no repair has covered since; None if all are covered."""
     counted = purge.steps.filter(kind__in=REMOVING, counted_at__isnull=False).order_by()
     ends: dict[int, dict[int, dt.datetime]] = defaultdict(dict)
     for channel_id, bucket, at in counted.values_list("channel_id", "bucket").annotate(at=Max("counted_at")):
@@ -203,7 +211,7 @@ _FREE = Q(lease_until=None) | Q(lease_until__lt=ClockTimestamp())
 
 
 def _open(purge_id: int) -> models.QuerySet[Erasure]:
-    """The approved erasure of a purge, while something of it is still readable."""
+    """Return the approved erasure of a purge while some copies are readable."""
     return Erasure.objects.filter(purge_id=purge_id, answer=ErasureAnswer.APPROVED, unreadable_at=None)
 
 

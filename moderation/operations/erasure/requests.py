@@ -1,12 +1,13 @@
-"""Erasing what a purge keeps, as people see it: one asks for it, another one approves.
+"""Requests to erase the copies of a purge: one person requests it, another approves it.
 
-- Nobody erases alone, and nothing that a hold covers is erased: that is asked when somebody asks, when
-  somebody approves, and once more before the first delete (`wiping`), in turns with whoever places a hold.
-- From the approval on no undo is offered. Until something was deleted a hold still stops it, and the purge
-  is again what it was.
-- An undo takes each message from whichever purge keeps it. So what another purge would need for its own
-  undo is not erased before that one is taken back, erased, or too old.
-- A wish lapses after a day, and when the purge was taken back or tried again since: it was about something else.
+- Erasing takes two people, and copies that a hold covers are never erased. Holds are checked at the request, at the
+  approval, and once more before the first delete (`execution`), serialized with the placing of holds.
+- From the approval on, no undo is offered. Until something was deleted, a hold still stops the erasure, and the purge
+  returns to its previous state.
+- An undo restores each message from any purge that has a copy. Copies that other purges need for their own undo
+  are not erased before those purges are undone, erased, or expired.
+- A request expires after a day, and when the purge is undone or retried in the meantime, because it then refers to
+  something else.
 """
 
 from __future__ import annotations
@@ -36,23 +37,23 @@ LAPSES_AFTER = dt.timedelta(hours=24)
 
 
 def ask_erase(purge_id: int, *, moderator: User, reason: str) -> Erasure:
-    """Asks for what a purge keeps to be erased; somebody else has to approve it within a day.
+    """Request the erasure of a purge's copies; another person has to approve it within a day.
 
-    Raises `Forbidden`, `NotFound`; `BadInput` without a reason, for what cannot be erased now and why,
-    and while somebody else's wish stands.
+    Raises `Forbidden`, `NotFound`; `BadInput` without a reason, if the copies cannot be erased now, and if another
+    request is open.
     """
     require(moderator, ERASE)
     reason = reason.strip()
     if not reason:
-        raise BadInput("A reason is needed: it is what the second person decides by.")
+        raise BadInput("Enter a reason. The approver will see it.")
     if len(reason) > REASON_AT_MOST:
-        raise BadInput(f"The reason is longer than {REASON_AT_MOST:,} characters.")
+        raise BadInput(f"The reason is too long. Use at most {REASON_AT_MOST:,} characters.")
     also_kept = _also_kept(purge_for(moderator, purge_id))
     with brief_transaction():
         purge = lock_purge(purge_id)
         check_erasable(purge)
         if open_request(purge) is not None:
-            raise BadInput("Somebody has asked for that already. It waits for a second person.")
+            raise BadInput("Erasure has already been requested. It is waiting for approval.")
         erasure = Erasure(purge=purge, asked_by=moderator, reason=reason, also_kept=also_kept)
         save_with_next_id(erasure)
         record_act("erase_asked", actor=moderator, purge=purge, details={"erasure": str(erasure.pk), "reason": reason})
@@ -61,10 +62,10 @@ def ask_erase(purge_id: int, *, moderator: User, reason: str) -> Erasure:
 
 
 def approve_erase(purge_id: int, erasure_id: int, *, moderator: User) -> Erasure:
-    """The second person's yes: → *erasing*. Approving twice changes nothing. Who calls it enqueues, after commit.
+    """Approve a request: → *erasing*. Idempotent. The caller enqueues the work after the commit.
 
-    Raises `Forbidden`, `NotFound`; `BadInput` for whoever asked, for a wish that was answered or has
-    lapsed, and as `ask_erase`.
+    Raises `Forbidden`, `NotFound`; `BadInput` for the requester, for a request that was decided or has expired, and
+    as `request_erasure`.
     """
     require(moderator, ERASE)
     also_kept = _also_kept(purge_for(moderator, purge_id))
@@ -72,7 +73,7 @@ def approve_erase(purge_id: int, erasure_id: int, *, moderator: User) -> Erasure
         purge = lock_purge(purge_id)
         erasure = _request(purge, erasure_id)
         if erasure.asked_by_id == moderator.pk:
-            raise BadInput("You asked for it yourself. Somebody else has to approve it.")
+            raise BadInput("You cannot approve your own request. Ask another person to approve it.")
         if erasure.answer == ErasureAnswer.APPROVED:
             return erasure
         _check_open(purge, erasure)
@@ -85,7 +86,7 @@ def approve_erase(purge_id: int, erasure_id: int, *, moderator: User) -> Erasure
 
 
 def refuse_erase(purge_id: int, erasure_id: int, *, moderator: User) -> Erasure:
-    """A no, also by whoever asked. Raises `Forbidden`, `NotFound`; `BadInput` for a wish that does not stand."""
+    """Refuse or withdraw a request. Raises `Forbidden`, `NotFound`; `BadInput` for a request that is not open."""
     require(moderator, ERASE)
     with brief_transaction():
         purge_for(moderator, purge_id)
@@ -98,7 +99,7 @@ def refuse_erase(purge_id: int, erasure_id: int, *, moderator: User) -> Erasure:
 
 
 def check_erasable(purge: Purge) -> None:
-    """Raises `BadInput` when what the purge keeps may not be erased now. The caller's transaction holds its row."""
+    """Raise `BadInput` if the purge's copies cannot be erased now. The caller's transaction locks its row."""
     if why_not := why_not_erase(purge):
         raise BadInput(why_not)
     take_turns_with_holds()
@@ -107,26 +108,26 @@ def check_erasable(purge: Purge) -> None:
 
 
 def why_not_erase(purge: Purge) -> str:
-    """Why what a purge keeps cannot be erased as it stands, holds aside; "" when it can be."""
+    """Return why a purge's copies cannot be erased in its state, holds aside; "" if they can."""
     if purge.state == PurgeState.UNDO_EXPIRED:
-        return "What it kept goes by itself, a day after it could last be taken back."
+        return "Its copies expire on their own, one day after the undo period."
     if purge.state not in CAN_BE_ERASED:
-        return f"What a purge keeps cannot be erased while it is {purge.get_state_display()}."
-    return "It keeps nothing: nothing was removed." if undo_until(purge) is None else ""
+        return f"The copies of a purge cannot be erased while it is {purge.get_state_display()}."
+    return "There are no copies, because nothing was deleted." if undo_until(purge) is None else ""
 
 
 def say_held(reason: str) -> str:
-    """Why a hold is in the way, in two sentences."""
-    return f"A hold covers some of these messages (“{reason}”). Nothing of them is erased until it is lifted."
+    """Describe the hold that prevents an erasure, in two sentences."""
+    return f"A hold covers some of these messages (“{reason}”). They cannot be erased until it is lifted."
 
 
 def open_request(purge: Purge) -> Erasure | None:
-    """The wish that waits for a second person; None where there is none, or it has lapsed."""
+    """Return the request that is waiting for approval; None if there is none or it has expired."""
     return _open_requests().filter(purge=purge).select_related("asked_by").first()
 
 
 def requests_for(user: Actor) -> list[tuple[ListedPurge, Erasure]]:
-    """The wishes that a user may answer, the oldest first: not his own; nothing without the right."""
+    """Return the requests that a user may decide, oldest first, without their own; none without the permission."""
     if not user.has_perm(ERASE):
         return []
     waiting = _open_requests().filter(purge__in=visible_purges(user)).exclude(asked_by_id=user.pk).order_by("id")
@@ -146,21 +147,21 @@ def _open_requests() -> QuerySet[Erasure]:
 
 
 def _also_kept(purge: Purge) -> dict[str, int]:
-    """How many of its messages other purges keep too, by their ids."""
+    """Return the number of its messages that other purges have copies of too, by their ids."""
     return {str(other): count for other, count in shared_copies(purge).items()}
 
 
 def _request(purge: Purge, erasure_id: int) -> Erasure:
     erasure = purge.erasures.filter(pk=erasure_id).select_related("asked_by").first()
     if erasure is None:
-        raise BadInput("Nobody has asked for that.")
+        raise BadInput("There is no such request.")
     return erasure
 
 
 def _check_open(purge: Purge, erasure: Erasure) -> None:
     current = open_request(purge)
     if current is None or current.pk != erasure.pk:
-        raise BadInput("This wish was answered already, or has lapsed. Look at the purge again.")
+        raise BadInput("This request has already been decided or has expired. Reload the purge.")
 
 
 def _answer(erasure: Erasure, answer: ErasureAnswer, moderator: User, **stored: object) -> None:

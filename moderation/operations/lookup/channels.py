@@ -1,4 +1,4 @@
-"""The channels a user may open, by what happened there last."""
+"""Channels that a user may open, by latest activity."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHANNELS_WITH_NEWEST = 12
 
 @dataclass(frozen=True, slots=True)
 class ActiveChannel:
-    """A channel, its newest message where it was read, and the last day of its newest bucket."""
+    """Channel, its newest message if it was read, and the last day of its newest bucket."""
 
     channel: Channel
     newest: Message | None
@@ -34,7 +34,7 @@ class ActiveChannel:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The most recent channels, then the others; silent: why the store could not say."""
+    """Most recently active channels, then the others. error: why the store could not be read."""
 
     recent: Sequence[ActiveChannel] = ()
     others: Sequence[ActiveChannel] = ()
@@ -42,7 +42,7 @@ class Overview:
 
 
 def channels_by_activity(user: Actor) -> Overview:
-    """The channels by recent activity. A store that does not answer is said, and names remain."""
+    """Return the channels by recent activity. If the store is unavailable, return the names and the error."""
     channels = list(visible_channels(user)[:ACTIVE_CHANNELS_AT_MOST])
     try:
         ranked = rank_by_activity(channels)

@@ -1,6 +1,6 @@
-"""Who a chat user is: his account, where and when he was active, which purges chose what he wrote.
+"""Profile of a chat user: account, activity by channel and time, and the purges that selected their messages.
 
-Read from the list of authors' buckets and from manifests; no message is looked at.
+Read from the author index and from manifests; no message is read.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ CHANNELS_SHOWN = 12
 PURGES_SHOWN = 20
 
 FIRST_PLAUSIBLE_MS = EPOCH_MS + 86_400_000
-"""Small numbers are ids that somebody else gave, not snowflakes of the first day of 2015."""
+"""Smaller ids were assigned by another system and are not snowflakes of the first day of 2015."""
 
 PLACES_BETWEEN_LOOKS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """A channel in which he wrote, in how many stretches of ten days, and when last, to ten days.
+    """Activity of the user in a channel: number of ten-day periods, and the last one.
 
-    stretches, until: without those in which nothing lives any more, whoever wrote it; 0 and None: there is no other.
-    chosen: how many messages of his confirmed purges chose there.
+    periods, until: without periods that have no live rows of any author; 0 and None if no other is left. matched:
+    number of the user's messages that confirmed purges selected there.
     """
 
     channel: Channel
@@ -52,7 +52,7 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class ChosenIn:
-    """A confirmed purge, and how many messages of his it chose."""
+    """Confirmed purge, and the number of the user's messages that it selected."""
 
     listed: ListedPurge
     count: int
@@ -60,12 +60,12 @@ class ChosenIn:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known of a chat user. user: None when the chat's list does not have him.
+    """Profile of a chat user. user: None if the user is not in the member list.
 
-    made_at: when the account was made, if its id can say so. presences: the channels with
-    the most stretches first; more_channels: how many are not among them. looked_back_to: set
-    when the deadline came before all of his life was read. chosen: how many messages of his
-    confirmed purges chose in all; purges: the last of them, purge_count: how many there are.
+    made_at: when the account was created, if the id contains it. activity: the channels with the most periods
+    first; more_channels: number of channels beyond those. looked_back_to: set if the deadline was reached before all
+    activity was read. matched: total number of the user's messages that confirmed purges selected; purges: the last
+    of them; purge_count: their number.
     """
 
     user_id: int
@@ -81,7 +81,7 @@ class Profile:
 
 
 def profile_of(user: Actor, user_id: int) -> Profile:
-    """All of it. Raises `NotFound` when nothing knows the id, `Forbidden`, `StoreUnavailable`."""
+    """Return the profile. Raises `NotFound` if the id is unknown everywhere, `Forbidden`, `StoreUnavailable`."""
     require(user, "chatstore.view_chatuser")
     known = ChatUser.objects.filter(pk=user_id).first()
     places, looked_back_to = _read_places(user_id)
@@ -112,12 +112,12 @@ def profile_of(user: Actor, user_id: int) -> Profile:
 
 
 def account_made_at(user_id: int, *, now: dt.datetime) -> dt.datetime | None:
-    """When an account was made, from its id; None for ids that are plainly no snowflakes."""
+    """Return when an account was created, from its id; None for ids that are clearly not snowflakes."""
     return time_of(user_id) if FIRST_PLAUSIBLE_MS <= ms_of(user_id) <= unix_ms(now) else None
 
 
 def _read_places(author_id: int) -> tuple[dict[int, list[int]], int | None]:
-    """His buckets by channel, the newest first, and how far it looked when the deadline came before the end."""
+    """Return the user's buckets by channel, newest first, and the last bucket read if the deadline was reached."""
     end = time.monotonic() + settings.PAGE_DEADLINE_SECONDS
     places: dict[int, list[int]] = {}
     for number, (bucket, channel_id) in enumerate(author_buckets(author_id), start=1):
@@ -128,19 +128,19 @@ def _read_places(author_id: int) -> tuple[dict[int, list[int]], int | None]:
 
 
 def _without_empty(channel_id: int, buckets: Sequence[int]) -> list[int]:
-    """Those of the buckets in which something lives, or may."""
+    """Return the buckets that have, or may have, live rows."""
     empty = {bucket for bucket, live in read_ledger(channel_id) if live.is_nothing}
     return [bucket for bucket in buckets if bucket not in empty]
 
 
 def _chosen_in(user: Actor, author_id: int, channel_ids: Sequence[int]) -> dict[int, int]:
-    """How many messages of his confirmed purges chose, by channel."""
+    """Return the number of the user's messages that confirmed purges selected, by channel."""
     chosen = _chosen(user, author_id).filter(channel_id__in=channel_ids).order_by().values("channel_id")
     return dict(chosen.annotate(chosen=Sum(_count_of(author_id))).values_list("channel_id", "chosen"))
 
 
 def _purges_of(user: Actor, author_id: int) -> dict[int, int]:
-    """How many messages of his each confirmed purge chose, the last confirmed first."""
+    """Return the number of the user's messages by confirmed purge, the last confirmed first."""
     chosen = _chosen(user, author_id).values("purge_id").annotate(chosen=Sum(_count_of(author_id)))
     return dict(chosen.order_by("-purge__confirmed_at", "-purge_id").values_list("purge_id", "chosen"))
 
@@ -152,7 +152,7 @@ def _chosen(user: Actor, author_id: int) -> QuerySet[ManifestBucket]:
 
 
 def _count_of(author_id: int) -> Cast:
-    # An operator with a key of digits would take it for a place in a list.
+    # Postgres' -> operator treats an all-digit key as an array index.
     count = Func(F("authors"), Value(str(author_id)), function="jsonb_extract_path_text", output_field=TextField())
     return Cast(count, BigIntegerField())
 

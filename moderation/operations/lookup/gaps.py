@@ -1,4 +1,4 @@
-"""What purges took out between messages that are still there, so that a page can say so."""
+"""Gaps that purges left between messages on a page."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from moderation.models import Step
 from moderation.operations.access.visibility import name_of
 
 STEPS_AT_MOST = 300
-"""Steps that one page looks into, the newest first; a bucket rarely saw more than a few."""
+"""Maximum number of steps read for one page, newest first; a bucket rarely has more than a few."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Messages that one purge removed from one place. at: when the last of them was counted."""
+    """Messages that one purge deleted in one place. at: when the last of them was counted."""
 
     purge_id: int
     moderator: str
@@ -32,10 +32,10 @@ class Gap:
 def find_gaps(
     channel_id: int, message_ids: Sequence[int], *, after: int | None, before: int | None
 ) -> dict[int | None, list[Gap]]:
-    """The gaps above each message id of a page, and those below the last one under None.
+    """Return the gaps above each message id of a page, and those below the last one under None.
 
-    message_ids: ascending. after, before: exclusive bounds of what the page covers beyond
-    its first and last message; None: that side is not covered.
+    message_ids: ascending. after, before: exclusive bounds of the range that the page covers beyond its first and
+    last message; None: that side is not covered.
     """
     low = after if after is not None else (message_ids[0] if message_ids else MAX_ID)
     high = before if before is not None else (message_ids[-1] if message_ids else MIN_ID)
@@ -76,10 +76,9 @@ def _steps_between(channel_id: int, low: int, high: int) -> list[Step]:
 
 
 def _count_in_places(step: Step, fences: Sequence[int]) -> list[tuple[int, int]]:
-    """(place, how many of the step's messages were removed there), for places that lost any.
+    """Return (gap, number of the step's messages deleted there) for gaps with any.
 
-    Place n lies between fences n and n + 1. A bucket that lies whole in one place needs
-    no look at its ids.
+    Gap n is between bounds n and n + 1. If the whole bucket is inside one gap, its ids are not unpacked.
     """
     first, last = bucket_ids(step.bucket)
     place = bisect_right(fences, first) - 1
@@ -97,9 +96,9 @@ def _count_in_places(step: Step, fences: Sequence[int]) -> list[tuple[int, int]]
 
 @lru_cache(maxsize=32)
 def _removed_ids(purge_id: int, ordinal: int, undone: bytes) -> tuple[int, ...]:
-    """A counted step's ids that it removed and nobody brought back, ascending.
+    """Return the ids that a counted step deleted and that were not restored, ascending.
 
-    undone: packed ids that came back; all else of a counted step never changes any more.
+    undone: packed ids that were restored. Nothing else about a counted step changes.
     """
     step = Step.objects.only("ids", "gone_ids", "failed_ids").get(purge_id=purge_id, ordinal=ordinal)
     others = {*unpack_ids(step.gone_ids), *unpack_ids(step.failed_ids), *unpack_ids(undone or None)}

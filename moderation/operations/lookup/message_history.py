@@ -1,4 +1,4 @@
-"""What became of a message: where it is or was, which purges took part, what it said."""
+"""Message history: where a message is or was, which purges affected it, and its content."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ from moderation.operations.undo.requests import UndoPart, ask_undo, can_be_undon
 from moderation.store.quarantine import Place, kept_attempts, kept_copies
 
 CHANNELS_AT_MOST = 20_000
-"""Channels that a bare id is looked for in; the deadline usually comes first."""
+"""Maximum number of channels searched for a bare id; usually the deadline is reached first."""
 
 
 LOOK_SECONDS = 0.6
-"""How long the channels are asked for a bare id: with the manifests before, the answer is to come within a second."""
+"""Deadline of the search for a bare id. Together with the manifests searched before, the result should take at most a
+second.
+"""
 
 
 class Verdict(StrEnum):
-    """What became of a message. gone: a purge found it gone already, and nobody noted by whom."""
+    """Status of a message. GONE: a purge found it already gone, and the cause was not recorded."""
 
     LIVE = "live"
     REMOVED = "removed"
@@ -44,10 +46,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """All that is known of one message. live: it stands there now.
+    """History of one message. live: its current version, if it exists.
 
-    parts: each purge that chose it, the newest first. may_undo: purges that stand for it and
-    can still be taken back, the newest first.
+    parts: outcomes of each purge that selected it, newest first. undoable_parts: purges that still delete it and can
+    be undone, newest first.
     """
 
     channel: Channel
@@ -58,7 +60,7 @@ class Story:
 
     @property
     def verdict(self) -> Verdict:
-        """The one word for it."""
+        """Status of the message."""
         if self.live is not None:
             return Verdict.LIVE
         if self.removal is not None and self.removal.fate is Fate.DELETED:
@@ -69,39 +71,42 @@ class Story:
 
     @property
     def removal(self) -> PurgePart | None:
-        """The purge that stands for it: the last that deleted it, else the last that found it gone."""
+        """The purge that deletes the message: the last that deleted it, else the last that found it already gone."""
         deleted = (part for part in self.standing if part.fate is Fate.DELETED)
         return next(deleted, next(iter(self.standing), None))
 
     @property
     def standing(self) -> list[PurgePart]:
-        """The purges that stand for it, the newest first: it comes back when the last of them is undone."""
+        """Purges because of which the message is deleted, newest first.
+
+        It is restored when the last of them is undone.
+        """
         return [part for part in self.parts if part.stands]
 
     @property
     def may_undo(self) -> list[PurgePart]:
-        """Those of them that can still be taken back; none where that would bring nothing back."""
+        """Purges that still delete it and can be undone; none if that would not restore the message."""
         if self.live is not None or self.is_withdrawn:
             return []
         return [part for part in self.standing if can_be_undone(part.purge)]
 
     @property
     def is_too_late(self) -> bool:
-        """Whether it is away for good: a purge that stands for it can no longer be taken back."""
+        """True if the message can no longer be restored: a purge that deletes it can no longer be undone."""
         if self.live is not None or self.is_withdrawn:
             return False
         return any(part.purge.state in (PurgeState.UNDO_EXPIRED, *KEEPS_NOTHING) for part in self.standing)
 
     @property
     def erased(self) -> PurgePart | None:
-        """The purge that stands for it and of which two people had erased what it kept."""
+        """The purge that deletes the message and whose copies were erased."""
         if self.live is not None or self.is_withdrawn:
             return None
         return next((part for part in self.standing if part.purge.state in KEEPS_NOTHING), None)
 
 
 def story_of(user: Actor, channel_id: int, message_id: int) -> Story:
-    """What became of a message of a channel. Raises `NotFound` for the channel, `StoreUnavailable`."""
+    """Return the history of a message of a channel. Raises `NotFound` for the channel, `StoreUnavailable`."""
     channel = channel_for(user, channel_id)
     noted = withdrawn.read_withdrawal(channel_id, message_id)
     is_withdrawn = message_id in noted.certain
@@ -116,10 +121,10 @@ def story_of(user: Actor, channel_id: int, message_id: int) -> Story:
 
 
 def locate(user: Actor, message_id: int) -> Located:
-    """The channel of a message, by its id alone, of those that the user may open.
+    """Find the channel of a message by its id alone, among those that the user may open.
 
-    Manifests come first: an id is never used twice, so a channel in which a purge chose it
-    is its channel. Raises `StoreUnavailable`.
+    Manifests come first: an id is never used twice, so a channel in which a purge selected it is its channel. Raises
+    `StoreUnavailable`.
     """
     require(user, "chatstore.view_channel")
     channels = visible_channels(user)
@@ -128,24 +133,24 @@ def locate(user: Actor, message_id: int) -> Located:
     for channel_id in chosen_in:
         if channel_id in known:
             return Located(channel_id, 1, is_whole=True)
-    # A channel's id carries when it was made: the newest that was there then is the likeliest,
-    # and those made later come last, since an import may have brought older messages into them.
+    # A channel's id contains its creation time: the newest channel of that time is the most likely,
+    # and channels created later come last, because an import may have added older messages to them.
     was_made = Case(When(pk__lte=message_id, then=Value(True)), default=Value(False), output_field=BooleanField())
     likeliest = channels.order_by(was_made.desc(), "-pk").values_list("pk", flat=True)[:CHANNELS_AT_MOST]
     return locate_message(likeliest.iterator(), message_id, deadline_seconds=LOOK_SECONDS)
 
 
 def kept_copy(user: Actor, story: Story) -> Message | None:
-    """What the removed message said, from the newest quarantine that has it; None when it is not kept any more.
+    """Return the deleted message from the newest quarantine that has it; None if no copy is left.
 
-    Raises `Forbidden` for who may not see purges, `StoreUnavailable`.
+    Raises `Forbidden` for users who may not see purges, `StoreUnavailable`.
     """
     require(user, "moderation.view_purge")
     return _read_kept(story.channel.pk, story.message_id, story.parts)
 
 
 def _read_kept(channel_id: int, message_id: int, parts: Sequence[PurgePart]) -> Message | None:
-    """The newest whole copy that one of the purges keeps."""
+    """Return the newest complete copy in the quarantine of any of the purges."""
     bucket = bucket_of(message_id)
     places = [
         Place(part.purge.pk, channel_id, bucket, attempt)
@@ -161,13 +166,13 @@ def _read_kept(channel_id: int, message_id: int, parts: Sequence[PurgePart]) -> 
 
 
 def ask_undo_of_message(purge_id: int, *, moderator: User, channel_id: int, message_id: int) -> Undo:
-    """Puts one message to be taken back from a purge. Who calls it enqueues, after commit.
+    """Request the undo of a purge for one message. The caller enqueues the work after the commit.
 
-    Raises `BadInput` when that purge does not stand for it, or cannot be taken back now.
+    Raises `BadInput` if the message is not deleted by that purge, or the purge cannot be undone now.
     """
     require(moderator, "moderation.add_purge")
     channel_for(moderator, channel_id)
     if not any(part.stands and part.purge.pk == purge_id for part in find_parts(message_id, channel_id=channel_id)):
-        raise BadInput("That purge does not stand for this message, or no longer: there is nothing to bring back.")
+        raise BadInput("This message is not deleted by that purge, or has been restored. Reload the page.")
     part = UndoPart(channel_ids=(channel_id,), message_ids=(message_id,))
     return ask_undo(purge_id, moderator=moderator, part=part)

@@ -1,7 +1,7 @@
-"""Which purges chose a message, by its id alone: what each did with it, and what undos did.
+"""Purges that selected a message, found by its id alone, with their outcome and that of their undos.
 
-The ids of a step are packed, so they are unpacked only where its bucket, its first and last
-id and its sketch say that the message may be among them. Nothing here asks the store.
+A step's ids are packed, so they are unpacked only if its bucket, its first and last id and its sketch allow for the
+message. The store is not read.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from moderation.models import Purge, Step, Undo
 from moderation.operations.undo.requests import UndoPart
 
 STEPS_AT_ONCE = 50
-"""Steps whose packed ids are in memory together: 5 MB each, if each holds a million."""
+"""Steps whose packed ids are in memory at a time: 5 MB each if each has a million ids."""
 
 logger = logging.getLogger(__name__)
 
 
 class SketchHolds(Func):
-    """Whether a step's sketch has the bit of an id: Postgres fetches one byte of it.
+    """Test of a step's sketch for an id. Postgres fetches one byte of it.
 
-    A step without a sketch may hold anything; an empty one holds nothing.
+    True for a step without a sketch; False for an empty sketch.
     """
 
     output_field = BooleanField()
@@ -48,7 +48,7 @@ class SketchHolds(Func):
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """What one undo did with the message. undo: None when an import put it back."""
+    """Outcome of one undo for the message. undo: None if an import restored it."""
 
     undo: Undo | None
     comeback: Comeback
@@ -57,9 +57,10 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class PurgePart:
-    """One purge's part in a message. at: when that was counted. stands: it is why the message is away.
+    """Outcome of one purge for the message. at: when it was counted.
 
-    returns: what undos of the purge did with it, the newest first.
+    is_in_effect: the message is deleted because of it. undo_results: outcomes of the purge's undos for the message,
+    newest first.
     """
 
     purge: Purge
@@ -73,12 +74,12 @@ class PurgePart:
 
 
 def may_be_in_step(message_id: int) -> Q:
-    """The steps that may have an id, by their first and last id and their sketch."""
+    """Return a condition for steps that may contain an id, by first and last id and by sketch."""
     return Q(Q(first_id=None) | Q(first_id__lte=message_id, last_id__gte=message_id), SketchHolds(message_id))
 
 
 def steps_that_may_hold(message_id: int, *, channel_id: int | None = None) -> QuerySet[Step]:
-    """The removing steps of confirmed purges whose ids must be looked through for a message."""
+    """Return the deleting steps of confirmed purges whose ids must be searched for a message."""
     steps = Step.objects.filter(
         may_be_in_step(message_id),
         bucket=bucket_of(message_id),
@@ -89,10 +90,10 @@ def steps_that_may_hold(message_id: int, *, channel_id: int | None = None) -> Qu
 
 
 def find_parts(message_id: int, *, channel_id: int | None = None, withdrawn: bool = False) -> list[PurgePart]:
-    """Each purge that chose the message, the last confirmed first.
+    """Return each purge that selected the message, the last confirmed first.
 
-    withdrawn: whether the message's author took it back, which tells why an undo left it out.
-    Three queries, however many purges there are.
+    withdrawn: the message's author has withdrawn it, which explains why an undo skipped it. Three queries for any
+    number of purges.
     """
     found = _steps_that_hold(message_id, channel_id)
     steps = (
@@ -105,7 +106,7 @@ def find_parts(message_id: int, *, channel_id: int | None = None, withdrawn: boo
 
 
 def _steps_that_hold(message_id: int, channel_id: int | None) -> list[tuple[int, int]]:
-    """(purge id, ordinal) of the steps that have the id for certain."""
+    """Return (purge id, ordinal) of the steps that contain the id."""
     candidates = steps_that_may_hold(message_id, channel_id=channel_id).values_list("purge_id", "ordinal", "ids")
     return [
         (purge_id, ordinal)
@@ -118,7 +119,7 @@ def _holds(packed: bytes | memoryview, message_id: int, *, purge_id: int, ordina
     try:
         return message_id in unpack_ids(packed)
     except (ValueError, ZstdError):
-        # One damaged step must not hide what became of the messages of all others.
+        # One corrupt step must not hide the outcomes of all others.
         logger.exception("the ids of step %s of purge %s cannot be read", ordinal, purge_id)
         return False
 
@@ -131,7 +132,7 @@ def _any_of(keys: Iterable[tuple[int, int]]) -> Q:
 
 
 def _undo_steps(steps: Sequence[Step]) -> Mapping[tuple[int, int], list[Step]]:
-    """The undo steps that take some steps back, by purge and ordinal, the newest first."""
+    """Return the undo steps of some steps, by purge and ordinal, newest first."""
     taking: dict[tuple[int, int], list[Step]] = {(step.purge_id, step.ordinal): [] for step in steps}
     if not any(step.undone_ids is not None or step.state == StepState.COUNTED for step in steps):
         return taking
@@ -185,6 +186,6 @@ def _sets_of(step: Step) -> UndoSets:
 
 
 def _is_asked_for(message_id: int, step: Step) -> bool:
-    """Whether an undo that is not counted yet means the message, as far as ids can tell."""
+    """Return whether an undo that is not counted yet includes the message, as far as the ids show."""
     part = UndoPart.from_json(step.undo.part) if step.undo else UndoPart()
     return message_id in part.message_ids if part.message_ids else not part.author_ids

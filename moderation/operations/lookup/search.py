@@ -1,4 +1,4 @@
-"""One box that goes anywhere: a message link or id, a channel, a chat user."""
+"""Search box: accepts a message link or id, a channel, or a chat user."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ID = re.compile(r"-?[0-9]{6,20}")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A channel in which somebody posted, and when last, to ten days."""
+    """Channel in which a user posted, and the last day of their latest period there."""
 
     channel: Channel
     until: dt.date
@@ -37,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class FoundUser:
-    """A chat user and where he was active, the most recent place first. made_at: the account, if its id says."""
+    """Chat user and their channels, the most recent first. made_at: creation of the account, if the id contains it."""
 
     user: ChatUser
     made_at: dt.datetime | None
@@ -46,9 +46,9 @@ class FoundUser:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a query leads to. message: (channel id, message id) when it names exactly one.
+    """Search result. message: (channel id, message id) if the query names exactly one.
 
-    looked_for: how far one looked for a bare id that no channel has.
+    not_found: extent of the search for a bare id that no channel has.
     """
 
     message: tuple[int, int] | None = None
@@ -58,13 +58,13 @@ class Found:
 
 
 def search_anything(user: Actor, query: str) -> Found:
-    """What the words lead to, of what the user may see. Raises `BadInput` when there are none."""
+    """Return the visible results for a query. Raises `BadInput` if it is empty."""
     require(user, "chatstore.view_channel")
     words = query.strip()
     if not words:
-        raise BadInput("Paste a message link or an id, or type the name of a channel or a user.")
+        raise BadInput("Enter a message link, an id, or the name of a channel or user.")
     if len(words) > QUERY_CHARACTERS or "\x00" in words:
-        raise BadInput("That is too long for a name, an id or a link.")
+        raise BadInput("The search text is too long. Enter a name, an id or a message link.")
     link = find_message_link(words)
     if link:
         return _follow_link(user, *map(parse_snowflake, link))

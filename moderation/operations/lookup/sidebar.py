@@ -1,4 +1,4 @@
-"""The channels beside the one that is open."""
+"""Channels listed next to the open one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ NEIGHBOURS_AT_MOST = 80
 
 
 def neighbouring_channels(user: Actor, channel: Channel) -> QuerySet[Channel]:
-    """The channels of the same guild (or the other direct conversations), by category and name."""
+    """Return the channels of the same guild (or the other direct conversations), by category and name."""
     same = visible_channels(user).filter(guild=channel.guild)
     return same.order_by("category", "name", "pk")[:NEIGHBOURS_AT_MOST]

@@ -1,4 +1,4 @@
-"""What each channel and each author has of a purge, and how much of that can be brought back."""
+"""Breakdown of a purge by channel and by author, with the numbers that can be restored."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NAMED_AT_MOST = 50
 
 @dataclass(frozen=True, slots=True)
 class ChannelShare:
-    """A channel's part. channel: None when the viewer may not see it. at: the first day of it there.
+    """Part of a channel. channel: None if the viewer may not see it. at: the first day of it there.
 
-    staying: what stays in the same ten days. standing: what the purge removed and stands for.
+    kept: messages kept in the same periods. removed: messages that the purge deleted and that were not restored.
     """
 
     channel_id: int
@@ -33,7 +33,7 @@ class ChannelShare:
 
 @dataclass(frozen=True, slots=True)
 class AuthorShare:
-    """An author's part. is_back: an undo took back all that he wrote."""
+    """Part of an author. is_restored: an undo restored all of their messages."""
 
     user_id: int
     user: ChatUser | None
@@ -42,7 +42,7 @@ class AuthorShare:
 
 
 def share_by_channel(purge: Purge, preview: Preview, channels: Sequence[Channel]) -> list[ChannelShare]:
-    """Every channel of the manifest, the one with the most first. channels: those that the viewer may see."""
+    """Return every channel of the manifest, the largest first. channels: those that the viewer may see."""
     visible = {channel.pk: channel for channel in channels}
     standing = standing_by_channel(purge)
     going: Counter[int] = Counter()
@@ -66,7 +66,7 @@ def share_by_channel(purge: Purge, preview: Preview, channels: Sequence[Channel]
 
 
 def share_by_author(purge: Purge, preview: Preview) -> list[AuthorShare]:
-    """Every author of the manifest, the one with the most first; names of the first `NAMED_AT_MOST`."""
+    """Return every author of the manifest, the largest first; names of the first `MAX_NAMED_AUTHORS`."""
     users = ChatUser.objects.in_bulk([author for author, _ in preview.per_author[:NAMED_AT_MOST]])
     back = {
         int(author)
@@ -78,5 +78,5 @@ def share_by_author(purge: Purge, preview: Preview) -> list[AuthorShare]:
 
 
 def standing_by_channel(purge: Purge) -> Mapping[int, int]:
-    """How many messages the purge removed, or found gone, and still stands for."""
+    """Return the number of messages that the purge deleted or found already gone, without restored ones, by channel."""
     return count_standing(purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED))

@@ -1,4 +1,4 @@
-"""The bucket strip of a channel: as a map, as a purge's preview, as its progress."""
+"""Bucket strip of a channel: as a map, as a purge's preview, as its progress."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ from moderation.models import Purge
 from moderation.presentation.strip import NARROW, Strip, StripBucket, draw_strip
 
 CHANNELS_WHOLE = 12
-"""Channels whose whole life is read for one picture: one read each."""
+"""Maximum number of channels whose whole history is read for one picture: one read each."""
 
 
 def map_channel(channel_id: int, *, here: range | None = None, room: int = NARROW) -> Strip:
-    """The channel as it is. here: the buckets on the page. room: pixels to fill."""
+    """Return the strip of a channel. here: the buckets on the page. room: width in pixels."""
     today = bucket_at(unix_ms(timezone.now()))
     counts = count_buckets(channel_id)
     return draw_strip((StripBucket(c.bucket, c.count) for c in counts), here=here, today=today, room=room)
 
 
 def map_purge(purge: Purge, channel_ids: Sequence[int]) -> Strip:
-    """Some channels with what a purge takes there: red while it stands, emptied once it is gone.
+    """Return the strip of some channels with a purge's messages: red while they exist, empty once deleted.
 
-    The scan's own counts are used where it looked, so that the picture does not move while
-    the purge runs. What came back is grey again, and so is what is held. Of more than `CHANNELS_WHOLE` channels only
-    what the scan looked at is drawn.
+    Uses the scan's own counts where available, so that the picture is stable while the purge runs. Restored and held
+    messages are grey. With more than `MAX_FULL_CHANNELS` channels, only buckets that the scan read are drawn.
     """
     staying: Counter[int] = Counter()
     going: Counter[int] = Counter()
@@ -65,7 +64,7 @@ def map_purge(purge: Purge, channel_ids: Sequence[int]) -> Strip:
 
 
 def _count_if_possible(channel_id: int) -> Sequence[BucketCount]:
-    """The channel's counts, or none: a purge that waits for the store must still be shown."""
+    """Return the channel's counts, or none: a purge that waits for the store must still be shown."""
     try:
         return count_buckets(channel_id)
     except StoreUnavailable:
@@ -73,7 +72,7 @@ def _count_if_possible(channel_id: int) -> Sequence[BucketCount]:
 
 
 def _removed_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Mapping[int, bool]:
-    """Whether every step that a purge has in a bucket is counted, by bucket; what is held aside."""
+    """Return whether all of a purge's steps in a bucket are counted, by bucket; without held steps."""
     done: dict[int, bool] = {}
     steps = purge.steps.filter(channel_id__in=channel_ids, kind__in=REMOVING).exclude(state=StepState.HELD)
     for bucket, state in steps.values_list("bucket", "state"):

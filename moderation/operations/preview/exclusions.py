@@ -1,10 +1,9 @@
-"""Unticking messages of a preview, and ticking them again: the manifest shrinks, and gets a new digest.
+"""Exclusion of messages from a preview, and inclusion again: the manifest changes and gets a new hash.
 
-It never grows beyond what its scan froze: what is ticked again was unticked before. Nothing
-in the store changes. The buckets that are touched are read anew, since what stays in them
-decides how the rest is removed, and planned again; then their steps, the counts and the
-digest are replaced in one transaction that holds the purge's row. None of it depends on how many
-other buckets the purge has: Postgres finds those that are touched, and makes the digest.
+It never grows beyond what the scan froze: only excluded messages can be included again. The store is not changed. The
+affected buckets are read and planned again, because their survivors determine how the rest is deleted; then their
+steps, the counts and the hash are replaced in one transaction that locks the purge's row. The cost does not depend on
+the number of other buckets: Postgres finds the affected ones and computes the hash.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ UNTICKED = "purge_unticked"
 TICKED_AGAIN = "purge_ticked_again"
 
 IDS_AT_ONCE = 100
-"""Ids that one statement looks for."""
+"""Ids per query."""
 
 Place = tuple[int, int]
 """Channel id and bucket."""
@@ -43,17 +42,17 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What becomes of one bucket: its new share of the manifest, and the ids that left or joined it."""
+    """Change of one bucket: its new part of the manifest, and the ids that were excluded or included."""
 
     scanned: ScannedBucket
     moved: Sequence[int]
 
 
 def untick_messages(purge_id: int, ids: Collection[int], *, moderator: User, digest: bytes) -> Purge:
-    """Leaves some messages of a preview out of what will go. Once more changes nothing.
+    """Exclude messages from a preview. Idempotent.
 
-    digest: of the preview that was shown. Raises `BadInput` when it is another one by now,
-    when the purge is no preview any more, or for an id that is not of its manifest.
+    manifest_hash: of the preview that was shown. Raises `BadInput` if it has changed, if the purge is no longer a
+    preview, or for an id that is not in its manifest.
     """
     purge, selection = _open(purge_id, moderator)
     wanted = frozenset(ids)
@@ -68,14 +67,14 @@ def untick_messages(purge_id: int, ids: Collection[int], *, moderator: User, dig
     ]
     found = {message_id for change in changes for message_id in change.moved}
     if found != wanted - frozenset(selection.except_ids):
-        raise BadInput("Not all of these messages are among those that would go. Look at the preview again.")
+        raise BadInput("Some of these messages are not in the preview. Reload it and try again.")
     return _store(purge, chosen, changes, moderator=moderator, digest=digest, act=UNTICKED)
 
 
 def tick_again(purge_id: int, ids: Collection[int], *, moderator: User, digest: bytes) -> Purge:
-    """Takes unticked messages in again. Once more changes nothing.
+    """Include excluded messages again. Idempotent.
 
-    Raises `BadInput` as `untick_messages` does, and when one is not there any more.
+    Raises `BadInput` as `exclude_messages` does, and if a message no longer exists.
     """
     purge, selection = _open(purge_id, moderator)
     wanted = frozenset(ids).intersection(selection.except_ids)
@@ -88,7 +87,10 @@ def tick_again(purge_id: int, ids: Collection[int], *, moderator: User, digest: 
 
 
 def unticked_messages(purge: Purge) -> list[tuple[int, int]]:
-    """(channel id, message id) of what is unticked now, ascending; the purge's own audit says where each stood."""
+    """Return (channel id, message id) of the excluded messages, ascending.
+
+    The purge's audit log has their channels.
+    """
     except_ids = frozenset(Selection.from_json(purge.selection).except_ids)
     found = _places_of_unticked(purge, except_ids) if except_ids else {}
     return sorted((channel_id, message_id) for (channel_id, _), ids in found.items() for message_id in ids)
@@ -104,16 +106,16 @@ def _open(purge_id: int, moderator: User) -> tuple[Purge, Selection]:
 
 def _check_preview(purge: Purge, digest: bytes) -> None:
     if purge.state != PurgeState.READY:
-        raise BadInput(f"A purge that is {purge.get_state_display()} cannot be changed any more.")
+        raise BadInput(f"A purge that is {purge.get_state_display()} cannot be changed.")
     if purge.digest is None or bytes(purge.digest) != digest:
-        raise BadInput("The preview has changed since it was shown to you. Look at it again.")
+        raise BadInput("The preview has changed since you opened it. Reload it and try again.")
 
 
 def _places_of(purge: Purge, ids: Collection[int]) -> list[Place]:
-    """Every place whose frozen ids have one of these, and few others.
+    """Return every bucket whose frozen ids include one of these.
 
-    A bucket may be frozen in 50,000 channels: the steps that cannot have one are left out by their ends and
-    sketches, the others are looked through one after the other.
+    A bucket number may be frozen in 50,000 channels: steps that cannot contain an id are skipped by their first and
+    last id and their sketch; the others are unpacked one after the other.
     """
     wanted = sorted(ids)
     places: dict[Place, None] = {}
@@ -130,7 +132,7 @@ def _places_of(purge: Purge, ids: Collection[int]) -> list[Place]:
 
 
 def _frozen_ids(purge: Purge, place: Place) -> list[int]:
-    """The ids of a place that are to go, ascending."""
+    """Return the ids of a bucket in the manifest, ascending."""
     steps = purge.steps.filter(channel_id=place[0], bucket=place[1], kind__in=REMOVING)
     return sorted(chain.from_iterable(map(unpack_ids, steps.values_list("ids", flat=True))))
 
@@ -156,7 +158,7 @@ def _take_in(purge: Purge, place: Place, back: Collection[int]) -> _Change:
     writers, tombstones = _read_bucket(place)
     gone = len(back) - len(_writers_of(back, writers))
     if gone:
-        raise BadInput(f"{gone:,} of these messages {'is' if gone == 1 else 'are'} not there any more.")
+        raise BadInput(f"{gone:,} of these messages no longer {'exists' if gone == 1 else 'exist'}.")
     authors = _authors_of(purge, place)
     authors.update(_writers_of(back, writers))
     frozen = _frozen_ids(purge, place)
@@ -164,14 +166,14 @@ def _take_in(purge: Purge, place: Place, back: Collection[int]) -> _Change:
 
 
 def _read_bucket(place: Place) -> tuple[dict[int, int | None], int]:
-    """(author by message id, None for the rest of a late edit; tombstones that the read stepped over)."""
+    """Return (author by message id, None for a row with only a late edit; tombstones that the read scanned)."""
     pages = scans.read_all_ids(*place)
     writers = {message_id: author for page in pages for message_id, author in page}
     return writers, pages.count_tombstones()
 
 
 def _writers_of(ids: Collection[int], writers: Mapping[int, int | None]) -> list[int]:
-    """Who wrote them, of those that are still there."""
+    """Return the authors of those messages that still exist."""
     return [author for author in map(writers.get, ids) if author is not None]
 
 
@@ -202,7 +204,7 @@ def _store(
     moved: dict[str, list[str]] = defaultdict(list)
     with brief_transaction():
         locked = lock_purge(purge.pk)
-        # Somebody else may have confirmed or changed it while the buckets were read.
+        # It may have been confirmed or changed while the buckets were read.
         _check_preview(locked, digest)
         ordinal = purge.steps.aggregate(last=Max("ordinal"))["last"] or 0
         for change in changes:
@@ -215,7 +217,7 @@ def _store(
         left = purge.manifest_buckets.aggregate(left=Sum("count", default=0))["left"]
         now = digest_of_manifest(purge.pk)
         if left and now is None:
-            raise BadInput("This preview was made by an older version of the program. Preview it again.")
+            raise BadInput("This preview was created by an older version of Chatstore. Create a new one.")
         Purge.objects.filter(id=purge.pk).update(
             selection=chosen.as_json(),
             manifest=left,

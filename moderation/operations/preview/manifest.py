@@ -1,4 +1,4 @@
-"""The whole manifest of a purge, a page at a time: each message as it stands, or as it was kept."""
+"""Pages of the whole manifest of a purge: each message as it is now, or as it was quarantined."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from moderation.store.quarantine import Place, kept_attempts, kept_copies
 ENTRIES_A_PAGE = 50
 
 LOOKED_AT_MOST = 2_000
-"""Messages read for one page that shows a single author's; the page then goes on from there."""
+"""Maximum number of messages read for one page that is filtered by author. The next page continues from there."""
 
 UNTICKED_SHOWN = 100
 
 Key = tuple[int, int]
-"""Channel id and message id: what a page goes on after."""
+"""Channel id and message id: the cursor of a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A message of the manifest.
+    """Message of the manifest.
 
-    message: as it stands in the store, or as the purge keeps it; None: neither. is_live: it
-    stands there now. is_undone: the purge no longer stands for it. fate: None of an unticked one.
-    is_withdrawn: its author took it back, so what it said is nobody's to read, though it may be kept.
+    message: current version, or the purge's copy; None if there is neither. is_live: it currently exists. is_undone:
+    it is no longer deleted by the purge. outcome: None for an excluded message. is_withdrawn: withdrawn by its
+    author, so its content must not be shown, even if a copy exists.
     """
 
     channel: Channel
@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ManifestPage:
-    """A page of it, by channel and id. after: exclusive cursor of the next page, or None."""
+    """Page of the manifest, by channel and id. after: exclusive cursor of the next page, or None."""
 
     entries: Sequence[Entry]
     after: Key | None
@@ -65,7 +65,7 @@ class ManifestPage:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """A bucket of the manifest. only: those of its ids that are wanted; None: all of them."""
+    """Bucket of the manifest. only: the ids to include; None: all of them."""
 
     channel_id: int
     bucket: int
@@ -74,7 +74,7 @@ class _Share:
 
 @dataclass(frozen=True, slots=True)
 class _Frozen:
-    """An id of the manifest and what its step did with it."""
+    """Id of the manifest and its step's outcome for it."""
 
     message_id: int
     fate: Fate
@@ -91,9 +91,9 @@ def list_manifest(
     import_id: str | None = None,
     limit: int = ENTRIES_A_PAGE,
 ) -> ManifestPage:
-    """A page of the messages that a purge chose, in the channels that the user may see.
+    """Return a page of a purge's messages in the channels that the user may see.
 
-    channel_id, author_id: only there, only his; import_id: only those that this import brought back.
+    channel_id, author_id: filters. import_id: only messages that this import restored.
     Raises `StoreUnavailable`.
     """
     channels = {channel.pk: channel for channel in channels_of(user, purge)}
@@ -120,7 +120,7 @@ def list_manifest(
 
 
 def list_unticked(user: Actor, purge: Purge) -> list[Entry]:
-    """The messages that were unticked, up to `UNTICKED_SHOWN` of them. Raises `StoreUnavailable`."""
+    """Return up to `MAX_EXCLUDED_SHOWN` excluded messages. Raises `StoreUnavailable`."""
     channels = {channel.pk: channel for channel in channels_of(user, purge)}
     pairs = [pair for pair in unticked_messages(purge) if pair[0] in channels][:UNTICKED_SHOWN]
     entries: list[Entry] = []
@@ -159,14 +159,14 @@ def _restored_after(
 
 
 def _not_before(after: Key | None) -> Q:
-    """The bucket that the cursor is in, and those behind it."""
+    """Return a condition for the bucket of the cursor and those after it."""
     if after is None:
         return Q()
     return Q(channel_id__gt=after[0]) | Q(channel_id=after[0], bucket__gte=bucket_of(after[1]))
 
 
 def _frozen_ids(purge: Purge, share: _Share, after: Key | None) -> Iterator[_Frozen]:
-    """The ids of a bucket's steps after the cursor, ascending."""
+    """Yield the ids of a bucket's steps after the cursor, ascending."""
     steps = purge.steps.filter(channel_id=share.channel_id, bucket=share.bucket, kind__in=REMOVING)
     outcomes = [_Outcome(step) for step in steps]
     least = after[1] if after is not None and after[0] == share.channel_id else None
@@ -181,7 +181,7 @@ def _keeps(purge: Purge) -> bool:
 
 
 class _Ids:
-    """Packed ids that are asked one by one: a list takes half of what a set would."""
+    """Packed ids for membership tests one at a time: a list takes half the memory of a set."""
 
     def __init__(self, packed: bytes | memoryview | None) -> None:
         self.ids = unpack_ids(packed)
@@ -194,7 +194,7 @@ class _Ids:
 
 
 class _Outcome:
-    """What a step did with each of its ids."""
+    """Outcome of a step for each of its ids."""
 
     def __init__(self, step: Step) -> None:
         self._state = step.state
@@ -202,11 +202,11 @@ class _Outcome:
         self._failed, self._undone = _Ids(step.failed_ids), _Ids(step.undone_ids)
 
     def ids_after(self, least: int | None) -> Iterator[int]:
-        """Its ids above one, ascending."""
+        """Iterate over the ids above `least`, ascending."""
         return islice(self._ids, 0 if least is None else bisect_right(self._ids, least), None)
 
     def of_id(self, message_id: int) -> _Frozen:
-        """One of them."""
+        """Return the outcome for one id."""
         fate = fate_in(message_id, state=self._state, gone=self._gone, failed=self._failed)
         return _Frozen(message_id, fate, message_id in self._undone)
 
@@ -243,7 +243,7 @@ def _read_live(channel_id: int, bucket: int, ids: Sequence[int]) -> Mapping[int,
 
 
 def _read_kept(purge: Purge, channel_id: int, bucket: int, ids: Sequence[int]) -> Mapping[int, Message]:
-    """What this purge's own quarantine has of them, each in its newest whole copy."""
+    """Return the purge's own copies of the messages, each from its newest complete attempt."""
     attempts = sorted(kept_attempts(purge.pk, channel_id, bucket), reverse=True)
     copies = (kept_copies(Place(purge.pk, channel_id, bucket, attempt), *ids) for attempt in attempts)
     rows = (row for page in newest_whole_rows(copies, wanted=frozenset(ids).__contains__) for row in page)

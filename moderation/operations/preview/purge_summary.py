@@ -1,4 +1,4 @@
-"""What the pages and the command say of a purge: its preview, its progress, samples of its messages."""
+"""Data of a purge for pages and commands: preview, progress, totals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from moderation.operations.undo.requests import UndoPart
 
 @dataclass(frozen=True, slots=True)
 class BucketPreview:
-    """One bucket of a preview. matched counts the ids that go, survivors what stays."""
+    """One bucket of a preview. matched: number of ids to delete. survivors: number of messages that are kept."""
 
     channel_id: int
     bucket: int
@@ -33,7 +33,7 @@ class BucketPreview:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Exactly what a purge would remove, as its scan froze it."""
+    """Frozen preview of the messages that a purge would delete."""
 
     count: int
     digest_hex: str
@@ -45,7 +45,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class BucketProgress:
-    """A step on the strip: done counts verified outcomes."""
+    """Progress of one step. done: number of messages with a verified outcome."""
 
     channel_id: int
     bucket: int
@@ -57,9 +57,9 @@ class BucketProgress:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a purge is. rate: verified messages per second of the time it was at work; None before.
+    """Progress of a purge. rate_per_second: verified messages per second of working time; None before the first.
 
-    seconds_left: of work, for what need not wait for its hour.
+    seconds_left: estimated working time, without messages that are deferred until they are over an hour old.
     """
 
     sum: PurgeSum
@@ -69,17 +69,17 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Messages with a verified outcome."""
+        """Number of messages with a verified outcome."""
         return self.sum.manifest - self.sum.left
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing will change any more."""
+        """True if nothing will change any more."""
         return self.seconds_left == 0
 
 
 def preview_of(purge: Purge) -> Preview:
-    """The frozen preview; raises nothing and asks nothing of the store."""
+    """Return the frozen preview; raises nothing and does not read the store."""
     buckets = list(purge.manifest_buckets.order_by("channel_id", "-bucket"))
     authors: Counter[int] = Counter()
     for row in buckets:
@@ -107,26 +107,26 @@ def preview_of(purge: Purge) -> Preview:
 
 
 def say_plan(preview: Preview) -> str:
-    """The plan in words a moderator understands; empty when nothing goes."""
+    """Describe the plan for moderators; empty if nothing is deleted."""
     ways = Counter(dict.fromkeys(Way, 0))
     worst = 0
     for bucket in preview.per_bucket:
         for part in bucket.plan.parts:
             ways[part.way] += part.count if part.way in (Way.ROWS, Way.LATER) else 1
         worst = max(worst, bucket.plan.tombstones)
-    again = _say(sum(bucket.plan.rewritten for bucket in preview.per_bucket), "{} written again", "survivor")
+    again = _say(sum(bucket.plan.rewritten for bucket in preview.per_bucket), "{} kept", "message")
     said = [
-        _say(ways[Way.DROP], "{} dropped whole", "bucket"),
-        _say(ways[Way.RANGES], "{} cleared by ranges", "bucket"),
-        _say(ways[Way.REWRITE], f"{{}} rewritten ({again})", "bucket"),
-        _say(ways[Way.ROWS], "{} removed one by one, at once", "message"),
-        _say(ways[Way.LATER], "{} of the last hour removed when their hour is over", "message"),
+        _say(ways[Way.DROP], "{} deleted as a whole", "period"),
+        _say(ways[Way.RANGES], "{} cleared by ranges", "period"),
+        _say(ways[Way.REWRITE], f"{{}} rewritten ({again})", "period"),
+        _say(ways[Way.ROWS], "{} deleted individually, right away", "message"),
+        _say(ways[Way.LATER], "{} of the last hour deleted once they are over an hour old", "message"),
     ]
     words = ", ".join(filter(None, said))
     channels = len({bucket.channel_id for bucket in preview.per_bucket})
     if channels > 1:
         words = f"in {channels:,} channels, {words}"
-    return f"{words}; no bucket gains more than {_say(worst, '{}', 'tombstone')}." if words else ""
+    return f"{words}. Operators: at most {_say(worst, '{}', 'tombstone')} more per period." if words else ""
 
 
 def _say(count: int, phrase: str, noun: str) -> str:
@@ -134,7 +134,7 @@ def _say(count: int, phrase: str, noun: str) -> str:
 
 
 def progress_of(purge: Purge) -> Progress:
-    """How far the purge is, from what its steps stored."""
+    """Return the progress of a purge, from the results stored on its steps."""
     total = sum_of(purge)
     done = total.manifest - total.left
     seconds = worked_seconds_of(purge)
@@ -178,7 +178,7 @@ FINAL_PURGES = frozenset(
 
 
 def seconds_of(purge: Purge) -> float | None:
-    """Seconds from confirming to the end, or to now; None before it was confirmed."""
+    """Return the seconds from the confirmation to the end, or to now; None before the confirmation."""
     if purge.confirmed_at is None:
         return None
     return ((purge.finished_at or timezone.now()) - purge.confirmed_at).total_seconds()
@@ -189,7 +189,7 @@ _GOES_ON_FROM = frozenset({"purge_resumed", "purge_finish_asked", "purge_retry_a
 
 
 def worked_seconds_of(purge: Purge) -> float | None:
-    """Seconds since its first step was begun, to the end or to now, without those in which it was paused or over."""
+    """Return the seconds from the first step to the end, or to now, without pauses and the time after a cancel."""
     if purge.started_at is None:
         return None
     end = purge.finished_at or timezone.now()
@@ -207,9 +207,9 @@ def worked_seconds_of(purge: Purge) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class UndoProgress:
-    """How far an undo is. expected: messages asked for; of one author, or in one channel, at most so many.
+    """Progress of an undo. expected: number of requested messages; an upper bound for undos by author or channel.
 
-    decided: what became of how many is known. rate: of those a second; None before.
+    decided: number of messages with a known outcome. rate_per_second: of those; None before the first.
     """
 
     expected: int
@@ -218,12 +218,12 @@ class UndoProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """None while no rate is known."""
+        """Estimated seconds left; None while no rate is known."""
         return (self.expected - self.decided) / self.rate_per_second if self.rate_per_second else None
 
 
 def undo_progress_of(purge: Purge) -> UndoProgress | None:
-    """The undo that is at work; None where none is."""
+    """Return the progress of the running undo, or None."""
     undo = purge.undos.filter(finished_at=None).order_by("pk").last() if purge.state == PurgeState.UNDOING else None
     if undo is None:
         return None
@@ -239,7 +239,7 @@ def undo_progress_of(purge: Purge) -> UndoProgress | None:
 
 
 def _expected(purge: Purge, part: UndoPart, sources: QuerySet[Step]) -> int:
-    """How many messages of some steps an undo asks for."""
+    """Return the number of messages of some steps that an undo requests."""
     if part.message_ids:
         wanted = frozenset(part.message_ids)
         return sum(len(wanted.intersection(unpack_ids(ids))) for ids in sources.values_list("ids", flat=True))
@@ -257,7 +257,7 @@ def _expected(purge: Purge, part: UndoPart, sources: QuerySet[Step]) -> int:
 
 
 def summary_of(purge: Purge) -> dict[str, object]:
-    """What `manage.py purge --json` prints."""
+    """Return the output of `manage.py purge --json`."""
     total = sum_of(purge)
     seconds = seconds_of(purge)
     return {
@@ -276,13 +276,13 @@ def summary_of(purge: Purge) -> dict[str, object]:
 
 
 def say_sum(purge: Purge) -> str:
-    """The sum in words: "120 deleted, 0 already gone, 0 held, 0 failed, 0 left"."""
+    """Format the totals: "120 deleted, 0 already gone, 0 held, 0 failed, 0 left"."""
     counts = sum_of(purge).as_json()
     named = ("deleted", "already_gone", "held", "failed", "left")
     return ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in named)
 
 
 def _buckets_by_way(purge: Purge) -> dict[str, int]:
-    """How many buckets went which way; a bucket that went two ways counts in both."""
+    """Return the number of buckets by delete strategy; a bucket with two strategies counts in both."""
     ways = Counter(purge.steps.exclude(how="").exclude(kind=StepKind.UNDO).values_list("how", flat=True))
     return {way: ways[way] for way in ("rows", "drop", "ranges", "rewrite")}

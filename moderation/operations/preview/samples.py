@@ -1,4 +1,4 @@
-"""The first and the last messages of a preview, among those that stand beside them and stay."""
+"""Sample of a preview: its first and last messages, among their neighbours that are kept."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from moderation.models import Purge
 
 SAMPLES = 25
 CONTEXT = 2
-"""Messages that stay, shown before and after each run of samples."""
+"""Messages shown before and after each window of samples."""
 
 WINDOW = 50
-"""Messages of one read: the samples that stand close together are shown by it."""
+"""Messages per read; it covers samples that are close together."""
 
 READS_AT_MOST = 15
-"""For each end: samples that lie far apart take a read each, and the rest of them is left out."""
+"""Per end. Samples that are far apart take one read each, and the rest of them is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Messages of a channel that follow each other, oldest first; goes: the ids that will be removed."""
+    """Consecutive messages of a channel, oldest first. matched: ids to delete."""
 
     channel: Channel
     messages: list[Message] = field(default_factory=list)
@@ -39,16 +39,16 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Both ends of a manifest by time; newest is empty when the oldest are all there are."""
+    """Samples of both ends of a manifest by time. newest is empty if the oldest are all of them."""
 
     oldest: Sequence[Run]
     newest: Sequence[Run]
 
 
 def sample_manifest(purge: Purge, channels: Sequence[Channel]) -> Samples:
-    """The samples in the channels that the viewer may see, as they stand in the store now.
+    """Return the samples in the channels that the viewer may see, with their current contents.
 
-    What is gone by now is missing. Raises `StoreUnavailable`.
+    Messages that no longer exist are left out. Raises `StoreUnavailable`.
     """
     known = {channel.pk: channel for channel in channels}
     first = _end_of(purge, known, newest=False)
@@ -57,7 +57,7 @@ def sample_manifest(purge: Purge, channels: Sequence[Channel]) -> Samples:
 
 
 def _end_of(purge: Purge, channel_ids: Iterable[int], *, newest: bool) -> list[tuple[int, int]]:
-    """(message id, channel id) of the samples at one end, over all channels."""
+    """Return (message id, channel id) of the samples at one end, over all channels."""
     edge = F("last_id").desc(nulls_first=True) if newest else F("first_id").asc(nulls_first=True)
     steps = purge.steps.filter(kind__in=REMOVING, channel_id__in=channel_ids).order_by(edge)
     best: list[tuple[int, int]] = []
@@ -86,14 +86,14 @@ def _runs_of(purge: Purge, channels: dict[int, Channel], samples: Sequence[tuple
 
 
 def _read_runs(channel: Channel, samples: Sequence[int], runs: list[Run], *, reads: int) -> int:
-    """Adds the runs around the samples, ascending; returns how many reads that took."""
+    """Add the windows around the samples, ascending; return the number of reads."""
     left, taken = list(samples), 0
     last: int | None = None
     while left and taken < reads:
         page = reader.read_around(channel.pk, left[0], WINDOW)
         taken += 1
         rows = page.messages[::-1]
-        # Of the last ones of the page, what follows them is not to be seen in it.
+        # The page does not contain the context after its last messages.
         edge = rows[-1 - CONTEXT].message_id if page.newer is not None and len(rows) > CONTEXT else None
         here = [i for n, i in enumerate(left) if n == 0 or edge is None or i <= edge]
         left = left[len(here) :]
@@ -118,7 +118,7 @@ def _positions_near(rows: Sequence[Message], samples: Sequence[int]) -> Iterator
 
 
 def _mark(purge: Purge, runs: Sequence[Run]) -> None:
-    """Says of every message shown whether it goes: what stands beside a sample may go as well."""
+    """Mark the matched ids among all messages shown: neighbours of a sample may match too."""
     shown: dict[tuple[int, int], set[int]] = defaultdict(set)
     for run in runs:
         for message in run.messages:

@@ -1,7 +1,6 @@
-"""The scan: finds what a selection matches, freezes it as the manifest, and plans it.
+"""Scan: finds the messages that a selection matches, freezes them as the manifest, and plans the deletes.
 
-Nothing in the store changes. A scan that was interrupted starts again from nothing; it is
-claimed by a token with a lease like a step.
+The store is not changed. An interrupted scan starts over; it is claimed by a token with a lease, like a step.
 """
 
 from __future__ import annotations
@@ -40,24 +39,25 @@ from moderation.operations.selection.scope import places_of
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 SCAN_LEASE = dt.timedelta(seconds=60)
-"""Renewed with every bucket, and while a large one is read; a scan that says nothing for so
-long is started again by another worker."""
+"""Renewed with every bucket, and while a large one is read. A scan whose lease expired is restarted by another
+worker.
+"""
 
 
 RENEW_SECONDS = 10.0
-"""How often the lease is renewed while one bucket is read: millions of messages take a minute."""
+"""Interval of lease renewals while one bucket is read: millions of messages take a minute."""
 
 SCAN_RETRY = dt.timedelta(seconds=5)
-"""After the store was unavailable."""
+"""Delay after the store was unavailable."""
 
 
 class LostScan(Exception):
-    """Another worker has taken the scan over."""
+    """Another worker has taken over the scan."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedBucket:
-    """What one bucket holds of the selection, planned."""
+    """Scan result of one bucket, with its plan."""
 
     channel_id: int
     bucket: int
@@ -70,9 +70,11 @@ class ScannedBucket:
 
 
 def scan_purge(purge_id: int) -> None:
-    """Scans and freezes: *scanning* → *ready* or *nothing_matched*; a scan that another worker does is his.
+    """Scan and freeze: *scanning* → *ready* or *nothing_matched*.
 
-    Raises `StoreUnavailable`; the scan is taken up again a few seconds later.
+    Returns at once if another worker has claimed the scan.
+
+    Raises `StoreUnavailable`; the scan is retried a few seconds later.
     """
     token = uuid.uuid4()
     if not _claim_scan(purge_id, token):
@@ -99,8 +101,11 @@ def scan_purge(purge_id: int) -> None:
 
 
 def _claim_scan(purge_id: int, token: uuid.UUID) -> bool:
-    """Takes the scan, and with it away what an earlier one left: in one transaction, or a scanner
-    that fell asleep between the two would take away what others have frozen and confirmed."""
+    """Claim the scan and delete the results of an earlier one, in one transaction.
+
+    Otherwise a scanner that was suspended in between could delete what another one has frozen and a moderator has
+    confirmed.
+    """
     with brief_transaction():
         claimed = Purge.objects.filter(
             Q(scan_lease_until__isnull=True) | Q(scan_lease_until__lt=ClockTimestamp()),
@@ -164,9 +169,9 @@ def _scan_bucket(
 
 
 def split_bucket(bucket: int, matched: list[int], survivors: list[int], *, standing_tombstones: int) -> BucketSplit:
-    """The matched ids of a bucket, parted into steps and planned for what stands there now.
+    """Split the matched ids of a bucket into steps and plan them for its current contents.
 
-    matched, survivors: ids, ascending. standing_tombstones: what a read of the bucket steps over already.
+    matched, survivors: ids, ascending. existing_tombstones: tombstones that a read of the bucket already scans.
     """
     now_ms = postgres_now_us() // 1_000
     return plan_bucket(
@@ -195,9 +200,9 @@ def _freeze_bucket(purge_id: int, token: uuid.UUID, scanned: ScannedBucket, ordi
 
 
 def store_bucket(purge_id: int, scanned: ScannedBucket, ordinal: int) -> int:
-    """Stores what goes of a bucket, and its steps after `ordinal`; returns the last step's ordinal.
+    """Store a bucket of the manifest, and its steps after `ordinal`; return the last step's ordinal.
 
-    The caller's transaction holds the purge's row.
+    The caller's transaction locks the purge's row.
     """
     split = scanned.split
     ManifestBucket.objects.create(
@@ -227,7 +232,7 @@ def store_bucket(purge_id: int, scanned: ScannedBucket, ordinal: int) -> int:
                 kind=kind,
                 **step_columns(ids),
                 due_at=_end_of_hour(ids[-1]) if kind == StepKind.LATER else None,
-                wait_reason="its hour is not over: later, ranges can remove them cheaply"
+                wait_reason="for the last hour to pass; deleting these messages is cheaper then"
                 if kind == StepKind.LATER
                 else "",
             )
@@ -239,10 +244,10 @@ _DIGEST = f"""SELECT sha256(string_agg(digest, ''::bytea ORDER BY channel_id, bu
 
 
 def digest_of_manifest(purge_id: int) -> bytes | None:
-    """The digest of everything that a purge is to remove, as it is stored now; None where that is nothing.
+    """Return the hash of everything that a purge is to delete, as currently stored; None if that is nothing.
 
-    Made by Postgres, since there may be 50,000 buckets. None too for a preview of an older version, whose buckets
-    have no digests.
+    Computed by Postgres, because there may be 50,000 buckets. Also None for a preview of an older version, whose
+    buckets have no hashes.
     """
     with connection.cursor() as cursor:
         cursor.execute(_DIGEST, [purge_id])

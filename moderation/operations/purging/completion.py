@@ -1,4 +1,4 @@
-"""What becomes of a purge when a worker has nothing more to do on it: done, waiting, cancelled."""
+"""State of a purge after a worker has processed its due steps: done, waiting or cancelled."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from moderation.operations.undo.requests import finish_undos
 logger = logging.getLogger(__name__)
 
 OBSTACLE_RETRY_SECONDS = 5.0
-"""How soon a purge tries again when the store was away, or another job held its channel."""
+"""Delay before a retry when the store was unavailable or another job had locked the channel."""
 
 
 def settle_purge(purge_id: int, *, obstacle: str = "") -> Purge:
-    """Finishes the purge, or says what it waits for; gives back the channels nobody needs.
+    """Finish the purge, or store what it waits for; unlock the channels that it does not need.
 
-    obstacle: what stands in the way of every step, as people are to read it.
+    blocked_by: what blocks every step, as UI text.
     """
     with brief_transaction():
         purge = lock_purge(purge_id)
@@ -45,7 +45,7 @@ def settle_purge(purge_id: int, *, obstacle: str = "") -> Purge:
 
 
 def seconds_until_due(purge: Purge) -> float | None:
-    """How long until a waiting purge has something to do; None when it does not wait."""
+    """Return the time until a waiting purge has a due step; None if it is not waiting."""
     if purge.state not in (PurgeState.WAITING, PurgeState.UNDOING) or purge.wait_until is None:
         return None
     return purge.wait_until.timestamp() - postgres_now_us() / 1_000_000
@@ -77,7 +77,7 @@ def _wait(purge: Purge, obstacle: str) -> None:
     if obstacle:
         due_at = dt.datetime.fromtimestamp(now + OBSTACLE_RETRY_SECONDS, tz=dt.UTC)
     state = purge.state if purge.state == PurgeState.UNDOING else PurgeState.WAITING
-    Purge.objects.filter(id=purge.id).update(state=state, wait_reason=reason or "for its turn", wait_until=due_at)
+    Purge.objects.filter(id=purge.id).update(state=state, wait_reason=reason or "for a worker", wait_until=due_at)
 
 
 def _settle_cancelled(purge: Purge) -> None:
@@ -86,7 +86,7 @@ def _settle_cancelled(purge: Purge) -> None:
     if purge.steps.open().exists():
         return
     if not purge.steps.filter(state=StepState.CANCELLED).exists():
-        # It came too late to stop anything.
+        # The cancellation came too late to stop any step.
         _finish(purge)
     else:
         Purge.objects.filter(id=purge.id).update(

@@ -1,7 +1,7 @@
-"""Steering a purge that was confirmed: pause, resume, cancel, finish, try the failed ones again.
+"""Controls of a confirmed purge: pause, resume, cancel, finish, retry.
 
-Each is in effect at the next move of every step: nothing new is stamped, while what was
-stamped goes on to its end, since its deletes may be out. Whoever calls one enqueues a run.
+Each takes effect at the next transition of every step: no further step is stamped, while stamped steps complete,
+because their deletes may have been sent. The caller enqueues a worker.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from moderation.operations.undo.requests import undo_until
 
 
 def pause_purge(purge_id: int, *, moderator: User) -> Purge:
-    """Lets a purge rest until somebody resumes it. Raises `BadInput` when it does not run."""
+    """Pause a purge until it is resumed. Raises `BadInput` if it is not running."""
     return _steer(purge_id, moderator, to=PurgeState.PAUSED, act="purge_paused", word="paused")
 
 
 def resume_purge(purge_id: int, *, moderator: User) -> Purge:
-    """Lets a paused purge go on. Raises `BadInput` when it is not paused."""
+    """Resume a paused purge. Raises `BadInput` if it is not paused."""
     return _steer(
         purge_id, moderator, to=PurgeState.QUEUED, act="purge_resumed", word="resumed", only=PurgeState.PAUSED
     )
 
 
 def cancel_purge(purge_id: int, *, moderator: User) -> Purge:
-    """Stops a purge: what is not stamped yet stays. Raises `BadInput` when there is nothing to cancel."""
+    """Cancel a purge: messages whose step is not stamped yet are kept. Raises `BadInput` if it cannot be cancelled."""
     return _steer(purge_id, moderator, to=PurgeState.CANCELLING, act="purge_cancel_asked", word="cancelled")
 
 
 def finish_purge(purge_id: int, *, moderator: User) -> Purge:
-    """Goes on with a cancelled purge. Raises `BadInput` when it was not cancelled."""
+    """Continue a cancelled purge. Raises `BadInput` if it was not cancelled."""
     return _steer(
         purge_id,
         moderator,
@@ -55,13 +55,13 @@ def finish_purge(purge_id: int, *, moderator: User) -> Purge:
 
 
 def retry_purge(purge_id: int, *, moderator: User) -> Purge:
-    """Tries what failed, or was held, again. Raises `BadInput` when nothing was."""
+    """Retry failed and held messages. Raises `BadInput` if there are none."""
     return _steer(
         purge_id,
         moderator,
         to=PurgeState.QUEUED,
         act="purge_retry_asked",
-        word="tried again",
+        word="retried",
         only=PurgeState.DONE_WITH_FAILURES,
         prepare=_reopen_failed,
     )
@@ -74,10 +74,10 @@ STEER: dict[str, Callable[..., Purge]] = {
     "finish": finish_purge,
     "retry": retry_purge,
 }
-"""The acts by the names that addresses use."""
+"""Controls by the names used in URLs."""
 
 _GO_ON = frozenset({"resume", "finish", "retry"})
-"""Acts after which more is removed."""
+"""Controls after which more messages are deleted."""
 
 _ACTS_IN: dict[PurgeState, tuple[str, ...]] = {
     PurgeState.QUEUED: ("pause", "cancel"),
@@ -90,7 +90,7 @@ _ACTS_IN: dict[PurgeState, tuple[str, ...]] = {
 
 
 def acts_on(purge: Purge) -> tuple[str, ...]:
-    """The names of the acts that make sense now."""
+    """Return the names of the controls that are available now."""
     acts = _ACTS_IN.get(PurgeState(purge.state), ())
     if not _GO_ON.isdisjoint(acts) and _is_too_late(purge):
         return tuple(act for act in acts if act not in _GO_ON)
@@ -98,7 +98,7 @@ def acts_on(purge: Purge) -> tuple[str, ...]:
 
 
 def _is_too_late(purge: Purge) -> bool:
-    """Whether what it removed now could not be taken back: its days count from the first that it removed."""
+    """Return whether messages deleted now could not be restored: the undo period starts with the first delete."""
     until = undo_until(purge)
     return until is not None and until <= postgres_now()
 
@@ -124,8 +124,8 @@ def _steer(
             raise BadInput(f"A purge that is {purge.get_state_display()} cannot be {word}.")
         if to == PurgeState.QUEUED and _is_too_late(purge):
             raise BadInput(
-                f"It began over {settings.QUARANTINE_DAYS} days ago: what it removed now could not be brought back. "
-                "Choose what is left anew."
+                f"This purge started over {settings.QUARANTINE_DAYS} days ago, so messages deleted now could not be "
+                "restored. Create a new purge for the remaining messages."
             )
         if prepare is not None:
             prepare(purge)

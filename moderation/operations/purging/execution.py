@@ -1,21 +1,23 @@
-"""One step of a purge: a bucket's share of the manifest, from *pending* to *counted*.
+"""One step of a purge: one bucket's part of the manifest, from *pending* to *counted*.
 
-What is never done: deleting what was not frozen; deleting before the quarantine was read
-back and is on disk; sending a delete whose stamp is not stored on the step.
+Never done: deleting messages that were not frozen; deleting before the quarantine was read back and is on disk;
+sending a delete whose stamp is not stored on the step.
 
-1. *quarantining*: a stamp R0 is issued, the bucket is read, the rows of the manifest are
-   kept under R0 and read back. 2. *stamped*: T = R0 - 10 s, the spans and the survivors
-   inside them are stored in one write. 3. *rewritten*: those survivors stand again at
-   T + 1 µs, on every replica. 4. *deleted*: spans at T, rows at their own WRITETIME.
-5. *verified*: what is still there is kept and deleted by row. 6. *closed*: the ledger says
-   what lives. 7. *counted*: counts and audit in one transaction.
+1. *quarantining*: a stamp R0 is issued, the bucket is read, the rows of the manifest are quarantined under R0 and
+   read back.
+2. *stamped*: T = R0 - 10 s, the ranges and the survivors inside them are stored in one write.
+3. *rewritten*: those survivors are written at T + 1 µs, on every replica.
+4. *deleted*: ranges at T, rows at their own WRITETIME.
+5. *verified*: messages that still exist are quarantined and deleted by row.
+6. *closed*: the ledger is updated with the live ids.
+7. *counted*: counts and audit in one transaction.
 
-A crash before *stamped* leaves chunks that nobody names and a step that starts again; one
-after it leaves a step that goes on with what was stored, and every statement of it may
-have been sent before: with the same stamp it does nothing more.
+A crash before *stamped* leaves chunks that no step refers to, and a step that starts over. A crash after it leaves a
+step that resumes with the stored values; every statement may have been sent before, and with the same stamp it has no
+further effect.
 
-Why T lies back: a range also reaches messages that the read did not see. What was written
-after R0 - 10 s outlives it, and what of the manifest was, is found by the verifying read.
+T is in the past because a range also deletes messages that the read did not see. Writes after R0 - 10 s survive it,
+and those of the manifest are found by the verification read.
 """
 
 from __future__ import annotations
@@ -57,14 +59,15 @@ from moderation.store.pace import Pace
 from moderation.store.quarantine import kept_writetimes, quarantine_rows
 
 VERIFY_ROUNDS = 3
-"""How often what came back is deleted again before it counts as failed."""
+"""Number of times that reappeared messages are deleted again before they count as failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastLook:
-    """The verifying read: what of the manifest is still there, and what the bucket holds.
+    """Verification read: ids of the manifest that still exist, and the contents of the bucket.
 
-    missing: ids that the step wrote again and that are not there. again: rows that earlier rounds of it deleted.
+    missing: ids that the step rewrote and that do not exist. again: number of rows that earlier attempts deleted
+    again.
     """
 
     read: WholeRead
@@ -75,9 +78,11 @@ class LastLook:
 
 
 def stamp_step(step: Step, kept: Kept) -> None:
-    """*quarantined* → *stamped*: what will be deleted, in one write, never computed again; *held* when nothing will.
+    """*quarantined* → *stamped*: store the deletes in one write; they are never computed again.
 
-    Raises what `quarantine_step` raises: a column, or a hold, may have come since the rows were kept.
+    *held* if all messages are held.
+
+    Raises what `quarantine_step` raises: a column or a hold may have been added since the rows were read.
     """
     check_clock()
     check_columns()
@@ -103,26 +108,26 @@ def stamp_step(step: Step, kept: Kept) -> None:
 
 
 def _check_holds(step: Step, kept: Kept) -> None:
-    """Raises `LostStep` when a hold came since the read: the step begins anew, and knows of it."""
+    """Raise `StepLost` if a hold was placed since the read: the step starts over and takes it into account."""
     if step.kind == StepKind.REWRITE:
         return
     take_turns_with_holds()
     if not cover_of(step.channel_id).hold_ids <= kept.hold_ids:
-        raise LostStep(f"step {step.ordinal} of purge {step.purge_id}: something of it was held meanwhile")
+        raise LostStep(f"step {step.ordinal} of purge {step.purge_id}: a hold was placed meanwhile")
 
 
 def _hold_step(step: Step) -> None:
-    """All of it is held: nothing goes."""
+    """Mark the step as held: all of its messages are, and none is deleted."""
     move_step(step, StepState.HELD, held=step.count, counted_at=postgres_now(), token=None, lease_until=None)
     record_act("step_held", actor=None, purge=step.purge, channel_id=step.channel_id, details=_details(step))
 
 
 def finish_step(step: Step, *, pace: Pace, kept: Kept | None = None) -> None:
-    """*stamped* or any later state → *counted*. Raises `LostStep`, `StoreUnavailable`.
+    """*stamped* or any later state → *counted*. Raises `StepLost`, `StoreUnavailable`.
 
-    kept: of who has stamped it himself, and nobody else, since what another worker has sent by then
-    is not known. A pause or a cancel then takes the step back to *pending* while its survivors are
-    written again, since no delete is out; and it parts rows that are not sent yet from those that are.
+    quarantined: only from the worker that stamped the step, because the statements sent by another worker are
+    unknown. With it, a pause or a cancel returns the step to *pending* while its survivors are rewritten, since no
+    delete was sent; and it splits off rows whose deletes were not sent yet.
     """
     look = watch_purge(step.purge_id) if kept is not None else _go_on
     if step.state == StepState.STAMPED:
@@ -133,7 +138,7 @@ def finish_step(step: Step, *, pace: Pace, kept: Kept | None = None) -> None:
         _send_deletes(step, pace, look)
         move_step(step, StepState.DELETED)
     if step.state in (StepState.DELETED, StepState.VERIFIED, StepState.CLOSED):
-        # A taken-over step looks again: the reading that closes it must be its own.
+        # A step that was taken over is read again: the worker that closes it must have read it itself.
         last = _verify(step, pace)
         if step.state == StepState.DELETED:
             move_step(step, StepState.VERIFIED, failed_ids=pack_ids(last.remaining))
@@ -156,7 +161,7 @@ def _stop_unless_it_goes_on(step: Step, look: Callable[[], None]) -> None:
 
 
 def fail_step(step: Step, reason: str) -> None:
-    """A step before *stamped* that must not run: none of its messages was deleted."""
+    """Fail a step before *stamped* that must not run: none of its messages was deleted."""
     with brief_transaction():
         check_still_running(step.purge_id)
         move_step(
@@ -196,7 +201,7 @@ def _send_rows(step: Step, pace: Pace, look: Callable[[], None]) -> None:
     try:
         deletes.delete_rows(step.channel_id, step.bucket, until_stopped(), pace=pace)
     except LostStep:
-        # What was sent has been answered by now, and goes on to be counted without the rest.
+        # All deletes that were sent have been answered; they are counted without the rest.
         unsent = frozenset(unpack_ids(step.ids)).difference(sent, unpack_ids(step.gone_ids))
         with brief_transaction():
             lock_purge(step.purge_id)
@@ -210,13 +215,13 @@ def _verify(step: Step, pace: Pace) -> LastLook:
     for _ in range(VERIFY_ROUNDS):
         if not look.remaining:
             break
-        # Written or edited since the read: kept under an attempt of its own, then deleted by row.
+        # Written or edited since the read: quarantined under a separate attempt, then deleted by row.
         with brief_transaction():
             check_still_mine(step)
             attempt = issue_stamp(step.channel_id, step.bucket)
         seen = quarantine_rows(place_of(step, attempt), look.remaining)
-        # Asked after the reading: had the step been taken over and counted before it, these
-        # could be rows that an undo put back. What is taken over from here on was read in time.
+        # Check after the read: if the step had been taken over and counted before it, these could be
+        # rows that an undo restored. If it is taken over from here on, the rows were read in time.
         with brief_transaction():
             check_still_mine(step)
         deletes.delete_rows(
@@ -237,7 +242,7 @@ def _look(step: Step, ids: frozenset[int], pace: Pace) -> LastLook:
         remaining.extend(ids.intersection(there))
         missing.difference_update(there)
         if step.kind != StepKind.ROWS:
-            # A raid goes at once, whoever reads.
+            # Row steps are not throttled: a raid must be deleted immediately.
             pace.rest()
     return LastLook(read, sorted(remaining), missing, pages.count_tombstones())
 
@@ -254,7 +259,10 @@ def _close(step: Step, look: LastLook) -> None:
 
 
 def _count(step: Step, look: LastLook) -> None:
-    """Failed is what this worker's own last look still found; an earlier worker's may be outdated."""
+    """Count the step.
+
+    Failed are the messages in this worker's own verification read; an earlier worker's may be outdated.
+    """
     failed = look.remaining
     lost = unexplained(step, look.missing)
     gone = frozenset(unpack_ids(step.gone_ids)).difference(failed)
@@ -266,7 +274,7 @@ def _count(step: Step, look: LastLook) -> None:
             deleted=step.count - len(gone) - len(failed),
             already_gone=len(gone),
             failed=len(failed),
-            error=f"{len(failed)} came back three times" if failed else "",
+            error=f"{len(failed)} reappeared three times" if failed else "",
             counted_at=postgres_now(),
             token=None,
             lease_until=None,
@@ -279,7 +287,7 @@ def _count(step: Step, look: LastLook) -> None:
 
 
 def _tombstones_of(step: Step) -> int:
-    """What the step itself wrote: a row or a partition is one, a range has two ends."""
+    """Return the tombstones that the step wrote: one for a row or a partition, two for a range."""
     if step.kind == StepKind.ROWS:
         return step.deleted
     spans = [(first, last) for first, last in step.spans or ()]

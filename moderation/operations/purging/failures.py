@@ -1,4 +1,4 @@
-"""What of a purge failed: where, which messages, and with which error, so that somebody can see to it."""
+"""Failures of a purge: buckets, messages and errors, for a person to follow up."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ BUCKETS_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One bucket's failed messages. ids: the first of them, `count` is how many there are.
+    """Failed messages of one bucket. ids: the first of them; `count` is their total number.
 
-    of_undo: they did not come back; else they were not removed.
+    of_undo: they could not be restored; otherwise they could not be deleted.
     """
 
     channel_id: int
@@ -29,31 +29,31 @@ class Failure:
 
     @property
     def others(self) -> int:
-        """How many are not named."""
+        """Number of ids that are not listed."""
         return self.count - len(self.ids)
 
     def as_line(self) -> str:
-        """All of it in one line, for a terminal."""
+        """Return a one-line summary for a terminal."""
         ids = ", ".join([*map(str, self.ids), *(["…"] if self.others else [])])
-        failed = "not brought back" if self.of_undo else "failed"
+        failed = "not restored" if self.of_undo else "failed"
         return f"bucket {self.bucket} of channel {self.channel_id}: {self.count:,} {failed}: {self.error} ({ids})"
 
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """The failed buckets, oldest first, and how many more there are."""
+    """Failed buckets, oldest first, and the number of further ones."""
 
     shown: Sequence[Failure]
     others: int
 
     def as_lines(self) -> list[str]:
-        """A line for each bucket, for a terminal."""
+        """Return one line per bucket, for a terminal."""
         lines = [one.as_line() for one in self.shown]
         return [*lines, f"and {self.others:,} more buckets"] if self.others else lines
 
 
 def failures_of(purge: Purge) -> Failures:
-    """The buckets in which something failed and was not tried again since."""
+    """Return the buckets with failures that were not retried since."""
     failed = purge.steps.filter(failed__gt=0).order_by("channel_id", "bucket", "ordinal")
     named = ("channel_id", "bucket", "kind", "failed", "failed_ids", "error")
     shown = [

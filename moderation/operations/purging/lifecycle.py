@@ -1,4 +1,4 @@
-"""A purge as people see it: drafted, confirmed, cancelled. Who calls these enqueues, after commit."""
+"""Lifecycle of a purge for users: draft, confirm, discard. The caller enqueues the work after the commit."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from moderation.operations.selection.scope import check_places
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 PREVIEW_LIFE = dt.timedelta(hours=24)
-"""A preview older than this no longer shows what is there; it expires unconfirmed."""
+"""An older preview may be outdated; it expires unconfirmed."""
 
 REASON_AT_MOST = 1_000
 
 
 def draft_purge(*, moderator: User, selection: Selection) -> Purge:
-    """A purge to be scanned. Raises `Forbidden`, and `NotFound` for channels the moderator cannot see."""
+    """Create a purge to be scanned. Raises `Forbidden`, and `NotFound` for channels that the moderator cannot see."""
     require(moderator, "moderation.add_purge")
     check_places(selection, moderator)
     purge = Purge(state=PurgeState.SCANNING, selection=selection.as_json(), moderator=moderator)
@@ -41,28 +41,28 @@ def draft_purge(*, moderator: User, selection: Selection) -> Purge:
 
 
 def confirm_purge(purge_id: int, *, moderator: User, reason: str, digest: bytes) -> Purge:
-    """Confirms exactly the manifest of `digest`: *ready* → *queued*. Confirming twice changes nothing.
+    """Confirm exactly the manifest with this hash: *ready* → *queued*. Idempotent.
 
-    Raises `BadInput` without a reason, for another digest, for an empty or old preview.
+    Raises `BadInput` without a reason, for another hash, and for an empty or expired preview.
     """
     require(moderator, "moderation.add_purge")
     reason = reason.strip()
     if not reason:
-        raise BadInput("A reason is needed: it is what others will read about this removal.")
+        raise BadInput("Enter a reason. Everyone who can view the purge will see it.")
     if len(reason) > REASON_AT_MOST:
-        raise BadInput(f"The reason is longer than {REASON_AT_MOST:,} characters.")
+        raise BadInput(f"The reason is too long. Use at most {REASON_AT_MOST:,} characters.")
     with brief_transaction():
         purge_for(moderator, purge_id)
         purge = lock_purge(purge_id)
         if purge.digest is None or bytes(purge.digest) != digest:
-            raise BadInput("What was confirmed is not what was previewed. Look at the preview again.")
+            raise BadInput("The preview has changed since you opened it. Reload it, then confirm.")
         if purge.confirmed_at is not None:
             return purge
         if purge.state != PurgeState.READY:
             raise BadInput(f"A purge that is {purge.get_state_display()} cannot be confirmed.")
         expired = Purge.objects.filter(id=purge_id, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)
         if expired.exists():
-            raise BadInput("This preview is over 24 hours old. Make a new one, so that you confirm what is there now.")
+            raise BadInput("This preview is over 24 hours old. Create a new one.")
         Purge.objects.filter(id=purge_id).update(
             state=PurgeState.QUEUED, reason=reason, confirmed_at=ClockTimestamp(), moderator=moderator
         )
@@ -77,7 +77,7 @@ def confirm_purge(purge_id: int, *, moderator: User, reason: str, digest: bytes)
 
 
 def discard_preview(purge_id: int, *, moderator: User) -> None:
-    """Gives up a preview: → *expired*. One that is none any more stays as it is."""
+    """Discard a preview: → *expired*. No effect on a purge in another state."""
     require(moderator, "moderation.add_purge")
     with brief_transaction():
         purge = purge_for(moderator, purge_id)
@@ -86,6 +86,6 @@ def discard_preview(purge_id: int, *, moderator: User) -> None:
 
 
 def expire_previews() -> int:
-    """Previews that nobody confirmed within a day expire; returns how many did."""
+    """Expire previews that were not confirmed within a day; return their number."""
     old = Purge.objects.filter(state=PurgeState.READY, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)
     return old.update(state=PurgeState.EXPIRED)

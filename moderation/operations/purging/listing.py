@@ -1,4 +1,4 @@
-"""The list of purges: newest first, by key, filtered by state and moderator."""
+"""List of purges: newest first, paged by key, filtered by state and moderator."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ PURGES_A_PAGE = 30
 
 STATE_FILTERS: dict[str, tuple[str, frozenset[PurgeState]]] = {
     "running": ("Running", ACTIVE_PURGES),
-    "ready": ("To be confirmed", frozenset({PurgeState.SCANNING, PurgeState.READY})),
+    "ready": ("Awaiting confirmation", frozenset({PurgeState.SCANNING, PurgeState.READY})),
     "done": ("Done", frozenset({PurgeState.DONE, PurgeState.DONE_WITH_FAILURES, PurgeState.UNDO_EXPIRED})),
-    "undone": ("Brought back", frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE})),
+    "undone": ("Restored", frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE})),
     "erased": ("Erased", KEEPS_NOTHING),
     "cancelled": ("Cancelled", frozenset({PurgeState.CANCELLED, PurgeState.EXPIRED})),
 }
-"""What a person filters by, with its words."""
+"""Filters by state, with their labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class PurgePage:
-    """A page of the list. older: exclusive cursor of the next page, or None."""
+    """Page of the list. older: exclusive cursor of the next page, or None."""
 
     purges: Sequence[ListedPurge]
     older: int | None
@@ -47,18 +47,18 @@ def list_purges(
     before: int | None = None,
     limit: int = PURGES_A_PAGE,
 ) -> PurgePage:
-    """The purges a user may see. Raises `BadInput` for an unknown state."""
+    """Return the purges that a user may see. Raises `BadInput` for an unknown state."""
     purges = visible_purges(user).defer("digest").order_by("-id")
     if state:
         if state not in STATE_FILTERS:
-            raise BadInput(f"There is no state {state!r} to filter by.")
+            raise BadInput(f"Unknown state {state!r}. Choose one of the filters.")
         purges = purges.filter(state__in=STATE_FILTERS[state][1])
     if moderator:
         if "\x00" in moderator:
-            raise BadInput("A name cannot hold a NUL character.")
+            raise BadInput("A name cannot contain a NUL character. Remove it.")
         purges = purges.filter(moderator__username=moderator)
     if channel_id is not None:
-        # Of one that is still scanned, or matched nothing, only the selection names the channel.
+        # Purges that are still being scanned, or matched nothing, have the channel in their selection only.
         scanned = ManifestBucket.objects.filter(purge_id=OuterRef("pk"), channel_id=channel_id)
         purges = purges.filter(Exists(scanned) | Q(selection__channels__contains=[str(channel_id)]))
     if before is not None:
@@ -69,7 +69,7 @@ def list_purges(
 
 
 def _say_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
-    """Adds until when each can be taken back, where it still can."""
+    """Add the end of the undo period to purges that can still be undone."""
     offered = {one.purge.pk: one.purge for one in listed if one.purge.state in CAN_BE_UNDONE}
     kept = Step.objects.filter(purge__in=offered).order_by().values_list("purge_id").annotate(Min("quarantined_at"))
     now, days, any_hold = timezone.now(), dt.timedelta(days=settings.QUARANTINE_DAYS), Hold.objects.exists()

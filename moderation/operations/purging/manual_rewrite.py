@@ -1,7 +1,7 @@
-"""A bucket that an operator wants written again: a rewrite as one that follows a purge, of no ids.
+"""Manual rewrite of a bucket, requested by an operator: like a rewrite that follows a purge, but without ids.
 
-What lives stands again above one delete of everything older, which takes all tombstones below it
-away. The engine's steps do it, with their stamps, their lock and their looks; see `rewriting`.
+Live rows are rewritten above one delete of everything older, which removes all tombstones below it. The purge engine
+runs the steps, with their stamps, channel lock and checks; see `rewrite`.
 """
 
 from __future__ import annotations
@@ -29,26 +29,29 @@ from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 LOOK_EVERY_SECONDS = 2.0
 FOLLOWED_FOR_SECONDS = 120.0
-"""A rewrite that waits behind another job longer than that goes on by itself, as every purge does."""
+"""A rewrite that waits longer than this for another job continues in the background, as every purge does."""
 
 
 class RewriteFailed(ChatstoreError):
-    """The step said no; what it said is the text. Nothing was deleted."""
+    """The step was rejected; the message is its error. Nothing was deleted."""
 
 
 def rewrite_bucket_run(claim: Claim) -> Mapping[str, Any]:
-    """The job "rewrite" of a bucket ("<channel>:<bucket>"). Raises `RewriteFailed`, and what `Claim.tell` raises."""
+    """Run the job "rewrite" for a bucket ("<channel>:<bucket>").
+
+    Raises `RewriteFailed`, and what `Claim.tell` raises.
+    """
     purge_id = claim.run.did.get("rewrite")
     if purge_id is None:
         channel_id, bucket = read_bucket(claim.run.subject)
         if claim.run.asked_by is None:
-            raise BadInput("Somebody must ask for a rewrite.")
+            raise BadInput("A rewrite must be requested by a user.")
         purge_id = ask_rewrite(channel_id, bucket, actor=claim.run.asked_by).pk
         claim.note({"rewrite": purge_id})
     give_up = time.monotonic() + FOLLOWED_FOR_SECONDS
     while (purge := run_purge(purge_id, waits_for_channel=False)).state in ACTIVE_PURGES:
         if time.monotonic() > give_up:
-            return {"rewrite": purge_id, "still waiting": purge.wait_reason or "for its turn"}
+            return {"rewrite": purge_id, "still waiting": purge.wait_reason or "for a worker"}
         try:
             claim.tell(done=0, total=1, what=purge.wait_reason)
         except RunStopped:
@@ -57,12 +60,12 @@ def rewrite_bucket_run(claim: Claim) -> Mapping[str, Any]:
         time.sleep(LOOK_EVERY_SECONDS)
     step = purge.steps.get(ordinal=1)
     if step.error:
-        raise RewriteFailed(f"The bucket was not written again: {step.error}.")
-    return {"rewrite": purge_id, "messages written again": len(unpack_ids(step.survivors))}
+        raise RewriteFailed(f"The bucket was not rewritten: {step.error}.")
+    return {"rewrite": purge_id, "messages rewritten": len(unpack_ids(step.survivors))}
 
 
 def _stop_rewrite(purge_id: int) -> None:
-    """A run that was stopped would leave its rewrite to the scheduler: that stops too, unless it is stamped."""
+    """Cancel the rewrite of a stopped run, unless it is stamped. Otherwise beat would run it anyway."""
     with brief_transaction():
         purge = lock_purge(purge_id)
         if PurgeState.CANCELLING not in PURGE_MOVES.get(PurgeState(purge.state), ()):
@@ -72,7 +75,7 @@ def _stop_rewrite(purge_id: int) -> None:
 
 
 def ask_rewrite(channel_id: int, bucket: int, *, actor: User) -> Purge:
-    """Queues a rewrite of a bucket. Raises `Forbidden`. Who calls this runs it, or the scheduler does."""
+    """Queue a rewrite of a bucket. Raises `Forbidden`. The caller runs it; otherwise beat enqueues it."""
     require(actor, MAINTAIN)
     with transaction.atomic():
         purge = make_rewrite(
@@ -81,7 +84,7 @@ def ask_rewrite(channel_id: int, bucket: int, *, actor: User) -> Purge:
             ids=pack_ids(()),
             selection=Selection(channel_ids=(channel_id,), everything=True).as_json(),
             moderator=actor,
-            reason="somebody asked for the bucket to be written again",
+            reason="manual rewrite of the bucket",
         )
         details = {"bucket": bucket}
         record_act("rewrite_asked", actor=actor, purge=purge, channel_id=channel_id, details=details)

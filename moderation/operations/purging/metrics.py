@@ -1,4 +1,4 @@
-"""What a monitoring system scrapes of moderation, added to what the store knows."""
+"""Metrics of moderation for a monitoring system, in addition to those of the store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from moderation.models import Purge
 
 
 def read_all_metrics() -> Iterator[Metric]:
-    """Both."""
+    """Yield the metrics of the store and of moderation."""
     yield from read_metrics()
     yield _purges()
 

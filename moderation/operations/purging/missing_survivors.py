@@ -1,7 +1,7 @@
-"""Messages that should have stayed and are not there any more: a purge that finds some says so.
+"""Detection of missing survivors: messages that a purge should have kept but that no longer exist.
 
-What its author withdrew and what another manifest removed was removed on purpose. Whatever else
-is missing after a step wrote it again is a loss, and a person must look.
+Messages that their author withdrew, or that another manifest deleted, are missing on purpose. Anything else that is
+missing after a step rewrote it is a loss that a person must investigate.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from moderation.operations.steps.removed_ids import standing_ids
 logger = logging.getLogger(__name__)
 
 TOLD_AT_MOST = 100
-"""Ids in a finding's details: enough to look for what they have in common."""
+"""Maximum number of ids in a finding's details; enough to see what they have in common."""
 
 
 def unexplained(step: Step, missing: Collection[int]) -> list[int]:
-    """Those of the missing ids, ascending, that nobody removed. Asked after the read that missed them.
+    """Return the missing ids that nothing accounts for, ascending. Call after the read that missed them.
 
     Raises `StoreUnavailable`.
     """
@@ -37,23 +37,26 @@ def unexplained(step: Step, missing: Collection[int]) -> list[int]:
     going = here.filter(state__in=BETWEEN_STAMPED_AND_COUNTED).exclude(purge_id=step.purge_id, ordinal=step.ordinal)
     for ids in going.values_list("ids", flat=True):
         left.difference_update(unpack_ids(ids))
-    # What was undone was live again when this step began.
+    # Restored messages were live again when this step began.
     return sorted(left - standing_ids(step.channel_id, step.bucket))
 
 
 def _subject(step: Step) -> str:
-    """Each step's loss is a finding of its own: a second one in the bucket neither hides the first nor goes untold."""
+    """Return the finding's key.
+
+    Each step's loss is its own finding, so that a second one in the bucket is reported too.
+    """
     return f"{step.channel_id}:{step.bucket}:{step.purge_id}.{step.ordinal}"
 
 
 def tell_missing(step: Step, lost: Sequence[int]) -> None:
-    """Opens a finding about ids that nobody removed; in the transaction that counts the step."""
+    """Open a finding for ids that nothing accounts for; in the transaction that counts the step."""
     if not lost:
         return
     channel = Channel.objects.filter(id=step.channel_id).first()
     where = f"{channel or f'channel {step.channel_id}'}, {days_in_words(*bucket_days(step.bucket))}"
-    which = "A message that" if len(lost) == 1 else f"{len(lost):,} messages that"
-    words = f"{which} should have stayed {'is' if len(lost) == 1 else 'are'} missing after a purge in {where}."
+    which = "A message" if len(lost) == 1 else f"{len(lost):,} messages"
+    words = f"{which} that should have been kept {'is' if len(lost) == 1 else 'are'} missing after a purge in {where}."
     details = {
         "channel": str(step.channel_id),
         "bucket": step.bucket,
@@ -62,4 +65,4 @@ def tell_missing(step: Step, lost: Sequence[int]) -> None:
         "messages": [str(message_id) for message_id in lost[:TOLD_AT_MOST]],
     }
     open_finding(MISSING_SURVIVORS, _subject(step), Found(Severity.RED, words, details))
-    logger.error("purge %s, bucket %s: %s survivors are missing", step.purge_id, step.bucket, len(lost))
+    logger.error("purge %s, bucket %s: %s survivors missing", step.purge_id, step.bucket, len(lost))

@@ -1,8 +1,8 @@
-"""Rows without an author: an edit that raced a delete left them. Readers hide them; here they go.
+"""Removal of rows without an author, which an edit that raced a delete leaves. Readers hide them.
 
-A row is removed when a quorum sees it without its author and its youngest cell is over a day old,
-so that no insert can still be on its way to it; at that cell's own WRITETIME, so that one which
-is all the same survives. Where to look is what whole reads of buckets with deletes have counted.
+A row is deleted if a quorum read finds no author and its youngest cell is over a day old, so that no insert can still
+arrive. It is deleted at that cell's own WRITETIME, so that a later insert survives. Candidates come from whole reads
+of buckets with deletes, which count such rows.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ DAY_US = 86_400_000_000
 BUCKETS_A_NIGHT = 20_000
 
 LEASE_SECONDS = 120.0
-"""A killed worker's hold of a channel lapses; a page of a read takes seconds at the most."""
+"""Lease of the channel lock, so that it expires if the worker is killed. A page of a read takes seconds at most."""
 
 IDS_IN_AUDIT = 100
 
 
 class ChannelTaken(Exception):
-    """Another job has the channel."""
+    """Another job has locked the channel."""
 
 
 def remove_authorless(claim: Claim) -> Mapping[str, int]:
-    """Goes through the buckets that are known to have such rows; what it did, by name.
+    """Delete authorless rows in the buckets that are known to have any; return counts by name.
 
-    Of every channel, or of the one that is the run's subject.
-    Raises `StoreUnavailable`; what was removed by then stays so, and the next run goes on.
+    In every channel, or in the one that is the run's subject. Raises `StoreUnavailable`; deletes made until then
+    persist, and the next run continues.
     """
     job = f"authorless:{claim.run.pk}"
-    did = {"removed": 0, "too young": 0, "buckets": 0, "left for the next time": 0}
+    did = {"removed": 0, "too young": 0, "buckets": 0, "left for the next run": 0}
     due = list_authorless(channel_id=channel_of(claim))
     for number, (channel_id, bucket) in enumerate(due):
         claim.tell(done=number, total=len(due), what="buckets")
         try:
             removed, young = _remove_in(channel_id, bucket, job)
         except ChannelTaken:
-            did["left for the next time"] += 1
+            did["left for the next run"] += 1
             continue
         did["removed"] += removed
         did["too young"] += young
@@ -62,7 +62,7 @@ def remove_authorless(claim: Claim) -> Mapping[str, int]:
 
 
 def list_authorless(*, channel_id: int | None = None, limit: int = BUCKETS_A_NIGHT) -> list[tuple[int, int]]:
-    """(channel, bucket) in which a whole read has counted rows without an author."""
+    """Return (channel, bucket) pairs in which a whole read counted rows without an author."""
     wanted: dict[int, list[int]] = {}
     for its_channel, bucket, _ in due_buckets(channel_id=channel_id, limit=limit):
         wanted.setdefault(its_channel, []).append(bucket)
@@ -79,7 +79,7 @@ def _has_authorless(kept: Mapping[str, figures.Figure]) -> bool:
 
 
 def _remove_in(channel_id: int, bucket: int, job: str) -> tuple[int, int]:
-    """(rows removed, rows too young) of a bucket, its channel held meanwhile. Raises `ChannelTaken`."""
+    """Return (rows deleted, rows too young) for a bucket, with its channel locked. Raises `ChannelLocked`."""
 
     def keep_channel(hold: Callable[..., bool]) -> None:
         if not hold(channel_id, job=job, lease_seconds=LEASE_SECONDS):
@@ -92,7 +92,7 @@ def _remove_in(channel_id: int, bucket: int, job: str) -> tuple[int, int]:
         for page in scans.read_all_ids(channel_id, bucket):
             suspects.extend(message_id for message_id, author_id in page if author_id is None)
             keep_channel(renew_hold)
-        # Read again with their stamps: who has an author by now is no longer one of them.
+        # Read again with their stamps: rows that have an author by now are skipped.
         rows = [row for page in scans.read_rows_with_writetime(channel_id, bucket, suspects) for row in page]
         authorless = [(row[MESSAGE_ID], row[WRITETIME]) for row in rows if row[AUTHOR_ID] is None]
         old = [(message_id, stamp) for message_id, stamp in authorless if 0 < stamp < before_us]

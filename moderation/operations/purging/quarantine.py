@@ -1,6 +1,6 @@
-"""The first half of a step: what goes is read, kept in the quarantine, read back, and planned.
+"""First half of a step: the messages to delete are read, quarantined, read back, and planned.
 
-It is `steps` that goes on from here; until then nothing is stamped, and nothing was deleted.
+`execution` continues from here; until then nothing is stamped and nothing was deleted.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from moderation.store.pace import Pace
 from moderation.store.quarantine import Place, quarantine_bucket, quarantine_rows
 
 STAYS_AT_MOST = 64 << 20
-"""Bytes of rows that stay, packed, in one worker's memory; beyond, they are read a second time."""
+"""Bytes of packed survivor rows in one worker's memory. Beyond this, they are read a second time."""
 
 NOTHING_GOES = SpanPlan(Way.ROWS, (), 0)
-"""Of a step all of whose messages are held."""
+"""Plan of a step all of whose messages are held."""
 
 KNOWN_COLUMNS = frozenset({"channel_id", "bucket", "message_id", *VALUE_COLUMNS})
 
 
 class PlanRejected(ChatstoreError):
-    """The step must not run as things are; trying again the same is no use. Nothing was deleted."""
+    """The step must not run in the current situation, and a retry would not help. Nothing was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a quarantined step goes on with; lost in a crash, since the step then starts again.
+    """Result of quarantining a step, needed to continue. Lost in a crash, after which the step starts over.
 
-    stays: the rows that are not to go, where the plan is to write many of them again. held: ids
-    that a hold covers; hold_ids: the holds that the step knew of when it read.
+    survivor_rows: the rows to keep, if the plan rewrites many of them. held: ids that a hold covers; hold_ids: the
+    holds known when the step was read.
     """
 
     gone: Sequence[int]
@@ -66,9 +66,9 @@ class Kept:
 
 
 def quarantine_step(step: Step, *, pace: Pace, room: int = STAYS_AT_MOST) -> Kept:
-    """*pending* → *quarantined*. Raises `PlanRejected`, `WriteRefused`, `LostStep`, `StoreUnavailable`.
+    """*pending* → *quarantined*. Raises `PlanRejected`, `WriteRefused`, `StepLost`, `StoreUnavailable`.
 
-    room: bytes that `Kept.stays` may take.
+    max_bytes: limit of `QuarantinedStep.survivor_rows`.
     """
     check_clock()
     check_columns()
@@ -78,7 +78,7 @@ def quarantine_step(step: Step, *, pace: Pace, room: int = STAYS_AT_MOST) -> Kep
         move_step(step, StepState.QUARANTINING, read_stamp=stamp)
     ids = unpack_ids(step.ids)
     if step.kind == StepKind.REWRITE:
-        # Nothing goes, whoever holds what.
+        # A rewrite deletes no messages, so holds don't matter.
         kept = _keep_nothing(step, ids)
     else:
         kept = _keep_unless_held(step, ids, cover_of(step.channel_id), pace, room)
@@ -87,7 +87,7 @@ def quarantine_step(step: Step, *, pace: Pace, room: int = STAYS_AT_MOST) -> Kep
 
 
 def on_disk_at_us(step: Step) -> int:
-    """When what a spans step kept is on disk at every replica (µs); rows steps need not wait."""
+    """Return when a range step's quarantined copies are on disk on every replica (µs); row steps need not wait."""
     if step.kind == StepKind.ROWS or step.quarantined_at is None:
         return 0
     kept_at = round(step.quarantined_at.timestamp() * 1_000_000)
@@ -96,11 +96,11 @@ def on_disk_at_us(step: Step) -> int:
 
 
 def check_columns() -> None:
-    """Raises `PlanRejected` when messages have a column that would not be kept: a rolling deploy."""
+    """Raise `PlanRejected` if messages have a column that would not be copied, as during a rolling deployment."""
     unknown = scans.read_columns() - KNOWN_COLUMNS
     if unknown:
         raise PlanRejected(
-            f"the table messages has columns that this version does not copy: {', '.join(sorted(unknown))}"
+            f"the messages table has columns that this version does not copy: {', '.join(sorted(unknown))}"
         )
 
 
@@ -109,9 +109,12 @@ def place_of(step: Step, attempt: int) -> Place:
 
 
 def stored(stamp: int | None) -> int:
-    """A stamp that the step's state promises; its absence is a broken row, never a zero."""
+    """Return a stamp that the step's state guarantees.
+
+    A missing one means a corrupt row and must not be treated as 0.
+    """
     if stamp is None:
-        raise ValueError("the step has no stamp stored although its state says so")
+        raise ValueError("the step has no stamp although its state requires one")
     return stamp
 
 
@@ -133,20 +136,21 @@ def _keep_rows(step: Step, ids: Sequence[int], spared: Spared) -> Kept:
 
 
 def _standing(step: Step, preview: BucketPlan) -> int | None:
-    """What the scan counted in the bucket; None when anybody of ours has deleted there since.
+    """Return the tombstones that the scan counted in the bucket; None if this system has deleted there since.
 
-    To count it anew makes the read half as dear again for the servers. Deletes that nobody noted,
-    of other programs, show in the verifying read: over the budget, a rewrite is queued.
+    Counting again would make the read 50 % more expensive. Deletes that were not recorded, by other programs, show up
+    in the verification read: if the bucket is over its budget, a rewrite is queued.
     """
     last = last_delete(step.channel_id, step.bucket)
     return preview.standing if last is None or last < step.purge.created_at else None
 
 
 def _is_alone(step: Step) -> bool:
-    """Whether no other step of the purge has still to remove ids of the bucket.
+    """Return whether no other step of the purge still has to delete ids of the bucket.
 
-    To this one those are survivors: a span over the whole bucket would write again what the other removes.
-    Asked before the bucket is read: a step that ends while it is read was no survivor's, but was read as one.
+    The ids of another step are survivors for this one: a range over the whole bucket would rewrite what the other
+    step deletes. Checked before the bucket is read: a step that completes during the read is no longer open
+    afterwards, but its ids were read as survivors.
     """
     here = Step.objects.filter(purge_id=step.purge_id, channel_id=step.channel_id, bucket=step.bucket)
     return not here.exclude(ordinal=step.ordinal).open().exists()
@@ -156,7 +160,7 @@ def _keep_bucket(step: Step, ids: Sequence[int], spared: Spared, pace: Pace, roo
     place = place_of(step, stored(step.read_stamp))
     seen = ManifestBucket.objects.get(purge_id=step.purge_id, channel_id=step.channel_id, bucket=step.bucket)
     preview = BucketPlan.from_json(seen.plan)
-    # What stays is packed where enough of it is to be written again.
+    # Buffer the survivors if enough of them have to be rewritten.
     stays = PackedRows(room) if preview.rewritten * THICK > seen.survivors else None
     is_alone = _is_alone(step)
 
@@ -187,10 +191,10 @@ def _keep_bucket(step: Step, ids: Sequence[int], spared: Spared, pace: Pace, roo
 
 
 def _keep_nothing(step: Step, gone_before: Sequence[int]) -> Kept:
-    """A rewrite: whatever lives stays, and the spans are those of what a purge removed by row.
+    """Plan a rewrite: all live rows are kept, and the ranges are those that a purge deleted by row.
 
-    Of a bucket that others' deletes use the budget of up, all that is over an hour old is one span; so
-    it is of one that somebody wants written again, without ids that went before, whatever its budget.
+    If other deletes use up the bucket's budget, everything over an hour old becomes one range. The same applies to a
+    manual rewrite, which has no ids, whatever the bucket's tombstone count.
     """
     pages = scans.read_all_ids(step.channel_id, step.bucket)
     survivors = [row[MESSAGE_ID] for page in pages for row in page][::-1]
@@ -200,7 +204,7 @@ def _keep_nothing(step: Step, gone_before: Sequence[int]) -> Kept:
     wanted = tombstones > 0 if not gone_before else tombstones > budget and bool(matched)
     if not wanted:
         return Kept((), SpanPlan(Way.REWRITE, (), 0), tombstones)
-    # A span takes the row deletes inside it away; others' may lie anywhere.
+    # A range removes the row tombstones inside it; other tombstones can be anywhere.
     others = max(0, tombstones - len(matched))
     read_ms = stored(step.read_stamp) // 1_000
     sealed = is_sealed(step.bucket, now_ms=read_ms)

@@ -1,17 +1,17 @@
-"""Survivors written again: inside a span before it is deleted, or later to mend a bucket.
+"""Rewriting of survivors: inside a range before it is deleted, or later to bring a bucket back into its budget.
 
-A survivor stands again at T + 1 µs before the span is deleted at T, on every replica. An edit
-before or after wins over it, since it is newer; a person's own delete stays, for the same
-reason. A crash leaves survivors that stand twice as one: the rows are the same.
+A survivor is written at T + 1 µs before the range is deleted at T, on every replica. An edit before or after takes
+precedence because it is newer; an author's own delete persists, for the same reason. A crash leaves survivors that
+were written twice: the rows are the same.
 
-What is written is what the read at R0 saw, kept packed in the worker's memory; who takes the
-step over, or had no room for it, reads the rows a second time. Both are right, since whatever
-a second read could see and the first one did not wins over T + 1 µs by itself:
-- People's posts, edits and deletes are stamped by clocks at most 5 s off and given up 4 s
-  later, so what arrives after R0 is stamped after R0 - 9 s, and T is R0 - 10 s.
-- Undo, import and other purges don't write there meanwhile: the channel is held.
-- Other steps of the same purge remove other ids, and none of those stands inside a span.
-What was refused to its sender, but stands on one replica, may be seen by either read or not.
+The rows come from the read at R0, buffered packed in the worker's memory. A worker that takes over the step, or had
+no memory left for them, reads the rows a second time. Both are correct, because anything that a second read could see
+and the first did not takes precedence over T + 1 µs by itself:
+- Users' posts, edits and deletes are stamped by clocks at most 5 s off and abandoned 4 s later, so a write that
+  arrives after R0 is stamped after R0 - 9 s, and T is R0 - 10 s.
+- Undos, imports and other purges don't write there meanwhile: the channel is locked.
+- Other steps of the same purge delete other ids, none of which is inside a range.
+A write that failed for its sender but reached one replica may or may not be seen by either read.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ from moderation.store.pace import Pace
 from moderation.store.restores import write_rows
 
 REWRITE_AFTER_MS = 70 * 60 * 1_000
-"""After the newest matched id: its hour is over, and nobody's retries can still arrive."""
+"""Delay after the newest matched id. By then all ids are over an hour old, and no client's retries can still arrive."""
 
 ROWS_A_LOOK = 500
-"""Rows written between two looks whether it may go on: a page of the reading has thousands."""
+"""Rows written between two checks of the purge's state; a page of the read has thousands."""
 
 THICK = 8
-"""One row in so many: an IN of 100 ids costs as much as a slice of 800 rows."""
+"""Minimum density, one survivor in this many rows: an IN of 100 ids costs as much as a slice of 800 rows."""
 
 
 def rewrite_survivors(step: Step, pace: Pace, *, stays: PackedRows | None, look: Callable[[], None]) -> None:
-    """Writes the survivors inside the step's spans again, and reads them back.
+    """Rewrite the survivors inside the step's ranges and read them back.
 
-    stays: what the step's own read has seen of them, and of others perhaps.
-    look: called every few rows; what it raises stops here. Raises `StoreUnavailable` when a replica
-    is away or a survivor does not stand as written. Nothing was deleted then.
+    survivor_rows: the rows that the step's own read returned; may contain others. check: called every few rows;
+    exceptions stop the rewrite. Raises `StoreUnavailable` if a replica is down or a survivor is not as written.
+    Nothing was deleted then.
     """
     ids = unpack_ids(step.survivors)
     if not ids or step.delete_stamp is None:
         return
     stamp = step.delete_stamp + 1
-    # Where what stays stands thick, reading everything between is quicker than asking for each.
+    # When survivors are dense, one range read is faster than point reads.
     thick = len(ids) * THICK >= len(ids) + step.count
     if stays is not None and stays.is_whole:
         rows = _only(stays, frozenset(ids))
@@ -70,7 +70,7 @@ def rewrite_survivors(step: Step, pace: Pace, *, stays: PackedRows | None, look:
         pace.rest()
         older = [message_id for message_id, oldest in page if oldest < stamp]
         if older:
-            raise StoreUnavailable(f"{len(older):,} messages that stay could not be written again yet")
+            raise StoreUnavailable(f"{len(older):,} messages to keep could not be rewritten yet")
 
 
 def _only(pages: Iterable[list[Row]], ids: frozenset[int]) -> Iterator[list[Row]]:
@@ -85,10 +85,10 @@ def _watched(pages: Iterator[list[Row]], look: Callable[[], None]) -> Iterator[l
 
 
 def queue_rewrite(step: Step, *, now_ms: int) -> None:
-    """A bucket was left over its budget: a job of its own will mend it, once for each bucket.
+    """Queue a rewrite for a bucket that was left over its budget, once per bucket.
 
-    A rewrite that could not, since its bucket was still open, is followed by one of the sealed bucket.
-    Called in the transaction that counts the step.
+    A rewrite that could not bring the bucket into its budget because it was still open is followed by one of the
+    sealed bucket. Called in the transaction that counts the step.
     """
     if step.kind == StepKind.REWRITE and is_sealed(step.bucket, now_ms=now_ms):
         return
@@ -104,7 +104,7 @@ def queue_rewrite(step: Step, *, now_ms: int) -> None:
         moderator=step.purge.moderator,
         reason=f"purge {step.purge_id} left more tombstones than the budget",
         due_at=dt.datetime.fromtimestamp((ms_of(newest) + REWRITE_AFTER_MS) / 1_000, tz=dt.UTC),
-        wait_reason="the bucket is written again when the last hour of what went is over",
+        wait_reason="until 70 minutes after the newest deleted message, when the bucket is rewritten",
     )
 
 
@@ -119,7 +119,7 @@ def make_rewrite(
     due_at: dt.datetime | None = None,
     wait_reason: str = "",
 ) -> Purge:
-    """A job that writes one bucket again. ids: what went there before, packed. Called in a transaction."""
+    """Create a purge that rewrites one bucket. ids: previously deleted there, packed. Call in a transaction."""
     purge = Purge(
         is_rewrite=True,
         state=PurgeState.QUEUED,

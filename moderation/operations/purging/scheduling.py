@@ -1,4 +1,4 @@
-"""What the scheduler looks for: purges and scans that nobody works on although they could go on."""
+"""Scheduling: purges and scans that could continue but that no worker processes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from moderation.models import Purge, Step
 
 
 def due_purges() -> list[int]:
-    """Purges that somebody should look at: a step is due, or none is left and it is not finished.
+    """Return purges that need a worker: a step is due, or none is left and the purge is not finished.
 
-    Not while as many workers have steps of it under lease as one purge may have.
+    Excludes purges that have the maximum number of workers, counted by leases on their steps.
     """
     now = ClockTimestamp()
     open_steps = Step.objects.filter(purge_id=OuterRef("id")).open()
@@ -27,7 +27,7 @@ def due_purges() -> list[int]:
         .filter(
             Q(wait_until__isnull=True) | Q(wait_until__lte=now),
             Exists(open_steps.free().due()) | Q(workers=0) & (~Exists(open_steps) | Q(state=PurgeState.CANCELLING)),
-            # A paused purge has only what was stamped to bring to its end.
+            # A paused purge only completes its stamped steps.
             ~Q(state=PurgeState.PAUSED) | Exists(open_steps.free().filter(state__in=BETWEEN_STAMPED_AND_COUNTED)),
             workers__lt=settings.PURGE_WORKERS,
         )
@@ -36,9 +36,9 @@ def due_purges() -> list[int]:
 
 
 def take_bells(purge_id: int) -> int:
-    """How many workers to call to a purge: none where some were called and none has come yet.
+    """Return the number of workers to enqueue for a purge, and reserve them; 0 while a reservation exists.
 
-    Without that, a purge that waits while all workers are busy would be enqueued anew at every look.
+    Otherwise a purge that waits while all workers are busy would be enqueued again at every poll.
     """
     lapses_at = ClockTimestamp() + dt.timedelta(seconds=settings.BELL_SECONDS)
     silent = Q(rung_until__isnull=True) | Q(rung_until__lt=ClockTimestamp())
@@ -46,12 +46,12 @@ def take_bells(purge_id: int) -> int:
 
 
 def note_heard(purge_id: int) -> None:
-    """A worker has come, or none could be called: the next bell may ring."""
+    """Clear the reservation: a worker has started, or none could be enqueued."""
     Purge.objects.filter(id=purge_id, rung_until__isnull=False).update(rung_until=None)
 
 
 def workers_wanted(purge_id: int) -> int:
-    """How many more workers a purge could use now: one at least, since somebody must look at it."""
+    """Return how many more workers a purge could use now; at least one, to update its state."""
     free = Step.objects.free().filter(purge_id=purge_id)
     found: int = Purge.objects.annotate(workers=_workers_on("id")).values_list("workers", flat=True).get(id=purge_id)
     steps = free.open()[: settings.PURGE_WORKERS].count()
@@ -59,22 +59,25 @@ def workers_wanted(purge_id: int) -> int:
 
 
 def _workers_on(purge: str) -> Coalesce:
-    """How many workers have steps of the purge under lease."""
+    """Return an expression for the number of workers that have leases on steps of the purge."""
     leased = Step.objects.leased().filter(purge_id=OuterRef(purge))
     counted = leased.order_by().values("purge_id").annotate(workers=Count("token", distinct=True)).values("workers")
     return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
 def next_in_line(purge_id: int) -> list[int]:
-    """Who may go on now that a purge was worked on: for each of its channels that nobody holds, the
-    purge that was asked for first of those with something to do there; rewrites come last."""
+    """Return the purges that can continue after a worker has processed a purge.
+
+    For each of its channels that is not locked, that is the earliest requested purge with due steps there. Rewrites
+    come last.
+    """
     held = ChannelLock.objects.exclude(lease_until__lt=ClockTimestamp()).values("channel_id")
     channels = Step.objects.filter(purge_id=purge_id).exclude(channel_id__in=held).values("channel_id")
     return _first_in(Q(channel_id__in=channels), behind=purge_id)
 
 
 def next_in_channel(channel_id: int, *, behind: int) -> list[int]:
-    """The same of one channel, which the purge `behind` has just given back."""
+    """Return the same for one channel, which the purge `excluding` has just released."""
     return _first_in(Q(channel_id=channel_id), behind=behind)
 
 
@@ -96,5 +99,5 @@ def _first_in(channels: Q, *, behind: int) -> list[int]:
 
 
 def due_scans() -> list[int]:
-    """Scans that nobody has begun, or whose worker has gone."""
+    """Return scans that no worker has started, or whose worker is gone."""
     return list(Purge.objects.scans_due().order_by("id").values_list("id", flat=True))

@@ -1,4 +1,4 @@
-"""What the watch looks at that only moderation knows: purges that do not go on."""
+"""Monitoring check of moderation: purges that make no progress."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ STUCK_PURGE = "stuck purge"
 STUCK_AFTER = dt.timedelta(minutes=30)
 
 RETRY = dt.timedelta(minutes=2)
-"""A step that was put back is tried again within a minute; one that waits longer waits for its own hour."""
+"""A requeued step is retried within a minute. One that waits longer is deferred until its messages are over an hour
+old.
+"""
 
 
 def look_at_purges(now: dt.datetime) -> None:
-    """Purges of which no step has moved for 30 minutes, although one is due and no other job stands before it."""
+    """Open findings for stuck purges: no step has moved for 30 minutes, one is due, and no other job blocks it."""
     purges = _purges_that_should_move(now)
     since = note_positions(_positions_of(purges), now=now)
     stuck = [purge for purge in purges if now - since[purge.pk] >= STUCK_AFTER]
@@ -44,7 +46,7 @@ def _is_behind(purge: Purge) -> bool:
 
 
 def _positions_of(purges: Sequence[Purge]) -> dict[int, str]:
-    """How far each one is. Up to *stamped* a step comes and goes, so that alone is no progress."""
+    """Return the progress of each purge. Before *stamped* a step may start over, so its state is no progress."""
     steps = Step.objects.filter(purge_id__in=[purge.pk for purge in purges]).exclude(state__in=BEFORE_STAMPED)
     counts = steps.order_by().values("purge_id", "state").annotate(count=Count("ordinal"))
     reached: dict[int, list[str]] = {}
@@ -56,7 +58,7 @@ def _positions_of(purges: Sequence[Purge]) -> dict[int, str]:
 def _stage_of(purge: Purge) -> str:
     if purge.state == PurgeState.SCANNING:
         return f"scanning:{purge.scanned}"
-    # That it runs, waits and runs again is no progress either.
+    # Alternating between running and waiting is no progress either.
     return "undoing" if purge.state == PurgeState.UNDOING else "removing"
 
 
@@ -66,4 +68,4 @@ def _say_stuck(purge: Purge, standing: dt.timedelta) -> Found:
     reason = f" ({said})" if (said := say_wait(wait)) else ""
     minutes = int(standing.total_seconds() // 60)
     details = {"purge": purge.pk, "is_rewrite": purge.is_rewrite, "channels": purge.selection.get("channels", [])}
-    return Found(Severity.AMBER, f"{what} has not gone on for {minutes} minutes{reason}.", details)
+    return Found(Severity.AMBER, f"{what} has made no progress for {minutes} minutes{reason}.", details)

@@ -1,6 +1,6 @@
-"""What a purge waits for, in words: behind whom, for the disk, for its hour, or for a worker that nobody runs.
+"""Reasons why a purge waits, as text: another job, the disk, messages of the last hour, or a missing worker.
 
-Each reason is looked at anew when it is shown, so that nothing is named that is over by now.
+Each reason is checked again when it is shown, so that outdated reasons are not displayed.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ WAITS_IN = frozenset(
         PurgeState.UNDOING,
     }
 )
-"""States in which a worker should have a purge in hand, or know why not."""
+"""States in which a worker should process a purge or know the reason why not."""
 
 UNSEEN_AFTER = 2
-"""Looks of the scheduler that pass without a worker before the page says so."""
+"""Number of polls without a worker after which the page reports it."""
 
 BEHIND = "behind "
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Why a purge does not go on. words: the reason; empty when it is only that nobody has looked.
+    """Reason why a purge does not progress. reason: the text; empty if only a worker is missing.
 
-    behind: the purge that the words name, where they do.
-    until: when it is tried again. unseen_seconds: for how long no worker has looked although it is due.
+    blocking_purge: the purge named in the text, if any. until: time of the next attempt. idle_seconds: time for which
+    no worker has processed the purge although it is due.
     """
 
     words: str = ""
@@ -53,30 +53,30 @@ class Wait:
 
     @property
     def sentence(self) -> str:
-        """The reason as a sentence: "Waiting behind purge 81 (…)", "Waiting: its hour is not over"."""
+        """The reason as a sentence: "Waiting behind purge 81 (…)", "Waiting for a worker"."""
         if not self.words:
             return ""
         return f"Waiting{' ' if self.words.startswith((BEHIND, 'for ', 'until ')) else ': '}{self.words}"
 
 
 def say_behind(job: str) -> str:
-    """The job that holds a channel, as what stands before another: "behind purge 81 (everything by …, by Mona)"."""
+    """Describe the job that has locked a channel: "behind purge 81 (everything by …, by Mona)"."""
     words, _ = _describe_job(job)
     return BEHIND + words
 
 
 def say_wait(wait: Wait | None) -> str:
-    """All of it in one line, for a terminal; "" when there is no wait."""
+    """Format the wait as one line for a terminal; "" if there is none."""
     if wait is None:
         return ""
-    unseen = "" if wait.unseen_seconds is None else f"no worker has looked at it for {wait.unseen_seconds:.0f} s"
+    unseen = "" if wait.unseen_seconds is None else f"no worker has processed it for {wait.unseen_seconds:.0f} s"
     return "; ".join(filter(None, (wait.sentence, unseen)))
 
 
 def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
-    """What a purge waits for now; None when it goes on, or has nothing to do.
+    """Return what a purge waits for now; None if it progresses or has nothing to do.
 
-    Another purge is named only to those who may see it; without a user always.
+    Other purges are named only to users who may see them; always without a user.
     """
     if purge.state not in WAITS_IN:
         return None
@@ -88,23 +88,23 @@ def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
         if behind is not None and user is not None and not visible_purges(user).filter(pk=behind.pk).exists():
             words, behind = "another job", None
         return Wait(BEHIND + words, behind, unseen_seconds=unseen)
-    reason = "for a worker: the channel is free again" if purge.wait_reason.startswith(BEHIND) else purge.wait_reason
+    reason = "for a worker; the channel is unlocked" if purge.wait_reason.startswith(BEHIND) else purge.wait_reason
     if reason:
         return Wait(reason, until=purge.wait_until, unseen_seconds=unseen)
     on_disk_at = _on_disk_at(purge)
     if on_disk_at is not None:
-        words = "until what is kept for undo is on the disk of every replica: nothing goes before that"
+        words = "for the undo copy to reach disk on every replica (nothing is deleted before that)"
         return Wait(words, until=on_disk_at, unseen_seconds=unseen)
     return None if unseen is None else Wait(unseen_seconds=unseen)
 
 
 def _describe_job(job: str) -> tuple[str, Purge | None]:
-    """What a job is called after "behind", and the purge that this names."""
+    """Return a text for a job that follows "behind", and the purge named in it."""
     kind, _, name = job.partition(":")
     if kind == "import":
         return "an import into the channel", None
     if kind == "erase":
-        return f"the erasing of what purge {name} keeps", None
+        return f"the erasure of purge {name}", None
     purge = Purge.objects.select_related("moderator").filter(id=name).first() if kind == "purge" else None
     if purge is None:
         return f"another job ({job.replace(':', ' ')})", None
@@ -114,7 +114,7 @@ def _describe_job(job: str) -> tuple[str, Purge | None]:
     left_by = _purge_that_left(purge)
     if left_by is None:
         return "the rewrite of a bucket", None
-    return f"the rewrite of a bucket that {_name(left_by)} left over its budget", left_by
+    return f"the rewrite that follows {_name(left_by)}", left_by
 
 
 def _name(purge: Purge) -> str:
@@ -122,7 +122,7 @@ def _name(purge: Purge) -> str:
 
 
 def _purge_that_left(rewrite: Purge) -> Purge | None:
-    """The purge whose step left what a rewrite mends: it has the rewrite's ids."""
+    """Return the purge that a rewrite follows. One of its steps has the rewrite's ids."""
     step = rewrite.steps.first()
     if step is None:
         return None
@@ -132,7 +132,7 @@ def _purge_that_left(rewrite: Purge) -> Purge | None:
 
 
 def _job_before(purge: Purge) -> str | None:
-    """A job that holds a channel of the purge, where others hold each one in which it has something to do now."""
+    """Return a job that has locked one of the purge's channels, if all channels with due steps are locked by others."""
     if purge.steps.leased().open().exists():
         return None
     due = purge.steps.due().open()
@@ -143,7 +143,7 @@ def _job_before(purge: Purge) -> str | None:
 
 
 def _on_disk_at(purge: Purge) -> dt.datetime | None:
-    """When the first of the steps that wait for the disk goes on, where all that a worker has in hand do."""
+    """Return when the first step that waits for the disk continues, if all leased steps wait for it."""
     in_hand = purge.steps.leased().open()
     kept = dict(in_hand.values_list("ordinal", "quarantined_at"))
     waiting = in_hand.filter(state=StepState.QUARANTINED).exclude(kind=StepKind.UNDO).count()
@@ -155,7 +155,7 @@ def _on_disk_at(purge: Purge) -> dt.datetime | None:
 
 
 def _unseen_seconds(purge: Purge, now: dt.datetime) -> float | None:
-    """Seconds since a worker could have looked at the purge; None when one has lately, or need not yet."""
+    """Return the seconds since a worker could have processed the purge; None if one did recently or need not yet."""
     leases = purge.steps.open().aggregate(until=Max("lease_until"))
     acted = AuditEntry.objects.filter(purge=purge).aggregate(at=Max("at"))
     moments = (purge.wait_until, purge.scan_lease_until, leases["until"], acted["at"], purge.confirmed_at)

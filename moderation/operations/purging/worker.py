@@ -1,8 +1,8 @@
-"""Runs a purge: claims its steps one after the other and takes them through their states.
+"""Purge worker: claims the steps of a purge one after the other and processes them.
 
-Steps are pipelined over the wait for the quarantine to be on disk: while one waits, the
-next is read. A purge with nothing to do now is left *waiting* with its reason, its
-channels are given back, and the scheduler comes by again; nothing relies on a broker.
+Steps are pipelined across the wait for the quarantine to reach disk: while one waits, the next is read. A purge
+without due steps is left *waiting* with its reason, its channels are unlocked, and beat enqueues it again; nothing
+relies on the broker.
 """
 
 from __future__ import annotations
@@ -48,28 +48,28 @@ from moderation.store.pace import Pace
 logger = logging.getLogger(__name__)
 
 PIPELINE = 8
-"""Steps of one worker that may wait for the disk at once."""
+"""Maximum number of steps of one worker that wait for the disk at a time."""
 
 PATIENCE_SECONDS = 15.0
-"""How long a worker waits, in all, beside a purge that gets no further; longer waits are beat's.
+"""Total time for which a worker waits for a purge that makes no progress; beat handles longer waits.
 
-A worker that waited for ever could be the one that the holder of the channel needs.
+A worker that waited indefinitely could be the one that the lock owner of the channel needs.
 """
 
 RETRY_SECONDS = 5.0
-"""After the store was unavailable, or this process's clock was off."""
+"""Delay after the store was unavailable or this process's clock was off."""
 
 PUZZLED_RETRY_SECONDS = 60.0
-"""After an error that nobody foresaw: often it comes again, and each one is logged at length."""
+"""Delay after an unexpected error: it often recurs, and each one is logged with a traceback."""
 
 
 CHECK_REPAIR_SECONDS = 30.0
-"""A repair is late after days: it need not be looked for at each step."""
+"""A repair becomes late after days, so it need not be checked for each step."""
 
 
 @dataclass(slots=True)
 class Run:
-    """One worker's work on one purge."""
+    """One worker processing one purge."""
 
     purge_id: int
     released: Callable[[int], None] = lambda _: None
@@ -89,11 +89,11 @@ def run_purge(
     waits_for_channel: bool = True,
     released: Callable[[int], None] = lambda _: None,
 ) -> Purge:
-    """Works on a confirmed purge until nothing is left to do now; returns it as it stands then.
+    """Process a confirmed purge until no step is due; return its current state.
 
-    patience_seconds: what it may wait, in all, between two steps that get to their end.
-    waits_for_channel: also behind another job; a worker does not, since that job may need it.
-    released: told of each channel that is given back, for those that wait for it.
+    idle_timeout_seconds: total time to wait between two completed steps.
+    wait_for_channel: also wait for another job's lock. A Celery worker does not, because that job may need it.
+    on_release: called with each channel that is unlocked, to notify purges that wait for it.
     """
     run = Run(purge_id, released)
     waits_since = time.monotonic()
@@ -113,25 +113,25 @@ def run_purge(
 
 
 def run_beside_others(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS) -> Purge:
-    """`run_purge`, and until no other worker has a step of it in hand: what a command says is what came of all."""
+    """Call `run_purge` until no other worker has a lease on a step, so that a command reports the combined result."""
     run_purge(purge_id, patience_seconds=patience_seconds)
     steps = Step.objects.filter(purge=purge_id).open()
     while steps.leased().exists():
         time.sleep(LOOK_SECONDS)
         run_purge(purge_id)
-    # What the others have ended since is seen, and settled if they have not yet.
+    # Account for steps that other workers have completed since.
     return run_purge(purge_id, patience_seconds=0)
 
 
 def run_to_its_end(purge_id: int, *, tell: Callable[[str], object]) -> Purge:
-    """`run_beside_others`, and again while it waits for another job, a repair or the store.
+    """Call `run_with_workers` repeatedly while the purge waits for another job, a repair or the store.
 
-    tell: is told what it waits for, as a line, whenever that is another thing. Ends when nothing is left to do
-    but what waits for its hour, or when somebody has paused or cancelled it.
+    report: called with the reason for waiting, as one line, whenever it changes. Returns when only
+    deferred steps are left, or when the purge was paused or cancelled.
     """
     said = ""
     while True:
-        # Not for long before it says why.
+        # A short timeout, so that the reason for waiting is reported soon.
         purge = run_beside_others(purge_id, patience_seconds=2)
         if not _goes_on(purge):
             return purge
@@ -143,13 +143,13 @@ def run_to_its_end(purge_id: int, *, tell: Callable[[str], object]) -> Purge:
 
 
 def _goes_on(purge: Purge) -> bool:
-    """Whether something of it will be done that need not wait for its hour."""
+    """Return whether the purge has open steps besides deferred ones."""
     left = purge.steps.open().exclude(kind=StepKind.LATER, due_at__gt=ClockTimestamp())
     return purge.state in (*RUNNABLE, PurgeState.UNDOING) and left.exists()
 
 
 def _work(run: Run) -> str:
-    """Takes every step that is due as far as it goes; returns what stands in the way of all, or nothing."""
+    """Process all due steps; return what blocks all of them, or ""."""
     run.obstacle, run.is_behind = "", False
     try:
         while not run.obstacle and (step := claim_step(run.purge_id, token=run.token)):
@@ -179,7 +179,7 @@ def _begin(run: Run, step: Step) -> None:
             put_back(
                 step,
                 due_in=wait,
-                reason="written to in the last 10 seconds: a range must not reach what is new",
+                reason="for 10 seconds without writes, so that the range delete does not affect new messages",
             )
             return
         room = STAYS_AT_MOST - sum(kept.stays.size for _, kept in run.on_the_way if kept.stays is not None)
@@ -204,15 +204,15 @@ def _finish(run: Run, step: Step, kept: Kept | None = None) -> None:
 
 @contextmanager
 def _outcomes(run: Run, step: Step) -> Iterator[None]:
-    """What an error means for the step is decided by its class alone."""
+    """Handle errors of a step. The class alone decides the result."""
     try:
         with _failing(step):
             yield
         if step.state in FINAL_STEPS and release_done_channel(step):
             run.released(step.channel_id)
     except LostStep:
-        # Taken over, or the purge was cancelled: then nobody may be left holding the step.
-        logger.info("step %s of purge %s is no longer ours", step.ordinal, step.purge_id)
+        # Taken over by another worker, or the purge was cancelled: then the claim must be released.
+        logger.info("lost step %s of purge %s", step.ordinal, step.purge_id)
         put_back(step, due_in=0, reason="")
     except (StoreUnavailable, TooManyTombstones) as unavailable:
         run.pace.halve()
@@ -222,11 +222,11 @@ def _outcomes(run: Run, step: Step) -> Iterator[None]:
         run.obstacle = str(refused)
         put_back(step, due_in=RETRY_SECONDS, reason=run.obstacle)
     except Error:
-        # Postgres is away or has ended the move: nothing can be put back, and the lease runs out.
+        # Postgres is unavailable or aborted the update: the step cannot be requeued, and its lease expires.
         raise
     except Exception as error:
-        logger.exception("step %s of purge %s stopped", step.ordinal, step.purge_id)
-        reason = f"something went wrong ({type(error).__name__}); it is logged, and tried again each minute"
+        logger.exception("step %s of purge %s failed unexpectedly", step.ordinal, step.purge_id)
+        reason = f"unexpected error ({type(error).__name__}); it was logged and is retried every minute"
         put_back(step, due_in=PUZZLED_RETRY_SECONDS, reason=reason)
 
 
@@ -243,17 +243,17 @@ def _is_on_disk(step: Step) -> bool:
 
 
 def _check_repaired(run: Run) -> None:
-    """Raises `RepairIsLate` (which waits, as the store's own troubles do); looked at twice a minute."""
+    """Raise `RepairIsLate`, which requeues the step like store errors do; checked twice a minute."""
     if time.monotonic() >= run.checks_repair_at:
         check_repaired()
         run.checks_repair_at = time.monotonic() + CHECK_REPAIR_SECONDS
 
 
 def _seconds_until_quiet(step: Step) -> float:
-    """How long a spans step must wait before its range at R0 - 10 s reaches what it should."""
+    """Return the time until a range at R0 - 10 s reaches all ids of the step and no newer write."""
     if step.kind == StepKind.ROWS:
         return 0.0
-    # One without ids, a rewrite that somebody asked for, has spans that end an hour ago.
+    # A manual rewrite has no ids; its ranges end an hour ago.
     newest_us = [ms_of(message_id) * 1_000 for message_id in unpack_ids(step.ids)[-1:]]
     stamped = BucketStamp.objects.filter(channel_id=step.channel_id, bucket=step.bucket).first()
     quiet_from = max([*newest_us, stamped.stamp if stamped else 0])

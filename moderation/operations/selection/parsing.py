@@ -1,4 +1,4 @@
-"""From what a moderator typed or ticked to a selection."""
+"""Conversion of what a moderator typed or selected into a selection."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from moderation.domain.selection import Selection
 from moderation.operations.access.visibility import Actor, visible_channels
 
 NAMED_AT_MOST = 20
-"""Authors or channels named in one field."""
+"""Maximum number of authors or channels in one field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """One group of conditions as typed; what is empty is no condition.
+    """One group of conditions as typed; empty fields are no conditions.
 
-    authors: names or ids, parted by commas: written by one of them. after, before: moments,
-    the first inclusive. has: of `Content`. reply_to: a message's id.
+    authors: names or ids, separated by commas; matches any of them. after, before: dates or times; after is
+    inclusive. has: of `Content`. reply_to: a message's id.
     """
 
     authors: str = ""
@@ -56,10 +56,10 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What should go, as typed: each of `all`, one of `either`, nothing of `none`.
+    """Selection as typed: matches all of `all`, any of `either`, and none of `none`.
 
-    channels: names or ids, parted by commas. guild: its id. everything: the whole of the one
-    channel, whose name is typed as a sign that it is meant.
+    channels: names or ids, separated by commas. guild: its id. everything: the whole of the one channel, whose name
+    is typed as a confirmation.
     """
 
     channels: str = ""
@@ -73,17 +73,20 @@ class Description:
 
 
 def select_ticked(channel_id: int, message_ids: Sequence[str]) -> Selection:
-    """The ticked messages of a channel. Raises `BadInput` when there are none or one is no id."""
+    """Return a selection of individual messages of a channel.
+
+    Raises `BadInput` if there are none or an id is invalid.
+    """
     ids = sorted({parse_snowflake(text) for text in message_ids})
     if not ids:
-        raise BadInput("No message is ticked. Tick the ones that should go.")
+        raise BadInput("No messages selected. Select the messages to delete.")
     return Selection(channel_ids=(channel_id,), message_ids=tuple(ids))
 
 
 def select_described(description: Description, *, user: Actor, now: dt.datetime) -> Selection:
-    """The selection that was described.
+    """Return the described selection.
 
-    Raises `BadInput` for what means nothing or several things, and when no condition is left.
+    Raises `BadInput` for names that are unknown or ambiguous, and if there are no conditions.
     """
     channels = visible_channels(user)
     guild_id = parse_snowflake(description.guild) if description.guild.strip() else None
@@ -103,11 +106,11 @@ def select_described(description: Description, *, user: Actor, now: dt.datetime)
 
 
 def _check_name(channels: Sequence[Channel], typed: str) -> None:
-    """A whole channel goes only when its name was typed."""
+    """Raise `BadInput` unless exactly one channel was named and its name was typed."""
     if len(channels) != 1:
-        raise BadInput("Name the one channel that should go whole.")
+        raise BadInput("Select exactly one channel to delete all of its messages.")
     if typed.strip().removeprefix("#").casefold() != channels[0].name.strip().removeprefix("#").casefold():
-        raise BadInput(f"To remove the whole channel, type its name: {channels[0].name}")
+        raise BadInput(f"To delete all messages of the channel, type its name: {channels[0].name}")
 
 
 def _combine(description: Description, *, now: dt.datetime) -> Filter | None:
@@ -144,14 +147,16 @@ def _conditions(terms: Terms, *, now: dt.datetime) -> Iterator[Filter]:
 
 def _has(what: str) -> Has:
     if what not in tuple(Content):
-        raise BadInput(f"A message can have a {', '.join(Content)}; not {what[:40]!r}.")
+        raise BadInput(f"Unknown content type {what[:40]!r}. Use one of: {', '.join(Content)}.")
     return Has(Content(what))
 
 
 def find_author(name: str) -> int:
-    """The one chat user an id or a name means. Raises `BadInput` when it is none or several.
+    """Return the id of the one chat user that an id or a name refers to.
 
-    An id comes first, and need not be known: an author may be missing from the chat's own list.
+    Raises `BadInput` if there are none or several.
+
+    Ids take precedence and need not be known: authors may be missing from the member list.
     """
     number = _number(name)
     if number is not None and ChatUser.objects.filter(pk=number).exists():
@@ -160,16 +165,16 @@ def find_author(name: str) -> int:
     found = list(ChatUser.objects.filter(Q(name__iexact=bare) | Q(display_name__iexact=bare))[:4])
     if len(found) > 1:
         ids = ", ".join(str(user.pk) for user in found[:3])
-        raise BadInput(f"Several users are called “{name[:60]}”; give an id instead: {ids} …")
+        raise BadInput(f"Several users are called “{name[:60]}”. Enter an id instead: {ids} …")
     if found:
         return found[0].pk
     if number is None:
-        raise BadInput(f"Nobody here is called “{name[:60]}”. Give the exact name, or the user's id.")
+        raise BadInput(f"There is no user called “{name[:60]}”. Enter the exact name or the user's id.")
     return number
 
 
 def find_channel(name: str, channels: QuerySet[Channel]) -> Channel:
-    """The one channel among some that an id or a name means. Raises `BadInput` when it is none or several."""
+    """Return the one channel that an id or a name refers to. Raises `BadInput` if there are none or several."""
     number = _number(name)
     known = channels.filter(pk=number).first() if number is not None else None
     if known is not None:
@@ -177,12 +182,12 @@ def find_channel(name: str, channels: QuerySet[Channel]) -> Channel:
     found = list(channels.filter(name__iexact=name.removeprefix("#"))[:4])
     if len(found) > 1:
         ids = ", ".join(str(channel.pk) for channel in found[:3])
-        raise BadInput(f"Several channels are called “{name[:60]}”; give an id instead: {ids} …")
+        raise BadInput(f"Several channels are called “{name[:60]}”. Enter an id instead: {ids} …")
     if not found:
-        # Discord's names are decorated: “╰╸python-help” is looked for as python-help.
+        # Discord channel names are often decorated: suggest “╰╸python-help” for python-help.
         like = channels.filter(name__icontains=name.strip("# ") or name)[:3]
-        meant = "".join(f" Is it “{channel.name[:60]}” ({channel.pk})?" for channel in like)
-        raise BadInput(f"There is no channel “{name[:60]}”. Give its exact name, or its id.{meant}")
+        meant = "".join(f" Did you mean “{channel.name[:60]}” ({channel.pk})?" for channel in like)
+        raise BadInput(f"There is no channel “{name[:60]}”. Enter its exact name or its id.{meant}")
     return found[0]
 
 
@@ -191,10 +196,10 @@ def _number(name: str) -> int | None:
 
 
 def split_names(text: str) -> list[str]:
-    """The names of a field, parted by commas. Raises `BadInput` for too many or a NUL character."""
+    """Return the names in a field, separated by commas. Raises `BadInput` for too many names or a NUL character."""
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if len(names) > NAMED_AT_MOST:
-        raise BadInput(f"At most {NAMED_AT_MOST} names in one field.")
+        raise BadInput(f"Too many names. Enter at most {NAMED_AT_MOST} in one field.")
     if "\x00" in text:
-        raise BadInput("A name cannot hold a NUL character.")
+        raise BadInput("A name cannot contain a NUL character. Remove it.")
     return names

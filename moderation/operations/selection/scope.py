@@ -1,4 +1,4 @@
-"""Where a selection looks: its channels, their buckets, and how people call the place."""
+"""Scope of a selection: its channels, their buckets, and a text for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from moderation.operations.access.visibility import Actor, channel_for, visible_
 
 
 def check_places(selection: Selection, user: Actor) -> None:
-    """Raises `NotFound` for a channel that the user cannot see, or a guild without one that he can."""
+    """Raise `NotFound` for a channel that the user cannot see, or a guild without visible channels."""
     for channel_id in selection.channel_ids:
         channel_for(user, channel_id)
     guild_id = selection.guild_id
@@ -30,11 +30,11 @@ def check_places(selection: Selection, user: Actor) -> None:
 
 
 def places_of(selection: Selection, user: Actor) -> Iterator[tuple[int, int]]:
-    """(channel id, bucket) of every bucket that may hold what is selected, oldest first in each channel.
+    """Yield (channel id, bucket) of every bucket that may contain selected messages, oldest first in each channel.
 
-    Only channels that the user can see now. Where no channel is named, an author's own list
-    of places spares looking at all the others. It may name channels that Postgres has no row of, since
-    the gateway posts wherever it is told to: those get one, so that the purge covers and names them.
+    Only channels that the user can see now. Without a channel in the selection, the author index saves reading all
+    other channels. It may include channels without a row in Postgres, because the gateway accepts posts to any
+    channel id; a row is created for those, so that the purge includes and names them.
     """
     posted: Mapping[int, set[int]] = {}
     if not selection.channel_ids and selection.author_ids is not None:
@@ -47,7 +47,7 @@ def places_of(selection: Selection, user: Actor) -> Iterator[tuple[int, int]]:
     elif selection.guild_id is not None:
         channels = channels.filter(guild_id=selection.guild_id)
     seen = sorted(channels.values_list("pk", flat=True))
-    # Where other programs write too, not every place of an author is on his list.
+    # If other programs write too, an author's index may be incomplete.
     if selection.channel_ids or selection.author_ids is None or not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
         for channel_id in seen:
             yield from _buckets_of(channel_id, selection)
@@ -58,7 +58,7 @@ def places_of(selection: Selection, user: Actor) -> Iterator[tuple[int, int]]:
 
 
 def _posted_in(author_ids: Iterable[int]) -> Mapping[int, set[int]]:
-    """The buckets in which one of the authors has posted, by channel."""
+    """Return the buckets in which any of the authors has posted, by channel."""
     buckets: dict[int, set[int]] = defaultdict(set)
     for author_id in author_ids:
         for bucket, channel_id in authors.author_buckets(author_id):
@@ -67,7 +67,7 @@ def _posted_in(author_ids: Iterable[int]) -> Mapping[int, set[int]]:
 
 
 def _register(channel_ids: Iterable[int]) -> None:
-    """A row for each channel that has none, named after its id."""
+    """Create a row for each channel that has none, named after its id."""
     wanted = set(channel_ids)
     unknown = wanted.difference(Channel.objects.filter(pk__in=wanted).values_list("pk", flat=True))
     Channel.objects.bulk_create([Channel(pk=i, name=f"unknown {i}") for i in unknown], ignore_conflicts=True)
@@ -82,7 +82,7 @@ def _buckets_of(channel_id: int, selection: Selection, *, among: set[int] | None
 
 
 def _ledger_of(channel_id: int) -> Iterable[tuple[int, Live]]:
-    """What the ledger says of each bucket that may hold anything, oldest first."""
+    """Return the ledger's entry for each bucket that may contain anything, oldest first."""
     if settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
         return reversed(ledger.read_ledger(channel_id))
     window = LedgerWindow(channel_id, start=bucket_of(MIN_ID), descending=False)
@@ -90,19 +90,19 @@ def _ledger_of(channel_id: int) -> Iterable[tuple[int, Live]]:
 
 
 def channels_of(user: Actor, purge: Purge) -> Sequence[Channel]:
-    """The channels that the user may see of those in which a purge found something, or else was to look."""
+    """Return the visible channels in which a purge found messages, or, if none, those of its selection."""
     found = set(purge.manifest_buckets.order_by().values_list("channel_id", flat=True).distinct())
     wanted = found or set(Selection.from_json(purge.selection).channel_ids)
     return list(visible_channels(user).filter(pk__in=wanted))
 
 
 def say_place(selection: Selection, channels: Mapping[int, Channel], guilds: Mapping[int, Guild]) -> str:
-    """Where, as people say it: "in #general", "in 12 channels", "in all channels of Gophers", "in every channel"."""
+    """Return the scope as text: "in #general", "in 12 channels", "in all channels of Gophers", "in all channels"."""
     if selection.guild_id is not None:
         guild = guilds.get(selection.guild_id)
         return f"in all channels of {guild or f'guild {selection.guild_id}'}"
     if not selection.channel_ids:
-        return "in every channel"
+        return "in all channels"
     if len(selection.channel_ids) > 3:
         return f"in {len(selection.channel_ids):,} channels"
     names = [str(channels.get(i) or f"channel {i}") for i in selection.channel_ids]

@@ -1,4 +1,4 @@
-"""Purges with their selections as sentences, names filled in: three queries for any number of them."""
+"""Purges with a summary of their selection, names resolved: three queries for any number of purges."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from moderation.presentation.wording import say_selection
 
 @dataclass(frozen=True, slots=True)
 class ListedPurge:
-    """A purge with its selection as a sentence's object. channel_id: of the one channel it names, if it does.
+    """Purge with a summary of its selection. channel_id: if it names exactly one channel.
 
-    undo_until: how long it can be taken back, where a list says so.
+    undo_until: end of the undo period, if the list includes it.
     """
 
     purge: Purge
@@ -28,7 +28,7 @@ class ListedPurge:
 
     @property
     def title(self) -> str:
-        """How many of what: "1,204 messages: everything by Victor in #general"."""
+        """Count and summary: "1,204 messages: everything by Victor in #general"."""
         count = self.purge.manifest
         if not count or self.purge.selection["messages"]:
             return self.sentence[:1].upper() + self.sentence[1:]
@@ -36,7 +36,7 @@ class ListedPurge:
 
 
 def describe_purges(user: Actor | None, purges: Sequence[Purge]) -> list[ListedPurge]:
-    """Fills the names in that the user may see; without a user all of them."""
+    """Return the purges with their summaries, with the names that the user may see; all names without a user."""
     selections = [Selection.from_json(purge.selection) for purge in purges]
     return [
         ListedPurge(purge, selection.only_channel_id, sentence)
@@ -45,7 +45,7 @@ def describe_purges(user: Actor | None, purges: Sequence[Purge]) -> list[ListedP
 
 
 def say_selections(user: Actor | None, selections: Sequence[Selection]) -> list[str]:
-    """Selections as sentences' objects, with the names that the user may see; without a user all of them."""
+    """Summarize selections, with the names that the user may see; all names without a user."""
     channels = Channel.objects.all() if user is None else visible_channels(user)
     known = channels.in_bulk({i for selection in selections for i in selection.channel_ids})
     guilds = Guild.objects.in_bulk({s.guild_id for s in selections if s.guild_id is not None})
@@ -57,5 +57,5 @@ def say_selections(user: Actor | None, selections: Sequence[Selection]) -> list[
 
 
 def sentence_of(purge: Purge) -> str:
-    """The selection in words: "everything by Victor in #general since 1 May 2024, pinned kept"."""
+    """Summarize a purge's selection: "everything by Victor in #general since 1 May 2024, pinned kept"."""
     return describe_purges(None, [purge])[0].sentence

@@ -1,9 +1,9 @@
-"""Who works on which step. Postgres is the queue, and a claim is a token with a lease.
+"""Claiming of steps by workers. Postgres is the queue; a claim is a token with a lease.
 
-A step is claimed together with its channel in one transaction that holds the purge's row,
-and given back the same way, so that a channel is never released under somebody's hands.
-Every move of a step is an update that asks for the claimer's token: a worker that was
-stopped past its lease and wakes up again finds its token gone, and moves nothing.
+A step is claimed together with its channel in one transaction that locks the purge's row, and is released in the same
+way, so that a channel is never unlocked while a worker processes it. Every transition of a step is an update
+conditional on the claimer's token: a worker that was stopped past its lease and resumes no longer matches, and its
+update affects no row.
 """
 
 from __future__ import annotations
@@ -39,31 +39,31 @@ GOING_ON = (PurgeState.RUNNING, PurgeState.UNDOING)
 _TURN = (F("due_at").asc(nulls_first=True), "ordinal")
 
 LOOK_SECONDS = 0.5
-"""How often a worker looks whether it may go on: a pause is to be in effect within two seconds."""
+"""Interval at which a worker checks whether it may continue. A pause must take effect within two seconds."""
 
 ASLEEP_SECONDS = 5
-"""How long a transaction that holds a purge or a step may hear nothing from its worker."""
+"""Postgres ends a transaction that locks a purge or a step after this long without a statement from its worker."""
 
 
 class LostStep(Exception):
-    """Somebody else has taken the step over, or its purge was cancelled; nothing was moved."""
+    """Another worker has claimed the step, or its purge was cancelled. Nothing was changed."""
 
 
 class ChannelBusy(Exception):
-    """Another job holds the channel; `str()` of it is that job."""
+    """Another job has locked the channel; `str()` of the exception is that job."""
 
 
 def job_of(purge_id: int) -> str:
-    """The name under which a purge holds channels."""
+    """Return the job name under which a purge locks channels."""
     return f"purge:{purge_id}"
 
 
 @contextmanager
 def brief_transaction() -> Iterator[None]:
-    """A transaction that Postgres ends when its worker falls asleep in it.
+    """Run a transaction that Postgres ends if its worker stops responding.
 
-    A worker that is stopped, or whose machine has gone without a word, would otherwise keep
-    the rows it locked, and nobody could take its steps over.
+    A worker that is suspended, or whose machine vanished, would otherwise keep its row locks, and no other worker
+    could take over its steps.
     """
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -72,22 +72,22 @@ def brief_transaction() -> Iterator[None]:
 
 
 def lock_purge(purge_id: int) -> Purge:
-    """The purge, its row held for the transaction; rows that refer to it may be added meanwhile."""
+    """Return the purge with its row locked for the transaction. Rows that refer to it can still be inserted."""
     return Purge.objects.select_for_update(no_key=True).get(id=purge_id)
 
 
 def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
-    """Claims the next step that is due and nobody's, with its channel; None when there is none.
+    """Claim the next due and unclaimed step together with its channel; return None if there is none.
 
-    Raises `ChannelBusy`. A step that was left before *stamped* starts from the beginning;
-    one that was left later goes on where it stood, with what was stored at *stamped*.
+    Raises `ChannelBusy`. A step abandoned before *stamped* starts over; one abandoned later resumes from its state,
+    with the values stored at *stamped*.
     """
     with brief_transaction():
         purge = lock_purge(purge_id)
-        # A worker that slept beyond its leases still has its own steps in hand: not a second time.
+        # Don't re-claim steps that this worker still processes after its lease expired.
         due = _due_steps(purge_id).exclude(token=token)
         if purge.state in (PurgeState.CANCELLING, PurgeState.PAUSED):
-            # What was stamped goes forward to the end, since its deletes may be out already.
+            # Stamped steps must complete, because their deletes may have been sent already.
             due = due.filter(state__in=BETWEEN_STAMPED_AND_COUNTED)
         elif purge.state not in (*RUNNABLE, PurgeState.UNDOING):
             return None
@@ -110,9 +110,9 @@ def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
 
 
 def _hold_next(due: StepQuerySet, *, job: str) -> Step | None:
-    """The first of the due steps whose channel can be held. Raises `ChannelBusy` when none can, although some are due.
+    """Return the first due step whose channel can be locked. Raises `ChannelBusy` if steps are due but none can.
 
-    What was put back comes after what was never tried: one bucket in trouble holds up no other.
+    Requeued steps come after steps that were never attempted, so that one failing bucket does not delay the others.
     """
     holder = ""
     busy: list[int] = []
@@ -135,9 +135,9 @@ def _lease_end() -> models.expressions.Combinable:
 
 
 def move_step(step: Step, to: StepState, **stored: Any) -> None:
-    """Moves a claimed step on and stores what belongs to the move, in one write.
+    """Move a claimed step to the next state and store the values that belong to it, in one write.
 
-    Raises `LostStep`. Up to *stamped* the purge must still be running as well.
+    Raises `StepLost`. Up to *stamped*, the purge must also still be running.
     """
     with brief_transaction():
         if step.state in BEFORE_STAMPED:
@@ -153,19 +153,19 @@ def move_step(step: Step, to: StepState, **stored: Any) -> None:
 
 
 def check_still_running(purge_id: int) -> None:
-    """Holds the purge's row for the transaction; raises `LostStep` unless it runs or is being undone."""
+    """Lock the purge's row for the transaction; raise `StepLost` unless it is running or being undone."""
     if lock_purge(purge_id).state not in GOING_ON:
-        raise LostStep(f"purge {purge_id} no longer runs")
+        raise LostStep(f"purge {purge_id} is no longer running")
 
 
 def check_may_go_on(purge_id: int) -> None:
-    """A look without holding anything, for the middle of a long reading; raises `LostStep`."""
+    """Check the purge's state without locking, during a long read; raise `StepLost` if it no longer runs."""
     if not Purge.objects.filter(id=purge_id, state__in=GOING_ON).exists():
-        raise LostStep(f"purge {purge_id} no longer runs")
+        raise LostStep(f"purge {purge_id} is no longer running")
 
 
 def watch_purge(purge_id: int) -> Callable[[], None]:
-    """`check_may_go_on` for the middle of many small pages: looks at most every `LOOK_SECONDS`."""
+    """Return `check_not_stopped`, limited to one call per `STATE_CHECK_SECONDS`, for loops over many small pages."""
     looked_at = time.monotonic()
 
     def look() -> None:
@@ -178,7 +178,7 @@ def watch_purge(purge_id: int) -> Callable[[], None]:
 
 
 def check_still_mine(step: Step) -> None:
-    """Holds the step's row for the transaction; raises `LostStep` when somebody else has claimed it."""
+    """Lock the step's row for the transaction; raise `StepLost` if another worker has claimed it."""
     mine = Step.objects.select_for_update().filter(
         purge_id=step.purge_id, ordinal=step.ordinal, token=step.token, state=step.state
     )
@@ -187,7 +187,7 @@ def check_still_mine(step: Step) -> None:
 
 
 def put_back(step: Step, *, due_in: float, reason: str) -> None:
-    """Gives a claimed step back to be tried again in `due_in` seconds; says why it waits."""
+    """Release a claimed step for a retry in `due_in` seconds and store the reason for the delay."""
     state = StepState.PENDING if step.state in BEFORE_STAMPED else step.state
     wait = models.Value(dt.timedelta(seconds=due_in), output_field=models.DurationField())
     Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal, token=step.token, state=step.state).update(
@@ -196,21 +196,21 @@ def put_back(step: Step, *, due_in: float, reason: str) -> None:
 
 
 def release_idle_channels(purge_id: int) -> None:
-    """Gives back the channels in which no step of the purge is worked on or half done.
+    """Unlock the channels in which no step of the purge is being processed or partly applied.
 
-    The caller's transaction holds the purge's row.
+    The caller's transaction locks the purge's row.
     """
     busy = Step.objects.open().in_progress().filter(purge_id=purge_id).order_by()
     ChannelLock.objects.filter(job=job_of(purge_id)).exclude(channel_id__in=busy.values("channel_id")).delete()
 
 
 def release_done_channel(step: Step) -> bool:
-    """Gives a step's channel back when the purge has nothing more to do there now; whether it did."""
+    """Unlock a step's channel if the purge has no more due steps there; return whether it did."""
     left = Step.objects.open().filter(IN_PROGRESS | DUE, purge_id=step.purge_id, channel_id=step.channel_id).order_by()
     if left.exists():
         return False
     with brief_transaction():
-        # Held, nobody claims a step there meanwhile, such as one whose hour ends now.
+        # With the row locked no worker can claim a step there, such as one that becomes due now.
         lock_purge(step.purge_id)
         if left.exists():
             return False
@@ -219,6 +219,6 @@ def release_done_channel(step: Step) -> bool:
 
 
 def renewed_leases(token: uuid.UUID) -> AbstractContextManager[None]:
-    """Renews the leases of everything claimed under the token, from a thread of its own."""
+    """Renew the leases of everything claimed under the token, from a separate thread."""
     steps = Step.objects.filter(token=token).open()
     return renewed(lambda: steps.update(lease_until=_lease_end()), every_seconds=settings.PURGE_LEASE_RENEW_SECONDS)

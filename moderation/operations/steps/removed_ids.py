@@ -1,4 +1,4 @@
-"""For which ids a purge stands: they were removed on purpose, and an import must not bring them back."""
+"""Ids that purges deleted and that were not restored. An import must not restore them."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ Packed = bytes | memoryview | None
 
 
 def standing_ids(channel_id: int, bucket: int) -> set[int]:
-    """The ids of a bucket that counted steps of any purge deleted or found gone, less the undone."""
+    """Return the ids of a bucket that counted steps of any purge deleted or found gone, without restored ones."""
     steps = Step.objects.filter(channel_id=channel_id, bucket=bucket, state=StepState.COUNTED)
     return _standing_of(steps)
 
 
 def standing_elsewhere(step: Step) -> set[int]:
-    """The ids of a step's bucket for which other purges stand."""
+    """Return the ids of a step's bucket that other purges deleted."""
     steps = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, state=StepState.COUNTED)
     return _standing_of(steps.exclude(purge_id=step.purge_id))
 
 
 def standing_of(step: Step) -> set[int]:
-    """The ids that a counted step deleted or found gone, less the undone."""
+    """Return the ids that a counted step deleted or found gone, without restored ones."""
     return _unpack_standing(step.ids, step.failed_ids, step.undone_ids)
 
 
 def count_standing(steps: QuerySet[Step]) -> Counter[int]:
-    """The number of such ids in counted, removing steps, by channel.
+    """Return the number of such ids in counted deleting steps, by channel.
 
     Reads the counts at the head of the packed ids: a purge of 50,000 channels has as many steps.
     """

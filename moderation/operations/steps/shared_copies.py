@@ -1,4 +1,4 @@
-"""Whose copies are whose: messages that one purge keeps and that other purges have to do with."""
+"""Copies across purges: messages of one purge that other purges have copies of, or need copies of."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from moderation.store.quarantine import Place, keep_rows, kept_attempts, kept_ro
 
 
 def copies_of(channel_id: int, bucket: int, ids: Iterable[int]) -> Iterator[list[Row]]:
-    """Each id's newest whole copy, from whichever purge's quarantine holds it."""
+    """Yield each id's newest complete copy, from any purge's quarantine."""
     wanted = frozenset(ids)
     here = Step.objects.filter(channel_id=channel_id, bucket=bucket, kind__in=REMOVING, read_stamp__isnull=False)
     places = [
@@ -32,10 +32,10 @@ def copies_of(channel_id: int, bucket: int, ids: Iterable[int]) -> Iterator[list
 
 
 def keep_again(step: Step, ids: Iterable[int], *, attempt: int, among: Callable[[Row], bool] = lambda _: True) -> int:
-    """Keeps some messages anew with a step's purge, for a whole time to live from now; how many.
+    """Quarantine some messages again under a step's purge, with a full time to live from now; return their number.
 
-    attempt: a stamp (µs) that no other attempt in the bucket has; done again with it, it writes the same.
-    among: which of the rows. The caller's job holds the channel. Raises `StoreUnavailable`.
+    attempt: a stamp (µs) that no other attempt in the bucket has; repeated with the same stamp, it writes the same.
+    wanted_row: filter for the rows. The caller's job has locked the channel. Raises `StoreUnavailable`.
     """
     copies = copies_of(step.channel_id, step.bucket, ids)
     rows = (chosen for rows in copies if (chosen := [row for row in rows if among(row)]))
@@ -43,10 +43,10 @@ def keep_again(step: Step, ids: Iterable[int], *, attempt: int, among: Callable[
 
 
 def shared_copies(purge: Purge) -> Mapping[int, int]:
-    """How many of the messages that a purge keeps another one keeps as well, by the id of the other.
+    """Return the number of a purge's messages that other purges have copies of too, by the other purge's id.
 
-    An undo takes each message from whichever purge keeps it. One that is taken back, while another purge
-    that had found the message gone still stands for it, leaves a copy with that one.
+    An undo restores each message from any purge that has a copy. When a purge is undone while another purge, which
+    had found the message already gone, still deletes it, the undo stores a copy with the other purge.
     """
     kept: Counter[int] = Counter()
     mine: dict[tuple[int, int], list[Step]] = defaultdict(list)
@@ -66,7 +66,7 @@ def _counted(steps: QuerySet[Step]) -> QuerySet[Step]:
 
 
 def _beside(purge: Purge) -> QuerySet[Step]:
-    """The counted steps of other purges in the same buckets, as far as they still keep something."""
+    """Return the counted steps of other purges in the same buckets that may still have copies."""
     since = postgres_now() - dt.timedelta(days=settings.QUARANTINE_DAYS + 1)
     here = _counted(purge.steps.all()).filter(channel_id=OuterRef("channel_id"), bucket=OuterRef("bucket"))
     recent = Q(quarantined_at__gt=since) | Q(kept_again_at__gt=since) | Q(copies_left_at__gt=since)
@@ -75,5 +75,5 @@ def _beside(purge: Purge) -> QuerySet[Step]:
 
 
 def _removed(step: Step) -> frozenset[int]:
-    """The ids that a step deleted, and therefore keeps."""
+    """Return the ids that a step deleted, and therefore has copies of."""
     return frozenset(unpack_ids(step.ids)).difference(unpack_ids(step.gone_ids), unpack_ids(step.failed_ids))

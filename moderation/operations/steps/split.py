@@ -1,4 +1,4 @@
-"""Some ids of a step become a step of their own, so that each id is counted in one place."""
+"""Splitting of a step: some of its ids move to a new step, so that each id is counted once."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from moderation.models import Step
 def part_step(
     step: Step, apart: Sequence[int], *, kind: StepKind = StepKind.ROWS, state: StepState = StepState.PENDING
 ) -> None:
-    """Takes ids, ascending, out of a step into a new one, as the purge's last.
+    """Move ids (ascending) from a step to a new one at the end of the purge.
 
-    One that is *held* is counted with it. The caller's transaction holds the purge's row.
+    A *held* step is counted immediately. The caller's transaction locks the purge's row.
     """
     last: int = Step.objects.filter(purge_id=step.purge_id).aggregate(last=Max("ordinal"))["last"]
     rest = sorted(frozenset(unpack_ids(step.ids)).difference(apart))

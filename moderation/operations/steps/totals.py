@@ -1,4 +1,4 @@
-"""The sum of a purge that always adds up: deleted + already gone + held + failed + left = manifest."""
+"""Totals of a purge, which always add up: deleted + already gone + held + failed + left = manifest."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from moderation.models import Purge
 
 @dataclass(frozen=True, slots=True)
 class PurgeSum:
-    """Counts of verified outcomes; `left` has none yet (or never will, when cancelled).
+    """Counts of verified outcomes. left: messages without an outcome so far, or ever if the purge was cancelled.
 
-    later: those of `left` that wait for their hour to be over.
+    later: the part of `left` that is deferred until it is over an hour old.
     """
 
     manifest: int
@@ -26,12 +26,12 @@ class PurgeSum:
     later: int
 
     def as_json(self) -> dict[str, int]:
-        """The counts by name."""
+        """Return the counts by name."""
         return asdict(self)
 
 
 def sum_of(purge: Purge) -> PurgeSum:
-    """Adds up the steps of a purge."""
+    """Add up the steps of a purge."""
     waits_for_hour = Q(kind=StepKind.LATER) & ~Q(state__in=(*FINAL_STEPS, StepState.CANCELLED))
     total = purge.steps.exclude(kind=StepKind.UNDO).aggregate(
         deleted=Sum("deleted", default=0),

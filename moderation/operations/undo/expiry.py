@@ -1,10 +1,10 @@
-"""After 30 days a purge can no longer be taken back: it is said so, and stays said.
+"""Expiry of undos: after 30 days a purge can no longer be undone.
 
-What it kept goes by itself a day later (the quarantine's rows have a time to live). The purge
-stands for its messages as before. One that is being taken back is left until that is done.
+Its copies expire a day later (quarantine rows have a time to live). The messages stay deleted by the purge. A purge
+that is being undone is skipped until that is done.
 
-While a hold covers something that a purge keeps, its days stand still: each night the copies of
-what is held that would go within half the time are written anew. What no hold covers goes.
+While a hold covers some of a purge's messages, its undo period is suspended: each night the held copies that would
+expire within half the period are renewed. Copies that no hold covers expire as usual.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ EXPIRES_FROM = frozenset(state for state, after in PURGE_MOVES.items() if PurgeS
 PURGES_A_RUN = 10_000
 
 CHANNEL_LEASE_SECONDS = 300.0
-"""For the copies of one bucket."""
+"""Lease of the channel lock while the copies of one bucket are renewed."""
 
 
 def close_expired(claim: Claim) -> Mapping[str, int]:
-    """Closes every purge whose days are over; how many, by name. Done twice it changes nothing."""
+    """Close every purge whose undo period has passed; return counts by name. Idempotent."""
     renewed = renew_held()
     due = list_expired()
     closed = 0
     for number, purge_id in enumerate(due):
         claim.tell(done=number, total=len(due), what="purges")
         closed += close_purge(purge_id)
-    return {"closed": closed, "kept longer": renewed}
+    return {"closed": closed, "copies renewed": renewed}
 
 
 def renew_held() -> int:
-    """Keeps what holds cover for as long as it can be taken back; how many messages. Done twice it changes nothing.
+    """Renew the held copies for as long as they can be restored; return the number of messages. Idempotent.
 
-    A channel that another job holds is left for the next night. Raises `StoreUnavailable`, `WriteRefused`.
+    A channel that another job has locked is skipped until the next night. Raises `StoreUnavailable`, `WriteRefused`.
     """
     now = postgres_now()
     oldest = now - dt.timedelta(days=settings.QUARANTINE_DAYS)
@@ -70,9 +70,9 @@ def _renew_purge(purge: Purge, now: dt.datetime) -> int:
         return 0
     days = dt.timedelta(days=settings.QUARANTINE_DAYS)
     is_held = any(hold.lifted_at is None for hold in holds)
-    # Held, it may stay so for years; lifted, what is left of its days is known.
+    # A hold may last for years. Once it is lifted, the rest of the undo period is known.
     wanted = now + days / 2 if is_held else until
-    # A renewal before the newest hold did not include the copies that this hold covers.
+    # Renewals made before the newest hold did not include the copies that it covers.
     kept_again_under_all = Q(kept_again_at__gt=max(hold.placed_at for hold in holds))
     steps = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED).alias(
         kept_at=Case(When(kept_again_under_all, then="kept_again_at"), default="quarantined_at")
@@ -96,14 +96,14 @@ def _renew_step(step: Step, cover: Cover) -> int:
 
 
 def list_expired(limit: int = PURGES_A_RUN) -> list[int]:
-    """Purges that kept something, the first of it over `QUARANTINE_DAYS` ago; the oldest first."""
+    """Return purges with copies, the first made over `QUARANTINE_DAYS` ago; oldest first."""
     over = ClockTimestamp() - dt.timedelta(days=settings.QUARANTINE_DAYS)
     kept = Purge.objects.filter(state__in=EXPIRES_FROM, is_rewrite=False).alias(first=Min("steps__quarantined_at"))
     return list(kept.filter(first__lt=over).order_by("id").values_list("id", flat=True)[:limit])
 
 
 def close_purge(purge_id: int) -> bool:
-    """Whether it was to be closed: an undo may have come first."""
+    """Close a purge and return whether it was due: an undo may have come first."""
     with brief_transaction():
         purge = lock_purge(purge_id)
         until = undo_until(purge)

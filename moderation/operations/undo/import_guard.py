@@ -1,4 +1,4 @@
-"""What an import and purges have to do with each other: the ids that it may not bring back, or did."""
+"""Interaction of imports with purges: ids that an import must not restore, and ids that it restored."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from moderation.operations.steps.removed_ids import standing_ids, standing_of
 PUT_BACK = "put_back_by_import"
 
 ACTS_AT_ONCE = 20
-"""Acts in memory together, each with the ids of a load at most."""
+"""Audit entries in memory at a time, each with at most the ids of one load."""
 
 PutBack = Callable[[int, int, Iterable[int]], None]
-"""(channel id, bucket, ids) that are back."""
+"""(channel id, bucket, ids) that were restored."""
 
 
 class StandingPurges:
-    """For which ids a purge stands, in channels that an import has locked.
+    """Ids deleted by purges, in channels that an import has locked.
 
-    The lock keeps every step of the channels where it is, so what was read stays true: the
-    buckets with steps are asked for once, the ids of the last bucket are kept.
+    The lock keeps the steps of these channels unchanged, so what was read remains valid: the buckets with steps are
+    queried once, and the ids of the last bucket are cached.
     """
 
     def __init__(self, channel_ids: Collection[int]) -> None:
@@ -56,17 +56,17 @@ class StandingPurges:
 
 
 def put_back_as(moderator: User) -> PutBack:
-    """The `on_put_back` of one import with `--restore`, asked for by `moderator`. Raises `Forbidden`."""
+    """Return the callback for one import with `--restore`, requested by `moderator`. Raises `Forbidden`."""
     require(moderator, "moderation.add_purge")
     return partial(put_back, moderator=moderator, import_id=uuid.uuid4().hex)
 
 
 def put_back(channel_id: int, bucket: int, ids: Iterable[int], *, moderator: User, import_id: str) -> None:
-    """Note that an import brought ids back: no purge of the bucket stands for them any more.
+    """Record that an import restored ids: no purge of the bucket deletes them any more.
 
-    The audit of each purge that stood for some says which, in which import, and who asked for it.
-    Called after they were written, by an import that holds the channel. A run that dies in
-    between is repeated, and notes them then. Done twice it changes nothing.
+    The audit log of each affected purge lists the ids, the import, and who requested it. Called after the rows were
+    written, by an import that has locked the channel. A run that dies in between is repeated and records them then.
+    Idempotent.
     """
     back = set(ids)
     with brief_transaction():
@@ -87,9 +87,9 @@ def put_back(channel_id: int, bucket: int, ids: Iterable[int], *, moderator: Use
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What an import brought back of a purge. import_id, moderator: None where an older version did not note them.
+    """Messages of a purge that an import restored. at: when the last of them was restored.
 
-    at: when the last of it was back.
+    import_id, moderator: None if an older version did not record them.
     """
 
     import_id: str | None
@@ -99,12 +99,12 @@ class Restored:
 
     @property
     def name(self) -> str:
-        """Of who asked for it; "" when that is not known."""
+        """Name of the moderator who requested it; "" if unknown."""
         return "" if self.moderator is None else name_of(self.moderator)
 
 
 def imports_of(purge: Purge) -> list[Restored]:
-    """The imports that brought something of a purge back, the first one first."""
+    """Return the imports that restored messages of a purge, oldest first."""
     acts = purge.audit.filter(act=PUT_BACK).order_by()
     acts = acts.annotate(run=_detail("import"), count=Cast(_detail("ids"), models.IntegerField()))
     found = acts.values_list("run", "actor").annotate(total=Sum("count"), last=Max("at")).order_by("last")
@@ -113,7 +113,7 @@ def imports_of(purge: Purge) -> list[Restored]:
 
 
 def restored_in(purge: Purge, import_id: str, *, places: Q) -> Iterator[tuple[int, int, frozenset[int]]]:
-    """(channel id, bucket, ids) of what an import brought back of a purge, by channel and bucket.
+    """Yield (channel id, bucket, ids) that an import restored of a purge, by channel and bucket.
 
     places: a condition on `channel_id` and `bucket`.
     """

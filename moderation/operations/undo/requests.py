@@ -1,4 +1,4 @@
-"""An undo as people see it: asked for, for 30 days, whole or in part. Who calls it enqueues, after commit."""
+"""Undo requests: whole or in part, for 30 days. The caller enqueues the work after the commit."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ _STEPS = Step._meta.db_table
 
 @dataclass(frozen=True, slots=True)
 class UndoPart:
-    """What of a purge comes back: all of it when nothing is named."""
+    """Part of a purge to restore; all of it if nothing is named."""
 
     author_ids: tuple[int, ...] = ()
     channel_ids: tuple[int, ...] = ()
     message_ids: tuple[int, ...] = ()
 
     def as_json(self) -> dict[str, list[str]]:
-        """Ids as texts, since JavaScript's numbers cannot hold them."""
+        """Return ids as strings, because JavaScript numbers cannot represent them."""
         named = {"authors": self.author_ids, "channels": self.channel_ids, "messages": self.message_ids}
         return {key: [str(number) for number in ids] for key, ids in named.items()}
 
     @classmethod
     def from_json(cls, value: dict[str, list[str]]) -> UndoPart:
-        """From what `as_json` gave."""
+        """Restore a part from the value that `as_json` returned."""
         ids = {key: tuple(map(int, texts)) for key, texts in value.items()}
         return cls(ids["authors"], ids["channels"], ids["messages"])
 
 
 @dataclass(frozen=True, slots=True)
 class UndoSum:
-    """asked = restored + withdrawn + still_purged + already_live + nowhere_kept + failed."""
+    """Totals of an undo: requested = restored + withdrawn + still_purged + already_live + no_copy + failed."""
 
     asked: int
     restored: int
@@ -65,27 +65,27 @@ class UndoSum:
     failed: int
 
     def as_json(self) -> dict[str, int]:
-        """The counts by name."""
+        """Return the counts by name."""
         return asdict(self)
 
 
 def undo_until(purge: Purge) -> dt.datetime | None:
-    """Until when a purge can be taken back: 30 days from its first chunk; None when nothing was kept.
+    """Return until when a purge can be undone: 30 days from its first chunk; None if it has no copies.
 
-    The days stand still while a hold covers something of it; those of what no hold covers go on.
+    The period is suspended while a hold covers some of its messages; copies that no hold covers expire as usual.
     """
     until = unheld_until(purge)
     return None if until is None else until + time_held(purge, since=until - _days())
 
 
 def unheld_until(purge: Purge) -> dt.datetime | None:
-    """The same for what no hold covers."""
+    """Return the same for messages that no hold covers."""
     kept: dt.datetime | None = purge.steps.aggregate(first=Min("quarantined_at"))["first"]
     return None if kept is None else kept + _days()
 
 
 def is_past_days(purge: Purge) -> bool:
-    """Whether the 30 days are over but for holds: only what they covered can still be taken back."""
+    """Return whether the undo period has passed, holds aside: only held messages can still be restored."""
     until = unheld_until(purge)
     return until is not None and until <= timezone.now()
 
@@ -95,7 +95,7 @@ def _days() -> dt.timedelta:
 
 
 def can_be_undone(purge: Purge) -> bool:
-    """Whether something of the purge may still be taken back."""
+    """Return whether some messages of the purge can still be restored."""
     if purge.state not in CAN_BE_UNDONE:
         return False
     until = undo_until(purge)
@@ -103,9 +103,9 @@ def can_be_undone(purge: Purge) -> bool:
 
 
 def ask_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
-    """Puts a purge, or a part of it, to be taken back: → *undoing*.
+    """Request the undo of a purge or a part of it: → *undoing*.
 
-    A paused purge is cancelled first. Raises `BadInput` when there is nothing to take back, or it is too late.
+    Cancels a paused purge first. Raises `BadInput` if there is nothing to restore or the undo period has passed.
     """
     require(moderator, "moderation.add_purge")
     with brief_transaction():
@@ -113,12 +113,14 @@ def ask_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
         purge = lock_purge(purge_id)
         is_over = purge.state == PurgeState.UNDO_EXPIRED
         if purge.state not in CAN_BE_UNDONE and not is_over:
-            raise BadInput(f"A purge that is {purge.get_state_display()} cannot be taken back now.")
+            raise BadInput(f"A purge that is {purge.get_state_display()} cannot be undone now.")
         if is_over or not can_be_undone(purge):
-            raise BadInput(f"What it removed is kept for {settings.QUARANTINE_DAYS} days; that time is over.")
+            raise BadInput(
+                f"Deleted messages can be restored for {settings.QUARANTINE_DAYS} days. That period has passed."
+            )
         sources = _steps_to_take_back(purge, part)
         if not sources.exists():
-            raise BadInput("Nothing of that was removed by this purge.")
+            raise BadInput("This purge did not delete any of the requested messages.")
         if purge.state == PurgeState.PAUSED:
             _cancel_rest(purge, moderator)
         undo = Undo(purge=purge, moderator=moderator, part=part.as_json())
@@ -130,7 +132,7 @@ def ask_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
 
 
 def sum_of_undo(undo: Undo) -> UndoSum:
-    """Adds up the steps of one undo."""
+    """Add up the steps of one undo."""
     names = UndoSum.__dataclass_fields__
     return UndoSum(**undo.steps.aggregate(**{name: Sum(name, default=0) for name in names}))
 
@@ -156,13 +158,13 @@ def _steps_to_take_back(purge: Purge, part: UndoPart) -> QuerySet[Step]:
 def _cancel_rest(purge: Purge, moderator: User) -> None:
     left = purge.steps.open()
     if left.in_progress().exists():
-        raise BadInput("A worker still brings a step of it to its end. Try again in a moment.")
+        raise BadInput("A worker is still completing a step of this purge. Try again in a moment.")
     left.update(state=StepState.CANCELLED, token=None, lease_until=None)
     record_act("purge_cancelled", actor=moderator, purge=purge)
 
 
 def _make_steps(purge: Purge, undo: Undo, sources: QuerySet[Step]) -> None:
-    """A step for each source, in one statement: a purge of 50,000 channels has as many."""
+    """Create a step for each source in one statement: a purge of 50,000 channels has as many."""
     chosen, params = sources.order_by().values("ordinal").query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -176,7 +178,10 @@ def _make_steps(purge: Purge, undo: Undo, sources: QuerySet[Step]) -> None:
 
 
 def finish_undos(purge: Purge) -> PurgeState:
-    """Every undo step is counted: says what the purge is now. Called with the purge's row held."""
+    """Finish the undos of a purge after all undo steps are counted; return the purge's new state.
+
+    Called with the purge's row locked.
+    """
     for undo in purge.undos.filter(finished_at=None):
         Undo.objects.filter(id=undo.pk).update(finished_at=Now())
         record_act("undo_finished", actor=None, purge=purge, details=sum_of_undo(undo).as_json())

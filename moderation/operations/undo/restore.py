@@ -1,11 +1,12 @@
-"""One step of an undo: what one step of a purge removed comes back, each id with every column.
+"""One step of an undo: restores the messages that one step of a purge deleted, each id with every column.
 
-1. *quarantining*: a stamp U is issued; then it is read who withdrew what, what other purges
-   stand for, what lives. 2. *stamped*: the ids that are to come back are stored, with the
-   counts of those that are not. 3. *rewritten*: the ledger is told that anything may live here,
-   and they are written at max(U, their quarantined WRITETIME + 1). 4. *verified*: what
-   was withdrawn meanwhile is deleted by row, and the bucket is read. 5. *closed*: the ledger
-   is told once more. 6. *counted*: counts, and what the purge no longer stands for.
+1. *quarantining*: a stamp U is issued; then withdrawals, ids deleted by other purges, and live ids are read.
+2. *stamped*: the ids to restore are stored, with the counts of the others.
+3. *rewritten*: the ledger entry of the bucket is cleared, so that readers skip nothing, and the ids are written at
+   max(U, their quarantined WRITETIME + 1).
+4. *verified*: messages withdrawn in the meantime are deleted by row, and the bucket is read.
+5. *closed*: the ledger entry is cleared again.
+6. *counted*: counts are stored, and the ids that the purge no longer deletes.
 
 After *stamped* every write may have been sent before: at the same stamp it is the same row.
 """
@@ -37,9 +38,9 @@ from moderation.store.restores import write_rows
 
 
 def restore_step(step: Step, *, pace: Pace) -> None:
-    """Any state → *counted*. Raises `LostStep`, `StoreUnavailable`, `WriteRefused`."""
-    # Also when it goes on where another worker stood: it tells the ledger "now" by this clock,
-    # and one that is behind would leave what came back unseen.
+    """Any state → *counted*. Raises `StepLost`, `StoreUnavailable`, `WriteRefused`."""
+    # Also when resuming another worker's step: the ledger is updated with this clock's time,
+    # and a clock that is behind would leave restored messages invisible.
     check_clock()
     if step.state == StepState.PENDING:
         _decide(step)
@@ -81,14 +82,14 @@ def _decide(step: Step) -> None:
 
 
 def _asked_ids(step: Step) -> set[int]:
-    """The ids that the step removed or found gone, still stands for, and is asked to give back."""
+    """Return the ids that the step deleted or found already gone, that it still deletes, and that the undo requests."""
     source = _source(step)
     stands = standing_of(source)
     part = UndoPart.from_json(step.undo.part) if step.undo else UndoPart()
     if part.message_ids:
         stands.intersection_update(part.message_ids)
     if part.author_ids or is_past_days(step.purge):
-        # Beyond the thirty days only what a hold covered is still there, and nothing else was offered.
+        # After the undo period only copies that a hold covered are left, and only those were offered.
         authors = frozenset(part.author_ids)
         kept = (row for chunk in copies_of(step.channel_id, step.bucket, stands) for row in chunk)
         stands = {row[MESSAGE_ID] for row in kept if not authors or row[AUTHOR_ID] in authors}
@@ -97,12 +98,12 @@ def _asked_ids(step: Step) -> set[int]:
 
 def _source(step: Step) -> Step:
     if step.takes_back is None:
-        raise ValueError("the undo step does not say what it takes back")
+        raise ValueError("the undo step does not refer to the step that it undoes")
     return Step.objects.get(purge_id=step.purge_id, ordinal=step.takes_back)
 
 
 def _withdrawn_of(step: Step, ids: set[int]) -> set[int]:
-    """Those of the ids that their authors withdrew, also when they were gone: who wrote those the quarantine knows."""
+    """Return the ids that their authors withdrew, before or after the purge; the quarantine identifies the authors."""
     noted = read_withdrawals(step.channel_id, step.bucket)
     claimed = ids.intersection(noted.claims)
     authors = (
@@ -119,10 +120,10 @@ def _live_ids(step: Step) -> set[int]:
 
 
 def _leave_copies(step: Step) -> None:
-    """What another purge found gone and still stands for is kept with that one from now on.
+    """Store copies with other purges that had found a message already gone and still delete it.
 
-    It comes back when that one is undone, up to 30 days after that one's own quarantine; what this
-    purge keeps may have expired by then. Done again it writes the same.
+    The message is restored when such a purge is undone, up to 30 days after its own quarantine; this purge's copies
+    may have expired by then. Idempotent.
     """
     here = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind__in=REMOVING)
     others = here.filter(state=StepState.COUNTED).exclude(purge_id=step.purge_id)
@@ -136,9 +137,9 @@ def _leave_copies(step: Step) -> None:
 
 
 def _stamp_of_undo(step: Step) -> int:
-    """The undo's stamp, which its state promises."""
+    """Return the undo's stamp, which the step's state guarantees."""
     if step.read_stamp is None:
-        raise ValueError("the undo has no stamp stored although its state says so")
+        raise ValueError("the undo has no stamp although its state requires one")
     return step.read_stamp
 
 
@@ -171,7 +172,7 @@ def _verify(step: Step, wanted: Sequence[int], pace: Pace) -> None:
 
 
 def _delete_withdrawn(step: Step, ids: Sequence[int], pace: Pace) -> None:
-    """What its author deleted while it came back goes again, at the stamp it came back with."""
+    """Delete messages that their author withdrew during the undo, at the stamp they were restored with."""
     rows = scans.read_rows_with_writetime(step.channel_id, step.bucket, ids)
     stamps = ([(row[MESSAGE_ID], row[WRITETIME]) for row in page] for page in rows)
     note_deletes(step.channel_id, step.bucket, len(ids))
@@ -187,7 +188,7 @@ def _count(step: Step, wanted: Sequence[int], *, missing: set[int], kept: set[in
             withdrawn=step.withdrawn + len(gone_since),
             nowhere_kept=len(missing - kept),
             failed=len(kept),
-            error=f"{len(kept)} did not come back" if kept else "",
+            error=f"{len(kept)} could not be restored" if kept else "",
             counted_at=postgres_now(),
             token=None,
             lease_until=None,

@@ -86,11 +86,11 @@ def test_nothing_matched_exits_with_three() -> None:
     ("options", "said"),
     [
         ((), "Nothing is selected"),
-        (("--everything", "--author", "5"), "choose one of them"),
-        (("--author", "nobody-at-all"), "Nobody here is called"),
-        (("--after", "yesterday"), "is not a date"),
+        (("--everything", "--author", "5"), "whole channel cannot be combined"),
+        (("--author", "nobody-at-all"), "There is no user called"),
+        (("--after", "yesterday"), "is not a valid date"),
         (("--after", "2999-01-01"), "future"),
-        (("--after", "2024-02-01", "--before", "2024-01-01"), "does not lie after"),
+        (("--after", "2024-02-01", "--before", "2024-01-01"), "must be after its start"),
         (("--everything", "--as", "nobody-at-all"), "no account called"),
     ],
 )

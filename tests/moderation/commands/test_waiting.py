@@ -89,7 +89,7 @@ def test_one_that_is_not_waited_for_is_left_to_the_workers(channel: Channel, ids
     code, said = run(*purge_of(channel), then=interrupt)
     release_channel(channel.pk, job=OTHER)
     assert code == 4
-    assert "is not over: the workers go on with it" in said
+    assert "continues in the background" in said
 
 
 def test_an_undo_behind_another_job_waits_and_is_done(mona: User, channel: Channel, ids: Sequence[int]) -> None:
@@ -106,6 +106,6 @@ def test_an_undo_of_a_purge_that_waits_says_what_that_waits_for(
     purge = confirm(mona, preview(mona, everything(channel)))
     assert hold_channel(channel.pk, job=OTHER)
     run_purge(purge.pk, patience_seconds=0)
-    with pytest.raises(CommandError, match=f"cannot be taken back now. {WAITING}"):
+    with pytest.raises(CommandError, match=f"cannot be undone now. {WAITING}"):
         call_command("purge_undo", str(purge.pk))
     release_channel(channel.pk, job=OTHER)

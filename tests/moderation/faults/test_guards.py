@@ -76,7 +76,7 @@ def test_nothing_goes_while_a_chunk_of_the_quarantine_is_not_there(
     step = claim(confirm(mona, preview(mona, everything(channel))))
     send = losing_one(cassandra.execute_window, of="INSERT INTO quarantine")
     monkeypatch.setattr(cassandra, "execute_window", send)
-    with pytest.raises(StoreUnavailable, match="does not hold what was written to it; nothing was deleted"):
+    with pytest.raises(StoreUnavailable, match="differ from what was written; nothing was deleted"):
         quarantine_step(step, pace=Pace(10_000))
     assert ids_of(channel, step.bucket) == ids
 
@@ -95,7 +95,7 @@ def test_nothing_goes_while_what_stays_was_not_written_again(
         write_batches(jobs, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(cassandra, "execute_batch_jobs", all_but_the_first)
-    with pytest.raises(StoreUnavailable, match="messages that stay could not be written again yet"):
+    with pytest.raises(StoreUnavailable, match="messages to keep could not be rewritten yet"):
         finish_step(step, pace=Pace(10_000), kept=kept)
     assert Step.objects.get(purge_id=step.purge_id).state == StepState.STAMPED
     assert ids_of(channel, step.bucket) == ids

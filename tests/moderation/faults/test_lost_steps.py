@@ -102,7 +102,7 @@ def test_a_step_that_stops_for_an_unforeseen_reason_says_so_and_holds_no_other_u
     Step.objects.filter(purge_id=purge.id, ordinal=1).update(ids=b"not packed ids")
     waiting = run_purge(purge.id, patience_seconds=0)
     assert waiting.state == PurgeState.WAITING
-    assert "something went wrong" in waiting.wait_reason
+    assert "unexpected error" in waiting.wait_reason
     assert ids_of(channel, bucket_of(first[0]), bucket_of(second[0])) == first
     assert (sum_of(waiting).deleted, sum_of(waiting).left) == (30, 30)
     assert holder_of(channel.id) is None

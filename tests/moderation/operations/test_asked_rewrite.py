@@ -75,7 +75,7 @@ def test_a_bucket_below_the_budget_is_written_again_as_well(otto: User) -> None:
     edited = ids[1]
     messages.update_columns(channel.pk, edited, {"content": "edited"}, stamp_us=wall_clock_us() - 60_000_000)
     run = rewrite(channel, bucket, otto)
-    assert (run.state, run.did["messages written again"]) == (RunState.DONE, 200)
+    assert (run.state, run.did["messages rewritten"]) == (RunState.DONE, 200)
     assert tombstones_in(channel, bucket) == 0
     assert ids_of(channel, bucket) == [one for one in ids if one not in set(ids[::3])]
     message = messages.read_message(channel.pk, edited)
@@ -101,7 +101,7 @@ def test_a_bucket_of_nothing_but_tombstones_becomes_one(otto: User) -> None:
     write(channel, ids)
     delete_then(channel, ids)
     run = rewrite(channel, bucket_of(ids[0]), otto)
-    assert (run.state, run.did["messages written again"]) == (RunState.DONE, 0)
+    assert (run.state, run.did["messages rewritten"]) == (RunState.DONE, 0)
     assert tombstones_in(channel, bucket_of(ids[0])) == 0
 
 
@@ -109,7 +109,7 @@ def test_one_without_tombstones_is_left_as_it_is(otto: User) -> None:
     channel, ids = make_channel(), old_ids(40)
     write(channel, ids)
     run = rewrite(channel, bucket_of(ids[0]), otto)
-    assert (run.state, run.did["messages written again"]) == (RunState.DONE, 0)
+    assert (run.state, run.did["messages rewritten"]) == (RunState.DONE, 0)
     assert ids_of(channel, bucket_of(ids[0])) == ids
 
 

@@ -55,7 +55,7 @@ def test_they_are_removed_and_the_messages_stay(channel: Channel) -> None:
     bucket = bucket_of(ids[0])
     before = counters.read_all()[counters.HEALED]
     did = do("authorless", channel)
-    assert did == {"removed": 2, "too young": 0, "buckets": 1, "left for the next time": 0}
+    assert did == {"removed": 2, "too young": 0, "buckets": 1, "left for the next run": 0}
     assert ids_of(channel, bucket) == [ids[0], ids[2], ids[4], ids[5]]
     assert read_page(channel.pk).hidden == 0
     assert figures.read_figures(channel.pk)[bucket]["authorless"].value == 0
@@ -106,7 +106,7 @@ def test_one_that_has_its_author_again_is_a_message(channel: Channel) -> None:
 def test_a_channel_that_another_job_holds_is_left_for_the_next_time(channel: Channel) -> None:
     hold_channel(channel.pk, job="purge:1")
     did = do("authorless", channel)
-    assert (did["removed"], did["left for the next time"]) == (0, 1)
+    assert (did["removed"], did["left for the next run"]) == (0, 1)
     assert holder_of(channel.pk) == "purge:1"
 
 
@@ -119,4 +119,4 @@ def test_what_a_real_race_leaves_is_found_and_left_for_a_day() -> None:
     assert read_page(channel.pk).hidden == 1
     BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=postgres_now())
     do("bookkeeping", channel)
-    assert do("authorless", channel) == {"removed": 0, "too young": 1, "buckets": 1, "left for the next time": 0}
+    assert do("authorless", channel) == {"removed": 0, "too young": 1, "buckets": 1, "left for the next run": 0}

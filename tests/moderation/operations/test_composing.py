@@ -41,7 +41,7 @@ def test_an_id_comes_before_a_name_of_the_same_digits() -> None:
 
 
 def test_nobody_is_said() -> None:
-    with pytest.raises(BadInput, match="Nobody here"):
+    with pytest.raises(BadInput, match="no user called"):
         find_author(f"nobody-{secrets.token_hex(6)}")
 
 
@@ -51,4 +51,4 @@ def test_a_part_of_a_channel_s_name_is_asked_back_with_the_whole_name_and_the_id
     Channel.objects.filter(pk=channel.pk).update(name=f"╰╸{word}-help")
     with pytest.raises(BadInput) as refused:
         find_channel(f"#{word}", Channel.objects.all())
-    assert f"Is it “╰╸{word}-help” ({channel.pk})?" in str(refused.value)
+    assert f"Did you mean “╰╸{word}-help” ({channel.pk})?" in str(refused.value)

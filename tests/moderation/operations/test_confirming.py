@@ -23,7 +23,7 @@ def ready_purge(mona: User, count: int = 120) -> Purge:
 
 def test_another_digest_is_refused(mona: User) -> None:
     purge = ready_purge(mona)
-    with pytest.raises(BadInput, match="not what was previewed"):
+    with pytest.raises(BadInput, match="preview has changed"):
         confirm_purge(purge.id, moderator=mona, reason="spam", digest=b"0" * 32)
     purge.refresh_from_db()
     assert purge.state == PurgeState.READY

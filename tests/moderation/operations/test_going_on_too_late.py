@@ -40,7 +40,7 @@ def stands_in(mona: User, state: PurgeState, *, days: int) -> Purge:
 @pytest.mark.parametrize("state", GO_ON)
 def test_it_may_not_go_on_and_no_button_offers_it(state: PurgeState, mona: User) -> None:
     purge = stands_in(mona, state, days=31)
-    with pytest.raises(BadInput, match="could not be brought back"):
+    with pytest.raises(BadInput, match="could not be restored"):
         GO_ON[state](purge.pk, moderator=mona)
     purge.refresh_from_db()
     assert purge.state == state

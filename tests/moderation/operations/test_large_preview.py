@@ -69,7 +69,7 @@ def test_one_of_its_messages_is_unticked_in_a_few_statements_and_little_memory(m
 def test_a_preview_whose_buckets_have_no_digests_is_not_changed(mona: User, purge: Purge) -> None:
     """It was made by an older version."""
     purge.manifest_buckets.filter(channel_id=FIRST_CHANNEL + 1).update(digest=None)
-    with pytest.raises(BadInput, match="Preview it again"):
+    with pytest.raises(BadInput, match="Create a new one"):
         untick_messages(purge.pk, IDS[6:7], moderator=mona, digest=bytes(purge.digest or b""))
     assert purge.manifest_buckets.get(first_id=IDS[0]).count == 20
 

@@ -72,7 +72,7 @@ def test_an_authors_purge_finds_every_channel_he_posted_in(mona: User, raider: i
     assert purge.scanned == 120 + 7 + 2 * len(IDS[200:])
     assert ids_of(first, BUCKET) == ids_of(second, BUCKET) == IDS[200:]
     assert ids_of(untouched, BUCKET) == IDS
-    assert sentence_of(purge) == f"everything by user {raider} in every channel, pinned kept"
+    assert sentence_of(purge) == f"everything by user {raider} in all channels, pinned kept"
 
 
 def test_a_whole_guild_is_searched_and_no_other(mona: User) -> None:

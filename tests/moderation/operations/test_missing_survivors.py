@@ -80,7 +80,7 @@ def test_survivors_that_are_lost_open_a_finding_that_names_them(mona: User, chan
     assert finish(step).state == PurgeState.DONE
     (finding,) = findings_of(step)
     assert (finding.severity, finding.closed_at) == (Severity.RED, None)
-    assert finding.words.startswith("2 messages that should have stayed are missing after a purge in #room, ")
+    assert finding.words.startswith("2 messages that should have been kept are missing after a purge in #room, ")
     assert finding.details["messages"] == [str(stays[100]), str(stays[200])]
     assert finding.details["purge"] == str(step.purge_id)
 

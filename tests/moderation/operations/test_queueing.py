@@ -118,7 +118,7 @@ def test_who_waits_behind_a_rewrite_is_told_which_purge_left_it(mona: User, chan
     claim(rewrite)
     wait = wait_at(mona, let_wait(purge))
     assert wait.behind == left_by
-    assert wait.words.startswith(f"behind the rewrite of a bucket that purge {left_by.id} (everything by")
+    assert wait.words.startswith(f"behind the rewrite that follows purge {left_by.id} (everything by")
 
 
 def test_who_may_not_see_the_other_purge_is_not_told_what_it_removes(mona: User, tess: User, channel: Channel) -> None:
@@ -147,7 +147,7 @@ def test_nobody_is_named_who_is_done_by_now(mona: User, channel: Channel) -> Non
     assert hold_channel(channel.id, job="import:7")
     assert wait_at(mona, let_wait(purge)).words == "behind an import into the channel"
     release_channel(channel.id, job="import:7")
-    assert wait_at(mona, purge).sentence == "Waiting for a worker: the channel is free again"
+    assert wait_at(mona, purge).sentence == "Waiting for a worker; the channel is unlocked"
     assert run_purge(purge.id).state == PurgeState.DONE
 
 
@@ -246,7 +246,7 @@ def test_a_purge_that_waits_for_the_disk_says_so(mona: User, channel: Channel) -
     purge = confirm(mona, preview(mona, everything(channel)))
     quarantine_step(claim(purge), pace=Pace(1_000))
     wait = wait_at(mona, purge)
-    assert wait.sentence.startswith("Waiting until what is kept for undo is on the disk")
+    assert wait.sentence.startswith("Waiting for the undo copy to reach disk")
     assert wait.until is not None
 
 

@@ -205,8 +205,8 @@ def test_failures_are_shown_by_bucket_and_message_with_their_error(
     purge = confirmed(mona, channel, [*whole, *some])
     run_purge(purge.id)
     first, second = purge.steps.order_by("ordinal")
-    fail(first, whole, "the table messages has columns that this version does not copy: mood")
-    fail(second, some[:3], "3 came back three times")
+    fail(first, whole, "the messages table has columns that this version does not copy: mood")
+    fail(second, some[:3], "3 reappeared three times")
     Purge.objects.filter(id=purge.id).update(state=PurgeState.DONE_WITH_FAILURES)
     page = sign_in(mona).get(f"/purges/{purge.id}/").content.decode()
     assert "150 messages not removed" in page
@@ -218,7 +218,7 @@ def test_failures_are_shown_by_bucket_and_message_with_their_error(
     assert ">Try the 153 failed ones again</button>" in page
     call_command("purge_show", str(purge.id))
     told = capsys.readouterr().out
-    assert f"bucket {bucket_of(some[0])} of channel {channel.id}: 3 failed: 3 came back three times" in told
+    assert f"bucket {bucket_of(some[0])} of channel {channel.id}: 3 failed: 3 reappeared three times" in told
     assert str(some[2]) in told
 
 
@@ -236,7 +236,7 @@ def test_what_makes_no_sense_is_refused(mona: User, channel: Channel) -> None:
         (pause_purge, "paused"),
         (resume_purge, "resumed"),
         (finish_purge, "finished"),
-        (retry_purge, "tried again"),
+        (retry_purge, "retried"),
         (cancel_purge, "cancelled"),
     ):
         with pytest.raises(BadInput, match=f"cannot be {word}"):

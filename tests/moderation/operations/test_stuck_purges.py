@@ -51,7 +51,7 @@ def test_half_an_hour_without_a_move_is_told_once(purge: Purge) -> None:
     found = look_over(purge, 31)
     assert found is not None
     assert found.words.startswith(f"Purge {purge.pk} by mona")
-    assert "has not gone on for " in found.words
+    assert "has made no progress for " in found.words
     look_at_purges(postgres_now() + 40 * MINUTE)
     again = open_one(purge)
     assert again is not None

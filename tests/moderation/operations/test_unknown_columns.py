@@ -20,7 +20,7 @@ def test_a_column_that_it_does_not_copy_stops_a_purge_until_it_does(
         purge = purge_now(mona, everything(channel))
     step = purge.steps.get()
     assert (purge.state, step.state, sum_of(purge).failed) == (PurgeState.DONE_WITH_FAILURES, StepState.FAILED, 150)
-    assert step.error == "the table messages has columns that this version does not copy: stickers"
+    assert step.error == "the messages table has columns that this version does not copy: stickers"
     assert ids_of(channel, *buckets_of(ids)) == ids
     retry_purge(purge.pk, moderator=mona)
     assert run_to_end(purge).state == PurgeState.DONE

@@ -122,7 +122,7 @@ def test_a_stale_digest_is_refused_and_changes_nothing(mona: User, channel: Chan
         tick_again(shown.pk, [ids[0]], moderator=mona, digest=digest(shown))
     now.refresh_from_db()
     assert now.manifest == 19
-    with pytest.raises(BadInput, match="not what was previewed"):
+    with pytest.raises(BadInput, match="preview has changed"):
         confirm(mona, shown)
 
 
@@ -159,7 +159,7 @@ def test_of_two_moderators_at_once_the_second_is_told(mona: User, channel: Chann
 
     with ThreadPoolExecutor(2) as pool:
         answers = sorted(pool.map(untick_one, ids[:2]))
-    assert answers == ["The preview has changed since it was shown to you. Look at it again.", "done"]
+    assert answers == ["The preview has changed since you opened it. Reload it and try again.", "done"]
     shown.refresh_from_db()
     left = unticked_messages(shown)
     assert (shown.manifest, len(left)) == (39, 1)
@@ -193,7 +193,7 @@ def test_only_what_is_of_the_manifest_can_be_unticked(mona: User, channel: Chann
     write(channel, ids[10:], author=WILMA)
     purge = preview(mona, by_victor(channel))
     for foreign in (ids[15], 5):
-        with pytest.raises(BadInput, match="Not all of these"):
+        with pytest.raises(BadInput, match="Some of these"):
             untick(mona, purge, ids[0], foreign)
     purge.refresh_from_db()
     assert purge.manifest == 10
@@ -204,7 +204,7 @@ def test_what_its_author_withdrew_meanwhile_is_not_ticked_again(mona: User, chan
     write(channel, ids)
     purge = untick(mona, preview(mona, everything(channel)), ids[0])
     withdraw_message(channel.pk, ids[0], actor=VICTOR)
-    with pytest.raises(BadInput, match="not there any more"):
+    with pytest.raises(BadInput, match="no longer exist"):
         tick_again(purge.pk, [ids[0]], moderator=mona, digest=digest(purge))
 
 

@@ -106,7 +106,7 @@ def test_the_preview_says_how_many_survivors_are_written_again(mona: User) -> No
     shown = preview_of(preview(mona, by_victor(channel)))
     assert shown.count == 700
     assert shown.per_bucket[0].plan.rewritten == 450
-    assert say_plan(shown).startswith("1 bucket rewritten (450 survivors written again); no bucket")
+    assert say_plan(shown).startswith("1 period rewritten (450 messages kept). Operators: at most ")
 
 
 def test_the_preview_counts_by_bucket_and_author(mona: User) -> None:

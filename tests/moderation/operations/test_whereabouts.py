@@ -132,7 +132,7 @@ def test_a_purge_that_has_not_ended_is_not_offered(mona: User, channel: Channel)
     purge = confirm(mona, preview(mona, everything(channel)))
     pause_purge(purge.pk, moderator=mona)
     assert story_of(mona, channel.pk, ids[0]).may_undo == []
-    with pytest.raises(BadInput, match="does not stand"):
+    with pytest.raises(BadInput, match="is not deleted by that purge"):
         ask_undo_of_message(purge.pk, moderator=mona, channel_id=channel.pk, message_id=ids[0])
 
 

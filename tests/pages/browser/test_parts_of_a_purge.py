@@ -71,7 +71,7 @@ def test_from_words_in_two_channels_to_one_author_back(desk: Desk) -> None:
     page.locator("#words").fill("FREE coins")
     expect(said).to_contain_text("saying “FREE coins”")
     page.locator("#after").fill("tomorrow")
-    expect(said).to_contain_text("“tomorrow” is not a date")
+    expect(said).to_contain_text("“tomorrow” is not a valid date")
     page.locator("#after").fill("")
     expect(said).to_contain_text("saying “FREE coins”, pinned kept")
     page.get_by_role("button", name="Preview what would go").click()
