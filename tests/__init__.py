@@ -1,1 +1,1 @@
-"""The suite: folders like the code, on real servers."""
+"""Test suite. The folders mirror those of the code; most tests run on real servers."""

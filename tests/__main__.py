@@ -1,7 +1,7 @@
-"""`python -m tests [--workers N] [ARGUMENTS]`: the suite, on servers that are up while it lasts.
+"""`python -m tests [--workers N] [ARGUMENTS]`: start the test servers, run the suite, stop the servers.
 
-One process, whose output is seen at once; or two workers on the same servers, each with a database, a keyspace
-and a broker of its own.
+Run one process with unbuffered output, or two workers on the same servers. Each worker has its own database, keyspace
+and broker.
 """
 
 import argparse
@@ -12,20 +12,20 @@ from collections.abc import Sequence
 from chatstore.local.layout import TEST_STACK_NAMES
 from devstack.servers import is_named
 
-# Which tests stay together is said in the conftest. A worker that died is not replaced: the next one would be
-# given no database.
+# The conftest decides which tests share a worker. A worker that dies is not replaced, because the replacement would
+# have no database.
 TWO_WORKERS = ("--numprocesses=2", "--no-loadscope-reorder", "--max-worker-restart=0")
 
 
 def name_command(arguments: Sequence[str], *, workers: int) -> list[str]:
-    """Return the command line that runs the suite, or what pytest's arguments narrow it down to."""
+    """Return the command line that runs the suite, or the part selected by the pytest arguments."""
     servers = [sys.executable, "-m", "devstack", "exec", TEST_STACK_NAMES[0]]
     pytest = [sys.executable, "-m", "pytest"]
     if workers == 1:
         return [*servers, *pytest, *arguments]
     named = [name for name in ("DATABASE_URL", "REDIS_URL", "CASSANDRA_CONTACT_POINTS") if is_named(name)]
     if named:
-        print(f"One test after the other: {named[0]} names one database for both workers.", flush=True)
+        print(f"Running with one worker: {named[0]} names a single database.", flush=True)
         return [*servers, *pytest, *arguments]
     return [*servers, *pytest, *TWO_WORKERS, *arguments]
 

@@ -1,12 +1,12 @@
-"""Brokers for workers that a test starts: databases of the test Valkey in which no other test's workers listen."""
+"""Brokers for workers started by tests: databases of the test Valkey without workers of other tests."""
 
 from django.conf import settings
 
 _PURPOSES = ("suite", "beat", "pages", "incident", "faults")
-"""Two numbers each, of Valkey's sixteen: for each of the two databases that the suite runs on."""
+"""Each has two of Valkey's sixteen numbers, one for each of the suite's two databases."""
 
 
 def broker_for(purpose: str) -> str:
-    """Return the address of the broker for a purpose, of `_PURPOSES`."""
+    """Return the broker address for one of `_PURPOSES`."""
     number = 2 * _PURPOSES.index(purpose) + settings.STACK.valkey_database
     return f"{settings.REDIS_URL.rsplit('/', 1)[0]}/{number}"

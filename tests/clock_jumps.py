@@ -1,4 +1,4 @@
-"""Postgres's clock, off for a while: what a failover to a machine with another clock does."""
+"""A temporary skew of Postgres's clock, like after a failover to a machine with another clock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.owning import as_owner
 
 @contextmanager
 def postgres_off(seconds: float) -> Iterator[None]:
-    """While it lasts, `clock_timestamp()` on this thread's connection is off by so much; below 0: behind."""
+    """Shift `clock_timestamp()` on this thread's connection by `seconds`; negative values set it back."""
     with as_owner(), connection.cursor() as cursor:
         cursor.execute("CREATE SCHEMA IF NOT EXISTS off")
         cursor.execute("GRANT USAGE ON SCHEMA off TO PUBLIC")

@@ -1,10 +1,10 @@
-"""A clock that a test moves by hand, in the place of the `time` that a module imported."""
+"""A manually controlled clock that replaces the `time` module imported by another module."""
 
 from __future__ import annotations
 
 
 class FakeTime:
-    """Stands in for the module `time`: sleeping moves the clock, and nothing else does."""
+    """Replacement for the module `time`: only `sleep` moves the clock."""
 
     def __init__(self) -> None:
         self.now = 1_000.0

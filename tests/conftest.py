@@ -1,10 +1,10 @@
 """The suite runs on real servers, without transactions and without truncation.
 
-The database and the keyspace are fixed and end in `_test`; tests keep apart by fresh
-ids and users. `make test` starts the servers; `python -m devstack up test` too.
+Database and keyspace are fixed and end in `_test`; tests are isolated by fresh ids and users. `make test` starts the
+servers; `python -m devstack up test` does too.
 
-Three tiers, by marker: `unit` (no server; whatever tests a domain is one), no marker (the servers),
-and `slow` (minutes, or seconds of the wall clock).
+Three tiers, by marker: `unit` (no server; every domain test has it), no marker (needs the servers), and `slow` (takes
+minutes, or measures seconds).
 """
 
 import os
@@ -31,7 +31,7 @@ from tests.network import guard_sockets
 from tests.turns import Turns
 from tests.waiting import wait_until_nodes_are_up
 
-# No deadline: two busy cores make any example slow once in a while.
+# No deadline: on two busy cores any example is slow once in a while.
 hypothesis_settings.register_profile("quick", max_examples=100, deadline=None)
 hypothesis_settings.register_profile("thorough", max_examples=500, deadline=None)
 
@@ -45,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def refuse_servers(*, database: str, keyspace: str) -> str | None:
-    """Why the suite will not run on these, in one line; None when it will."""
+    """Return in one line why the suite refuses these servers; None if it accepts them."""
     for kind, name in (("database", database), ("keyspace", keyspace)):
         if not name.endswith("_test"):
             return f"The suite writes wherever it runs: the {kind} must end in _test, not be {name!r}."
@@ -53,25 +53,25 @@ def refuse_servers(*, database: str, keyspace: str) -> str | None:
 
 
 HAS_WAITED = pytest.StashKey[bool]()
-"""Of a test: whether another had to end before it began."""
+"""Set on a test: whether it had to wait for another test."""
 HAS_SERVERS = pytest.StashKey[bool]()
-"""Of the session: whether its database and its keyspace are there."""
+"""Set on the session: whether its database and keyspace exist."""
 
 NODES_ARE_KILLED_IN = ("tests/outage/", "tests/moderation/faults/real_workers/")
 
 
-# Before pytest selects by `-m`.
+# Runs before pytest selects by `-m`.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "domain" in item.path.parts:
             item.add_marker(pytest.mark.unit)
-    # A node that was killed begins again with cold compilers, and what measures seconds would measure those.
+    # A restarted node has cold JIT compilers, which would distort later time measurements.
     items.sort(key=lambda item: any(folder in item.path.as_posix() for folder in NODES_ARE_KILLED_IN))
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships no types
-    """Keeps a file's tests on one worker, and those of a folder that starts or stops processes for all of them."""
+    """Keep the tests of a file on one worker, and those of a folder that starts or stops shared processes."""
 
     FOLDERS = ("tests/outage", "tests/pages/browser", "tests/moderation/faults/real_workers")
 
@@ -87,7 +87,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
-    """With all that it sets up and takes down; tests that follow each other alone in a folder are alone throughout."""
+    """Lock the servers for a test with its set-up and teardown; consecutive `alone` tests of a folder keep the lock."""
     item.stash[HAS_WAITED] = _turns.take(alone=_is_alone(item))
     try:
         return (yield)
@@ -99,7 +99,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.stash[HAS_WAITED] and item.session.stash.get(HAS_SERVERS, False):
-        # The test that was waited for may have taken a node down, of which this process's session has heard.
+        # The test before may have stopped a node, which this process's session has noticed.
         wait_until_nodes_are_up()
 
 
@@ -112,7 +112,7 @@ _turns = Turns(read_stack(os.environ).root / "turns")
 
 @pytest.fixture(scope="session")
 def django_db_setup(request: pytest.FixtureRequest) -> None:
-    """Instead of pytest-django's: no `test_` database is made, the fixed one is brought up to date."""
+    """Replace pytest-django's fixture: create no `test_` database, migrate the fixed one."""
     stack = read_stack(os.environ)
     if not all(answers(server.host, server.port) for server in list_servers(stack)):
         _end_session(request, "The test servers are not up: run make test, or python -m devstack up test.")
@@ -126,14 +126,14 @@ def django_db_setup(request: pytest.FixtureRequest) -> None:
 
 
 def _end_session(request: pytest.FixtureRequest, reason: str) -> NoReturn:
-    # Of a worker that calls `pytest.exit`, xdist tells no reason, but fails itself.
+    # xdist does not report the reason of `pytest.exit` in a worker, and fails itself.
     request.session.shouldfail = reason
     pytest.fail(reason, pytrace=False)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _open_databases(request: pytest.FixtureRequest, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Every test may use Postgres, and what it writes is committed; unit tests by themselves start without."""
+    """Allow every test to use Postgres and to commit; a session of unit tests only starts without servers."""
     if all(item.get_closest_marker("unit") for item in request.session.items):
         yield
         return
@@ -144,7 +144,7 @@ def _open_databases(request: pytest.FixtureRequest, django_db_blocker: DjangoDbB
 
 
 def make_user(name: str, *, group: str | None, is_staff: bool = True) -> User:
-    """A user of the cast under a name that no other test has."""
+    """Create a user of the cast with a unique name."""
     user = User.objects.create_user(f"{name}-{secrets.token_hex(4)}", is_staff=is_staff)
     if group is not None:
         user.groups.add(Group.objects.get(name=group))
@@ -153,31 +153,37 @@ def make_user(name: str, *, group: str | None, is_staff: bool = True) -> User:
 
 @pytest.fixture
 def mona() -> User:
-    """Mona moderates."""
+    """Mona, a moderator."""
     return make_user("mona", group="moderators")
 
 
 @pytest.fixture
 def otto() -> User:
-    """Otto operates."""
+    """Otto, an operator."""
     return make_user("otto", group="operators")
 
 
 @pytest.fixture
 def ada() -> User:
-    """Ada administers."""
+    """Ada, an administrator."""
     return make_user("ada", group="admins")
 
 
 @pytest.fixture
+def lena() -> User:
+    """Lena, a lead."""
+    return make_user("lena", group="leads")
+
+
+@pytest.fixture
 def tess() -> User:
-    """Tess is staff without rights."""
+    """Tess, staff without permissions."""
     return make_user("tess", group=None)
 
 
 @pytest.fixture
 def sign_in() -> Callable[[User], Client]:
-    """A browser's stand-in, signed in as the user."""
+    """Return a function that opens a client signed in as a user."""
 
     def open_client(user: User) -> Client:
         client = Client()

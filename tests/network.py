@@ -1,4 +1,4 @@
-"""No test reaches another machine: names and addresses beyond loopback are refused."""
+"""Network guard of the tests: names and addresses other than loopback are refused."""
 
 import ipaddress
 import socket
@@ -11,7 +11,7 @@ class NetworkRefused(RuntimeError):
 
 
 def is_local(host: object) -> bool:
-    """Whether the host, as sockets are given it, is this machine."""
+    """Return whether the host, as passed to sockets, is this machine."""
     if host is None or host in ("", b"", "localhost", b"localhost"):
         return True
     text = host.decode() if isinstance(host, bytes) else str(host)
@@ -23,7 +23,7 @@ def is_local(host: object) -> bool:
 
 
 def guard_sockets() -> None:
-    """Wraps connecting and name look-up of this process for the rest of its life."""
+    """Replace the connect and name resolution functions of this process permanently."""
     socket.socket.connect = _guard_connect(socket.socket.connect)  # type: ignore[method-assign]
     socket.socket.connect_ex = _guard_connect(socket.socket.connect_ex)  # type: ignore[method-assign]
     look_up = socket.getaddrinfo

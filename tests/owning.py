@@ -1,4 +1,4 @@
-"""What only the owner of Postgres's tables may do: triggers and tables of the tests' own."""
+"""Access as the owner of the Postgres tables, for triggers and tables of the tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chatstore.local.secrets import read_or_make_secret
 
 @contextmanager
 def as_owner() -> Iterator[None]:
-    """While the context stands, this process's connection is the owner's; of a server elsewhere it is as it was."""
+    """Connect this process as the table owner for the duration of the context; on an external server change nothing."""
     if not settings.LOCAL_POSTGRES:
         yield
         return

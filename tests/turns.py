@@ -1,6 +1,6 @@
-"""Which tests run beside each other: all, but for those that are marked `alone`.
+"""Concurrency of tests on shared servers: all run beside each other, except those marked `alone`.
 
-What is promised within seconds of the wall clock is measured, and a node taken down, while the other worker waits.
+Those measure wall-clock promises or stop a node, while the other worker waits.
 """
 
 import fcntl
@@ -10,7 +10,7 @@ from typing import IO
 
 
 def _lock(file: IO[str], how: int) -> bool:
-    """Lock the file; return whether another process had it."""
+    """Lock the file; return whether another process had it locked."""
     try:
         fcntl.flock(file, how | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -20,9 +20,9 @@ def _lock(file: IO[str], how: int) -> bool:
 
 
 class Turns:
-    """The turns of one process among those that run tests on the same servers.
+    """The lock of one process among those that run tests on the same servers.
 
-    folder: where the processes keep their locks, which end with the process, however it ends.
+    folder: contains the lock files; a lock ends with its process in any case.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -31,19 +31,19 @@ class Turns:
         self._is_taken = False
 
     def take(self, *, alone: bool) -> bool:
-        """Wait until a test may run, nothing while the turn is held already; return whether it had to wait."""
+        """Wait until a test may run, at once if the lock is already acquired; return whether it had to wait."""
         if self._is_taken:
             return False
         self._folder.mkdir(parents=True, exist_ok=True)
         room = self._held.enter_context((self._folder / "room.lock").open("a"))
         with (self._folder / "door.lock").open("a") as door:
-            # Who waits for an empty room stands in the door, so that no other slips in before.
+            # A process that waits for exclusive access keeps the queue locked, so that no other one overtakes it.
             has_waited = _lock(door, fcntl.LOCK_EX)
             has_waited |= _lock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         self._is_taken = True
         return has_waited
 
     def give_back(self) -> None:
-        """Let the others run."""
+        """Let the other processes run."""
         self._held.close()
         self._is_taken = False

@@ -1,4 +1,4 @@
-"""Waiting for what other processes do, and for nodes that were started again."""
+"""Waits for other processes and for restarted nodes."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Callable
 from chatstore.store import cassandra, nodes
 
 LIMIT_SECONDS = 300.0
-"""By then something is broken: at a load of 40 what takes two seconds takes two minutes."""
+"""Something is broken by then: at a load of 40, two seconds become two minutes."""
 
 
 def wait_until(happens: Callable[[], bool], *, seconds: float = LIMIT_SECONDS) -> None:
-    """Looks 50 times a second; fails when it has not happened by then."""
+    """Poll the condition 50 times a second; fail if it is not true in time."""
     end = time.monotonic() + seconds
     while not happens():
-        assert time.monotonic() < end, f"nothing of it happened in {seconds} s"
+        assert time.monotonic() < end, f"the condition was not true within {seconds} s"
         time.sleep(0.02)
 
 
 def wait_until_nodes_are_up() -> None:
-    """Until this process's session knows all of them to be up: seconds after they answer others."""
+    """Wait until this process's session has all nodes as up, which takes seconds longer than for others."""
     wait_until(lambda: all(is_up for _, is_up, _ in cassandra.hosts()))
 
 
 def wait_until_nothing_is_merged() -> None:
-    """Until no node compacts what earlier tests wrote: before what a test measures by the clock."""
+    """Wait until no node compacts data of earlier tests, before a test that measures time."""
     wait_until(lambda: not any(node.compactions_waiting or node.compactions_running for node in nodes.read_nodes()))

@@ -16,7 +16,7 @@ from django.db import close_old_connections
 from tests.bench.report import PARTS, Report, run_parts, select_parts
 
 WARM_UP = 200_000
-"""Messages of a first round that is not counted; of a smaller bench as many as it measures."""
+"""Messages of the uncounted warm-up round. A smaller bench warms up with its own size."""
 
 
 def read_options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -30,7 +30,7 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def measure(options: argparse.Namespace) -> int:
-    """Measure the parts that were asked for; return the exit code."""
+    """Measure the selected parts and return the exit code."""
     # Models can be imported only after django.setup().
     from moderation.management.commands.purge import find_moderator  # noqa: PLC0415
     from tests.bench.conditions import describe_conditions  # noqa: PLC0415
@@ -38,7 +38,7 @@ def measure(options: argparse.Namespace) -> int:
     from tests.bench.parts import list_parts, warm_up  # noqa: PLC0415
     from tests.bench.stock import Stock  # noqa: PLC0415
 
-    # A line for every flush would hide the figures.
+    # A log line per flush would bury the figures.
     logging.getLogger("chatstore.store.nodetool").setLevel(logging.WARNING)
     moderator = find_moderator(None)
     parts = select_parts(list_parts(Stock(moderator, options.size), runs=options.runs), options.only)
@@ -50,12 +50,12 @@ def measure(options: argparse.Namespace) -> int:
         warm_up(Stock(moderator, min(WARM_UP, options.size)))
         report.seconds["warm_up"] = round(time.monotonic() - began, 1)
         print(f"warmed up after {report.seconds['warm_up']:.0f} s", flush=True)
-        # A connection to Postgres that was lost in one part is opened again in the next.
+        # Close lost Postgres connections, so that the next part opens a new one.
         return run_parts(parts, report, recover=close_old_connections)
 
 
 def main() -> int:
-    """Measure everything, print each figure beside its bound, write them as JSON; return the exit code."""
+    """Run the benchmarks, print each figure beside its bound, write them as JSON and return the exit code."""
     began = time.monotonic()
     options = read_options(sys.argv[1:])
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")

@@ -1,4 +1,4 @@
-"""Channels of a given size for the bench: p50 80 characters, four columns set, as if posted long ago."""
+"""Channels of a given size for the bench: median length 80 characters, four columns set, timestamps in the past."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tests.bench import rivals
 from tests.bench.rounds import seconds_of
 
 MESSAGES_PER_BUCKET = 33_334
-"""A million messages are 30 buckets."""
+"""A million messages fill 30 buckets."""
 
 SETTLE_SECONDS = 600.0
-"""Seven channels of a million messages are merged in one go."""
+"""Long enough to compact seven channels of a million messages."""
 
 AUTHORS = 20
 _WORDS = (
@@ -43,28 +43,28 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A channel with `size` messages, `ids` ascending."""
+    """A channel with `size` messages; `ids` are ascending."""
 
     channel: Channel
     ids: list[int]
 
     @property
     def buckets(self) -> list[int]:
-        """Its buckets, oldest first."""
+        """The channel's buckets, oldest first."""
         return sorted({bucket_of(self.ids[0]), *range(bucket_of(self.ids[0]), bucket_of(self.ids[-1]) + 1)})
 
 
 def empty_channel() -> Channel:
-    """A channel without messages, under an id of its own."""
+    """Create a channel without messages under a new id."""
     now_ms = time.time_ns() // 1_000_000
     return Channel.objects.create(id=make_snowflake(now_ms) | secrets.randbits(22), name="bench")
 
 
 @cache
 def spread_ids(size: int) -> list[int]:
-    """Ascending ids, evenly over as many sealed buckets as a channel of that size has.
+    """Return ascending ids, spread evenly over as many sealed buckets as a channel of that size has.
 
-    The same list each time: a stock of a dozen channels of a million messages would keep 500 MB of them.
+    The list is cached: a pool of a dozen channels of a million messages would otherwise take 500 MB.
     """
     buckets = max(2, round(size / MESSAGES_PER_BUCKET))
     newest = bucket_at(time.time_ns() // 1_000_000) - 1
@@ -74,7 +74,7 @@ def spread_ids(size: int) -> list[int]:
 
 
 def rows_of(channel_id: int, ids: list[int]) -> Iterator[tuple[object, ...]]:
-    """The values of `rivals.INSERT` for each id, stamped with the id's own time."""
+    """Yield the values of `baseline.INSERT` for each id, with the time of the id as write timestamp."""
     rng = random.Random(5)
     lengths = itertools.cycle([rng.randint(20, 140) for _ in range(997)])
     text = " ".join(rng.choices(_WORDS, k=400))
@@ -87,12 +87,12 @@ def rows_of(channel_id: int, ids: list[int]) -> Iterator[tuple[object, ...]]:
 
 
 def fill_channel(size: int) -> Filled:
-    """A channel of `size` messages whose ledger has its rows, its bounds not known. Not settled."""
+    """Create a channel of `size` messages with ledger rows of unknown bounds. Does not settle."""
     return insert_channel(size)[0]
 
 
 def insert_channel(size: int) -> tuple[Filled, float]:
-    """The same, and the seconds that its bare batched inserts took."""
+    """Create a channel like `fill_channel`; also return the seconds its bare batched inserts took."""
     channel, ids = empty_channel(), spread_ids(size)
     filled = Filled(channel, ids)
     for bucket in filled.buckets:
@@ -102,13 +102,13 @@ def insert_channel(size: int) -> tuple[Filled, float]:
 
 
 def settle() -> None:
-    """Wait until what was written is in files and no node merges any: else it is measured with what follows."""
+    """Wait until all data is flushed and no node compacts; otherwise the next measurement would include that work."""
     hosts = nodes.list_addresses()
-    # Most of a flush is the start of nodetool's Java.
+    # Most of the duration of a flush is the JVM start of nodetool.
     with ThreadPoolExecutor() as threads:
         list(threads.map(lambda host: nodetool.run(host, "flush"), hosts))
     end = time.monotonic() + SETTLE_SECONDS
     while any(node.compactions_waiting or node.compactions_running for node in nodes.read_nodes()):
         if time.monotonic() > end:
-            raise RuntimeError(f"the nodes still merge files after {SETTLE_SECONDS:.0f} s")
+            raise RuntimeError(f"the nodes still compact after {SETTLE_SECONDS:.0f} s")
         time.sleep(0.2)

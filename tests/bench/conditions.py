@@ -1,4 +1,4 @@
-"""Under which conditions the figures were taken."""
+"""Conditions under which the figures were measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.bench.rivals import bare_session
 
 
 def describe_conditions() -> dict[str, Any]:
-    """Server, replication, consistency, cores."""
+    """Return versions, replication, consistency, throttling settings and cores."""
     version = bare_session().execute("SELECT release_version FROM system.local").one()[0]
     return {
         "cassandra": version,

@@ -1,4 +1,4 @@
-"""The workers that take a purge's steps, as many as the settings allow, and how long they take."""
+"""The Celery worker that executes purges in the bench, and the time that purges and undos take."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from tests.bench.rounds import seconds_of
 
 READY_SECONDS = 60
 LOOK_SECONDS = 10.0
-"""As beat does, for steps that became due."""
+"""Poll interval for steps that became due, as in beat."""
 
 BUSY = frozenset({PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING, PurgeState.UNDOING})
 
 
 @contextmanager
 def crew() -> Iterator[None]:
-    """A Celery worker with a process for each of `PURGE_WORKERS`, as `make run` starts it."""
+    """Run a Celery worker with `PURGE_WORKERS` processes, as `make run` does."""
     app.control.purge()
-    # Kept: it says whether the store timed out in a measurement.
+    # Keep the log: it shows whether the store timed out during a measurement.
     log = settings.STACK.logs / "bench-worker.log"
     command = ["-m", "celery", "--app=chatstore", "worker", f"--concurrency={settings.PURGE_WORKERS}"]
     with log.open("wb") as output:
@@ -46,7 +46,7 @@ def crew() -> Iterator[None]:
         end = time.monotonic() + READY_SECONDS
         while " ready." not in log.read_text(errors="replace"):
             if worker.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"no worker came up:\n{log.read_text(errors='replace')[-2_000:]}")
+                raise RuntimeError(f"no worker started:\n{log.read_text(errors='replace')[-2_000:]}")
             time.sleep(0.1)
         yield
     finally:
@@ -55,7 +55,7 @@ def crew() -> Iterator[None]:
 
 
 def seconds_of_purge(moderator: User, purge: Purge) -> float:
-    """From confirming to verified, the quarantine included; the crew does the work."""
+    """Return the seconds from confirmation to verification, including the quarantine."""
 
     def act() -> None:
         begin_purge(moderator, purge)
@@ -65,13 +65,13 @@ def seconds_of_purge(moderator: User, purge: Purge) -> float:
 
 
 def begin_purge(moderator: User, purge: Purge) -> None:
-    """Confirms it and calls the crew."""
+    """Confirm the purge and enqueue workers."""
     confirm_purge(purge.id, moderator=moderator, reason="bench", digest=bytes(purge.digest or b""))
     ring(purge.id)
 
 
 def seconds_of_undo(moderator: User, purge: Purge) -> float:
-    """From asking to verified."""
+    """Return the seconds from the undo request to verification."""
 
     def act() -> None:
         ask_undo(purge.id, moderator=moderator, part=UndoPart())
@@ -82,13 +82,16 @@ def seconds_of_undo(moderator: User, purge: Purge) -> float:
 
 
 def is_busy(purge: Purge) -> bool:
-    """Whether the crew still has something to do on it."""
+    """Return whether the worker still has work to do for the purge."""
     purge.refresh_from_db(fields=("state", "wait_reason"))
     return purge.state in BUSY
 
 
 def wait_for(purge: Purge, state: PurgeState) -> None:
-    """Until it has ended; a measurement of what ended otherwise would be no measurement."""
+    """Wait until the purge has ended.
+
+    Raises `RuntimeError` for another final state, since its duration would be meaningless.
+    """
     looked_at = time.monotonic()
     while is_busy(purge):
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""The newest page of a channel most of whose buckets purges have emptied: by the ledger, and as if it knew nothing."""
+"""Newest page of a channel whose buckets are mostly emptied by purges: with its ledger, and with an unknown ledger."""
 
 from __future__ import annotations
 
@@ -26,24 +26,26 @@ BUCKETS = 180
 MESSAGES_A_BUCKET = 500
 
 STAY = 20
-"""Messages in the newest and in the oldest bucket: a page of 50 has to look past all that are empty."""
+"""Messages kept in the newest and in the oldest bucket, so that a page of 50 has to pass all empty ones."""
 
 PAGES = 30
 PATIENCE_SECONDS = 60.0
-"""Else the page that asks every bucket would end at its deadline, and be no page to compare with."""
+"""Without a higher deadline the page without a ledger would be cut short and could not be compared."""
 
 
 LedgerRows = Mapping[int, tuple[int | None, int | None, int | None]]
-"""(from, to, how many) live in each bucket."""
+"""(first, last, count) of the live messages in each bucket."""
 
 NOTHING_KNOWN = (None, None, None)
 SET_LIVE = "INSERT INTO bucket_ledger (channel_id, bucket, live) VALUES (?, ?, ?)"
 
 
 def measure_emptied(moderator: User) -> Figures:
-    """emptied_page_vs_ignored: of 180 buckets 178 are empty; milliseconds and statements of both sides.
+    """Yield emptied_page_vs_ignored for 180 buckets of which 178 are empty, and both sides' milliseconds and
+    statements.
 
-    Both read the same channel: its ledger is written before each page, as the purge left it or as if it knew nothing.
+    Both sides read the same channel. Its ledger is written before each page: as the purge left it, or with unknown
+    bounds.
     """
     channel = make_emptied(moderator)
     known = {bucket: live.as_tuple() for bucket, live in ledger.read_ledger(channel.pk)}
@@ -64,7 +66,7 @@ def measure_emptied(moderator: User) -> Figures:
 
 
 def make_emptied(moderator: User) -> Channel:
-    """A channel of which a purge has removed all but a few messages of its first and of its last bucket."""
+    """Create a channel in which a purge deleted all but a few messages of the first and of the last bucket."""
     channel = empty_channel()
     newest = bucket_at(postgres_now_us() // 1_000) - 1
     oldest = newest - BUCKETS + 1
@@ -77,14 +79,14 @@ def make_emptied(moderator: User) -> Channel:
 
 
 def ids_of(bucket: int) -> list[int]:
-    """Ids spread over a bucket, ascending."""
+    """Return ids spread over a bucket, ascending."""
     first, last = bucket_ids(bucket)
     step = (last - first) // MESSAGES_A_BUCKET
     return [first + step * number + 7 for number in range(MESSAGES_A_BUCKET)]
 
 
 def page_time(channel: Channel, rows: LedgerRows) -> Callable[[], float]:
-    """The seconds of its newest page, the ledger being what `rows` make it."""
+    """Return a function that writes the ledger `rows` and returns the seconds of the newest page."""
 
     def act() -> float:
         write_ledger(channel, rows)
@@ -94,6 +96,6 @@ def page_time(channel: Channel, rows: LedgerRows) -> Callable[[], float]:
 
 
 def write_ledger(channel: Channel, rows: LedgerRows) -> None:
-    """Overwrite the channel's ledger, stamped now; no page remembers what it was."""
+    """Overwrite the channel's ledger with current timestamps and clear the page cache."""
     rivals.run_batches(SET_LIVE, ((channel.pk, bucket, live) for bucket, live in rows.items()))
     ledger.forget_cache(channel.pk)

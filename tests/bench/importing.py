@@ -1,4 +1,4 @@
-"""An import of an exporter's file, against bare batched inserts of the same rows."""
+"""Import of a DiscordChatExporter file, compared with bare batched inserts of the same rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.bench.stock import Stock
 
 
 def measure_import(stock: Stock, *, runs: int) -> Figures:
-    """import_vs_insert: messages per second, the file's parsing and the ledger included."""
+    """Yield import_vs_insert: messages per second, including parsing and ledger."""
     ids = spread_ids(stock.size)
     with tempfile.TemporaryDirectory() as folder:
         body = Path(folder) / "messages"
@@ -43,7 +43,7 @@ def measure_import(stock: Stock, *, runs: int) -> Figures:
 
 
 def write_export(path: Path, channel: Channel, body: Path) -> Path:
-    """A DiscordChatExporter file of a channel, with the messages of `body`."""
+    """Write a DiscordChatExporter file of a channel with the messages in `body`."""
     head = {
         "guild": {"id": "1", "name": "Bench"},
         "channel": {"id": str(channel.pk), "type": "GuildTextChat", "name": "bench"},
@@ -56,7 +56,7 @@ def write_export(path: Path, channel: Channel, body: Path) -> Path:
 
 
 def write_messages(path: Path, ids: list[int]) -> None:
-    """The rows of a filled channel as an exporter writes them; no channel is named, so that it serves every run."""
+    """Write the rows of a filled channel in the exporter's format. They name no channel, so every run uses them."""
     with path.open("w") as file:
         for index, row in enumerate(rows_of(0, ids)):
             message = {

@@ -1,4 +1,4 @@
-"""The parts of the bench, each with the figures that it measures."""
+"""The parts of the bench and the figures that each one measures."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tests.bench.stock import Stock
 
 
 def list_parts(stock: Stock, *, runs: int) -> list[Part]:
-    """Every part, in the order of `PARTS`.
+    """Return every part, in the order of `PARTS`.
 
-    runs: of each side; the foreground takes five for three, since a p95 is noisy.
+    runs: per side. The foreground part runs five for every three, because a p95 is noisy.
     """
     return [
         Part(
@@ -72,7 +72,7 @@ def list_parts(stock: Stock, *, runs: int) -> list[Part]:
 
 
 def warm_up(stock: Stock) -> None:
-    """Undo and rewrite once, with their purges and rivals: for a minute the servers' compilers take up to a core."""
+    """Run undo and rewrite once, with their purges and baselines: for a minute the JIT compilers use up to a core."""
     for _ in purging.measure_undos(stock, runs=1):
         pass
     for _ in purging.measure_rewrites(stock, runs=1):

@@ -1,4 +1,4 @@
-"""What a purge costs, and what it leaves behind."""
+"""The cost of a purge and the tombstones it leaves."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from tests.bench.stock import Stock, scan
 from tests.moderation.rooms import choose
 
 PAGES, WARM_PAGES = 300, 30
-"""Pages of which the median is taken, after some that are not counted."""
+"""Pages of which the median is taken, and preceding warm-up pages."""
 
 MODEL_DELETES = 5_000
-"""Enough for a rate: a million would take twenty minutes."""
+"""Enough for a rate; a million would take twenty minutes."""
 
 DISCORD_PER_SECOND = 100
-"""Discord's API deletes up to 100 messages a call, of the last 14 days, at about a call a second."""
+"""Discord's API deletes up to 100 messages per call, of the last 14 days, at about one call per second."""
 
 
 def every_second(filled: Filled) -> Selection:
-    """Every second message: the authors come in turn, and half of them are chosen."""
+    """Return a selection of every second message: authors alternate, and half of them are selected."""
     return choose(filled.channel.id, author_ids=tuple(range(1, AUTHORS + 1, 2)))
 
 
 def seconds_of_row_deletes(filled: Filled, ids: Sequence[int]) -> float:
-    """The same ids by a bare loop of batched row deletes."""
+    """Delete the same ids in a bare loop of batched row deletes and return the seconds."""
     keys = ((filled.channel.id, bucket_of(message_id), message_id) for message_id in ids)
     return seconds_of(lambda: rivals.run_batches(rivals.DELETE_ROW, keys))
 
 
 def measure_purges(stock: Stock, *, runs: int) -> Figures:
-    """purge_vs_row_deletes, page_after_purge, tombstones_after_purge; every side on a fresh channel.
+    """Yield purge_vs_row_deletes, page_after_purge and tombstones_after_purge; each side uses a fresh channel.
 
-    Pages are compared right after the last purge: nothing of it has been flushed or compacted.
+    Pages are compared right after the last purge, before anything is flushed or compacted.
     """
     doomed = fill_channel(MODEL_DELETES)
     stock.prepare_fresh(2 * runs + 1)
@@ -76,13 +76,13 @@ def measure_purges(stock: Stock, *, runs: int) -> Figures:
 
 
 def compare_pages(purged: Filled, untouched: Filled) -> float:
-    """How many times as long the newest page of the purged channel takes."""
+    """Return the duration of the purged channel's newest page as a multiple of the untouched one's."""
     alternate(page_time(purged), page_time(untouched), runs=WARM_PAGES)
     return alternate(page_time(purged), page_time(untouched), runs=PAGES).time
 
 
 def rate_of_model_deletes(filled: Filled) -> float:
-    """Messages a second by `Model.objects.filter(…).delete()` of the engine, one after the other."""
+    """Return the messages per second of one `Model.objects.filter(…).delete()` after another."""
     rows = MessageRow.objects.filter(channel_id=filled.channel.id)
 
     def act() -> None:
@@ -93,9 +93,9 @@ def rate_of_model_deletes(filled: Filled) -> float:
 
 
 def measure_rewrites(stock: Stock, *, runs: int) -> Figures:
-    """rewrite_vs_row_deletes: every second message goes, and the others are written again where they must.
+    """Yield rewrite_vs_row_deletes: every second message is deleted, the others are rewritten where necessary.
 
-    Ours on fresh channels, the rival's on undone ones: a row delete reads nothing.
+    The purge uses fresh channels, the baseline undone ones: a row delete reads nothing.
     """
     stock.prepare_deletable(runs)
     stock.prepare_fresh(runs)
@@ -113,9 +113,9 @@ def measure_rewrites(stock: Stock, *, runs: int) -> Figures:
 
 
 def measure_undos(stock: Stock, *, runs: int) -> Figures:
-    """undo_vs_insert: taking a purge back, against bare batched inserts of the same rows.
+    """Yield undo_vs_insert: an undo, compared with bare batched inserts of the same rows.
 
-    What the purge quarantined is in files by then, as it is for any undo that is not asked for at once.
+    The quarantined rows are flushed by then, as for any undo that is not requested at once.
     """
     stock.prepare_purged(runs)
 
@@ -136,14 +136,14 @@ def measure_undos(stock: Stock, *, runs: int) -> Figures:
 
 
 def page_time(filled: Filled) -> Callable[[], float]:
-    """Reads a channel's newest page; the seconds it took."""
+    """Return a function that reads the channel's newest page and returns the seconds it took."""
     return lambda: seconds_of(lambda: read_page(filled.channel.id))
 
 
 def measure_preview(stock: Stock, *, runs: int) -> Figures:
-    """preview_vs_scan: scan, filter by author and time, freeze; against a bare scan of both columns.
+    """Yield preview_vs_scan: scan, filter by author and time, freeze; compared with a bare scan of both columns.
 
-    Both read the same channel each time, and write nothing to Cassandra.
+    Both sides read the same channel and write nothing to Cassandra.
     """
     filled = stock.untouched
     settle()

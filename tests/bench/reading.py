@@ -1,4 +1,4 @@
-"""Pages: against the bare statement, and while a purge runs."""
+"""Page reads: compared with the bare statement, and during a purge."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from tests.moderation.rooms import choose
 PAGES = 300
 STATEMENT = f"SELECT {', '.join(COLUMNS)} FROM messages WHERE channel_id = ? AND bucket = ? LIMIT 50"
 THINK_SECONDS = 0.005
-"""Between two pages of the foreground's reader: 100-200 pages a second."""
+"""Pause between two pages of the foreground reader, for 100-200 pages per second."""
 
 IDLE_SECONDS = 4.0
 
 BUSY_SECONDS = 20.0
-"""Of a purge: 2,000 pages and more. While pages are read, a million messages take minutes."""
+"""Duration of the purge: 2,000 pages and more. While pages are read, a million messages take minutes."""
 
 
 def measure_pages(stock: Stock) -> Figures:
-    """page_vs_statement: the newest page of 50, against the bare statement on the newest bucket."""
+    """Yield page_vs_statement: the newest page of 50, compared with the bare statement on the newest bucket."""
     filled = stock.small
     settle()
     newest = bucket_of(filled.ids[-1])
@@ -53,9 +53,9 @@ def measure_pages(stock: Stock) -> Figures:
 
 
 def measure_foreground(stock: Stock, *, runs: int) -> Figures:
-    """foreground_p95: a page's p95 while another channel is purged at the default limit, against idle.
+    """Yield foreground_p95: a page's p95 during a purge of another channel at the default limit, compared with idle.
 
-    Idle is right before: the channel is filled and scanned, and nothing is merged.
+    The idle time is measured right before, when the channel is filled and scanned and no node compacts.
     """
     reader = stock.small
     stock.prepare_busy(runs)
@@ -69,13 +69,13 @@ def measure_foreground(stock: Stock, *, runs: int) -> Figures:
 
 
 def runs_for(seconds: float) -> Callable[[], bool]:
-    """True until so many seconds have passed."""
+    """Return a function that is true until the given seconds have passed."""
     until = time.monotonic() + seconds
     return lambda: time.monotonic() < until
 
 
 def p95_while(reader: Filled, goes_on: Callable[[], bool]) -> float:
-    """The 95th percentile of the seconds of pages, read one after the other for as long as told."""
+    """Read pages one after the other while `keep_reading` is true; return the 95th percentile of their seconds."""
     taken = []
     for count in itertools.count():
         if count % 10 == 0 and not goes_on():
@@ -86,11 +86,11 @@ def p95_while(reader: Filled, goes_on: Callable[[], bool]) -> float:
 
 
 def p95_during_purge(moderator: User, reader: Filled, purge: Purge) -> float:
-    """The same while the crew purges the other channel."""
+    """Return the p95 of pages while the worker purges the other channel."""
     begin_purge(moderator, purge)
     in_time = runs_for(BUSY_SECONDS)
     try:
         return p95_while(reader, lambda: in_time() and is_busy(purge))
     finally:
-        # No pages are read any more, so the rest of it does not pause.
+        # The reader has stopped, so the rest of the purge is not throttled.
         wait_for(purge, PurgeState.DONE)

@@ -1,6 +1,6 @@
-"""The report of a bench: every figure is printed at once, and the file is valid JSON whenever the bench is cut off.
+"""Report of a bench: each figure is printed at once, and the file is valid JSON even if the bench is interrupted.
 
-Knows nothing of servers: parts are passed in.
+Needs no servers: the parts are passed in.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ BOUNDS: dict[str, tuple[str, float]] = {
 """Bounds that the design sets for each ratio."""
 
 PARTS = ("purge", "undo", "rewrite", "pages", "preview", "import", "foreground", "emptied")
-"""Names of the parts, in the order in which they run: a bench that is cut off has the most important figures."""
+"""Names of the parts in execution order: an interrupted bench has the most important figures."""
 
 Figures = Iterator[tuple[str, float]]
-"""Names and values, each as soon as it is measured."""
+"""Names and values, yielded as soon as each is measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A measurement that can be selected with --only. figures: the names that `measure` yields, all of them."""
+    """A measurement that can be selected with --only. figures: all names that `measure` yields."""
 
     name: str
     figures: tuple[str, ...]
@@ -45,8 +45,8 @@ class Part:
 class Report:
     """The JSON file of one bench.
 
-    Beside the figures: `seconds` of each part that ran, `failed` with the error of each part that raised,
-    `missing` with the parts that have not ended yet.
+    Besides the figures it contains `seconds` of each part that ran, `failed` with the error of each part that raised,
+    and `missing` with the parts that have not ended yet.
     """
 
     def __init__(self, out: Path, *, head: Mapping[str, object], parts: Sequence[str]) -> None:
@@ -58,7 +58,7 @@ class Report:
         self.missing = list(parts)
 
     def write(self) -> None:
-        """Replace the file in one step: a reader sees the old content or the new one, never half of it."""
+        """Replace the file atomically: a reader never sees half of it."""
         content = self.head | self.figures
         content |= {"seconds": self.seconds, "failed": self.failed, "missing": self.missing}
         draft = self.out.with_name(f"{self.out.name}.draft")
@@ -67,14 +67,15 @@ class Report:
 
 
 def select_parts(parts: Sequence[Part], names: Collection[str]) -> list[Part]:
-    """Select the named parts; their order stays."""
+    """Return the named parts in their original order."""
     return [part for part in parts if part.name in names]
 
 
 def run_parts(parts: Sequence[Part], report: Report, *, recover: Callable[[], object] = lambda: None) -> int:
-    """Run each part, print its figures, write the file after it; return the exit code.
+    """Run each part, print its figures and rewrite the file after it; return the exit code.
 
-    A part that raises is printed and noted, then `recover` is called and the others still run: 1 when any did, else 0.
+    A part that raises is printed and recorded, `recover` is called, and the other parts still run. The exit code is 1
+    if any part raised, else 0.
     """
     for part in parts:
         began = time.monotonic()
@@ -93,7 +94,7 @@ def run_parts(parts: Sequence[Part], report: Report, *, recover: Callable[[], ob
 
 
 def print_figures(part: Part, report: Report) -> None:
-    """Print each figure as it is measured. Raises `RuntimeError` unless the part yields just what it declares."""
+    """Print each figure as it is measured. Raises `RuntimeError` unless the part yields exactly what it declares."""
     yielded = set()
     for key, exact in part.measure():
         yielded.add(key)
@@ -104,7 +105,7 @@ def print_figures(part: Part, report: Report) -> None:
 
 
 def describe_bound(key: str, value: float) -> str:
-    """Describe the bound of a ratio, and whether the value keeps it; empty for figures without one."""
+    """Return the bound of a ratio and whether the value is within it; empty for figures without a bound."""
     if key not in BOUNDS:
         return ""
     word, bound = BOUNDS[key]

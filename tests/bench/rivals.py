@@ -1,4 +1,4 @@
-"""What Chatstore is measured against: bare prepared statements on a bare driver session.
+"""The baseline of the bench: bare prepared statements on a bare driver session.
 
 Batches of 100 rows of one partition, 32 in flight; no quarantine, no verification, no ledger.
 """
@@ -32,7 +32,7 @@ SCAN = "SELECT message_id, author_id FROM messages WHERE channel_id = ? AND buck
 
 @cache
 def bare_session() -> Session:
-    """A session of the driver with the same consistency and sockets as Chatstore's own."""
+    """Return a driver session with the same consistency and socket options as Chatstore's own."""
     config = settings.CASSANDRA
     cluster = Cluster(
         config["contact_points"],
@@ -54,12 +54,12 @@ def bare_session() -> Session:
 
 @cache
 def prepared(cql: str) -> Any:
-    """The statement, prepared once."""
+    """Return the statement, prepared once."""
     return bare_session().prepare(cql)
 
 
 def run_batches(cql: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Sends rows in batches; consecutive rows must mostly share a partition (column 0 and 1)."""
+    """Send rows in batches. Consecutive rows must mostly share a partition (columns 0 and 1)."""
     session, statement, flying = bare_session(), prepared(cql), deque[Any]()
     remaining = iter(rows)
     while group := list(islice(remaining, BATCH)):
@@ -74,7 +74,7 @@ def run_batches(cql: str, rows: Iterable[Sequence[Any]]) -> None:
 
 
 def scan_bucket(channel_id: int, bucket: int) -> int:
-    """Reads every (message id, author id) of a bucket; how many there are."""
+    """Read every (message id, author id) of a bucket and return their number."""
     bound = prepared(SCAN).bind((channel_id, bucket))
     bound.fetch_size = 5_000
     return sum(1 for _ in bare_session().execute(bound))

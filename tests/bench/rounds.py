@@ -1,4 +1,4 @@
-"""Alternating runs and their medians: both sides see the same weather."""
+"""Alternating runs and their medians, so that both sides run under the same conditions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Medians of what two sides took, in seconds, over alternating runs."""
+    """Median seconds of both sides over alternating runs."""
 
     ours: float
     theirs: float
@@ -18,17 +18,17 @@ class Sides:
 
     @property
     def speed(self) -> float:
-        """How many times as fast ours is."""
+        """Speed of our side as a multiple of the baseline's."""
         return self.theirs / self.ours
 
     @property
     def time(self) -> float:
-        """How many times as long ours takes."""
+        """Duration of our side as a multiple of the baseline's."""
         return self.ours / self.theirs
 
 
 def seconds_of(act: Callable[[], object]) -> float:
-    """The seconds that one call takes."""
+    """Return the seconds that one call takes."""
     began = time.perf_counter()
     act()
     return time.perf_counter() - began
@@ -41,7 +41,7 @@ def alternate(
     runs: int,
     before: Callable[[], object] = lambda: None,
 ) -> Sides:
-    """Runs both in turn, the order swapped each time; each returns its own seconds. `before` precedes every call."""
+    """Run both sides in turn, in alternating order; each returns its own seconds. `before` precedes every call."""
     taken: tuple[list[float], list[float]] = ([], [])
     for run in range(runs):
         for side in (0, 1) if run % 2 == 0 else (1, 0):

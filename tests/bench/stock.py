@@ -1,17 +1,16 @@
-"""Filled channels that parts share, by what has happened to them.
+"""Filled channels that parts share, grouped by their state.
 
-Filling takes longer than most measurements, so a channel serves several:
+Filling takes longer than most measurements, so a channel serves several of them:
 
-- The channels whose purge is measured are those whose undo is measured next.
-- The inserts against which undo and import are measured leave channels that are as good as filled ones: they are
-  filled by the very same statements.
-- An undone channel holds all its messages above what the purge left behind, so no purge or rewrite is measured on it.
-  Row deletes read nothing: to them it is like any other, and the rewrite's rival deletes from it.
-- An imported channel's ledger knows its bounds already, so only the foreground part takes it, which measures another
-  channel's pages.
+- Channels whose purge was measured serve for measuring the undo.
+- The inserts that undo and import are compared with leave channels that count as filled: the statements are the same.
+- An undone channel has its messages above the tombstones of the purge, so no purge or rewrite is measured on it. Row
+  deletes read nothing, so the baseline of the rewrite deletes from it.
+- The ledger of an imported channel has its bounds already, so only the foreground part uses it, which measures the
+  pages of another channel.
 - A channel that was only read or scanned is untouched: a scan writes nothing to Cassandra.
 
-A channel that is taken and not put back is gone, also when a part fails in between.
+A channel that is taken and not returned is lost to the pool, also when a part fails in between.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ SMALL = 5_000
 
 
 class Stock:
-    """Channels of `size` messages; filled where a part needs more than there are, several in one go."""
+    """Channels of `size` messages, filled on demand and several at once."""
 
     def __init__(self, moderator: User, size: int) -> None:
         self.moderator = moderator
@@ -43,7 +42,7 @@ class Stock:
         self._small: Filled | None = None
 
     def prepare_fresh(self, count: int) -> None:
-        """Fill channels until there are `count` fresh ones. Not settled."""
+        """Fill channels until there are `count` fresh ones. Does not settle."""
         while len(self.fresh) < count:
             self.fresh.append(fill_channel(self.size))
 
@@ -57,20 +56,20 @@ class Stock:
             self.purge_fresh()
 
     def prepare_deletable(self, count: int) -> None:
-        """Fill channels until there are `count` whose messages a rival may delete by row, beside the fresh ones."""
+        """Fill channels until the baseline can delete from `count` by row; fresh ones are not counted."""
         while len(self.undone) < count:
             self.undone.append(fill_channel(self.size))
 
     def prepare_busy(self, count: int) -> None:
-        """Fill channels until there are `count` that `take_busy` can give."""
+        """Fill channels until `take_busy` can return `count` of them."""
         self.prepare_fresh(count - len(self.imported))
 
     def take_busy(self) -> Filled:
-        """Take a channel whose purge keeps the servers busy while something else is measured."""
+        """Take a channel whose purge keeps the servers busy during another measurement."""
         return (self.imported or self.fresh).pop(0)
 
     def purge_fresh(self) -> float:
-        """Purge a fresh channel, all but its oldest message; the seconds, without the scan."""
+        """Purge a fresh channel except its oldest message; return the seconds without the scan."""
         filled = self.fresh.pop(0)
         purge = scan(self.moderator, all_but_oldest(filled))
         taken = seconds_of_purge(self.moderator, purge)
@@ -79,20 +78,20 @@ class Stock:
 
     @property
     def untouched(self) -> Filled:
-        """A fresh channel to read from, which stays in the stock."""
+        """A fresh channel for reading, which stays in the pool."""
         self.prepare_fresh(1)
         return self.fresh[-1]
 
     @property
     def small(self) -> Filled:
-        """A channel of `SMALL` messages to read from; the same each time."""
+        """The channel of `SMALL` messages for reading; always the same."""
         if self._small is None:
             self._small = fill_channel(SMALL)
         return self._small
 
 
 def scan(moderator: User, selection: Selection) -> Purge:
-    """A scanned purge of the selection."""
+    """Draft and scan a purge of the selection."""
     purge = draft_purge(moderator=moderator, selection=selection)
     scan_purge(purge.id)
     purge.refresh_from_db()
@@ -100,5 +99,5 @@ def scan(moderator: User, selection: Selection) -> Purge:
 
 
 def all_but_oldest(filled: Filled) -> Selection:
-    """Everything but the channel's oldest message."""
+    """Select everything except the channel's oldest message."""
     return choose(filled.channel.id, after_id=filled.ids[1])

@@ -1,4 +1,4 @@
-"""The bench's report and its selection of parts, with parts that measure nothing."""
+"""The report of the bench and the selection of parts, tested with parts that measure nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fresh channels with content, written as if at the time that each id carries."""
+"""Fresh channels with content, written with the time of each id as write timestamp."""
 
 import datetime as dt
 import itertools
@@ -14,7 +14,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store import cassandra, ledger, messages
 
 VICTOR = 4242
-"""Victor is a chat author."""
+"""A chat author."""
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -24,12 +24,12 @@ _DELETE = "DELETE FROM messages USING TIMESTAMP ? WHERE channel_id = ? AND bucke
 
 
 def fresh_id() -> int:
-    """An id that no other test has."""
+    """Return an id that no other test uses."""
     return random.SystemRandom().getrandbits(62)
 
 
 def forget_old_deletes() -> None:
-    """What earlier tests noted as deleted days ago is older than gc_grace, and no repair has covered it."""
+    """Remove delete-log entries of earlier tests: they are older than gc_grace and not covered by a repair."""
     BucketDeletes.objects.filter(last_at__lt=postgres_now() - dt.timedelta(days=1)).delete()
 
 
@@ -38,12 +38,12 @@ def now_ms() -> int:
 
 
 def spread_ids(count: int, *, newest_ms: int, step_ms: int = 1000) -> list[int]:
-    """Ids from a moment downwards, newest first."""
+    """Return ids from a time downwards, newest first."""
     return [first_id_at(newest_ms - number * step_ms) for number in range(count)]
 
 
 def write_messages(channel_id: int, ids: Iterable[int], *, author_id: int = VICTOR) -> list[Message]:
-    """Messages with their ledger rows, newest first."""
+    """Write messages and their ledger rows; return them newest first."""
     wanted = sorted(ids, reverse=True)
     for bucket in {bucket_of(message_id) for message_id in wanted}:
         ledger.ensure_row(channel_id, bucket)
@@ -53,7 +53,7 @@ def write_messages(channel_id: int, ids: Iterable[int], *, author_id: int = VICT
 
 
 def write_authorless(channel_id: int, ids: Iterable[int]) -> None:
-    """Rows as an edit that raced a delete leaves them."""
+    """Write rows without an author, as left by an edit that raced a delete."""
     for message_id in ids:
         bucket = bucket_of(message_id)
         ledger.ensure_row(channel_id, bucket)
@@ -62,7 +62,7 @@ def write_authorless(channel_id: int, ids: Iterable[int]) -> None:
 
 
 def delete_rows(channel_id: int, ids: Iterable[int]) -> None:
-    """A row delete for each id, as other programs do it: a tombstone each."""
+    """Delete each id by row, as other programs do: one tombstone each."""
     for bucket, group in itertools.groupby(sorted(ids), key=bucket_of):
         rows = ((now_ms() * 1000, channel_id, bucket, message_id) for message_id in group)
         chunks = iter(lambda rows=rows: list(itertools.islice(rows, 100)), [])  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Which statements the store sends, in the order in which it does; each goes out all the same."""
+"""Recording of the statements that the store sends, in order. They are still executed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chatstore.store import cassandra
 
 @contextmanager
 def watch_statements() -> Iterator[list[str]]:
-    """The CQL of each, as it was prepared."""
+    """Yield a list that receives the CQL of each statement, as prepared."""
     session = cassandra._process.connect().session
     sent: list[str] = []
     send = session.execute_async

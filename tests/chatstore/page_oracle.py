@@ -1,4 +1,4 @@
-"""What pages must be: slices of a sorted list, whatever store answers and whatever its ledger knows."""
+"""Oracle for pages: slices of a sorted list, whatever the store and whatever its ledger records."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from chatstore.store.reading.reader import read_around, read_page
 from tests.chatstore.arranging import ids_of
 
 PATIENT = 60.0
-"""No example may be cut short by a busy machine; deadlines have tests of their own."""
+"""No example is cut short on a busy machine; deadlines have tests of their own."""
 
 LIMITS = st.integers(1, 12)
 
-# Close neighbours, far ones, both sides of 2015.
+# Neighbouring buckets, distant ones, and both sides of 2015.
 BUCKETS = st.sampled_from([-400, -2, -1, 0, 1, 2, 3, 17, 18, 200, 201, 202, 203, 204, 300])
 PLACES = st.integers(0, 20) | st.integers(0, 2**50)
 
@@ -31,7 +31,7 @@ class Content:
     told: dict[int, str]
 
     def live(self, bucket: int) -> Live:
-        """What the ledger records for a bucket; unknown for one that was only ever written or cleared."""
+        """Return what the ledger records for a bucket; unknown if it was only written to or cleared."""
         low, high = bucket_ids(bucket)
         inside = [one for one in self.visible + self.hidden if low <= one <= high]
         if self.told[bucket] == "from":
@@ -56,7 +56,7 @@ def contents(draw: st.DrawFn) -> Content:
 
 
 def older_page(content: Content, *, below: int, limit: int) -> tuple[list[int], int | None, int]:
-    """The oracle, downwards: ids, cursor, hidden among them."""
+    """Return ids, cursor and number of hidden rows of an older page."""
     found = [one for one in content.visible if one < below]
     shown = found[:limit]
     cursor = shown[-1] if len(found) > limit else None
@@ -65,7 +65,7 @@ def older_page(content: Content, *, below: int, limit: int) -> tuple[list[int], 
 
 
 def newer_page(content: Content, *, above: int, limit: int) -> tuple[list[int], int | None, int]:
-    """The oracle, upwards; ids newest first."""
+    """Return ids, cursor and number of hidden rows of a newer page; ids newest first."""
     found = [one for one in content.visible[::-1] if one > above]
     shown = found[:limit]
     cursor = (shown[-1] if shown else above) if len(found) > limit else None
@@ -82,7 +82,7 @@ def check(page: Page, *, ids: list[int], older: int | None, newer: int | None, h
 
 
 def check_any_direction(channel_id: int, content: Content, *, cursor: int, limit: int) -> None:
-    """The newest page, and those before and after a cursor."""
+    """Check the newest page, and those before and after a cursor."""
     ids, older, hidden = older_page(content, below=2**63, limit=limit)
     newest = read_page(channel_id, limit=limit, deadline_seconds=PATIENT)
     check(newest, ids=ids, older=older, newer=None, hidden=hidden)
@@ -101,7 +101,7 @@ def check_any_direction(channel_id: int, content: Content, *, cursor: int, limit
 
 
 def check_around(channel_id: int, content: Content, *, middle: int, limit: int) -> None:
-    """The page around an id, with its neighbours on both sides."""
+    """Check the page around an id, with its neighbours on both sides."""
     upper, newer, newer_hidden = newer_page(content, above=middle, limit=limit // 2)
     lower, older, hidden = older_page(content, below=middle + 1, limit=limit - len(upper))
     page = read_around(channel_id, middle, limit, deadline_seconds=PATIENT)
@@ -109,7 +109,7 @@ def check_around(channel_id: int, content: Content, *, middle: int, limit: int) 
 
 
 def check_every_message_once(channel_id: int, content: Content, *, limit: int) -> None:
-    """All pages down by their cursors, and up again."""
+    """Follow the cursors down through all pages and up again."""
     page = read_page(channel_id, limit=limit, deadline_seconds=PATIENT)
     down = ids_of(page.messages)
     while page.older is not None:
@@ -124,7 +124,7 @@ def check_every_message_once(channel_id: int, content: Content, *, limit: int) -
 
 
 def draw_cursor(data: st.DataObject, content: Content) -> int:
-    """An id of the channel, or the first of a bucket, or one beside it."""
+    """Draw an id of the channel, or the first of a bucket, or one beside it."""
     known = content.visible + content.hidden
     cursors = st.sampled_from(known) if known else st.just(0)
     first = data.draw(cursors | BUCKETS.map(lambda bucket: bucket_ids(bucket)[0]))
@@ -132,6 +132,6 @@ def draw_cursor(data: st.DataObject, content: Content) -> int:
 
 
 def draw_id(data: st.DataObject, content: Content) -> int:
-    """An id of the channel; any, when it has none."""
+    """Draw an id of the channel; any id if it has none."""
     known = content.visible + content.hidden
     return data.draw(st.sampled_from(known) if known else st.just(0))

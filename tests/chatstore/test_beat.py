@@ -1,4 +1,4 @@
-"""The real beat says that it lives."""
+"""The real beat records heartbeats."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_beat_says_again_and_again_that_it_lives() -> None:
 
 
 def wait_for_word(client: redis.Redis, *, after: float) -> float:
-    """When beat said it last, once it has said so after a moment."""
+    """Wait for a heartbeat newer than `after` and return its time."""
     end = time.monotonic() + 300
     while time.monotonic() < end:
         said = float(client.get("seen:beat") or 0)

@@ -1,4 +1,4 @@
-"""A bell that nobody hears is dropped after a while: the scheduler has rung again by then."""
+"""An unconsumed wake-up task expires; beat enqueues the work again by then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command writes acts on no terminal, whatever strangers call themselves."""
+"""Command output cannot control the terminal, whatever names users choose."""
 
 from __future__ import annotations
 

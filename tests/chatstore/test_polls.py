@@ -1,4 +1,4 @@
-"""The scheduler's own polls are dropped when no worker takes one up before the next."""
+"""Poll tasks of beat expire when no worker takes them before the next poll."""
 
 import datetime as dt
 import json

@@ -1,4 +1,4 @@
-"""`manage.py repair` works in the foreground, is recorded as a run, and says by its exit code whether it went well."""
+"""`manage.py repair` runs in the foreground, is recorded as a run, and reports success by its exit code."""
 
 import json
 

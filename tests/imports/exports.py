@@ -1,4 +1,4 @@
-"""Exports as DiscordChatExporter writes them, made by the tests themselves."""
+"""Exports in the format of DiscordChatExporter, created by the tests."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ VICTOR, WANDA = 7_101, 7_102
 
 
 def fresh_channel() -> int:
-    """A channel id that no other test has."""
+    """Return a channel id that no other test uses."""
     return make_snowflake(unix_ms(MAY)) + secrets.randbits(50)
 
 
 def ids_from(moment: dt.datetime, count: int, *, apart_seconds: float = 60) -> list[int]:
-    """Ids of messages posted at even intervals from a moment on."""
+    """Return ids of messages posted at even intervals from a time on."""
     start = unix_ms(moment)
     return [make_snowflake(start + round(index * apart_seconds * 1000), sequence=7) for index in range(count)]
 
 
 def make_user(user_id: int, **keys: Any) -> dict[str, Any]:
-    """An author or a mentioned user."""
+    """Return an author or a mentioned user."""
     user: dict[str, Any] = {
         "id": str(user_id),
         "name": f"user{user_id}",
@@ -49,7 +49,7 @@ def make_user(user_id: int, **keys: Any) -> dict[str, Any]:
 
 
 def make_raw(message_id: int, *, author: int = VICTOR, **keys: Any) -> dict[str, Any]:
-    """A message with every key that the exporter always writes."""
+    """Return a message with every key that the exporter always writes."""
     raw: dict[str, Any] = {
         "id": str(message_id),
         "type": "Default",
@@ -70,7 +70,7 @@ def make_raw(message_id: int, *, author: int = VICTOR, **keys: Any) -> dict[str,
 
 
 def make_export(channel_id: int, messages: Sequence[Any], **channel: Any) -> dict[str, Any]:
-    """A whole export of one channel."""
+    """Return a complete export of one channel."""
     return {
         "guild": {"id": "880011", "name": "Harbour", "iconUrl": "https://cdn.example/icon.png"},
         "channel": {
@@ -90,14 +90,14 @@ def make_export(channel_id: int, messages: Sequence[Any], **channel: Any) -> dic
 
 
 def write_export(path: Path, channel_id: int, messages: Sequence[Any], **channel: Any) -> Path:
-    """The export as an indented file, like the exporter's."""
+    """Write the export as an indented file, like the exporter does."""
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(make_export(channel_id, messages, **channel), indent=2), encoding="utf-8")
     return path
 
 
 def no_purges(channel_ids: Collection[int]) -> StandingIn:
-    """Nothing was ever purged."""
+    """Report no purged ids, as if nothing had ever been purged."""
     return lambda channel_id, bucket: ()
 
 
@@ -112,7 +112,7 @@ def take_over(channel_id: int) -> None:
 
 @contextmanager
 def taken_over(channel_id: int) -> Iterator[Standing]:
-    """A `standing` for an import that loses the channel when it asks; the channel is unlocked at the end."""
+    """Yield a lookup of purged ids that takes the lock away from the import; unlock the channel at the end."""
 
     def lose(channel: int, bucket: int) -> Collection[int]:
         if channel == channel_id:
@@ -126,12 +126,12 @@ def taken_over(channel_id: int) -> Iterator[Standing]:
 
 
 def run_import(*paths: Path, **choices: Any) -> ImportSummary:
-    """Import with the given choices; no purge stands unless one is given."""
+    """Import with the given choices; by default without purges."""
     return import_discord(list(paths), choices=ImportChoices(**{"standing": no_purges, **choices}))
 
 
 def decide(*messages: Message, restore: bool = False) -> Decision:
-    """The decision of an import that has just looked at the store."""
+    """Return the decision of an import that has just read the store."""
     load = Load()
     for message in messages:
         load.add(message)
@@ -139,13 +139,13 @@ def decide(*messages: Message, restore: bool = False) -> Decision:
 
 
 def live_ids(channel_id: int, ids: Iterable[int]) -> list[int]:
-    """All ids that live in the buckets of the given ones, ascending."""
+    """Return all live ids in the buckets of the given ones, ascending."""
     buckets = {bucket_of(message_id) for message_id in ids}
     return sorted(row[0] for b in buckets for rows in read_ids(channel_id, b) for row in rows)
 
 
 def read(channel_id: int, message_id: int) -> Message:
-    """A message that must be there."""
+    """Return a message that must exist."""
     message = read_message(channel_id, message_id)
     assert message is not None
     return message

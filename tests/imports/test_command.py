@@ -1,4 +1,4 @@
-"""`manage.py import_discord` as people run it: its words, its JSON, its exit code, its memory."""
+"""`manage.py import_discord` from the command line: output, JSON, exit code, memory."""
 
 import io
 import json
@@ -28,7 +28,7 @@ KEYS = {
 }
 RESIDENT_LIMIT_KIB = 300 * 1024
 
-# The peak of this program alone: `ru_maxrss` would begin with what its parent had.
+# The peak of this program alone: `ru_maxrss` would start with the parent's peak.
 _CHILD = """
 import re, sys, django
 from pathlib import Path
@@ -142,7 +142,7 @@ def test_the_bar_tells_rate_and_time_left() -> None:
 
 
 def test_a_large_file_takes_little_memory(tmp_path: Path) -> None:
-    """120 MB of messages in a process of its own, measured by the kernel."""
+    """Import 120 MB of messages in a separate process, measured by the kernel."""
     channel_id, ids = fresh_channel(), ids_from(MAY, 30_000, apart_seconds=120)
     path = tmp_path / "large.json"
     head, tail = json.dumps(make_export(channel_id, [])).split('"messages": []')

@@ -1,4 +1,4 @@
-"""Files, folders, archives; whole ones, broken ones, and such as are no exports."""
+"""Files, folders and archives: valid ones, broken ones, and other formats."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def messages_of(file: ExportFile) -> ExportMessages:
 
 
 def read_all(path: Path) -> tuple[list[Any], str]:
-    """The messages that a file gives, and what it breaks with."""
+    """Return the messages that a file yields and the error it ends with."""
     found: list[Any] = []
     try:
         for raw in messages_of(file_of(path)):
@@ -246,7 +246,7 @@ def test_a_member_that_unpacks_to_too_many_times_its_size_is_refused(tmp_path: P
 
 
 def test_members_that_share_their_bytes_are_refused_together(tmp_path: Path, settings: Settings) -> None:
-    """Each by itself stays below the megabyte from which a ratio counts."""
+    """Each one alone is below the megabyte from which the ratio counts."""
     settings.IMPORT_ARCHIVE_RATIO = 20
     path = zip_up(tmp_path / "bomb.zip", **{f"m{number}": b"0123456789" * 30_000 for number in range(40)})
     files, [failed] = find_exports([path])

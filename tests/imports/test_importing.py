@@ -1,4 +1,4 @@
-"""Imports into the real store: what is written, left, replaced, refused, and what is said of it."""
+"""Imports into the real store: messages written, kept, replaced or refused, and the summary."""
 
 import datetime as dt
 import json
@@ -101,7 +101,7 @@ def test_the_files_of_a_channel_are_one_import(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 90)
     for number, start in enumerate((0, 30, 60), start=1):
         name = "pier.json" if number == 1 else f"pier [part {number}].json"
-        # Each part repeats the last message of the one before.
+        # Each part repeats the last message of the previous one.
         part = ids[max(start - 1, 0) : start + 30]
         write_export(tmp_path / name, channel_id, [make_raw(i) for i in part])
     summary = run_import(tmp_path)

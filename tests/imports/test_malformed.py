@@ -1,4 +1,4 @@
-"""Messages that were made to break an import cost themselves; a file that cannot be read is named."""
+"""A malformed message affects only itself; an unreadable file is reported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BAD = {
     "512 KiB": ("reactions", json.dumps([{"emoji": {"name": "x" * 600_000}, "count": 1}])),
     "no valid id": ("id", "7.5"),
 }
-"""What is said of a message, by the key that is bad and its JSON."""
+"""Problems reported for a message, by the invalid key and its JSON."""
 
 SPARED = {
     "color": '[{"title": "T", "color": "#%s"}]' % ("F" * 6_000),
@@ -43,14 +43,14 @@ SPARED = {
 
 
 def write_texts(path: Path, channel_id: int, texts: list[str]) -> Path:
-    """An export whose messages are JSON texts."""
+    """Write an export whose messages are JSON texts."""
     head, tail = json.dumps(make_export(channel_id, [])).split('"messages": []')
     path.write_text(f'{head}"messages": [{", ".join(texts)}]{tail}')
     return path
 
 
 def spoil(raw: dict[str, Any], key: str, text: str) -> str:
-    """The JSON of a message with one value replaced."""
+    """Return the JSON of a message with one value replaced."""
     return json.dumps({**raw, key: "@"}).replace('"@"', text, 1)
 
 

@@ -1,4 +1,4 @@
-"""An import whose process is slow or suspended: whatever it sends too late brings nothing back."""
+"""Nothing that a slow or suspended import sends too late restores a deleted message."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.waiting import wait_until
 
 
 def there(channel_id: int, ids: list[int]) -> list[int]:
-    """The ids that are messages, with an author."""
+    """Return the ids that are messages with an author."""
     return [one for one in ids if read_message(channel_id, one) is not None]
 
 
@@ -88,7 +88,7 @@ def test_nothing_is_sent_once_the_channel_is_lost(tmp_path: Path) -> None:
 
 
 def test_what_is_withdrawn_does_not_stay_where_the_channel_is_lost(tmp_path: Path) -> None:
-    """The first load is under way when the second one finds the channel taken."""
+    """The first load is in progress when the second one finds the channel taken over."""
     channel_id, ids = fresh_channel(), ids_from(MAY, 5_001, apart_seconds=1)
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
     asked = iter(range(2))
@@ -122,8 +122,8 @@ print([failed.reason for failed in summary.failed_files])
 
 @pytest.mark.slow
 def test_an_import_that_was_suspended_in_the_middle_brings_nothing_back(mona: User, tmp_path: Path) -> None:
-    """Stopped while it overwrites, until its lease has expired and a purge has deleted what it has yet to overwrite."""
-    # What is younger than an hour is deleted by rows, each at its own write time.
+    """Suspend the process during an overwrite, until its lease has expired and a purge deleted the rest."""
+    # Ids younger than an hour are deleted by row, each at its own write time.
     posted = dt.datetime.now(dt.UTC) - dt.timedelta(minutes=40)
     channel_id, ids = fresh_channel(), ids_from(posted, 4_000, apart_seconds=0.5)
     last = ids[-400:]

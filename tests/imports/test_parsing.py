@@ -1,4 +1,4 @@
-"""What a message or a header of an export says, and what is refused with which words."""
+"""Parsed messages and headers of an export, and the reasons for refusals."""
 
 import datetime as dt
 import json
@@ -193,7 +193,7 @@ def test_a_channel_without_an_id_is_refused(channel: Any) -> None:
         parse_header({"id": "3", "name": "G"}, channel)
 
 
-# --- What was made to break an import -----------------------------------------------------
+# --- Malformed input ----------------------------------------------------------------------
 
 
 def nest(depth: int) -> Any:

@@ -1,4 +1,4 @@
-"""What happens while an import writes: edits, withdrawals, other jobs, purges, a killed process."""
+"""Concurrency during an import: edits, withdrawals, other jobs, purges, a killed process."""
 
 import dataclasses
 import datetime as dt
@@ -123,7 +123,7 @@ def test_only_the_last_purge_stands_for_what_was_put_back_between(mona: User, tm
     run_import(path)
     bucket = bucket_of(ids[0])
     first = purge_now(mona, choose(channel_id, message_ids=tuple(ids[:6])))
-    # A run that died after it had written and before it could note what it had put back.
+    # A run that died after writing and before it recorded the restored ids.
     run_import(path, standing=StandingPurges, restore=True)
     assert standing_ids(channel_id, bucket) == set(ids[:6])
     again = run_import(path, standing=StandingPurges, on_put_back=put_back_as(mona), restore=True)
@@ -153,7 +153,7 @@ def test_a_channel_that_another_job_holds_is_named(tmp_path: Path) -> None:
     write_export(tmp_path / "free.json", free, [make_raw(i) for i in ids])
     assert hold_channel(held, job="purge:17")
     try:
-        # It waits a lease and five seconds for a hold that may lapse.
+        # It waits a lease and five seconds for a lock that may lapse.
         summary = run_import(tmp_path, lease_seconds=0.5)
     finally:
         release_channel(held, job="purge:17")
@@ -178,7 +178,7 @@ def test_an_import_that_lost_its_channel_stops(tmp_path: Path) -> None:
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
 
     def take_over(channel: int, bucket: int) -> Collection[int]:
-        # As if this process had stood still for longer than its lease.
+        # As if this process had been suspended for longer than its lease.
         release_channel(channel, job=str(holder_of(channel)))
         hold_channel(channel, job="purge:18")
         time.sleep(0.2)

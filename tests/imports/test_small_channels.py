@@ -1,4 +1,4 @@
-"""Many small channels at once: as correct as one after the other, hardly dearer than a large one, and all known."""
+"""Many small channels imported together: as correct as one by one, at the cost of a large one, all in the ledger."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_ledger_knows_every_bucket_afterwards(tmp_path: Path) -> None:
     for number, channel_id in enumerate(channels):
         write_export(tmp_path / f"{number}.json", channel_id, [make_raw(i) for i in ids])
     for half in (0, 1):
-        # The second time there is more in each of the buckets.
+        # The second import has more messages in each bucket.
         more = [i + half for i in ids]
         for number, channel_id in enumerate(channels):
             write_export(tmp_path / f"{number}.json", channel_id, [make_raw(i) for i in {*ids, *more}])
@@ -220,6 +220,6 @@ def test_small_threads_cost_a_few_statements_each(tmp_path: Path, monkeypatch: p
     with CaptureQueriesContext(connection) as queries:
         summary = run_import(tmp_path, standing=StandingPurges)
     assert (summary.channels, summary.written) == (200, 2_400)
-    # A batch of messages and a whole read; all else is shared.
+    # Counts batches of messages and whole reads; everything else is shared.
     assert sent < 3 * 200
     assert len(queries) < 40

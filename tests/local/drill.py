@@ -1,7 +1,7 @@
-"""Starts and stops the whole stack by `make run`, as a person would: `python -m tests.local.drill`.
+"""Start and stop the whole stack with `make run`, as a developer would: `python -m tests.local.drill`.
 
-Not a test of the suite: it uses the `run` servers, and takes minutes. It ends with the
-first thing that is not as promised, and exit code 1.
+Not part of the suite: it uses the `run` servers and takes minutes. It stops at the first broken promise, with exit code
+1.
 """
 
 import json
@@ -26,7 +26,7 @@ from devstack.web import NAMES as WEB_NAMES
 FIRST_SECONDS = 150
 LATER_SECONDS = 45
 STOP_SECONDS = 12
-# Of what happens behind the pages nothing is promised.
+# No time is promised for the work that continues in the background.
 FILL_SECONDS = 1_800
 
 STACK = read_stack(os.environ, name="run")
@@ -34,12 +34,12 @@ NAMES = [*WEB_NAMES, *(server.name for server in list_servers(STACK))]
 
 
 class Broken(Exception):
-    """Something was not as promised."""
+    """The stack did not behave as promised."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A `make run` that said it is ready, and everything it started."""
+    """A `make run` that reported to be ready, and all processes it started."""
 
     make: subprocess.Popen[str]
     family: list[psutil.Process]
@@ -51,7 +51,7 @@ class Running:
 
 def main() -> int:
     try:
-        # Stopped while the demo messages are filled in: the next start goes on with them.
+        # Stop while the demo messages are written: the next start continues with them.
         stop_by_ctrl_c(start_by_make(within=FIRST_SECONDS))
         running = start_by_make(within=LATER_SECONDS)
         wait_until_filled(running, within=FILL_SECONDS)
@@ -69,7 +69,7 @@ def main() -> int:
 
 
 def start_by_make(*, within: float) -> Running:
-    """Waits for the ready line and asks the page that it names."""
+    """Wait for the ready line and request the page it names."""
     began = time.monotonic()
     make = subprocess.Popen(
         ["make", "run"], cwd=PROJECT_ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -83,13 +83,13 @@ def start_by_make(*, within: float) -> Running:
     seconds = time.monotonic() - began
     with urllib.request.urlopen(address, timeout=10) as page:  # noqa: S310 - it is our own address
         if page.status != 200:
-            raise Broken(f"{address} answers with {page.status}.")
-    print(f"ready after {seconds:.0f} s, {within} s at most", flush=True)
+            raise Broken(f"{address} returned status {page.status}.")
+    print(f"ready after {seconds:.0f} s, limit {within} s", flush=True)
     return Running(make, find_processes())
 
 
 def wait_for_ready_line(make: subprocess.Popen[str]) -> str:
-    """The address in the ready line."""
+    """Return the address in the ready line."""
     return wait_for_line(make, "Chatstore is ready").split()[-1]
 
 
@@ -99,11 +99,13 @@ def wait_for_line(make: subprocess.Popen[str], beginning: str) -> str:
         print(f"  | {line}", end="", flush=True)
         if line.startswith(beginning):
             return line
-    raise Broken(f"make run ended with {make.wait()} before a line began with {beginning!r}, or took too long.")
+    raise Broken(
+        f"make run ended with {make.wait()} before it printed a line starting with {beginning!r}, or timed out."
+    )
 
 
 def wait_until_filled(running: Running, *, within: float) -> None:
-    """Wait until the demo messages are complete, unless they already were, and check that they are there."""
+    """Wait until the demo messages are complete, unless they already are, and check that they exist."""
     alarm = threading.Timer(within, os.killpg, (running.make.pid, signal.SIGINT))
     alarm.start()
     try:
@@ -111,17 +113,17 @@ def wait_until_filled(running: Running, *, within: float) -> None:
             wait_for_line(running.make, "Demo messages are complete.")
     finally:
         alarm.cancel()
-    # Writes nothing: it only counts as done when every channel is there.
+    # The command writes nothing: it counts as done only if every channel exists.
     again = [sys.executable, "manage.py", "seed_demo", "--json"]
     environ = os.environ | {"CHATSTORE_STACK": STACK.name}
     done = subprocess.run(again, cwd=PROJECT_ROOT, env=environ, capture_output=True, text=True, check=False)
     if done.returncode != 0 or json.loads(done.stdout)["messages"] != 0:
         raise Broken(f"The demo messages are not complete: {done.stdout}{done.stderr}")
-    print("the demo messages are there", flush=True)
+    print("the demo messages are complete", flush=True)
 
 
 def stop_by_ctrl_c(running: Running) -> None:
-    """What a terminal does: SIGINT to make and to all that share its group."""
+    """Send SIGINT to make and its process group, as a terminal does."""
     began = time.monotonic()
     os.killpg(running.make.pid, signal.SIGINT)
     running.make.communicate()
@@ -130,18 +132,18 @@ def stop_by_ctrl_c(running: Running) -> None:
         raise Broken(f"Stopping took {seconds:.1f} s.")
     left = [process for process in running.family if process.is_running()]
     if left:
-        raise Broken(f"These are left after Ctrl-C: {left}.")
-    print(f"stopped after {seconds:.1f} s, {STOP_SECONDS} s at most, nothing left", flush=True)
+        raise Broken(f"Processes left after Ctrl-C: {left}.")
+    print(f"stopped after {seconds:.1f} s, limit {STOP_SECONDS} s, no process left", flush=True)
 
 
 def kill_starter(running: Running) -> list[int]:
-    """SIGKILL for the starter alone; the pids of the nodes, which must go on running."""
+    """Send SIGKILL to the starter only; return the pids of the nodes, which must keep running."""
     nodes = find_pids(NODES)
     running.starter.kill()
     running.make.communicate()
     if find_pids(NODES) != nodes or len(nodes) != len(NODES):
-        raise Broken("The servers did not outlive their starter.")
-    print("killed the starter; its servers run on", flush=True)
+        raise Broken("The servers did not survive their starter.")
+    print("killed the starter; its servers keep running", flush=True)
     return nodes
 
 
@@ -150,7 +152,7 @@ def find_pids(names: tuple[str, ...]) -> list[int]:
 
 
 def find_processes() -> list[psutil.Process]:
-    """The servers, the web, and their own children."""
+    """Return the servers, the web processes and their children."""
     heads = [process for name in NAMES if (process := find_process(STACK, name))]
     return [one for head in heads for one in (head, *head.children(recursive=True))]
 

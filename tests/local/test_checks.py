@@ -43,7 +43,7 @@ def test_a_free_port_passes(taken_port: int) -> None:
 
 
 def test_an_address_that_this_machine_lacks_is_named() -> None:
-    # 192.0.2.0/24 is for documentation: no machine has it, as no Mac has 127.0.0.2.
+    # 192.0.2.0/24 is reserved for documentation: no machine has it, as no Mac has 127.0.0.2.
     with pytest.raises(Problem, match=r"192\.0\.2\.1 is missing.*ifconfig lo0 alias"):
         check_address("192.0.2.1")
 
@@ -75,7 +75,7 @@ def test_there_is_room_on_this_disk(tmp_path: Path) -> None:
 
 
 def make_jdk(home: Path, *, version: str, compiler: bool = True) -> Path:
-    """A folder that answers `java -version` as a real one does."""
+    """Create a folder whose `java -version` answers like a real JDK."""
     (home / "bin").mkdir(parents=True)
     java = home / "bin" / "java"
     java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-04-15' >&2\n")

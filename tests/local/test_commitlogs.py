@@ -1,4 +1,4 @@
-"""Where the suite's nodes keep their commit logs; the tmpfs is a folder here."""
+"""Location of the commit logs of the suite's nodes; a folder replaces the tmpfs here."""
 
 import shutil
 from pathlib import Path

@@ -66,7 +66,7 @@ def test_a_session_whose_servers_are_down_says_so_and_fails(tmp_path: Path, work
 
 
 def run_without_servers(folder: Path, *options: str) -> subprocess.Popen[str]:
-    """Run a test that needs them, as a session of its own; what it waits for is kept in the folder."""
+    """Run a test that needs servers in a session of its own, with its locks in the folder."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         free_port = str(server.getsockname()[1])
     ports = {f"CHATSTORE_TEST_{name}_PORT": free_port for name in ("POSTGRES", "CASSANDRA")}

@@ -1,4 +1,4 @@
-"""How pip's settings reach uv, which fetches from the same places by the same certificates."""
+"""pip's settings are passed on to uv, which downloads from the same sources with the same certificates."""
 
 import re
 from pathlib import Path

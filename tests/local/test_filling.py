@@ -1,4 +1,4 @@
-"""The process that goes on beside the web, with a harmless command in the place of the demonstration's."""
+"""The process that runs beside the web, with a harmless command instead of the demo import."""
 
 import os
 import time
@@ -26,7 +26,7 @@ def make_step(code: str) -> Step:
 
 
 def fill(stack: Stack, step: Step) -> list[str]:
-    """Run the step as `make run` does, until it has ended; return what was reported."""
+    """Run the step to its end as `make run` does; return the reported lines."""
     told: list[str] = []
     filling = Filling(stack, step, tell=told.append)
     while len(told) == 1:

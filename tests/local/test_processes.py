@@ -1,4 +1,4 @@
-"""Real child processes, under a stack whose folder is the test's own."""
+"""Real child processes in a stack with a temporary folder."""
 
 import json
 import os
@@ -89,7 +89,7 @@ def test_who_does_not_end_in_time_is_killed_with_its_children(stack: Stack) -> N
 def test_all_are_asked_to_end_at_once(stack: Stack) -> None:
     names = ["one", "two", "three"]
     asked = [str(stack.folder / f"{name}.asked") for name in names]
-    # Each ends only when all have been asked.
+    # Each process ends only after all have received the signal.
     slow = (
         "import pathlib, signal, sys, time\n"
         "def end(*_):\n"
@@ -104,7 +104,7 @@ def test_all_are_asked_to_end_at_once(stack: Stack) -> None:
     for name in names:
         while b"up" not in (stack.logs / f"{name}.log").read_bytes():
             pass
-    # Asked one after the other, the first would have to be killed.
+    # If they were signalled one after the other, the first would have to be killed.
     assert end_processes(stack, names, seconds=60) == []
     assert all(is_dead(process) for process in processes)
 

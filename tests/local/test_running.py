@@ -1,7 +1,7 @@
-"""`make run` without its Cassandra: that stands where the environment says, on the test nodes.
+"""`make run` without its own Cassandra, which the environment redirects to the test nodes.
 
-Postgres, Valkey, the web, the workers and beat are real, on ports and in a folder of the
-test's own. How Cassandra itself starts and stops is in the drill of CI.
+Postgres, Valkey, the web, the workers and beat are real, with their own ports and folder. The drill of CI covers start
+and stop of Cassandra.
 """
 
 import os
@@ -44,14 +44,14 @@ def find_free_ports(count: int) -> list[int]:
 
 @dataclass
 class Place:
-    """A stack of the test's own, and the starters that were started for it."""
+    """A private stack and the starters launched for it."""
 
     environ: dict[str, str]
     stack: Stack
     starters: list["subprocess.Popen[str]"] = field(default_factory=list)
 
     def start(self, *command: str) -> "subprocess.Popen[str]":
-        """Runs the starter, or what calls it, until it says that all is ready."""
+        """Run the starter, or a command that calls it, until it reports that all is ready."""
         starter = subprocess.Popen(
             command or [sys.executable, "-m", "devstack", "run"],
             cwd=PROJECT_ROOT,
@@ -66,7 +66,7 @@ class Place:
         return starter
 
     def call(self, command: str, **environ: str) -> "subprocess.CompletedProcess[str]":
-        """Runs a command of `devstack` to its end."""
+        """Run a command of `devstack` to its end."""
         return subprocess.run(
             [sys.executable, "-m", "devstack", *command.split()],
             cwd=PROJECT_ROOT,
@@ -77,7 +77,7 @@ class Place:
         )
 
     def find(self, *names: str) -> dict[str, int]:
-        """The pids of those that run."""
+        """Return the pids of the running processes."""
         return {name: found.pid for name in names if (found := find_process(self.stack, name))}
 
 
@@ -97,8 +97,8 @@ def wait_for_line(starter: "subprocess.Popen[str]", beginning: str) -> None:
 
 @pytest.fixture(scope="module")
 def own_folder() -> Iterator[Path]:
-    """Shared by the module's tests, so that what one has prepared the next one finds."""
-    # Not pytest's own folder: Postgres' user may not enter that one when root runs the suite.
+    """A folder shared by the tests of this module, so that prepared data is reused."""
+    # Not pytest's own folder: if root runs the suite, Postgres's user may not enter that one.
     root = read_stack(os.environ).folder / "places" / secrets.token_hex(4)
     root.mkdir(parents=True)
     yield root
@@ -122,7 +122,7 @@ def place(own_folder: Path) -> Iterator[Place]:
         "CASSANDRA_KEYSPACE": config["keyspace"],
         "CASSANDRA_USER": config["user"],
         "CASSANDRA_PASSWORD": config["password"],
-        # pytest-django exports the suite's own settings, which know the test stack alone.
+        # pytest-django exports the suite's own settings, which only know the test stack.
         "DJANGO_SETTINGS_MODULE": "chatstore.settings",
     }
     chosen = Place(os.environ | own, read_stack(own))
@@ -148,7 +148,7 @@ def test_ctrl_c_ends_everything_within_eight_seconds(place: Place) -> None:
     family = list_family(pids)
     began = time.monotonic()
     os.killpg(starter.pid, signal.SIGINT)
-    # An impatient second one does not cut the stopping short.
+    # A second Ctrl-C does not cut the shutdown short.
     time.sleep(0.2)
     os.killpg(starter.pid, signal.SIGINT)
     out, err = starter.communicate(timeout=300)
@@ -227,7 +227,7 @@ def test_both_databases_of_the_suite_are_on_one_set_of_servers(place: Place) -> 
 
 
 def launch_of(stack: Stack, index: int) -> tuple[Sequence[str], str]:
-    """How a node is started, and its configuration."""
+    """Return the command of a node and its configuration."""
     launch = prepare_node(stack, index)
     return launch.command, (launch.folder / "cassandra.yaml").read_text()
 

@@ -1,4 +1,4 @@
-"""Each refusal is what a person sees who starts the project with a wrong environment."""
+"""Refusals of a wrong environment at project start."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ EXTERNAL = {
 
 
 def read_settings(expression: str, **environ: str) -> "subprocess.CompletedProcess[str]":
-    """Prints an expression over the settings `s`, in a process with that environment alone."""
+    """Print an expression over the settings `s` in a process with only that environment."""
     return subprocess.run(
         [sys.executable, "-c", f"import chatstore.settings as s; print({expression})"],
         cwd=PROJECT_ROOT,
@@ -105,7 +105,7 @@ def test_a_secret_is_read_from_a_file_but_never_from_two_places(tmp_path: Path) 
 def test_no_port_is_one_that_outgoing_connections_get() -> None:
     ports = [port for name in ("run", "test") for port in asdict(read_stack({}, name=name).ports).values()]
     assert len(set(ports)) == len(ports)
-    # net.ipv4.ip_local_port_range begins here, unless somebody has changed it.
+    # The default start of net.ipv4.ip_local_port_range.
     assert max(ports) < 32_768
 
 

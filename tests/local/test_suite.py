@@ -1,4 +1,4 @@
-"""How the suite is run, and on which servers."""
+"""Commands and servers with which the suite runs."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ def test_named_servers_have_one_database_so_there_is_one_worker(
 ) -> None:
     monkeypatch.setenv("REDIS_URL", "redis://redis.example/0")
     assert "--numprocesses=2" not in suite.name_command([], workers=2)
-    assert capsys.readouterr().out == "One test after the other: REDIS_URL names one database for both workers.\n"
+    assert capsys.readouterr().out == "Running with one worker: REDIS_URL names a single database.\n"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Turns are taken by threads here; a lock of theirs is as much another's as one of another process."""
+"""The server lock, taken by threads: locks of two threads conflict like those of two processes."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -45,7 +45,7 @@ def test_a_test_that_runs_alone_waits_for_the_others_and_later_ones_wait_for_it(
 
 
 def test_a_turn_that_is_held_is_kept_until_it_is_given_back(tmp_path: Path) -> None:
-    """Between two tests that need the same outage no other one may begin."""
+    """Between two tests that share an outage no other test may start."""
     holder, other = Turns(tmp_path), Turns(tmp_path)
     began: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Purges whose copies are erased, by two people."""
+"""Purges whose copies are erased by two people."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ KEPT = "SELECT attempt FROM quarantine WHERE purge_id = ? AND channel_id = ? AND
 
 
 def removed(mona: User, channel: Channel, *, count: int = 20) -> Purge:
-    """A purge of a whole channel of old messages, done."""
+    """Purge a whole channel of old messages to the end."""
     write(channel, old_ids(count))
     return purge_now(mona, everything(channel))
 
 
 def kept(purge: Purge, channel: Channel, *, count: int = 20) -> int:
-    """Chunks that it keeps of what `removed` removed, on any replica."""
+    """Return the number of chunks, over all replicas, that the purge keeps of those messages."""
     place = (purge.pk, channel.pk, bucket_of(old_ids(count)[0]))
     return len(cassandra.execute(KEPT, place, consistency=cassandra.ALL))
 
 
 def approved(purge: Purge, asker: User, approver: User) -> Erasure:
-    """One asks, the other approves."""
+    """Request an erasure as one user and approve it as the other."""
     wish = ask_erase(purge.pk, moderator=asker, reason="request 71")
     return approve_erase(purge.pk, wish.pk, moderator=approver)
 
 
 def state_of(purge: Purge) -> str:
-    """As it is in Postgres now."""
+    """Return the state stored in Postgres."""
     purge.refresh_from_db()
     return purge.state

@@ -1,4 +1,4 @@
-"""Channels full of messages, each test's own, written as if long ago."""
+"""Channels full of messages for moderation tests, each test with its own, with timestamps in the past."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ def now_ms() -> int:
 
 
 def make_channel() -> Channel:
-    """A channel under an id that no other test has."""
+    """Create a channel under an id that no other test uses."""
     return Channel.objects.create(id=make_snowflake(now_ms()) | secrets.randbits(22), name="room")
 
 
 def old_ids(count: int, *, buckets_ago: int = 3) -> list[int]:
-    """Ids spread evenly over one sealed bucket, ascending."""
+    """Return ids spread evenly over one sealed bucket, ascending."""
     first, last = bucket_ids(bucket_at(now_ms()) - buckets_ago)
     step = (last - first) // (count + 1)
     return [first + step * index + 1 for index in range(1, count + 1)]
 
 
 def recent_ids(count: int, *, minutes_ago: float = 30, apart_ms: int = 10) -> list[int]:
-    """Ids of the last hour, ascending."""
+    """Return ids of the last hour, ascending."""
     start = now_ms() - round(minutes_ago * 60_000)
     return [make_snowflake(start + index * apart_ms) for index in range(count)]
 
 
 def write(channel: Channel, ids: Iterable[int], *, author: int = VICTOR, content: str = "hello") -> None:
-    """Messages stamped with the time that their ids carry, as if they had been posted then."""
+    """Write messages with the time of each id as write timestamp, as if posted then."""
     rows = [
         Message(channel_id=channel.id, message_id=message_id, author_id=author, content=f"{content} {message_id}")
         for message_id in ids
@@ -66,13 +66,13 @@ def write(channel: Channel, ids: Iterable[int], *, author: int = VICTOR, content
 
 
 def ids_of(channel: Channel, *buckets: int) -> list[int]:
-    """The ids that live in some buckets, ascending; authorless rows are shown as well."""
+    """Return the live ids in some buckets, ascending, including orphan rows."""
     found = [row[0] for bucket in buckets for page in messages.read_ids(channel.id, bucket) for row in page]
     return sorted(found)
 
 
 def preview(moderator: User, selection: Selection) -> Purge:
-    """Drafts and scans."""
+    """Draft and scan a purge."""
     purge = draft_purge(moderator=moderator, selection=selection)
     scan_purge(purge.id)
     purge.refresh_from_db()
@@ -80,37 +80,37 @@ def preview(moderator: User, selection: Selection) -> Purge:
 
 
 def digest_by_hand(channel: Channel, ids: Sequence[int]) -> bytes:
-    """What the digest of a manifest of one channel must be; ids ascending."""
+    """Return the expected manifest hash for one channel; ids ascending."""
     buckets = groupby(ids, key=bucket_of)
     return hashlib.sha256(b"".join(digest_of_bucket(channel.pk, list(here)) for _, here in buckets)).digest()
 
 
 def confirm(moderator: User, purge: Purge) -> Purge:
-    """Confirms what was previewed."""
+    """Confirm the previewed manifest."""
     return confirm_purge(purge.id, moderator=moderator, reason="a test", digest=bytes(purge.digest or b""))
 
 
 def purge_now(moderator: User, selection: Selection) -> Purge:
-    """A purge from selecting to its end."""
+    """Preview, confirm and run a purge to the end."""
     return run_to_end(confirm(moderator, preview(moderator, selection)))
 
 
 def run_to_end(purge: Purge) -> Purge:
-    """Runs it, with patience for a machine that is busy with other tests."""
+    """Run the purge with a long timeout, because the machine may be busy with other tests."""
     return run_purge(purge.id, patience_seconds=60)
 
 
 def claim(purge: Purge) -> Step:
-    """Its next step, in the hands of a worker of its own."""
+    """Claim the purge's next step for a new worker."""
     step = claim_step(purge.id, token=uuid.uuid4())
     assert step is not None
     return step
 
 
 def let_stamps_age(channel: Channel) -> None:
-    """As if ten seconds had passed since anything was stamped in the channel: the next ranges need not wait.
+    """Move the channel's last timestamps back by ten seconds, so that the next range deletes need not wait.
 
-    Not after an undo: what that wrote is stamped now, and no range of the next ten seconds reaches it.
+    Not after an undo: restored rows are stamped now, and no range delete of the next ten seconds affects them.
     """
     age = settings.CLOCK_SKEW_SECONDS * 1_000_000
     BucketStamp.objects.filter(channel_id=channel.id).update(stamp=F("stamp") - age)
@@ -125,7 +125,7 @@ def choose(
     message_ids: Iterable[int] = (),
     everything: bool = False,
 ) -> Selection:
-    """Of one channel: ticked messages, or what some authors wrote between two ids."""
+    """Select in one channel: given messages, or messages of some authors between two ids."""
     parts: list[Filter] = [Author(tuple(author_ids))] if author_ids else []
     parts += [] if after_id is None else [Since(after_id)]
     parts += [] if before_id is None else [Before(before_id)]
@@ -134,15 +134,15 @@ def choose(
 
 
 def everything(channel: Channel) -> Selection:
-    """The whole channel."""
+    """Select the whole channel."""
     return choose(channel.id, everything=True)
 
 
 def by_victor(channel: Channel) -> Selection:
-    """What Victor wrote there."""
+    """Select Victor's messages in the channel."""
     return choose(channel.id, author_ids=(VICTOR,))
 
 
 def buckets_of(ids: Sequence[int]) -> list[int]:
-    """The buckets of some ids."""
+    """Return the buckets of some ids."""
     return sorted({bucket_of(message_id) for message_id in ids})

@@ -1,4 +1,4 @@
-"""One outage for all tests that need a node to be down: killing it and starting it again takes half a minute."""
+"""One outage shared by all tests that need a node to be down: a kill and a restart take half a minute."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ DOWN = "127.0.0.2"
 
 @dataclass(slots=True)
 class Outage:
-    """The second node is down. before: a message that was posted while it was still up."""
+    """An outage of the second node. before: a message posted before it."""
 
     before: Message
     is_over: bool = False
 
     def end(self) -> None:
-        """Start the node again, and wait until quorum reads, repairs and this process's session see it."""
+        """Start the node again, and wait until quorum reads, repairs and this process's session work."""
         if not self.is_over:
             start_node(read_stack(os.environ), SECOND_NODE)
             wait_until(is_quorum_back)
@@ -51,9 +51,9 @@ def is_quorum_back() -> bool:
 
 @pytest.fixture(scope="package")
 def outage(_open_databases: None) -> Iterator[Outage]:
-    """An outage of the second node that lasts for all tests of the folder; the last of them may end it."""
+    """Stop the second node for all tests of the folder; the last of them may end the outage."""
     JobRun.objects.filter(job="repair", subject="").exclude(state__in=ENDED).delete()
-    # A session that knows both nodes, as every worker has.
+    # The session has connected to both nodes, like that of every worker.
     assert len(cassandra.hosts()) == 2
     running = Outage(messages.post_message(fresh_id(), author_id=VICTOR, content="before"))
     stop_node(read_stack(os.environ), SECOND_NODE, kill=True)

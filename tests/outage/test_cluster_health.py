@@ -1,4 +1,4 @@
-"""A node that is down is named on the page, and a repair says so instead of beginning; findings open for both."""
+"""A node that is down is named on the page, a repair refuses to start, and both open findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node that is down is found, once; the finding closes by itself when the node is back (the last test here)."""
+"""A node that is down is reported once; the finding closes by itself when the node is back (the last test here)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node dies: nothing is lost in silence, nothing is called empty, and all goes on afterwards."""
+"""A node dies: nothing is lost silently, nothing is reported as empty, and everything continues afterwards."""
 
 import time
 

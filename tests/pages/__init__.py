@@ -1,1 +1,1 @@
-"""Tests of the pages: by Django's client, and in a browser against a real server and worker."""
+"""Tests of the pages: with Django's client, and in a browser against a real server and worker."""

@@ -1,4 +1,4 @@
-"""What the tests of pages share: a channel with a previewed purge."""
+"""Fixture shared by page tests: a channel with a previewed purge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.moderation.rooms import VICTOR, by_victor, make_channel, old_ids, pre
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A channel of a guild with twelve messages, and a purge of Victor's six in it, previewed."""
+    """A channel of a guild with twelve messages, and a previewed purge of Victor's six."""
 
     channel: Channel
     ids: list[int]
@@ -25,7 +25,7 @@ class Place:
 
     @property
     def names(self) -> dict[str, int]:
-        """What stands for the placeholders of an address."""
+        """The values for the placeholders of an address."""
         audit = AuditEntry.objects.filter(purge=self.purge).latest("id")
         return {
             "channel": self.channel.pk,
@@ -41,12 +41,12 @@ class Place:
 
 @pytest.fixture
 def place() -> Place:
-    """A fresh one."""
+    """Create a new channel with a previewed purge."""
     return make_place()
 
 
 def make_place() -> Place:
-    """A channel with a purge that waits to be confirmed."""
+    """Create a channel with a purge that is waiting for confirmation."""
     channel = make_channel()
     channel.guild = Guild.objects.create(pk=channel.pk - 1, name="Harbour")
     channel.save()

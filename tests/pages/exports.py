@@ -1,4 +1,4 @@
-"""Small exports as DiscordChatExporter writes them: a pleasant channel, and a hostile one."""
+"""Small exports in the format of DiscordChatExporter: an ordinary channel and a hostile one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SPAM = (
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """An imported channel: where, which users, and how many messages Victor's spam has."""
+    """An imported channel: its id, its users, and the number of spam messages by Victor."""
 
     channel_id: int
     victor: int
@@ -52,7 +52,7 @@ class Story:
 
 
 def write_story(folder: Path, *, until: dt.datetime, spam: int = 1204, days: int = 420) -> Story:
-    """A channel with some 1,900 messages of ordinary talk, and a wave of Victor's spam 60 days ago."""
+    """Write a channel with some 1,900 ordinary messages, and a spam wave by Victor 60 days ago."""
     dice = random.Random(11)
     names = ("Ines", "Tomás", "Wilma", "Priya", "Jonas", "Aiko")
     people = {name: _fresh_id(until - dt.timedelta(days=days + 90 + n)) for n, name in enumerate(names)}
@@ -67,7 +67,7 @@ def write_story(folder: Path, *, until: dt.datetime, spam: int = 1204, days: int
 
 
 def write_hostile(folder: Path, *, until: dt.datetime) -> tuple[int, Path]:
-    """A channel in which every field that a person can fill attacks the page."""
+    """Write a channel in which every user-controlled field attacks the page."""
     mallory = "<img src=x onerror=alert(1)>\u202egnp.exe"
     contents = (
         "<script>alert('content')</script><style>*{display:none}</style>",
@@ -104,7 +104,7 @@ def write_hostile(folder: Path, *, until: dt.datetime) -> tuple[int, Path]:
 def _talk_moments(until: dt.datetime, *, days: int, dice: random.Random) -> list[dt.datetime]:
     moments = []
     for day in range(days, 0, -1):
-        # Some weeks nobody talks, some days are lively: the strip is to have a shape.
+        # Some weeks are silent, some days are busy, so that the activity strip has a shape.
         lively = 0 if day % 97 in range(11, 24) else dice.choice((0, 1, 2, 3, 4, 6, 12))
         moment = until - dt.timedelta(days=day, hours=dice.random() * 6)
         for _ in range(lively):

@@ -1,4 +1,4 @@
-"""A real web server and a real worker for the length of a test, on ports of their own."""
+"""A real web server and a real worker for the duration of a test, on separate ports."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ STOP_SECONDS = 60
 expect.set_options(timeout=LIMIT_SECONDS * 1_000)
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-"""Debian's; another one by the environment variable."""
+"""Debian's path; another one by the environment variable."""
 
 GROUPS = {"mona": "moderators", "lena": "leads", "otto": "operators", "ada": "admins", "tess": ""}
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where the server answers, and the environment that its commands share."""
+    """The address of the server, and the environment shared by its commands."""
 
     url: str
     environ: dict[str, str]
 
     def manage(self, *arguments: str) -> str:
-        """Runs `manage.py` as a person would; raises when it fails. Returns what it printed."""
+        """Run `manage.py` with the arguments and return its output; raises if it fails."""
         command = [sys.executable, "manage.py", *arguments]
         done = subprocess.run(
             command, env=self.environ, cwd=settings.BASE_DIR, capture_output=True, text=True, timeout=600, check=True
@@ -52,10 +52,10 @@ class Site:
 
 @contextmanager
 def serve(logs: Path) -> Iterator[Site]:
-    """gunicorn and a Celery worker against the test servers; ended by their own process ids."""
+    """Run gunicorn and a Celery worker against the test servers; stop them by their pids."""
     port = _free_port()
     url = f"http://127.0.0.1:{port}"
-    # It watches nothing: what tests leave behind on purpose would be found, and shown.
+    # The monitor is off: it would find and show what tests leave behind on purpose.
     environ = {**os.environ, "BASE_URL": url, "REDIS_URL": broker_for("pages"), "WATCH_SECONDS": "0"}
     web = ["gunicorn", "chatstore.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2", "--no-control-socket"]
     worker = ["celery", "--app", "chatstore", "worker", "--concurrency", "1", "--queues", "celery,maintenance"]
@@ -79,7 +79,7 @@ def serve(logs: Path) -> Iterator[Site]:
 
 @contextmanager
 def serve_without(logs: Path, **named: str) -> Iterator[Site]:
-    """gunicorn alone, with settings that name a server which is not there; it may answer with errors only."""
+    """Run gunicorn only, with settings that name a missing server; it may answer every request with an error."""
     port = _free_port()
     url = f"http://127.0.0.1:{port}"
     environ = {**os.environ, "BASE_URL": url, **named}
@@ -95,9 +95,9 @@ def serve_without(logs: Path, **named: str) -> Iterator[Site]:
 
 @contextmanager
 def browse() -> Iterator[Browser]:
-    """Chromium, without a window."""
+    """Run headless Chromium."""
     with sync_playwright() as playwright:
-        # As root Chromium has no sandbox; it opens pages of ours only.
+        # As root Chromium has no sandbox; it only opens our own pages.
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
@@ -105,7 +105,7 @@ def browse() -> Iterator[Browser]:
 
 @contextmanager
 def browse_as(account: tuple[str, str], site: Site) -> Iterator[Page]:
-    """A page of a browser in which the account has signed in; fails if the browser had anything to complain of."""
+    """Open a browser page signed in with the account; fail if the browser logged a warning or an error."""
     complaints: list[str] = []
     with browse() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
@@ -118,7 +118,7 @@ def browse_as(account: tuple[str, str], site: Site) -> Iterator[Page]:
 
 
 def make_account(name: str) -> tuple[str, str]:
-    """A user name and a password for one of the cast, under a name no other test has."""
+    """Create a user of the cast with a unique name; return user name and password."""
     password = secrets.token_urlsafe(12)
     user = User.objects.create_user(
         f"{name}-{secrets.token_hex(3)}", password=password, is_staff=True, first_name=name.capitalize()
@@ -128,7 +128,7 @@ def make_account(name: str) -> tuple[str, str]:
 
 
 def sign_in(page: Page, site: Site, account: tuple[str, str]) -> None:
-    """Signs in as a person does."""
+    """Sign in through the form."""
     page.goto(f"{site.url}/sign-in/")
     page.get_by_label("User name").fill(account[0])
     page.get_by_label("Password").fill(account[1])

@@ -1,4 +1,4 @@
-"""Every address of the project, for every role; an address that is not in the table fails."""
+"""Every address of the project for every role; an address that is missing in the table fails."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.pages.conftest import make_place
 ROLES = ("anonymous", "tess", "mona", "otto", "ada")
 GROUPS = {"tess": None, "mona": "moderators", "otto": "operators", "ada": "admins"}
 
-# Route, method and the statuses of ROLES. 302 is a redirect: to the sign-in page for
-# somebody who is not signed in. Absent and forbidden look alike.
+# Route, method and the statuses of ROLES. 302 is a redirect: to the sign-in page for anonymous users. Absent and
+# forbidden look alike.
 TABLE = """
 admin/search/ GET admin/search/ 302 200 200 200 200
 admin/ GET admin/ 302 200 200 200 200
@@ -146,7 +146,7 @@ metrics GET metrics 403 403 403 200 200
 
 
 def list_routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
-    """Every route as Django knows it, from the root on."""
+    """Yield every route of the resolver, starting at the root."""
     for pattern in resolver.url_patterns:
         if isinstance(pattern, URLResolver):
             yield from list_routes(pattern, before + str(pattern.pattern))
@@ -156,7 +156,7 @@ def list_routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
 
 
 def read_table() -> list[tuple[str, str, str, dict[str, int]]]:
-    """(route, method, address, {role: status}) of each line."""
+    """Return (route, method, address, {role: status}) of each line."""
     lines = []
     for line in filter(None, map(str.strip, TABLE.splitlines())):
         route, method, address, *statuses = line.split()
@@ -169,13 +169,13 @@ CASES = read_table()
 
 @pytest.fixture(scope="module")
 def names() -> dict[str, int]:
-    """What the placeholders stand for; one place for all, since no request of the table changes anything."""
+    """Return the values of the placeholders; shared by all cases, because no request in the table changes anything."""
     return make_place().names
 
 
 @pytest.fixture(scope="module")
 def cast() -> dict[str, tuple[Client, User | None]]:
-    """Who asks, and with what: a client for each, since making one lists all static files."""
+    """Return a client and a user per role; cached, because creating a client lists all static files."""
     return {role: (Client(), make_user(role, group=GROUPS[role]) if role in GROUPS else None) for role in ROLES}
 
 
@@ -199,10 +199,10 @@ def test_each_role_gets_what_the_table_says(
     path = "/" if address == "-" else "/" + address.format(**names)
     for role, (client, user) in cast.items():
         if user is not None:
-            # Anew each time: two of the addresses sign out.
+            # Sign in before each request, because two of the addresses sign out.
             client.force_login(user)
         response = client.post(path) if method == "POST" else client.get(path)
         assert response.status_code == statuses[role], f"{role} {method} {path}"
         if user is None and response.status_code == 302:
-            # The admin has a sign-in page of its own, open like ours; signing out ends there too.
+            # The admin has its own sign-in page, public like ours; signing out redirects there too.
             assert response["Location"].startswith(("/sign-in/", "/admin/login/", "/admin/"))

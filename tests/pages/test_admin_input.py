@@ -1,4 +1,4 @@
-"""What cannot be an id or a text of Postgres's is answered by the admin with an error, never with a 500."""
+"""The admin answers impossible ids and texts with an error, never with a 500."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be used is said in words, with 400 or 404; never a 500."""
+"""Invalid input is explained with 400 or 404, never a 500."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages and actions of django-celery-beat's admin check no permission: they are closed, to everybody."""
+"""The admin pages and actions of django-celery-beat check no permission, so they are closed to all users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Channel health in the browser: every bucket with its state, what is known of one, and what can be done."""
+"""Channel health in the browser: every bucket with its state, its figures, and the available actions."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def note(channel: Channel, bucket: int, *, hours_ago: float = 0, source: str = "
 
 
 def plain(html: str) -> str:
-    """The words of a page, in one line."""
+    """Return the text of a page in one line."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
 def figure_rows(html: str) -> dict[str, list[str]]:
-    """Of a bucket's figures by name: the value, and its source and age."""
+    """Return the figures of a bucket by name: value, and source with age."""
     (listed,) = re.findall(r'<dl class="figures">.*?</dl>', html, re.DOTALL)
     rows = re.findall(r"<dt>(.*?)</dt>(.*?)</div>", listed, re.DOTALL)
     return {
@@ -70,7 +70,7 @@ def test_of_a_bucket_that_nobody_measured_everything_is_said_to_be_unknown(otto:
     write(channel, ids)
     client = sign_in(otto)
     rows = figure_rows(read(client, channel, bucket_of(ids[0])))
-    # Repairs are the cluster's, and other tests run some.
+    # Repairs concern the whole cluster, and other tests run some.
     del rows["Last full repair"]
     assert {name: cells[0] for name, cells in rows.items()} == dict.fromkeys(rows, "not known")
     assert {cells[1] for cells in rows.values()} == {"never measured"}
@@ -148,7 +148,7 @@ def test_each_action_is_a_run_that_names_who_asked_and_is_not_begun_twice(
     assert run.asked_by == otto
     html = read(client, channel, -5)
     assert f'href="/maintenance/runs/{run.pk}/"' in html
-    # It is queued: the part that changes is asked for again.
+    # The run is queued, so the part of the page that changes is polled again.
     assert f'hx-get="{path}live/"' in html
     assert client.post(f"{path}{act}/").status_code == 400
     JobRun.objects.filter(pk=run.pk).update(state=RunState.STOPPED)
@@ -252,5 +252,5 @@ def test_the_page_of_200_buckets_is_there_in_a_moment(otto: User, sign_in: SignI
         began = time.process_time()
         read(client, channel)
         seconds.append(time.process_time() - began)
-    # Of the processor: what other tests take of it meanwhile is none of the page's.
+    # Processor time, which does not include that of other tests.
     assert min(seconds) < 0.3

@@ -1,4 +1,4 @@
-"""A chat user's page says who this is, where and when active, and which purges chose his messages."""
+"""The page of a chat user shows name, channels and activity, and the purges that selected their messages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_name_id_age_and_places_are_shown(mona: User, sign_in: SignIn) -> None:
     assert str(person.pk) in html
     assert "the id does not say" not in html
     strips = html.split('class="strip presence"')[1:]
-    # Ten days that follow each other are one bar; the channel with the most comes first.
+    # Consecutive buckets are one bar; the channel with the most comes first.
     assert [strip.count('class="bar"') for strip in strips] == [2, 1]
     assert html.index(f"/channels/{channel.pk}/") < html.index(f"/channels/{other.pk}/")
     assert "3 × ten days" in html

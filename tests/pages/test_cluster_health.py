@@ -1,4 +1,4 @@
-"""The cluster as an operator opens it: findings first, clocks, nodes, the worst partitions by channel and dates."""
+"""The cluster page for operators: findings first, repair clocks, nodes, the worst partitions by channel and dates."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read(user: User, sign_in: SignIn) -> str:
 
 @pytest.fixture(scope="module")
 def measured() -> int:
-    """A channel with a bucket of many tombstones that was measured."""
+    """Return a channel with a measured bucket of many tombstones."""
     make_room()
     channel = make_channel()
     channel.name = "harbour<i>"
@@ -81,7 +81,7 @@ def test_replicas_differ_only_where_all_of_them_list_the_bucket() -> None:
 
     assert partition(a=9, b=4).apart == 5
     assert partition(a=9, b=9).apart == 0
-    # A node that was started again has forgotten its list.
+    # A restarted node has lost its list.
     assert partition(a=9, b=None).apart is None
 
 

@@ -1,4 +1,4 @@
-"""The composer: what it fills in beforehand, says in words, and hands on as a selection."""
+"""The composer: prefilled fields, the live summary, and the resulting selection."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from tests.pages.test_hostile import check_harmless
 SignIn = Callable[[User], Client]
 
 NOBODY = str(secrets.randbits(60))
-"""An id that the chat's list of users does not have."""
+"""An id that is not in the member list."""
 
 
 def say(client: Client, fields: dict[str, Any]) -> str:
-    """The live sentence's fragment, as text."""
+    """Return the text of the live summary."""
     answer = client.post("/remove/sentence/", fields)
     assert answer.status_code == 200
     return html.unescape(re.sub(r"<[^>]+>", " ", answer.content.decode()))
 
 
 def select(client: Client, path: str, fields: dict[str, Any]) -> Selection:
-    """What the purge that the form leads to selects."""
+    """Return the selection of the purge created by the form."""
     response = client.post(path, fields)
     assert response.status_code == 302, html.unescape(response.content.decode())
     purge = Purge.objects.get(pk=int(response["Location"].split("/")[2]))

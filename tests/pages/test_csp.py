@@ -1,4 +1,4 @@
-"""The policy that every page carries: strict for our own, wider for the admin alone."""
+"""The content security policy of every page: strict for our own, wider only for the admin."""
 
 from __future__ import annotations
 

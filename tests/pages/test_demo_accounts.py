@@ -1,4 +1,4 @@
-"""The demo accounts: random passwords, kept for the owner alone, on the local Postgres only."""
+"""The demo accounts: random passwords, readable only by the owner, on the local Postgres only."""
 
 from __future__ import annotations
 

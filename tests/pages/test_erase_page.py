@@ -1,4 +1,4 @@
-"""Erasing on the pages: asked for by one, shown to the other, and afterwards nothing offers what is gone."""
+"""Erasure on the pages: requested by one user, shown to another, and no action is offered on erased copies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from moderation.operations.erasure.execution import erase_purge
 from moderation.operations.erasure.requests import ask_erase
 from moderation.operations.holds import Wanted, lift_hold, place_hold
 from moderation.operations.undo.requests import UndoPart, ask_undo
-from tests.conftest import make_user
 from tests.moderation.erasures import approved, kept, removed, state_of
 from tests.moderation.rooms import make_channel, old_ids, run_to_end
 
@@ -29,13 +28,8 @@ def channel() -> Channel:
 
 
 @pytest.fixture
-def lena() -> User:
-    return make_user("lena", group="leads")
-
-
-@pytest.fixture
 def erased(lena: User, ada: User, purge: Purge) -> Purge:
-    """Approved, and nothing deleted yet."""
+    """Approve the erasure without deleting anything yet."""
     approved(purge, lena, ada)
     return purge
 

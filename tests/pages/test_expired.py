@@ -1,4 +1,4 @@
-"""A purge that can no longer be taken back offers no undo, and its pages say so."""
+"""An expired purge offers no undo, and its pages show the reason."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""An operator's home begins with what is wrong, worst first, each linked to where it can be mended."""
+"""An operator's home page starts with the open findings, worst first, each with a link to its fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds in the browser: placed, shown where they matter, lifted by leads alone."""
+"""Holds in the browser: placed, shown where they matter, lifted by leads only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from django.test import Client
 
 from moderation.models import Hold
 from moderation.operations.preview.bucket_strip import map_purge
-from tests.conftest import make_user
 from tests.moderation.rooms import VICTOR, by_victor, confirm, preview, run_to_end
 from tests.pages.conftest import Place
 
@@ -19,16 +18,10 @@ SignIn = Callable[[User], Client]
 
 @pytest.fixture(autouse=True)
 def _nothing_else_is_held() -> Iterator[None]:
-    """Nor afterwards: one over a user's messages everywhere would be in the way of other tests."""
+    """Remove holds before and after: one on a user's messages everywhere would affect other tests."""
     Hold.objects.all().delete()
     yield
     Hold.objects.all().delete()
-
-
-@pytest.fixture
-def lena() -> User:
-    """Lena leads."""
-    return make_user("lena", group="leads")
 
 
 def hold(page: Client, **named: object) -> Hold:

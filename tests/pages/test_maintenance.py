@@ -1,4 +1,4 @@
-"""An operator sees what ran and what will run, starts, stops and repeats it, and says when; all by plain forms."""
+"""An operator sees past and future runs, starts, stops and repeats them, and edits schedules, with plain forms."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_run_now_is_recorded_with_who_and_leaves_the_next_run_where_it_was(page:
     assert before
     assert after
     assert re.findall(r'datetime="([^"]*)"', before[0]) == re.findall(r'datetime="([^"]*)"', after[0])
-    # It cannot be asked for twice.
+    # It cannot be requested twice.
     assert page.post(f"/maintenance/jobs/{job}/run/").status_code == 400
 
 
@@ -92,7 +92,7 @@ def test_a_run_shows_how_far_it_is_and_then_what_it_did(page: Client, otto: User
     html = read(page, f"/maintenance/runs/{run.pk}/")
     assert '<progress max="4800" value="1200"' in html
     assert "1,200 of 4,800 buckets" in html
-    # Without a script the page reloads itself; with one a part of it does.
+    # Without JavaScript the whole page reloads; with it, only a part of it.
     assert '<noscript><meta http-equiv="refresh"' in html
     live = page.get(f"/maintenance/runs/{run.pk}/live/")
     assert "HX-Trigger" not in live

@@ -1,4 +1,4 @@
-"""A message's page says what became of it, shows it in its place, and gives it back."""
+"""The page of a message shows its history and its neighbours, and restores it."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ SignIn = Callable[[User], Client]
 
 @pytest.fixture
 def channel() -> Channel:
-    """A channel of its own, made on some day two months ago."""
+    """Create a channel two months ago."""
     ChatUser.objects.get_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
     made_ms = now_ms() - 60 * 86_400_000 - secrets.randbelow(86_400_000)
     return Channel.objects.create(pk=make_snowflake(made_ms) | secrets.randbits(22), name="room")
 
 
 def ids_in(channel: Channel, count: int) -> list[int]:
-    """Ids from right after the channel was made, ascending, that no other channel has."""
+    """Return ascending ids right after the creation of the channel, unique to it."""
     start = ms_of(channel.pk) + 1_000
     return [make_snowflake(start + 90_000 * n) | secrets.randbits(22) for n in range(count)]
 
@@ -148,10 +148,10 @@ def test_it_is_brought_back_alone_by_a_plain_form(mona: User, sign_in: SignIn, c
     assert "Bring this message back" not in html
     assert message_store.read_message(channel.pk, ids[12]) is not None
     assert message_store.read_message(channel.pk, ids[13]) is None
-    # Around it what the purge removed is still away.
+    # The other messages of the purge are still deleted.
     assert "12 messages removed" in html.split('class="in-question')[0]
     assert "117 messages removed" in html.split('class="in-question')[1]
-    # The next one of the same purge is offered as before.
+    # The next message of the same purge can still be restored.
     assert "Bring this message back" in page_of(client, channel, ids[13])
 
 

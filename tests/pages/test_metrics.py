@@ -1,4 +1,4 @@
-"""Metrics are for the bearer of the token and for operators; each kind of thing is among them."""
+"""Metrics require the token or an operator; every kind of metric is exported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store that does not answer is said to be away; the pages that do without it go on."""
+"""An unresponsive store is reported; pages that do not need it keep working."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SignIn = Callable[[User], Client]
 
 @pytest.fixture
 def _store_is_away(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver's answer, without stopping the servers that other tests use."""
+    """Raise the driver's error without stopping the servers that other tests use."""
 
     def fail(*args: object, **kwargs: object) -> None:
         raise StoreUnavailable("Cassandra does not answer.")

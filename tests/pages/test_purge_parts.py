@@ -1,4 +1,4 @@
-"""Parts of a purge by plain forms: single messages unticked before, one author or channel brought back after."""
+"""Parts of a purge with plain forms: single messages excluded before, one author or channel restored afterwards."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read(client: Client, path: str) -> str:
 
 @pytest.fixture
 def rooms() -> tuple[Channel, Channel]:
-    """Two channels, in each of which Victor and Wilma wrote ten messages."""
+    """Create two channels with ten messages each of Victor and Wilma."""
     ChatUser.objects.get_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
     channels, ids = (make_channel(), make_channel()), old_ids(40)
     for n, channel in enumerate(channels):

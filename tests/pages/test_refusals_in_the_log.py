@@ -1,4 +1,4 @@
-"""Who may not open a page leaves a line in the log, not a traceback: nothing is at fault."""
+"""A refused page request is logged as one line without a traceback: it is not an error."""
 
 from __future__ import annotations
 

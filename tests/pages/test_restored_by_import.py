@@ -1,4 +1,4 @@
-"""What `import_discord --restore` brought back of a purge: the audit and the purge's page say which, and who asked."""
+"""The audit and the purge page show which messages `import_discord --restore` restored, and who requested it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def channel_id() -> int:
 
 @pytest.fixture
 def path(tmp_path: Path, channel_id: int) -> Path:
-    """An export that is imported already."""
+    """Write an export that was already imported."""
     path = write_export(tmp_path / "pier.json", channel_id, [make_raw(i) for i in IDS])
     call_command("import_discord", str(path), stdout=io.StringIO())
     return path

@@ -1,4 +1,4 @@
-"""A channel in the browser: places to jump to, rows both ways, gaps that purges left."""
+"""A channel in the browser: jump targets, paging in both directions, gaps left by purges."""
 
 from __future__ import annotations
 

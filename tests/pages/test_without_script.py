@@ -1,4 +1,4 @@
-"""Everything by plain forms and links, as a browser without JavaScript does it."""
+"""Every feature with plain forms and links, as in a browser without JavaScript."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SignIn = Callable[[User], Client]
 
 
 def read_fields(html: str, action: str) -> dict[str, str]:
-    """The hidden fields of the form that posts to an address."""
+    """Return the hidden fields of the form that posts to an address."""
     form = re.search(rf'<form[^>]*action="{re.escape(action)}".*?</form>', html, re.DOTALL)
     assert form, action
     return dict(re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form[0]))
@@ -105,7 +105,7 @@ def test_a_poll_tells_the_page_to_reload_when_there_is_another_page_to_show(
     assert "HX-Trigger" not in waiting
     fragment = waiting.content.decode()
     assert 'hx-trigger="every 1s"' in fragment
-    # The word beside the heading lies outside of what is swapped, and is sent along.
+    # The state beside the heading is outside the swapped part and is sent along.
     assert '<span id="state" hx-swap-oob="true"><span class="chip busy">queued</span></span>' in fragment
 
 

@@ -1,4 +1,4 @@
-"""The demonstration before it is written: the same for a seed and a moment, and what it holds."""
+"""The plan of the demo data: reproducible for a seed and an end, and its contents."""
 
 import datetime as dt
 import itertools
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.unit
 UNTIL = dt.datetime(2026, 3, 14, 15, 9, 26, tzinfo=dt.UTC)
 PLAN = plan_demo(5, UNTIL)
 RUNS_IN_BUDGET = 250
-"""Half of the tombstones that a bucket may take: a run of deleted messages costs two."""
+"""Half of a bucket's tombstone budget: each range of deleted messages costs two."""
 
 
 Talk = dict[DemoChannel, list[Message]]
@@ -24,7 +24,7 @@ Talk = dict[DemoChannel, list[Message]]
 
 @pytest.fixture(scope="module")
 def talk() -> Talk:
-    """Every channel's messages but the incident's."""
+    """All messages except the incident's, by channel."""
     return {channel: make_channel_messages(PLAN, channel) for channel in PLAN.channels}
 
 
@@ -99,7 +99,7 @@ def test_the_incident_is_mostly_one_authors_flood_in_several_buckets(incident: l
     assert 0.9 < sum(flood) / len(flood) < 1
     buckets = {bucket_of(m.message_id) for m in incident}
     assert len(buckets) >= 4
-    # By author it can be removed within the budget: the waves leave few gaps.
+    # A purge by author stays within the budget: the waves leave few gaps.
     for bucket in buckets:
         authors = [m.author_id for m in incident if bucket_of(m.message_id) == bucket]
         runs = sum(author == PLAN.flooder.user_id for author, _ in itertools.groupby(authors))

@@ -1,4 +1,4 @@
-"""The demonstration in the real store, a small one: pages, ledger, names, and where it refuses."""
+"""Small demo data in the real store: pages, ledger, names, and refusals."""
 
 import datetime as dt
 import io
@@ -21,14 +21,14 @@ from chatstore.store.reading.reader import read_page
 
 
 def plan_small() -> DemoPlan:
-    """A plan whose ids no other test has."""
+    """Return a plan with ids that no other test uses."""
     until = dt.datetime.now(dt.UTC) - dt.timedelta(milliseconds=secrets.randbelow(3_600_000))
     return plan_demo(secrets.randbits(30), until, messages=2_000, incident_messages=3_000)
 
 
 @pytest.fixture(scope="module")
 def plan() -> DemoPlan:
-    """A small demonstration that was written."""
+    """Write a small demo and return its plan."""
     made = plan_small()
     summary = write_demo(made)
     assert (summary.guilds, summary.channels, summary.messages) == (3, 25, 5_000)

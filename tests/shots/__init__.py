@@ -1,4 +1,4 @@
-"""Opens every page in a real browser, keeps a picture of each, and fails on what a person would trip over.
+"""Open every page in a real browser, save a screenshot of each, and fail on visible faults.
 
-`python -m tests.shots` (or `make shots`); the pictures lie in `.local/shots`.
+`python -m tests.shots` (or `make shots`); the screenshots are in `.local/shots`.
 """

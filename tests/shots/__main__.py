@@ -1,4 +1,4 @@
-"""`python -m tests.shots [NAME …]`: pictures of all pages, or of those whose names begin so."""
+"""`python -m tests.shots [NAME …]`: take screenshots of all pages, or of those whose names start with NAME."""
 
 import os
 import sys
@@ -9,5 +9,5 @@ import django
 if __name__ == "__main__":
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     django.setup()
-    # What follows imports models, which Django allows only now.
+    # Models can be imported only after django.setup().
     sys.exit(import_module("tests.shots.taking").main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""What the pictures show: a channel with a spam wave, a hostile one, and purges at each point of their life."""
+"""Data for the screenshots: a channel with a spam wave, a hostile one, and purges in each state."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from tests.shots.midway import arrange_midway
 from tests.shots.upkeep import Upkeep, arrange_upkeep
 
 HOLD_SECONDS = 1800
-"""Long enough for all pictures: a purge of a channel that an import holds waits that long."""
+"""Long enough for all screenshots of a purge that waits for a channel locked by an import."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything that the list of pages refers to."""
+    """The objects that the list of pages refers to."""
 
     accounts: dict[str, tuple[str, str]]
     story: Story
@@ -66,12 +66,12 @@ class Scene:
 
 
 def arrange_scene(folder: Path) -> Scene:
-    """Imports the channels and brings each purge to its state. Takes some 30 seconds."""
+    """Import the channels and bring each purge to its state. Takes about 30 seconds."""
     until = dt.datetime.now(dt.UTC)
     accounts = {name: make_account(name) for name in ("mona", "lena", "otto", "ada", "tess")}
     mona, lena, otto, ada = (User.objects.get(username=accounts[name][0]) for name in ("mona", "lena", "otto", "ada"))
     story, emptied, held, taken_back = (
-        # A second apart, since no two messages of a chat share an id.
+        # One second apart, because message ids are unique across channels.
         write_story(_fresh(folder / name), until=until - dt.timedelta(seconds=n), spam=1204)
         for n, name in enumerate("abcd")
     )
@@ -124,7 +124,7 @@ def arrange_scene(folder: Path) -> Scene:
 
 
 def _hold(mona: User, lena: User, story: Story) -> Purge:
-    """A purge that came upon a hold; another hold was lifted."""
+    """Run a purge that is limited by a hold; also lift another hold."""
     held, free = story.people["Aiko"], story.people["Tomás"]
     purge = confirm(mona, preview(mona, choose(story.channel_id, author_ids=(held, free))))
     channel = str(story.channel_id)
@@ -135,7 +135,7 @@ def _hold(mona: User, lena: User, story: Story) -> Purge:
 
 
 def _erase(mona: User, lena: User, ada: User, story: Story, *, wished: Purge) -> Purge:
-    """A purge of which what it kept is unreadable; of another one a lead only wishes it."""
+    """Erase the copies of a purge; for another purge only request it."""
     chosen = choose(story.channel_id, author_ids=(story.people["Jonas"],))
     purge = run_purge(confirm(mona, preview(mona, chosen)).pk, patience_seconds=60)
     wish = ask_erase(purge.pk, moderator=lena, reason="Personal data of a minor, request 71")
@@ -146,7 +146,7 @@ def _erase(mona: User, lena: User, ada: User, story: Story, *, wished: Purge) ->
 
 
 def _fail_some(purge: Purge) -> Purge:
-    """As if the messages of two buckets had not gone: a dozen that came back, and all of one."""
+    """Mark messages of two buckets as failed: a dozen that came back, and all of one bucket."""
     steps = list(purge.steps.order_by("-count"))
     for step, ids, error in (
         (steps[0], unpack_ids(steps[0].ids)[:12], "12 reappeared three times"),
@@ -159,7 +159,7 @@ def _fail_some(purge: Purge) -> Purge:
 
 
 def _chosen_by(purge: Purge) -> int:
-    """The first message that a purge chose."""
+    """Return the first message selected by a purge."""
     return min(first for first in purge.manifest_buckets.values_list("first_id", flat=True) if first is not None)
 
 

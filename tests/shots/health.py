@@ -1,4 +1,4 @@
-"""A channel whose buckets are in every state, with ninety days behind it, for the pictures of its health."""
+"""A channel with buckets in every state and ninety days of history, for the screenshots of its health."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUCKETS = 74
 
 @dataclass(frozen=True, slots=True)
 class Sick:
-    """The channel; a bucket full of tombstones, one that a purge touched, one that nobody measured."""
+    """The channel, a bucket full of tombstones, a purged one, and an unmeasured one."""
 
     channel: Channel
     dead: int
@@ -31,7 +31,7 @@ class Sick:
 
 
 def arrange_sick_channel(mona: User, otto: User) -> Sick:
-    """Takes two seconds: but for one bucket it has a ledger and figures, and no messages."""
+    """Create the channel in two seconds: except for one bucket it has only a ledger and figures, no messages."""
     newest = bucket_at(now_ms())
     first = newest - BUCKETS
     guild, _ = Guild.objects.get_or_create(pk=bucket_ids(first)[0], defaults={"name": "Harbour"})
@@ -65,7 +65,7 @@ def _fill(channel_id: int, bucket: int, newest: int) -> None:
     begin, end = bucket_ids(bucket)
     count = round(900 * (1 + math.sin(bucket / 5)) ** 3) + bucket % 7
     live = NOTHING if bucket % 13 == 0 else Live(begin + 50, end - 50, 8 if bucket % 17 == 0 else count)
-    # Stamped before any read: what is arranged afterwards wins.
+    # With a timestamp before any read, so that later writes win.
     ledger.set_live(channel_id, bucket, live, read_began_us=postgres_now_us())
     _note(channel_id, bucket, live_rows=live.count or 0, tombstones=bucket % 5, hours=6, source="own read")
     _note(channel_id, bucket, bytes=(live.count or 0) * 310, hours=5, source="top partitions")

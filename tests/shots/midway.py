@@ -1,4 +1,4 @@
-"""A purge that looks as if it were half done, for the pictures: it has ended, and part of it is put back on paper."""
+"""A purge that appears half done, for the screenshots: it has finished, and some of its steps are reset in Postgres."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.moderation.rooms import choose, confirm, now_ms, old_ids, preview, ru
 
 BUCKETS, LEFT = 24, 8
 SPAM, TALK = 1_900, 100
-"""Messages of a bucket: what goes, what stays."""
+"""Deleted and kept messages per bucket."""
 SECONDS = 4
-"""How long the purge seems to be at work when its picture is taken."""
+"""Apparent running time of the purge in its screenshot."""
 
 
 def arrange_midway(mona: User) -> Purge:
-    """A spammer's purge over eight months of which the newest third seems to be left. Takes five seconds."""
+    """Purge a spammer over eight months, then reset the newest third of the steps. Takes five seconds."""
     number = now_ms() % 1_000_000
     first = bucket_ids(bucket_at(now_ms()) - BUCKETS - 2)[0] + number
     guild = Guild.objects.create(pk=first, name="Harbour")
@@ -45,7 +45,7 @@ def arrange_midway(mona: User) -> Purge:
 
 
 def begin_now(purge_id: int) -> None:
-    """As if it had been confirmed a few seconds ago; from a thread of its own, since Playwright's has a loop."""
+    """Set the confirmation to a few seconds ago, in another thread because Playwright's has an event loop."""
     with ThreadPoolExecutor(1) as thread:
         thread.submit(_begin, purge_id).result()
 
@@ -57,7 +57,7 @@ def _begin(purge_id: int) -> None:
 
 
 def end_midway(purge: Purge) -> None:
-    """It is over, as it really is."""
+    """Set the purge back to its real, finished state."""
     for step in purge.steps.exclude(state=StepState.COUNTED):
         purge.steps.filter(ordinal=step.ordinal).update(
             state=StepState.COUNTED, deleted=step.count, token=None, lease_until=None

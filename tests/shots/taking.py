@@ -1,4 +1,4 @@
-"""Opens each page in each width and scheme, looks for faults, keeps its picture."""
+"""Open each page in each width and color scheme, check it for faults, and save a screenshot."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ FOLDER = settings.BASE_DIR / ".local" / "shots"
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A page to open: as whom ("" for nobody), where, and with which status it answers.
+    """A page to open: the account ("" for anonymous), the path, and the expected status.
 
-    without: a server that is not there for it. begins: a purge that is to have begun a moment ago.
+    without: a server that is missing. begins: a purge whose start is set to a few seconds ago.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Shot:
 
 
 def list_shots(scene: Scene) -> Iterator[Shot]:
-    """Every page, in every state that looks different."""
+    """Yield every page in every state that looks different."""
     channel, day = scene.story.channel_id, f"{scene.story.spam_began:%Y-%m-%d}"
     yield Shot("sign-in", "", "/sign-in/")
     yield Shot("home", "mona", "/")
@@ -151,9 +151,9 @@ def _upkeep_shots(scene: Scene) -> Iterator[Shot]:
 
 
 def take_shots(browser: Browser, sites: Mapping[str, Site], scene: Scene, wanted: Sequence[str]) -> list[str]:
-    """Opens the pages in each width and scheme; returns what is wrong with them, a line each.
+    """Open the pages in each width and scheme; return their faults, one line each.
 
-    sites: by the server that each is without.
+    sites: by the server that is missing in each.
     """
     faults: list[str] = []
     for width, scheme in product(WIDTHS, SCHEMES):
@@ -190,7 +190,7 @@ def _take(page: Page, site: Site, shot: Shot, picture: Path) -> list[str]:
     faults: list[str] = []
 
     def listen(message: ConsoleMessage) -> None:
-        # The browser reports the page's own expected status as a failed load.
+        # The browser reports an expected error status as a failed load.
         is_expected = shot.status >= 400 and f"status of {shot.status}" in message.text
         if message.type in ("error", "warning") and not is_expected:
             faults.append(f"console {message.type}: {message.text[:300]}")
@@ -209,18 +209,18 @@ def _take(page: Page, site: Site, shot: Shot, picture: Path) -> list[str]:
 
 
 def keep_readme_pictures() -> None:
-    """The README shows the wide, light ones. Kept by `python -m tests.shots readme` alone."""
+    """Copy the wide, light screenshots for the README. Only run by `python -m tests.shots readme`."""
     for picture in FOLDER.glob("readme-*-1280-light.png"):
         name = picture.name.removeprefix("readme-").removesuffix("-1280-light.png")
         shutil.copyfile(picture, README_FOLDER / f"{name}.png")
 
 
 def main(wanted: Sequence[str]) -> int:
-    """Takes the pictures and prints every fault; 1 when there is one."""
+    """Take the screenshots and print every fault; return 1 if there is any."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         scene = arrange_scene(Path(folder))
-        # Playwright's loop and Django's connections don't share a thread.
+        # Playwright's event loop and Django's connections cannot share a thread.
         connections["default"].close()
         with (
             serve(Path(folder)) as site,
@@ -236,5 +236,5 @@ def main(wanted: Sequence[str]) -> int:
         end_midway(scene.midway)
     if wanted == ["readme"]:
         keep_readme_pictures()
-    print("\n".join(faults) or f"Every page is sound; the pictures are in {FOLDER.relative_to(settings.BASE_DIR)}.")
+    print("\n".join(faults) or f"No faults found. The screenshots are in {FOLDER.relative_to(settings.BASE_DIR)}.")
     return 1 if faults else 0

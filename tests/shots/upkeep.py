@@ -1,4 +1,4 @@
-"""What the pictures of maintenance show: a month of nights, one that failed, one at work, and findings."""
+"""Data for the screenshots of maintenance: a month of nightly runs, a failed one, a running one, and findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.pages.serving import Site
 
 NIGHTS = 34
 BROKEN = "bookkeeping"
-"""The job whose schedule means nothing any more."""
+"""The job with an invalid schedule."""
 DOWN = "Node 127.0.0.2 is down, and a repair needs every replica."
 
 _SEEM_ALIVE = (
@@ -38,9 +38,9 @@ class Upkeep:
 
 
 def arrange_upkeep(otto: User, *, channel_id: int, message_id: int) -> Upkeep:
-    """A month of runs, and what is open now."""
+    """Create a month of runs and the open findings."""
     now = postgres_now()
-    # What tests left waiting, or failed on purpose.
+    # Runs that tests left queued, or failed on purpose.
     JobRun.objects.filter(
         state__in=(RunState.QUEUED, RunState.RUNNING, RunState.FAILED), due_at__lt=now - dt.timedelta(minutes=5)
     ).update(state=RunState.STOPPED, lease_until=None, ended_at=now - dt.timedelta(days=40))
@@ -77,19 +77,19 @@ def arrange_upkeep(otto: User, *, channel_id: int, message_id: int) -> Upkeep:
 
 
 def end_upkeep(upkeep: Upkeep) -> None:
-    """What was only for the pictures is over: the next run of the tests finds nothing at work."""
+    """Close what exists only for the screenshots, so that the next test run finds no running job."""
     JobRun.objects.filter(pk=upkeep.at_work).update(state=RunState.STOPPED, lease_until=None, ended_at=postgres_now())
     JobSchedule.objects.filter(pk=BROKEN).delete()
     Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
 
 
 def seem_alive(site: Site) -> None:
-    """As if beat and the watch were running beside the site."""
+    """Record heartbeats as if beat and the monitor were running beside the site."""
     site.manage("shell", "--no-imports", "-c", _SEEM_ALIVE)
 
 
 def fill_lists(site: Site) -> None:
-    """Has both nodes list their worst partitions, as a repair does when it is over."""
+    """Let both nodes list their largest partitions, as at the end of a repair."""
     site.manage("shell", "--no-imports", "-c", _FILL_LISTS)
 
 

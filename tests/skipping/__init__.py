@@ -1,1 +1,1 @@
-"""What the reader skips never hides a live message: a model of it, and the same on real servers."""
+"""The reader never skips a live message: checked in a model, and on real servers."""

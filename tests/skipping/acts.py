@@ -1,6 +1,6 @@
-"""What people and jobs do to a channel, each statement by itself: between two of them anything may happen.
+"""Actions of users and jobs on a channel as generators: between two statements anything may be interleaved.
 
-The order of the statements is that of the operations named beside each.
+The order of the statements is that of the operation named in each docstring.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Act = Iterator[None]
 GIVE_UP_US = 4_000_000
 
 PAGE_MS = 45 * 60_000
-"""Where a read of an open bucket turns its page, so that something arrives on either side."""
+"""Page boundary in a read of an open bucket, so that messages arrive on both sides."""
 
 
 def post(world: World, write: Write, message_id: int, skew_us: int) -> Act:
-    """`operations.messages.post_message`."""
+    """Model `gateway.messages.post_message`."""
     rules, bucket = world.rules, bucket_of(message_id)
     if rules.row_comes_first:
         world.ensure_row(bucket)
@@ -46,7 +46,7 @@ def post(world: World, write: Write, message_id: int, skew_us: int) -> Act:
 
 
 def withdraw(world: World, message_id: int, skew_us: int) -> Act:
-    """`operations.messages.withdraw_message`."""
+    """Model `gateway.messages.withdraw_message`."""
     world.withdrawn.add(message_id)
     yield
     stamp = max(world.wall_us(skew_us), world.rows.get(message_id, 0) + 1)
@@ -57,7 +57,7 @@ def withdraw(world: World, message_id: int, skew_us: int) -> Act:
 
 
 def look(world: World, bucket: int, *, minds_lock: bool) -> Act:
-    """`operations.bookkeeping.look_at_bucket`; one that does not mind the lock has slept and lost it."""
+    """Model `ledger.refresh.try_refresh_bucket`; without `respects_lock` the job has lost its lock."""
     job = world.name_job("look")
     if minds_lock and not world.hold(job, 0):
         return
@@ -71,7 +71,7 @@ def look(world: World, bucket: int, *, minds_lock: bool) -> Act:
 
 
 def _read(world: World, bucket: int) -> Generator[None, None, WholeRead]:
-    """A whole read in two pages, newest first; what arrives behind it is not seen."""
+    """Read the whole bucket in two pages, newest first; later writes to a page already read are missed."""
     read = world.begin_whole_read()
     yield
     first, last = bucket_ids(bucket)
@@ -85,9 +85,10 @@ def _read(world: World, bucket: int) -> Generator[None, None, WholeRead]:
 
 
 def purge(world: World, kept: dict[int, int], ids: Sequence[int], bucket: int, *, budget: int, standing: int) -> Act:
-    """`moderation.operations.purging.execution`, one step: spans of older ids, or rows, the rest written again.
+    """Model one step of `purging.execution`: delete ranges of older ids, or rows, and rewrite the survivors.
 
-    kept: filled with what was there of them, by id its stamp. standing: tombstones of others in the bucket.
+    kept: receives the deleted rows as id: write timestamp.
+    standing: tombstones of others in the bucket.
     """
     job = world.name_job("purge")
     while world.now_us - world.stamps.get(bucket, 0) <= SKEW_SECONDS * 1_000_000 or not world.hold(job, None):
@@ -125,7 +126,7 @@ def purge(world: World, kept: dict[int, int], ids: Sequence[int], bucket: int, *
 
 
 def undo(world: World, write: Write, kept: Mapping[int, int], standing_elsewhere: set[int], bucket: int) -> Act:
-    """`moderation.operations.undo.restore`, one step."""
+    """Model one step of `undo.restore`."""
     job = world.name_job("undo")
     rules = world.rules
     while not world.hold(job, None):
@@ -154,7 +155,7 @@ def undo(world: World, write: Write, kept: Mapping[int, int], standing_elsewhere
 
 
 def load(world: World, write: Write, ids: Sequence[int], bucket: int, skew_us: int, *, settles: bool) -> Act:
-    """`operations.import_channels`, one load: by lease, so that the channel may be another job's when it goes on."""
+    """Model one load of `importing.channels`. It has a lease, so another job may lock the channel meanwhile."""
     job = world.name_job("import")
     rules = world.rules
     while not world.hold(job, LEASE_US):

@@ -1,4 +1,4 @@
-"""A machine that lets what people and jobs do fall between each other's statements."""
+"""A state machine that interleaves the statements of users and jobs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ PASSES = st.sampled_from([1, 1_000, SECOND, 3 * SECOND, 6 * SECOND, 11 * SECOND,
 SHORT_PASSES = st.sampled_from([0, 0, 0, 3 * SECOND, 6 * SECOND, 11 * SECOND, 31 * MINUTE])
 
 AGES = st.sampled_from([0, 1, 30 * 60, 49 * 60, 51 * 60, 59 * 60, 61 * 60, 3 * 3_600, 12 * 86_400, 13 * 86_400])
-"""How old (s) the id of a post is, by the clock of who posts it."""
+"""Age (s) of a post's id by the clock of its process."""
 
 SKEWS = st.sampled_from([-5 * SECOND, 0, 5 * SECOND])
-"""By how much a process's clock is off and may still write."""
+"""Clock skews with which a process may still write."""
 
 WHICH = st.integers(0, 63)
 SOME = st.lists(st.booleans(), min_size=6, max_size=6)
@@ -37,7 +37,7 @@ SOME = st.lists(st.booleans(), min_size=6, max_size=6)
 
 @dataclass(eq=False)
 class Going:
-    """An act that is under way. is_mortal: who does it may be killed and nobody goes on for him."""
+    """An action in progress. is_killable: its process may die, and no other one continues it."""
 
     act: Act
     write: Write
@@ -47,7 +47,7 @@ class Going:
 
 @dataclass(eq=False)
 class Purged:
-    """A purge that was counted: kept, by id, the stamp of what it removed and still stands for."""
+    """A counted purge. kept: id and write timestamp of the messages it deleted and still accounts for."""
 
     bucket: int
     kept: dict[int, int] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Interleavings(RuleBasedStateMachine):
         self.going: list[Going] = []
         self.purged: list[Purged] = []
 
-    # --- what begins
+    # --- starting actions
 
     @rule(age=AGES, skew=SKEWS, at_once=st.booleans())
     def somebody_posts(self, age: int, skew: int, at_once: bool) -> None:
@@ -73,7 +73,7 @@ class Interleavings(RuleBasedStateMachine):
     @precondition(lambda self: self.world.rows)
     @rule(which=WHICH, skew=SKEWS)
     def somebody_posts_again(self, which: int, skew: int) -> None:
-        """The same id: his gateway was told that it failed, or it is an old one."""
+        """Post the same id again: the gateway got an error, or the id is an old one."""
         known = sorted(self.world.rows)
         self._post(known[which % len(known)], skew, at_once=False)
 
@@ -104,7 +104,7 @@ class Interleavings(RuleBasedStateMachine):
     @precondition(lambda self: any(purged.kept for purged in self.purged))
     @rule(which=WHICH)
     def a_rewrite_begins(self, which: int) -> None:
-        """Of what a purge left: its ids are gone, and what lives between them is written again."""
+        """Rewrite the bucket of a purge: its ids are deleted, and live messages between them are rewritten."""
         found = [purged for purged in self.purged if purged.kept]
         purged = found[which % len(found)]
         gone = [one for one in purged.kept if not self.world.lives(one)]
@@ -145,7 +145,7 @@ class Interleavings(RuleBasedStateMachine):
         minds_lock=st.booleans(),
     )
     def a_look_falls_into_a_post(self, age: int, skew: int, order: list[tuple[bool, int]], minds_lock: bool) -> None:
-        """Where they meet is where it is decided: statement by statement, in any order."""
+        """Interleave the two statement by statement in any order, since their overlap decides."""
         message_id = first_id_at(self.world.wall_ms(skew) - age * 1_000)
         write = Write()
         post = self._begin(acts.post(self.world, write, message_id, skew), write, is_mortal=True)
@@ -159,7 +159,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(age=AGES, skew=SKEWS, after=st.integers(1, 5), pass_us=st.sampled_from([0, 11 * SECOND, 31 * MINUTE]))
     def a_whole_look_falls_into_a_post(self, age: int, skew: int, after: int, pass_us: int) -> None:
-        """Somebody's process stands still between two of its statements."""
+        """Let the posting process pause between two of its statements."""
         message_id = first_id_at(self.world.wall_ms(skew) - age * 1_000)
         write = Write()
         post = self._begin(acts.post(self.world, write, message_id, skew), write, is_mortal=True)
@@ -177,7 +177,7 @@ class Interleavings(RuleBasedStateMachine):
         self.going.append(going)
         return going
 
-    # --- what goes on
+    # --- continuing actions
 
     @rule(pass_us=PASSES)
     def time_passes(self, pass_us: int) -> None:
@@ -206,7 +206,7 @@ class Interleavings(RuleBasedStateMachine):
     @precondition(lambda self: self.world.sent)
     @rule(which=WHICH)
     def a_statement_arrives_again(self, which: int) -> None:
-        """From a worker that stood still and does not know yet that another one went on."""
+        """Resend a statement from a paused worker that does not know that another one continued."""
         self.world.sent[which % len(self.world.sent)]()
         self._check()
 
@@ -225,14 +225,14 @@ class Interleavings(RuleBasedStateMachine):
         self.going.remove(going)
         self.world.under_way.remove(going.write)
 
-    # --- what must hold
+    # --- invariants
 
     def _check(self) -> None:
         hidden = self.world.hidden()
-        assert not hidden, f"{len(hidden)} of {len(self.world.living())} messages that live would be skipped"
+        assert not hidden, f"{len(hidden)} of {len(self.world.living())} live messages would be skipped"
         lives = [Live.from_tuple(live) for live, _ in self.world.ledger.values()]
         self.seen["statements"] += 1
-        self.seen["nothing lives here"] += any(live.is_nothing for live in lives)
-        self.seen["sealed and known"] += any(live.is_known and not live.is_nothing for live in lives)
-        self.seen["open and begun"] += any(live.first is not None and not live.is_known for live in lives)
-        self.seen["living"] += bool(self.world.rows)
+        self.seen["known to be empty"] += any(live.is_nothing for live in lives)
+        self.seen["sealed with bounds"] += any(live.is_known and not live.is_nothing for live in lives)
+        self.seen["open with lower bound"] += any(live.first is not None and not live.is_known for live in lives)
+        self.seen["live messages"] += bool(self.world.rows)

@@ -1,4 +1,4 @@
-"""Thousands of interleavings in a model whose decisions are the product's own: nothing that lives is skipped."""
+"""Thousands of interleavings in a model that uses the product's own decisions: no live message is skipped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLES = 400 if IS_THOROUGH else 100
 
 
 @pytest.mark.unit
-# As the plugin would mark it, had it no machine: the slow tier tries it with all its examples.
+# Hypothesis's plugin does not mark this test by itself; with the marker the slow tier runs all its examples.
 @pytest.mark.hypothesis
 def test_what_the_reader_skips_never_hides_a_live_message() -> None:
     class Machine(Interleavings):
@@ -31,9 +31,9 @@ def test_what_the_reader_skips_never_hides_a_live_message() -> None:
 
     wanted = settings(max_examples=EXAMPLES, stateful_step_count=STATEMENTS, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(Machine, settings=wanted)
-    # Where nothing was ever skipped, nothing was shown.
+    # If nothing was ever skipped, the test would prove nothing.
     assert Machine.seen["statements"] > 20 * EXAMPLES
-    for state in ("nothing lives here", "sealed and known", "open and begun", "living"):
+    for state in ("known to be empty", "sealed with bounds", "open with lower bound", "live messages"):
         assert Machine.seen[state] > EXAMPLES / 2, state
 
 
@@ -54,17 +54,17 @@ def late_twenty_minutes_later(message_id: int, *, now_ms: int) -> bool:
 
 
 MUTANTS = {
-    "what a read allows to say is stamped when it began": replace(
+    "the result of a read is stamped with its start": replace(
         Rules(), stamp_of_live=lambda *, read_began_us, skew_seconds: read_began_us
     ),
     "nothing is cleared before a late write": replace(Rules(), clears_before=False),
     "nothing is cleared after a late write": replace(Rules(), clears_after=False),
     "nothing is cleared": replace(Rules(), clears_before=False, clears_after=False),
     "a post is late only when its bucket may be sealed": replace(Rules(), is_late=late_twenty_minutes_later),
-    "nobody asks again whether he has come too late": replace(Rules(), asks_again=False),
-    "an open bucket is told of like a sealed one": replace(Rules(), live_of=as_if_sealed),
-    "an open bucket begins at its newest post": replace(Rules(), live_of=from_the_newest_post_on),
-    "the ledger's row does not come first": replace(Rules(), row_comes_first=False),
+    "lateness is not checked again after a write": replace(Rules(), asks_again=False),
+    "an open bucket is recorded like a sealed one": replace(Rules(), live_of=as_if_sealed),
+    "the lower bound of an open bucket is its newest post": replace(Rules(), live_of=from_the_newest_post_on),
+    "the ledger row is not written first": replace(Rules(), row_comes_first=False),
 }
 
 

@@ -1,4 +1,4 @@
-"""Pages of a store in memory equal plain slices of a sorted list, as those of the real store must."""
+"""Pages of an in-memory store equal slices of a sorted list, like those of the real store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.unit
 
 
 class Answer:
-    """Rows that are there at once, in the place of a statement that is under way."""
+    """Available rows in place of a pending statement."""
 
     def __init__(self, rows: list[cassandra.Row]) -> None:
         self._rows = rows
@@ -41,7 +41,7 @@ class Answer:
 
 
 class WorldReads:
-    """The reader's four statements, answered by a world. hidden: ids whose rows have no author."""
+    """The reader's four statements, answered by the model. hidden: ids whose rows have no author."""
 
     def __init__(self, world: World, *, hidden: set[int]) -> None:
         self._world = world
@@ -80,7 +80,7 @@ class WorldReads:
 
 @contextmanager
 def channel_in_memory(content: Content) -> Iterator[int]:
-    """A channel whose pages are read from a world that holds the content; its id."""
+    """Serve page reads of a channel from a model with the given content; yield its id."""
     world = World(Rules(), now_us=0)
     for message_id in content.visible + content.hidden:
         world.ensure_row(bucket_of(message_id))
@@ -90,7 +90,7 @@ def channel_in_memory(content: Content) -> Iterator[int]:
     reads = WorldReads(world, hidden=set(content.hidden))
     with (
         patch.object(cassandra, "submit", reads.submit),
-        # Both speak to Redis, from a thread of their own.
+        # Both use Redis in a thread of their own.
         patch.object(reader, "note_page_read"),
         patch.object(counters, "count"),
     ):

@@ -1,4 +1,4 @@
-"""The same on real servers, with the real operations, a hundred of them: whatever lives is on some page."""
+"""The same on real servers with the real operations, a hundred of them: every live message is on a page."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ A_BUCKET = 5
 WHICH = st.integers(0, 999)
 
 AUTHOR = 7_303
-"""An import names its authors: of the users that other tests speak of it must name none."""
+"""An import stores the names of authors, so this must not be a user of other tests."""
 
 
 class Interleavings(RuleBasedStateMachine):
@@ -59,7 +59,7 @@ class Interleavings(RuleBasedStateMachine):
         self.purges: list[Purge] = []
         for ids in self.slots.values():
             write(self.channel, ids, author=AUTHOR)
-        # Of half of them it is known from the start what lives there; in two of these nothing does.
+        # Half of the buckets have known bounds from the start; two of these are empty.
         self.a_purge_empties_buckets(0, 2)
         for bucket in self.buckets[: BUCKETS // 2]:
             look_at_bucket(self.channel.pk, bucket, job="verify:0")
@@ -69,7 +69,7 @@ class Interleavings(RuleBasedStateMachine):
         first, last = bucket_ids(bucket)
         return [first + (last - first) // (A_BUCKET + 1) * number + 7 for number in range(1, A_BUCKET + 1)]
 
-    # --- what people and jobs do
+    # --- actions of users and jobs
 
     @rule()
     def somebody_posts(self) -> None:
@@ -113,11 +113,11 @@ class Interleavings(RuleBasedStateMachine):
             path.write_text(json.dumps(make_export(self.channel.pk, raws)))
             run_import(path, standing=StandingPurges, on_put_back=put_back_as(self.moderator), restore=True)
 
-    # --- what looks
+    # --- reads that update the ledger
 
     @rule()
     def bookkeeping_runs(self) -> None:
-        # Own deletes count as under way for half a minute: that much has passed.
+        # Deletes count as in flight for half a minute: pretend that it has passed.
         BucketDeletes.objects.filter(channel_id=self.channel.pk).update(last_at=postgres_now())
         run = JobRun.objects.create(job="bookkeeping", subject=str(self.channel.pk), due_at=postgres_now())
         ended = work_on_run(run.pk)
@@ -131,7 +131,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(which=WHICH, what=st.sampled_from(["post", "post late", "withdraw", "purge", "undo"]))
     def something_falls_into_a_look(self, which: int, what: str) -> None:
-        """Between what the look has seen and what it tells."""
+        """Run an action between the read of a bucket and the ledger update."""
         acts: dict[str, Callable[[], None]] = {
             "post": self.somebody_posts,
             "post late": lambda: self.somebody_posts_late(which),
@@ -151,7 +151,7 @@ class Interleavings(RuleBasedStateMachine):
 
         look_at_bucket(self.channel.pk, self.buckets[which % len(self.buckets)], job="verify:2", between_pages=once)
 
-    # --- what must hold
+    # --- invariants
 
     @invariant()
     def whatever_lives_is_on_a_page(self) -> None:
@@ -163,7 +163,7 @@ class Interleavings(RuleBasedStateMachine):
         self.seen["bounds known"] += sum(live.is_known and not live.is_nothing for live in lives)
 
     def _living(self, *buckets: int) -> list[int]:
-        """Asked of every bucket, whatever the ledger says; ascending."""
+        """Return the live ids, ascending, read from every bucket whatever the ledger records."""
         rows = (
             row
             for bucket in buckets or self.buckets
@@ -196,7 +196,7 @@ def test_whatever_lives_is_on_a_page(mona: User, monkeypatch: pytest.MonkeyPatch
         stateful_step_count=20,
         deadline=None,
         suppress_health_check=list(HealthCheck),
-        # Each step is a second of real servers: no shrinking.
+        # Each step takes a second on real servers, so no shrinking.
         phases=[Phase.generate],
     )
     run_state_machine_as_test(Machine, settings=wanted)

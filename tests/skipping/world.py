@@ -1,7 +1,7 @@
-"""One channel in memory: cells with their stamps, a ledger, a lock, and a clock that is moved by hand.
+"""A model of one channel in memory: cells with write timestamps, a ledger, a lock, and a manually set clock.
 
-What decides is the product's own (`Rules`); what is modelled is Cassandra: the newest stamp
-wins, a delete wins over a write of its own stamp, each statement happens at once.
+The decisions are the product's own (`Rules`). The model replaces Cassandra: the newest timestamp wins, a delete wins
+over a write of the same timestamp, each statement is atomic.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BUCKETS = (-2, -1, 0)
 """The first is sealed, the second is about to be, the third is open; ids on both sides of zero."""
 
 SKEW_SECONDS = 10
-"""`CLOCK_SKEW_SECONDS`, at its least."""
+"""The minimum of `CLOCK_SKEW_SECONDS`."""
 
 LEASE_US = 30_000_000
 AUTHOR = 7
@@ -29,7 +29,7 @@ CLEARED: LiveTuple = (None, None, None)
 
 @dataclass(frozen=True)
 class Rules:
-    """What the product decides by. A test puts something wrong in the place of each of them."""
+    """The product's decisions. Tests replace each of them with a wrong one."""
 
     is_late: Callable[..., bool] = is_late
     live_of: Callable[[WholeRead, int], Live] = WholeRead.live
@@ -42,9 +42,9 @@ class Rules:
 
 @dataclass(eq=False)
 class Write:
-    """What somebody has under way. is_done: he was told so.
+    """A write in progress. is_done: its caller got a success.
 
-    is_excused: a whole read began meanwhile, which need not have seen what is not done yet.
+    is_excused: a whole read started meanwhile, which may miss an unfinished write.
     """
 
     is_done: bool = False
@@ -54,7 +54,7 @@ class Write:
 
 @dataclass
 class World:
-    """now_us: Postgres's clock; a process's own is beside it by its skew."""
+    """The state of the channel. now_us: Postgres's clock; a process's own differs by its skew."""
 
     rules: Rules
     now_us: int
@@ -72,24 +72,24 @@ class World:
     # --- clocks and the channel
 
     def wall_us(self, skew_us: int) -> int:
-        """A process's own clock."""
+        """Return the time of a process's own clock."""
         return self.now_us + skew_us
 
     def wall_ms(self, skew_us: int) -> int:
         return self.wall_us(skew_us) // 1_000
 
     def issue(self, bucket: int) -> int:
-        """max(Postgres now, the bucket's last stamp + 1)."""
+        """Return max(Postgres now, the bucket's last timestamp + 1)."""
         self.stamps[bucket] = max(self.now_us, self.stamps.get(bucket, 0) + 1)
         return self.stamps[bucket]
 
     def name_job(self, kind: str) -> str:
-        """A name that no job had before. An object's address will not do: the next one gets it."""
+        """Return a unique job name. An object's address would not do, because it is reused."""
         self.jobs += 1
         return f"{kind}:{self.jobs}"
 
     def hold(self, job: str, lease_us: int | None) -> bool:
-        """As `hold_channel`: nobody's, its own, or lapsed."""
+        """Model `lock_channel`: succeeds if the channel is free, locked by the same job, or its lease has lapsed."""
         if self.holder is not None:
             other, until = self.holder
             if other != job and (until is None or until >= self.now_us):
@@ -115,7 +115,7 @@ class World:
             self.writers[message_id] = write
 
     def insert_again(self, message_id: int, stamp: int) -> None:
-        """A survivor: who wrote it is who wrote it."""
+        """Rewrite a survivor; its writer stays the original one."""
         self.rows[message_id] = max(stamp, self.rows.get(message_id, stamp))
 
     def delete(self, first: int, last: int, stamp: int) -> None:
@@ -128,7 +128,7 @@ class World:
         )
 
     def living(self, bucket: int | None = None) -> list[int]:
-        """The ids that live, ascending."""
+        """Return the live ids, ascending."""
         return [one for one in sorted(self.rows) if bucket in (None, bucket_of(one)) and self.lives(one)]
 
     # --- the ledger
@@ -143,13 +143,13 @@ class World:
         self._tell(bucket, CLEARED, stamp)
 
     def set_live(self, bucket: int, read: WholeRead) -> None:
-        """Whoever was slow may send it a second time, much later."""
+        """Update the ledger; a slow process may send the update again, much later."""
         live = self.rules.live_of(read, bucket).as_tuple()
         stamp = self.rules.stamp_of_live(read_began_us=read.began_us, skew_seconds=SKEW_SECONDS)
         self.send(lambda: self._tell(bucket, live, stamp))
 
     def _tell(self, bucket: int, live: LiveTuple, stamp: int) -> None:
-        # Of two values with one stamp Cassandra keeps the larger: nulls are the largest.
+        # Of two values with one timestamp Cassandra keeps the larger one; nulls are the largest.
         old, old_stamp = self.ledger.get(bucket, (CLEARED, stamp - 1))
         if stamp > old_stamp or (stamp == old_stamp and live == CLEARED != old):
             self.ledger[bucket] = (live, stamp)
@@ -159,19 +159,19 @@ class World:
             write.is_excused = True
         return WholeRead(self.now_us)
 
-    # --- what may come late
+    # --- late statements
 
     def send(self, statement: Callable[[], None]) -> None:
-        """A job's statement: it goes out now, and a worker that stood still may send it once more."""
+        """Execute a job's statement; a paused worker may send it once more."""
         self.sent.append(statement)
         statement()
 
-    # --- what must hold
+    # --- invariants
 
     def hidden(self) -> list[int]:
-        """Messages that live and that the reader would skip, though their writers were told that they are there.
+        """Return live messages that the reader would skip although their writers got a success.
 
-        And those of writers that were cut off, unless a whole read was under way as well.
+        Include those of interrupted writers, unless a whole read was in progress at the same time.
         """
         ledger = [(bucket, Live.from_tuple(live)) for bucket, (live, _) in self.ledger.items()]
         asked = cut_slices(ledger, low=MIN_ID, high=MAX_ID)
@@ -187,10 +187,10 @@ class World:
 
 
 def end_of(bucket: int) -> int:
-    """The Unix millisecond at which a bucket's window ends."""
+    """Return the Unix millisecond at which a bucket's window ends."""
     return (bucket_ids(bucket)[1] >> 22) + 1 + EPOCH_MS
 
 
 def rows_of(ids: Iterable[int]) -> list[tuple[int, int | None]]:
-    """As a page of a read gives them, newest first."""
+    """Return rows as in a page of a read, newest first."""
     return [(message_id, AUTHOR) for message_id in sorted(ids, reverse=True)]

@@ -1,4 +1,4 @@
-"""`make soak`: one purge under a hundred kills, with every server away for a while. Not a part of `make test`.
+"""`make soak`: one purge with a hundred kills and an outage of every server. Not part of `make test`.
 
-Scripts and the scenes they need; they write wherever the test servers are, in a database of their own.
+Scripts and their data; they run on the test servers in a separate database.
 """

@@ -9,5 +9,5 @@ import django
 if __name__ == "__main__":
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     django.setup()
-    # What follows imports models, which Django allows only now.
+    # Models can be imported only after django.setup().
     sys.exit(import_module("tests.soak.running").main(sys.argv[1:]))

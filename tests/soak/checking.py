@@ -1,4 +1,4 @@
-"""What must be true when the purge is over, and when it was taken back."""
+"""Checks after the purge and after its undo."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from tests.soak.scene import TALKER, Scene, ids_of, picture_of, read_through, ro
 
 
 def check_purged(scene: Scene, said: Mapping[int, str], moderator: User) -> None:
-    """Exactly the manifest is gone, by each way, each count is true, each step was counted once."""
-    assert picture_of(scene.channels, scene.buckets) == scene.rest, "what stands is not what was to stay"
+    """Check that exactly the manifest is deleted, with every strategy, correct counts, and each step counted once."""
+    assert picture_of(scene.channels, scene.buckets) == scene.rest, (
+        "the remaining messages are not the expected survivors"
+    )
     total = sum_of(scene.purge)
     assert (total.deleted, total.already_gone, total.held, total.failed) == (total.manifest, 0, 0, 0), total
     steps = Step.objects.filter(purge_id=scene.purge.id)
@@ -33,7 +35,7 @@ def check_purged(scene: Scene, said: Mapping[int, str], moderator: User) -> None
 
 
 def check_undone(scene: Scene, said: Mapping[int, str], moderator: User, *, wait: Callable[[], None]) -> None:
-    """Everything is there again, every column equal, in the same order."""
+    """Check that everything is restored, with every column equal and in the same order."""
     undo = ask_undo(scene.purge.id, moderator=moderator, part=UndoPart())
     wait()
     total = sum_of_undo(undo)
@@ -41,12 +43,14 @@ def check_undone(scene: Scene, said: Mapping[int, str], moderator: User, *, wait
     acts = Counter(AuditEntry.objects.filter(purge=scene.purge).values_list("act", flat=True))
     assert acts["undo_step_counted"] == Step.objects.filter(undo=undo).count(), acts
     assert acts["undo_finished"] == 1, acts
-    assert picture_of(scene.channels, scene.buckets) == scene.whole, "what came back is not what was removed"
+    assert picture_of(scene.channels, scene.buckets) == scene.whole, (
+        "the restored messages differ from the deleted ones"
+    )
     check_channels(scene, said, moderator)
 
 
 def check_channels(scene: Scene, said: Mapping[int, str], moderator: User) -> None:
-    """No step is open, no channel held, what people said stands, and pages show what there is."""
+    """Check that no step is open, no channel locked, no post lost, and that pages show all messages."""
     open_steps = Step.objects.filter(purge_id=scene.purge.id).exclude(state__in=FINAL_STEPS)
     assert not open_steps.exclude(kind=StepKind.REWRITE).exists()
     for channel in scene.channels:
@@ -57,11 +61,11 @@ def check_channels(scene: Scene, said: Mapping[int, str], moderator: User) -> No
         row[0]: row[3] for bucket in scene.buckets for row in rows_of(scene.channels[0], bucket) if row[1] == TALKER
     }
     lost = kept.keys() - talk.keys()
-    assert not lost, f"{len(lost)} things that people said are gone"
+    assert not lost, f"{len(lost)} messages posted during the run are lost"
 
 
 def check_pages(channel: Channel, scene: Scene, moderator: User) -> None:
-    """Paging back through all of it shows every message that a quorum has; the web's pages answer."""
+    """Check that paging back shows every message readable at quorum, and that the web pages answer."""
     standing = ids_of(channel, scene.buckets)
     shown = read_through(channel)
     assert standing <= shown, f"{len(standing - shown)} messages are on no page"

@@ -1,4 +1,4 @@
-"""Takes servers of the test stack away and brings them back."""
+"""Stops and restarts of servers of the test stack."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECOND_NODE = 1
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Something that happens to a server when so many workers were killed."""
+    """A planned server event, after a number of kills."""
 
     after_kills: int
     says: str
@@ -37,7 +37,7 @@ def is_second_node_away() -> bool:
 
 
 def restart_postgres(*, kill: bool) -> None:
-    """A fast shutdown, which cuts everybody off, or a crash, which it recovers from."""
+    """Restart Postgres, by a fast shutdown, which closes all connections, or by a kill with crash recovery."""
     process = find_process(_stack(), postgres.NAME)
     if process is not None and not kill:
         process.send_signal(signal.SIGINT)
@@ -46,7 +46,7 @@ def restart_postgres(*, kill: bool) -> None:
 
 
 def restart_valkey(*, kill: bool) -> None:
-    """Ended in order, or killed: its last second may be lost."""
+    """Restart Valkey, gracefully or by a kill, which may lose its last second."""
     if not kill:
         end_processes(_stack(), [valkey.NAME], seconds=END_SECONDS)
     _restart(valkey.NAME)

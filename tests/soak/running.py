@@ -1,10 +1,9 @@
-"""One purge of two channels while a hundred of its workers are killed and each server goes away.
+"""One purge of two channels, during which a hundred workers are killed and each server has an outage.
 
-A Cassandra node is away, killed and stopped in turn, while every second worker is killed; with
-two replicas nothing can be decided then: the purge waits, says why, and goes on by itself.
-Valkey and Postgres are restarted, in order and by SIGKILL, at moments of their own. People
-talk meanwhile. Afterwards exactly the manifest is gone, every count is true, pages answer,
-and an undo brings all of it back with every column.
+A Cassandra node is killed and later stopped, each time for a quarter of the kills. With two replicas nothing can be
+decided then: the purge waits, shows the reason, and continues by itself. Valkey and Postgres are restarted, gracefully
+and by SIGKILL, at random points. Another process posts meanwhile. Afterwards exactly the manifest is deleted, every
+count is correct, pages answer, and an undo restores everything with every column.
 """
 
 from __future__ import annotations
@@ -53,18 +52,18 @@ LOOK_SECONDS = 0.01
 
 SHORTEST_WAIT_SECONDS = 0.4
 LONGEST_WAIT_SECONDS = 4.0
-"""Before a kill, while the purge is behind the kills."""
+"""Bounds of the delay before a kill, while the purge lags behind the kills."""
 
 LAST_STEPS = 16
-"""So many are kept for the last kills: between two of them the workers may end several."""
+"""Steps reserved for the last kills: between two kills the workers may finish several."""
 
 
 class Failed(Exception):
-    """What did not happen, or happened and must not."""
+    """Something expected did not occur, or something forbidden did."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0 when everything held. arguments: the seed, as text, or nothing."""
+    """Run the soak; return 0 if every check passed. arguments: the seed as text, or nothing."""
     seed = arguments[0] if arguments and arguments[0] else secrets.token_hex(4)
     print(f"SEED={seed} repeats this soak", flush=True)
     began = time.monotonic()
@@ -79,13 +78,13 @@ def main(arguments: Sequence[str]) -> int:
                 soak(Random(seed), workers, say)
         except (Failed, AssertionError, ChatstoreError, Problem) as failed:
             print("\n".join(workers.said().splitlines()[-60:]), flush=True)
-            # Last, where whoever reads only the end finds it.
+            # Print this last, where readers of the end of the output find it.
             say(f"FAILED with SEED={seed}: {type(failed).__name__}: {failed}")
             return 1
         finally:
             signal.alarm(0)
             workers.stop()
-    say("everything held")
+    say("all checks passed")
     return 0
 
 
@@ -94,7 +93,7 @@ def soak(random: Random, workers: Workers, say: Callable[[str], None]) -> None:
     mona.groups.add(Group.objects.get(name="moderators"))
     scene = arrange_scene(mona, random, size=SIZE)
     steps = Step.objects.filter(purge_id=scene.purge.id).count()
-    say(f"{scene.purge.manifest:,} messages to remove in {steps} steps of {len(scene.channels)} channels")
+    say(f"{scene.purge.manifest:,} messages to delete in {steps} steps in {len(scene.channels)} channels")
     workers.start()
     talk = Talk(scene.channels[0])
     try:
@@ -107,11 +106,11 @@ def soak(random: Random, workers: Workers, say: Callable[[str], None]) -> None:
         check_undone(scene, talk.stored, mona, wait=lambda: wait_for(scene.purge, workers, PurgeState.UNDONE))
     finally:
         talk.end()
-    say(f"undone, all of it; people said {len(talk.stored):,} things meanwhile, {talk.refused:,} were not taken")
+    say(f"undone completely; {len(talk.stored):,} messages posted meanwhile, {talk.refused:,} refused")
 
 
 def plan_outages(random: Random, purge: Purge, say: Callable[[str], None]) -> list[Outage]:
-    """Twice the node is away for a quarter of the kills; the rest at moments that chance chooses."""
+    """Plan two node outages of a quarter of the kills each, and the other restarts at random points."""
     first, second = random.randint(5, 15), random.randint(50, 65)
     killed_first = random.random() < 0.5
     outages = [
@@ -122,24 +121,24 @@ def plan_outages(random: Random, purge: Purge, say: Callable[[str], None]) -> li
         for kill in (True, False)
     ]
     for start, kill in ((first, killed_first), (second, not killed_first)):
-        says = f"a Cassandra node {'killed' if kill else 'stopped'}; the purge says that a replica is missing"
+        says = f"a Cassandra node {'killed' if kill else 'stopped'}; the purge reports the missing replica"
         outages.append(Outage(start, says, partial(lose_node, purge, kill=kill)))
         outages.append(Outage(start + OUTAGE_KILLS, "the node is back", start_second_node))
     return sorted(outages, key=lambda outage: outage.after_kills)
 
 
 def lose_node(purge: Purge, *, kill: bool) -> None:
-    """Returns when people can read why the purge gets no further."""
+    """Stop the node; return when the purge shows why it waits."""
     stop_second_node(kill=kill)
     _wait_until(
-        lambda: _waits_for_replica(purge), seconds=WAITS_WITHIN_SECONDS, what="waited for the replica, and said so"
+        lambda: _waits_for_replica(purge), seconds=WAITS_WITHIN_SECONDS, what="reported that it waits for the replica"
     )
 
 
 def kill_and_restart(
     scene: Scene, strikes: Strikes, outages: list[Outage], steps: int, say: Callable[[str], None]
 ) -> None:
-    """A hundred kills, so spread that the purge does not end before the last of them."""
+    """Make a hundred kills, spread so that the purge does not end before the last one."""
     ended = 0
     due = list(outages)
     while strikes.count < KILLS:
@@ -159,13 +158,13 @@ def kill_and_restart(
         outage.happen()
         say(f"{strikes.count} kills: {outage.says}")
     found = ", ".join(f"{count} {state}" for state, count in strikes.left_in.most_common())
-    say(f"the killed left behind these steps: {found}; {ended} workers ended by themselves and were started again")
+    say(f"steps left behind by killed workers: {found}; {ended} workers exited by themselves and were restarted")
 
 
 def strike(strikes: Strikes, *, enough: float, node_away: bool) -> bool:
-    """One kill at a moment that chance chooses; whether it hit a worker with a step in hand.
+    """Kill a worker at a random point; return whether it was executing a step.
 
-    enough: while more steps are left, the purge is behind the kills, and let go on for a while.
+    max_open_steps: while more steps are open, the purge lags behind the kills and may continue for a while.
     """
     if node_away:
         return strikes.strike_at_claim(seconds=1)
@@ -186,7 +185,7 @@ def wait_for(purge: Purge, workers: Workers, state: PurgeState) -> None:
             purge.refresh_from_db()
         return purge.state == state
 
-    _wait_until(ended, seconds=ENDS_WITHIN_SECONDS, what=f"came to be {state}")
+    _wait_until(ended, seconds=ENDS_WITHIN_SECONDS, what=f"reached the state {state}")
 
 
 def count_open(purge_id: int) -> int:
@@ -195,7 +194,7 @@ def count_open(purge_id: int) -> int:
 
 @contextmanager
 def patience() -> Iterator[None]:
-    """What is asked of Postgres while it starts is asked again by the next look."""
+    """Ignore Postgres errors during its restart; the caller polls again."""
     try:
         yield
     except (Error, psycopg.Error):
@@ -222,7 +221,7 @@ def _say(began: float, line: str) -> None:
 
 
 def _give_up(_number: int, _frame: object) -> None:
-    raise Failed(f"it was not over after {MOST_SECONDS // 60} minutes")
+    raise Failed(f"the soak did not end within {MOST_SECONDS // 60} minutes")
 
 
 def _stop(_number: int, _frame: object) -> None:

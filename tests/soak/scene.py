@@ -1,4 +1,4 @@
-"""Two channels with two and a half years of messages, and what they must look like afterwards."""
+"""Two channels with two and a half years of messages, and their expected states."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from tests.moderation.rooms import VICTOR, WILMA, buckets_of, make_channel, old_
 TRIES = 10
 
 TALKER = 73
-"""Posts while everything happens; nothing that was stored of it may go."""
+"""Posts during the whole run; none of its stored messages may be lost."""
 
 BUCKETS = 90
 ROWS_OF_A_BUCKET = 90
 RECENT = 1_500
 RICH_EVERY = 50
-"""One message in so many has every column set."""
+"""One in so many messages has every column set."""
 
 STAYS_EVERY = {Way.ROWS: 10, Way.RANGES: 130, Way.REWRITE: 4}
-"""Of the messages of a bucket, one in so many is a stranger's; none of those whose bucket is dropped."""
+"""One in so many messages of a bucket is by another author; none in a dropped bucket."""
 
 Picture = dict[tuple[int, int], str]
-"""sha256 over all rows with all columns, by channel and bucket; buckets without any are left out."""
+"""sha256 over all rows with all columns, by channel and bucket; empty buckets are omitted."""
 
 
 Row = tuple[Any, ...]
@@ -50,7 +50,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A purge that is ready, and pictures of its channels: with everything, and with what must stay."""
+    """A previewed purge, and snapshots of its channels: complete, and with the survivors only."""
 
     channels: tuple[Channel, ...]
     buckets: Collection[int]
@@ -60,7 +60,7 @@ class Scene:
 
 
 def arrange_scene(moderator: User, random: Random, *, size: int) -> Scene:
-    """Writes about `size` messages, three quarters of the buckets full, and previews what Victor loses."""
+    """Write about `size` messages, three quarters of the buckets full, and preview a purge of Victor's."""
     channels = (make_channel(), make_channel())
     full = BUCKETS * len(channels) * 3 // 4
     buckets = set()
@@ -72,7 +72,7 @@ def arrange_scene(moderator: User, random: Random, *, size: int) -> Scene:
     recent = recent_ids(RECENT, minutes_ago=20)
     for bucket in buckets_of(recent):
         write_bucket(channels[0], [one for one in recent if bucket_of(one) == bucket], stays_every=40)
-    # What is said while it runs: in the open bucket, or in the one after it.
+    # Posts during the run are in the open bucket or in the one after it.
     buckets.update(buckets_of([*recent, *recent_ids(2, minutes_ago=0, apart_ms=30 * 60_000)]))
     purge = preview(moderator, select_victor(*channels))
     return Scene(
@@ -85,13 +85,13 @@ def arrange_scene(moderator: User, random: Random, *, size: int) -> Scene:
 
 
 def select_victor(*channels: Channel) -> Selection:
-    """What Victor wrote there, pinned or not."""
+    """Select Victor's messages, pinned or not."""
     ids = tuple(channel.id for channel in channels)
     return Selection(channel_ids=ids, where=Author((VICTOR,)), with_pinned=True)
 
 
 def write_bucket(channel: Channel, ids: list[int], *, stays_every: int) -> int:
-    """Victor's messages, and a stranger's among them, stamped as if posted at their own time; gives the bucket."""
+    """Write messages of Victor and some of another author with their own time as timestamp; return the bucket."""
     bucket = bucket_of(ids[0])
     ledger.ensure_row(channel.id, bucket)
     rows = [
@@ -105,7 +105,7 @@ def write_bucket(channel: Channel, ids: list[int], *, stays_every: int) -> int:
 
 
 def write_message(channel_id: int, message_id: int, author: int, *, rich: bool) -> Message:
-    """One message; a rich one has every column set."""
+    """Return a message; a rich one has every column set."""
     content = f"message {message_id} of somebody who writes as people do, about eighty characters"
     if not rich:
         return Message(channel_id=channel_id, message_id=message_id, author_id=author, content=content)
@@ -132,7 +132,7 @@ def write_message(channel_id: int, message_id: int, author: int, *, rich: bool) 
 def picture_of(
     channels: Collection[Channel], buckets: Collection[int], *, without: Collection[int] = (TALKER,)
 ) -> Picture:
-    """What stands there at quorum, but for some authors' messages; a row without an author counts too."""
+    """Return the rows readable at quorum, except those of some authors; orphan rows count too."""
     picture: Picture = {}
     for channel in channels:
         for bucket in buckets:
@@ -143,12 +143,12 @@ def picture_of(
 
 
 def rows_of(channel: Channel, bucket: int) -> list[Row]:
-    """Every row with all columns, newest first."""
+    """Return every row with all columns, newest first."""
     return patiently(lambda: [row for page in scans.read_whole_rows(channel.id, bucket) for row in page])
 
 
 def patiently(act: Callable[[], Answer]) -> Answer:
-    """What may be done twice is tried again where the store, busy or just back, does not answer in time."""
+    """Retry an idempotent function while the store, busy or just restarted, does not answer in time."""
     for _ in range(TRIES - 1):
         try:
             return act()
@@ -158,7 +158,7 @@ def patiently(act: Callable[[], Answer]) -> Answer:
 
 
 def ids_of(channel: Channel, buckets: Collection[int]) -> set[int]:
-    """Every message that stands there, at quorum."""
+    """Return the ids of all messages at quorum."""
     return patiently(
         lambda: {
             message_id
@@ -171,7 +171,7 @@ def ids_of(channel: Channel, buckets: Collection[int]) -> set[int]:
 
 
 def read_through(channel: Channel) -> set[int]:
-    """Every message that people see who page back to the beginning."""
+    """Page back to the beginning; return all message ids on the pages."""
     seen: set[int] = set()
     before = None
     while True:

@@ -1,7 +1,7 @@
-"""Kills the worker that has a step in hand, and tells which those are.
+"""Kills of workers that are executing a step.
 
-A trigger notes who claims: Postgres knows each worker by its name. A kill counts only when a
-step was left behind by it.
+A trigger records who claims a step: Postgres knows each worker by its name. A kill counts only if it left a step
+behind.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ WHERE purge_id = %s AND lease_until >= clock_timestamp() AND state <> ALL(%s) OR
 
 @contextmanager
 def claims_noted() -> Iterator[None]:
-    """The trigger stands while the context does."""
+    """Install the trigger for the duration of the context."""
     with as_owner(), connection.cursor() as cursor:
         cursor.execute(_INSTALL)
     try:
@@ -58,7 +58,7 @@ def claims_noted() -> Iterator[None]:
 
 @dataclass(slots=True)
 class Strikes:
-    """The kills so far. left_in: in which states the steps stood that they left behind."""
+    """The kills so far. left_in: number of steps left behind, by state."""
 
     workers: Workers
     purge_id: int
@@ -67,20 +67,20 @@ class Strikes:
     left_in: Counter[str] = field(default_factory=Counter)
 
     def list_busy(self) -> list[tuple[str, uuid.UUID]]:
-        """Living workers with a step of the purge in hand, by name, with the token they hold it under."""
+        """Return living workers that are executing a step of the purge, by name, with their tokens."""
         with connection.cursor() as cursor:
             cursor.execute(_BUSY, (self.purge_id, list(FINAL_STEPS)))
             return [(name, token) for name, token in cursor.fetchall() if self.workers.named(name) is not None]
 
     def strike(self) -> bool:
-        """Kills one of the busy workers, by chance; whether it hit one that had a step in hand still."""
+        """Kill a random busy worker; return whether it was still executing a step."""
         busy = self.list_busy()
         return bool(busy) and self._kill(*self.random.choice(busy))
 
     def strike_at_claim(self, *, seconds: float) -> bool:
-        """Waits until a worker claims a step, and kills it at once; whether it hit.
+        """Wait until a worker claims a step and kill it at once; return whether it was hit.
 
-        While nothing can be decided a step is in hand for some milliseconds only.
+        During an outage a step is claimed only for some milliseconds.
         """
         with listen("claimed") as listener:
             for note in listener.notifies(timeout=seconds):
@@ -101,7 +101,7 @@ class Strikes:
 
 @contextmanager
 def listen(channel: str) -> Iterator[psycopg.Connection]:
-    """A connection of its own that hears what is notified from now on."""
+    """Open a separate connection that receives notifications from now on."""
     database = connection.settings_dict
     with psycopg.connect(
         host=database["HOST"],

@@ -1,4 +1,4 @@
-"""Somebody who posts into the channel all the time, whatever is away."""
+"""A process that posts into the channel all the time, during every outage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EVERY_SECONDS = 0.2
 
 
 class Talk:
-    """stored: what was posted and answered for, content by id. refused: posts that were given up."""
+    """Posting thread. stored: content of acknowledged posts by id. refused: posts that were given up."""
 
     def __init__(self, channel: Channel) -> None:
         self.stored: dict[int, str] = {}
@@ -26,7 +26,7 @@ class Talk:
         self._thread.start()
 
     def end(self) -> None:
-        """Nobody talks any more."""
+        """Stop posting."""
         self._over.set()
         self._thread.join()
 

@@ -1,1 +1,1 @@
-"""The pure values, against plain oracles."""
+"""The pure domain values, compared with simple oracles."""

@@ -1,4 +1,4 @@
-"""Ten-day buckets, on both sides of 2015."""
+"""Ten-day buckets, before and after 2015."""
 
 import datetime as dt
 

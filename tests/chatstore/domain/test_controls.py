@@ -1,4 +1,4 @@
-"""Names show how they differ: every character that acts or that nobody sees is spelt out."""
+"""Different names look different: control characters and invisible characters are spelt out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bucket's state follows from what is known of it; what nobody measured is never taken for 0."""
+"""A bucket's state follows from its recorded values; a missing measurement never counts as 0."""
 
 from dataclasses import replace
 
@@ -78,7 +78,7 @@ def test_the_states_of_plain_buckets() -> None:
     assert state_of(Known(None, may_be_unlisted=True), LIMITS) == BucketState.UNKNOWN
     assert state_of(Known(UNKNOWN), LIMITS) == BucketState.UNKNOWN
     assert state_of(Known(UNKNOWN, is_open=True), LIMITS) == BucketState.OPEN
-    # What lives nowhere may still be full of tombstones.
+    # A bucket without live messages may still be full of tombstones.
     assert state_of(Known(NOTHING, tombstones=60_000), LIMITS) == BucketState.TOMBSTONES
 
 

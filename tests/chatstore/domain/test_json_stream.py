@@ -1,4 +1,4 @@
-"""A JSON text in parts of any size reads as the standard library reads the whole; a broken value costs itself."""
+"""JSON read in parts of any size equals what the standard library reads; a broken value affects only itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ values = st.recursive(
 
 
 def read_items(content: bytes, *, part: int = 1 << 16, limit: int = LIMIT) -> list[Any]:
-    """The items of an array of which `read` gives a few bytes at a time."""
+    """Parse an array while `read` returns `part` bytes at a time; return its items."""
     file = io.BytesIO(content)
     return list(JsonStream(lambda size: file.read(min(size, part)), limit=limit).items())
 

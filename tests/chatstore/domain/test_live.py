@@ -1,4 +1,4 @@
-"""Live bounds: what they cut off is dead for certain, and what is stored comes back."""
+"""Live bounds: ids outside of them are certainly deleted, and stored bounds can be loaded again."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +15,7 @@ def lives(draw: st.DrawFn) -> Live:
 
 
 def may_live(live: Live, message_id: int) -> bool:
-    """The oracle: what the table in `live.py` says, one id at a time."""
+    """Return whether the table in `live.py` allows the id to be live: the oracle."""
     match live.as_tuple():
         case (1, 0, 0):
             return False

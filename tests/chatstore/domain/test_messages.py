@@ -1,4 +1,4 @@
-"""A message says itself where it belongs and when it was posted."""
+"""A message's bucket and time follow from its id."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""A repair clock turns amber at 80 % of gc_grace and red at all of it, counted from what no repair covers."""
+"""A repair clock turns amber at 80 % of gc_grace and red at 100 %, counted from the first delete without a repair."""
 
 import datetime as dt
 
@@ -13,7 +13,7 @@ DAY = 86_400
 def clock(
     hours: float | None, *, gc_grace_seconds: int = 2 * DAY, waits_at_red: bool = True, repaired: bool = True
 ) -> RepairClock:
-    """Of a table with a delete so many hours ago that no repair covers."""
+    """Return the clock of a table with a delete `hours` ago that no repair covers."""
     began_at = NOW - dt.timedelta(days=9) if repaired else None
     return RepairClock(
         table="messages",

@@ -1,4 +1,4 @@
-"""A schedule is due once for each time the wall clock should show, whatever is done to the clock."""
+"""A schedule is due once for each scheduled local time, whatever clock changes occur."""
 
 import datetime as dt
 import itertools
@@ -13,14 +13,14 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.schedules import Schedule
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC", "Africa/Casablanca")
-"""Lord Howe moves by half an hour; Casablanca goes back for Ramadan."""
+"""Lord Howe changes by half an hour; Casablanca changes for Ramadan."""
 
 
 def utc(*parts: int) -> dt.datetime:
     return dt.datetime(*parts, tzinfo=dt.UTC)  # type: ignore[misc, arg-type]
 
 
-# A year of slots each time: fewer years are enough to have met every change of each zone's clock.
+# One year of slots per example: enough to include every clock change of each zone.
 @settings(max_examples=50)
 @given(st.sampled_from(ZONES), st.integers(0, 23), st.integers(0, 59), st.integers(2015, 2036))
 def test_a_nightly_schedule_runs_once_on_every_local_date(zone: str, hour: int, minute: int, year: int) -> None:
@@ -32,7 +32,7 @@ def test_a_nightly_schedule_runs_once_on_every_local_date(zone: str, hour: int, 
     assert all(one.at < other.at for one, other in itertools.pairwise(slots))
     for slot in slots:
         shown = slot.at.astimezone(ZoneInfo(zone))
-        # Skipped by the clock, it is due when the clock goes on.
+        # A local time skipped by a clock change is due when the clock continues.
         assert shown.replace(tzinfo=None) >= slot.wall
         assert shown.replace(tzinfo=None) - slot.wall <= dt.timedelta(hours=1)
 
@@ -57,7 +57,7 @@ def test_what_the_clock_shows_twice_is_due_the_first_time() -> None:
     nightly = Schedule("30 1 * * *", "America/New_York")
     (slot,) = nightly.next_slots(utc(2026, 10, 31, 12), 1)
     assert (slot.key, slot.at) == ("2026-11-01T01:30", utc(2026, 11, 1, 5, 30))
-    # Asked between the two, the next one is tomorrow's.
+    # Between the two occurrences the next one is tomorrow's.
     assert nightly.next_slots(utc(2026, 11, 1, 6, 0), 1)[0].key == "2026-11-02T01:30"
     assert nightly.last_slot(utc(2026, 11, 1, 6, 45), since=utc(2026, 11, 1)) == slot
 

@@ -1,4 +1,4 @@
-"""What a page asks: every id that may live, none that is dead, and not too much at once."""
+"""The slices a page reads: every id that may be live, no deleted range, and not too much at once."""
 
 from hypothesis import given
 from hypothesis import strategies as st

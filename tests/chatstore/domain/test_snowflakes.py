@@ -1,4 +1,4 @@
-"""Ids carry their time, also before 2015, and a maker never repeats one."""
+"""Ids contain their time, also before 2015, and a generator never repeats one."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from chatstore.domain.snowflakes import (
 )
 
 IDS = st.integers(MIN_ID, MAX_ID)
-# The whole range that ids can carry, which is about 1945 to 2084.
+# The full range of ids, about 1945 to 2084.
 TIMES = st.integers(EPOCH_MS - 2**41, EPOCH_MS + 2**41 - 1)
 
 
@@ -84,7 +84,7 @@ def test_numbers_that_do_not_fit_make_no_id(worker: int, sequence: int) -> None:
 
 
 def ticking(*steps: int) -> Callable[[], int]:
-    """A clock that moves by each of the steps in turn, and stands still after them."""
+    """Return a clock that advances by each step in turn and then stands still."""
     moments = [EPOCH_MS]
     for step in steps:
         moments.append(moments[-1] + step)

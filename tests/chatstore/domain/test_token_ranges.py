@@ -1,4 +1,4 @@
-"""What repairs cover together is what each token's own repairs say."""
+"""The combined coverage of repairs equals the coverage computed token by token."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from chatstore.domain.token_ranges import (
 
 BEGIN = dt.datetime(2026, 11, 1, tzinfo=dt.UTC)
 TOKENS = [MIN_TOKEN + 1, *range(-8, 9), MAX_TOKEN]
-"""Where ranges end, and every token between them that a test asks for."""
+"""Ends of ranges, and every token between them that a test uses."""
 
 ends = st.sampled_from(TOKENS)
 ranges = st.lists(st.tuples(ends, ends), max_size=4)
@@ -29,7 +29,7 @@ def holds(left: int, right: int, token: int) -> bool:
 
 
 def oldest_needed(wanted: list[Range], repairs: list[Repaired]) -> dt.datetime | None:
-    """Token by token: the latest repair of each, and of those the oldest."""
+    """Return the oldest of the latest repairs of each token."""
     moments = []
     for token in TOKENS:
         if not any(holds(*one, token) for one in wanted):

@@ -1,4 +1,4 @@
-"""A withdrawal counts when its author was known, or when one of those who claim the message wrote it."""
+"""A withdrawal is honoured if its author was known, or if a claimant wrote the message."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""The use cases of the store, on the real servers."""
+"""The store's use cases, on the real servers."""

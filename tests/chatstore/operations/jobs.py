@@ -1,4 +1,4 @@
-"""Jobs that no other test has."""
+"""Maintenance jobs that no other test uses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def do_nothing(_claim: object) -> dict[str, int]:
 def ended_run(
     job: str, *, at: dt.datetime, state: RunState = RunState.DONE, slot: str | None = None, error: str = ""
 ) -> JobRun:
-    """A run that began and ended at a moment."""
+    """Create a run that started and ended at the same time."""
     return JobRun.objects.create(
         job=job, slot=slot, due_at=at, started_at=at, ended_at=at, state=state, error=error, tries=1
     )

@@ -1,4 +1,4 @@
-"""Beat that is silent and a node that is down are told of, and over when they are back."""
+"""A silent beat and a node that is down are reported, and resolved when they are back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def open_ones(kind: str) -> list[Finding]:
 
 
 def be_silent_for(seconds: float) -> None:
-    """As if beat had said so long ago that it lives."""
+    """Set the age of beat's last heartbeat."""
     client = redis_client()
     client.set("seen:beat", client.time()[0] - seconds)
 

@@ -1,4 +1,4 @@
-"""The ledger is told what one read of a whole bucket saw, by whoever holds the channel."""
+"""The ledger records the result of one read of a whole bucket, made by the job that locked the channel."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def test_an_open_bucket_with_an_older_message_begins_there() -> None:
     if bucket_of(old) == bucket_of(first_id_at(now)):
         assert settle_bucket(channel_id, bucket_of(old)) == Live(old, None, None)
     else:
-        # The bucket changed within these three hours: sealed, it is known in full.
+        # If the bucket changed within these three hours, it is sealed and recorded completely.
         assert settle_bucket(channel_id, bucket_of(old)) == Live(old, old, 1)
 
 
@@ -87,7 +87,7 @@ def test_a_clear_after_the_read_began_wins_over_what_it_saw() -> None:
     channel_id = held_channel()
     ledger.ensure_row(channel_id, 300)
     ledger.clear_live(channel_id, 300)
-    # Stamped ten seconds before its read began, the set is older than that clear.
+    # The set has a timestamp ten seconds before the start of its read, so it is older than the clear.
     settle_bucket(channel_id, 300)
     assert ledger.read_live(channel_id, 300) == UNKNOWN
 

@@ -1,4 +1,4 @@
-"""Each night the buckets that had deletes are looked at, and the ledger is told which of them are empty."""
+"""Each night, buckets that had deletes are read again, and empty ones are marked in the ledger."""
 
 import datetime as dt
 import os
@@ -42,7 +42,7 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def make_run(channel_id: int) -> JobRun:
-    """A run that looks at one channel: what other tests have deleted is theirs."""
+    """Create a run for one channel only: the deletes of other tests are left alone."""
     return JobRun.objects.create(job="bookkeeping", subject=str(channel_id), due_at=postgres_now())
 
 
@@ -63,7 +63,7 @@ def ids_in(bucket: int, count: int) -> list[int]:
 
 
 def emptied_bucket(channel_id: int, number: int = 0, *, stays: int = 0, count: int = 20) -> int:
-    """A bucket of which all but `stays` messages were deleted by their authors an hour ago."""
+    """Fill a bucket and let the authors delete all but `stays` messages an hour ago."""
     bucket = sealed_bucket(number)
     ids = ids_in(bucket, count)
     write_messages(channel_id, ids)
@@ -150,7 +150,7 @@ def test_a_bucket_that_was_just_cleared_is_left_for_a_later_look() -> None:
     bucket = emptied_bucket(channel_id)
     ledger.clear_live(channel_id, bucket)
     did = keep_books(channel_id)
-    # What it may say is stamped ten seconds back, and the clear is newer.
+    # The result is stamped ten seconds back, and the clear is newer.
     assert (did["read"], did["left for the next run"]) == (0, 1)
     assert ledger.read_live(channel_id, bucket) == UNKNOWN
     assert is_due(channel_id)
@@ -216,7 +216,7 @@ def test_a_run_about_something_that_is_no_channel_says_so() -> None:
 
 @pytest.fixture
 def killed_worker() -> Iterator[subprocess.Popen[bytes]]:
-    """A worker's process that waits for the run it is to take, on its standard input."""
+    """Start a worker process that waits on standard input for the run to execute."""
     code = (
         "import sys, django; django.setup()\n"
         "from chatstore.operations.jobs.runs import work_on_run\n"
@@ -257,7 +257,7 @@ def test_a_killed_run_goes_on_where_it_was(killed_worker: subprocess.Popen[bytes
     killed_worker.wait()
     before = looked_at.count()
     assert 5 <= before < buckets
-    # Nobody waits for a killed worker: it held the channel for the telling alone, by a lease.
+    # The channel is free at once: the killed worker locked it by lease, and only for the ledger write.
     JobRun.objects.filter(pk=run.pk).update(lease_until=postgres_now() - dt.timedelta(seconds=1))
     give_up = time.monotonic() + 300
     while holder_of(channel_id) is not None:

@@ -1,4 +1,4 @@
-"""A stored schedule that means nothing any more stops its own job alone, and is told of."""
+"""A stored schedule that is no longer valid stops only its own job and is reported."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, look_at_runs
 from tests.chatstore.operations.jobs import make_job, register_only
 
 DUE = dt.datetime(2026, 11, 20, 1, 30, tzinfo=dt.UTC)
-"""Half past two in Berlin."""
+"""02:30 in Berlin."""
 
 
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
-    """A job in a zone that is gone from this machine's list since it was chosen, and a sound one after it."""
+    """Register a job whose time zone no longer exists, and a valid job after it."""
     broken, sound = make_job(), make_job()
     register_only(monkeypatch, broken, sound)
     JobSchedule.objects.create(

@@ -1,4 +1,4 @@
-"""A channel's health is read from ledger, figures and history alone, however many buckets it has."""
+"""A channel's health is read only from ledger, figures and history, whatever the number of its buckets."""
 
 import datetime as dt
 
@@ -27,7 +27,7 @@ BUCKET = 300
 
 
 def channel_of_now() -> int:
-    """A channel that was made just now: its only buckets are those that a test writes."""
+    """Return a channel created just now: its only buckets are those that a test writes."""
     return first_id_at(now_ms()) | (fresh_id() % (1 << 22))
 
 

@@ -1,4 +1,4 @@
-"""One job a channel."""
+"""A channel is locked by at most one job."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""`manage.py chatter` talks through the gateway's surface at the rate it was given."""
+"""`manage.py chatter` posts through the gateway interface at the given rate."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Postgres's clock goes by itself; a process whose own is off does not write."""
+"""Postgres's clock is the reference; a process with a wrong clock does not write."""
 
 import os
 import socket
@@ -37,7 +37,7 @@ def test_a_clock_that_is_off_by_six_seconds_is_refused_and_named(seconds: int, w
         check_clock(wall_clock=off_by(seconds))
     assert f"process {os.getpid()} on {socket.gethostname()}" in str(refused.value)
     assert words in str(refused.value)
-    # Put right, it is believed at once.
+    # Once corrected, the clock is accepted at once.
     check_clock()
 
 

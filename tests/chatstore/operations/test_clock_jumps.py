@@ -1,4 +1,4 @@
-"""No stamp is issued while Postgres's clock and this process's are apart, also right after they were compared."""
+"""No timestamp is issued while the clocks of Postgres and this process differ, even right after a comparison."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A bucket's tombstones are dropped only when every replica has them and nothing older can arrive any more."""
+"""A bucket's tombstones are dropped only when every replica has them and no older write can arrive any more."""
 
 import datetime as dt
 import threading
@@ -31,7 +31,7 @@ def _room() -> None:
 
 
 def age_deletes(channel_id: int, age: dt.timedelta) -> None:
-    """As if the bucket's deletes had been so long ago."""
+    """Move the bucket's deletes back by `age`."""
     noted = BucketDeletes.objects.filter(channel_id=channel_id, bucket=BUCKET)
     noted.update(last_at=F("last_at") - age, hour=F("hour") - age)
 

@@ -1,4 +1,4 @@
-"""How many deletes a bucket had is noted by the hour, looked at once, and forgotten when a repair covers it."""
+"""Deletes per bucket are logged by the hour, read once, and removed when a repair covers them."""
 
 import datetime as dt
 import threading
@@ -108,13 +108,13 @@ def test_deletes_are_uncovered_from_the_last_repair_on() -> None:
     assert uncovered(channel_id, repaired_at) == [(4, 1)]
     assert uncovered(channel_id, None) == [(7, 2)]
     note_deletes(channel_id, 7, 2, sent_by=repaired_at + dt.timedelta(minutes=2))
-    # By the hour: what was covered counts again beside what is not, never the other way round.
+    # Hours are the unit: covered deletes may count again beside uncovered ones, never the reverse.
     assert uncovered(channel_id, repaired_at) == [(9, 2)]
 
 
 def test_what_is_looked_at_and_covered_is_forgotten() -> None:
     channel_id = fresh_id()
-    # Long before anything that other tests have noted.
+    # Long before anything that other tests log.
     began_at = postgres_now() - dt.timedelta(days=3_000)
     for bucket, before in ((7, 60), (8, 60), (9, -60)):
         note_deletes(channel_id, bucket, 1, sent_by=began_at - dt.timedelta(seconds=before))

@@ -1,4 +1,4 @@
-"""What opened and what closed is told once, in one message, by webhook and by mail; who failed is tried again."""
+"""Opened and closed findings are reported once, in one message, by webhook and by mail; failures are retried."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECRET = "T0P-s3cret"
 
 @dataclass
 class Hook:
-    """A web server that takes webhooks: what it was sent, and what it answers."""
+    """A web server that receives webhooks; records the requests and answers as configured."""
 
     port: int = 0
     status: int = 204
@@ -72,7 +72,7 @@ def hook(settings: Settings) -> Iterator[Hook]:
 
 @pytest.fixture(autouse=True)
 def _only_my_findings(settings: Settings) -> Iterator[None]:
-    """What other tests left open was told of before."""
+    """Mark findings that other tests left open as reported."""
     settings.FINDINGS_WEBHOOK_URL, settings.FINDINGS_MAIL_TO = "", []
     now = postgres_now()
     Finding.objects.update(told_at=now, mailed_at=now)

@@ -1,4 +1,4 @@
-"""A job whose last run failed is told of, urgently the third time, until a run of it ends well."""
+"""A job whose last run failed is reported, as urgent the third time, until a run succeeds."""
 
 from __future__ import annotations
 

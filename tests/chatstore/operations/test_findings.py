@@ -1,4 +1,4 @@
-"""A finding is opened once, told of what it is like, and closed when what it names is over."""
+"""A finding is opened once, updated, and closed when its cause is gone."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""What a gateway gives is refused as `BadInput` before any server is asked, and no driver's error reaches it."""
+"""Invalid gateway input raises `BadInput` before any server is queried, and no driver error reaches the gateway."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py health` says the same as the pages, for people and as JSON; it fails while something is urgent."""
+"""`manage.py health` prints what the pages show, as text and as JSON; it fails while a finding is urgent."""
 
 import io
 import json
@@ -18,7 +18,7 @@ ESCAPE = "\x1b[31m"
 
 
 def health(*arguments: str) -> tuple[str, int]:
-    """What it printed, and its exit code."""
+    """Run the command; return its output and exit code."""
     out = io.StringIO()
     try:
         call_command("health", *arguments, stdout=out)
@@ -33,7 +33,7 @@ def health_json(*arguments: str) -> Any:
 
 @pytest.fixture
 def channel() -> Channel:
-    """One with a bucket that was measured, one that was not, and a name that would steer a terminal."""
+    """Return a channel with a measured bucket, an unmeasured one, and a name with terminal escape sequences."""
     made = Channel.objects.create(pk=fresh_id(), name=f"room{ESCAPE}")
     write_messages(made.pk, spread_ids(2, newest_ms=now_ms(), step_ms=1))
     ledger.ensure_row(made.pk, -3)

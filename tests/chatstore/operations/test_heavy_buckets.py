@@ -1,4 +1,4 @@
-"""A bucket over a threshold is told of by the youngest measurement, and over when a later one is below."""
+"""A bucket over a threshold in its newest measurement is reported, and resolved when a later one is below."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BUCKET = 333
 
 @pytest.fixture
 def channel_id() -> Iterator[int]:
-    """A channel with a name that had a great many deletes lately, so that its figures are looked at."""
+    """Yield a named channel with very many recent deletes, so that its figures are checked."""
     channel = Channel.objects.create(pk=fresh_id(), name="general")
     note_deletes(channel.pk, BUCKET, 5_000)
     yield channel.pk
@@ -98,7 +98,7 @@ def test_a_day_that_was_over_a_limit_puts_a_channel_in_question() -> None:
 
 
 def health_of(channel_id: int) -> dict[int, int | None]:
-    """The tombstones of each bucket as the channel's page shows them."""
+    """Return the tombstones of each bucket as the channel's page shows them."""
     health = read_channel_health(None, channel_id)
     return {one.bucket: one.known.tombstones for one in health.buckets}
 
@@ -109,12 +109,12 @@ def test_what_only_the_replicas_list_is_found_until_a_later_read_says_otherwise(
     ids = spread_ids(1_100, newest_ms=unix_ms(bucket_window(bucket)[0]) + DAY_MS)
     write_messages(channel.pk, ids)
     delete_rows(channel.pk, ids)
-    # As somebody's own nodetool: nothing is noted of it.
+    # Like a repair started by an operator's own nodetool: Chatstore records nothing about it.
     measure_bucket(channel.pk, bucket)
     look_at_buckets(postgres_now())
     found = Finding.objects.get(kind=HEAVY_BUCKET, subject=f"{channel.pk}:{bucket}", closed_at=None)
     assert "1,100 tombstones (top partitions, " in found.words
-    # One figure, one source: the bucket's own page says the same.
+    # A figure has one source, and the bucket's page shows the same one.
     assert health_of(channel.pk)[bucket] == 1_100
     note_figures(channel.pk, bucket, {"tombstones": 2}, source="own read", measured_at=postgres_now())
     look_at_buckets(postgres_now())

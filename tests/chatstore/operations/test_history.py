@@ -1,4 +1,4 @@
-"""Ninety days of what was measured: a row a day, nothing for what was not, nothing older."""
+"""Ninety days of measurements: one row per day, none for days without a measurement, none older."""
 
 import datetime as dt
 
@@ -19,7 +19,7 @@ from chatstore.store import figures
 from tests.chatstore.arranging import fresh_id
 
 TODAY = dt.date(1999, 6, 30)
-"""Days that no other test has."""
+"""Days that no other test uses."""
 
 
 def note(channel_id: int, bucket: int, *, hours_ago: float, **found: int) -> None:

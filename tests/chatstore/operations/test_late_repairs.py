@@ -1,4 +1,4 @@
-"""A repair that is late is said, gives way to a raised gc_grace, and in the end keeps deletes waiting."""
+"""A late repair is reported, then gc_grace is raised, and finally deletes wait."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ GRACE = 172_800
 
 @pytest.fixture(autouse=True)
 def _as_before(settings: Settings) -> Iterator[None]:
-    """The table and the findings are everybody's: left as they were."""
+    """Restore the table and the findings, which all tests share."""
     settings.GC_GRACE_RAISE_BY_ITSELF = False
     settings.PURGES_WAIT_FOR_REPAIR = True
     forget_old_deletes()
@@ -36,7 +36,7 @@ def _as_before(settings: Settings) -> Iterator[None]:
 
 
 def clock_at(share: float) -> RepairClock:
-    """The clock of messages, shifted to where so much of gc_grace is used up."""
+    """Shift the clock of `messages` to the given share of gc_grace."""
     note_deletes(fresh_id(), bucket_at(now_ms()) - 2, 3)
     clock = read_clock("messages")
     assert clock.counts_from is not None

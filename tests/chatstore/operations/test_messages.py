@@ -1,4 +1,4 @@
-"""What a gateway calls: late posts, stamps, races with deletes, withdrawals, refusals."""
+"""The gateway's operations: late posts, timestamps, races with deletes, withdrawals, refusals."""
 
 import datetime as dt
 import json
@@ -26,7 +26,7 @@ MINUTE_MS = 60_000
 
 
 def post(channel_id: int, *, minutes_ago: float = 0, content: str = "hello") -> int:
-    """Victor posts under an id of the gateway's own."""
+    """Post as Victor under an id chosen by the gateway."""
     message_id = first_id_at(now_ms() - int(minutes_ago * MINUTE_MS))
     messages.post_message(channel_id, author_id=VICTOR, content=content, message_id=message_id)
     return message_id

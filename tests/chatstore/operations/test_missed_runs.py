@@ -1,4 +1,4 @@
-"""A run that did not happen within 15 minutes of its time is told of, until one happens."""
+"""A run that did not start within 15 minutes of its slot is reported until one runs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from chatstore.operations.monitoring.checks import MISSED_RUN, look_at_runs
 from tests.chatstore.operations.jobs import ended_run, only_job
 
 DUE = dt.datetime(2026, 11, 20, 1, 30, tzinfo=dt.UTC)
-"""Half past two in Berlin."""
+"""02:30 in Berlin."""
 
 NIGHT_BEFORE = DUE - dt.timedelta(days=1)
 
 
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> str:
-    """One whose run of the night before went well."""
+    """Return a job whose run of the night before succeeded."""
     name = only_job(monkeypatch)
     ended_run(name, at=NIGHT_BEFORE, slot="2026-11-19T02:30")
     return name
@@ -93,7 +93,7 @@ def test_a_failed_run_has_happened(job: str) -> None:
 def test_what_was_missed_stays_missed_for_days_and_is_over_when_somebody_runs_it(job: str) -> None:
     look(after=HALF_AN_HOUR)
     (found,) = open_ones(job)
-    # The next night has its own run, which nobody makes either.
+    # The slot of the next night has no run either.
     for hours in (20, 23, 25, 47, 80):
         look(after=dt.timedelta(hours=hours))
         assert [one.pk for one in open_ones(job)] == [found.pk], hours
@@ -106,7 +106,7 @@ def test_a_job_that_never_ran_has_missed_nothing_before_it_was_installed(monkeyp
     name = only_job(monkeypatch)
     look(after=HALF_AN_HOUR)
     assert open_ones(name) == []
-    # But a run of its that stands there and that nobody takes is missed.
+    # An existing run that no worker takes is missed, though.
     make_due_runs(DUE)
     look(after=HALF_AN_HOUR)
     assert len(open_ones(name)) == 1

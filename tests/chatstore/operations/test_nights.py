@@ -1,4 +1,4 @@
-"""Exactly one run a night, in two zones, over both changes of daylight saving time, whatever anybody does meanwhile."""
+"""Exactly one run per night in two time zones, across both daylight saving changes and with manual runs in between."""
 
 from __future__ import annotations
 

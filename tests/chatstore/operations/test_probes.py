@@ -1,4 +1,4 @@
-"""A probe reads what people read, and notes what that cost; the nightly one goes on where it stopped."""
+"""A probe reads what readers read and records its cost; the nightly probe continues where it stopped."""
 
 import datetime as dt
 
@@ -30,7 +30,7 @@ def make_channel() -> int:
 
 
 def old_ids(count: int, *, buckets_ago: int = 10) -> list[int]:
-    """Of one sealed bucket, newest first."""
+    """Return ids of one sealed bucket, newest first."""
     first, last = bucket_ids(bucket_at(now_ms()) - buckets_ago)
     step = (last - first) // (count + 1)
     return [first + step * number for number in range(count, 0, -1)]
@@ -48,7 +48,7 @@ def claim_probe(subject: str = "") -> Claim:
 
 
 def finish(claim: Claim) -> None:
-    """Whoever looks for due runs on these servers leaves it alone from now on."""
+    """Mark the run as ended, so that no other worker on these servers takes it."""
     JobRun.objects.filter(pk=claim.run.pk).update(state=RunState.DONE, token=None, lease_until=None)
 
 
@@ -60,7 +60,7 @@ def test_a_probe_of_a_bucket_counts_what_lives_and_what_is_dead_there() -> None:
     did = probes.probe_bucket(channel_id, bucket, whole=True)
     found = noted(channel_id, bucket)
     assert (found["live_rows"].value, found["tombstones"].value) == (180, 120)
-    # The newest page lies behind all of them.
+    # The newest page is beyond all of them.
     assert found["page_tombstones"].value == 120
     assert found["page_us"].value > 0
     assert {figure.source for figure in found.values()} == {"probe"}
@@ -122,11 +122,11 @@ def test_a_subject_that_names_no_bucket_is_refused(subject: str) -> None:
         probes.read_bucket(subject)
 
 
-# --- Each night
+# --- Nightly runs
 
 
 def write_now(channel_id: int) -> None:
-    """Something in the newest bucket."""
+    """Write a message into the newest bucket."""
     write_messages(channel_id, [first_id_at(now_ms() - 60_000)])
 
 
@@ -203,7 +203,7 @@ def merges_of(channel_id: int, bucket: int) -> int:
 
 @pytest.fixture
 def deleted_from() -> int:
-    """A channel whose bucket 300 had deletes an hour ago."""
+    """Return a channel whose bucket 300 had deletes an hour ago."""
     channel_id = make_channel()
     at = postgres_now() - dt.timedelta(hours=1)
     BucketDeletes.objects.create(channel_id=channel_id, bucket=300, hour=at, deletes=9, last_at=at)
@@ -212,7 +212,7 @@ def deleted_from() -> int:
 
 @pytest.fixture(autouse=True)
 def _leave_no_merge_behind() -> object:
-    """The servers of these tests shall not compact buckets that are none."""
+    """Remove queued compactions, so that other tests' servers do not compact buckets that do not exist."""
     yield
     JobRun.objects.filter(job="merge", state=RunState.QUEUED).update(state=RunState.STOPPED)
 

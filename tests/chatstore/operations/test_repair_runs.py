@@ -1,4 +1,4 @@
-"""A repair is a run: it is believed by Cassandra's history alone, tried again when it failed, and ends when stopped."""
+"""A repair is a run: Cassandra's repair history decides on success, a failure is retried, and a stop ends nodetool."""
 
 import datetime as dt
 import threading
@@ -37,12 +37,12 @@ def _room() -> None:
 
 @pytest.fixture
 def _small_tables_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store that was used for benches has messages whose repair takes minutes."""
+    """Repair small tables only: in a store used for benches a repair of `messages` takes minutes."""
     monkeypatch.setattr(repair, "GROUPS", (SMALL,))
 
 
 def a_bucket() -> int:
-    """The channel of a bucket of twenty messages, five of them deleted."""
+    """Return the channel of a bucket with twenty messages, five of them deleted."""
     channel_id = fresh_id()
     first, _ = bucket_ids(BUCKET)
     ids = [first + number for number in range(1, 21)]
@@ -119,7 +119,7 @@ STAYS = "sh -c 'sleep 300; true' MARK"
 
 @pytest.fixture
 def stays(settings: Settings) -> str:
-    """A nodetool that is at work until it is ended; the mark of its processes."""
+    """Configure a nodetool that runs until it is killed; return the mark in its command lines."""
     mark = f"mark-{time.monotonic_ns()}"
     settings.NODETOOL = STAYS.replace("MARK", mark)
     return mark
@@ -160,7 +160,7 @@ def test_a_repair_that_fails_at_night_is_tried_again_by_itself(
 ) -> None:
     settings.NODETOOL = "sh -c 'echo \"error: Endpoint not alive\" >&2; exit 2'"
     night = JobRun.objects.create(job="repair", slot=f"u{time.monotonic_ns()}"[:16], due_at=postgres_now())
-    # Whatever the hour is that the test runs at.
+    # At whatever hour the test runs.
     register_only(monkeypatch, replace(job_named("repair"), schedule=Schedule("30 2 * * *", "UTC")))
     failed = work(night)
     assert failed.state == RunState.FAILED

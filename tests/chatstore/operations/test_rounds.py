@@ -1,4 +1,4 @@
-"""A round makes every look, also after one that failed, and only one worker makes it."""
+"""A monitoring round runs every check, even after a failed one, and only one worker runs it."""
 
 from __future__ import annotations
 

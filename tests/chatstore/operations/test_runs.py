@@ -1,4 +1,4 @@
-"""A job runs once for each of its slots, whoever looks; its run is claimed, told of, and ends."""
+"""A job runs once per slot, however many schedulers poll; its run is claimed, reports progress, and ends."""
 
 import datetime as dt
 import threading
@@ -31,7 +31,7 @@ from chatstore.operations.jobs.runs import (
 from tests.chatstore.operations.jobs import BERLIN, register_only
 
 NIGHT = dt.datetime(2026, 10, 25, tzinfo=dt.UTC)
-"""In Berlin the clock is put back in it."""
+"""The night of a clock change in Berlin."""
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def job(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 WORKS: list[Callable[[Claim], Mapping[str, Any]]] = []
-"""What the job's work does, the next one last."""
+"""The functions that the job executes; the next one is last."""
 
 
 def do_work(claim: Claim) -> Mapping[str, Any]:
@@ -59,7 +59,7 @@ def run_with(run: JobRun, work: Callable[[Claim], Mapping[str, Any]]) -> JobRun 
 
 
 def at_once(act: Callable[[], Any], *, threads: int = 8) -> list[Any]:
-    """The results of the same act in several threads, begun together."""
+    """Call the function in several threads that start together; return the results."""
     found: list[Any] = []
     barrier = threading.Barrier(threads)
 
@@ -168,7 +168,7 @@ def test_a_schedule_that_was_changed_counts_from_then_on(job: str, otto: User) -
     set_schedule(job, Schedule("0 5 * * *", "UTC"), is_on=True, actor=otto)
     times = timetable_of(job_named(job))
     assert (times.schedule, times.is_on) == (Schedule("0 5 * * *", "UTC"), True)
-    # What would have been due before the change is not made up for.
+    # Slots before the change are not made up for.
     assert make_due_runs(NIGHT + dt.timedelta(hours=6)) == []
     now = dt.datetime.now(dt.UTC)
     (slot,) = Schedule("0 5 * * *", "UTC").next_slots(now, 1)
@@ -270,7 +270,7 @@ def test_a_run_does_not_begin_beside_another_one_of_its_job(job: str, otto: User
 
 
 def ask_run_beside(run: JobRun, actor: User) -> JobRun:
-    """A second run of the same job that is due, as a second night's would be."""
+    """Create a second due run of the same job, like that of a second night."""
     return JobRun.objects.create(job=run.job, due_at=NIGHT, asked_by=actor)
 
 

@@ -1,4 +1,4 @@
-"""New ids: a leased worker number for each maker, never shared, never revived."""
+"""New ids: each generator leases its own worker number, which is never shared or renewed after it lapsed."""
 
 import multiprocessing
 import time

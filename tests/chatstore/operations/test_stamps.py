@@ -1,4 +1,4 @@
-"""Stamps: unlike, growing, of Postgres's time, and in the order of transactions."""
+"""Write timestamps: unique, ascending, based on Postgres's time, and in transaction order."""
 
 import threading
 import time
@@ -26,7 +26,7 @@ def test_each_stamp_is_later_than_the_last_even_of_a_clock_that_went_back() -> N
     BucketStamp.objects.filter(channel_id=channel_id, bucket=7).update(stamp=ahead)
     assert issue_stamp(channel_id, 7) == ahead + 1
     assert issue_stamp(channel_id, 7) == ahead + 2
-    # Another bucket's stamps are its own.
+    # Each bucket has its own sequence of timestamps.
     assert issue_stamp(channel_id, 8) < ahead
 
 

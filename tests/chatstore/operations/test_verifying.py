@@ -1,4 +1,4 @@
-"""Verifying a bucket reads all of it once and tells the ledger, while no other job has the channel."""
+"""A bucket verification reads the whole bucket once and updates the ledger, unless another job locked the channel."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""Who wrote a message that is gone the store does not know: that somebody withdraws it is noted as his claim."""
+"""The store does not know who wrote a missing message: a withdrawal of it is recorded as a claim."""
 
 import time
 
@@ -31,7 +31,7 @@ def test_a_claim_deletes_nothing_that_arrives_later() -> None:
     before = time.time_ns() // 1000
     withdraw_message(channel_id, message_id, actor=VERA)
     (written,) = write_messages(channel_id, [message_id])
-    # As an undo that had begun before writes it.
+    # As written by an undo that had started before.
     messages.insert_message(written, stamp_us=before)
     assert messages.read_message(channel_id, message_id) == written
 

@@ -1,1 +1,1 @@
-"""The speakers of Cassandra and Redis, on the real servers."""
+"""The modules that talk to Cassandra and Redis, on the real servers."""

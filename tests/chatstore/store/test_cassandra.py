@@ -1,4 +1,4 @@
-"""The driver's only speaker: pages, windows, batches, traces, forks, and errors of our own."""
+"""The only module that uses the driver: pages, windows, batches, traces, forks and converted errors."""
 
 import copy
 import multiprocessing
@@ -99,7 +99,7 @@ def test_a_trace_is_of_the_try_that_brought_the_page_after_a_node_forgot_the_sta
     assert traces.execute_traced(cql, (channel_id,)).live == 30
     seconds = tables.read_table("messages").gc_grace_seconds
     for changed in (seconds + 1, seconds):
-        # Altering a table makes every node forget the statements that were prepared for it.
+        # A schema change makes every node forget the statements prepared for the table.
         tables.set_gc_grace("messages", changed)
         assert [traces.execute_traced(cql, (channel_id,)).live for _ in range(3)] == [30, 30, 30]
     tables.set_gc_grace("messages", seconds + 1)
@@ -144,7 +144,7 @@ def test_a_forked_process_makes_a_session_of_its_own() -> None:
 
 @pytest.fixture
 def _nobody_home() -> Iterator[None]:
-    """This process's session leads to a port on which nobody listens."""
+    """Point this process's session to a closed port."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]

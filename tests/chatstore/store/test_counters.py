@@ -1,4 +1,4 @@
-"""The reader counts what it met on its way, and tells it without making a page wait."""
+"""The reader counts what it encounters and flushes the counts without delaying a page."""
 
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ NAMES = counters.NAMES
 
 @pytest.fixture(autouse=True)
 def _totals_of_my_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Other tests' readers count too: under another key, in other processes or their last second."""
+    """Use a separate key: readers of other tests count too, in other processes or within the last second."""
     counters.send_counts()
     key = f"{counters.KEY}:{fresh_id()}"
     monkeypatch.setattr(counters, "KEY", key)
@@ -61,7 +61,7 @@ def test_buckets_that_the_ledger_calls_empty_are_counted_when_a_page_passes_them
     assert counted(counters.SKIPPED) == 5
     assert len(read_page(channel_id).messages) == 2
     assert counted(counters.SKIPPED) == 10
-    # Looking for a newer page passes none of them, for an older one all.
+    # A page upwards skips none of them, a page downwards all.
     read_page(channel_id, after=newest - 1)
     assert counted(counters.SKIPPED) == 15
 
@@ -110,7 +110,7 @@ def test_a_page_is_read_while_redis_is_away_and_its_counts_are_kept(settings: Se
     counters.send_counts()
     where = settings.REDIS_URL
     try:
-        # A port that nobody listens on.
+        # A closed port.
         settings.REDIS_URL = "redis://127.0.0.1:9/0"
         redis._process.forget()
         assert read_page(channel_id).hidden == 1

@@ -1,4 +1,4 @@
-"""A page never touches what is dead: sparse, emptied and ruined channels still open, fast."""
+"""A page never reads deleted ranges: sparse, emptied and overloaded channels still open fast."""
 
 import time
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from tests.chatstore.arranging import (
 )
 
 READ_LIVE = 11_000_000
-"""µs to add to now, so that a set wins over what the arranging itself cleared."""
+"""µs added to now, so that a set wins over the clear that the set-up wrote."""
 
 
 def search_newest(channel_id: int, *, need: int, seconds: float = 60.0) -> Search:
@@ -102,7 +102,7 @@ def test_counted_sparse_buckets_are_asked_many_at_a_time() -> None:
         ledger.set_live(channel_id, bucket_of(one), Live(one, one, 1), read_began_us=began)
     search = search_newest(channel_id, need=51)
     assert [row[0] for row in search.rows] == ids[:51]
-    # The guess beside the ledger (today's bucket) and one for each message.
+    # The speculative read beside the ledger (today's bucket), and one for each message.
     assert len(search.asked) <= 1 + 51
 
 
@@ -134,7 +134,7 @@ def test_a_page_at_its_deadline_says_how_far_it_looked_and_goes_on_there() -> No
 
 
 def follow_down(channel_id: int, page: Page) -> Iterator[Page]:
-    """The older pages, each cut short as soon as it got on."""
+    """Yield the older pages, each cut short as soon as it made progress."""
     while page.older is not None:
         page = read_page(channel_id, before=page.older, deadline_seconds=0)
         yield page
@@ -190,7 +190,7 @@ def test_ids_before_2015_are_read_like_any_others() -> None:
 
 @pytest.fixture(scope="module")
 def ruined() -> tuple[int, list[int]]:
-    """A channel in which others deleted 120,000 messages of a day, row by row, above 60 that live."""
+    """Return a channel in which others deleted 120,000 messages of one day by row, above 60 live ones."""
     channel_id = fresh_id()
     first = bucket_ids(250)[0]
     base_ms = time_of(first).timestamp() * 1000 + DAY_MS

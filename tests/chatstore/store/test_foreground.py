@@ -1,4 +1,4 @@
-"""While anybody reads pages, jobs hear of it, from any process; a job that can wait rests meanwhile."""
+"""Page reads are noticed by jobs of every process, and background jobs throttle meanwhile."""
 
 import subprocess
 import sys
@@ -57,7 +57,7 @@ def test_a_page_that_another_process_reads_is_heard_of() -> None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
-    """The clock that a job works and rests by."""
+    """The clock by which a job works and sleeps."""
     clock = FakeTime()
     monkeypatch.setattr(pace_module, "time", clock)
     return clock
@@ -65,7 +65,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
 
 @contextmanager
 def somebody_reads() -> Iterator[None]:
-    """A page is read again and again: on a busy machine one would be forgotten before it is asked for."""
+    """Read a page repeatedly: on a busy machine a single read would expire before it is checked."""
     ended = threading.Event()
 
     def read() -> None:

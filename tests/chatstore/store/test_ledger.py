@@ -1,4 +1,4 @@
-"""The ledger: a clear always wins, a set never hides what came meanwhile."""
+"""The ledger: a clear always wins, and a set never hides a later write."""
 
 import time
 
@@ -75,7 +75,7 @@ def test_pages_use_ledger_rows_again_for_a_second_and_no_longer() -> None:
     old = spread_ids(3, newest_ms=now_ms() - 40 * DAY_MS)
     write_messages(channel_id, old)
     assert ids_of(read_page(channel_id).messages) == old
-    # Another process posts into a bucket of which this one knows nothing yet.
+    # Another process posts into a bucket that this one has not seen yet.
     new = spread_ids(1, newest_ms=now_ms() - 20 * DAY_MS)
     write_messages(channel_id, new)
     known = Newest(ledger.read_ledger(channel_id)[1:], time.monotonic(), is_whole=True)
@@ -102,7 +102,7 @@ def test_a_page_that_went_beyond_the_newest_rows_leaves_all_it_read_to_the_next_
 
     at_hand: list[bool] = []
     assert walk() == [21, 0]
-    # Asked anew, it is one read, not a short one and then a long one.
+    # After the cache is cleared there is one long read, not a short one followed by a long one.
     ledger.forget_cache(channel_id)
     assert walk() == [21, 0]
     assert at_hand == [True, False]

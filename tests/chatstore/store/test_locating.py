@@ -1,4 +1,4 @@
-"""A bare id is looked for where something was written in its ten days, the likeliest channel first."""
+"""A bare id is searched in channels that were written to in its bucket, the likeliest first."""
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.live import NOTHING

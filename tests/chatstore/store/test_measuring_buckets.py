@@ -1,4 +1,4 @@
-"""A bucket's figures are those that Cassandra's own tools print for it, and are not known before it was measured."""
+"""A bucket's figures equal those that Cassandra's own tools print, and are unknown before a measurement."""
 
 import datetime as dt
 import json
@@ -29,7 +29,7 @@ def _room() -> None:
 
 
 def arrange(*, drop: bool) -> tuple[int, int]:
-    """A bucket of forty messages, some of them deleted: (its channel, how many tombstones that makes)."""
+    """Write a bucket of forty messages and delete some; return its channel and the number of tombstones."""
     channel_id = fresh_id()
     first, _ = bucket_ids(BUCKET)
     ids = [first + number for number in range(1, ROWS + 1)]
@@ -41,12 +41,12 @@ def arrange(*, drop: bool) -> tuple[int, int]:
     delete_rows(channel_id, ids[:15])
     for begin in (20, 26, 32):
         cassandra.execute(_RANGE, (*key, ids[begin], ids[begin + 5]))
-    # A row is one, a range has two ends.
+    # A row delete counts one, a range two.
     return channel_id, 15 + 3 * 2
 
 
 def print_figures(key: str) -> tuple[int, int]:
-    """(bytes, tombstones) of a partition as nodetool prints them for the first node."""
+    """Return (bytes, tombstones) of a partition as nodetool prints them for the first node."""
     keyspace = settings.CASSANDRA["keyspace"]
     told = call_nodetool(read_stack(os.environ), 0, "tablestats", "-F", "json", f"{keyspace}.messages")
     table = json.loads(told.stdout)[keyspace]["tables"]["messages"]
@@ -67,7 +67,7 @@ def test_rows_and_ranges_are_what_nodetool_prints_on_every_replica_and_unknown_b
     assert measured.tombstones == dict.fromkeys(replicas, tombstones)
     assert (measured.most_tombstones, measured.tombstones_apart) == (tombstones, 0)
     assert print_figures(f"{channel_id}:{BUCKET}") == (measured.bytes["127.0.0.1"], tombstones)
-    # What was read live is what the page shows, without another nodetool.
+    # The page shows the figures of the last read without running nodetool again.
     known = read_lists()
     assert {host: lists.tombstones[key] for host, lists in known.items()} == measured.tombstones
     for lists in known.values():
@@ -82,7 +82,7 @@ def test_a_partition_delete_is_one_tombstone() -> None:
 
 
 def read_lists() -> dict[str, TopPartitions]:
-    """Both nodes'."""
+    """Return the lists of both nodes."""
     found = {host: lists for host, lists in read_known().items() if isinstance(lists, TopPartitions)}
     assert set(found) == {"127.0.0.1", "127.0.0.2"}
     return found

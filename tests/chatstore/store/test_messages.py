@@ -1,4 +1,4 @@
-"""Messages come back as they went in, and no write leaves a tombstone behind."""
+"""Messages are read as they were written, and no write leaves a tombstone."""
 
 import datetime as dt
 
@@ -22,7 +22,7 @@ from tests.chatstore.arranging import (
 from tests.examples import on_servers
 
 IDS = st.integers(MIN_ID, MAX_ID)
-# Whole milliseconds are what Cassandra keeps of a time.
+# Cassandra stores times with millisecond precision.
 MOMENTS = st.datetimes(dt.datetime(1970, 1, 2), dt.datetime(2100, 1, 1)).map(  # noqa: DTZ001
     lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000, tzinfo=dt.UTC)
 )
@@ -53,7 +53,7 @@ def any_message(channel_id: int) -> st.SearchStrategy[Message]:
 
 
 def as_plain(message: Message) -> dict[str, object]:
-    """Columns as plain values: an empty list and an empty tuple are the same."""
+    """Return the columns as plain values: an empty list equals an empty tuple."""
     plain = {name: getattr(message, name) for name in ("channel_id", "message_id", *VALUE_COLUMNS)}
     for name in ("attachments", "embeds", "stickers", "mentions"):
         plain[name] = list(plain[name])

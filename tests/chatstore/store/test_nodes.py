@@ -1,4 +1,4 @@
-"""Whether a node is up is said only where somebody knows it: of another datacenter's it mostly is not known."""
+"""A node is reported as up or down only where that is known; for another datacenter it mostly is not."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -35,7 +35,7 @@ def test_the_driver_is_believed_and_gossip_only_that_a_node_was_stopped(
 
 @pytest.fixture
 def far_host() -> Iterator[Any]:
-    """The second node as the driver has one of another datacenter, of which it was told nothing yet."""
+    """Present the second node to the driver as one of another datacenter with unknown state."""
     metadata = cassandra._process.connect().cluster.metadata
     (host,) = (host for host in metadata.all_hosts() if str(host.address) == FAR)
     home = host.datacenter, host.rack
@@ -45,7 +45,7 @@ def far_host() -> Iterator[Any]:
         yield host
     finally:
         host.set_location_info(*home)
-        # The next test begins with a session of its own.
+        # The next test opens a new session.
         cassandra.close()
 
 

@@ -1,4 +1,4 @@
-"""nodetool is run without a shell, ends with whoever called it, and says which node did not answer."""
+"""nodetool runs without a shell, ends with its caller, and errors name the node."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ WAIT_SECONDS = 120.0
 
 
 def wait_for(mark: str, *, count: int) -> list[psutil.Process]:
-    """The processes that carry the mark in their command, once there are so many of them."""
+    """Wait for `count` processes with the mark in their command line and return them."""
     give_up = time.monotonic() + WAIT_SECONDS
     while True:
         found = [p for p in psutil.process_iter(["cmdline", "status"]) if mark in (p.info["cmdline"] or [])]
@@ -58,7 +58,8 @@ def test_a_command_that_is_not_there_is_said(settings: Settings) -> None:
 
 
 STAYS = "sh -c 'sh -c \"sleep 300; true\" MARK; true' MARK"
-"""A program that has started another one; both carry the mark, and so does what ties them to their caller."""
+"""Start a program that starts another one. Both have the mark, and so has the process that ties them to their caller.
+"""
 
 
 def test_all_its_processes_end_when_time_is_up(settings: Settings) -> None:

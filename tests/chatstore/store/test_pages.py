@@ -1,4 +1,4 @@
-"""Pages of the real store equal plain slices of a sorted list, whatever the ledger knows."""
+"""Pages of the real store equal slices of a sorted list, whatever the ledger records."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ from tests.examples import on_servers
 
 
 def write_content(content: Content) -> int:
-    """Write it to a fresh channel; return the channel's id."""
+    """Write the content to a fresh channel; return the channel's id."""
     channel_id = fresh_id()
     write_messages(channel_id, content.visible)
     write_authorless(channel_id, content.hidden)

@@ -1,4 +1,4 @@
-"""The client of Redis: texts, one per process, errors of our own."""
+"""The Redis client: returns text, one client per process, converted errors."""
 
 import secrets
 import socket

@@ -1,4 +1,4 @@
-"""Authors' buckets, figures and pins: what stands beside the messages."""
+"""Author buckets, figures and pins: the tables beside the messages."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""What was withdrawn is kept by bucket, with whose word it is; claims of many stand beside each other."""
+"""Withdrawals are stored by bucket, certain or claimed; several claims of one message coexist."""
 
 from chatstore.domain.buckets import bucket_ids, bucket_of
 from chatstore.domain.withdrawals import Withdrawals
@@ -10,7 +10,7 @@ VICTOR, VERA = 4242, -4343
 
 
 def note_as_of_old(channel_id: int, message_id: int) -> None:
-    """A row of before it was kept who withdrew."""
+    """Write a legacy row, which names no user."""
     cql = "INSERT INTO withdrawn (channel_id, bucket, message_id) VALUES (?, ?, ?)"
     cassandra.execute(cql, (channel_id, bucket_of(message_id), message_id))
 

@@ -1,4 +1,4 @@
-"""A command that shares its purge with workers tells what came of all of it, not only of its own part."""
+"""A command that shares its purge with workers reports the result of the whole purge."""
 
 import datetime as dt
 import uuid
@@ -22,7 +22,7 @@ def purge_of_two_buckets(mona: User) -> Purge:
 
 
 def give_one_to_another(purge: Purge) -> None:
-    """As if another worker had begun the purge's last step; it dies of it, and its lease ends in three seconds."""
+    """Give the purge's last step to another worker that dies; its lease ends in three seconds."""
     last = purge.steps.order_by("-ordinal")[0]
     lease_until = postgres_now() + dt.timedelta(seconds=3)
     assert purge.steps.filter(ordinal=last.ordinal, state=StepState.PENDING).update(

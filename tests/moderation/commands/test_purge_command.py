@@ -1,4 +1,4 @@
-"""`manage.py purge`: what it prints and with which code it exits."""
+"""Output and exit codes of `manage.py purge`."""
 
 import io
 import json
@@ -19,7 +19,7 @@ KEYS = {"id", "state", "digest", *COUNTS, "seconds", "buckets"}
 
 
 def run(channel: Channel | int, *options: str) -> tuple[int, Any, str]:
-    """(exit code, the JSON object or None, what it said on stderr)."""
+    """Return (exit code, the JSON object or None, stderr)."""
     out, err = io.StringIO(), io.StringIO()
     channel_id = channel if isinstance(channel, int) else channel.id
     with pytest.raises(SystemExit) as ended:

@@ -1,4 +1,4 @@
-"""`manage.py purge` takes every filter, several channels, a guild, and every channel of an author."""
+"""`manage.py purge` accepts every filter, several channels, a guild, and every channel of an author."""
 
 import io
 import json
@@ -16,7 +16,7 @@ BUCKET = buckets_of(IDS)[0]
 
 
 def run(*options: str) -> tuple[int, Any, str]:
-    """(exit code, the JSON object or None, what it said on stderr)."""
+    """Return (exit code, the JSON object or None, stderr)."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("purge", "--reason", "spam", "--json", "--yes", *options, stdout=out, stderr=err)
@@ -26,7 +26,7 @@ def run(*options: str) -> tuple[int, Any, str]:
 
 @pytest.fixture
 def channels() -> list[Channel]:
-    """Two channels with the same talk in them."""
+    """Return two channels with the same messages."""
     made = [make_channel(), make_channel()]
     for channel in made:
         write(channel, IDS[:20], content="free nitro at https://x.example")

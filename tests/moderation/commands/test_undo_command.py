@@ -1,4 +1,4 @@
-"""`manage.py purge_undo` and `purge_show`: what they print and with which code they exit."""
+"""Output and exit codes of `manage.py purge_undo` and `purge_show`."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""A command whose purge must wait says for what and goes on afterwards; it never fails with work still going on."""
+"""A command whose purge must wait reports the reason and continues afterwards; it never fails while work continues."""
 
 import io
 from collections.abc import Callable, Sequence
@@ -17,7 +17,6 @@ from tests.moderation.rooms import (
     confirm,
     everything,
     ids_of,
-    make_channel,
     preview,
     purge_now,
     recent_ids,
@@ -29,7 +28,7 @@ WAITING = "Waiting behind an import into the channel"
 
 
 class Listener(io.StringIO):
-    """What is said on stderr, with something done as soon as a wait is told."""
+    """Stream for stderr that calls a function as soon as a wait is reported."""
 
     def __init__(self, then: Callable[[], object]) -> None:
         super().__init__()
@@ -42,11 +41,6 @@ class Listener(io.StringIO):
 
 
 @pytest.fixture
-def channel() -> Channel:
-    return make_channel()
-
-
-@pytest.fixture
 def ids(channel: Channel) -> Sequence[int]:
     found = recent_ids(20)
     write(channel, found)
@@ -54,7 +48,7 @@ def ids(channel: Channel) -> Sequence[int]:
 
 
 def run(*command: str, then: Callable[[], object]) -> tuple[int, str]:
-    """(exit code, what it said on stderr). then: done while it waits."""
+    """Return (exit code, stderr). then: called while the command waits."""
     err = Listener(then)
     with pytest.raises(SystemExit) as ended:
         call_command(*command, stdout=io.StringIO(), stderr=err)

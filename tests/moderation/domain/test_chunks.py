@@ -1,4 +1,4 @@
-"""Quarantined rows come back with every column equal."""
+"""Quarantined rows are unpacked with every column equal."""
 
 import datetime as dt
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from moderation.domain.chunks import BYTES_PER_CHUNK, ROW_COLUMNS, PackedRows, Row, decode_chunk, encode_chunks
 
 int64 = st.integers(-(1 << 63), (1 << 63) - 1)
-# Naive, as the driver gives times.
+# Naive, like the times of the driver.
 EARLIEST = dt.datetime.fromisoformat("2000-01-01")
 LATEST = dt.datetime.fromisoformat("2100-01-01")
 text = st.none() | st.text(max_size=40)

@@ -1,4 +1,4 @@
-"""Attachments, embeds and stickers from kept JSON: any of it may be missing or of a wrong type."""
+"""Attachments, embeds and stickers from stored JSON: any part may be missing or of the wrong type."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a purge or an undo did with one message is read off the ids that their steps keep."""
+"""The outcome of a purge or an undo for one message follows from the ids that its steps store."""
 
 import pytest
 

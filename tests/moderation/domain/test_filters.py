@@ -1,4 +1,4 @@
-"""A filter matches what its words say, whatever it is combined of."""
+"""A filter matches according to its definition, in any combination."""
 
 from typing import Any
 
@@ -81,7 +81,7 @@ trees = st.recursive(
 
 
 def by_hand(where: Filter, message: dict[str, Any]) -> bool:  # noqa: C901, PLR0911
-    """What the words of a filter mean, one message at a time."""
+    """Return whether the filter matches the message: the oracle."""
     text = message["content"] or ""
     match where:
         case All(parts):
@@ -122,7 +122,7 @@ def test_a_tree_of_conditions_matches_what_it_says(where: Filter, message: dict[
 @given(trees, messages)
 def test_what_matches_lies_within_the_span_and_is_by_the_authors(where: Filter, message: dict[str, Any]) -> None:
     if message["reference"] and (message["reference"][1] or -99) >= message["message_id"]:
-        return  # An answer is younger than what it answers.
+        return  # A reply is younger than its target.
     if by_hand(where, message):
         first, last = span_of(where)
         authors = authors_of(where)

@@ -1,4 +1,4 @@
-"""The strip of health draws each bucket once, in the colour of its state, and says it in words."""
+"""The health strip draws each bucket once, in the colour of its state, with a text label."""
 
 from hypothesis import given
 from hypothesis import strategies as st

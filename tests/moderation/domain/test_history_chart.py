@@ -1,4 +1,4 @@
-"""Ninety days as lines: what was not measured is a gap, what was done lies on the same axis."""
+"""Ninety days as lines: missing measurements are gaps, and actions are marked on the same axis."""
 
 import datetime as dt
 

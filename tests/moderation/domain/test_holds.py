@@ -1,4 +1,4 @@
-"""What is held is taken out of what goes, whoever holds it."""
+"""Held messages are excluded from the deletes, for holds of any user."""
 
 from moderation.domain.holds import Cover, Spared, without
 

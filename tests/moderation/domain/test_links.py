@@ -1,4 +1,4 @@
-"""A link to a message is one wherever it is pasted, and nothing else is."""
+"""A message link is recognised wherever it is pasted, and nothing else is."""
 
 import pytest
 

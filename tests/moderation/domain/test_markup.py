@@ -1,4 +1,4 @@
-"""What people write, cut into pieces: nothing is lost, nothing is more than text."""
+"""Message text split into pieces: nothing is lost, and nothing becomes more than text."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,7 +49,7 @@ def test_letters_are_neither_lost_nor_made(text: str) -> None:
     position = 0
     for character in wanted:
         found = names.find(character, position)
-        # The name of a code block's language and an emoji's own letters are all that may go.
+        # Only the language name of a code block and the letters of an emoji may be dropped.
         assert found >= 0 or "```" in text or "<" in text
         position = found + 1 if found >= 0 else position
 

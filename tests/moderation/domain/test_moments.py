@@ -1,4 +1,4 @@
-"""Dates that people type."""
+"""Parsing of dates that people type."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""Packed ids come back as they went in, and the digest of a bucket is what the design says it is."""
+"""Packed ids are unpacked unchanged, and the hash of a bucket is computed as designed."""
 
 import hashlib
 import struct

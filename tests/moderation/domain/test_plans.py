@@ -1,4 +1,4 @@
-"""The planner against brute force, and against what must hold for any bucket."""
+"""The planner, compared with brute force and checked for the invariants of any bucket."""
 
 from itertools import combinations, pairwise
 from typing import Any
@@ -57,7 +57,7 @@ def plan(case: dict[str, Any]) -> BucketSplit:
 
 
 def runs_by_hand(matched: list[int], survivors: list[int]) -> list[Span]:
-    """The same runs, found by walking over everything that is there in order."""
+    """Return the same ranges, found by walking over all ids in order."""
     runs: list[list[int]] = []
     open_run = False
     for number in sorted([*matched, *survivors]):
@@ -72,7 +72,7 @@ def runs_by_hand(matched: list[int], survivors: list[int]) -> list[Span]:
 
 
 def fewest_survivors(runs: list[Span], survivors: list[int], *, at_most: int) -> int:
-    """The cheapest way to join the runs into so many spans, by trying every way."""
+    """Return the cheapest way to join the ranges, found by trying every combination."""
     best = None
     for kept in range(min(at_most, len(runs))):
         for cuts in combinations(range(1, len(runs)), kept):

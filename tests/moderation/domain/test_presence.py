@@ -1,4 +1,4 @@
-"""Somebody's channels are drawn over the same time, so that they can be compared."""
+"""A user's channels are drawn on the same time axis, so that they can be compared."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""What an undo brings back is decided once for each id, from the newest whole copy."""
+"""An undo decides once per id what to restore, from the newest complete copy."""
 
 import pytest
 from hypothesis import given

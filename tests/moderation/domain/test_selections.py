@@ -1,4 +1,4 @@
-"""A selection says what it matches, and an empty one is refused."""
+"""Matching of a selection; an empty one is refused."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ rows = st.lists(st.tuples(st.integers(-50, 50), st.integers(1, 4)), max_size=40,
 
 
 def pick(selection: Selection, sent: list[tuple[Any, ...]]) -> list[Any]:
-    """Of rows with no other columns than these, and nothing pinned."""
+    """Apply the selection to rows with only these columns and without pins."""
     padding = (None,) * (len(selection.columns) - 2)
     return [row[:2] for row in selection.matcher()([(*row, *padding) for row in sent])]
 

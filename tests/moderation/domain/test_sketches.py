@@ -1,4 +1,4 @@
-"""A sketch never denies an id that it was made with, and denies most others."""
+"""A sketch never denies an id that it was built from, and denies most others."""
 
 from hypothesis import given
 from hypothesis import strategies as st

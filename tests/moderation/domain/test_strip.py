@@ -1,4 +1,4 @@
-"""The bucket strip: every bucket has its bar, nothing unknown is drawn as nothing."""
+"""The bucket strip: every bucket has a bar, and unknown counts are not drawn as empty."""
 
 from hypothesis import given
 from hypothesis import strategies as st

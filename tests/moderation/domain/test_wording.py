@@ -1,4 +1,4 @@
-"""A selection reads as a sentence."""
+"""A selection is summarised in one sentence."""
 
 import pytest
 

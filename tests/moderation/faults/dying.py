@@ -1,8 +1,8 @@
-"""A process that does what an erasure's worker does, and kills itself where it is told to.
+"""A process that does the work of an erasure worker and kills itself at a given crash point.
 
-`python -c COMMAND PURGE_ID [PLACE]`. A place is what it is about to write or to move, told by the statement
-itself, so that a new one has a name at once; the first, the second … time. Each is written to the
-output before it is done. Without PLACE it lives.
+`python -c COMMAND PURGE_ID [CRASH_POINT]`. Crash points precede each write and each state change. They are named after
+the statement, so a new statement has a name at once, and numbered per name. Each one is printed before its statement is
+executed. Without CRASH_POINT the process survives.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ WRITES = re.compile(r'(INSERT INTO|UPDATE|DELETE FROM) "?(?:chatstore|moderation
 
 
 class Places:
-    """The places that it has come by; at `deadly` it dies."""
+    """The crash points reached so far; the process dies at `crash_at`."""
 
     def __init__(self, deadly: str) -> None:
         self._deadly = deadly
         self._seen: Counter[str] = Counter()
 
     def come_by(self, name: str) -> None:
-        """Says where it is; does not return from where it is to die."""
+        """Print the crash point; kill the process if it is the chosen one."""
         self._seen[name] += 1
         place = f"{name}, {self._seen[name]}"
         print(place, flush=True)
@@ -40,7 +40,7 @@ class Places:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watch_postgres(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
-        """For Django's `execute_wrapper`."""
+        """Intercept statements of Postgres; for Django's `execute_wrapper`."""
         written = WRITES.match(sql)
         if written is not None:
             verb, table, column = written.groups()
@@ -48,7 +48,7 @@ class Places:
         return execute(sql, params, many, context)
 
     def watch_cassandra(self, statements: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-        """The statements, as they are sent."""
+        """Yield the statements as they are sent."""
         for cql, params in statements:
             verb, table = re.match(r"(\w+) .*?(?:FROM|INTO) (\w+)", cql, re.DOTALL).groups()  # type: ignore[union-attr]
             self.come_by(f"{verb.lower()} {table}")

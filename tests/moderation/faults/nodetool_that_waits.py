@@ -1,7 +1,8 @@
-"""nodetool that stops within `garbagecollect`: `python nodetool_that_waits.py FOLDER HOST COMMAND…`.
+"""nodetool that blocks during `garbagecollect`: `python blocking_nodetool.py FOLDER HOST COMMAND…`.
 
-FOLDER/stop says where, as "before HOST" (the node has not been asked yet) or "after HOST" (it has done it, and nobody
-was told); there it writes FOLDER/waits, and stays until it is killed. FOLDER/done lists the nodes that have done it.
+FOLDER/stop selects the point: "before HOST" (the node has not received the command) or "after HOST" (the node has
+finished, the result is not reported). There it creates FOLDER/waits and blocks until it is killed. FOLDER/done lists
+the nodes that have finished.
 """
 
 import signal
@@ -11,7 +12,7 @@ from pathlib import Path
 
 
 def main() -> int:
-    """The command's exit code."""
+    """Return the exit code of the command."""
     folder, host, *command = sys.argv[1:]
     if "garbagecollect" not in command:
         return subprocess.call(command)

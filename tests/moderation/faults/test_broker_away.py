@@ -1,4 +1,4 @@
-"""The broker is only the bell: what was confirmed while it was away is done all the same."""
+"""The broker only wakes workers up: purges confirmed while it is unavailable are executed all the same."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.moderation.rooms import make_channel, old_ids, write
 
 
 def closed_port() -> int:
-    """A port of this machine on which nobody listens."""
+    """Return a local port on which nothing listens."""
     with socket.socket() as asked:
         asked.bind(("127.0.0.1", 0))
         return int(asked.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Postgres's clock jumps while a purge or an undo is at work: it waits, and loses nothing when the clock is right."""
+"""Postgres's clock jumps during a purge or an undo: it waits, and loses nothing once the clock is correct."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,7 +1,7 @@
-"""Survivors are written again on every replica before anything is deleted: a quorum of them is not enough.
+"""Survivors are rewritten on every replica before anything is deleted; a quorum is not sufficient.
 
-Two nodes cannot tell one from the other, so the keyspace says for a while that there are three replicas:
-a quorum is two, and stands; all of them are not there.
+Two nodes cannot show the difference, so the keyspace claims three replicas for a while: a quorum of two is available,
+all three are not.
 """
 
 from collections.abc import Iterator

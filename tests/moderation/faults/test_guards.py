@@ -1,4 +1,4 @@
-"""Each look that a step takes before it deletes holds by itself: what it guards against is made to happen."""
+"""Each check that a step makes before it deletes works on its own: the guarded fault is provoked."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -29,7 +29,6 @@ from tests.moderation.rooms import (
     confirm,
     everything,
     ids_of,
-    make_channel,
     old_ids,
     preview,
     run_to_end,
@@ -37,13 +36,8 @@ from tests.moderation.rooms import (
 )
 
 
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
-
-
 def mixed(channel: Channel) -> list[int]:
-    """Victor's and Wilma's in turns, so that Wilma's must be written again."""
+    """Write messages of Victor and Wilma in turns, so that Wilma's must be rewritten."""
     ids = old_ids(1_200)
     write(channel, ids[::2])
     write(channel, ids[1::2], author=WILMA)
@@ -51,7 +45,7 @@ def mixed(channel: Channel) -> list[int]:
 
 
 def losing_one(call: Callable[..., Iterator[list[Row]]], *, of: str) -> Callable[..., Iterator[list[Row]]]:
-    """As `call`, but the first statement that begins so is never sent."""
+    """Return `call`, but without the first statement that starts with `of`."""
     lost = False
 
     def send(statements: Iterator[tuple[str, tuple[object, ...]]], **named: object) -> Iterator[list[Row]]:
@@ -108,7 +102,7 @@ def test_a_post_of_a_gateway_that_is_behind_and_tried_for_long_outlives_the_rang
     step = claim(confirm(mona, preview(mona, everything(channel))))
     kept = quarantine_step(step, pace=Pace(10_000))
     assert step.read_stamp is not None
-    # Five seconds behind and given up four seconds later: what such a gateway sends arrives after the read.
+    # Five seconds slow and given up after four more: writes of such a gateway arrive after the read.
     message = Message(channel_id=channel.id, message_id=late, author_id=WILMA, content="me too")
     messages.insert_message(message, stamp_us=step.read_stamp - 8_900_000)
     stamp_step(step, kept)

@@ -1,4 +1,4 @@
-"""An erasure's worker is killed wherever it writes or moves anything: another finishes, and no copy stays readable."""
+"""An erasure worker is killed at every write and state change: another one finishes, and no copy stays readable."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ PLACES = (
     "commit, 6",
     "done, 1",
 )
-"""Before each of these, in this order: two channels, the first with two buckets."""
+"""Crash points in order, for two channels of which the first has two buckets."""
 
 IDS = [*old_ids(20, buckets_ago=4), *old_ids(20)]
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Two channels in which Victor wrote, in the first Wilma too: a purge of each, and Victor's to be erased."""
+    """Two channels with messages of Victor, the first also of Wilma; a purge per author, Victor's to be erased."""
 
     channels: tuple[Channel, Channel]
     purge: Purge
     other: Purge
 
     def copies_of(self, purge: Purge) -> list[int]:
-        """Chunks that a purge keeps in each bucket that it touched, asked of every replica."""
+        """Return the number of chunks per bucket that the purge keeps, read from every replica."""
         first, second = self.channels
         places = ((first, IDS[0]), (first, IDS[-1]), (second, IDS[-1]))
         return [
@@ -97,7 +97,7 @@ def scene(mona: User, ada: User) -> Scene:
 
 
 def erase_elsewhere(purge: Purge, *place: str) -> tuple[int, list[str]]:
-    """How a worker of its own ended that carries the erasure out, and the places that it came by."""
+    """Execute the erasure in a separate process; return its exit code and the crash points reached."""
     ended = subprocess.run(
         [sys.executable, "-c", COMMAND, str(purge.pk), *place],
         cwd=settings.BASE_DIR,
@@ -110,10 +110,10 @@ def erase_elsewhere(purge: Purge, *place: str) -> tuple[int, list[str]]:
 
 
 def test_an_erasure_comes_by_these_places_and_no_others(mona: User, scene: Scene) -> None:
-    """What it writes beyond them would be a place at which nobody has killed it."""
+    """A write that is missing here would be a crash point that is not tested."""
     assert erase_elsewhere(scene.purge) == (0, list(PLACES))
     assert scene.copies_of(scene.purge) == [0, 0, 0]
-    # What another purge keeps in the same buckets is enough for its own undo.
+    # The other purge has all the copies in the same buckets that its own undo needs.
     undo = ask_undo(scene.other.pk, moderator=mona, part=UndoPart())
     run_to_end(scene.other)
     assert sum_of_undo(undo).restored == 20
@@ -131,7 +131,7 @@ def test_a_worker_that_is_killed_there_is_followed_by_one_that_finishes(mona: Us
         assert erasure.unreadable_at is not None
         assert purge.pk not in due_erasures()
     else:
-        # Nothing is promised yet; and nobody takes it before the dead worker's lease is over.
+        # The erasure is not reported as done, and no other worker takes it before the dead worker's lease has ended.
         assert erasure.unreadable_at is None
         wait_until(lambda: purge.pk in due_erasures())
         assert erase_purge(purge.pk)

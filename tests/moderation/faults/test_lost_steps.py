@@ -1,4 +1,4 @@
-"""A worker that was given up for lost wakes up, or leaves something behind that nobody foresaw."""
+"""A worker that was given up resumes, or leaves behind an unexpected state."""
 
 import time
 import uuid
@@ -36,7 +36,6 @@ from tests.moderation.rooms import (
     confirm,
     everything,
     ids_of,
-    make_channel,
     old_ids,
     preview,
     purge_now,
@@ -46,13 +45,8 @@ from tests.moderation.rooms import (
 TAKEN_OVER_AT = (StepState.STAMPED, StepState.REWRITTEN, StepState.DELETED, StepState.VERIFIED)
 
 
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
-
-
 def take_to(step: Step, state: StepState) -> None:
-    """Takes a claimed step forward by hand, as a worker does that sends nothing any more."""
+    """Advance a claimed step by hand, like a worker that sends no more statements."""
     stamp_step(step, quarantine_step(step, pace=Pace(1_000)))
     for after in TAKEN_OVER_AT[1 : TAKEN_OVER_AT.index(state) + 1]:
         move_step(step, after)
@@ -113,7 +107,7 @@ def test_a_step_that_stops_for_an_unforeseen_reason_says_so_and_holds_no_other_u
 @pytest.mark.slow
 @pytest.mark.alone
 def test_a_worker_does_not_wait_for_ever_for_a_channel(mona: User, channel: Channel) -> None:
-    """The holder of the channel may be a purge whose worker has gone, and this one all there is."""
+    """The lock owner may be a purge without a worker, and this worker may be the only one."""
     write(channel, old_ids(20))
     purge = confirm(mona, preview(mona, everything(channel)))
     assert hold_channel(channel.id, job="purge:1")

@@ -1,4 +1,4 @@
-"""A worker stays small, however much it removes: it keeps ids, and what must be written again packed."""
+"""A worker needs little memory for any purge: it keeps only ids, and packs the survivors to rewrite."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ MOST_MIB = 400
 LOOK_SECONDS = 0.02
 
 BIG, MANY, EACH = 200_000, 50, 400
-"""Messages of the one big bucket; buckets of the long channel, and messages in each of those."""
+"""Messages of the one big bucket; buckets of the long channel, and messages in each of them."""
 
 
 def test_a_worker_stays_under_400_mib_for_a_purge_that_keeps_every_second_message_of_a_big_bucket(mona: User) -> None:
@@ -42,7 +42,7 @@ def test_a_worker_stays_under_400_mib_for_a_purge_of_many_buckets(mona: User) ->
 
 
 def peak_mib(channel: Channel, moderator: User, what: str) -> float:
-    """The most that a process had in memory which scanned, previewed and removed something of the channel."""
+    """Return the peak memory of a process that scanned, previewed and purged a part of the channel."""
     command = ("purge", f"--channel={channel.id}", what, "--reason=a test", f"--as={moderator.username}")
     peak = 0.0
     with subprocess.Popen(
@@ -56,9 +56,9 @@ def peak_mib(channel: Channel, moderator: User, what: str) -> float:
 
 
 def read_peak_mib(pid: int) -> float:
-    """VmHWM, which only grows; 0 when the process has just ended.
+    """Return VmHWM, which only grows; 0 if the process has just ended.
 
-    Not `ru_maxrss`: that begins with what its parent had, when it was started.
+    `ru_maxrss` would start with the peak of the parent process.
     """
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     lines = dict(line.split(":", 1) for line in status.splitlines())

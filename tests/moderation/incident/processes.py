@@ -1,4 +1,4 @@
-"""What runs beside a raid, each in a process of its own: a Celery worker, and people who talk."""
+"""Processes that run beside a raid: a Celery worker and a process that posts."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _IMPORT = "from tests.moderation.incident.talking import talk"
 
 
 def broker() -> str:
-    """The address of the worker's own queue."""
+    """Return the address of the worker's own queue."""
     return broker_for("incident")
 
 
 def ring(purge_id: int) -> None:
-    """Tells the worker of a purge, as a view does when it was confirmed."""
+    """Enqueue the purge for the worker, as a view does after confirmation."""
     with app.connection_for_write(broker()) as connection:
         run_purge.apply_async((purge_id,), connection=connection)
 
 
 @contextmanager
 def one_worker(folder: Path, *, processes: int = 1) -> Iterator[Path]:
-    """A worker that takes only what was rung for; gives the file that it logs to."""
+    """Run a worker that receives only purges enqueued here; yield its log file."""
     command = ["-m", "celery", "--app=chatstore", "worker", f"--concurrency={processes}", "--without-mingle"]
     log = folder / "worker.log"
     with log.open("wb") as output:
@@ -53,7 +53,7 @@ def one_worker(folder: Path, *, processes: int = 1) -> Iterator[Path]:
 
 
 class Talk:
-    """Who talks in a channel while something else happens there, and what was stored of it by now."""
+    """A process that posts into a channel, and the messages stored so far."""
 
     def __init__(self, channel_id: int, *, author_id: int, rate: float) -> None:
         who = f"{channel_id}, author_id={author_id}, rate={rate}"
@@ -74,7 +74,7 @@ class Talk:
             self.stored[int(message_id)] = content
 
     def end(self) -> None:
-        """Nobody talks any more; whatever was said is in `stored`."""
+        """Stop posting; `stored` is complete afterwards."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         assert self._process.wait(timeout=LIMIT_SECONDS) == 0

@@ -1,4 +1,4 @@
-"""People who open a channel's pages all the time, and what each of them saw."""
+"""A reader that opens pages of a channel all the time and records each result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = re.compile(r'<article [^>]*id="m(-?\d+)"')
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One page as it was answered. missing: ids that had been stored when it was asked for and belong on it."""
+    """The result of one page. missing: ids that belong on it and were stored before the request."""
 
     status: int
     ids: Sequence[int]
@@ -30,14 +30,14 @@ class Seen:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is a full page on which nothing is left out."""
+        """Whether the page is full and complete."""
         return self.status == 200 and len(self.ids) == PAGE_SIZE and not self.missing
 
 
 class Reader:
-    """Opens the newest page of a channel and those around some ids, one after the other, until it ends.
+    """Open the newest page of a channel and those around some ids in turn, until `end` is called.
 
-    stays: what must be on a page when it was stored before the page was asked for; it may grow.
+    kept: messages that must be on a page if they were stored before its request; the mappings may grow.
     """
 
     def __init__(
@@ -53,16 +53,16 @@ class Reader:
         self._thread.start()
 
     def rounds(self, count: int) -> list[Seen]:
-        """Waits until every address was opened so often from now on; gives those pages."""
+        """Wait until every address was opened `count` more times; return those pages."""
         start = len(self.pages)
-        # The page that is being answered now may have been asked for before.
+        # The page in progress may have been requested before.
         wanted = count * len(self._addresses) + 1
         while len(self.pages) < start + wanted and self._thread.is_alive():
             time.sleep(0.01)
         return self.pages[start + 1 :]
 
     def end(self) -> None:
-        """Raises what a page raised."""
+        """Stop reading; raise any error of a page."""
         self._over.set()
         self._thread.join()
         if self._failed is not None:
@@ -87,7 +87,7 @@ class Reader:
         answer = client.get(address)
         ended = time.monotonic()
         ids = sorted(map(int, _SHOWN.findall(answer.content.decode())))
-        # Nothing stored lies beyond the newest page, and something may on both sides of another.
+        # No stored message may be missing above the newest page; on other pages both ends are open.
         high = ids[-1] if "around" in address and ids else float("inf")
         missing = {one for one in stored if ids and ids[0] <= one <= high}.difference(ids)
         return Seen(answer.status_code, ids, missing, began, ended)

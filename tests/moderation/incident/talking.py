@@ -1,7 +1,7 @@
-"""A chat's gateway: it posts at a steady rate and prints what was stored, a line each, `id content`.
+"""A gateway simulator: posts at a steady rate and prints each stored message as a line `id content`.
 
-Run in a process of its own by `manage.py shell`; it ends when its input does. Every tenth post is
-edited, which prints its id once more.
+Runs in a separate process by `manage.py shell` and ends when its input does. Every tenth post is edited, which prints
+its id once more.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from chatstore.operations.gateway import messages
 
 TALKERS = 6
-"""At 200 posts a second each may take 30 ms, as it does beside a busy purge."""
+"""At 200 posts per second each post may take 30 ms, its duration beside a busy purge."""
 
 EDIT_EVERY = 10
 
 
 def talk(channel_id: int, *, author_id: int, rate: float) -> None:
-    """Posts `rate` messages a second until the input ends. What a talker raises ends the process."""
+    """Post `rate` messages per second until the input ends. An error in a thread ends the process."""
     numbers = itertools.count()
     began = time.monotonic()
     over = threading.Event()
@@ -47,5 +47,5 @@ def talk(channel_id: int, *, author_id: int, rate: float) -> None:
 
 
 def say(message_id: int, content: str) -> None:
-    """One line in one write, so that those of two talkers never mix."""
+    """Print one line with a single write, so that lines of two threads never mix."""
     os.write(1, f"{message_id} {content}\n".encode())

@@ -1,7 +1,7 @@
-"""The incident: 200,000 messages of a channel go, all but one, and somebody opens the channel.
+"""The incident: all but one of a channel's 200,000 messages are deleted, and the channel is opened.
 
-Both channels hold the same and lose the same, right before the reading: nothing is flushed,
-nothing is compacted. What differs is how it went.
+Both channels contain the same and lose the same right before the read: nothing is flushed or compacted. Only the way of
+deleting differs.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ TOMBSTONES_AT_MOST = 500
 IDS = old_ids(SIZE)
 BUCKET = bucket_of(IDS[0])
 SURVIVOR = IDS[SIZE // 4]
-"""What lies between it and the newest is more than the 100,000 at which Cassandra gives a read up."""
+"""More messages lie between it and the newest than the 100,000 at which Cassandra aborts a read."""
 
 DOOMED = [message_id for message_id in IDS if message_id != SURVIVOR]
 
@@ -48,7 +48,7 @@ def talk(channel: Channel) -> Iterator[Message]:
 
 @pytest.fixture
 def channel() -> Channel:
-    """200,000 messages in one sealed bucket, each stamped with the time that its id carries."""
+    """Create a channel with 200,000 messages in one sealed bucket, each stamped with the time of its id."""
     made = make_channel()
     ledger.ensure_row(made.id, BUCKET)
     messages.insert_messages(talk(made), stamp_us=messages.posted_stamp)

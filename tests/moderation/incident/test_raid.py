@@ -1,4 +1,4 @@
-"""The raid: 30,000 messages of the last twenty minutes go while everybody else talks on and reads."""
+"""The raid: 30,000 messages of the last twenty minutes are deleted while other users post and read."""
 
 import time
 from collections import deque
@@ -34,17 +34,12 @@ pytestmark = pytest.mark.slow
 
 RAID = 30_000
 TALKED = 30_000
-"""What others said in the same twenty minutes, between the raid's messages."""
+"""Messages of other users from the same twenty minutes, between those of the raid."""
 
 TALK_RATE = 200
 GONE_WITHIN_SECONDS = 10
 TOMBSTONES_AT_MOST = 500
 PAGES_AROUND = 8
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
 
 
 @pytest.fixture
@@ -66,8 +61,10 @@ def tombstones_in(channel: Channel, bucket: int) -> int:
 
 
 def warm_up(moderator: User) -> None:
-    """A smaller raid that is not measured, as the bench has a first round: fresh nodes spend half of both cores on
-    their compilers, and a fresh worker prepares its statements."""
+    """Purge a smaller raid without measuring it, like the bench's warm-up round.
+
+    Fresh nodes spend half of both cores on JIT compilation, and a fresh worker prepares its statements.
+    """
     channel = make_channel()
     write(channel, recent_ids(RAID // 2, minutes_ago=20, apart_ms=20))
     purge = confirm(moderator, preview(moderator, by_victor(channel)))
@@ -79,7 +76,7 @@ def warm_up(moderator: User) -> None:
 def test_a_raid_is_gone_within_ten_seconds_and_nobody_is_in_its_way(
     mona: User, channel: Channel, worker: None, settings: Settings
 ) -> None:
-    # As people read pages: the suite's own are never cut short.
+    # As in production: the suite's own pages are never cut short.
     settings.PAGE_DEADLINE_SECONDS = 1.0
     warm_up(mona)
     ids = recent_ids(RAID + TALKED, minutes_ago=20, apart_ms=20)
@@ -110,13 +107,13 @@ def test_a_raid_is_gone_within_ten_seconds_and_nobody_is_in_its_way(
         assert shown
         gone_after = max(page.ended for page in shown) - confirmed
         assert gone_after < GONE_WITHIN_SECONDS
-        # Counting and checking what went may take longer; pages are what people see.
+        # Counting and verification may take longer; users only see pages.
         clean = next(page for page in reader.pages if page.began > confirmed + gone_after)
         assert clean.began - confirmed < GONE_WITHIN_SECONDS
         assert sum_of(purge).deleted == RAID
         assert said_meanwhile > lasted * TALK_RATE / 2
 
-        # As if seventy minutes had passed: people talk and read on while the bucket is written again.
+        # As if seventy minutes had passed: users keep posting and reading during the rewrite.
         buckets = buckets_of(ids)
         assert max(tombstones_in(channel, bucket) for bucket in buckets) > TOMBSTONES_AT_MOST
         for rewrite in Step.objects.filter(channel_id=channel.id, kind=StepKind.REWRITE):

@@ -1,4 +1,4 @@
-"""A channel that somebody else's row deletes made unreadable can be opened, previewed, purged and healed."""
+"""A channel made unreadable by foreign row deletes can be opened, previewed, purged and repaired."""
 
 import re
 import time
@@ -38,14 +38,14 @@ pytestmark = pytest.mark.slow
 
 LIVE = 600
 DEAD = 150_000
-"""Newer than all that lives: the newest page must get past them, and Cassandra gives up at 100,000."""
+"""Newer than all live messages: the newest page must get past them, and Cassandra aborts reads at 100,000."""
 
 TOMBSTONES_AT_MOST = 500
 NEWEST = "SELECT message_id FROM messages WHERE channel_id = ? AND bucket = ? LIMIT 50"
 
 
 def open_ids(count: int) -> list[int]:
-    """Ids over an hour old, spread over a bucket that is still open, ascending."""
+    """Return ids over an hour old, spread over an open bucket, ascending."""
     newest = first_id_at(now_ms() - 61 * 60_000)
     first = max(bucket_ids(bucket_of(newest))[0], first_id_at(now_ms() - 86_400_000))
     step = (newest - first) // count
@@ -53,7 +53,7 @@ def open_ids(count: int) -> list[int]:
 
 
 def ruin(channel: Channel, ids: list[int]) -> list[int]:
-    """Every second of the oldest 600 is Victor's; whatever is newer was deleted by row. Gives those that live."""
+    """Delete by row all but the oldest 600 messages, of which every second is Victor's; return the live ids."""
     live, dead = ids[:LIVE], ids[LIVE:]
     write(channel, live[::2])
     write(channel, live[1::2], author=WILMA)
@@ -71,7 +71,7 @@ def tombstones_in(channel: Channel, bucket: int) -> int:
 
 
 def open_channel(client: Client, channel: Channel) -> list[int]:
-    """The ids on the first page that shows any, as a browser gets there by "Earlier messages"."""
+    """Follow "Earlier messages" to the first page that shows messages; return its ids."""
     address: str | None = f"/channels/{channel.id}/"
     pages = 0
     while address is not None:

@@ -1,4 +1,4 @@
-"""An operator may have a bucket written again: all that lives stays, what lay dead below is gone."""
+"""An operator can request a bucket rewrite: all live messages are kept, and the tombstones are gone."""
 
 import threading
 import time
@@ -48,7 +48,7 @@ def tombstones_in(channel: Channel, bucket: int) -> int:
 
 
 def delete_then(channel: Channel, ids: Iterable[int]) -> None:
-    """By row, a moment after each was posted: what was deleted in the last ten seconds outlives a rewrite."""
+    """Delete each id by row right after its post: deletes of the last ten seconds outlive a rewrite."""
     by_bucket: dict[int, list[tuple[int, int]]] = {}
     for message_id in ids:
         by_bucket.setdefault(bucket_of(message_id), []).append((message_id, ms_of(message_id) * 1_000 + 1))
@@ -92,7 +92,7 @@ def test_an_open_bucket_is_written_again_but_for_its_last_hour(otto: User) -> No
     assert run.state == RunState.DONE
     buckets = {bucket_of(one) for one in (*older, *fresh)}
     assert ids_of(channel, *buckets) == [*older[30:], *fresh[5:]]
-    # A range's two ends, and what was deleted within the hour.
+    # The two ends of a range, and the deletes of the last hour.
     assert sum(tombstones_in(channel, bucket) for bucket in buckets) <= 2 + 5
 
 
@@ -120,7 +120,7 @@ def test_what_is_posted_while_it_goes_on_stays(otto: User, monkeypatch: pytest.M
     late = ids[55]
 
     def post_and_run(purge_id: int, *, waits_for_channel: bool) -> Purge:
-        # As a late post: its id is old, its stamp is now.
+        # Like a late post: an old id with a current timestamp.
         row = Message(channel_id=channel.pk, message_id=late, author_id=WILMA, content="late")
         messages.insert_message(row, stamp_us=postgres_now_us())
         return run_purge(purge_id, waits_for_channel=waits_for_channel)

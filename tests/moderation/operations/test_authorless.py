@@ -1,4 +1,4 @@
-"""Rows without an author are removed a day after anybody wrote to them, and never a message."""
+"""Rows without an author are deleted a day after their last write; messages never are."""
 
 import datetime as dt
 
@@ -26,7 +26,7 @@ _UPDATE = "UPDATE messages USING TIMESTAMP ? SET content = ? WHERE channel_id = 
 
 @pytest.fixture
 def channel() -> Channel:
-    """Four messages and, between them, two rows without an author; a delete was noted, and books were kept."""
+    """Create four messages with two orphan rows between them, a logged delete and a reconciled ledger."""
     channel = make_channel()
     ids = old_ids(6)
     write(channel, [ids[0], ids[2], ids[4], ids[5]])
@@ -37,7 +37,7 @@ def channel() -> Channel:
 
 
 def do(job: str, channel: Channel) -> dict[str, int]:
-    """A run of the job for one channel: what other tests have left there is theirs."""
+    """Run the job for one channel: rows of other tests are left alone."""
     run = JobRun.objects.create(job=job, subject=str(channel.pk), due_at=postgres_now())
     ended = work_on_run(run.pk)
     assert ended is not None
@@ -79,7 +79,7 @@ def test_one_that_was_written_to_within_a_day_stays(channel: Channel) -> None:
     did = do("authorless", channel)
     assert (did["removed"], did["too young"]) == (1, 1)
     assert ids[1] in ids_of(channel, bucket_of(ids[0]))
-    # It is looked at the next time too; what went out by now counts as under way for half a minute.
+    # The next run reads it again; deletes count as in flight for half a minute.
     BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=postgres_now())
     assert do("authorless", channel)["too young"] == 1
 
@@ -91,7 +91,7 @@ def test_an_insert_that_arrives_after_all_survives(channel: Channel) -> None:
     message = Message(channel.pk, ids[1], VICTOR, "late")
     messages.insert_message(message, stamp_us=edited_us)
     assert messages.read_message(channel.pk, ids[1]) is None
-    # Stamped later than the edit that stood there: it was on its way to that.
+    # With a later timestamp than the edit: it was in flight towards it.
     messages.insert_message(message, stamp_us=edited_us + 1)
     assert messages.read_message(channel.pk, ids[1]) == message
 
@@ -114,7 +114,7 @@ def test_what_a_real_race_leaves_is_found_and_left_for_a_day() -> None:
     channel = make_channel()
     message = post_message(channel.pk, author_id=VICTOR, content="hello")
     withdraw_message(channel.pk, message.message_id, actor=VICTOR)
-    # The edit had found the message before that, and is sent now.
+    # The edit had read the message before that, and is sent now.
     edit_again(channel, message.message_id, hours_ago=0)
     assert read_page(channel.pk).hidden == 1
     BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=postgres_now())

@@ -1,4 +1,4 @@
-"""From what a moderator types to the authors that are meant."""
+"""Author input of a moderator is resolved to the intended authors."""
 
 import secrets
 

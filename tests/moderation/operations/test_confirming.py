@@ -1,4 +1,4 @@
-"""Only what was previewed can be confirmed, by somebody with the right, with a reason."""
+"""Only the previewed manifest can be confirmed, with permission and with a reason."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""What a purge keeps is erased only where two people want it and no hold covers any of it."""
+"""Quarantined copies are erased only if two people agree and no hold covers any of them."""
 
 from __future__ import annotations
 
@@ -24,19 +24,9 @@ from moderation.operations.undo.requests import UndoPart, ask_undo, can_be_undon
 from tests.conftest import make_user
 from tests.moderation.erasures import approved, kept, removed, state_of
 from tests.moderation.operations.test_expiring import shift
-from tests.moderation.rooms import confirm, everything, make_channel, old_ids, preview, run_to_end, write
+from tests.moderation.rooms import confirm, everything, old_ids, preview, run_to_end, write
 
 Refused = Callable[[User, Purge], object]
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
-
-
-@pytest.fixture
-def lena() -> User:
-    return make_user("lena", group="leads")
 
 
 @pytest.fixture
@@ -93,7 +83,7 @@ def test_after_a_no_somebody_may_ask_again(lena: User, ada: User, purge: Purge) 
     with pytest.raises(BadInput, match="already been decided"):
         approve_erase(purge.pk, first.pk, moderator=ada)
     second = ask_erase(purge.pk, moderator=lena, reason="request 72")
-    # Her own second thought.
+    # The requester's own second request.
     refuse_erase(purge.pk, second.pk, moderator=lena)
     assert open_request(purge) is None
     acts = AuditEntry.objects.filter(purge=purge, act__startswith="erase_").order_by("id")
@@ -156,7 +146,7 @@ def test_a_hold_that_comes_before_the_first_delete_stops_it(
     assert (kept(purge, channel), can_be_undone(purge)) == (1, True)
     assert AuditEntry.objects.filter(purge=purge, act="erase_held").count() == 1
     lift_hold(placed, actor=lena)
-    # Nothing comes back to life by itself: both have to want it anew.
+    # A request does not revive by itself: both users must confirm it again.
     assert not erase_purge(purge.pk)
     approved(purge, ada, lena)
     assert erase_purge(purge.pk)
@@ -189,7 +179,7 @@ def test_what_is_being_erased_offers_no_undo_and_no_other_act(
         assert not close_purge(shift(purge, 31).pk)
         shift(purge, 0)
         erase_purge(purge.pk)
-    # It stands for its messages as before: nobody imports them again.
+    # The purge still accounts for its messages: an import does not restore them.
     assert standing_ids(channel.pk, bucket_of(old_ids(20)[0])) == set(old_ids(20))
 
 

@@ -1,4 +1,4 @@
-"""An approved erasure deletes all that the purge keeps, on every replica, whatever dies or is away meanwhile."""
+"""An approved erasure deletes all copies of the purge on every replica, despite crashes and outages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ from moderation.operations.lookup.message_history import kept_copy, story_of
 from moderation.operations.preview.manifest import list_manifest
 from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
 from moderation.store.quarantine import INSERT, Place
-from tests.conftest import make_user
 from tests.moderation.erasures import approved, kept, removed, state_of
 from tests.moderation.rooms import (
     VICTOR,
@@ -46,25 +45,15 @@ from tests.moderation.rooms import (
 )
 
 
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
-
-
-@pytest.fixture
-def lena() -> User:
-    return make_user("lena", group="leads")
-
-
 def of_both(mona: User, *channels: Channel) -> Purge:
-    """One purge of several channels."""
+    """Purge several channels in one purge."""
     for one in channels:
         write(one, old_ids(20))
     return purge_now(mona, Selection(channel_ids=tuple(one.pk for one in channels), where=Author((VICTOR,))))
 
 
 def let_die(purge: Purge) -> None:
-    """As if the worker had been killed, and its leases had run out."""
+    """Simulate a killed worker with expired leases."""
     Erasure.objects.filter(purge=purge).update(lease_until=F("lease_until") - dt.timedelta(hours=1))
 
 
@@ -82,7 +71,7 @@ def test_nothing_of_it_is_left_on_any_replica_and_nobody_reads_it(mona: User, le
     assert (holder_of(first.pk), holder_of(second.pk)) == (None, None)
     assert kept_copy(mona, story_of(mona, first.pk, old_ids(20)[0])) is None
     assert all(entry.message is None for entry in list_manifest(mona, purge).entries)
-    # Done twice it changes nothing.
+    # Repeating it changes nothing.
     assert not erase_purge(purge.pk)
     assert AuditEntry.objects.filter(purge=purge, act="erase_unreadable").count() == 1
 
@@ -111,7 +100,7 @@ def test_a_worker_that_is_killed_in_between_is_followed_by_another(
     stamp = erasure.stamp
     for one in {"begun": (), "deleted in one channel": (first,), "deleted in both": (first, second)}[half]:
         erase_channel(erasure, one.pk)
-    # Its lease still runs: nobody else takes it.
+    # No other worker takes it while its lease is valid.
     assert purge.pk not in due_erasures()
     assert not erase_purge(purge.pk)
     let_die(purge)
@@ -161,7 +150,7 @@ def test_what_a_worker_that_stood_still_keeps_afterwards_is_dead_when_it_comes(
 
 
 def found_gone(mona: User, channel: Channel) -> tuple[Purge, Purge]:
-    """Two purges of the same: the first removed it, the second found it gone and stands for it as well."""
+    """Purge the same messages twice: the first purge deleted them, the second found them gone and still covers them."""
     write(channel, old_ids(20))
     drafts = [preview(mona, everything(channel)) for _ in range(2)]
     first, second = (run_to_end(confirm(mona, draft)) for draft in drafts)

@@ -1,4 +1,4 @@
-"""What was erased leaves the files of every node, once each of them knows what was deleted: it is *erased* then."""
+"""Erased messages leave the files of every node once all nodes have the deletes; then the purge is *erased*."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _room() -> None:
 
 @pytest.fixture(autouse=True)
 def _nothing_merges_by_itself() -> Iterator[None]:
-    """Four small files in a day's window are merged, and a merge drops what is deleted before the job does."""
+    """Prevent automatic compaction: four small files of a day would be compacted, and their deleted data dropped early."""
     for_all_nodes("disableautocompaction")
     wait_until_nothing_is_merged()
     yield
@@ -68,14 +68,14 @@ def work(job: str, otto: User, subject: str = "") -> JobRun:
 
 
 def files_with(table: str, wanted: Iterable[bytes]) -> int:
-    """How many data files of a table, over both nodes, have one of these bytes as they are."""
+    """Return the number of data files of a table, on both nodes, that contain one of the byte strings."""
     keyspace = settings.CASSANDRA["keyspace"]
     found = 0
     for path in read_stack(os.environ).folder.rglob(f"data/{keyspace}/{table}-*/*-Data.db"):
         try:
             data = path.read_bytes()
         except FileNotFoundError:
-            # Compacted away while we looked.
+            # Compacted away in the meantime.
             continue
         found += any(words in data for words in wanted)
     return found
@@ -83,7 +83,7 @@ def files_with(table: str, wanted: Iterable[bytes]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class InFiles:
-    """What a purge removed, as it stands in the files: parts of the message's text, and of its copy."""
+    """Traces of a purged message in the data files: parts of its text and of its copy."""
 
     channel: Channel
     purge: Purge
@@ -92,20 +92,20 @@ class InFiles:
     in_quarantine: list[bytes]
 
     def files(self) -> tuple[int, int]:
-        """How many files of either table have it."""
+        """Return the numbers of files of both tables with traces."""
         return files_with("messages", self.in_messages), files_with("quarantine", self.in_quarantine)
 
     def repair(self, otto: User) -> None:
-        """As if a repair came later than by the skew of two clocks."""
+        """Simulate a repair that started later than the allowed clock skew."""
         Step.objects.filter(purge=self.purge).update(counted_at=F("counted_at") - dt.timedelta(minutes=1))
         work("repair_bucket", otto, self.subject)
 
 
 @pytest.fixture
 def erased(mona: User, ada: User) -> InFiles:
-    """Nobody can read it any more, and every node has it on its disk."""
+    """Return an erased purge whose copies are unreadable and flushed on every node."""
     channel, ids = make_channel(), old_ids(20)
-    # Nothing to be compressed, so that it stands in the files as it was written.
+    # Incompressible text, so that the files contain it literally.
     said = "".join(secrets.choice(ALPHABET) for _ in range(120))
     write(channel, ids, content=said)
     for_all_nodes("flush")
@@ -134,7 +134,7 @@ def test_the_files_have_it_until_a_repair_and_a_run_have_passed(otto: User, eras
     assert (erasure.off_disk_at is not None, erasure.wait_reason, state_of(purge)) == (True, "", PurgeState.ERASED)
     wait_until(lambda: erased.files() == (0, 0))
     assert AuditEntry.objects.filter(purge=purge, act="erased").count() == 1
-    # Nothing is left to do for it.
+    # The job has nothing left to do.
     work("erase", otto)
     assert AuditEntry.objects.filter(purge=purge, act="erased").count() == 1
 
@@ -149,7 +149,7 @@ work_on_run(int(sys.argv[1]))
 
 
 def killed_in_garbagecollect(run: JobRun, folder: Path, where: str) -> None:
-    """A worker takes the run, and is killed while a node is at it, or has done it and nobody was told."""
+    """Run the job in a worker that is killed during or right after `garbagecollect` on a node."""
     (folder / "stop").write_text(where)
     (folder / "waits").unlink(missing_ok=True)
     stopping = [sys.executable, str(Path(nodetool_that_waits.__file__)), str(folder), "{host}"]
@@ -162,7 +162,7 @@ def killed_in_garbagecollect(run: JobRun, folder: Path, where: str) -> None:
     assert worker.poll() is None, "it ended without having come there"
     worker.kill()
     worker.wait()
-    # As if its lease of a minute had run out.
+    # As if its lease of a minute had expired.
     assert JobRun.objects.filter(pk=run.pk, state=RunState.RUNNING).update(lease_until=postgres_now()) == 1
 
 
@@ -175,10 +175,10 @@ def test_nothing_is_off_the_disks_before_every_node_has_done_it_whenever_a_night
         killed_in_garbagecollect(night, tmp_path, where)
         assert Erasure.objects.get(purge=erased.purge).off_disk_at is None
         assert state_of(erased.purge) == PurgeState.ERASING
-    # Each night began with the first node again, whatever the one before had done; the second came to it twice.
+    # Each night started with the first node again; the second node was reached twice.
     first, second = sorted(CASSANDRA_HOSTS)
     assert (tmp_path / "done").read_text().split() == [first, first, first, second]
-    # The next one finishes it; a worker that finds the night that was cut off has nothing left to do.
+    # The next night finishes it; a worker that finds the interrupted run has nothing left to do.
     next_night = JobRun.objects.create(job="erase", slot=secrets.token_hex(8), due_at=postgres_now())
     for run in (next_night, night):
         done = work_on_run(run.pk)

@@ -1,4 +1,4 @@
-"""Thirty days after it kept the first of it, a purge can no longer be taken back, and says so."""
+"""Thirty days after its first quarantined copy a purge can no longer be undone, and shows it."""
 
 import datetime as dt
 
@@ -29,7 +29,7 @@ def purged_days_ago(mona: User, days: float, *, count: int = 20) -> Purge:
 
 
 def shift(purge: Purge, days: float) -> Purge:
-    """As if the purge had kept what it removed so many days ago."""
+    """Move the purge's copies back by some days."""
     moment = postgres_now() - dt.timedelta(days=days)
     Step.objects.filter(purge=purge).update(quarantined_at=moment, counted_at=moment)
     purge.refresh_from_db()

@@ -1,4 +1,4 @@
-"""A purge notes the same figures of a bucket as the bookkeeping does."""
+"""A purge records the same figures of a bucket as the bookkeeping."""
 
 from django.contrib.auth.models import User
 

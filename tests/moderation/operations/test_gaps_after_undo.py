@@ -1,4 +1,4 @@
-"""What came back is no gap any more."""
+"""Restored messages are no longer shown as a gap."""
 
 from django.contrib.auth.models import User
 

@@ -1,4 +1,4 @@
-"""A channel is given back when the purge has nothing more to do there, not when all of it is over."""
+"""A channel is unlocked when the purge has nothing left to do there, not only at the end of the purge."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Nothing more is removed by a purge whose days are over: it could not be taken back."""
+"""A purge whose undo period is over deletes nothing more, because it could not be undone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GO_ON: dict[PurgeState, Act] = {
 
 
 def stands_in(mona: User, state: PurgeState, *, days: int) -> Purge:
-    """A purge that removed something so many days ago and has more to do."""
+    """Create a purge that deleted something some days ago and is not finished."""
     channel, ids = make_channel(), old_ids(40)
     write(channel, ids)
     purge = confirm(mona, preview(mona, by_victor(channel)))
@@ -52,5 +52,5 @@ def test_before_that_it_may(state: PurgeState, mona: User) -> None:
     purge = stands_in(mona, state, days=29)
     assert not {"resume", "finish", "retry"}.isdisjoint(acts_on(purge))
     assert GO_ON[state](purge.pk, moderator=mona).state == PurgeState.QUEUED
-    # It only seems to have removed something: no worker of another test is to take it up.
+    # The delete is simulated: workers of other tests must not continue the purge.
     Purge.objects.filter(pk=purge.pk).update(state=PurgeState.CANCELLED)

@@ -1,4 +1,4 @@
-"""What a hold covers of what purges removed is kept until the hold is lifted, and can be brought back so long."""
+"""Copies of purged messages under a hold are kept until the hold is lifted, and can be restored until then."""
 
 import datetime as dt
 
@@ -18,7 +18,6 @@ from moderation.operations.holds import Wanted, lift_hold, place_hold
 from moderation.operations.undo.expiry import renew_held
 from moderation.operations.undo.requests import UndoPart, ask_undo, can_be_undone, sum_of_undo, undo_until
 from moderation.store.quarantine import kept_attempts
-from tests.conftest import make_user
 from tests.moderation.rooms import (
     VICTOR,
     WILMA,
@@ -41,18 +40,8 @@ ERASE_ATTEMPT = (
 
 
 @pytest.fixture
-def channel() -> Channel:
-    return make_channel()
-
-
-@pytest.fixture
-def lena() -> User:
-    return make_user("lena", group="leads")
-
-
-@pytest.fixture
 def ids(channel: Channel) -> list[int]:
-    """Victor's and Wilma's in turns."""
+    """Write messages of Victor and Wilma in turns."""
     found = old_ids(300)
     write(channel, found[::2])
     write(channel, found[1::2], author=WILMA)
@@ -64,7 +53,7 @@ def hold(channel: Channel, moderator: User) -> Hold:
 
 
 def shift(purge: Purge, *, days: float, placed: Hold, placed_days_ago: float) -> None:
-    """As if it had been purged, and held, so many days ago."""
+    """Move the purge and the hold back by some days."""
     now = postgres_now()
     Step.objects.filter(purge=purge).update(quarantined_at=now - dt.timedelta(days=days))
     Purge.objects.filter(pk=purge.pk).update(created_at=now - dt.timedelta(days=days))
@@ -112,7 +101,7 @@ def test_its_days_go_on_when_the_hold_is_lifted(mona: User, lena: User, channel:
     lift_hold(placed.pk, actor=lena)
     until = undo_until(purge)
     assert until is not None
-    # Ten days had passed when it was held.
+    # Ten of the thirty days had passed when the hold was placed.
     assert abs(until - postgres_now() - dt.timedelta(days=20)) < dt.timedelta(minutes=10)
     assert undo_until(purge) == until
 
@@ -139,7 +128,7 @@ def renewed(purge: Purge) -> dt.datetime | None:
 
 
 def test_copies_that_another_purge_left_do_not_put_its_own_off(mona: User, channel: Channel, ids: list[int]) -> None:
-    """They are younger than its own, which would expire before the next renewal."""
+    """Those copies are newer than the purge's own, which would expire before the next renewal."""
     drafts = [preview(mona, choose(channel.pk, before_id=ids[100])), preview(mona, everything(channel))]
     first = run_to_end(confirm(mona, drafts[0]))
     let_stamps_age(channel)

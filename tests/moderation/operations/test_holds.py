@@ -1,4 +1,4 @@
-"""What is held stays, by each way that messages go, before the preview, after it, and in the middle of a step."""
+"""Held messages are kept, with every strategy, for holds placed before the preview, after it or during a step."""
 
 from __future__ import annotations
 
@@ -50,14 +50,9 @@ from tests.moderation.rooms import (
 
 @pytest.fixture(autouse=True)
 def _nothing_stays_held() -> Iterator[None]:
-    """One over a user's messages everywhere would be in the way of other tests."""
+    """Lift all holds: one on a user's messages everywhere would affect other tests."""
     yield
     Hold.objects.all().delete()
-
-
-@pytest.fixture
-def lena() -> User:
-    return make_user("lena", group="leads")
 
 
 def everything_in(channel_id: int) -> Selection:

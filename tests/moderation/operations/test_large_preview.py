@@ -1,4 +1,4 @@
-"""A preview of 50,000 channels is changed in a few statements and little memory, and its digest stays exact."""
+"""A preview of 50,000 channels is changed in few statements and little memory, and its manifest hash stays exact."""
 
 import hashlib
 import tracemalloc
@@ -28,17 +28,17 @@ SELECT purge_id, 2 + number, %s + number, bucket, kind, state, ids, count, first
 FROM {Step._meta.db_table}, generate_series(1, %s) AS number WHERE purge_id = %s AND channel_id = %s
 """
 MANY_BUCKETS = f"""
-INSERT INTO {ManifestBucket._meta.db_table} (purge_id, channel_id, bucket, count, first_id, last_id, digest, survivors,
-    authors, plan)
-SELECT purge_id, %s + number, bucket, count, first_id, last_id, sha256(digest || int8send(number)), survivors, authors,
-    plan
+INSERT INTO {ManifestBucket._meta.db_table} (purge_id, channel_id, bucket, count, first_id, last_id, digest,
+    survivors, authors, plan)
+SELECT purge_id, %s + number, bucket, count, first_id, last_id,
+    sha256(digest || int8send(number)), survivors, authors, plan
 FROM {ManifestBucket._meta.db_table}, generate_series(1, %s) AS number WHERE purge_id = %s AND channel_id = %s
 """
 
 
 @pytest.fixture
 def purge(mona: User) -> Purge:
-    """Two channels have every other message of one bucket; the second one stands there 50,000 times."""
+    """Two channels have every other message of one bucket; the second one is listed 50,000 times."""
     channels = make_channel(), make_channel()
     for number, channel in enumerate(channels):
         write(channel, IDS[number::2])
@@ -75,7 +75,7 @@ def test_a_preview_whose_buckets_have_no_digests_is_not_changed(mona: User, purg
 
 
 def digest_of_all(purge: Purge) -> bytes:
-    """Made here, of what is stored; of the two channels that were scanned it is what their ids make."""
+    """Compute the hash from the stored buckets; for the two scanned channels it follows from their ids."""
     digests = []
     for bucket in purge.manifest_buckets.order_by("channel_id", "bucket"):
         digests.append(bytes(bucket.digest or b""))

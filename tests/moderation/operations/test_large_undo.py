@@ -1,4 +1,4 @@
-"""Taking back, settling and giving back are set-wise: 50,000 channels cost no more statements than two."""
+"""Undo, completion and unlocking are set-based: 50,000 channels cost no more statements than two."""
 
 import tracemalloc
 
@@ -34,7 +34,7 @@ SELECT %s + number, %s, clock_timestamp() FROM generate_series(1, %s) AS number 
 
 @pytest.fixture
 def purge(mona: User) -> Purge:
-    """It removed a message in each of 50,000 channels."""
+    """Create a purge that deleted one message in each of 50,000 channels."""
     channel = make_channel()
     write(channel, old_ids(1))
     purge = purge_now(mona, everything(channel))

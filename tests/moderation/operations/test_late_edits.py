@@ -1,4 +1,4 @@
-"""An edit that comes while its message is purged is kept like the rest, and an undo brings it back."""
+"""An edit that arrives during the purge of its message is quarantined too, and an undo restores it."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -18,7 +18,7 @@ from tests.moderation.rooms import confirm, everything, ids_of, make_channel, ol
 
 @pytest.mark.parametrize("ahead_seconds", [0, 4])
 def test_it_comes_back_with_the_undo(mona: User, monkeypatch: pytest.MonkeyPatch, ahead_seconds: int) -> None:
-    """ahead_seconds: by how much the clock of the gateway that took it is ahead."""
+    """ahead_seconds: how far ahead the clock of the gateway is."""
     channel: Channel = make_channel()
     ids = old_ids(300)
     write(channel, ids)

@@ -1,6 +1,5 @@
-"""Every message of a manifest can be looked at, before it goes and afterwards."""
+"""Every message of a manifest can be listed, before and after the purge."""
 
-import pytest
 from django.contrib.auth.models import User
 
 from chatstore.models import Channel
@@ -26,11 +25,6 @@ from tests.moderation.rooms import (
     run_to_end,
     write,
 )
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
 
 
 def all_pages(user: User, purge: Purge, *, limit: int, author_id: int | None = None) -> list[list[Entry]]:

@@ -1,4 +1,4 @@
-"""A selection over many channels takes exactly what it matches, in those that its moderator sees."""
+"""A selection over many channels deletes exactly its matches, in channels visible to the moderator."""
 
 import secrets
 from dataclasses import replace
@@ -50,7 +50,7 @@ BUCKET = buckets_of(IDS)[0]
 
 @pytest.fixture
 def raider() -> int:
-    """An author whom no other test knows: he is looked for in every channel there is."""
+    """Return an author unknown to other tests: they are searched in every existing channel."""
     return secrets.randbits(60)
 
 
@@ -68,7 +68,7 @@ def test_an_authors_purge_finds_every_channel_he_posted_in(mona: User, raider: i
     write(untouched, IDS, author=WILMA)
     purge = purge_now(mona, Selection(where=Author((raider,))))
     assert (purge.state, purge.manifest) == (PurgeState.DONE, 127)
-    # Only the buckets in which he had posted were looked at.
+    # Only the buckets in which they had posted were read.
     assert purge.scanned == 120 + 7 + 2 * len(IDS[200:])
     assert ids_of(first, BUCKET) == ids_of(second, BUCKET) == IDS[200:]
     assert ids_of(untouched, BUCKET) == IDS

@@ -1,4 +1,4 @@
-"""A message that a purge wrote again and that is not there afterwards opens a finding, unless somebody removed it."""
+"""A rewritten message that is missing afterwards opens a finding, unless someone else deleted it."""
 
 import uuid
 
@@ -26,7 +26,6 @@ from tests.moderation.rooms import (
     choose,
     confirm,
     let_stamps_age,
-    make_channel,
     old_ids,
     preview,
     write,
@@ -34,13 +33,8 @@ from tests.moderation.rooms import (
 
 
 @pytest.fixture
-def channel() -> Channel:
-    return make_channel()
-
-
-@pytest.fixture
 def stays(channel: Channel) -> list[int]:
-    """Wilma's, every second one of 1,200, so that nearly all of them must be written again."""
+    """Write Wilma's messages, every second one of 1,200, so that nearly all of them must be rewritten."""
     ids = old_ids(1_200)
     write(channel, ids[::2])
     write(channel, ids[1::2], author=WILMA)
@@ -48,7 +42,7 @@ def stays(channel: Channel) -> list[int]:
 
 
 def take_to_rewritten(moderator: User, channel: Channel) -> Step:
-    """The step of a purge of Victor's, when everything that stays has just been written again."""
+    """Return the step of a purge of Victor's messages right after all survivors were rewritten."""
     purge = confirm(moderator, preview(moderator, by_victor(channel)))
     step = claim_step(purge.id, token=uuid.uuid4())
     assert step is not None
@@ -65,7 +59,7 @@ def finish(step: Step) -> Purge:
 
 
 def lose(channel: Channel, message_id: int) -> None:
-    """Deletes the row behind everybody's back."""
+    """Delete the row without any record."""
     messages.delete_row(channel.id, message_id, stamp_us=wall_clock_us())
 
 

@@ -1,4 +1,4 @@
-"""Every step notes the tombstones that it wrote, so that bookkeeping and repairs know of them."""
+"""Every step logs the tombstones it wrote, for the bookkeeping and for repairs."""
 
 from django.contrib.auth.models import User
 
@@ -56,12 +56,12 @@ def test_an_undo_notes_what_it_deletes_again(mona: User) -> None:
     ids = old_ids(300)
     write(channel, ids)
     purge = purge_now(mona, everything(channel))
-    # It is gone: nothing is deleted for that.
+    # The message is gone already, so nothing is deleted.
     withdraw_message(channel.pk, ids[7], actor=VICTOR)
     assert noted(channel) == {bucket_of(ids[0]): 1}
     ask_undo(purge.pk, moderator=mona, part=UndoPart())
     run_to_end(purge)
-    # It was withdrawn before: nothing of it came back that had to go again.
+    # It was withdrawn before, so it was not restored and needs no delete.
     assert noted(channel) == {bucket_of(ids[0]): 1}
 
 
@@ -88,5 +88,5 @@ def test_a_step_that_is_counted_was_noted_with_it(mona: User) -> None:
     counted_at = Step.objects.get(purge_id=purge.pk).counted_at
     row = BucketDeletes.objects.get(channel_id=channel.pk)
     assert counted_at is not None
-    # By when its deletes had gone out: before the read that verified them.
+    # Logged with the time at which its deletes were out: before the verifying read.
     assert row.last_at <= counted_at

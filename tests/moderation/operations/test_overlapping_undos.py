@@ -1,4 +1,4 @@
-"""Of purges that overlap each can be undone for its own thirty days, whichever quarantine expires first."""
+"""Overlapping purges can each be undone for their own thirty days, whichever quarantine expires first."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -19,17 +19,11 @@ from tests.moderation.rooms import (
     everything,
     ids_of,
     let_stamps_age,
-    make_channel,
     old_ids,
     preview,
     run_to_end,
     write,
 )
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
 
 
 def undo(moderator: User, purge: Purge) -> dict[str, int]:
@@ -39,7 +33,7 @@ def undo(moderator: User, purge: Purge) -> dict[str, int]:
 
 
 def let_expire(purge: Purge, channel: Channel, ids: list[int]) -> None:
-    """As if the time to live of all that the purge itself kept were over."""
+    """Expire all copies that the purge itself keeps."""
     erase_kept(purge.pk, channel.pk, [bucket_of(ids[0])], stamp=postgres_now_us())
 
 

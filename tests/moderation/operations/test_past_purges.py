@@ -1,9 +1,8 @@
-"""Which purges chose a message is known by its id alone, and without unpacking what all others chose."""
+"""The purges that selected a message are found by its id, without unpacking the ids of all others."""
 
 import datetime as dt
 import secrets
 
-import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -31,17 +30,11 @@ from tests.moderation.rooms import (
     confirm,
     everything,
     let_stamps_age,
-    make_channel,
     old_ids,
     preview,
     purge_now,
     write,
 )
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
 
 
 def take_back(moderator: User, purge: Purge, *ids: int) -> None:
@@ -142,10 +135,10 @@ def test_a_preview_that_was_never_confirmed_took_no_part(mona: User, channel: Ch
 
 
 def make_steps(moderator: User, *, bucket: int, channels: int, ids_each: int) -> list[Step]:
-    """Steps as purges of many channels leave them, every one with ids from all over the same bucket."""
+    """Create steps like those of purges of many channels, each with ids spread over the same bucket."""
     purge = Purge(
         state=PurgeState.DONE,
-        # The lists that other tests open show it as well.
+        # The lists opened by other tests show this purge as well.
         selection=Selection(guild_id=1, where=Since(bucket_ids(bucket)[0])).as_json(),
         moderator=moderator,
         confirmed_at=dt.datetime.now(dt.UTC),
@@ -169,7 +162,7 @@ def make_steps(moderator: User, *, bucket: int, channels: int, ids_each: int) ->
 
 
 def test_of_many_channels_purged_in_the_same_ten_days_few_are_unpacked(mona: User) -> None:
-    # Decades before what other tests purge.
+    # Decades before the messages that other tests purge.
     bucket = -500 - secrets.randbelow(1_500)
     steps = make_steps(mona, bucket=bucket, channels=300, ids_each=400)
     wanted = steps[123].last_id
@@ -178,7 +171,7 @@ def test_of_many_channels_purged_in_the_same_ten_days_few_are_unpacked(mona: Use
         (part,) = find_parts(wanted)
     assert part.channel_id == steps[123].channel_id
     assert len(queries) == 3
-    # One in eight by mistake; five times the standard deviation on top.
+    # One false positive in eight, plus five times the standard deviation.
     assert steps_that_may_hold(wanted).filter(purge_id=part.purge.pk).count() <= 300 / 8 + 29
 
 

@@ -1,4 +1,4 @@
-"""How far a purge or an undo is, and how long it will take: by the time it was at work, of what was asked for."""
+"""Progress and remaining time of a purge or an undo, computed from its active time and the requested messages."""
 
 import datetime as dt
 
@@ -41,7 +41,7 @@ def note(purge: Purge, act: str, *, minutes: float) -> None:
 
 @pytest.fixture
 def half_done(mona: User) -> Purge:
-    """Begun 100 minutes ago, with one of its two buckets gone."""
+    """A purge that started 100 minutes ago, with one of two buckets deleted."""
     channel = make_channel()
     write(channel, [*old_ids(50, buckets_ago=4), *old_ids(50, buckets_ago=3)])
     purge = confirm(mona, preview(mona, everything(channel)))

@@ -1,4 +1,4 @@
-"""A purge that wants the channel while bookkeeping looks through it does not wait for that."""
+"""A purge does not wait for a bookkeeping run in the same channel."""
 
 import datetime as dt
 import threading
@@ -43,7 +43,7 @@ def test_a_purge_in_the_middle_of_a_look_is_done_and_the_look_tells_nothing(mona
     (bucket,) = {bucket for bucket, _ in ledger.read_ledger(channel.pk)}
     assert look_at_bucket(channel.pk, bucket, job="bookkeeping:1", between_pages=purge_between) is None
     assert pages == [PurgeState.DONE]
-    # It had seen 200 messages; what the purge has told stays.
+    # The run had read 200 messages; the purge's ledger entry is kept.
     live = ledger.read_live(channel.pk, bucket)
     assert live is not None
     assert live.is_nothing

@@ -1,4 +1,4 @@
-"""One job a channel: the next one waits, says behind whom, and goes on as soon as the first is done."""
+"""One job per channel: the next one waits, names the blocking job, and continues as soon as that is done."""
 
 import datetime as dt
 import re
@@ -45,13 +45,8 @@ from tests.waiting import LIMIT_SECONDS, wait_until
 STARTS_WITHIN = dt.timedelta(seconds=2)
 
 
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
-
-
 def let_wait(purge: Purge) -> Purge:
-    """A worker looks at a purge while the channel is another job's."""
+    """Run the purge once while another job has the channel locked."""
     waiting = run_purge(purge.id, waits_for_channel=False)
     assert waiting.state in (PurgeState.WAITING, PurgeState.UNDOING)
     return waiting
@@ -64,7 +59,7 @@ def wait_at(user: User, purge: Purge) -> Wait:
 
 
 def leave_rewrite(mona: User, channel: Channel) -> tuple[Purge, Purge]:
-    """A purge by row that left too many tombstones, and the rewrite that is due now."""
+    """Run a purge by row that leaves too many tombstones; return it with the rewrite that is due."""
     write(channel, recent_ids(600))
     purge = purge_now(mona, by_victor(channel))
     rewrite = Step.objects.get(channel_id=channel.id, kind=StepKind.REWRITE)
@@ -201,7 +196,7 @@ def test_purge_undo_and_rewrite_follow_each_other_without_anybody_looking(
         for part in parts
     )
     undo = ask_undo(taken_back.id, moderator=mona, part=UndoPart(author_ids=(VICTOR,)))
-    # No beat runs here: only the one that is done can call the next.
+    # No beat runs here: only the finished purge can enqueue the next one.
     with one_worker(tmp_path, processes=2):
         ring(first.id)
         wait_until(lambda: Purge.objects.get(id=first.id).state == PurgeState.RUNNING)

@@ -1,6 +1,6 @@
-"""What people do while a purge runs: it wins or loses as the design says, and every count stays true.
+"""Concurrent user actions during a purge: each wins or loses as designed, and every count stays correct.
 
-The step is taken by hand from state to state, so that the race stands exactly where it should.
+The step is advanced by hand from state to state, so that each race occurs at an exact point.
 """
 
 import time
@@ -40,7 +40,6 @@ from tests.moderation.rooms import (
     everything,
     ids_of,
     let_stamps_age,
-    make_channel,
     old_ids,
     preview,
     purge_now,
@@ -54,7 +53,7 @@ def wall_us() -> int:
 
 
 def run_step_with(purge: Purge, meanwhile: Callable[[], None]) -> Step:
-    """The purge's only step, with something happening between its read and its deletes."""
+    """Run the purge's only step, calling `meanwhile` between its read and its deletes."""
     step = claim_step(purge.id, token=uuid.uuid4())
     assert step is not None
     kept = quarantine_step(step, pace=Pace(1_000))
@@ -67,14 +66,9 @@ def run_step_with(purge: Purge, meanwhile: Callable[[], None]) -> Step:
 
 
 def kept_ids(step: Step) -> list[int]:
-    """The ids in every attempt of the step's quarantine that was counted on."""
+    """Return the ids in every valid attempt of the step's quarantine."""
     place = Place(step.purge_id, step.channel_id, step.bucket, step.read_stamp or 0)
     return sorted(row[0] for rows in kept_rows(place) for row in rows)
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
 
 
 def test_it_keeps_a_late_post_that_arrives_inside_a_span(mona: User, channel: Channel) -> None:
@@ -154,7 +148,7 @@ def test_overlapping_purges_count_each_message_once(mona: User, channel: Channel
 
 
 def run_at_once(*purges: Purge) -> list[Purge]:
-    """Each by a worker of its own, at the same time."""
+    """Run each purge in a worker of its own, concurrently."""
 
     def run(purge: Purge) -> Purge:
         try:
@@ -171,7 +165,7 @@ def test_two_moderators_at_once_remove_and_take_back_each_message_once(mona: Use
     old, recent = old_ids(1_200), recent_ids(300)
     write(channel, [*old[::2], *recent[:200]])
     write(channel, [*old[1::2], *recent[200:]], author=WILMA)
-    # Victor's 800, of which the older half of the old ones is in both.
+    # Victor's 800 messages; both purges include the older half of the old ones.
     drafts = [
         (mona, preview(mona, by_victor(channel))),
         (other, preview(other, choose(channel.id, before_id=old[600]))),

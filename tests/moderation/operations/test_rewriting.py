@@ -1,4 +1,4 @@
-"""Survivors that stand too close to what goes are written again, and people's acts meanwhile win."""
+"""Survivors too close to deleted messages are rewritten, and concurrent user actions win over the rewrite."""
 
 import uuid
 from collections import deque
@@ -29,7 +29,6 @@ from tests.moderation.rooms import (
     confirm,
     ids_of,
     let_stamps_age,
-    make_channel,
     old_ids,
     preview,
     purge_now,
@@ -38,11 +37,6 @@ from tests.moderation.rooms import (
 )
 
 COUNT = 1_400
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
 
 
 def tombstones_in(channel: Channel, bucket: int) -> int:
@@ -57,7 +51,7 @@ def contents(channel: Channel, bucket: int) -> dict[int, str]:
 
 
 def fill(channel: Channel) -> tuple[list[int], list[int]]:
-    """Victor's and Wilma's ids, every second one the other's."""
+    """Write alternating messages of Victor and Wilma; return both id lists."""
     ids = old_ids(COUNT)
     write(channel, ids[::2])
     write(channel, ids[1::2], author=WILMA)
@@ -66,11 +60,11 @@ def fill(channel: Channel) -> tuple[list[int], list[int]]:
 
 FROM_MEMORY, NO_ROOM, TAKEN_OVER = "from memory", "no room in memory", "taken over"
 WAYS = pytest.mark.parametrize("way", [FROM_MEMORY, NO_ROOM, TAKEN_OVER])
-"""Where the survivors are written again from: what the step's own read saw, or a second reading."""
+"""Source of the rewritten survivors: the rows of the step's own read, or a second read."""
 
 
 def run_with(purge: Purge, meanwhile: Callable[[], None], *, way: str) -> Step:
-    """The purge's only step, with something happening between its read and its writes."""
+    """Run the purge's only step, calling `meanwhile` between its read and its writes."""
     step = claim_step(purge.id, token=uuid.uuid4())
     assert step is not None
     kept = quarantine_step(step, pace=Pace(1_000), room=0 if way == NO_ROOM else STAYS_AT_MOST)
@@ -180,7 +174,7 @@ def test_messages_as_long_as_they_may_be_are_written_again_too(mona: User, chann
 
 
 def test_what_another_step_removes_meanwhile_is_not_written_again(mona: User, channel: Channel) -> None:
-    """A bucket that others ruined is written again as a whole, but not while rows of it go in a step of their own."""
+    """A bucket full of foreign tombstones is rewritten completely, but not while another step deletes rows of it."""
     goes, stays = fill(channel)
     for message_id in stays[:550]:
         messages.delete_row(channel.id, message_id, stamp_us=wall_clock_us() - 60_000_000)

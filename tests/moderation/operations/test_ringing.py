@@ -1,4 +1,4 @@
-"""Workers are called to a purge once: again when one has come, or when nobody came for a minute."""
+"""Workers are enqueued once per purge, and again after a worker has started or after a minute without one."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from tests.moderation.rooms import confirm, everything, make_channel, old_ids, p
 
 @pytest.fixture
 def called(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The purges that `run_purge` or `scan_purge` were enqueued for."""
+    """Return the list of purges for which `run_purge` or `scan_purge` was enqueued."""
     called: list[int] = []
 
     def enqueue(purge_id: int) -> object:
@@ -46,7 +46,7 @@ def test_a_scan_is_enqueued_once(mona: User, called: list[int]) -> None:
     assert called.count(purge.id) == 1
 
 
-@pytest.mark.parametrize("lapse", [ClockTimestamp, lambda: None], ids=["nobody came", "one came"])
+@pytest.mark.parametrize("lapse", [ClockTimestamp, lambda: None], ids=["expired", "started"])
 def test_it_is_enqueued_again(queued: Purge, called: list[int], lapse: Callable[[], object]) -> None:
     tasks.look_for_due_purges()
     Purge.objects.filter(pk=queued.pk).update(rung_until=lapse())

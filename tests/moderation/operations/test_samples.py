@@ -1,6 +1,5 @@
-"""The samples of a preview: both ends by time, with what stands beside them and stays."""
+"""The samples of a preview: the first and the last messages by time, with their kept neighbours."""
 
-import pytest
 from django.contrib.auth.models import User
 
 from chatstore.models import Channel
@@ -8,11 +7,6 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.operations.preview.samples import SAMPLES, Run, sample_manifest
 from tests.moderation.rooms import VICTOR, WILMA, by_victor, make_channel, old_ids, preview, recent_ids, write
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
 
 
 def shown(run: Run) -> list[tuple[int, bool]]:
@@ -43,7 +37,7 @@ def test_a_long_wave_shows_its_first_and_its_last_ones(mona: User, channel: Chan
     write(channel, ids[:20] + ids[280:], author=WILMA)
     samples = sample_manifest(preview(mona, by_victor(channel)), [channel])
     (oldest,), (newest,) = samples.oldest, samples.newest
-    # The two beside the last sample go as well, and are marked so.
+    # The two messages beside the last sample are deleted too, and are marked so.
     assert shown(oldest) == [(i, i >= ids[20]) for i in ids[18 : 20 + SAMPLES + 2]]
     assert shown(newest) == [(i, i < ids[280]) for i in ids[280 - SAMPLES - 2 : 282]]
 

@@ -1,4 +1,4 @@
-"""A bucket that was open when it was previewed and is sealed when it is purged, with steps of two kinds in it."""
+"""A bucket that was open at the preview and is sealed at the purge, with steps of two kinds."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""Several workers take steps of one purge, each step once; a channel that is busy holds up no other."""
+"""Several workers share the steps of a purge, each step once; a locked channel blocks no other."""
 
 import threading
 import uuid
@@ -24,7 +24,7 @@ BUCKETS_AGO = range(3, 9)
 
 
 def many_steps(moderator: User) -> Purge:
-    """A confirmed purge of two channels and twelve steps."""
+    """Confirm a purge of two channels with twelve steps."""
     channels = (make_channel(), make_channel())
     for channel in channels:
         for buckets_ago in BUCKETS_AGO:

@@ -1,4 +1,4 @@
-"""What others' deletes left in a bucket counts against its budget: as the preview counted it, or anew."""
+"""Foreign tombstones in a bucket count against its budget, with the count of the preview or a new one."""
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -12,11 +12,11 @@ from tests.chatstore.arranging import delete_rows
 from tests.moderation.rooms import VICTOR, WILMA, by_victor, confirm, make_channel, old_ids, preview, run_to_end, write
 
 GONE = 40
-"""Rows that somebody deletes after the preview, one by one."""
+"""Rows that another program deletes one by one after the preview."""
 
 
 def previewed(moderator: User) -> tuple[Channel, Purge, list[int]]:
-    """Victor's messages stand in two runs, with Wilma's behind them: two ranges, four tombstones."""
+    """Preview a purge of two ranges (four tombstones): Victor's messages with Wilma's after each."""
     channel, ids = make_channel(), old_ids(500)
     for start, end, author in ((0, 150, VICTOR), (150, 300, WILMA), (300, 450, VICTOR), (450, 500, WILMA)):
         write(channel, ids[start:end], author=author)

@@ -1,4 +1,4 @@
-"""A purge can be paused, resumed, cancelled and finished, and what failed can be tried again."""
+"""A purge can be paused, resumed, cancelled and continued, and failed messages can be retried."""
 
 import time
 from collections.abc import Callable
@@ -41,7 +41,6 @@ from tests.moderation.rooms import (
     everything,
     ids_of,
     let_stamps_age,
-    make_channel,
     old_ids,
     preview,
     recent_ids,
@@ -49,11 +48,6 @@ from tests.moderation.rooms import (
 )
 
 AFTER = {pause_purge: PurgeState.PAUSED, cancel_purge: PurgeState.CANCELLED}
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
 
 
 def confirmed(mona: User, channel: Channel, ids: list[int]) -> Purge:
@@ -110,7 +104,7 @@ def test_what_failed_is_tried_again_in_a_step_of_its_own(mona: User, channel: Ch
     ids = old_ids(150)
     purge = confirmed(mona, channel, ids[:140])
     run_purge(purge.id)
-    # As if ten had come back three times while it ran.
+    # As if ten messages had come back three times during the run.
     back = [Message(channel_id=channel.id, message_id=message_id, author_id=VICTOR) for message_id in ids[140:]]
     messages.insert_messages(back, stamp_us=wall_clock_us())
     Step.objects.filter(purge=purge).update(ids=pack_ids(ids), count=150, failed=10, failed_ids=pack_ids(ids[140:]))
@@ -140,7 +134,7 @@ def test_a_cancel_that_comes_too_late_to_stop_anything_leaves_the_purge_done(mon
 
 
 def stop_after_the_first_bucket(mona: User, channel: Channel, act: Callable[..., Purge]) -> Purge:
-    """Two buckets of 150, of which the first was counted when somebody acted."""
+    """Run a purge of two buckets of 150 messages, with the action after the first one was counted."""
     purge = confirmed(mona, channel, [*old_ids(150, buckets_ago=4), *old_ids(150, buckets_ago=3)])
     step = claim(purge)
     stamp_step(step, quarantine_step(step, pace=Pace(10_000)))
@@ -223,7 +217,7 @@ def test_failures_are_shown_by_bucket_and_message_with_their_error(
 
 
 def fail(step: Step, ids: list[int], error: str) -> None:
-    """As if these had failed while the step ran."""
+    """Mark these messages as failed during the run of the step."""
     Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(
         deleted=step.count - len(ids), failed=len(ids), failed_ids=pack_ids(ids), error=error
     )
@@ -244,7 +238,7 @@ def test_what_makes_no_sense_is_refused(mona: User, channel: Channel) -> None:
 
 
 def when(happens: Callable[[], bool], act: Callable[..., Purge], purge: Purge, mona: User) -> Future[float]:
-    """Acts from another thread as soon as something is so; gives the moment."""
+    """Run the action in another thread as soon as the condition is true; yield the time."""
 
     def wait_and_act() -> float:
         try:
@@ -292,7 +286,7 @@ def test_rows_that_were_not_sent_yet_stay_and_are_counted_apart(
     kept = quarantine_step(step, pace=Pace(20_000))
     stamp_step(step, kept)
     acted = when(is_at(purge, StepState.REWRITTEN), act, purge, mona)
-    # Two seconds after a second's worth, and what was under way.
+    # Two seconds' worth of deletes, and those in flight.
     finish_step(step, pace=Pace(2_000), kept=kept)
     acted.result()
     purge = run_purge(purge.id)
@@ -338,7 +332,7 @@ def test_nothing_is_removed_when_it_is_stopped_while_survivors_are_written_again
 
 
 def test_a_step_that_was_taken_over_goes_to_its_end_although_it_is_paused(mona: User, channel: Channel) -> None:
-    """What the first worker has sent is not known, so nothing of it may be counted as left."""
+    """The statements of the first worker are unknown, so none of its rows may be counted as left."""
     ids = recent_ids(5_000)
     purge = confirmed(mona, channel, ids)
     step = claim(purge)

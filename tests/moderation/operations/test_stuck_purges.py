@@ -1,4 +1,4 @@
-"""A purge that could go on and does not for half an hour is told of, until one of its steps moves."""
+"""A purge that could continue but makes no progress for half an hour is reported until one of its steps advances."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MINUTE = dt.timedelta(minutes=1)
 
 @pytest.fixture
 def purge(mona: User) -> Purge:
-    """Confirmed, and nobody's."""
+    """Confirm a purge that no worker takes."""
     channel = make_channel()
     write(channel, [*old_ids(6), *old_ids(6, buckets_ago=5)])
     return confirm(mona, preview(mona, by_victor(channel)))
@@ -38,7 +38,7 @@ def open_one(purge: Purge) -> Finding | None:
 
 
 def look_over(purge: Purge, minutes: int) -> Finding | None:
-    """Looks now, and once more so many minutes later."""
+    """Run the check now and again `minutes` later."""
     now = postgres_now()
     look_at_purges(now)
     assert open_one(purge) is None

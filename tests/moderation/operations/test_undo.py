@@ -1,4 +1,4 @@
-"""What a purge removed comes back with one click: the same ids, every column equal, and nothing else."""
+"""Deleted messages are restored with one click: the same ids, every column equal, and nothing else."""
 
 import datetime as dt
 
@@ -36,11 +36,6 @@ from tests.moderation.rooms import (
     run_to_end,
     write,
 )
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
 
 
 def take_back(moderator: User, purge: Purge, part: UndoPart | None = None) -> tuple[Purge, UndoSum]:

@@ -1,4 +1,4 @@
-"""What was removed comes back the same when flush, compaction and repair have gone over what was left."""
+"""Restored messages are equal even after flush, compaction and repair of the remaining data."""
 
 import datetime as dt
 import os
@@ -25,7 +25,7 @@ from tests.soak.scene import Row, rows_of, select_victor, write_bucket
 pytestmark = pytest.mark.slow
 
 SHAPES = {Way.ROWS: (90, 10), Way.RANGES: (300, 80), Way.DROP: (120, 1_000), Way.REWRITE: (1_200, 2)}
-"""What a bucket holds that goes this way, and how seldom a message stays."""
+"""Messages per bucket for each delete strategy, and one in how many is kept."""
 
 _TOKEN = "SELECT token(channel_id, bucket) FROM messages WHERE channel_id = ? AND bucket = ? LIMIT 1"
 
@@ -49,7 +49,7 @@ def test_undo_is_equal_after_flush_compaction_and_repair_also_of_a_half_cancelle
 
 
 def fill_channel(*ways: Way) -> Channel:
-    """A bucket for each way, the first one the oldest."""
+    """Fill one bucket per strategy, the first one oldest."""
     channel = make_channel()
     for ago, way in zip(range(len(ways) + 1, 1, -1), ways, strict=True):
         count, stays_every = SHAPES[way]
@@ -58,17 +58,17 @@ def fill_channel(*ways: Way) -> Channel:
 
 
 def buckets_of(channel: Channel) -> list[int]:
-    """Those that hold anything, newest first."""
+    """Return the buckets that contain rows, newest first."""
     return [bucket_of(old_ids(1, buckets_ago=ago)[0]) for ago in (2, 3, 4)]
 
 
 def rows_of_channel(channel: Channel) -> list[Row]:
-    """Every row with all columns, newest first."""
+    """Return every row with all columns, newest first."""
     return [row for bucket in buckets_of(channel) for row in rows_of(channel, bucket)]
 
 
 def purge_half(moderator: User, channel: Channel) -> Purge:
-    """Cancelled when its first two steps were done, and a third had not begun."""
+    """Run a purge that is cancelled after two steps, before the third one began."""
     purge = confirm(moderator, preview(moderator, select_victor(channel)))
     Step.objects.filter(purge=purge, ordinal=3).update(due_at=dt.datetime(9999, 1, 1, tzinfo=dt.UTC))
     run_to_end(purge)
@@ -77,18 +77,18 @@ def purge_half(moderator: User, channel: Channel) -> Purge:
 
 
 def ways_of(purge: Purge) -> set[str]:
-    """How its counted steps were done."""
+    """Return the strategies of the purge's counted steps."""
     return set(Step.objects.filter(purge=purge, counted_at__isnull=False).values_list("how", flat=True))
 
 
 def token_of(channel: Channel, bucket: int) -> int | None:
-    """Where the ring has a bucket; None when nothing is there."""
+    """Return the token of a bucket's partition; None if it is empty."""
     rows = cassandra.execute(_TOKEN, (channel.id, bucket))
     return rows[0][0] if rows else None
 
 
 def wear_down(tokens: dict[str, int | None]) -> None:
-    """Flushes, compacts and repairs the buckets, on all nodes: all of a table would take minutes in a used store."""
+    """Flush, compact and repair these buckets on all nodes; a whole table would take minutes in a used store."""
     keyspace = settings.CASSANDRA["keyspace"]
     filled = {key: token for key, token in tokens.items() if token is not None}
     for node in range(len(NAMES)):

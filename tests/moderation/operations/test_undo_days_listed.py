@@ -1,4 +1,4 @@
-"""A list of purges says until when each can be taken back, as long as it can."""
+"""The list of purges shows the undo deadline of each one as long as an undo is possible."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""A purge of everything that somebody wrote covers channels that Postgres has no row of, and names them."""
+"""A purge of everything by an author includes channels without a row in Postgres, and names them."""
 
 from django.contrib.auth.models import User
 

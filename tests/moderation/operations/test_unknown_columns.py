@@ -1,4 +1,4 @@
-"""A purge does not touch messages with a column that it would not bring back: a rolling deploy."""
+"""A purge refuses messages with a column it could not restore, as during a rolling deploy."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""Messages of a preview can be left out one by one: a new digest, and exactly the rest goes."""
+"""Messages of a preview can be excluded one by one: the manifest hash changes, and exactly the rest is deleted."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -35,11 +35,6 @@ from tests.moderation.rooms import (
     run_to_end,
     write,
 )
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
 
 
 def digest(purge: Purge) -> bytes:
@@ -171,7 +166,7 @@ def test_twice_is_once(mona: User, channel: Channel) -> None:
     write(channel, ids)
     shown = preview(mona, everything(channel))
     once = untick(mona, shown, ids[0])
-    # The same form sent twice still carries the digest that it was shown with.
+    # A form submitted twice still contains the hash that was shown with it.
     assert digest(untick(mona, shown, ids[0])) == digest(once)
     assert once.audit.filter(act="purge_unticked").count() == 1
     back = [tick_again(once.pk, [ids[0]], moderator=mona, digest=digest(once)) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""A purge waits while the repair of messages is too late, says so, and goes on when one has passed."""
+"""A purge waits while the repair of `messages` is overdue, shows it, and continues after a repair."""
 
 import datetime as dt
 
@@ -38,7 +38,7 @@ def test_a_purge_waits_for_the_repair_and_goes_on_after_it(
     purge = confirm(mona, preview(mona, by_victor(channel)))
     note_deletes(channel.id, buckets_of(ids)[0] - 1, 1)
 
-    # The clock of the repair alone is three days ahead: no delete is covered, and each is older than gc_grace.
+    # Only the repair clock is three days ahead: no delete is covered, and all are older than gc_grace.
     monkeypatch.setattr(repair_clock, "postgres_now", lambda: postgres_now() + dt.timedelta(days=3))
     waiting = run_purge(purge.id, patience_seconds=0)
     assert waiting.state == PurgeState.WAITING

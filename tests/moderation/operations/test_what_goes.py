@@ -1,4 +1,4 @@
-"""A purge removes exactly what was previewed, and says so."""
+"""A purge deletes exactly the previewed messages and reports it."""
 
 from django.contrib.auth.models import User
 from pytest_django import Settings

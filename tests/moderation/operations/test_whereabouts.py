@@ -1,4 +1,4 @@
-"""Who may ask what became of a message, and bring it back alone."""
+"""Permissions for the history of a message and for restoring it alone."""
 
 from dataclasses import replace
 
@@ -22,18 +22,12 @@ from tests.moderation.rooms import (
     choose,
     confirm,
     everything,
-    make_channel,
     old_ids,
     preview,
     purge_now,
     recent_ids,
     write,
 )
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
 
 
 def test_without_rights_nothing_is_told(mona: User, tess: User, channel: Channel) -> None:

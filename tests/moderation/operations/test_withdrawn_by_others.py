@@ -1,4 +1,4 @@
-"""What a purge removed only its author can withdraw: a claim by anybody else leaves it to the undo."""
+"""Only the author can withdraw a purged message: an undo ignores claims by other users."""
 
 import uuid
 
@@ -24,7 +24,6 @@ from tests.moderation.rooms import (
     everything,
     ids_of,
     let_stamps_age,
-    make_channel,
     old_ids,
     purge_now,
     recent_ids,
@@ -33,24 +32,19 @@ from tests.moderation.rooms import (
 )
 
 OTHERS, OWN = 3, 5
-"""Victor's messages that Wilma says are hers, and the one that he withdraws himself."""
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return make_channel()
+"""Victor's messages that Wilma claims, and the one that Victor withdraws."""
 
 
 @pytest.fixture(params=[old_ids, recent_ids])
 def ids(request: pytest.FixtureRequest, channel: Channel) -> list[int]:
-    """Victor's, removed by spans or by row."""
+    """Write Victor's messages, which are deleted by range or by row."""
     written: list[int] = request.param(120)
     write(channel, written)
     return written
 
 
 def claim_both(channel: Channel, ids: list[int]) -> None:
-    """Wilma says that two are hers, Victor that one of those is his, which is so."""
+    """Let Wilma claim two messages and Victor, the real author, one of them."""
     for actor, message_id in ((WILMA, ids[OTHERS]), (WILMA, ids[OWN]), (VICTOR, ids[OWN])):
         assert not withdraw_message(channel.id, message_id, actor=actor)
 
@@ -112,7 +106,7 @@ def test_what_others_withdraw_while_it_comes_back_stays_also_after_a_crash(
         raise CrashError
 
     with monkeypatch.context() as patched:
-        # As a worker that is killed when all is decided and nothing is written yet.
+        # Like a worker that is killed after the decision and before any write.
         patched.setattr("moderation.operations.undo.restore.write_rows", crash)
         with pytest.raises(CrashError):
             restore_step(step, pace=Pace(10_000))
@@ -125,7 +119,7 @@ def test_what_others_withdraw_while_it_comes_back_stays_also_after_a_crash(
 
 
 def story(user: User, channel: Channel, message_id: int) -> tuple[Story, bool]:
-    """And whether what it said can be read."""
+    """Return the history of the message, and whether its text can be read."""
     told = story_of(user, channel.id, message_id)
     return told, not told.is_withdrawn and kept_copy(user, told) is not None
 

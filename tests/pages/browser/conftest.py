@@ -1,4 +1,4 @@
-"""One web server with a worker for all tests that use a browser."""
+"""One web server with a worker for all browser tests."""
 
 from collections.abc import Iterator
 

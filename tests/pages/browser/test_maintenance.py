@@ -1,4 +1,4 @@
-"""In Chromium, against a real worker: a schedule is shown while it is typed, and a run while it goes on."""
+"""In Chromium, against a real worker: live preview of a schedule, and live progress of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.pages.serving import Site, browse_as, make_account
 
 @pytest.fixture(scope="module")
 def desk(site: Site) -> Iterator[tuple[Page, Site]]:
-    """An operator's browser, and no run that is open already: holds that other tests placed have asked for one."""
+    """An operator's browser without open runs: holds placed by other tests have requested one."""
     JobRun.objects.filter(job="expire").exclude(state__in=ENDED).delete()
     with browse_as(make_account("otto"), site) as page:
         yield page, site

@@ -1,4 +1,4 @@
-"""Compose by words over two channels, leave one message out, remove the rest, bring one author back: in Chromium."""
+"""In Chromium: select by words in two channels, exclude one message, delete the rest, restore one author."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.pages.serving import Site, browse_as, make_account
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """A signed-in moderator's browser, and two imported channels with a wave of spam each."""
+    """A moderator's browser, and two imported channels with a spam wave each."""
 
     page: Page
     site: Site
@@ -42,7 +42,7 @@ def desk(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]
 
 
 def list_ids(page: Page, address: str) -> list[str]:
-    """The ids of all messages in the manifest's list."""
+    """Return the ids of all messages in the manifest list."""
     ids: list[str] = []
     page.goto(address)
     while True:
@@ -65,7 +65,7 @@ def test_from_words_in_two_channels_to_one_author_back(desk: Desk) -> None:
     page.get_by_label("Channels").fill(f"{one.channel_id}, {two.channel_id}")
     page.get_by_text("Words, links, bots, replies").click()
     page.locator("#words").fill("cheap followers")
-    # The sentence follows what is typed, without a click.
+    # The summary follows the input without a click.
     said = page.get_by_label("In words")
     expect(said).to_contain_text("Everything in #general and #general saying “cheap followers”, pinned kept")
     page.locator("#words").fill("FREE coins")

@@ -1,4 +1,4 @@
-"""Import, browse, jump to a date, purge, look again: in Chromium, against gunicorn and a real worker."""
+"""In Chromium, against gunicorn and a real worker: import, browse, jump to a date, purge, view the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """A signed-in moderator's browser before an imported channel."""
+    """A moderator's browser and an imported channel."""
 
     page: Page
     site: Site
@@ -50,7 +50,7 @@ def test_the_timeline_opens_at_its_newest_end_and_grows_upwards_in_place(desk: D
     page.goto(desk.channel)
     expect(page.locator(".msg")).to_have_count(50)
     assert page.evaluate("scrollY + innerHeight >= document.documentElement.scrollHeight - 2")
-    # From far down one wheel's turn does not yet ask for more; near the top it does.
+    # Far down, one turn of the wheel does not load more yet; near the top it does.
     first = page.locator(".msg").first.get_attribute("id")
     page.evaluate("scrollTo(0, 700)")
     expect(page.locator(".msg")).to_have_count(100)
@@ -156,7 +156,7 @@ def test_removing_ticked_messages_takes_exactly_those(desk: Desk) -> None:
     page.get_by_label("Why?").fill("off topic")
     page.get_by_role("button", name="Remove 2 messages").click()
     page.wait_for_url(re.compile(r"/purges/-?\d+/$"))
-    # It goes on without the browser that began it.
+    # The purge continues without the browser that started it.
     address = page.url
     page.context.clear_cookies()
     sign_in(page, desk.site, desk.account)

@@ -1,4 +1,4 @@
-"""A page that waited for a job loads once when that is over, also from a slow server: its polls have ended by then."""
+"""A page that waits for a job reloads once at its end, also from a slow server: its polls have ended by then."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from tests.pages.serving import Site, browse_as, make_account
 T = TypeVar("T")
 
 DELAY_SECONDS = 3
-"""Before each document is handed on: three polls fit into it."""
+"""Delay of each document, long enough for three polls."""
 
 
 class SlowServer(ThreadingHTTPServer):
-    """Hands requests on to the site, documents late. documents: the addresses of those that were asked for."""
+    """Proxy to the site that delays documents. documents: the addresses of requested documents."""
 
     daemon_threads = True
 
@@ -45,7 +45,7 @@ class SlowServer(ThreadingHTTPServer):
         self.documents: list[str] = []
 
     def handle_error(self, *_: object) -> None:
-        """A browser that gave a request up has closed its end."""
+        """Ignore a connection closed by the browser after an aborted request."""
 
 
 class SlowHandler(BaseHTTPRequestHandler):
@@ -56,7 +56,7 @@ class SlowHandler(BaseHTTPRequestHandler):
             self.server.documents.append(self.path)
             time.sleep(DELAY_SECONDS)
         site = http.client.HTTPConnection(self.server.site)
-        # Whole and plain: nothing here speaks of lengths or encodings again.
+        # Return the whole body unencoded, so that no length or encoding header has to be forwarded.
         site.request("GET", self.path, headers={**dict(self.headers), "Accept-Encoding": "identity"})
         answer = site.getresponse()
         body = answer.read()
@@ -70,7 +70,7 @@ class SlowHandler(BaseHTTPRequestHandler):
         site.close()
 
     def log_message(self, *_: object) -> None:
-        """Nothing is logged."""
+        """Log nothing."""
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def slow_server(site: Site) -> Iterator[SlowServer]:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """A signed-in moderator's browser."""
+    """A moderator's browser."""
 
     page: Page
     site: Site
@@ -100,7 +100,7 @@ def desk(site: Site) -> Iterator[Desk]:
 
 
 def aside(act: Callable[[], T]) -> T:
-    """In a thread of its own: Playwright's has an event loop, beside which Django refuses to ask Postgres."""
+    """Call the function in another thread: Playwright's has an event loop, in which Django refuses database access."""
 
     def run() -> T:
         try:
@@ -147,7 +147,7 @@ def test_a_finished_job_asks_for_one_document(
     page = desk.page
     purge = aside(lambda: arrange(User.objects.get(username=desk.moderator)))
     with slow_server(desk.site) as server:
-        # The account is signed in here too: cookies know no ports.
+        # The account is signed in here too, because cookies ignore ports.
         page.goto(f"{server.url}/purges/{purge.pk}/")
         with page.expect_response(re.compile("/live/$")):
             pass

@@ -1,4 +1,4 @@
-"""A Postgres database apart, in which nobody else's workers look for purges."""
+"""A separate Postgres database, in which no other test's workers poll for purges."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.owning import as_owner
 
 @contextmanager
 def database_apart(name: str) -> Iterator[None]:
-    """While the context stands, this process's database is another one of the same server, with all tables.
+    """Switch this process to another database of the same server, with all tables, for the duration of the context.
 
-    name: ends in _test, as the suite demands. It is made where it is missing, and kept.
+    name: must end in _test, as the suite demands. The database is created if missing, and kept.
     """
     assert name.endswith("_test")
     usual = connection.settings_dict["NAME"]

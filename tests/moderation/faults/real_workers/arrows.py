@@ -1,8 +1,8 @@
-"""Stops a worker at one move of a step: a trigger of the tests waits for a lock that they hold.
+"""Breakpoints at state changes of a step: a trigger waits for an advisory lock that the test holds.
 
-Nothing in the product knows of it. The move is on its way to Postgres, everything before it
-is done, and nothing of it is stored: the worst moment to be killed. After a move, when it is
-stored and nothing that follows has begun, only a `sleeper` waits: it asks of itself.
+The product has no code for this. The state change is on its way to Postgres, everything before it is done, and nothing
+of it is stored: the worst point for a kill. After a change is stored, before anything that follows, only the paused
+worker waits: it checks its breakpoints itself.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Backend:
 
 @contextmanager
 def arrows_installed() -> Iterator[None]:
-    """The trigger stands while the context does; the workers must have ended before it does."""
+    """Install the trigger for the duration of the context; the workers must have ended before it ends."""
     with as_owner():
         _run(_INSTALL)
     try:
@@ -67,24 +67,27 @@ def arrows_installed() -> Iterator[None]:
 
 
 def stop_at(purge_id: int, state: StepState, *, stored: bool = False) -> None:
-    """From now on every move of the purge's steps to `state` waits; `stored`: when it was made, in a sleeper."""
+    """Block every later change of the purge's steps to `state`.
+
+    stored: block after the commit; only in the paused worker.
+    """
     _run("SELECT pg_advisory_lock(%s)", purge_id)
     _run("INSERT INTO stopped_arrow VALUES (%s, %s, %s)", purge_id, state, stored)
 
 
 def wait_if_stopped(purge_id: int, state: StepState) -> None:
-    """Waits where moves to `state` are to wait when they are stored."""
+    """Block while a breakpoint after the commit is set for `state`."""
     _run(_WAIT_STORED, purge_id, state)
 
 
 def let_go(purge: Purge) -> None:
-    """Moves go on, also those that wait."""
+    """Remove the purge's breakpoints and unblock waiting changes."""
     _run("DELETE FROM stopped_arrow WHERE purge_id = %s", purge.id)
     _run("SELECT pg_advisory_unlock(%s)", purge.id)
 
 
 def find_blocked(purge: Purge) -> Backend | None:
-    """The connection whose move waits at the arrow, if one does."""
+    """Return the connection that is blocked at the breakpoint, if any."""
     with connection.cursor() as cursor:
         cursor.execute(_BLOCKED, (purge.id,))
         row = cursor.fetchone()
@@ -92,18 +95,18 @@ def find_blocked(purge: Purge) -> Backend | None:
 
 
 def wait_for_blocked(purge: Purge) -> Backend:
-    """The connection whose move waits at the arrow."""
+    """Wait for a connection that is blocked at the breakpoint and return it."""
     end = time.monotonic() + LIMIT_SECONDS
     while time.monotonic() < end:
         backend = find_blocked(purge)
         if backend is not None:
             return backend
         time.sleep(0.02)
-    raise AssertionError(f"no worker reached the arrow in {LIMIT_SECONDS} s")
+    raise AssertionError(f"no worker reached the breakpoint within {LIMIT_SECONDS} s")
 
 
 def cut(backend: Backend) -> None:
-    """Ends the connection from Postgres's side: nothing of its transaction is stored."""
+    """Terminate the connection from Postgres's side, so that its transaction is rolled back."""
     _run("SELECT pg_terminate_backend(%s)", backend.pid)
     while True:
         with connection.cursor() as cursor:

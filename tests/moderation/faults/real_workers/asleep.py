@@ -1,4 +1,4 @@
-"""A sleeper of the tests: the process in which many purges stand still at once, each at its arrow."""
+"""Handle of the paused worker: one process in which many purges wait, each at its breakpoint."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.waiting import LIMIT_SECONDS
 
 @dataclass(frozen=True, slots=True)
 class Asleep:
-    """SIGSTOP stops all of its threads wherever they are, those that renew its leases as well."""
+    """The worker's process. SIGSTOP stops all of its threads, including those that renew leases."""
 
     process: subprocess.Popen[str]
 
     def begin(self, purge_ids: Sequence[int]) -> None:
-        """Has it work on the purges, all at the same time."""
+        """Start work on all the purges at the same time."""
         assert self.process.stdin is not None
         self.process.stdin.write(" ".join(map(str, purge_ids)) + "\n")
         self.process.stdin.flush()
@@ -32,7 +32,7 @@ class Asleep:
         self.process.send_signal(signal.SIGSTOP)
 
     def wake_up(self) -> dict[int, str]:
-        """Lets it go on until it ends by itself; how each purge ended for it."""
+        """Continue the process until it ends; return the outcome of each purge by id."""
         self.process.send_signal(signal.SIGCONT)
         said, _ = self.process.communicate(timeout=LIMIT_SECONDS)
         assert self.process.returncode == 0
@@ -41,7 +41,7 @@ class Asleep:
 
 @contextmanager
 def sleeper_started() -> Iterator[Asleep]:
-    """A sleeper that has nothing to do yet; killed at the end if it has not ended."""
+    """Start an idle worker; kill it at the end if it still runs."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.moderation.faults.real_workers.sleeper"],
         env=os.environ | worker_environment(),

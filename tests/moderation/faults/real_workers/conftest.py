@@ -1,4 +1,4 @@
-"""The stage for faults: a database apart, workers that may be killed, moves that can be held."""
+"""Fixtures for fault tests: a separate database, workers that may be killed, breakpoints."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.moderation.faults.real_workers.workers import Workers
 
 @pytest.fixture(scope="package")
 def workers(_open_databases: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
-    """Workers and beat, looking each second, whose moves can be stopped."""
+    """Workers, and a beat that polls each second, with breakpoints installed."""
     folder: Path = tmp_path_factory.mktemp("workers")
     running = Workers(folder)
     with database_apart("chatstore_faults_test"), arrows_installed():

@@ -1,4 +1,4 @@
-"""Purges of one step each, one for every way a bucket is emptied, and how they must end."""
+"""Purges of one step each, one per delete strategy, and checks of their results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.moderation.rooms import (
 
 @dataclass(frozen=True, slots=True)
 class Doomed:
-    """A confirmed purge of one step, what it removes and what must stay beside it."""
+    """A confirmed purge of one step, with the ids it deletes and the ids it must keep."""
 
     way: Way
     channel: Channel
@@ -43,7 +43,7 @@ class Doomed:
         return ids_of(self.channel, *buckets_of([*self.going, *self.staying]))
 
     def state(self) -> str:
-        """Of its newest step: the one that removes, or the one that takes back."""
+        """Return the state of the newest step, of the purge or of its undo."""
         return Step.objects.filter(purge_id=self.purge.id).latest("ordinal").state
 
     def is_finished(self) -> bool:
@@ -52,16 +52,17 @@ class Doomed:
 
 
 def doom(moderator: User, way: Way) -> Doomed:
-    """A previewed purge that is confirmed, so that the workers take it."""
+    """Preview and confirm a purge, so that the workers execute it."""
     doomed = preview_doomed(moderator, way)
     confirm(moderator, doomed.purge)
     return doomed
 
 
 def preview_doomed(moderator: User, way: Way) -> Doomed:
-    """Rows: every second of 120. Ranges: 300 with a stranger's in each third. Drop: a whole bucket.
+    """Preview a purge that uses the given delete strategy.
 
-    Rewrite: every second of 1,200, so many runs that some of what stays is written again.
+    Rows: every second of 120 messages. Ranges: 300 messages with another author's in each third. Drop: a whole bucket.
+    Rewrite: every second of 1,200, which makes so many ranges that some survivors are rewritten.
     """
     channel = make_channel()
     ids = old_ids({Way.ROWS: 120, Way.RANGES: 300, Way.DROP: 200, Way.REWRITE: 1_200}[way])
@@ -78,7 +79,7 @@ def preview_doomed(moderator: User, way: Way) -> Doomed:
 
 
 def preview_again(moderator: User, doomed: Doomed) -> Doomed:
-    """The same of what was taken back, for a second purge."""
+    """Preview a second purge of the restored messages."""
     selection = selection_of(doomed.way, doomed.channel, doomed.going)
     return replace(doomed, purge=preview(moderator, selection))
 
@@ -100,7 +101,7 @@ def assert_done_exactly(doomed: Doomed) -> None:
 
 
 def assert_undone_exactly(doomed: Doomed, undo: Undo) -> None:
-    """Everything lives again, and each id was counted once."""
+    """Check that everything is live again and that each id was counted once."""
     doomed.purge.refresh_from_db()
     total = sum_of_undo(undo)
     assert doomed.left() == sorted([*doomed.staying, *doomed.going])

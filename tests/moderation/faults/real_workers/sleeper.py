@@ -1,8 +1,8 @@
-"""A worker that many purges can be stopped in at once: it runs each in a thread of its own.
+"""Worker process that can be paused in many purges at once: each purge has its own thread.
 
-`python -m tests.moderation.faults.real_workers.sleeper` reads their ids from its first line of
-input, works on them as a task does, says of each how that ended, and ends itself. Its code is
-the product's but for one thing: after a move it waits where `arrows` says so.
+`python -m tests.moderation.faults.real_workers.paused_worker` reads purge ids from the first line of its input,
+executes them like a task, prints the outcome of each and exits. It runs the product's code with one addition: after a
+state change it waits at the breakpoints that are set.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import django
 
 django.setup()
 
-# The settings must stand before anything of the product is read.
+# Settings must be configured before any product module is imported.
 from django.db import Error, connection, transaction  # noqa: E402
 
 from moderation.domain.states import StepState  # noqa: E402
@@ -29,24 +29,24 @@ from tests.moderation.faults.real_workers.arrows import wait_if_stopped  # noqa:
 
 
 def move_and_wait(step: Step, to: StepState, **stored: Any) -> None:
-    """Moves, and waits when the whole transaction is stored."""
+    """Change the state, and wait at the breakpoint after the commit."""
     move_step(step, to, **stored)
     transaction.on_commit(partial(wait_if_stopped, step.purge_id, to))
 
 
 def run_to_its_end(purge_id: int) -> str:
-    """One purge, as far as this worker comes with it; returns a line about it."""
+    """Run the purge as far as this worker gets; return a line with the outcome."""
     try:
         return f"{purge_id} {run_purge(purge_id).state}"
     except Error as error:
-        # As a task would: Postgres has ended the move, and its connection.
+        # Postgres has ended the transaction and its connection; a task would fail the same way.
         return f"{purge_id} {type(error).__name__}"
     finally:
         connection.close()
 
 
 def main() -> None:
-    """Returns when nothing of any of the purges is left to do here."""
+    """Run the purges until this worker has nothing left to do."""
     for module in (quarantine, execution, restore):
         vars(module)["move_step"] = move_and_wait
     purge_ids = [int(text) for text in sys.stdin.readline().split()]

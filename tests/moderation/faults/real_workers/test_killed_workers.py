@@ -1,6 +1,6 @@
-"""A worker that is killed, stopped or cut off at any move of a step: the purge goes on by itself.
+"""A purge continues by itself after its worker was killed, suspended or disconnected at any state change.
 
-Each time exactly the manifest is gone in the end, every count is true, and nobody clicked.
+Each time exactly the manifest is deleted in the end, every count is correct, and no user has to act.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ARROWS = (
 )
 
 ALL_KILLED_WITHIN_SECONDS = 180
-"""Each kill costs a lease of three seconds, and two of a range's kills ten seconds after its stamp."""
+"""Each kill costs a lease of three seconds, and two kills of a range step another ten seconds after its timestamp."""
 
 
 def test_a_worker_killed_at_each_arrow_is_followed_by_one_that_goes_on(mona: User, workers: Workers) -> None:
@@ -62,7 +62,7 @@ def test_a_worker_killed_at_each_arrow_is_followed_by_one_that_goes_on(mona: Use
     end = time.monotonic() + ALL_KILLED_WITHIN_SECONDS
     while any(ahead.values()):
         time.sleep(0.05)
-        assert time.monotonic() < end, f"no worker came to these arrows: {ahead}"
+        assert time.monotonic() < end, f"no worker reached these breakpoints: {ahead}"
         for doomed in (taken_back, *every):
             kill_at_next_arrow(doomed, ahead[doomed.purge.id], workers)
     for doomed in (taken_back, *every):
@@ -73,7 +73,7 @@ def test_a_worker_killed_at_each_arrow_is_followed_by_one_that_goes_on(mona: Use
 
 
 def kill_at_next_arrow(doomed: Doomed, arrows: deque[StepState], workers: Workers) -> None:
-    """Kills the worker that waits at the next arrow, if one does, and sets the arrow after it."""
+    """Kill the worker that is blocked at the next breakpoint, if any, and set the following breakpoint."""
     backend = find_blocked(doomed.purge)
     if backend is None or not arrows:
         return
@@ -88,7 +88,7 @@ def kill_at_next_arrow(doomed: Doomed, arrows: deque[StepState], workers: Worker
 
 
 def test_a_worker_stopped_within_a_move_is_cut_off_and_changes_nothing(mona: User, workers: Workers) -> None:
-    """It holds the rows that others need; its deletes are out, but not yet stored as sent."""
+    """The worker locks rows that others need; its deletes are sent but not yet recorded as sent."""
     doomed = doom(mona, Way.ROWS)
     stop_at(doomed.purge.id, StepState.DELETED)
     worker = workers.at(wait_for_blocked(doomed.purge))
@@ -113,13 +113,13 @@ def test_a_purge_goes_on_when_the_connection_to_postgres_is_lost(mona: User, wor
 
 
 def put_back(doomed: Doomed) -> None:
-    """One of the removed messages lives again, stamped as an undo stamps it."""
+    """Restore one of the deleted messages, with a timestamp as an undo writes it."""
     message = Message(channel_id=doomed.channel.id, message_id=doomed.going[7], author_id=VICTOR, content="back again")
     messages.insert_message(message, stamp_us=issue_stamp(doomed.channel.id, bucket_of(doomed.going[7])))
 
 
 def assert_put_back_stays(doomed: Doomed) -> None:
-    """For as long as a worker that would remove it needs to."""
+    """Wait as long as a worker would need to delete the message again."""
     time.sleep(0.5)
     assert doomed.left() == sorted([*doomed.staying, doomed.going[7]])
     assert sum_of(doomed.purge).deleted == len(doomed.going)

@@ -1,7 +1,7 @@
-"""A Cassandra node dies while purges and a preview are at work, and comes back.
+"""A Cassandra node dies during purges and a preview, and comes back.
 
-With two replicas nothing can be decided without it: everything waits, says why, and goes on
-by itself. Nothing has failed in the end.
+With two replicas nothing can be decided without it: everything waits, shows the reason, and continues by itself.
+Nothing has failed in the end.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def test_purges_and_a_preview_wait_for_a_dead_node_and_go_on(mona: User, workers
 
 
 def waits_for_store(purge: Purge) -> bool:
-    """Whether it waits, and the reason that people see is the replica that is missing."""
+    """Return whether the purge waits and shows the missing replica as the reason."""
     purge.refresh_from_db()
     return purge.state in (PurgeState.WAITING, PurgeState.SCANNING) and "replica" in purge.wait_reason
 
 
 def assert_nothing_counted(stamped: Doomed, queued: Doomed) -> None:
-    """What was stamped keeps its channel; what had not begun holds none."""
+    """Check that the stamped purge keeps its channel locked and that the other one has not begun."""
     assert stamped.state() == StepState.REWRITTEN
     assert queued.state() == StepState.PENDING
     assert holder_of(stamped.channel.id) == f"purge:{stamped.purge.id}"

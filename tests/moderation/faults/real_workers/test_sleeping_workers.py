@@ -1,7 +1,7 @@
-"""A worker that is stopped past its lease, at any move of a step, and wakes up when all is over.
+"""A worker paused past its lease at any state change of a step, which resumes when everything is over.
 
-Others finish the step meanwhile, and an undo brings everything back (or a new purge takes
-away what an undo brought): whatever the sleeper then still sends, nothing of it counts.
+Other workers finish the step meanwhile, and an undo restores everything (or a new purge deletes what an undo restored).
+Whatever the paused worker sends afterwards has no effect.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ Rows = dict[int, tuple[object, ...]]
 
 @dataclass(slots=True)
 class Stopped:
-    """A purge, or the undo of one, that stands still at an arrow in the sleeper.
+    """A purge or an undo that is paused at a breakpoint.
 
-    stored: stopped when the move was stored, free to send what comes next; else within it,
-    its transaction open. turned: what others finish is turned round before the sleeper wakes up.
+    stored: paused after the commit of the change, before the next statement; otherwise inside its open transaction.
+    reversed_before_resume: the result is reversed before the worker resumes.
     """
 
     doomed: Doomed
@@ -58,7 +58,7 @@ class Stopped:
 
     @property
     def stands_for(self) -> Doomed:
-        """What was asked for last."""
+        """The purge that was requested last."""
         return self.again or self.doomed
 
 
@@ -95,9 +95,9 @@ def test_a_worker_that_sleeps_at_an_arrow_past_its_lease_changes_nothing_when_it
 
 
 def arrange_purges(moderator: User, arrow: StepState, index: int) -> list[Stopped]:
-    """One of each way, stopped when the move is stored, to be taken back before the sleeper wakes up.
+    """Return one purge per strategy, paused after the commit and undone before the worker resumes.
 
-    Beside them one that is not taken back, and one that is stopped within the move.
+    Also return one that is not undone, and one that is paused inside its transaction.
     """
     return [
         *(arrange(moderator, way, arrow, stored=True, turned=True) for way in WAYS),
@@ -107,7 +107,7 @@ def arrange_purges(moderator: User, arrow: StepState, index: int) -> list[Stoppe
 
 
 def arrange_undos(moderator: User, arrow: StepState, index: int) -> list[Stopped]:
-    """Of purges that run now: one stopped when its undo's move is stored, one within it."""
+    """Return finished purges whose undo is paused: one after the commit of the change, one inside its transaction."""
     stops = [
         arrange(moderator, WAYS[index], arrow, stored=True, turned=True),
         arrange(moderator, WAYS[index - 1], arrow, stored=False, turned=index % 2 == 1),
@@ -123,7 +123,7 @@ def arrange(moderator: User, way: Way, arrow: StepState, *, stored: bool, turned
 
 
 def turn_round(moderator: User, stop: Stopped) -> None:
-    """Takes back what was purged, purges again what was taken back."""
+    """Undo the purge, or purge again after an undo."""
     if not stop.turned:
         return
     if stop.undo is None:
@@ -138,7 +138,7 @@ def wait_for_all(stops: list[Stopped]) -> None:
 
 
 def assert_as_left(stop: Stopped) -> None:
-    """What lives lives with all its columns, pages show it, and every act was counted once."""
+    """Check that live rows have all their columns, pages show them, and every action was counted once."""
     doomed, undo = stop.doomed, stop.undo
     acts = AuditEntry.objects.filter(purge=doomed.purge, act="step_counted")
     assert acts.count() == 1
@@ -158,7 +158,7 @@ def assert_as_left(stop: Stopped) -> None:
 
 
 def rows_of(doomed: Doomed) -> Rows:
-    """Everything that stands in the channel, each row with all its columns."""
+    """Return all rows of the channel with all their columns."""
     return {
         row[0]: row
         for bucket in buckets_of([*doomed.going, *doomed.staying])

@@ -1,4 +1,4 @@
-"""Real Celery workers and beat, on a database of their own, so that they take nobody else's purges."""
+"""Real Celery workers and beat on a separate database, so that they do not execute purges of other tests."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ from tests.moderation.faults.real_workers.arrows import Backend
 from tests.waiting import wait_until
 
 WORKERS = 6
-"""Five purges stand at their arrows at once, each with a worker that waits there; one is free to look."""
+"""Five purges wait at their breakpoints at once, each with a blocked worker; one worker is free to poll."""
 
 LIST_TRIES = 20
 
 LEASE_SECONDS = 3
-"""Ten times shorter than the default; renewed each second, as seldom as the settings allow."""
+"""A tenth of the default. Renewed each second, the longest interval that the settings allow."""
 
 
 class Workers:
-    """The processes, as the kernel sees them, and what they say.
+    """The worker and beat processes and their log.
 
-    Each worker is a process of its own that does its tasks itself, and is started again after
-    it was killed, as a supervisor does: what is killed is then a whole worker. Postgres knows
-    each by its name, which no other has after it.
+    Each worker is a single process that executes its tasks itself (solo pool) and is restarted after a kill, as by a
+    supervisor, so a kill hits a whole worker. In Postgres each worker has a unique name.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -43,45 +42,45 @@ class Workers:
         self._started = 0
 
     def start(self) -> None:
-        """Returns when all the workers take tasks."""
+        """Start workers and beat; return when all workers accept tasks."""
         for _ in range(WORKERS):
             self._start_worker()
         self._start_beat()
         wait_until(lambda: self.said().count(" ready.") == WORKERS)
 
     def stop(self) -> None:
-        """Kills all of them, whatever state they are in: asked to end, they would wait for their tasks."""
+        """Kill all processes in any state: a graceful stop would wait for their tasks."""
         for process in (self._beat, *self._workers.values()):
             if process is not None:
                 process.kill()
                 process.wait()
 
     def said(self) -> str:
-        """The log of all, so far."""
+        """Return the combined log so far."""
         return self._log.read_text(errors="replace")
 
     def at(self, backend: Backend) -> subprocess.Popen[bytes]:
-        """The worker that has this connection to Postgres."""
-        # The kernel's list of connections may pass one over while others open and close.
+        """Return the worker that owns this Postgres connection."""
+        # The kernel's list of connections may miss one while others open and close.
         for _ in range(LIST_TRIES):
             for worker in self._workers.values():
                 connections = psutil.Process(worker.pid).net_connections("tcp")
                 if any(one.laddr.port == backend.client_port for one in connections):
                     return worker
-        raise AssertionError("the connection belongs to none of the workers")
+        raise AssertionError("no worker owns the connection")
 
     def named(self, name: str) -> subprocess.Popen[bytes] | None:
-        """The worker of this name; None when it has been killed."""
+        """Return the worker with this name; None if it was killed."""
         return self._workers.get(name)
 
     def kill(self, worker: subprocess.Popen[bytes]) -> None:
-        """SIGKILL; another one is on its way when this returns."""
+        """Send SIGKILL; a replacement is starting when this returns."""
         worker.kill()
         worker.wait()
         self._replace(worker)
 
     def revive(self) -> int:
-        """Starts again what has ended by itself, as a supervisor does; returns how many that were."""
+        """Restart processes that ended by themselves, as a supervisor does; return their number."""
         ended = [worker for worker in self._workers.values() if worker.poll() is not None]
         for worker in ended:
             self._replace(worker)
@@ -92,7 +91,7 @@ class Workers:
 
     @contextmanager
     def hushed(self) -> Iterator[None]:
-        """Beat looks for nothing while the context stands, so nobody here begins anything new."""
+        """Suspend beat for the duration of the context, so that the workers start nothing new."""
         assert self._beat is not None
         self._beat.send_signal(signal.SIGSTOP)
         try:
@@ -128,7 +127,7 @@ class Workers:
 
 
 def worker_environment() -> dict[str, str]:
-    """What a process beside this one needs to work on this one's purges, with short leases."""
+    """Return the environment of a process that works on this process's purges, with short leases."""
     database = connection.settings_dict
     password = quote(str(database["PASSWORD"]), safe="")
     where = f"{database['HOST']}:{database['PORT']}/{database['NAME']}"

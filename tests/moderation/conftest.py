@@ -1,0 +1,12 @@
+"""Fixtures shared by the moderation tests."""
+
+import pytest
+
+from chatstore.models import Channel
+from tests.moderation.rooms import make_channel
+
+
+@pytest.fixture
+def channel() -> Channel:
+    """An empty channel, unique to the test."""
+    return make_channel()
