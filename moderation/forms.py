@@ -1,4 +1,4 @@
-"""The shape of what comes from a browser; what it means is checked by the operations."""
+"""Forms and query parameters: they check the shape of the input; operations check its meaning."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext, gettext_lazy
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake
@@ -17,25 +18,26 @@ from moderation.operations.selection.parsing import Description, Terms
 REASON_CHARACTERS = 1_000
 
 _HAS = [
-    (Content.LINK.value, "a link"),
-    (Content.ATTACHMENT.value, "an attachment"),
-    (Content.EMBED.value, "an embed"),
-    (Content.MENTION.value, "a mention"),
+    (Content.LINK.value, gettext_lazy("a link")),
+    (Content.ATTACHMENT.value, gettext_lazy("an attachment")),
+    (Content.EMBED.value, gettext_lazy("an embed")),
+    (Content.MENTION.value, gettext_lazy("a mention")),
 ]
 
 _EXAMPLES = {
-    "authors": "Victor, @wilma, 80351110224678912",
-    "after": "20 minutes ago, or 2024-03-11T14:30",
+    "authors": gettext_lazy("Victor, @wilma, 80351110224678912"),
+    # Translators: keep the English words; only they are understood.
+    "after": gettext_lazy("20 minutes ago, 2024-03-11T14:30"),
     "before": "2024-03-12",
-    "words": "free “cheap coins”",
-    "pattern": r"(?i)c[0o]ins?\.example",
-    "reply_to": "A message's link or id",
+    "words": gettext_lazy("free “cheap coins”"),
+    "pattern": gettext_lazy(r"(?i)c[0o]ins?\.example"),
+    "reply_to": gettext_lazy("Message link or ID"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where in a channel to look; at most one is set. at: a date as typed."""
+    """A position in a channel; at most one field is set. at: a date as typed."""
 
     before: int | None = None
     after: int | None = None
@@ -44,32 +46,32 @@ class Position:
 
 
 def read_position(query: QueryDict) -> Position:
-    """The position that a timeline's address names. Raises `BadInput` for no ids or several ways."""
+    """Parse the position in a timeline's query string. Raises `BadInput` for bad IDs or several positions."""
     before, after, around = (read_cursor(query, name) for name in ("before", "after", "around"))
     at = query.get("at", "").strip()
     if sum((before is not None, after is not None, around is not None, bool(at))) > 1:
-        raise BadInput("An address can name one position: before, after, around or at.")
+        raise BadInput(gettext("An address can have one position: before, after, around or at."))
     return Position(before=before, after=after, around=around, at=at)
 
 
 def read_cursor(query: QueryDict, name: str) -> int | None:
-    """An id from the query string, or None. Raises `BadInput` for anything else."""
+    """Return an ID from the query string, or None. Raises `BadInput` for anything else."""
     text = query.get(name, "").strip()
     return parse_snowflake(text) if text else None
 
 
 class TermsForm(forms.Form):
-    """One group of conditions of the composer."""
+    """One group of conditions in the composer."""
 
-    authors = forms.CharField(required=False, max_length=1000, label="Written by")
-    after = forms.CharField(required=False, max_length=40, label="From")
-    before = forms.CharField(required=False, max_length=40, label="Until")
-    words = forms.CharField(required=False, max_length=500, label="Saying")
-    pattern = forms.CharField(required=False, max_length=500, strip=False, label="Matching")
+    authors = forms.CharField(required=False, max_length=1000, label=gettext_lazy("Written by"))
+    after = forms.CharField(required=False, max_length=40, label=gettext_lazy("From"))
+    before = forms.CharField(required=False, max_length=40, label=gettext_lazy("Until"))
+    words = forms.CharField(required=False, max_length=500, label=gettext_lazy("Containing words"))
+    pattern = forms.CharField(required=False, max_length=500, strip=False, label=gettext_lazy("Matching"))
     has = forms.MultipleChoiceField(required=False, choices=_HAS, widget=forms.CheckboxSelectMultiple)
     bots = forms.BooleanField(required=False)
     pinned = forms.BooleanField(required=False)
-    reply_to = forms.CharField(required=False, max_length=300, label="Replies to")
+    reply_to = forms.CharField(required=False, max_length=300, label=gettext_lazy("Replies to"))
 
     def __init__(self, data: QueryDict, *, prefix: str | None = None) -> None:
         super().__init__(data, prefix=prefix, auto_id="%s")
@@ -77,26 +79,26 @@ class TermsForm(forms.Form):
             self.fields[name].widget.attrs |= {"placeholder": example, "autocomplete": "off"}
 
     def clean_reply_to(self) -> str:
-        """A message's link means its id."""
+        """Turn a message link into its ID."""
         typed: str = self.cleaned_data["reply_to"]
         link = find_message_link(typed)
         return link[1] if link else typed
 
     def is_filled(self) -> bool:
-        """Whether anything of the group is filled in."""
+        """Return whether any field of the group is filled in."""
         return any(self[name].value() for name in self.fields)
 
     def has_more(self) -> bool:
-        """Whether anything but author and dates is filled in."""
+        """Return whether anything but author and dates is filled in."""
         return any(self[name].value() for name in self.fields.keys() - {"authors", "after", "before"})
 
     def read(self) -> Terms:
-        """The group as typed; the form must be valid."""
+        """Return the group as typed. The form must be valid."""
         return Terms(**self.cleaned_data)
 
 
 class PlaceForm(forms.Form):
-    """Where the composer looks, and what is said once for all groups."""
+    """The places to search, and the options that apply to all groups."""
 
     channels = forms.CharField(required=False, max_length=1000)
     guild = forms.CharField(required=False, max_length=24)
@@ -106,7 +108,7 @@ class PlaceForm(forms.Form):
 
 
 class Composer:
-    """The composer's fields: where, three groups of conditions, and the choice of a whole channel."""
+    """The composer's fields: places, three groups of conditions, and the whole-channel option."""
 
     def __init__(self, data: QueryDict) -> None:
         self.place = PlaceForm(data, auto_id="%s")
@@ -116,21 +118,23 @@ class Composer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no condition is filled in yet."""
+        """Whether no condition is filled in."""
         return not (self.all.is_filled() or self.either.is_filled() or self.none.is_filled())
 
     def read(self) -> Description:
-        """What was typed. Raises `BadInput` with the first field that cannot be read."""
+        """Return what was typed. Raises `BadInput` with the first invalid field."""
         for form in (self.place, self.all, self.either, self.none):
             for field, errors in form.errors.items():
                 label = form.fields[field].label
-                raise BadInput(f"{label}: {errors[0]}" if label else str(errors[0]))
+                if not label:
+                    raise BadInput(str(errors[0]))
+                raise BadInput(gettext("%(field)s: %(error)s") % {"field": label, "error": errors[0]})
         place = self.place.cleaned_data
         return Description(**place, all=self.all.read(), either=self.either.read(), none=self.none.read())
 
 
 def read_presets(query: QueryDict) -> QueryDict:
-    """What an address fills in beforehand: any field by its name, `author` and `channel` by an id."""
+    """Return the fields that a query string fills in: any field by its name, `author` and `channel` by an ID."""
     filled = query.copy()
     for short, name in (("author", "authors"), ("channel", "channels")):
         if short in filled:
@@ -139,60 +143,60 @@ def read_presets(query: QueryDict) -> QueryDict:
 
 
 class ConfirmForm(forms.Form):
-    """What confirming takes: why, and the digest of what was previewed."""
+    """A confirmation: the reason, and the hash of the manifest that was previewed."""
 
     reason = forms.CharField(max_length=REASON_CHARACTERS)
     digest = forms.RegexField(r"^[0-9a-f]{64}$")
 
 
 def ticked_in(posted: QueryDict) -> list[str]:
-    """The ids of ticked messages as they came, each a field or all in one."""
-    # With a script they come as one field: a form may have a thousand fields at most.
+    """Return the IDs of the selected messages as sent: one field each, or all in one."""
+    # The script sends them as one field: a form may have at most a thousand.
     return [*posted.getlist("message_id"), *posted.get("message_ids", "").split()]
 
 
 def read_ticked(posted: QueryDict) -> list[int]:
-    """The ids of ticked messages. Raises `BadInput` when there is none or one is no id."""
+    """Return the IDs of the selected messages. Raises `BadInput` for none, or a bad ID."""
     ids = ticked_in(posted)
     if not ids:
-        raise BadInput("No message is ticked.")
+        raise BadInput(gettext("No messages are selected. Select at least one."))
     return sorted({parse_snowflake(text) for text in ids})
 
 
 def read_digest(posted: QueryDict) -> bytes:
-    """The digest of the preview that was shown. Raises `BadInput` when it is none."""
+    """Return the manifest hash of the preview that was shown. Raises `BadInput` if malformed."""
     text = posted.get("digest", "")
     if not re.fullmatch("[0-9a-f]{64}", text):
-        raise BadInput("The preview is not complete. Look at it again.")
+        raise BadInput(gettext("The preview is incomplete. Review it again."))
     return bytes.fromhex(text)
 
 
 class SnowflakeConverter:
-    """A 64-bit id in an address; anything else is no address of ours."""
+    """Path converter for a signed 64-bit ID."""
 
     regex = "-?[0-9]{1,20}"
 
     def to_python(self, value: str) -> int:
-        """Django turns the `ValueError` into "not found"."""
+        """Parse the ID. Django turns the `ValueError` into a 404."""
         number = int(value)
         if not MIN_ID <= number <= MAX_ID:
             raise ValueError(value)
         return number
 
     def to_url(self, value: int) -> str:
-        """The id as it is written."""
+        """Return the ID in decimal."""
         return str(value)
 
 
 class BucketConverter:
-    """A bucket's number in an address; before 2015 they are negative."""
+    """Path converter for a bucket number; negative before 2015."""
 
     regex = "-?[0-9]{1,6}"
 
     def to_python(self, value: str) -> int:
-        """The number; which there are is the operation's to say."""
+        """Parse the number. Operations check that the bucket exists."""
         return int(value)
 
     def to_url(self, value: int) -> str:
-        """The number as it is written."""
+        """Return the number in decimal."""
         return str(value)

@@ -1,8 +1,7 @@
-"""The bucket strip: a channel's whole life as one row of bars, ten days each.
+"""The bucket strip: a channel's history as one row of bars, one bar per 10-day period.
 
-Pure: buckets with their figures go in, coordinates and words come out; a template draws
-them as SVG and as a table. Heights are logarithmic, so that a quiet month stays visible
-beside a raid of a hundred thousand.
+Takes buckets with their counts and returns coordinates and labels, which a template draws as SVG and as a
+table. Heights are logarithmic, so that a quiet month stays visible beside a raid of a hundred thousand.
 """
 
 from __future__ import annotations
@@ -13,26 +12,30 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from django.utils.dateformat import format as date_format
+from django.utils.translation import gettext, ngettext, pgettext
+
 from chatstore.domain.buckets import bucket_days, days_in_words
+from moderation.presentation.wording import count_messages, format_count
 
 HEIGHT = 56
 LABELS = 18
-"""Pixels of the bars' field and of the line of dates below it."""
+"""Pixels: height of the bars' field, and of the line of dates below it."""
 
 NARROW, BESIDE_CHANNELS, WIDE = 836, 920, 1_158
-"""Pixels across a card: of a narrow page, of the timeline, of a page of full width, in a window of 1280."""
+"""Width of a card in pixels in a window of 1280: on a narrow page, on the timeline, on a full-width page."""
 
 _NARROWEST = 7
 _FEWEST = 24
-"""Slots that fill the width; fewer bars would be as wide as they are high."""
+"""Minimum number of slots that fill the width. With fewer, bars would be as wide as they are high."""
 
 _PARTS = 16
-"""Slots are so many parts of a pixel wide: sums of such numbers are exact, and the last bar ends where it should."""
+"""A slot's width is a multiple of 1/16 pixel: sums are exact, so the last bar ends at the strip's edge."""
 
 _LEAST_WIDTH = 70
 _GAP_BARS = 3
 _LONGEST_SILENCE = 18
-"""Six months without a bucket are drawn as a break: an import of 2009 must not push today off the page."""
+"""Buckets. Longer gaps (six months) are drawn as a break: an import from 2009 must not push today off the page."""
 
 _LABEL_DISTANCE = 52
 _LEAST_HEIGHT = 3.0
@@ -41,11 +44,11 @@ _UNCOUNTED_HEIGHT = 20.0
 
 @dataclass(frozen=True, slots=True)
 class StripBucket:
-    """A bucket as the strip is given it.
+    """Input for one bar.
 
-    count: messages, or None when nobody counted them yet (never drawn as 0). going: how many
-    of them are chosen to go. done: going has happened. note: more words for the title.
-    kind, title: what they are instead of what follows from the counts; "going" then is what is dead.
+    count: messages; None when not counted yet, which is never drawn as 0. going: how many of them are
+    selected for deletion. done: they have been deleted. note: appended to the title.
+    kind, title: override what follows from the counts; `going` is then the number of dead rows.
     """
 
     bucket: int
@@ -59,9 +62,9 @@ class StripBucket:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar: `y` and `height` of all of it; the part that goes is `red_height` from its top.
+    """A bar. `y` and `height` cover all of it; the part to delete is the top `red_height` pixels.
 
-    slot: the width that answers the pointer, its neighbour's gap included.
+    slot: the width that reacts to the pointer, including the gap to the next bar.
     """
 
     bucket: int
@@ -81,22 +84,22 @@ class Bar:
 
     @property
     def grey_y(self) -> float:
-        """Where the part that stays begins."""
+        """Top of the part that is kept."""
         return round(self.y + self.red_height, 1)
 
     @property
     def grey_height(self) -> float:
-        """How high the part that stays is."""
+        """Height of the part that is kept."""
         return round(max(self.height - self.red_height, 0.0), 1)
 
     @property
     def at(self) -> str:
-        """The day to jump to, as the timeline's `at` wants it."""
+        """The day to jump to, as the timeline's `at` parameter takes it."""
         return self.first_day.isoformat()
 
     @property
     def stays(self) -> int | None:
-        """How many stay, where that is known."""
+        """Number of messages kept; None if not counted."""
         return None if self.count is None else max(self.count - self.going, 0)
 
 
@@ -110,7 +113,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Everything that the templates draw; empty when the channel never held anything."""
+    """Everything that the templates draw. Empty when the channel never had a message."""
 
     bars: Sequence[Bar]
     labels: Sequence[Label]
@@ -121,17 +124,17 @@ class Strip:
 
     @property
     def total(self) -> int:
-        """Counted messages in all buckets."""
+        """Sum of the counted messages."""
         return sum(bar.count or 0 for bar in self.bars)
 
     @property
     def is_purge(self) -> bool:
-        """Whether something on it is chosen to go, or went."""
+        """Whether any message is selected for deletion, or deleted."""
         return any(bar.going for bar in self.bars)
 
     @property
     def has_uncounted(self) -> bool:
-        """Whether some bucket was never counted, so that `total` is a lower bound."""
+        """Whether any bucket was never counted, so that `total` is a lower bound."""
         return any(bar.count is None for bar in self.bars)
 
 
@@ -142,9 +145,9 @@ def draw_strip(
     today: int | None = None,
     room: int = NARROW,
 ) -> Strip:
-    """The strip of a channel. here: the buckets on the page. today: the open bucket, always drawn.
+    """Lay out a channel's strip. here: the buckets on the page. today: the open bucket, always drawn.
 
-    room: pixels that it fills, unless it has too few buckets, or too many and scrolls.
+    room: pixels to fill, unless there are too few buckets, or so many that the strip scrolls.
     """
     known = {entry.bucket: entry for entry in buckets}
     if not known:
@@ -167,7 +170,7 @@ def draw_strip(
 
 
 def _place(buckets: Sequence[int]) -> list[int | None]:
-    """The slots from left to right; None is a part of a long silence."""
+    """Return the slots from left to right. None is part of a break."""
     slots: list[int | None] = [buckets[0]]
     for before, bucket in pairwise(buckets):
         if bucket - before > _LONGEST_SILENCE:
@@ -179,7 +182,7 @@ def _place(buckets: Sequence[int]) -> list[int | None]:
 
 
 def _middles(breaks: Sequence[float]) -> tuple[float, ...]:
-    """The middle of each break: every third of its slots' middles, the second one."""
+    """Return the middle of each break: the second of its three slots."""
     return tuple(breaks[1::_GAP_BARS])
 
 
@@ -228,29 +231,32 @@ def _kind_of(entry: StripBucket) -> str:
 
 
 def _title_of(entry: StripBucket, first: dt.date, last: dt.date) -> str:
-    words = "not counted yet" if entry.count is None else _say_messages(entry.count)
+    words = gettext("not counted yet") if entry.count is None else count_messages(entry.count)
     if entry.going:
-        words += f", {entry.going:,} {'removed' if entry.done else 'to be removed'}"
-    note = f" ({entry.note})" if entry.note else ""
-    return f"{days_in_words(first, last)}: {words}{note}"
-
-
-def _say_messages(count: int) -> str:
-    return f"{count:,} message{'' if count == 1 else 's'}"
+        pattern = (
+            ngettext("%(messages)s, %(count)s deleted", "%(messages)s, %(count)s deleted", entry.going)
+            if entry.done
+            else ngettext("%(messages)s, %(count)s to delete", "%(messages)s, %(count)s to delete", entry.going)
+        )
+        words = pattern % {"messages": words, "count": format_count(entry.going)}
+    if entry.note:
+        words = gettext("%(messages)s (%(note)s)") % {"messages": words, "note": entry.note}
+    return gettext("%(days)s: %(messages)s") % {"days": days_in_words(first, last), "messages": words}
 
 
 def _label(bars: Sequence[Bar], *, pitch: float) -> tuple[Label, ...]:
-    """Months for a short life, quarters for a longer one, years for a long one; never crowded."""
+    """Label months in a short strip, quarters in a longer one, years in a long one, without overlaps."""
     months = 1 if len(bars) <= 40 else 3 if len(bars) <= 130 else 12
     labels: list[Label] = []
-    said: tuple[int, int] | None = None
+    labelled: tuple[int, int] | None = None
+    words = pgettext("date format", "Y") if months == 12 else pgettext("date format", "M Y")
     for bar in bars:
         day = bar.first_day
         period = (day.year, (day.month - 1) // months)
-        if period == said:
+        if period == labelled:
             continue
-        said = period
+        labelled = period
         if not labels or bar.x - labels[-1].x >= _LABEL_DISTANCE:
-            labels.append(Label(bar.x, str(day.year) if months == 12 else f"{day:%b %Y}"))
+            labels.append(Label(bar.x, date_format(day, words)))
     room = len(bars) * pitch - _LABEL_DISTANCE
     return tuple(label for label in labels if label.x <= room or label is labels[0])

@@ -1,8 +1,13 @@
-"""A selection as a sentence's object: "everything by Victor in #general since 1 May 2024, pinned kept"."""
+"""Selections in words, translated: "all messages by Victor in #general, except pinned"."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+
+from django.utils.dateformat import format as date_format
+from django.utils.formats import number_format
+from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
 from chatstore.domain.snowflakes import time_of
 from moderation.domain.filters import (
@@ -24,33 +29,52 @@ from moderation.domain.filters import (
 from moderation.domain.selection import Selection
 
 Names = Mapping[int, str]
-"""Chat users' names by id; an unknown one is shown by its id."""
+"""Chat users' names by ID. A user without one is shown by ID."""
 
 _HAS = {
-    Content.LINK: "containing a link",
-    Content.ATTACHMENT: "with an attachment",
-    Content.EMBED: "with an embed",
-    Content.MENTION: "mentioning somebody",
+    Content.LINK: gettext_lazy("containing a link"),
+    Content.ATTACHMENT: gettext_lazy("with an attachment"),
+    Content.EMBED: gettext_lazy("with an embed"),
+    Content.MENTION: gettext_lazy("mentioning someone"),
 }
 
 
+def format_count(number: int) -> str:
+    """Return a number with its digits grouped as the active language groups them: "1,204"."""
+    return number_format(number, force_grouping=True)
+
+
+def count_messages(number: int) -> str:
+    """Return "1 message" or "1,204 messages"."""
+    return ngettext("%(count)s message", "%(count)s messages", number) % {"count": format_count(number)}
+
+
 def say_selection(selection: Selection, *, place: str, authors: Names) -> str:
-    """The selection in words. place: where, as shown: "in #general", "in 12 channels", "in every channel"."""
+    """Describe a selection, in lower case, so that it can follow a count.
+
+    place: the place with its preposition: "in #general", "in 12 channels", "in all channels".
+    """
     if selection.message_ids:
         count = len(selection.message_ids) - len(selection.except_ids)
-        return f"{count:,} ticked {'message' if count == 1 else 'messages'} {place}"
+        selected = ngettext("%(count)s selected message %(place)s", "%(count)s selected messages %(place)s", count)
+        return selected % {"count": format_count(count), "place": place}
     if selection.where is None:
-        words = f"the whole channel {place.removeprefix('in ')}"
+        words = gettext("the whole channel %(channel)s") % {"channel": place.removeprefix("in ")}
     else:
-        words = " ".join(["everything", *_say_parts(selection.where, place, authors)])
+        words = gettext("all messages")
+        for condition in _say_parts(selection.where, place, authors):
+            words = gettext("%(messages)s %(condition)s") % {"messages": words, "condition": condition}
         if selection.keeps_pinned:
-            words += ", pinned kept"
-    left = len(selection.except_ids)
-    return f"{words}, {left:,} unticked" if left else words
+            words = gettext("%(messages)s, except pinned") % {"messages": words}
+    excluded = len(selection.except_ids)
+    if not excluded:
+        return words
+    without = ngettext("%(messages)s, %(count)s excluded", "%(messages)s, %(count)s excluded", excluded)
+    return without % {"messages": words, "count": format_count(excluded)}
 
 
 def _say_parts(where: Filter, place: str, authors: Names) -> Iterable[str]:
-    """Who, where, when, and then the rest: the order in which people say it."""
+    """Yield author, place and time, then the other conditions as one."""
     parts = where.parts if isinstance(where, All) else (where,)
     whose = [part for part in parts if isinstance(part, Author | FromBot)]
     when = [part for part in parts if isinstance(part, Since | Before)]
@@ -59,44 +83,60 @@ def _say_parts(where: Filter, place: str, authors: Names) -> Iterable[str]:
     yield place
     yield from (_say(part, authors) for part in when)
     if rest:
-        yield " and ".join(_say(part, authors, inner=len(rest) > 1) for part in rest)
+        yield _join_all([_say(part, authors, inner=len(rest) > 1) for part in rest])
 
 
-def _say(where: Filter, authors: Names, *, inner: bool = False) -> str:  # noqa: C901, PLR0911
+def _say(where: Filter, authors: Names, *, inner: bool = False) -> str:  # noqa: C901, PLR0911, PLR0912
     match where:
         case Author(ids):
-            return "by " + " or ".join(authors.get(i, f"user {i}") for i in ids)
+            return gettext("by %(authors)s") % {"authors": name_authors(ids, authors)}
         case Since(message_id):
-            return f"since {say_moment(message_id)}"
+            return gettext("since %(time)s") % {"time": say_moment(message_id)}
         case Before(message_id):
-            return f"before {say_moment(message_id)}"
+            return gettext("before %(time)s") % {"time": say_moment(message_id)}
         case Words(text):
-            return f"saying “{text}”"
+            return gettext("containing the words “%(text)s”") % {"text": text}
         case Pattern(expression):
-            return f"matching /{expression}/"
+            return gettext("matching /%(pattern)s/") % {"pattern": expression}
         case Has(what):
-            return _HAS[what]
+            return str(_HAS[what])
         case FromBot():
-            return "by bots"
+            return gettext("by bots")
         case Pinned():
-            return "that is pinned"
+            return gettext("that are pinned")
         case ReplyTo(message_id):
-            return f"replying to message {message_id}"
+            return gettext("replying to message %(id)s") % {"id": message_id}
+        case Not(Pinned()):
+            return gettext("that are not pinned")
         case Not(part):
-            return f"not {_say(part, authors, inner=True)}"
+            return gettext("not %(condition)s") % {"condition": _say(part, authors, inner=True)}
         case All(parts):
-            return _join(" and ", parts, authors, inner=inner)
+            return _bracket(_join_all([_say(part, authors, inner=True) for part in parts]), parts, inner=inner)
         case AnyOf(parts):
-            return _join(" or ", parts, authors, inner=inner)
+            return _bracket(_join_any([_say(part, authors, inner=True) for part in parts]), parts, inner=inner)
 
 
-def _join(word: str, parts: tuple[Filter, ...], authors: Names, *, inner: bool) -> str:
-    said = word.join(_say(part, authors, inner=True) for part in parts)
-    return f"({said})" if inner and len(parts) > 1 else said
+def _bracket(words: str, parts: Sequence[Filter], *, inner: bool) -> str:
+    return f"({words})" if inner and len(parts) > 1 else words
+
+
+def _join_all(words: Sequence[str]) -> str:
+    return reduce(lambda left, right: gettext("%(left)s and %(right)s") % {"left": left, "right": right}, words)
+
+
+def _join_any(words: Sequence[str]) -> str:
+    return reduce(lambda left, right: gettext("%(left)s or %(right)s") % {"left": left, "right": right}, words)
+
+
+def name_authors(ids: Iterable[int], authors: Names) -> str:
+    """Return the authors' names: "Victor or user 8"."""
+    return _join_any([authors.get(i) or gettext("user %(id)s") % {"id": i} for i in ids])
 
 
 def say_moment(snowflake: int) -> str:
-    """When an id was made: "1 May 2024", with the time where it is not midnight (UTC)."""
+    """Format the time that an ID carries: "1 May 2024", with the time of day where it is not midnight (UTC)."""
     moment = time_of(snowflake)
-    day = f"{moment.day} {moment:%B %Y}"
-    return day if (moment.hour, moment.minute, moment.second) == (0, 0, 0) else f"{day}, {moment:%H:%M} UTC"
+    day = date_format(moment, pgettext("date format", "j F Y"))
+    if (moment.hour, moment.minute, moment.second) == (0, 0, 0):
+        return day
+    return gettext("%(day)s, %(time)s UTC") % {"day": day, "time": date_format(moment, pgettext("time format", "H:i"))}

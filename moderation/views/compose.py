@@ -1,4 +1,4 @@
-"""Choosing what to remove: by conditions, over channels, or the messages ticked in a timeline."""
+"""The composer: select messages by conditions, over channels, or those selected in a timeline."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chatstore.domain.errors import BadInput, StoreUnavailable
@@ -27,22 +28,22 @@ from moderation.views.session import actor_of
 @require_http_methods(["GET", "HEAD", "POST"])
 @permission_required("moderation.add_purge", raise_exception=True)
 def compose(request: HttpRequest, channel_id: int) -> HttpResponse:
-    """The form for one channel; posted, what it describes becomes a purge that is scanned, not yet confirmed."""
+    """Show the form for one channel. Posted, it drafts a purge, which is scanned but not confirmed."""
     return _compose(request, channel_for(request.user, channel_id))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @permission_required("moderation.add_purge", raise_exception=True)
 def compose_everywhere(request: HttpRequest) -> HttpResponse:
-    """The form for several channels, a whole guild, or wherever somebody posted."""
+    """Show the form for several channels, a guild, or all channels that an author posted in."""
     return _compose(request, None)
 
 
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
 def compose_sentence(request: HttpRequest) -> HttpResponse:
-    """What the form says so far, as a sentence; it is only read, nothing is looked for."""
-    return render(request, "_compose_sentence.html", _say(request.user, Composer(request.POST)))
+    """Render the form's selection in words. Reads the form only; no messages are searched."""
+    return render(request, "moderation/compose/_summary.html", _say(request.user, Composer(request.POST)))
 
 
 def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
@@ -72,7 +73,7 @@ def _select(user: Actor, composer: Composer, channel: Channel | None = None) -> 
 
 
 def _say(user: Actor, composer: Composer, channel: Channel | None = None) -> dict[str, str]:
-    """The context of the sentence: what would go, or why that cannot be said yet."""
+    """Return the context of the summary: the selection, or what has to be fixed first."""
     if composer.is_empty:
         return {}
     try:
@@ -83,7 +84,7 @@ def _say(user: Actor, composer: Composer, channel: Channel | None = None) -> dic
 
 
 def _map(channel: Channel) -> Strip | None:
-    """The channel's strip; without the store one can still say what should go."""
+    """Return the channel's strip, or None: the form works without the store."""
     try:
         return map_channel(channel.pk)
     except StoreUnavailable:
@@ -93,13 +94,22 @@ def _map(channel: Channel) -> Strip | None:
 def _show_form(request: HttpRequest, channel: Channel | None, form: Composer, *, refused: str = "") -> HttpResponse:
     context = {
         "channel": channel,
+        "heading": _say_heading(channel),
         "form": form,
         "refused": refused,
         "strip": _map(channel) if channel else None,
         "guilds": () if channel else _visible_guilds(request.user),
         **_say(request.user, form, channel),
     }
-    return render(request, "compose.html", context, status=400 if refused else 200)
+    return render(request, "moderation/compose/compose.html", context, status=400 if refused else 200)
+
+
+def _say_heading(channel: Channel | None) -> str:
+    if channel is None:
+        return gettext("Delete messages from several channels")
+    if channel.guild is None:
+        return gettext("Delete messages from %(channel)s") % {"channel": channel}
+    return gettext("Delete messages from %(channel)s (%(guild)s)") % {"channel": channel, "guild": channel.guild.name}
 
 
 def _visible_guilds(user: Actor) -> list[Guild]:

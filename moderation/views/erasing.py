@@ -1,4 +1,4 @@
-"""Erasing what a purge keeps: asked for, approved, refused."""
+"""Permanent deletion of a purge's copies: request, approve, reject."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from moderation.views.session import actor_of
 @require_POST
 @permission_required(ERASE, raise_exception=True)
 def purge_erase(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """Asks for it, with a reason."""
+    """Request it, with a reason."""
     reason = request.POST.get("reason", "")
     return _act(request, purge_id, lambda: ask_erase(purge_id, moderator=actor_of(request), reason=reason))
 
@@ -29,9 +29,9 @@ def purge_erase(request: HttpRequest, purge_id: int) -> HttpResponse:
 @require_POST
 @permission_required(ERASE, raise_exception=True)
 def purge_erase_approve(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """The second person's yes to the wish that the form names."""
-    wish = parse_snowflake(request.POST.get("erasure", ""))
-    answer = _act(request, purge_id, lambda: approve_erase(purge_id, wish, moderator=actor_of(request)))
+    """Approve the request that the form names."""
+    erasure_id = parse_snowflake(request.POST.get("erasure", ""))
+    answer = _act(request, purge_id, lambda: approve_erase(purge_id, erasure_id, moderator=actor_of(request)))
     ring_erasing_on_commit(purge_id)
     return answer
 
@@ -39,9 +39,9 @@ def purge_erase_approve(request: HttpRequest, purge_id: int) -> HttpResponse:
 @require_POST
 @permission_required(ERASE, raise_exception=True)
 def purge_erase_refuse(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """A no to the wish that the form names, or its asker's own second thought."""
-    wish = parse_snowflake(request.POST.get("erasure", ""))
-    return _act(request, purge_id, lambda: refuse_erase(purge_id, wish, moderator=actor_of(request)))
+    """Reject the request that the form names, or withdraw one's own."""
+    erasure_id = parse_snowflake(request.POST.get("erasure", ""))
+    return _act(request, purge_id, lambda: refuse_erase(purge_id, erasure_id, moderator=actor_of(request)))
 
 
 def _act(request: HttpRequest, purge_id: int, act: Callable[[], object]) -> HttpResponse:

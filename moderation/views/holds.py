@@ -1,4 +1,4 @@
-"""Holds: what nobody may remove for now, who wants that and why."""
+"""Legal holds: the list, and the forms that place and lift them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from moderation.views.session import actor_of
 @require_http_methods(["GET", "HEAD", "POST"])
 @permission_required(READ, raise_exception=True)
 def holds(request: HttpRequest) -> HttpResponse:
-    """All holds, and the form that places one; an address may fill it in (`user`, `channel`, `message`)."""
+    """List holds and place one. `user`, `channel` and `message` in the query string fill in the form."""
     if request.method != "POST":
         return _show(request, request.GET)
     typed = request.POST
@@ -30,7 +30,7 @@ def holds(request: HttpRequest) -> HttpResponse:
 @require_POST
 @permission_required(READ, raise_exception=True)
 def hold_lift(request: HttpRequest, hold_id: int) -> HttpResponse:
-    """Purges may remove it again."""
+    """Lift a hold: purges may delete its messages again."""
     lift_hold(hold_id, actor=actor_of(request))
     return redirect("holds")
 
@@ -43,4 +43,4 @@ def _show(request: HttpRequest, typed: QueryDict, *, refused: str = "", status: 
         "typed": typed,
         "refused": refused,
     }
-    return render(request, "holds.html", context, status=status)
+    return render(request, "moderation/holds/holds.html", context, status=status)

@@ -1,7 +1,9 @@
-"""Home: what needs me now, and the one box that goes anywhere."""
+"""Home: purges that need attention, recent activity, and search."""
 
 from __future__ import annotations
 
+import datetime as dt
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.decorators import permission_required
@@ -9,11 +11,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
+from chatstore.domain.buckets import bucket_at, bucket_days
+from chatstore.domain.snowflakes import unix_ms
+from chatstore.models import Channel
 from chatstore.operations.monitoring.console import say_silence
 from chatstore.operations.rights import READ_HEALTH
 from moderation.operations.erasure.requests import requests_for
 from moderation.operations.lookup.channels import channels_by_activity
-from moderation.operations.lookup.search import search_anything
+from moderation.operations.lookup.search import FoundUser, search_anything
 from moderation.operations.purging.listing import list_purges
 from moderation.views.findings import list_findings
 
@@ -21,15 +26,24 @@ RECENT_PURGES = 6
 FINDINGS_AT_HOME = 6
 
 
+@dataclass(frozen=True, slots=True)
+class PlaceView:
+    """A channel in which a user posted, and the 10-day period of their last message there."""
+
+    channel: Channel
+    first_day: dt.date
+    last_day: dt.date
+
+
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Open to every signed-in account: one without rights is told so here, and by whom to ask."""
+    """Show the home page. Open to every signed-in account; one without permissions sees whom to ask for them."""
     user = request.user
     context: dict[str, Any] = {
         "nav": "home",
         "may_view": user.has_perm("chatstore.view_channel"),
         "running": list_purges(user, state="running", limit=RECENT_PURGES).purges,
-        "erase_wishes": requests_for(user),
+        "erasure_requests": requests_for(user),
         "ready": list_purges(user, state="ready", limit=RECENT_PURGES).purges,
         "finished": list_purges(user, state="done", limit=RECENT_PURGES).purges,
         "overview": channels_by_activity(user),
@@ -42,17 +56,27 @@ def home(request: HttpRequest) -> HttpResponse:
             "findings": findings[:FINDINGS_AT_HOME],
             "other_findings": len(findings[FINDINGS_AT_HOME:]),
         }
-    return render(request, "home.html", context)
+    return render(request, "moderation/home/home.html", context)
 
 
 @require_safe
 @permission_required("chatstore.view_channel", raise_exception=True)
 def find(request: HttpRequest) -> HttpResponse:
-    """A message goes straight to its place; a single channel too; anything else is listed."""
+    """Redirect to the message or the only channel found; list anything else."""
     query = request.GET.get("q", "")
     found = search_anything(request.user, query)
     if found.message is not None:
         return redirect("message", *found.message)
     if len(found.channels) == 1 and not found.users:
         return redirect("timeline", found.channels[0].pk)
-    return render(request, "find.html", {"query": query, "found": found})
+    users = [(hit, _places_of(hit)) for hit in found.users]
+    return render(request, "moderation/search/results.html", {"query": query, "found": found, "users_found": users})
+
+
+def _places_of(hit: FoundUser) -> list[PlaceView]:
+    places = []
+    for place in hit.places:
+        start = dt.datetime.combine(place.until, dt.time(), dt.UTC)
+        first, _ = bucket_days(bucket_at(unix_ms(start)))
+        places.append(PlaceView(place.channel, first, place.until))
+    return places

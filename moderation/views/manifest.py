@@ -1,4 +1,4 @@
-"""The whole manifest of a purge as a list: looked through, unticked before, brought back after."""
+"""All messages of a purge, to review, exclude before it is confirmed, and restore afterwards."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from chatstore.domain.errors import BadInput, StoreUnavailable
@@ -27,14 +28,24 @@ from moderation.operations.undo.import_guard import imports_of
 from moderation.operations.undo.requests import can_be_undone
 from moderation.views.rows import Row, rows_of
 
+_OUTCOMES = {
+    Fate.ALREADY_GONE: gettext_lazy("already gone"),
+    Fate.FAILED: gettext_lazy("failed"),
+    Fate.HELD: gettext_lazy("held"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """A message of the list. row: None when it can be read nowhere. new_channel: set where another one begins."""
+    """A message of the list. row: None if there is no copy of it. new_channel: set where another channel begins.
+
+    words: its outcome. is_going: it is selected and not deleted yet.
+    """
 
     entry: Entry
     row: Row | None
     words: str
+    is_going: bool
     new_channel: Channel | None
     may_tick: bool
 
@@ -42,7 +53,7 @@ class EntryRow:
 @require_safe
 @permission_required("moderation.view_purge", raise_exception=True)
 def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """A page of the messages that a purge chose; `channel`, `author` and `import` narrow it."""
+    """Show a page of a purge's messages; `channel`, `author` and `import` filter."""
     purge = purge_for(request.user, purge_id)
     channel_id, author_id = read_cursor(request.GET, "channel"), read_cursor(request.GET, "author")
     import_id = _read_import(request.GET)
@@ -59,7 +70,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         )
         unticked = list_unticked(request.user, purge) if purge.state == PurgeState.READY else []
     except StoreUnavailable as error:
-        silent = f"The messages cannot be shown now: {error}"
+        silent = gettext("The messages can’t be shown right now: %(error)s") % {"error": error}
     users = name_users(entry.message for entry in (*page.entries, *unticked) if entry.message is not None)
     may_change = request.user.has_perm("moderation.add_purge")
     may_untick = may_change and purge.state == PurgeState.READY
@@ -83,7 +94,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "is_first": "after" not in request.GET,
         "next": _next_address(page, channel=channel_id, author=author_id, **{"import": import_id}),
     }
-    return render(request, "manifest.html", context)
+    return render(request, "moderation/manifest/manifest.html", context)
 
 
 def _read_after(query: QueryDict) -> tuple[int, int] | None:
@@ -92,14 +103,14 @@ def _read_after(query: QueryDict) -> tuple[int, int] | None:
         return None
     channel_id, colon, message_id = text.partition(":")
     if not colon:
-        raise BadInput("A page goes on after a channel and a message: “channel:message”.")
+        raise BadInput(gettext("“after” must name a channel and a message: “channel:message”."))
     return parse_snowflake(channel_id), parse_snowflake(message_id)
 
 
 def _read_import(query: QueryDict) -> str | None:
     text = query.get("import", "")
     if not re.fullmatch("(?:[0-9a-f]{32})?", text):
-        raise BadInput("This is not the id of an import.")
+        raise BadInput(gettext("This is not the ID of an import."))
     return text or None
 
 
@@ -117,7 +128,7 @@ def _rows_of(
     rows: list[EntryRow] = []
     before: int | None = None
     for entry in entries:
-        # Each line has its own date, since what lies between two of them is not shown.
+        # Each line shows its own date: messages between two of them are not shown.
         row = replace(rows_of([entry.message], users)[0], day=None) if entry.message is not None else None
         is_away = entry.is_undone or entry.is_withdrawn
         is_removed = entry.fate in (Fate.DELETED, Fate.ALREADY_GONE) and not is_away
@@ -126,6 +137,7 @@ def _rows_of(
                 entry,
                 row,
                 _say_fate(purge, entry),
+                _is_going(purge, entry),
                 entry.channel if entry.channel.pk != before else None,
                 may_tick=may_untick or (may_undo and is_removed),
             )
@@ -134,15 +146,21 @@ def _rows_of(
     return rows
 
 
+def _is_going(purge: Purge, entry: Entry) -> bool:
+    return entry.fate is Fate.WAITING and purge.confirmed_at is None and entry.is_live and not entry.is_undone
+
+
 def _say_fate(purge: Purge, entry: Entry) -> str:
+    if _is_going(purge, entry):
+        return gettext("delete")
     if entry.fate is None:
-        return "stays" if entry.is_live else "gone meanwhile"
+        return gettext("keep") if entry.is_live else gettext("already gone")
     if entry.is_undone:
-        return "back" if entry.is_live else "not brought back"
+        return gettext("restored") if entry.is_live else gettext("not restored")
     if entry.fate is Fate.DELETED:
         if entry.is_live:
-            return "written again"
-        return "erased" if purge.state in KEEPS_NOTHING else "removed"
-    if entry.fate is Fate.WAITING:
-        return ("goes" if purge.confirmed_at is None else "left") if entry.is_live else "gone meanwhile"
-    return {Fate.ALREADY_GONE: "gone already", Fate.FAILED: "failed", Fate.HELD: "held"}.get(entry.fate, "left")
+            return gettext("present again")
+        return gettext("permanently deleted") if purge.state in KEEPS_NOTHING else gettext("deleted")
+    if entry.fate is Fate.WAITING and not entry.is_live:
+        return gettext("already gone")
+    return str(_OUTCOMES.get(entry.fate, gettext("left")))

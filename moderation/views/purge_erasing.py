@@ -1,4 +1,4 @@
-"""What a purge's page says of erasing what it keeps."""
+"""Context of the permanent deletion of a purge's copies."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from moderation.operations.preview.breakdown import standing_by_channel
 
 @dataclass(frozen=True, slots=True)
 class ErasingView:
-    """A wish to erase, or what became of one.
+    """A request for permanent deletion, or its outcome.
 
-    may_ask: to those with the right, where it makes sense. held: why a hold forbids it, or "".
-    request: the wish that waits, is_mine: it is the viewer's own, lapses_at: when it is over.
-    refused: the last one, where the answer was no. erasure: the one that was approved. standing: how
-    many messages nobody could bring back. also_kept: (purge id, how many of them that one keeps too).
-    next_run_at: when what is unreadable goes off the disks; None: not known, or over.
+    may_ask: the viewer has the permission, and there is something to erase. held: why a hold forbids it, or "".
+    request: the one that waits for an answer. is_mine: the viewer made it. lapses_at: when it expires.
+    refused: the last one, if it was rejected or blocked by a hold. erasure: the approved one. standing: messages
+    that could not be restored any more. also_kept: (purge ID, how many of the messages that purge keeps too).
+    next_run_at: when unreadable copies are removed from the disks; None if unknown, or done.
     """
 
     may_ask: bool = False
@@ -40,24 +40,24 @@ class ErasingView:
 
     @property
     def is_deleting(self) -> bool:
-        """Whether something is still readable, and on its way out."""
+        """Whether copies are still readable while they are being deleted."""
         return self.erasure is not None and self.erasure.unreadable_at is None
 
     @property
     def asker(self) -> str:
-        """Who wants it, or wanted it."""
+        """Name of the account that requested it."""
         shown = self.request or self.erasure
         return name_of(shown.asked_by) if shown else ""
 
     @property
     def answerer(self) -> str:
-        """Who approved it, or refused it last."""
+        """Name of the account that approved it, or rejected the last request."""
         shown = self.erasure or self.refused
         return name_of(shown.answered_by) if shown and shown.answered_by else ""
 
 
 def describe_erasing(user: Actor, purge: Purge) -> ErasingView:
-    """What the page shows of it to this user."""
+    """Return what the page shows to this user."""
     asked = purge.erasures.select_related("asked_by", "answered_by")
     if purge.state in KEEPS_NOTHING:
         erasure = asked.get(answer=ErasureAnswer.APPROVED)

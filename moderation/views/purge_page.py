@@ -1,4 +1,4 @@
-"""What a purge's page shows at each point of its life."""
+"""Context of a purge's page in each of its states."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
 from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
@@ -32,6 +33,7 @@ from moderation.operations.undo.requests import (
     undo_until,
     unheld_until,
 )
+from moderation.presentation.wording import format_count, name_authors
 from moderation.views.purge_erasing import describe_erasing
 from moderation.views.purge_preview import describe_preview
 
@@ -46,11 +48,11 @@ CHANGING = frozenset(
         PurgeState.UNDOING,
     }
 )
-"""States in which the page asks again each second."""
+"""States in which the page polls every second."""
 
 
 def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
-    """The context of the whole page."""
+    """Return the context of the whole page."""
     context = describe_live(user, purge)
     if purge.manifest or purge.state == PurgeState.READY:
         context |= describe_preview(purge, channels_of(user, purge))
@@ -59,7 +61,7 @@ def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
 
 
 def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
-    """The context of the part that changes while something happens."""
+    """Return the context of the part that changes while a job runs."""
     channels = channels_of(user, purge)
     erasing = describe_erasing(user, purge)
     channel = channels[0] if len(channels) == 1 else None
@@ -82,7 +84,7 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
         "failures": describe_failures(purge, channels),
         "seconds": seconds_of(purge) if purge.finished_at else None,
         "strip": map_purge(purge, [channel.pk for channel in channels]),
-        # What the channels of a guild hold is not known before each was looked at.
+        # The number of messages in a guild's channels is not known before each channel was scanned.
         "has_scan_total": bool(purge.selection["channels"]),
         "found_in": len(channels) if state is PurgeState.SCANNING and purge.manifest else 0,
         "unticked": len(purge.selection["except"]),
@@ -97,14 +99,14 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class FailuresView:
-    """What failed: each bucket with its channel's name, where there are several, and its days."""
+    """Failed messages by bucket: (failure, channel name if there are several channels, first and last day)."""
 
     rows: Sequence[tuple[Failure, str, tuple[date, date]]]
     others: int
 
 
 def describe_failures(purge: Purge, channels: Sequence[Channel]) -> FailuresView:
-    """What failed in the channels that the user may see."""
+    """Return the failures in the channels that the user may see."""
     names = {channel.pk: str(channel) if len(channels) > 1 else "" for channel in channels}
     found = failures_of(purge)
     rows = [(one, names[one.channel_id], bucket_days(one.bucket)) for one in found.shown if one.channel_id in names]
@@ -113,13 +115,12 @@ def describe_failures(purge: Purge, channels: Sequence[Channel]) -> FailuresView
 
 @dataclass(frozen=True, slots=True)
 class UndoView:
-    """What the page says of taking a purge back. until: how long it is, or was, offered; or None.
+    """The offer to undo a purge. until: when it ends, or ended; or None.
 
-    kept_until: of what no hold covers. is_held: a hold covers some of it, and `until` moves on with the time.
-    only_held: the rest is over.
-
-    sums: who took what back, and what came of it. back: how many messages stand there again.
-    standing: how many the purge still stands for.
+    kept_until: the same for messages without a hold. is_held: a hold covers some messages, so that `until`
+    moves on as time passes. only_held: the undo period of all others is over.
+    sums: heading and totals of each undo. back: messages that are live again. standing: messages that the
+    purge deleted and that are still deleted.
     """
 
     may_ask: bool
@@ -127,15 +128,15 @@ class UndoView:
     kept_until: datetime | None
     is_held: bool
     only_held: bool
-    sums: Sequence[tuple[str, str, UndoSum]]
+    sums: Sequence[tuple[str, UndoSum]]
     back: int
     standing: int
 
 
 def describe_undo(purge: Purge, *, may_ask: bool) -> UndoView:
-    """The offer to take it back, and what earlier ones did."""
+    """Return the offer to undo a purge, and the results of earlier undos."""
     undos = purge.undos.select_related("moderator").order_by("pk")
-    sums = [(name_of(undo.moderator), _say_part(undo.part), sum_of_undo(undo)) for undo in undos]
+    sums = [(_head_undo(name_of(undo.moderator), undo.part), sum_of_undo(undo)) for undo in undos]
     offered = can_be_undone(purge)
     kept_until = unheld_until(purge) if offered else None
     is_over = purge.state == PurgeState.UNDO_EXPIRED
@@ -146,46 +147,87 @@ def describe_undo(purge: Purge, *, may_ask: bool) -> UndoView:
         offered and hold_over_purge(purge) is not None,
         kept_until is not None and kept_until <= timezone.now(),
         sums,
-        back=sum(total.restored + total.already_live for *_, total in sums),
+        back=sum(total.restored + total.already_live for _, total in sums),
         standing=sum(standing_by_channel(purge).values()) if purge.state in CAN_BE_UNDONE or is_over else 0,
     )
 
 
-def _say_part(part: dict[str, list[str]]) -> str:
-    """What somebody took back: "it", "what Victor wrote", "3 messages"."""
+def _head_undo(name: str, part: dict[str, list[str]]) -> str:
+    """Return the heading of an undo: "Mona restored Victor’s messages"."""
     if part["messages"]:
         count = len(part["messages"])
-        return f"{count:,} message{'' if count == 1 else 's'}"
+        words = ngettext("%(name)s restored %(count)s message", "%(name)s restored %(count)s messages", count)
+        return words % {"name": name, "count": format_count(count)}
     if part["authors"]:
-        known = ChatUser.objects.in_bulk(map(int, part["authors"]))
-        return f"what {' or '.join(str(known.get(int(i)) or f'user {i}') for i in part['authors'])} wrote"
-    return "what it removed from one channel" if part["channels"] else "it"
+        ids = [int(author) for author in part["authors"]]
+        names = {author.pk: str(author) for author in ChatUser.objects.filter(pk__in=ids)}
+        if len(ids) == 1:
+            words = gettext("%(name)s restored %(author)s’s messages")
+            return words % {"name": name, "author": name_authors(ids, names)}
+        return gettext("%(name)s restored messages by %(authors)s") % {
+            "name": name,
+            "authors": name_authors(ids, names),
+        }
+    if part["channels"]:
+        return gettext("%(name)s restored one channel’s messages") % {"name": name}
+    return gettext("%(name)s restored the messages of this purge") % {"name": name}
 
 
 def _say_heading(purge: Purge, state: str, *, undoing: int, back: int) -> str:
-    """state: its own, or what it was before what it kept was erased. undoing: how many an undo is asked for.
+    """Return the page's heading.
 
-    back: how many stand there again.
+    state: the purge's own, or the one before its copies were erased. undoing: messages that the running undo
+    is to restore. back: messages that are live again.
     """
-    count = _say_messages(purge.manifest)
+    of = purge.manifest
     if state in (PurgeState.QUEUED, PurgeState.WAITING) and purge.started_at is None:
-        return f"About to remove {count}"
-    if state in (PurgeState.DONE_WITH_FAILURES, PurgeState.UNDO_EXPIRED):
-        deleted = sum_of(purge).deleted
-        return f"Removed {count}" if deleted == purge.manifest else f"Removed {deleted:,} of {count}"
-    return {
-        PurgeState.SCANNING: "Looking for what matches",
-        PurgeState.READY: f"Remove {count}?",
-        PurgeState.NOTHING_MATCHED: "Nothing matched",
-        PurgeState.EXPIRED: "An old preview",
-        PurgeState.CANCELLED: f"Stopped removing {count}",
-        PurgeState.DONE: f"Removed {count}",
-        PurgeState.PAUSED: f"Paused removing {count}",
-        PurgeState.UNDOING: f"Bringing back {_say_messages(undoing)}",
-        PurgeState.UNDONE: f"Brought back {_say_messages(back)}",
-        PurgeState.PARTLY_UNDONE: f"Brought back {back:,} of {count}",
-    }.get(PurgeState(state), f"Removing {count}")
+        return _count_of(ngettext("About to delete %(of)s message", "About to delete %(of)s messages", of), of=of)
+    match PurgeState(state):
+        case PurgeState.SCANNING:
+            return gettext("Finding matching messages")
+        case PurgeState.READY:
+            return _count_of(ngettext("Delete %(of)s message?", "Delete %(of)s messages?", of), of=of)
+        case PurgeState.NOTHING_MATCHED:
+            return gettext("No messages matched")
+        case PurgeState.EXPIRED:
+            return gettext("Expired preview")
+        case PurgeState.UNDOING | PurgeState.UNDONE | PurgeState.PARTLY_UNDONE:
+            return _head_restored(PurgeState(state), of=of, undoing=undoing, back=back)
+    return _head_deleted(PurgeState(state), of=of, deleted=sum_of(purge).deleted)
 
 
-def _say_messages(count: int) -> str:
-    return f"{count:,} message{'' if count == 1 else 's'}"
+def _head_deleted(state: PurgeState, *, of: int, deleted: int) -> str:
+    match state:
+        case PurgeState.PAUSED:
+            words = ngettext(
+                "Paused after %(count)s of %(of)s message", "Paused after %(count)s of %(of)s messages", of
+            )
+        case PurgeState.CANCELLED:
+            words = ngettext(
+                "Cancelled after %(count)s of %(of)s message", "Cancelled after %(count)s of %(of)s messages", of
+            )
+        case PurgeState.DONE_WITH_FAILURES | PurgeState.UNDO_EXPIRED if deleted != of:
+            words = ngettext("Deleted %(count)s of %(of)s message", "Deleted %(count)s of %(of)s messages", of)
+        case PurgeState.DONE | PurgeState.DONE_WITH_FAILURES | PurgeState.UNDO_EXPIRED:
+            words = ngettext("Deleted %(of)s message", "Deleted %(of)s messages", of)
+        case _:
+            words = ngettext("Deleting %(of)s message", "Deleting %(of)s messages", of)
+    return _count_of(words, of=of, count=deleted)
+
+
+def _head_restored(state: PurgeState, *, of: int, undoing: int, back: int) -> str:
+    if state is PurgeState.UNDOING and undoing != of:
+        words = ngettext("Restoring %(count)s of %(of)s message", "Restoring %(count)s of %(of)s messages", of)
+        return _count_of(words, of=of, count=undoing)
+    if state is PurgeState.UNDOING:
+        return _count_of(ngettext("Restoring %(of)s message", "Restoring %(of)s messages", of), of=of)
+    if state is PurgeState.UNDONE:
+        return _count_of(ngettext("Restored %(count)s message", "Restored %(count)s messages", back), count=back)
+    words = ngettext(
+        "Partly restored: %(count)s of %(of)s message", "Partly restored: %(count)s of %(of)s messages", of
+    )
+    return _count_of(words, of=of, count=back)
+
+
+def _count_of(words: str, **counts: int) -> str:
+    return words % {name: format_count(count) for name, count in counts.items()}

@@ -1,13 +1,15 @@
-"""Exactly what a purge takes: counts by channel, author and bucket, the plan in words, samples in context."""
+"""Context of a purge's preview: counts by channel, author and bucket, the plan in words, samples."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.utils.translation import gettext, ngettext_lazy
 
 from chatstore.domain.buckets import bucket_days
 from chatstore.domain.errors import StoreUnavailable
@@ -18,35 +20,73 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.preview.breakdown import share_by_author, share_by_channel
 from moderation.operations.preview.bucket_strip import map_purge
-from moderation.operations.preview.purge_summary import BucketPreview, preview_of, say_plan
+from moderation.operations.preview.purge_summary import BucketPreview, preview_of
 from moderation.operations.preview.samples import Run, sample_manifest
 from moderation.presentation.strip import Strip
+from moderation.presentation.wording import format_count
 from moderation.views.rows import Row, rows_of
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
 
 AUTHORS_SHOWN = 12
 CHANNELS_SHOWN = 20
 BUCKETS_SHOWN = 200
 
 STRIPS_AT_MOST = 4
-"""Channels that have a strip each, beside the one of all of them."""
+"""Up to this many channels have a strip each, besides the one of all channels."""
+
+_PLAN = {
+    Way.DROP: ngettext_lazy(
+        "%(shown)s period of 10 days is deleted as a whole.",
+        "%(shown)s periods of 10 days are deleted as a whole.",
+        "count",
+    ),
+    Way.RANGES: ngettext_lazy(
+        "Messages in %(shown)s period of 10 days are deleted in ranges.",
+        "Messages in %(shown)s periods of 10 days are deleted in ranges.",
+        "count",
+    ),
+    Way.REWRITE: ngettext_lazy(
+        "%(shown)s period of 10 days is rewritten with the messages to keep.",
+        "%(shown)s periods of 10 days are rewritten with the messages to keep.",
+        "count",
+    ),
+    Way.ROWS: ngettext_lazy(
+        "%(shown)s message is deleted individually, right away.",
+        "%(shown)s messages are deleted individually, right away.",
+        "count",
+    ),
+    Way.LATER: ngettext_lazy(
+        "%(shown)s message from the last hour is deleted once that hour is over.",
+        "%(shown)s messages from the last hour are deleted once that hour is over.",
+        "count",
+    ),
+}
+"""Sentences for a whole purge. Ranges and rewrites count 10-day periods, the others messages."""
+
+_RANGES = ngettext_lazy("%(shown)s range", "%(shown)s ranges", "count")
+_REWRITTEN = ngettext_lazy("%(shown)s kept message rewritten", "%(shown)s kept messages rewritten", "count")
+_ROWS = ngettext_lazy("%(shown)s individually, right away", "%(shown)s individually, right away", "count")
+_LATER = ngettext_lazy("%(shown)s once their hour is over", "%(shown)s once their hour is over", "count")
 
 
 @dataclass(frozen=True, slots=True)
 class BucketRow:
-    """A line of the plan's table. channel: None where there is only one, or the viewer may not see it."""
+    """A row of the plan's table. channel: None if there is only one, or the viewer may not see it."""
 
     channel: Channel | None
     first_day: date
     last_day: date
     matched: int
     survivors: int
-    how: str
+    methods: Sequence[str]
     tombstones: int
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRow:
-    """A message of a sample; goes: it is of the manifest."""
+    """A message of a sample. goes: it is in the manifest."""
 
     row: Row
     goes: bool
@@ -54,7 +94,7 @@ class SampleRow:
 
 @dataclass(frozen=True, slots=True)
 class SampleRun:
-    """Messages that follow each other in a channel."""
+    """Consecutive messages of a channel."""
 
     channel: Channel
     rows: Sequence[SampleRow]
@@ -62,28 +102,29 @@ class SampleRun:
 
 @dataclass(frozen=True, slots=True)
 class ChannelStrip:
-    """A channel's own strip."""
+    """A channel with its own strip."""
 
     channel: Channel
     strip: Strip
 
 
 def describe_preview(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any]:
-    """The context. channels: those that the viewer may see; of the others there are only counts."""
+    """Return the context. channels: those that the viewer may see; of others only counts are shown."""
     preview = preview_of(purge)
     shares = share_by_channel(purge, preview, channels)
     known = {channel.pk: channel for channel in channels} if len(shares) > 1 else {}
     authors = share_by_author(purge, preview)
     context: dict[str, Any] = {
         "preview": preview,
-        "place": preview.oldest,
-        "plan_words": say_plan(preview),
+        "first_day": preview.oldest.date().isoformat() if preview.oldest else "",
+        "plan": _describe_plan(preview.per_bucket),
+        "most_tombstones": max((bucket.plan.tombstones for bucket in preview.per_bucket), default=0),
         "channel_shares": shares[:CHANNELS_SHOWN] if len(shares) > 1 else (),
         "channel_count": len(shares),
         "other_channels": max(len(shares) - CHANNELS_SHOWN, 0),
         "channel_strips": _strips(purge, channels) if 1 < len(channels) <= STRIPS_AT_MOST else (),
         "authors": authors[:AUTHORS_SHOWN],
-        # Else something of it failed, was held, or came back otherwise, and nobody noted by whom it was.
+        # Otherwise some messages failed, were held or were restored in another way, which is not counted by author.
         "is_exact_by_author": sum(share.standing for share in shares)
         == sum(author.count for author in authors if not author.is_back),
         "other_authors": max(len(authors) - AUTHORS_SHOWN, 0),
@@ -103,7 +144,7 @@ def _sample(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any]:
     try:
         samples = sample_manifest(purge, channels)
     except StoreUnavailable as error:
-        return {"samples_silent": f"The messages cannot be shown now: {error}"}
+        return {"samples_silent": gettext("The messages can’t be shown right now: %(error)s") % {"error": error}}
     users = name_users(message for run in (*samples.oldest, *samples.newest) for message in run.messages)
     return {
         "sample_oldest": [_run_of(run, users) for run in samples.oldest],
@@ -113,7 +154,7 @@ def _sample(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any]:
 
 
 def _run_of(run: Run, users: dict[int, ChatUser]) -> SampleRun:
-    # Each line has its own date, since days may lie between two runs.
+    # Each line shows its own date: two runs may be days apart.
     rows = [replace(row, day=None) for row in rows_of(run.messages, users)]
     return SampleRun(run.channel, [SampleRow(row, row.message.message_id in run.goes) for row in rows])
 
@@ -126,18 +167,34 @@ def _row_of(bucket: BucketPreview, channels: dict[int, Channel]) -> BucketRow:
         last_day=last,
         matched=bucket.matched,
         survivors=bucket.survivors,
-        how="; ".join(map(_say_part, bucket.plan.parts)),
+        methods=[words for part in bucket.plan.parts for words in _describe_part(part)],
         tombstones=bucket.plan.tombstones,
     )
 
 
-def _say_part(part: PlannedPart) -> str:
-    if part.way is Way.DROP:
-        return "the ten days dropped whole"
-    if part.way is Way.RANGES:
-        return f"{part.statements:,} range{'' if part.statements == 1 else 's'}"
-    if part.way is Way.ROWS:
-        return f"{part.count:,} one by one, at once"
-    if part.way is Way.LATER:
-        return f"{part.count:,} when their hour is over"
-    return f"{part.statements:,} span{'' if part.statements == 1 else 's'}, {part.rewritten:,} that stay written again"
+def _describe_plan(buckets: Iterable[BucketPreview]) -> list[str]:
+    """Return how and when messages are deleted, a sentence for each delete strategy in use."""
+    counts = Counter[Way]()
+    for bucket in buckets:
+        for part in bucket.plan.parts:
+            counts[part.way] += part.count if part.way in (Way.ROWS, Way.LATER) else 1
+    return [_fill(words, counts[way]) for way, words in _PLAN.items() if counts[way]]
+
+
+def _describe_part(part: PlannedPart) -> list[str]:
+    """Return how a part of a bucket is deleted."""
+    match part.way:
+        case Way.DROP:
+            return [gettext("as a whole")]
+        case Way.RANGES:
+            return [_fill(_RANGES, part.statements)]
+        case Way.ROWS:
+            return [_fill(_ROWS, part.count)]
+        case Way.LATER:
+            return [_fill(_LATER, part.count)]
+        case Way.REWRITE:
+            return [_fill(_RANGES, part.statements), _fill(_REWRITTEN, part.rewritten)]
+
+
+def _fill(words: _StrPromise, count: int) -> str:
+    return words % {"count": count, "shown": format_count(count)}

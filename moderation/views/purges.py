@@ -1,4 +1,4 @@
-"""Purges: the list, and one purge from its scan to its end."""
+"""The list of purges, the page of one purge, and the actions on it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.errors import BadInput, NotFound
@@ -24,11 +25,20 @@ from moderation.views.polling import render_live
 from moderation.views.purge_page import describe_live, describe_page
 from moderation.views.session import actor_of
 
+_FILTER_LABELS = {
+    "running": gettext_lazy("Running"),
+    "ready": gettext_lazy("Awaiting confirmation"),
+    "done": gettext_lazy("Done"),
+    "undone": gettext_lazy("Restored"),
+    "erased": gettext_lazy("Permanently deleted"),
+    "cancelled": gettext_lazy("Cancelled"),
+}
+
 
 @require_safe
 @permission_required("moderation.view_purge", raise_exception=True)
 def purges(request: HttpRequest) -> HttpResponse:
-    """What was removed lately, and by whom: newest first."""
+    """List purges, newest first; `state`, `by` and `channel` filter."""
     state, moderator = request.GET.get("state", ""), request.GET.get("by", "").strip()
     channel_id = read_cursor(request.GET, "channel")
     before = read_cursor(request.GET, "before")
@@ -36,42 +46,42 @@ def purges(request: HttpRequest) -> HttpResponse:
     context = {
         "nav": "purges",
         "page": listed,
-        "filters": STATE_FILTERS,
+        "filters": {key: _FILTER_LABELS[key] for key in STATE_FILTERS},
         "state": state,
         "by": moderator,
         "in_channel": channel_id,
         "channel": visible_channels(request.user).filter(pk=channel_id).first() if channel_id is not None else None,
     }
-    return render(request, "purges.html", context)
+    return render(request, "moderation/purge/list.html", context)
 
 
 @require_safe
 @permission_required("moderation.view_purge", raise_exception=True)
 def purge(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """One purge: scanning, its preview, its progress, its end."""
+    """Show one purge: its scan, preview, progress and outcome."""
     return show_purge(request, purge_for(request.user, purge_id))
 
 
 @require_safe
 @permission_required("moderation.view_purge", raise_exception=True)
 def purge_live(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """The part of the page that changes, for htmx to fetch again while something happens."""
+    """Render the part of the page that changes; htmx fetches it again while a job runs."""
     context = describe_live(request.user, purge_for(request.user, purge_id))
-    # Scanned, or done: the rest of the page is another one then.
-    return render_live(request, "_purge_live.html", context | {"fragment": True}, goes_on=bool(context["polling"]))
+    # After the scan, and at the end, the rest of the page changes too.
+    context["fragment"] = True
+    return render_live(request, "moderation/purge/_live.html", context, goes_on=bool(context["polling"]))
 
 
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
 def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """Confirms what the preview showed; the digest says that it is the same."""
+    """Confirm what the preview showed. The manifest hash proves that it has not changed since."""
     shown = purge_for(request.user, purge_id)
     form = ConfirmForm(request.POST)
     if not form.is_valid():
-        words = (
-            "Say why: the reason is kept with the purge." if "reason" in form.errors else "The preview is not complete."
-        )
-        return show_purge(request, shown, refused=words)
+        if "reason" in form.errors:
+            return show_purge(request, shown, refused=gettext("Enter a reason. It is stored with the purge."))
+        return show_purge(request, shown, refused=gettext("The preview is incomplete. Review it again."))
     try:
         confirmed = confirm_purge(
             shown.pk,
@@ -89,9 +99,9 @@ def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
 def purge_steer(request: HttpRequest, purge_id: int, act: str) -> HttpResponse:
-    """Pause, resume, cancel, finish, retry."""
+    """Pause, resume, cancel, finish or retry a purge."""
     if act not in STEER:
-        raise NotFound(f"There is no act {act!r}.")
+        raise NotFound(gettext("There is no action “%(name)s”.") % {"name": act})
     shown = purge_for(request.user, purge_id)
     STEER[act](shown.pk, moderator=actor_of(request))
     ring_on_commit(shown.pk)
@@ -101,14 +111,14 @@ def purge_steer(request: HttpRequest, purge_id: int, act: str) -> HttpResponse:
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
 def purge_untick(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """Leaves the ticked messages out of a preview."""
+    """Exclude the selected messages from a preview."""
     return _change_preview(request, purge_id, untick_messages)
 
 
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
 def purge_tick(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """Takes unticked messages into a preview again."""
+    """Include excluded messages in a preview again."""
     return _change_preview(request, purge_id, tick_again)
 
 
@@ -125,10 +135,10 @@ def _change_preview(request: HttpRequest, purge_id: int, change: Callable[..., P
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
 def purge_undo(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """Brings back all of it, or what one author wrote, what one channel lost, what is ticked."""
+    """Restore all of a purge, or one author's messages, one channel's, or the selected ones."""
     shown = purge_for(request.user, purge_id)
     author, channel = (read_cursor(request.POST, name) for name in ("author", "channel"))
-    # An empty list of ticked ones must not mean all.
+    # An empty selection must not mean all.
     ticked = read_ticked(request.POST) if request.POST.keys() & {"ticked", "message_id", "message_ids"} else ()
     part = UndoPart(
         author_ids=() if author is None else (author,),
@@ -141,7 +151,7 @@ def purge_undo(request: HttpRequest, purge_id: int) -> HttpResponse:
 
 
 def show_purge(request: HttpRequest, shown: Purge, *, refused: str = "") -> HttpResponse:
-    """The page. refused: why what was asked of it was not done."""
+    """Render the page. refused: why the requested action was rejected."""
     context: dict[str, Any] = describe_page(request.user, shown)
     context["refused"] = refused
-    return render(request, "purge.html", context, status=400 if refused else 200)
+    return render(request, "moderation/purge/purge.html", context, status=400 if refused else 200)

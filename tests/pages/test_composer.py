@@ -61,14 +61,14 @@ def test_the_sentence_says_every_condition_and_looks_for_nothing(mona: User, sig
     before = Purge.objects.count()
     said = say(sign_in(mona), fields)
     names = " and ".join(f"#{channel.name}" for channel in channels)
-    assert f"Everything by {victor.name} in {names} since 1 May 2024 containing a link" in said
-    assert "(saying “free coins” or by bots) and not replying to message 77, pinned kept" in said
+    assert f"All messages by {victor.name} in {names} since 1 May 2024 containing a link" in said
+    assert "(containing the words “free coins” or by bots) and not replying to message 77, except pinned" in said
     assert Purge.objects.count() == before
 
 
 def test_what_is_not_clear_yet_is_said_in_the_same_place(mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
-    assert "say who, when or what" in say(client, {"channels": "no-such-channel"})
+    assert "Choose who, when or what" in say(client, {"channels": "no-such-channel"})
     assert "There is no user called “Vi”" in say(client, {"authors": "Vi"})
     assert "Enter an author" in say(client, {"words": "coins"})
 
@@ -99,7 +99,7 @@ def test_a_whole_guild_is_chosen_from_the_list(place: Place, mona: User, sign_in
     page = client.get("/remove/", {"guild": str(guild), "author": NOBODY}).content.decode()
     assert f'<option value="{guild}" selected>Harbour</option>' in page
     assert f'name="authors" value="{NOBODY}"' in page
-    assert f"Everything by user {NOBODY} in all channels of Harbour, pinned kept" in page
+    assert f"All messages by user {NOBODY} in all channels of Harbour, except pinned" in page
     assert select(client, "/remove/", {"guild": str(guild), "words": "x"}).guild_id == guild
 
 
@@ -118,7 +118,7 @@ def test_widening_to_other_channels_keeps_what_was_typed(place: Place, mona: Use
     page = sign_in(mona).post("/remove/", fields).content.decode()
     assert f'name="channels" value="{place.channel.pk}"' in page
     assert 'name="words" value="coins"' in page
-    assert "Everything in #room saying “coins”, pinned kept" in page
+    assert "All messages in #room containing the words “coins”, except pinned" in page
 
 
 def test_only_what_was_filled_in_is_unfolded(place: Place, mona: User, sign_in: SignIn) -> None:

@@ -52,38 +52,38 @@ def at(purge: Purge) -> str:
 def test_one_asks_and_the_other_erases(lena: User, ada: User, sign_in: SignIn, purge: Purge, channel: Channel) -> None:
     first, second = sign_in(lena), sign_in(ada)
     shown = page(first, at(purge))
-    assert "Nobody can bring these 20 messages back afterwards" in shown
+    assert "Once approved, these 20 messages can never be restored or read again" in shown
     assert first.post(at(purge) + "erase/", {"reason": "request <71>"}).status_code == 302
     wish = Erasure.objects.get(purge=purge)
     mine = page(first, at(purge))
-    assert "You asked to erase what is kept" in mine
-    assert "Erase for good" not in mine
+    assert "You requested permanent deletion" in mine
+    assert "Permanently delete" not in mine
     assert "request <71>" in mine
-    assert "erase what is kept" in page(second, "/")
-    assert f"{at(purge)}#erase-wish" not in page(first, "/")
-    assert "Erase for good what is kept of 20 messages" in page(second, at(purge))
+    assert "permanent deletion</a>: “request <71>”" in page(second, "/")
+    assert f"{at(purge)}#erasure-request" not in page(first, "/")
+    assert "Permanently delete the copies of 20 messages" in page(second, at(purge))
     answer = second.post(at(purge) + "erase/approve/", {"erasure": wish.pk})
     assert (answer.status_code, state_of(purge)) == (302, PurgeState.ERASING)
     shown = page(first, at(purge))
-    assert "What was kept is being erased" in shown
-    assert "Undo: bring back" not in shown
+    assert "Being permanently deleted" in shown
+    assert "Restore 20 messages" not in shown
     erase_purge(purge.pk)
     shown = page(first, at(purge))
     assert "Unreadable, not yet off disk" in shown
-    assert "Nothing of it can be brought back" in shown
+    assert "None of them can be restored" in shown
     assert kept(purge, channel) == 0
 
 
 def test_who_may_not_erase_reads_of_the_wish_and_cannot_answer(
     mona: User, lena: User, sign_in: SignIn, purge: Purge
 ) -> None:
-    assert "Erase what is kept" not in page(sign_in(mona), at(purge))
+    assert "Delete permanently" not in page(sign_in(mona), at(purge))
     wish = ask_erase(purge.pk, moderator=lena, reason="request 71")
     shown = page(sign_in(mona), at(purge))
-    assert "waits for a second person" in shown
+    assert "waiting for approval" in shown
     assert "erase/approve/" not in shown
     assert "erase/refuse/" not in shown
-    assert f"{at(purge)}#erase-wish" not in page(sign_in(mona), "/")
+    assert f"{at(purge)}#erasure-request" not in page(sign_in(mona), "/")
     for act in ("approve", "refuse"):
         assert sign_in(mona).post(f"{at(purge)}erase/{act}/", {"erasure": wish.pk}).status_code == 403
 
@@ -92,8 +92,8 @@ def test_a_no_is_said_where_one_would_ask_again(lena: User, ada: User, sign_in: 
     wish = ask_erase(purge.pk, moderator=lena, reason="request 71")
     assert sign_in(ada).post(at(purge) + "erase/refuse/", {"erasure": wish.pk}).status_code == 302
     shown = page(sign_in(lena), at(purge))
-    assert f"{ada.username} refused the last wish" in shown
-    assert "Ask to erase what is kept" in shown
+    assert f"{ada.username} rejected the last request" in shown
+    assert "Request permanent deletion" in shown
 
 
 def test_why_it_is_refused_stands_on_the_page(lena: User, sign_in: SignIn, purge: Purge, channel: Channel) -> None:
@@ -104,7 +104,7 @@ def test_why_it_is_refused_stands_on_the_page(lena: User, sign_in: SignIn, purge
     refused = client.post(at(purge) + "erase/", {"reason": "request 71"})
     assert refused.status_code == 400
     assert "A hold covers some of these messages (“case 71”)" in html.unescape(refused.content.decode())
-    assert "Ask to erase what is kept" not in page(client, at(purge))
+    assert "Request permanent deletion" not in page(client, at(purge))
     lift_hold(placed.pk, actor=lena)
 
 
@@ -132,7 +132,7 @@ def test_a_message_says_that_it_was_erased(mona: User, sign_in: SignIn, erased: 
         assert "Bring this message back" not in shown
         assert f"hello {old_ids(20)[3]}" not in shown
         listed = page(sign_in(mona), at(erased) + "messages/")
-        assert listed.count(">erased<") >= 20
+        assert listed.count(">permanently deleted<") >= 20
         assert "hello " not in listed
         erase_purge(erased.pk)
     assert at(erased) in page(sign_in(mona), f"/purges/?state=erased&channel={channel.pk}")
@@ -141,10 +141,10 @@ def test_a_message_says_that_it_was_erased(mona: User, sign_in: SignIn, erased: 
 def test_what_was_brought_back_is_not_called_lost(lena: User, ada: User, sign_in: SignIn, purge: Purge) -> None:
     ask_undo(purge.pk, moderator=purge.moderator, part=UndoPart())
     run_to_end(purge)
-    assert "All of it was brought back and stays where it is" in page(sign_in(lena), at(purge))
+    assert "All messages were restored and are not affected" in page(sign_in(lena), at(purge))
     approved(purge, lena, ada)
     erase_purge(purge.pk)
-    assert "Brought back 20 messages" in page(sign_in(lena), at(purge))
+    assert "Restored 20 messages" in page(sign_in(lena), at(purge))
     shown = page(sign_in(lena), f"/channels/{purge.selection['channels'][0]}/{old_ids(20)[3]}/")
     assert "was erased" not in shown
     assert f"hello {old_ids(20)[3]}" in shown

@@ -36,12 +36,12 @@ def close(purge: Purge) -> None:
 
 def test_the_purge_says_until_when_it_was_possible(mona: User, sign_in: SignIn, channel: Channel) -> None:
     purge = purge_now(mona, everything(channel))
-    assert "Undo: bring back" in page(sign_in(mona), f"/purges/{purge.pk}/")
+    assert "Restore 20 messages" in page(sign_in(mona), f"/purges/{purge.pk}/")
     close(purge)
     shown = page(sign_in(mona), f"/purges/{purge.pk}/")
-    assert "Removed 20 messages" in shown
-    assert "can no longer be brought back" in shown
-    assert "Undo: bring back" not in shown
+    assert "Deleted 20 messages" in shown
+    assert "can no longer be restored" in shown
+    assert "Restore 20 messages" not in shown
     assert "undo over" in page(sign_in(mona), f"/purges/?channel={channel.pk}")
 
 
@@ -51,7 +51,7 @@ def test_one_that_was_partly_taken_back_says_how_much(mona: User, sign_in: SignI
     run_to_end(purge)
     close(purge)
     shown = page(sign_in(mona), f"/purges/{purge.pk}/")
-    assert "5 messages came back before, 15 stay removed." in shown
+    assert "5 messages were restored before, 15 stay deleted." in shown
 
 
 def test_a_message_says_that_it_stays_removed(mona: User, sign_in: SignIn, channel: Channel) -> None:

@@ -32,12 +32,12 @@ def hold(page: Client, **named: object) -> Hold:
 
 def test_a_hold_is_placed_with_its_reason_and_listed(place: Place, mona: User, sign_in: SignIn) -> None:
     page = sign_in(mona)
-    assert "Nothing is held" in page.get("/holds/").content.decode()
+    assert "No active holds" in page.get("/holds/").content.decode()
     hold(page, user=VICTOR, channel=place.channel.pk)
     html = page.get("/holds/").content.decode()
-    assert "Everything by" in html
+    assert "All messages by" in html
     assert "Victor 71" in html
-    assert "“case &lt;b&gt;71&lt;/b&gt;”" in html
+    assert "“<bdi>case &lt;b&gt;71&lt;/b&gt;</bdi>”" in html
     assert "Lift" not in html
 
 
@@ -57,8 +57,8 @@ def test_a_lead_lifts_it(place: Place, lena: User, sign_in: SignIn) -> None:
     assert "Lift" in page.get("/holds/").content.decode()
     assert page.post(f"/holds/{placed.pk}/lift/").status_code == 302
     html = page.get("/holds/").content.decode()
-    assert "Nothing is held" in html
-    assert "lifted by" in html
+    assert "No active holds" in html
+    assert "Lifted by" in html
 
 
 def test_a_user_s_page_says_what_is_held_and_leads_to_the_form(place: Place, mona: User, sign_in: SignIn) -> None:
@@ -76,8 +76,8 @@ def test_a_preview_says_how_many_more_match_and_are_held(place: Place, mona: Use
     hold(page, message=f"https://chat.example/channels/{place.channel.pk}/{place.victors[0]}")
     purge = preview(mona, by_victor(place.channel))
     html = page.get(f"/purges/{purge.pk}/").content.decode()
-    assert "<b>1 more message</b> matches and stays: held." in html
-    assert "Remove 5 messages" in html
+    assert "<b>1 more message</b> matches but is held, so it is kept." in html
+    assert "Delete 5 messages" in html
 
 
 def test_a_purge_that_came_upon_a_hold_says_what_stays(place: Place, mona: User, sign_in: SignIn) -> None:
@@ -86,11 +86,11 @@ def test_a_purge_that_came_upon_a_hold_says_what_stays(place: Place, mona: User,
     hold(page, message=f"https://chat.example/channels/{place.channel.pk}/{place.victors[0]}")
     run_to_end(purge)
     html = page.get(f"/purges/{purge.pk}/").content.decode()
-    assert "Removed 5 of 6 messages" in html
-    assert "What is held still stands in its channel." in html
+    assert "Deleted 5 of 6 messages" in html
+    assert "Held messages are still in their channel." in html
     assert "Try the 1 held one again" in html
     (bar,) = [bar for bar in map_purge(purge, [place.channel.pk]).bars if bar.going]
-    assert ", 5 removed" in bar.title
+    assert ", 5 deleted" in bar.title
 
 
 def test_a_purge_of_what_is_held_alone_says_so(place: Place, mona: User, sign_in: SignIn) -> None:
@@ -98,4 +98,4 @@ def test_a_purge_of_what_is_held_alone_says_so(place: Place, mona: User, sign_in
     hold(page, channel=place.channel.pk)
     purge = preview(mona, by_victor(place.channel))
     html = page.get(f"/purges/{purge.pk}/").content.decode()
-    assert "All that matched, 6 messages, is held, so there is nothing to remove." in html
+    assert "6 messages matched, but all of them are held, so there is nothing to delete." in html

@@ -227,7 +227,7 @@ def test_a_bare_id_that_nobody_knows_says_where_was_looked(mona: User, sign_in: 
     write(channel, ids)
     response = sign_in(mona).get(f"/messages/{ids[3] + 1}/")
     assert response.status_code == 404
-    assert re.search(r"none of the [\d,]+ channels? that held anything", response.content.decode())
+    assert re.search(r"[\d,]+ channels? (was|were) active around that time", response.content.decode())
 
 
 def test_the_most_distant_ids_are_answered(mona: User, sign_in: SignIn, channel: Channel) -> None:

@@ -44,8 +44,8 @@ def test_home_and_a_purge_are_shown_without_it(place: Place, mona: User, sign_in
     purge = client.get(f"/purges/{place.purge.pk}/")
     assert purge.status_code == 200
     page = purge.content.decode()
-    assert "Remove 6 messages" in page
-    assert "cannot be shown now" in page
+    assert "Delete 6 messages" in page
+    assert "can’t be shown right now" in page
 
 
 @pytest.mark.usefixtures("_store_is_away")
@@ -53,10 +53,10 @@ def test_one_can_go_on_composing_but_nothing_is_unticked(place: Place, mona: Use
     client, path = sign_in(mona), f"/purges/{place.purge.pk}/"
     composed = client.get(f"/channels/{place.channel.pk}/remove/", {"words": "coins"})
     assert composed.status_code == 200
-    assert "Everything in #room saying “coins”" in composed.content.decode()
+    assert "All messages in #room containing the words “coins”" in composed.content.decode()
     listed = client.get(f"{path}messages/")
     assert listed.status_code == 200
-    assert "The messages cannot be shown now" in listed.content.decode()
+    assert "The messages can’t be shown right now" in listed.content.decode()
     fields = {"digest": bytes(place.purge.digest or b"").hex(), "message_id": str(place.victors[0])}
     assert client.post(f"{path}untick/", fields).status_code == 503
     place.purge.refresh_from_db()

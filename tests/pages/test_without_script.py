@@ -68,7 +68,7 @@ def test_ticking_previewing_confirming_and_looking_afterwards(place: Place, mona
     scan_purge(purge.pk)
 
     preview = client.get(f"/purges/{purge.pk}/").content.decode()
-    assert "Remove 3 messages" in preview
+    assert "Delete 3 messages" in preview
     assert "http-equiv" not in preview
     hidden = read_fields(preview, f"/purges/{purge.pk}/confirm/")
     response = client.post(f"/purges/{purge.pk}/confirm/", {**hidden, "reason": "off topic"})
@@ -76,8 +76,8 @@ def test_ticking_previewing_confirming_and_looking_afterwards(place: Place, mona
     run_purge(purge.pk)
 
     done = client.get(f"/purges/{purge.pk}/").content.decode()
-    assert "Removed 3 messages" in done
-    assert "“off topic”" in done
+    assert "Deleted 3 messages" in done
+    assert "“<bdi>off topic</bdi>”" in done
     assert ids_of(channel, purge.steps.get().bucket) == [i for i in place.ids if i not in ticked]
     assert "3 messages removed" in client.get(f"/channels/{channel.pk}/").content.decode()
 
@@ -125,4 +125,4 @@ def test_the_list_of_purges_is_paged_and_filtered(place: Place, mona: User, sign
         not in client.get("/purges/", {"by": place.moderator.username, "state": "done"}).content.decode()
     )
     older = client.get("/purges/", {"by": place.moderator.username, "before": str(place.purge.pk)}).content.decode()
-    assert "No purge fits" in older
+    assert "No purges match" in older

@@ -1,7 +1,9 @@
-// Ticking messages of a purge: ranges with the shift key, and a button that says how many.
+// Selecting messages: ranges with the shift key, and a bar that counts the selected ones.
 "use strict";
 
 const bar = document.getElementById("ticks");
+const language = document.documentElement.lang;
+const plurals = new Intl.PluralRules(language);
 let last = null;
 
 function boxes() {
@@ -10,13 +12,16 @@ function boxes() {
 
 function count() {
   if (!bar) return;
-  // The oldest and the newest samples may show one message twice.
-  const ticked = new Set(boxes().filter((box) => box.checked).map((box) => box.value)).size;
-  bar.hidden = ticked === 0;
-  const number = ticked.toLocaleString("en-GB");
-  bar.querySelector("[data-ticked-words]").textContent = `${number} message${ticked === 1 ? "" : "s"} ticked`;
-  bar.querySelector("[data-ticked-go]").textContent =
-    ticked === 1 ? bar.dataset.one : bar.dataset.many.replace("{}", number);
+  // The first and the last samples of a purge may show one message twice.
+  const selected = new Set(boxes().filter((box) => box.checked).map((box) => box.value)).size;
+  bar.hidden = selected === 0;
+  document.documentElement.classList.toggle("has-ticks", selected > 0);
+  if (selected === 0) return;
+  for (const label of bar.querySelectorAll("[data-count]")) {
+    // The templates give the label in each plural form, with # for the number.
+    const pattern = label.dataset[plurals.select(selected)] ?? label.dataset.other;
+    label.textContent = pattern.replace("#", selected.toLocaleString(language));
+  }
 }
 
 document.addEventListener("click", (event) => {
@@ -31,8 +36,14 @@ document.addEventListener("click", (event) => {
   count();
 });
 
+// A shift-click on a label would select the text in between.
+document.addEventListener("mousedown", (event) => {
+  if (event.shiftKey && event.target.closest(".tick-box")) event.preventDefault();
+});
+
 if (bar) {
   bar.addEventListener("reset", () => setTimeout(count, 0));
   window.addEventListener("pageshow", count);
+  document.addEventListener("htmx:afterSwap", count);
   count();
 }

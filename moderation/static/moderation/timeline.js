@@ -1,19 +1,19 @@
-// Scrolling both ways without losing one's place, and ticking ranges with the shift key.
+// Loads more messages when scrolling either way, and keeps the scroll position.
 "use strict";
 
 const list = document.getElementById("messages");
 const ticks = document.getElementById("ticks");
 
-// Rows are put above what one reads: we keep the place ourselves, the browser must not too.
+// Rows are inserted above the visible ones. The script keeps the position; the browser must not as well.
 document.documentElement.classList.add("keeps-place");
 
 if ("newest" in list.dataset && (!location.hash || location.hash === "#end")) {
   window.scrollTo(0, document.documentElement.scrollHeight);
 }
 
-// --- more rows, when one scrolls towards the end of what is there -------------
+// --- more rows when scrolling towards either end ---------------------------------
 
-const EARLY = 900; // pixels before the end: the rows are there when one arrives
+const EARLY = 900; // pixels from the end at which more rows are requested
 let lastTop = window.scrollY;
 
 function askForMore(direction) {
@@ -35,7 +35,7 @@ function followScroll() {
   showPlace();
 }
 
-// A page that opened on a date stays where it is until somebody scrolls.
+// A page that opened on a date does not load more before the first scroll.
 let waiting = false;
 window.addEventListener("scroll", () => {
   if (waiting) return;
@@ -50,7 +50,7 @@ document.addEventListener("htmx:responseError", () => {
   for (const link of list.querySelectorAll("a[data-asked]")) delete link.dataset.asked;
 });
 
-// --- keeping one's place when rows come in above -------------------------------
+// --- keeping the position when rows are inserted above ----------------------------
 
 let heightBefore = 0;
 
@@ -66,10 +66,9 @@ document.addEventListener("htmx:afterSwap", () => {
     lastTop = window.scrollY;
     heightBefore = 0;
   }
-  countTicks();
 });
 
-// The strip shows which ten days are in view.
+// The strip marks the 10-day periods in view.
 const bars = new Map([...document.querySelectorAll(".strip a[data-bucket]")].map((bar) => [bar.dataset.bucket, bar]));
 
 function showPlace() {
@@ -84,64 +83,26 @@ function showPlace() {
   for (const [bucket, bar] of bars) bar.classList.toggle("here", seen.has(bucket));
 }
 
-// Two pages of one day each say the day: the second saying goes.
+// Two pages of the same day each show its heading: remove the second one.
 function joinDays() {
-  let said = "";
+  let shown = "";
   for (const day of list.querySelectorAll(".day")) {
-    if (day.dataset.day === said) day.remove();
-    said = day.dataset.day;
+    if (day.dataset.day === shown) day.remove();
+    shown = day.dataset.day;
   }
 }
 
-// --- ticking ---------------------------------------------------------------
-
-let lastTicked = null;
-
-function boxes() {
-  return [...list.querySelectorAll("input.tick")];
-}
-
-function countTicks() {
-  if (!ticks) return;
-  const chosen = boxes().filter((box) => box.checked);
-  const count = chosen.length;
-  const words = `${count.toLocaleString("en-GB")} message${count === 1 ? "" : "s"}`;
-  document.getElementById("ticked-words").textContent =
-    count ? `${words} ticked` : "Tick messages to remove them; shift-click ticks a range.";
-  document.getElementById("ticked-go").textContent = `Preview removing ${words}`;
-  ticks.hidden = count === 0;
-  list.classList.toggle("has-ticks", count > 0);
-}
-
-list.addEventListener("click", (event) => {
-  const box = event.target;
-  if (!(box instanceof HTMLInputElement) || !box.classList.contains("tick")) return;
-  if (event.shiftKey && lastTicked?.isConnected) {
-    const all = boxes();
-    const [from, to] = [all.indexOf(lastTicked), all.indexOf(box)].sort((a, b) => a - b);
-    for (const other of all.slice(from, to + 1)) other.checked = box.checked;
-  }
-  lastTicked = box;
-  countTicks();
-});
-
-// A shift-click on a label would select the text between.
-list.addEventListener("mousedown", (event) => {
-  if (event.shiftKey && event.target.closest(".tick-box")) event.preventDefault();
-});
+// --- deleting the selected messages; ticks.js selects them -----------------------
 
 if (ticks) {
-  ticks.addEventListener("reset", () => setTimeout(countTicks, 0));
-  // As one field: a form has a bounded number of them.
+  // Sent as one field: a form may have a limited number of them.
   ticks.addEventListener("submit", () => {
-    const chosen = boxes().filter((box) => box.checked);
-    document.getElementById("ticked-ids").value = chosen.map((box) => box.value).join(" ");
-    for (const box of chosen) box.disabled = true;
+    const selected = [...list.querySelectorAll("input.tick:checked")];
+    document.getElementById("ticked-ids").value = selected.map((box) => box.value).join(" ");
+    for (const box of selected) box.disabled = true;
   });
-  // Coming back by the browser's own button: what was ticked is to be ticked still.
+  // After the browser's Back button the selection is still there.
   window.addEventListener("pageshow", () => {
-    for (const box of boxes()) box.disabled = false;
-    countTicks();
+    for (const box of list.querySelectorAll("input.tick")) box.disabled = false;
   });
-  countTicks();
 }

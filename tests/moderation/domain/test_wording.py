@@ -16,26 +16,26 @@ VICTOR = Author((7,))
     [
         (
             Selection(channel_ids=(1,), where=All((Author((7, 8)), MAY)), with_pinned=True),
-            "everything by Victor or user 8 in #general since 1 May 2024",
+            "all messages by Victor or user 8 in #general since 1 May 2024",
         ),
         (
             Selection(channel_ids=(1,), where=All((VICTOR, MAY, Has(Content.LINK)))),
-            "everything by Victor in #general since 1 May 2024 containing a link, pinned kept",
+            "all messages by Victor in #general since 1 May 2024 containing a link, except pinned",
         ),
         (
             Selection(channel_ids=(1,), where=All((AnyOf((Words("free nitro"), FromBot())), Not(VICTOR)))),
-            "everything in #general (saying “free nitro” or by bots) and not by Victor, pinned kept",
+            "all messages in #general (containing the words “free nitro” or by bots) and not by Victor, except pinned",
         ),
         (
             Selection(channel_ids=(1,), where=AnyOf((Pattern("a+"), ReplyTo(5)))),
-            "everything in #general matching /a+/ or replying to message 5, pinned kept",
+            "all messages in #general matching /a+/ or replying to message 5, except pinned",
         ),
         (
             Selection(channel_ids=(1,), where=VICTOR, except_ids=(5, 6)),
-            "everything by Victor in #general, pinned kept, 2 unticked",
+            "all messages by Victor in #general, except pinned, 2 excluded",
         ),
         (Selection(channel_ids=(1,), everything=True), "the whole channel #general"),
-        (Selection(channel_ids=(1,), message_ids=(1, 2, 3), except_ids=(3,)), "2 ticked messages in #general"),
+        (Selection(channel_ids=(1,), message_ids=(1, 2, 3), except_ids=(3,)), "2 selected messages in #general"),
     ],
 )
 def test_a_selection_reads_as_a_sentence(selection: Selection, said: str) -> None:

@@ -175,4 +175,4 @@ def test_the_page_says_that_it_stays(client: Client, mona: User, channel: Channe
     hold(channel, mona)
     client.force_login(mona)
     page = client.get(f"/purges/{purge.pk}/").content.decode()
-    assert "what is kept of that stays until the hold is lifted, and its days go on from there." in page
+    assert "copies of those are kept until the hold is lifted, and their undo period continues from then." in page

@@ -72,7 +72,7 @@ def test_an_authors_purge_finds_every_channel_he_posted_in(mona: User, raider: i
     assert purge.scanned == 120 + 7 + 2 * len(IDS[200:])
     assert ids_of(first, BUCKET) == ids_of(second, BUCKET) == IDS[200:]
     assert ids_of(untouched, BUCKET) == IDS
-    assert sentence_of(purge) == f"everything by user {raider} in all channels, pinned kept"
+    assert sentence_of(purge) == f"all messages by user {raider} in every channel, except pinned"
 
 
 def test_a_whole_guild_is_searched_and_no_other(mona: User) -> None:
@@ -88,7 +88,7 @@ def test_a_whole_guild_is_searched_and_no_other(mona: User) -> None:
     assert ids_of(elsewhere, BUCKET) == IDS
     per_channel = {bucket.channel_id: bucket.matched for bucket in preview_of(purge).per_bucket}
     assert per_channel == {first.pk: 50, second.pk: 50}
-    assert sentence_of(purge) == "everything in all channels of Gophers saying “nitro”, pinned kept"
+    assert sentence_of(purge) == "all messages in all channels of Gophers containing the words “nitro”, except pinned"
 
 
 def test_one_channel_of_several_can_be_taken_back(mona: User, raider: int) -> None:

@@ -87,12 +87,12 @@ def test_an_undo_of_a_part_says_how_many_it_is_asked_for(client: Client, mona: U
         progress = undo_progress_of(purge)
         assert progress is not None
         assert (progress.expected, progress.decided) == (expected, 0)
-        assert f"Bringing back {expected} messages" in client.get(f"/purges/{purge.pk}/").content.decode()
+        assert f"Restoring {expected} of 40 messages" in client.get(f"/purges/{purge.pk}/").content.decode()
         run_to_end(purge)
         purge.refresh_from_db()
     assert purge.state == PurgeState.UNDONE
     assert undo_progress_of(purge) is None
-    assert "Brought back 40 messages" in client.get(f"/purges/{purge.pk}/").content.decode()
+    assert "Restored 40 messages" in client.get(f"/purges/{purge.pk}/").content.decode()
 
 
 def test_one_in_two_channels_reckons_with_those_that_are_decided(mona: User) -> None:

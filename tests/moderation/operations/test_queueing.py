@@ -78,8 +78,8 @@ def test_the_next_purge_of_a_channel_waits_and_its_page_links_to_the_one_before(
     assert wait.sentence.startswith(f"Waiting behind purge {first.id} (the whole channel")
     assert wait.sentence.endswith(f", by {mona.username})")
     page = sign_in(mona).get(f"/purges/{second.id}/").content.decode()
-    assert f'<a href="/purges/{first.id}/">Open that purge</a>' in page
-    assert "About to remove 20 messages" in page
+    assert f'<a href="/purges/{first.id}/">View that purge</a>' in page
+    assert "About to delete 20 messages" in page
     assert wait_of(mona, Purge.objects.get(id=first.id)) is None
 
 
@@ -113,7 +113,7 @@ def test_who_waits_behind_a_rewrite_is_told_which_purge_left_it(mona: User, chan
     claim(rewrite)
     wait = wait_at(mona, let_wait(purge))
     assert wait.behind == left_by
-    assert wait.words.startswith(f"behind the rewrite that follows purge {left_by.id} (everything by")
+    assert wait.words.startswith(f"behind the rewrite that follows purge {left_by.id} (all messages by")
 
 
 def test_who_may_not_see_the_other_purge_is_not_told_what_it_removes(mona: User, tess: User, channel: Channel) -> None:
@@ -231,7 +231,7 @@ def test_a_purge_that_no_worker_looks_at_says_so(
     assert wait.unseen_seconds is not None
     assert 60 <= wait.unseen_seconds < 60 + LIMIT_SECONDS
     page = sign_in(mona).get(f"/purges/{purge.id}/").content.decode()
-    assert re.search(r"No worker has looked at this for \d min", page)
+    assert re.search(r"No worker has picked this up for \d min", page)
     claim(purge)
     assert wait_of(mona, Purge.objects.get(id=purge.id)) is None
 

@@ -82,12 +82,12 @@ def test_shift_click_ticks_a_range_and_the_button_counts(desk: Desk) -> None:
     page = desk.page
     page.goto(f"{desk.channel}?at={desk.story.spam_began:%Y-%m-%d}")
     ticks = page.locator(".msg .tick")
-    expect(page.get_by_role("button", name="Preview removing")).to_be_hidden()
+    expect(page.get_by_role("button", name=re.compile("^Delete "))).to_be_hidden()
     ticks.nth(2).click()
     ticks.nth(6).click(modifiers=["Shift"])
-    expect(page.get_by_role("button", name="Preview removing 5 messages")).to_be_visible()
+    expect(page.get_by_role("button", name="Delete 5 messages …")).to_be_visible()
     page.get_by_role("button", name="Clear").click()
-    expect(page.get_by_role("button", name="Preview removing")).to_be_hidden()
+    expect(page.get_by_role("button", name=re.compile("^Delete "))).to_be_hidden()
 
 
 def test_a_copied_link_is_the_messages_own(desk: Desk) -> None:
@@ -112,18 +112,18 @@ def test_purging_an_authors_spam_leaves_the_channel_right(desk: Desk) -> None:
         "Remove messages by Victor in this channel"
     ).click()
     expect(page.locator("#authors")).to_have_value(str(story.victor))
-    page.get_by_role("button", name="Preview what would go").click()
+    page.get_by_role("button", name="Preview", exact=True).click()
 
-    button = page.get_by_role("button", name=f"Remove {story.spam} messages")
+    button = page.get_by_role("button", name=f"Delete {story.spam} messages")
     expect(button).to_be_visible()
-    expect(page.locator("body")).to_contain_text("Everything by Victor in #general")
-    page.get_by_label("Why?").fill("Spam wave, reported by three members")
+    expect(page.locator("body")).to_contain_text("All messages by Victor in #general")
+    page.get_by_label("Reason").fill("Spam wave, reported by three members")
     button.click()
-    expect(page.get_by_role("heading", name=f"Removed {story.spam} messages")).to_be_visible()
-    expect(page.locator(".sum")).to_contain_text(f"{story.spam}removed")
+    expect(page.get_by_role("heading", name=f"Deleted {story.spam} messages")).to_be_visible()
+    expect(page.locator(".sum")).to_contain_text(f"{story.spam}deleted")
     expect(page.locator(".sum")).to_contain_text("0left")
 
-    page.get_by_role("link", name="See the place in #general").click()
+    page.get_by_role("link", name="View in #general").click()
     expect(page.locator(".gap")).to_contain_text(f"{story.spam} messages removed")
     expect(page.locator(".gap")).to_contain_text("by Mona")
     assert page.locator(".msg .author", has_text="Victor").count() == 0
@@ -135,9 +135,9 @@ def test_purging_an_authors_spam_leaves_the_channel_right(desk: Desk) -> None:
 def test_taking_a_purge_back_brings_every_message_to_its_place(desk: Desk) -> None:
     page, story = desk.page, desk.story
     page.goto(f"{desk.site.url}/purges/?state=done&by={desk.account[0]}")
-    page.get_by_role("link", name=f"{story.spam} messages: everything by Victor in #general").click()
-    page.get_by_role("button", name=f"Undo: bring back {story.spam} messages").click()
-    expect(page.get_by_role("heading", name=f"Brought back {story.spam} messages")).to_be_visible()
+    page.get_by_role("link", name=f"{story.spam} messages: all messages by Victor in #general").click()
+    page.get_by_role("button", name=f"Restore {story.spam} messages").click()
+    expect(page.get_by_role("heading", name=f"Restored {story.spam} messages")).to_be_visible()
     page.goto(f"{desk.channel}?at={story.spam_began:%Y-%m-%d}")
     assert page.locator(".msg .author", has_text="Victor").count() > 0
     expect(page.locator(".gap")).to_have_count(0)
@@ -151,17 +151,17 @@ def test_removing_ticked_messages_takes_exactly_those(desk: Desk) -> None:
     chosen = [before[-2], before[-4]]
     ticks.nth(len(before) - 2).click()
     ticks.nth(len(before) - 4).click()
-    page.get_by_role("button", name="Preview removing 2 messages").click()
-    expect(page.get_by_role("button", name="Remove 2 messages")).to_be_visible()
-    page.get_by_label("Why?").fill("off topic")
-    page.get_by_role("button", name="Remove 2 messages").click()
+    page.get_by_role("button", name="Delete 2 messages …").click()
+    expect(page.get_by_role("button", name="Delete 2 messages")).to_be_visible()
+    page.get_by_label("Reason").fill("off topic")
+    page.get_by_role("button", name="Delete 2 messages").click()
     page.wait_for_url(re.compile(r"/purges/-?\d+/$"))
     # The purge continues without the browser that started it.
     address = page.url
     page.context.clear_cookies()
     sign_in(page, desk.site, desk.account)
     page.goto(address)
-    expect(page.get_by_role("heading", name="Removed 2 messages")).to_be_visible()
+    expect(page.get_by_role("heading", name="Deleted 2 messages")).to_be_visible()
     page.goto(desk.channel)
     after = shown_ids(page)
     assert not set(chosen) & set(after)

@@ -135,9 +135,9 @@ def take_back(user: User) -> Purge:
 @pytest.mark.parametrize(
     ("arrange", "work", "heading"),
     [
-        (draft, lambda purge: scan_purge(purge.id), "Remove 6 messages?"),
-        (queue, run_to_end, "Removed 6 messages"),
-        (take_back, run_to_end, "Brought back 6 messages"),
+        (draft, lambda purge: scan_purge(purge.id), "Delete 6 messages?"),
+        (queue, run_to_end, "Deleted 6 messages"),
+        (take_back, run_to_end, "Restored 6 messages"),
     ],
     ids=["preview", "running purge", "undo"],
 )
