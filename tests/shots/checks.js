@@ -1,12 +1,12 @@
-// Run in the page: what is too faint to read, which control has no name, what scrolls sideways.
+// Runs in the page. Returns low contrast, controls without an accessible name, and horizontal overflow.
 () => {
-  const LEAST = 4.5; // WCAG 2.2, 1.4.3, for text of any size
+  const MIN_CONTRAST = 4.5; // WCAG 2.2, 1.4.3, for text of any size
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = 1;
   const brush = canvas.getContext("2d", { willReadFrequently: true });
   const parsed = new Map();
 
-  // The browser itself turns any colour it knows into red, green, blue and alpha.
+  // A canvas converts every colour format into red, green, blue and alpha.
   const parse = (colour) => {
     if (!parsed.has(colour)) {
       brush.clearRect(0, 0, 1, 1);
@@ -47,19 +47,19 @@
   };
   const isSeen = (element) =>
     element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true });
-  const tell = (element) => {
-    const words = (element.textContent || element.id || "").trim().replace(/\s+/g, " ").slice(0, 50);
-    return `${element.tagName.toLowerCase()}.${element.getAttribute("class") || ""} “${words}”`;
+  const describe = (element) => {
+    const text = (element.textContent || element.id || "").trim().replace(/\s+/g, " ").slice(0, 50);
+    return `${element.tagName.toLowerCase()}.${element.getAttribute("class") || ""} “${text}”`;
   };
 
   const faults = new Set();
   const judge = (element, colour, what) => {
     const opacity = opacityOf(element);
-    if (opacity < 0.05) return; // shown on hover only; its colour then is checked in other places
+    if (opacity < 0.05) return; // shown on hover only; the same colour is checked elsewhere
     const ground = groundOf(element);
     const [r, g, b, a] = parse(colour);
     const found = ratio(over([r, g, b, a * opacity], ground), ground);
-    if (found < LEAST) faults.add(`contrast ${found.toFixed(2)} of ${what} ${tell(element)}`);
+    if (found < MIN_CONTRAST) faults.add(`contrast ${found.toFixed(2)} of ${what} ${describe(element)}`);
   };
 
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -70,10 +70,10 @@
     if (box.width < 2 || box.height < 2) continue; // for screen readers
     if (element.closest("script, style, noscript, title, option, progress, [disabled], .material-symbols-outlined")) continue;
     const style = getComputedStyle(element);
-    judge(element, element instanceof SVGElement ? style.fill : style.color, "the text of");
+    judge(element, element instanceof SVGElement ? style.fill : style.color, "text of");
   }
   for (const field of document.querySelectorAll("input[placeholder], textarea[placeholder]")) {
-    if (isSeen(field) && !field.value) judge(field, getComputedStyle(field, "::placeholder").color, "the hint in");
+    if (isSeen(field) && !field.value) judge(field, getComputedStyle(field, "::placeholder").color, "placeholder of");
   }
 
   const nameOf = (control) => {
@@ -93,13 +93,13 @@
     "a[href], button, input:not([type=hidden]), select, textarea, summary, [role=button], progress"
   )) {
     if (isSeen(control) && !control.closest("[aria-hidden=true]") && !nameOf(control)) {
-      faults.add(`no name: ${control.outerHTML.slice(0, 140)}`);
+      faults.add(`no accessible name: ${control.outerHTML.slice(0, 140)}`);
     }
   }
 
   const page = document.documentElement;
   if (page.scrollWidth > window.innerWidth) {
-    faults.add(`scrolls sideways: ${page.scrollWidth} px of content in ${window.innerWidth}`);
+    faults.add(`horizontal overflow: ${page.scrollWidth} px of content in ${window.innerWidth}`);
   }
   return [...faults];
 }

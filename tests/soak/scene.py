@@ -106,7 +106,7 @@ def write_bucket(channel: Channel, ids: list[int], *, stays_every: int) -> int:
 
 def write_message(channel_id: int, message_id: int, author: int, *, rich: bool) -> Message:
     """Return a message; a rich one has every column set."""
-    content = f"message {message_id} of somebody who writes as people do, about eighty characters"
+    content = f"message {message_id} with the text that an ordinary user writes, some eighty characters"
     if not rich:
         return Message(channel_id=channel_id, message_id=message_id, author_id=author, content=content)
     return Message(

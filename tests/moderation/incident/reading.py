@@ -30,7 +30,7 @@ class Seen:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the page is full and complete."""
+        """True for a full page without missing messages."""
         return self.status == 200 and len(self.ids) == PAGE_SIZE and not self.missing
 
 

@@ -48,7 +48,7 @@ def _room() -> None:
 
 @pytest.fixture(autouse=True)
 def _nothing_merges_by_itself() -> Iterator[None]:
-    """Prevent automatic compaction: four small files of a day would be compacted, and their deleted data dropped early."""
+    """Prevent automatic compaction: four small files of a day would be compacted and drop deleted data early."""
     for_all_nodes("disableautocompaction")
     wait_until_nothing_is_merged()
     yield
