@@ -1,7 +1,8 @@
-"""The admin's pages of the chat itself, and of staff; what other apps registered by themselves is replaced."""
+"""Admin pages of the chat and of staff accounts. Registrations of other apps are replaced."""
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 from django import forms
@@ -12,19 +13,25 @@ from django.contrib.auth.models import Group, User
 from django.db.models import ForeignKey, Model, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.dateformat import format as date_format
+from django.utils.formats import number_format
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_lazy
 from django_celery_beat import models as beat
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from chatstore.domain.errors import BadInput, StoreUnavailable
+from chatstore.domain.health import BucketState
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChannelDay, ChatUser, Guild
 from chatstore.operations.health.channel_health import read_channel_health
 from chatstore.operations.rights import READ_HEALTH
 
-# Its stock actions (run, enable, disable) check no permission: whoever may look could act.
+# Its stock actions (run, enable, disable) check no permission, so viewers could run them.
 for _schedule in (
     beat.ClockedSchedule,
     beat.CrontabSchedule,
@@ -39,15 +46,25 @@ admin.site.unregister(User)
 admin.site.unregister(Group)
 
 
+_STATES: dict[BucketState, Promise] = {
+    BucketState.TOMBSTONES: pgettext_lazy("state of a bucket", "too many tombstones"),
+    BucketState.HEAVY: pgettext_lazy("state of a bucket", "too large"),
+    BucketState.OPEN: pgettext_lazy("state of a bucket", "current"),
+    BucketState.EMPTY: pgettext_lazy("state of a bucket", "empty"),
+    BucketState.UNKNOWN: pgettext_lazy("state of a bucket", "unknown"),
+    BucketState.SPARSE: pgettext_lazy("state of a bucket", "sparse"),
+    BucketState.LIVE: pgettext_lazy("state of a bucket", "healthy"),
+}
+
 SEARCH_CHARACTERS = 200
-"""The longest name there is."""
+"""The length of the longest name."""
 
 
 class SnowflakeChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """A choice by id. What can be no id is refused and not shown again: the widget would ask Postgres for it."""
+    """A choice by ID. Invalid IDs are rejected and not shown again, since the widget would query Postgres for them."""
 
     def prepare_value(self, value: Any) -> Any:
-        """The id to show as chosen; None for what is none."""
+        """Return the selected ID; None for an invalid one."""
         try:
             return parse_snowflake(super().prepare_value(value))
         except BadInput:
@@ -55,12 +72,12 @@ class SnowflakeChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
 
 
 class NeverDeleted(ModelAdmin):  # type: ignore[misc]
-    """Rows that messages in the store refer to: taking one away would orphan them."""
+    """Rows that messages in the store refer to. Deleting one would orphan the messages."""
 
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> forms.ModelChoiceField[Any] | None:
-        """A field that puts up with whatever an address or a form names."""
+        """Return a field that accepts any input from an address or a form."""
         field: forms.ModelChoiceField[Any] | None = super().formfield_for_foreignkey(
             db_field, request, form_class=SnowflakeChoice, **kwargs
         )
@@ -69,14 +86,14 @@ class NeverDeleted(ModelAdmin):  # type: ignore[misc]
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """What a term finds. Raises `BadInput` for one that is longer than any name."""
+        """Search for a term. Raises `BadInput` for one that is longer than any name."""
         if len(search_term) > SEARCH_CHARACTERS:
-            raise BadInput(f"Type at most {SEARCH_CHARACTERS} characters to search for.")
+            raise BadInput(_("Enter at most %(count)s characters to search for.") % {"count": SEARCH_CHARACTERS})
         found: tuple[QuerySet[Any], bool] = super().get_search_results(request, queryset, search_term)
         return found
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Never, whoever asks."""
+        """Return False for every account."""
         return False
 
 
@@ -90,7 +107,7 @@ class GuildAdmin(NeverDeleted):
 
 @admin.register(Channel)
 class ChannelAdmin(NeverDeleted):
-    """Channels, threads and direct conversations; how their partitions are, for those who may read that."""
+    """Channels, threads and direct messages, with their health for accounts that may read it."""
 
     list_display = ("name", "guild", "category", "kind", "id")
     list_filter = ("kind",)
@@ -99,7 +116,7 @@ class ChannelAdmin(NeverDeleted):
     autocomplete_fields = ("guild",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Channel]:
-        """With the tombstones of the worst bucket on the last day when any were counted."""
+        """Return channels with the tombstones of their worst bucket on the last measured day."""
         days = ChannelDay.objects.filter(channel_id=OuterRef("pk"), tombstones__isnull=False).order_by("-day")
         channels: QuerySet[Channel] = super().get_queryset(request)
         return channels.annotate(
@@ -107,35 +124,48 @@ class ChannelAdmin(NeverDeleted):
         )
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
-        """Tombstones too, with the right."""
+        """Return the columns, with health for accounts that may read it."""
         return (*self.list_display, *_health_fields(request, "tombstones", "health"))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
-        """How its partitions are, with the right; not of one that is only being added."""
+        """Return the health fields of an existing channel for accounts that may read them."""
         return _health_fields(request, "partitions", "health") if obj is not None else ()
 
-    @admin.display(description="Tombstones, worst bucket", ordering="worst")
+    @admin.display(description=gettext_lazy("Tombstones, worst bucket"), ordering="worst")
     def tombstones(self, channel: Channel) -> str:
-        """As last counted, and on which day."""
+        """Return the last count and its day."""
         worst: int | None = getattr(channel, "worst", None)
-        return "not known" if worst is None else f"{worst:,} ({getattr(channel, 'worst_on', None):%d %b})"
+        worst_on: dt.date | None = getattr(channel, "worst_on", None)
+        if worst is None or worst_on is None:
+            return _("unknown")
+        day = date_format(worst_on, pgettext("date format", "j M"))
+        return _("%(count)s (%(day)s)") % {"count": number_format(worst, force_grouping=True), "day": day}
 
-    @admin.display(description="Partitions")
+    @admin.display(description=gettext_lazy("Partitions"))
     def partitions(self, channel: Channel) -> str:
-        """How many buckets are in which state, and the most tombstones of one."""
+        """Return the number of buckets by state, and the most tombstones of one bucket."""
         try:
             health = read_channel_health(None, channel.pk)
         except StoreUnavailable as error:
             return str(error)
-        states = ", ".join(f"{number:,} {state.value}" for state, number in sorted(health.states.items()))
+        states = ", ".join(
+            _("%(state)s: %(count)s") % {"state": _STATES[state], "count": number_format(number, force_grouping=True)}
+            for state, number in sorted(health.states.items())
+        )
         counted = [entry.known.tombstones for entry in health.buckets if entry.known.tombstones is not None]
-        worst = f"{max(counted):,} tombstones in the worst" if counted else "tombstones not known"
-        return f"{states or 'nothing was ever written'}; {worst}"
+        if not counted:
+            return _("%(states)s; unknown number of tombstones") % {"states": states or _("never written")}
+        worst = max(counted)
+        return ngettext(
+            "%(states)s; %(count)s tombstone in the worst bucket",
+            "%(states)s; %(count)s tombstones in the worst bucket",
+            worst,
+        ) % {"states": states, "count": number_format(worst, force_grouping=True)}
 
-    @admin.display(description="Health")
+    @admin.display(description=gettext_lazy("Health"))
     def health(self, channel: Channel) -> SafeString:
-        """The way to the page."""
-        return format_html('<a href="{}">Open its health</a>', reverse("channel_health", args=[channel.pk]))
+        """Link to the health page of the channel."""
+        return format_html('<a href="{}">{}</a>', reverse("channel_health", args=[channel.pk]), _("Open health"))
 
 
 def _health_fields(request: HttpRequest, *names: str) -> tuple[str, ...]:
@@ -144,7 +174,7 @@ def _health_fields(request: HttpRequest, *names: str) -> tuple[str, ...]:
 
 @admin.register(ChatUser)
 class ChatUserAdmin(NeverDeleted):
-    """Those who write messages; not staff."""
+    """Chat users, the authors of messages. Staff accounts are `User`."""
 
     list_display = ("name", "display_name", "is_bot", "id")
     list_filter = ("is_bot",)
@@ -162,4 +192,4 @@ class UserAdmin(StockUserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]
 
 @admin.register(Group)
 class GroupAdmin(StockGroupAdmin, ModelAdmin):  # type: ignore[misc]
-    """Roles: moderators, operators, admins."""
+    """Roles: moderators, leads, operators, admins."""

@@ -1,29 +1,62 @@
-"""Purges and the audit in the admin: to be read, never changed there."""
+"""Purges and the audit log in the admin, read-only."""
 
 from __future__ import annotations
 
 from django.contrib import admin
-from django.db.models import Model
+from django.db.models import Model, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from unfold.admin import ModelAdmin
 
+from chatstore.domain.controls import show_hidden
+from chatstore.models import Channel
 from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry, Purge
 
+_ACTIONS: dict[str, Promise] = {
+    "authorless_removed": pgettext_lazy("action in the audit log", "Rows without an author deleted"),
+    "erase_approved": pgettext_lazy("action in the audit log", "Erasure approved"),
+    "erase_asked": pgettext_lazy("action in the audit log", "Erasure requested"),
+    "erase_begun": pgettext_lazy("action in the audit log", "Erasure started"),
+    "erase_held": pgettext_lazy("action in the audit log", "Erasure blocked by a hold"),
+    "erase_refused": pgettext_lazy("action in the audit log", "Erasure rejected"),
+    "erase_unreadable": pgettext_lazy("action in the audit log", "Copies made unreadable"),
+    "erased": pgettext_lazy("action in the audit log", "Copies erased from disk"),
+    "hold_lifted": pgettext_lazy("action in the audit log", "Hold lifted"),
+    "hold_placed": pgettext_lazy("action in the audit log", "Hold placed"),
+    "preview_discarded": pgettext_lazy("action in the audit log", "Preview discarded"),
+    "purge_cancelled": pgettext_lazy("action in the audit log", "Purge cancelled"),
+    "purge_confirmed": pgettext_lazy("action in the audit log", "Purge confirmed"),
+    "purge_drafted": pgettext_lazy("action in the audit log", "Purge drafted"),
+    "purge_finished": pgettext_lazy("action in the audit log", "Purge finished"),
+    "rewrite_asked": pgettext_lazy("action in the audit log", "Rewrite requested"),
+    "step_counted": pgettext_lazy("action in the audit log", "Step completed"),
+    "step_failed": pgettext_lazy("action in the audit log", "Step failed"),
+    "step_held": pgettext_lazy("action in the audit log", "Step kept by a hold"),
+    "undo_asked": pgettext_lazy("action in the audit log", "Undo requested"),
+    "undo_expired": pgettext_lazy("action in the audit log", "Undo expired"),
+    "undo_finished": pgettext_lazy("action in the audit log", "Undo finished"),
+}
+"""Labels of the actions. One without a label is shown as it is recorded."""
+
 
 class ReadOnly(ModelAdmin):  # type: ignore[misc]
-    """Looked at with the view permission; nobody adds, changes or deletes, not even a superuser."""
+    """Visible with the view permission. Rows cannot be added, changed or deleted, not even by a superuser."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Never: rows come from operations."""
+        """Return False: operations add the rows."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Never: rows are changed by operations, the audit by nobody."""
+        """Return False: operations change the rows, and nothing changes the audit log."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Never: what was removed, and by whom, stays known."""
+        """Return False: the record of deletions is permanent."""
         return False
 
 
@@ -40,15 +73,43 @@ class PurgeAdmin(ReadOnly):
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnly):
-    """One row an act, newest first."""
+    """The audit log: one row per action, newest first."""
 
-    list_display = ("at", "act", "actor", "purge", "channel_id")
+    list_display = ("at", "action", "actor", "purge_link", "channel_link")
     list_filter = ("act",)
     list_select_related = ("actor", "purge")
     search_fields = ("=id", "=channel_id", "actor__username")
     readonly_fields = ("messages",)
 
-    @admin.display(empty_value="–")
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEntry]:
+        """Return the entries with the names of their channels."""
+        entries: QuerySet[AuditEntry] = super().get_queryset(request)
+        names = Channel.objects.filter(pk=OuterRef("channel_id")).values("name")[:1]
+        return entries.annotate(channel_name=Subquery(names))
+
+    @admin.display(description=gettext_lazy("Action"), ordering="act")
+    def action(self, entry: AuditEntry) -> str:
+        """Return the label of the action."""
+        return str(_ACTIONS.get(entry.act) or entry.act.replace("_", " ").capitalize())
+
+    @admin.display(description=gettext_lazy("Purge"), ordering="purge", empty_value="–")
+    def purge_link(self, entry: AuditEntry) -> str | None:
+        """Link to the page of the purge."""
+        if entry.purge_id is None:
+            return None
+        label = _("Purge %(id)s") % {"id": entry.purge_id}
+        return format_html('<a href="{}">{}</a>', reverse("purge", args=[entry.purge_id]), label)
+
+    @admin.display(description=gettext_lazy("Channel"), ordering="channel_id", empty_value="–")
+    def channel_link(self, entry: AuditEntry) -> str | None:
+        """Link to the channel by its name; by its ID if it is gone."""
+        if entry.channel_id is None:
+            return None
+        name = getattr(entry, "channel_name", None)
+        label = show_hidden(name) if name else str(entry.channel_id)
+        return format_html('<a href="{}">{}</a>', reverse("timeline", args=[entry.channel_id]), label)
+
+    @admin.display(description=gettext_lazy("Messages"), empty_value="–")
     def messages(self, entry: AuditEntry) -> str:
-        """The ids of all messages that it was about, where they are kept beside its details."""
+        """Return the IDs of all messages concerned, if they are stored beside the details."""
         return ", ".join(map(str, unpack_ids(entry.ids)))

@@ -1,4 +1,4 @@
-"""Turns the project's own errors into pages: what went wrong, in words, with its status."""
+"""Middleware that turns the project's errors into pages with their status and message."""
 
 from __future__ import annotations
 
@@ -9,26 +9,28 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
 from django.views.defaults import permission_denied
 
 from chatstore.domain.errors import BadInput, ChatstoreError, Forbidden, NotFound, StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
-# The first class that fits decides: NotFound is a BadInput too.
-_PAGES: tuple[tuple[type[ChatstoreError], int, str], ...] = (
-    (NotFound, 404, "Nothing here"),
-    (BadInput, 400, "That can't be used"),
-    (Forbidden, 403, "Not for this account"),
-    (StoreUnavailable, 503, "The store does not answer"),
+# The first matching class decides: NotFound is a BadInput too.
+_PAGES: tuple[tuple[type[ChatstoreError], int, str | Promise], ...] = (
+    (NotFound, 404, gettext_lazy("Not found")),
+    (BadInput, 400, gettext_lazy("Invalid request")),
+    (Forbidden, 403, gettext_lazy("Permission denied")),
+    (StoreUnavailable, 503, gettext_lazy("The message store is unavailable")),
 )
 
 RETRY_AFTER_SECONDS = 10
-"""A node that was restarted answers quorum reads 7 s later."""
+"""A restarted node answers quorum reads after 7 s."""
 
 
 class ErrorPages:
-    """Middleware: a `ChatstoreError` or a `PermissionDenied` that a view let through becomes a page with its words."""
+    """Renders a `ChatstoreError` or a `PermissionDenied` that a view raised as a page with its message."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -37,19 +39,19 @@ class ErrorPages:
         return self._get_response(request)
 
     def process_view(self, request: HttpRequest, *_view: Any) -> HttpResponse | None:
-        """Refuse a NUL on its way to the admin, which hands most values to Postgres unchecked; it stores none."""
+        """Reject NUL characters sent to the admin: it passes most values to Postgres unchecked, which rejects them."""
         if request.resolver_match is None or request.resolver_match.app_name != "admin":
             return None
         values = (value for typed in (request.GET, request.POST) for _, listed in typed.lists() for value in listed)
         if any("\0" in str(value) for value in values):
-            words = "A value in the address or in the form holds a null character."
-            return show_error(request, status=400, title="That can't be used", words=words)
+            words = gettext("A value in the address or in the form contains a null character.")
+            return show_error(request, status=400, title=gettext("Invalid request"), words=words)
         return None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
-        """The page of an error of ours; None lets Django go on with anything else."""
+        """Return the page for one of our errors; None leaves any other to Django."""
         if isinstance(error, PermissionDenied):
-            # Left to Django, a traceback would be logged with it, and a refusal is no fault.
+            # Django would log it with a traceback, although a refusal is not a fault.
             return permission_denied(request, error)
         for kind, status, title in _PAGES:
             if isinstance(error, kind):
@@ -57,11 +59,11 @@ class ErrorPages:
         return None
 
 
-def show_error(request: HttpRequest, *, status: int, title: str, words: str) -> HttpResponse:
-    """The error page, or for htmx the fragment that says the same."""
+def show_error(request: HttpRequest, *, status: int, title: str | Promise, words: str) -> HttpResponse:
+    """Render the error page, or for htmx its fragment."""
     if status >= 500:
         logger.warning("%s %s answered %s: %s", request.method, request.path, status, words)
-    template = "_error.html" if request.headers.get("HX-Request") else "error.html"
+    template = "moderation/shared/_error.html" if request.headers.get("HX-Request") else "moderation/shared/error.html"
     context = {"status": status, "title": title, "words": words}
     response = render(request, template, context, status=status)
     if status == 503:

@@ -1,1 +1,1 @@
-"""Charts, strips and wording: values for templates, without access to stores."""
+"""Text and pictures for people: formats in the viewer's language and time zone, and coordinates of SVG drawings."""

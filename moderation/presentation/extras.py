@@ -1,8 +1,7 @@
-"""Attachments, embeds and stickers of a message, read from the JSON they are kept as.
+"""Attachments, embeds and stickers of a message, parsed from the JSON they are stored as.
 
-They came from outside: every field may be missing or of another type, and an address
-may be anything. Only http and https addresses become links, whatever acts in
-them percent-encoded.
+They are untrusted: every field may be missing or of another type, and a URL may be anything.
+Only http and https URLs become links, with active characters percent-encoded.
 """
 
 from __future__ import annotations
@@ -12,14 +11,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chatstore.domain.controls import make_inert
+from django.utils.translation import gettext as _
 
-_KIB = 1024
+from chatstore.domain.controls import make_inert
+from moderation.presentation import formats
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that was sent along. size: bytes, or None. url: "" unless http(s)."""
+    """An attached file. size: bytes, or None. url: "" unless http(s)."""
 
     name: str
     size: int | None
@@ -27,7 +27,7 @@ class Attachment:
 
     @property
     def size_in_words(self) -> str:
-        """The size as people say it, or ""."""
+        """Return the formatted size, or ""."""
         return "" if self.size is None else say_bytes(self.size)
 
 
@@ -42,28 +42,23 @@ class Embed:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show (an image alone, which is never loaded)."""
+        """Return whether there is nothing to show, as for an image alone, which is never loaded."""
         return not (self.author or self.title or self.text or self.url)
 
 
 def say_bytes(size: int) -> str:
     """1536 → "1.5 KiB"."""
-    value, unit = float(size), "bytes"
-    for bigger in ("KiB", "MiB", "GiB", "TiB"):
-        if value < _KIB:
-            break
-        value, unit = value / _KIB, bigger
-    return f"{size} bytes" if unit == "bytes" else f"{value:.1f} {unit}"
+    return formats.format_file_size(size)
 
 
 def read_attachments(kept: Iterable[str]) -> list[Attachment]:
-    """The attachments, each with a name even when it came without one."""
+    """Return the attachments. One without a name gets one."""
     found = []
     for value in _objects(kept):
         size = value.get("size", value.get("fileSizeBytes"))
         found.append(
             Attachment(
-                name=_text(value, "filename", "fileName") or "unnamed file",
+                name=_text(value, "filename", "fileName") or _("unnamed file"),
                 size=size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
                 url=_address(value, "url"),
             )
@@ -72,7 +67,7 @@ def read_attachments(kept: Iterable[str]) -> list[Attachment]:
 
 
 def read_embeds(kept: Iterable[str]) -> list[Embed]:
-    """The embeds that have anything to show."""
+    """Return the embeds that have anything to show."""
     embeds = []
     for value in _objects(kept):
         author = value.get("author")
@@ -90,8 +85,8 @@ def read_embeds(kept: Iterable[str]) -> list[Embed]:
 
 
 def read_stickers(kept: Iterable[str]) -> list[str]:
-    """The stickers' names."""
-    return [_text(value, "name") or "unnamed sticker" for value in _objects(kept)]
+    """Return the stickers' names."""
+    return [_text(value, "name") or _("unnamed sticker") for value in _objects(kept)]
 
 
 def _objects(kept: Iterable[str]) -> Iterable[Mapping[str, Any]]:

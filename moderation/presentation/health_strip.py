@@ -1,7 +1,7 @@
-"""The bucket strip as a picture of health: each bar is what a read of its bucket steps through.
+"""The bucket strip as a picture of health: each bar shows what a read of its bucket scans.
 
-The height is messages and tombstones together, on a log scale, the dead part on top; the
-colour is the bucket's state, which the bar's words say too.
+The height is messages and tombstones together on a log scale, with the tombstones on top. The
+colour is the bucket's state, which the bar's title states too.
 """
 
 from __future__ import annotations
@@ -9,25 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from chatstore.domain.buckets import bucket_days, days_in_words
-from chatstore.domain.health import BucketState, Known, say_bytes
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
+
+from chatstore.domain.buckets import bucket_days
+from chatstore.domain.health import BucketState, Known
+from moderation.presentation import formats
 from moderation.presentation.strip import WIDE, Strip, StripBucket, draw_strip
 
-STATE_WORDS = {
-    BucketState.LIVE: "live",
-    BucketState.SPARSE: "sparse",
-    BucketState.HEAVY: "heavy",
-    BucketState.TOMBSTONES: "tombstones",
-    BucketState.EMPTY: "empty",
-    BucketState.OPEN: "open",
-    BucketState.UNKNOWN: "not known",
+STATE_WORDS: dict[BucketState, str | Promise] = {
+    BucketState.LIVE: pgettext_lazy("state of a bucket", "healthy"),
+    BucketState.SPARSE: pgettext_lazy("state of a bucket", "sparse"),
+    BucketState.HEAVY: pgettext_lazy("state of a bucket", "too large"),
+    BucketState.TOMBSTONES: pgettext_lazy("state of a bucket", "too many tombstones"),
+    BucketState.EMPTY: pgettext_lazy("state of a bucket", "empty"),
+    BucketState.OPEN: pgettext_lazy("state of a bucket", "current"),
+    BucketState.UNKNOWN: pgettext_lazy("state of a bucket", "unknown"),
 }
 """The states in the order of the legend."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A bucket as it is known, and the state that follows."""
+    """A bucket: its known figures, and the state that follows from them."""
 
     bucket: int
     known: Known
@@ -35,7 +40,7 @@ class Entry:
 
 
 def draw_health(entries: Iterable[Entry], *, here: int | None = None) -> Strip:
-    """The strip of a channel's buckets. here: the one that the page is about."""
+    """Draw the strip of a channel's buckets. here: the bucket that the page is about."""
     chosen = None if here is None else range(here, here + 1)
     return draw_strip((_bar_of(entry) for entry in entries), here=chosen, room=WIDE)
 
@@ -46,28 +51,22 @@ def _bar_of(entry: Entry) -> StripBucket:
     return StripBucket(
         entry.bucket,
         total,
-        # Below a hundredth nothing would be seen of it; the strip draws three pixels at the least.
+        # Less than a hundredth would be invisible, but the strip draws at least three pixels.
         going=dead if dead * 100 >= (total or 0) else 0,
         kind=entry.state.value,
-        title=f"{days_in_words(*bucket_days(entry.bucket))}: {say_entry(entry)}",
+        title=_("%(days)s: %(figures)s")
+        % {"days": formats.format_days(*bucket_days(entry.bucket)), "figures": say_entry(entry)},
     )
 
 
 def say_entry(entry: Entry) -> str:
-    """A bucket in one line: "sparse, 12 messages, 4 tombstones, 1.2 kB"; what is not known is said."""
+    """Describe a bucket in one line: "sparse, 12 messages, 4 tombstones, 1.2 kB"; unknown figures are named."""
     known = entry.known
     if known.live is None and known.is_skipped and known.tombstones is None:
-        return "empty, nothing was ever written"
-    words = [
-        STATE_WORDS[entry.state],
-        _say(known.messages, "message"),
-        _say(known.tombstones, "tombstone"),
-        "size not known" if known.bytes is None else say_bytes(known.bytes),
-    ]
-    return ", ".join(words)
-
-
-def _say(count: int | None, noun: str) -> str:
-    if count is None:
-        return f"{noun}s not known"
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+        return _("empty, never written")
+    return _("%(state)s, %(messages)s, %(tombstones)s, %(size)s") % {
+        "state": STATE_WORDS[entry.state],
+        "messages": formats.format_count(known.messages, "message"),
+        "tombstones": formats.format_count(known.tombstones, "tombstone"),
+        "size": _("unknown size") if known.bytes is None else formats.format_size(known.bytes),
+    }

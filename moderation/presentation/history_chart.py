@@ -1,7 +1,7 @@
-"""Ninety days as small multiples: a line for each figure, and what was done on the same axis.
+"""Ninety days as small multiples: a line for each figure, with purges and repairs on the same axis.
 
-Pure: days and marks go in, coordinates and words come out; a template draws them as SVG and
-as a table. A day on which nothing was measured is a gap in the line, never a zero.
+Days and marks go in, coordinates and labels come out. A template draws them as SVG and as a table.
+A day without a measurement is a gap in the line, never a zero.
 """
 
 from __future__ import annotations
@@ -12,23 +12,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from chatstore.domain.health import say_bytes
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from moderation.presentation import formats
 
 WIDTH, HEIGHT = 360, 150
 LEFT, RIGHT, TOP, BOTTOM = 46, 8, 12, 34
-"""The field of the lines lies inside; below it are the marks and the dates."""
+"""Margins of the field of the lines. The marks and the dates are below it."""
 
 _FIELD = HEIGHT - TOP - BOTTOM
 DONE_AT_MOST = 4
-"""Of what was done in a day, in the table."""
+"""Marks of one day that the table lists."""
 
 LARGEST_GAP_DAYS = 1
-"""Days apart that are joined by a line: a day left out is a gap."""
+"""Days apart that a line joins; a missing day is a gap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something that was done: kind "purge", "full repair" or "bucket repair", when (UTC), in words."""
+    """A purge or a repair. kind: "purge", "full repair" or "bucket repair". at: in UTC. words: its label."""
 
     kind: str
     at: dt.datetime
@@ -54,7 +57,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A line across the field, with its words at the left."""
+    """A line across the field, with its label at the left."""
 
     y: float
     words: str
@@ -72,7 +75,7 @@ class DrawnMark:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One figure over the days. summary: in a sentence, for who does not see the picture."""
+    """One figure over the days. summary: the picture in a sentence, for screen readers."""
 
     title: str
     lines: Sequence[str]
@@ -83,7 +86,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A day of the table: its figures and what was done, in words."""
+    """A day of the table: its figures, and its purges and repairs."""
 
     day: dt.date
     cells: Sequence[str]
@@ -109,7 +112,7 @@ class Chart:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was measured and nothing was done."""
+        """Return whether there is neither a measurement nor a mark."""
         return not self.rows
 
     @property
@@ -120,7 +123,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What a panel shows. say: a value in words. limit: where it begins to need somebody; None: nowhere."""
+    """The scale of a panel. say: formats a value. limit: the value from which on it is a finding; None: never."""
 
     title: str
     say: Callable[[float], str]
@@ -130,23 +133,23 @@ class Scale:
 
 def say_count(value: float) -> str:
     """1204.0 → "1,204"."""
-    return f"{value:,.0f}"
+    return formats.format_number(value)
 
 
 def say_milliseconds(value: float) -> str:
     """2.41 → "2.4 ms", 812.0 → "812 ms", 0.0 → "0 ms"."""
-    return f"{value:,.0f} ms" if value >= 99.95 or not value else f"{value:.1f} ms"
+    return formats.format_milliseconds(value)
 
 
 def say_size(value: float) -> str:
-    """Bytes in decimal units."""
-    return say_bytes(round(value))
+    """Format bytes in decimal units."""
+    return formats.format_size(value)
 
 
 def draw_history(
     days: Sequence[DayFigures], marks: Sequence[Mark], scales: Sequence[Scale], *, first: dt.date, last: dt.date
 ) -> Chart:
-    """The days from `first` to `last` (both inclusive); days and marks beyond are left out. days: ascending."""
+    """Draw the days from `first` to `last` (both inclusive), without days and marks beyond. days: ascending."""
     shown = [day for day in days if first <= day.day <= last]
     done = [mark for mark in marks if first <= mark.at.astimezone(dt.UTC).date() <= last]
     panels = [_draw_panel(shown, index, scale, first=first, last=last) for index, scale in enumerate(scales)]
@@ -164,14 +167,13 @@ def _draw_panel(days: Sequence[DayFigures], index: int, scale: Scale, *, first: 
     points = [(day.day, value) for day in days if (value := day.values[index]) is not None]
     top = _top_of([value for _, value in points], scale)
     dots = [
-        Dot(_x(day, first, last), _y(value, top, scale), f"{_say_day(day)}: {scale.say(value)}")
-        for day, value in points
+        Dot(_x(day, first, last), _y(value, top, scale), _dot_title(day, scale.say(value))) for day, value in points
     ]
     return Panel(scale.title, _join([day for day, _ in points], dots), dots, _ticks(top, scale), _sum_up(points, scale))
 
 
 def _top_of(values: Sequence[float], scale: Scale) -> float:
-    """The value at the top: a round one over the highest; the limit is in sight once a value comes near it."""
+    """Return the value at the top: a round one above the highest. A limit shows once a value reaches half of it."""
     highest = max(values, default=0.0)
     if scale.limit is not None and highest * 2 >= scale.limit:
         highest = max(highest, scale.limit)
@@ -202,7 +204,7 @@ def _at_share(share: float) -> float:
 
 
 def _join(days: Sequence[dt.date], dots: Sequence[Dot]) -> list[str]:
-    """The lines between days that follow each other, as SVG's `points`."""
+    """Return the lines between consecutive days, as SVG's `points`."""
     lines: list[list[Dot]] = [[dots[0]]] if dots else []
     for (before, day), dot in zip(pairwise(days), dots[1:], strict=True):
         if (day - before).days > LARGEST_GAP_DAYS:
@@ -221,34 +223,45 @@ def _ticks(top: float, scale: Scale) -> list[Tick]:
 
 
 def _decades(top: float) -> list[float]:
-    """0, the top, and between them powers of ten that leave room for their words."""
+    """Return 0, the top, and between them powers of ten that leave room for their labels."""
     powers = round(math.log10(top))
     step = max(1, math.ceil(powers / 3))
     return [0.0, *(10.0**power for power in range(powers, 0, -step))]
 
 
 def _label_dates(first: dt.date, last: dt.date) -> list[tuple[float, str]]:
-    """The first of each month that has room beside the others."""
+    """Label the first of each month that has room beside the others."""
     days = [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
     months = [day for day in days if day.day == 1 and (last - day).days > 8]
-    return [(_x(day, first, last), f"1 {day:%b}") for day in months]
+    return [(_x(day, first, last), formats.format_axis_day(day)) for day in months]
 
 
 def _sum_up(points: Sequence[tuple[dt.date, float]], scale: Scale) -> str:
     if not points:
-        return "Not measured on any day."
+        return _("Not measured on any day.")
     highest_on, highest = max(points, key=lambda point: point[1])
     last_on, last = points[-1]
-    return (
-        f"Measured on {len(points)} day{'' if len(points) == 1 else 's'}. "
-        f"Highest {scale.say(highest)} on {_say_day(highest_on)}; last {scale.say(last)} on {_say_day(last_on)}."
-    )
+    return ngettext(
+        "Measured on %(count)s day. Highest: %(highest)s on %(highest_on)s. Last: %(last)s on %(last_on)s.",
+        "Measured on %(count)s days. Highest: %(highest)s on %(highest_on)s. Last: %(last)s on %(last_on)s.",
+        len(points),
+    ) % {
+        "count": len(points),
+        "highest": scale.say(highest),
+        "highest_on": _say_day(highest_on),
+        "last": scale.say(last),
+        "last_on": _say_day(last_on),
+    }
+
+
+def _dot_title(day: dt.date, value: str) -> str:
+    return _("%(day)s: %(value)s") % {"day": _say_day(day), "value": value}
 
 
 def _list_rows(days: Sequence[DayFigures], marks: Sequence[Mark], scales: Sequence[Scale]) -> list[Row]:
     figures = {day.day: day.values for day in days}
     done: dict[dt.date, list[str]] = {}
-    # Repairs are each night's; what people did comes before them.
+    # Repairs run every night, so the purges are listed before them.
     for mark in sorted(marks, key=lambda mark: mark.kind == "full repair"):
         done.setdefault(mark.at.astimezone(dt.UTC).date(), []).append(mark.words)
     nothing: tuple[float | None, ...] = (None,) * len(scales)
@@ -265,12 +278,16 @@ def _list_rows(days: Sequence[DayFigures], marks: Sequence[Mark], scales: Sequen
 def _cut(words: Sequence[str]) -> list[str]:
     if len(words) <= DONE_AT_MOST:
         return list(words)
-    return [*words[:DONE_AT_MOST], f"and {len(words) - DONE_AT_MOST:,} more"]
+    more = len(words) - DONE_AT_MOST
+    return [
+        *words[:DONE_AT_MOST],
+        ngettext("and %(count)s more", "and %(count)s more", more) % {"count": formats.format_number(more)},
+    ]
 
 
 def _say_cell(value: float | None, scale: Scale) -> str:
-    return "not measured" if value is None else scale.say(value)
+    return _("not measured") if value is None else scale.say(value)
 
 
 def _say_day(day: dt.date) -> str:
-    return f"{day.day} {day:%B}"
+    return formats.format_day_of_month(day)

@@ -1,7 +1,7 @@
-"""What people write, as pieces that a page can show safely.
+"""The text of messages as pieces that a page can render safely.
 
-A message is hostile until shown otherwise: it is cut into pieces of plain text with a
-kind, and whoever draws them escapes every one. Nothing here makes HTML.
+Messages are untrusted: they are split into pieces of plain text with a kind, and the
+template tag that renders them escapes each piece. This module creates no HTML.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from chatstore.domain.controls import make_inert, name_control, show_controls, s
 
 LONG_CHARACTERS = 1_200
 LONG_LINES = 24
-"""Beyond either, a message is folded: one paste of a log must not fill the page."""
+"""Longer messages are folded, so that a pasted log does not fill the page."""
 
 _MOST_PIECES = 4_000
-"""After so many marks the rest is plain text: a bound on the work one message can ask for."""
+"""Marks after which the rest is plain text. Bounds the work that one message can cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ _TRAILING = ".,;:!?)]}'\""
 
 
 def is_long(text: str) -> bool:
-    """Whether a page should fold it."""
+    """Return whether a page folds the text."""
     return len(text) > LONG_CHARACTERS or text.count("\n") > LONG_LINES
 
 
 def shorten(text: str, *, characters: int, lines: int = LONG_LINES) -> str:
-    """The beginning of a text, at most so many lines and characters, on a word's end if near."""
+    """Return the beginning of a text: at most so many lines and characters, cut after a word if one ends near."""
     short = "\n".join(text.split("\n")[:lines])[:characters]
     if len(short) < len(text) and " " in short[-40:]:
         short = short[: short.rindex(" ")]
@@ -63,7 +63,7 @@ def shorten(text: str, *, characters: int, lines: int = LONG_LINES) -> str:
 
 
 def parse_markup(text: str) -> list[Piece]:
-    """The pieces of a message, in order. All of the text is kept but the marks themselves."""
+    """Return the pieces of a message, in order. All of the text is kept except the marks themselves."""
     pieces: list[Piece] = []
     end = 0
     for found in _MARKS.finditer(text):

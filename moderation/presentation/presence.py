@@ -1,7 +1,7 @@
-"""Where and when somebody was active: a strip for each channel, all over the same time.
+"""Where and when a user was active: a strip for each channel, all over the same time.
 
-Pure: buckets go in, coordinates and words come out. Only whether he wrote in ten days is
-known, not how much, so bars have one height, and ten days that follow each other are one bar.
+Buckets go in, coordinates and labels come out. A bucket records only whether the user wrote, not
+how much: all bars have one height, and consecutive buckets form one bar.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from chatstore.domain.buckets import bucket_days, days_in_words
+from chatstore.domain.buckets import bucket_days
+from moderation.presentation import formats
 
 WIDTH = 720.0
 _NARROWEST = 3.0
-"""What can still be seen and hit when ten years lie side by side."""
+"""The narrowest bar that is still visible and clickable when a strip covers ten years."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Ten days, or several that follow each other, in which he wrote."""
+    """A bucket, or several consecutive ones, in which the user wrote."""
 
     x: float
     width: float
@@ -28,18 +29,18 @@ class Run:
 
     @property
     def at(self) -> str:
-        """The day to jump to, as the timeline's `at` wants it."""
+        """Return the day to jump to, as the timeline's parameter `at`."""
         return self.first_day.isoformat()
 
     @property
     def title(self) -> str:
-        """The days in words."""
-        return days_in_words(self.first_day, self.last_day)
+        """Return the days as text."""
+        return formats.format_days(self.first_day, self.last_day)
 
 
 @dataclass(frozen=True, slots=True)
 class Presences:
-    """The strips by channel, and the day at which all of them begin; they end today."""
+    """Strips by channel, and the day on which all of them begin. They end today."""
 
     strips: Mapping[int, Sequence[Run]]
     first_day: dt.date
@@ -47,7 +48,7 @@ class Presences:
 
 
 def draw_presences(buckets: Mapping[int, Iterable[int]], *, today: int) -> Presences | None:
-    """The strips of some channels, from the first bucket of any to today's; None when there are none."""
+    """Draw the strips of some channels, from the first bucket of any to today's; None if there are no buckets."""
     ordered = {channel_id: sorted(set(there)) for channel_id, there in buckets.items() if there}
     if not ordered:
         return None

@@ -1,4 +1,4 @@
-"""Times as people say them, numbers in groups, messages as safe HTML."""
+"""Template tags of every page: times and numbers as the viewer reads them, and messages as safe HTML."""
 
 from __future__ import annotations
 
@@ -6,22 +6,38 @@ import datetime as dt
 from typing import Any
 
 from django import template
+from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
-from chatstore.domain.buckets import days_in_words
 from chatstore.domain.controls import show_controls, show_hidden
 from chatstore.domain.snowflakes import time_of
+from chatstore.models import Channel
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
+from moderation.operations.access.visibility import name_of
 from moderation.operations.steps.totals import PurgeSum
+from moderation.presentation import formats
 from moderation.presentation.markup import Piece, is_long, parse_markup, shorten
+from moderation.presentation.terms import TERMS
 
 register = template.Library()
 
-_STEPS = ((60, "second"), (60, "minute"), (24, "hour"), (30, "day"))
 FOLDED_CHARACTERS = 500
+BUCKET_DAYS = 10
+
+_KINDS: dict[Channel.Kind, Promise] = {
+    Channel.Kind.TEXT: gettext_lazy("text channel"),
+    Channel.Kind.VOICE: gettext_lazy("voice channel"),
+    Channel.Kind.NEWS: gettext_lazy("announcements"),
+    Channel.Kind.THREAD: gettext_lazy("thread"),
+    Channel.Kind.FORUM: gettext_lazy("forum"),
+    Channel.Kind.DIRECT: gettext_lazy("direct message"),
+}
 
 _WRAPS = {
     "bold": "<strong>{}</strong>",
@@ -31,201 +47,239 @@ _WRAPS = {
     "block": "<pre><code>{}</code></pre>",
     "quote": "<blockquote>{}</blockquote>",
     "emoji": '<span class="emoji">{}</span>',
-    "control": '<span class="control" title="a character without a shape, shown by its name">{}</span>',
 }
 
 
-_CHIPS = {
-    PurgeState.DRAFT: ("", "draft"),
-    PurgeState.SCANNING: ("busy", "counting"),
-    PurgeState.READY: ("needs", "to be confirmed"),
-    PurgeState.NOTHING_MATCHED: ("", "nothing matched"),
-    PurgeState.EXPIRED: ("", "expired"),
-    PurgeState.QUEUED: ("busy", "queued"),
-    PurgeState.RUNNING: ("busy", "removing"),
-    PurgeState.WAITING: ("needs", "waiting"),
-    PurgeState.PAUSED: ("needs", "paused"),
-    PurgeState.UNDOING: ("busy", "bringing back"),
-    PurgeState.UNDONE: ("", "brought back"),
-    PurgeState.PARTLY_UNDONE: ("", "partly brought back"),
-    PurgeState.UNDO_EXPIRED: ("", "undo over"),
-    PurgeState.ERASING: ("busy", "erasing"),
-    PurgeState.ERASED: ("", "erased"),
-    PurgeState.CANCELLING: ("busy", "stopping"),
-    PurgeState.CANCELLED: ("", "stopped"),
-    PurgeState.DONE: ("done", "done"),
-    PurgeState.DONE_WITH_FAILURES: ("needs", "done, not all"),
+_CHIPS: dict[PurgeState, tuple[str, str | Promise]] = {
+    PurgeState.DRAFT: ("", pgettext_lazy("state of a purge", "draft")),
+    PurgeState.SCANNING: ("busy", pgettext_lazy("state of a purge", "counting")),
+    PurgeState.READY: ("needs", pgettext_lazy("state of a purge", "awaiting confirmation")),
+    PurgeState.NOTHING_MATCHED: ("", pgettext_lazy("state of a purge", "no matches")),
+    PurgeState.EXPIRED: ("", pgettext_lazy("state of a purge", "expired")),
+    PurgeState.QUEUED: ("busy", pgettext_lazy("state of a purge", "queued")),
+    PurgeState.RUNNING: ("busy", pgettext_lazy("state of a purge", "running")),
+    PurgeState.WAITING: ("needs", pgettext_lazy("state of a purge", "waiting")),
+    PurgeState.PAUSED: ("needs", pgettext_lazy("state of a purge", "paused")),
+    PurgeState.UNDOING: ("busy", pgettext_lazy("state of a purge", "restoring")),
+    PurgeState.UNDONE: ("", pgettext_lazy("state of a purge", "restored")),
+    PurgeState.PARTLY_UNDONE: ("", pgettext_lazy("state of a purge", "partly restored")),
+    PurgeState.UNDO_EXPIRED: ("", pgettext_lazy("state of a purge", "undo expired")),
+    PurgeState.ERASING: ("busy", pgettext_lazy("state of a purge", "erasing")),
+    PurgeState.ERASED: ("", pgettext_lazy("state of a purge", "erased")),
+    PurgeState.CANCELLING: ("busy", pgettext_lazy("state of a purge", "cancelling")),
+    PurgeState.CANCELLED: ("", pgettext_lazy("state of a purge", "cancelled")),
+    PurgeState.DONE: ("done", pgettext_lazy("state of a purge", "done")),
+    PurgeState.DONE_WITH_FAILURES: ("needs", pgettext_lazy("state of a purge", "completed with failures")),
 }
-"""The class and the word of each state; the word alone must be enough."""
+"""CSS class and label of each state. The label must do without the colour."""
 
 
 @register.filter
 def thousands(value: object) -> str:
-    """1204 → "1,204"; None → "not known"."""
+    """1204 → "1,204"; None → "unknown"; anything else as text."""
     if value is None:
-        return "not known"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+        return formats.unknown()
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return formats.format_number(value) if is_number else str(value)  # type: ignore[arg-type]
 
 
 @register.filter
 def counted(value: int | None, noun: str) -> str:
-    """(1, "message") → "1 message"; (1204, "message") → "1,204 messages"."""
-    if value is None:
-        return f"unknown number of {noun}s"
-    return f"{value:,} {noun}{'' if value == 1 else 's'}"
+    """(1, "message") → "1 message"; (1204, "message") → "1,204 messages". The nouns are those of `formats`."""
+    return formats.format_count(value, noun)
 
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    """Seconds as people say them: "40 s", "3 min 20 s", "2 h 5 min"."""
-    if seconds is None:
-        return "not known yet"
-    whole = max(round(seconds), 0)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    """Format seconds: "40 s", "3 min 20 s", "2 h 5 min"."""
+    return formats.format_duration(seconds)
 
 
 @register.filter
 def rate(per_second: float) -> str:
-    """Messages a second, without digits nobody needs: "8,450", "3.2"."""
-    return f"{per_second:.1f}" if per_second < 10 else f"{per_second:,.0f}"
+    """Format messages per second without needless digits: "8,450", "3.2"."""
+    return formats.format_rate(per_second)
 
 
 @register.filter
 def emoji_name(kept: str) -> str:
-    """A reaction's emoji: itself, or `:name:` of a guild's own ("name:id")."""
-    name, _, number = kept.partition(":")
+    """Return a reaction's emoji: itself, or `:name:` for a guild's own ("name:id")."""
+    name, _separator, number = kept.partition(":")
     return show_hidden(f":{name}:" if number.isdigit() and name else kept)
 
 
 @register.simple_tag
 def state_chip(purge: Purge) -> SafeString:
-    """A purge's state as a coloured word."""
+    """Render a purge's state as a coloured label."""
     return format_html('<span class="chip {}">{}</span>', *_CHIPS[PurgeState(purge.state)])
 
 
 _ACT_WORDS = {
-    "pause": "Pause",
-    "resume": "Go on",
-    "cancel": "Stop removing",
-    "finish": "Remove the {left:,} that {left_are} left",
-    "retry": "Try {again} again",
+    "pause": gettext_lazy("Pause"),
+    "resume": gettext_lazy("Resume"),
+    "cancel": gettext_lazy("Cancel"),
 }
 
 
 @register.simple_tag
 def say_act(act: str, total: PurgeSum) -> str:
-    """What a button that steers a purge says: what happens, and to how many."""
-    return _ACT_WORDS[act].format(
-        left=total.left,
-        left_are="is" if total.left == 1 else "are",
-        again=" and ".join(
-            f"the {count:,} {word} {'one' if count == 1 else 'ones'}"
-            for count, word in ((total.failed, "failed"), (total.held, "held"))
-            if count
-        ),
-    )
+    """Return the label of a purge's button: the action, and how many messages it concerns."""
+    if act == "finish":
+        label = ngettext(
+            "Delete the remaining %(count)s message", "Delete the remaining %(count)s messages", total.left
+        )
+        return label % {"count": formats.format_number(total.left)}
+    if act == "retry":
+        return _retry_label(total)
+    return str(_ACT_WORDS[act])
+
+
+def _retry_label(total: PurgeSum) -> str:
+    values = {"failed": formats.format_number(total.failed), "held": formats.format_number(total.held)}
+    if not total.held:
+        return ngettext("Retry %(failed)s failed message", "Retry %(failed)s failed messages", total.failed) % values
+    if not total.failed:
+        return ngettext("Retry %(held)s held message", "Retry %(held)s held messages", total.held) % values
+    return _("Retry %(failed)s failed and %(held)s held messages") % values
 
 
 @register.filter
 def day(value: dt.date | dt.datetime) -> str:
-    """A day as people say it: "Monday, 11 March 2024"."""
-    return f"{value:%A}, {value.day} {value:%B %Y}"
+    """Format a day with its weekday: "Monday, 11 March 2024"."""
+    return formats.format_day(value)
 
 
 @register.filter
 def short_day(value: dt.date | dt.datetime) -> str:
-    """A day in few letters: "11 Mar 2024"."""
-    return f"{value.day} {value:%b %Y}"
+    """Format a day: "11 Mar 2024"."""
+    return formats.format_short_day(value)
+
+
+@register.filter
+def minutes(value: dt.datetime | dt.time) -> str:
+    """Format hours and minutes: "14:02"."""
+    return formats.format_clock(value)
+
+
+@register.filter
+def datetime(value: dt.datetime) -> str:
+    """Format day and minute, for attributes: "11 Mar 2024, 14:02"."""
+    return formats.format_datetime(value)
 
 
 @register.filter
 def percent(part: int, whole: int) -> int:
-    """How much of the whole, 0 to 100, rounded down so that 100 means all."""
+    """Return the share in percent, 0 to 100, rounded down so that 100 means all."""
     return int(part * 100 // whole) if whole else 0
 
 
 @register.simple_tag
 def span_of_days(first: dt.date, last: dt.date) -> str:
-    """ "11–20 March 2024"."""
-    return days_in_words(first, last)
+    """Format a span of days, both inclusive: "11–20 March 2024"."""
+    return formats.format_days(first, last)
+
+
+@register.filter
+def period_until(last: dt.date) -> str:
+    """Format the ten-day period that ends on a day: "11–20 March 2024"."""
+    return formats.format_days(last - dt.timedelta(days=BUCKET_DAYS - 1), last)
+
+
+@register.filter
+def kind_of(channel: Channel) -> str:
+    """Return the label of a channel's kind: "text channel"."""
+    return str(_KINDS[Channel.Kind(channel.kind)])
+
+
+@register.filter
+def staff_name(account: AbstractUser) -> str:
+    """Return the name of a staff account, with invisible characters spelt out."""
+    return show_hidden(name_of(account))
+
+
+@register.simple_tag
+def term(name: str, label: str = "") -> SafeString:
+    """Render a term with its explanation on hover and on focus. label: text to show in place of the term."""
+    usual, explanation = TERMS[name]
+    return format_html('<abbr class="term" tabindex="0" title="{}">{}</abbr>', explanation, label or usual)
+
+
+@register.simple_tag
+def glossary() -> list[tuple[str | Promise, str | Promise]]:
+    """Return all terms with their explanations."""
+    return list(TERMS.values())
 
 
 @register.simple_tag
 def ago(moment: dt.datetime | None) -> SafeString:
-    """A `<time>` that says how long ago, with the exact moment on hover."""
+    """Render a `<time>` relative to now, with the exact time on hover."""
     if moment is None:
-        return format_html("{}", "never")
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
-        moment.isoformat(),
-        exact(moment),
-        say_ago(moment, timezone.now()),
-    )
+        return format_html("{}", _("never"))
+    return time_tag(moment, say_ago(moment, timezone.now()))
 
 
 @register.simple_tag
 def clock(moment: dt.datetime) -> SafeString:
-    """A `<time>` of hours and minutes, with the exact moment on hover."""
-    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact(moment), f"{moment:%H:%M}")
+    """Render a `<time>` of hours and minutes, with the exact time on hover."""
+    return time_tag(moment, formats.format_clock(moment))
 
 
 @register.simple_tag
 def dated(moment: dt.datetime | None) -> SafeString:
-    """A `<time>` of day and minute, with the exact moment on hover."""
+    """Render a `<time>` of day and minute in the viewer's time zone, with the exact time on hover."""
     if moment is None:
         return format_html("{}", "—")
-    words = f"{short_day(moment)}, {moment:%H:%M}"
-    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact(moment), words)
+    return time_tag(moment, formats.format_datetime(moment))
+
+
+@register.simple_tag
+def deadline(moment: dt.datetime) -> SafeString:
+    """Render a `<time>` that decides something: like `dated`, with UTC beside it."""
+    return time_tag(moment, formats.format_deadline(moment))
+
+
+def time_tag(moment: dt.datetime, text: str) -> SafeString:
+    """Render a `<time>` with the exact time on hover."""
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), formats.format_exact(moment), text
+    )
 
 
 @register.filter
 def id_time(snowflake: int) -> dt.datetime:
-    """The moment that an id carries."""
+    """Return the time that an id carries."""
     return time_of(snowflake)
 
 
 def exact(moment: dt.datetime) -> str:
     """ "11 March 2024, 14:02:07 UTC"."""
-    utc = moment.astimezone(dt.UTC)
-    return f"{utc.day} {utc:%B %Y, %H:%M:%S} UTC"
+    return formats.format_exact(moment)
 
 
 def say_ago(moment: dt.datetime, now: dt.datetime) -> str:
-    """ "3 minutes ago", "2 days ago", or the day once it is a month past."""
-    amount = (now - moment).total_seconds()
-    if amount < 5:
-        return "just now"
-    for size, unit in _STEPS:
-        if amount < size:
-            whole = int(amount)
-            return f"{whole} {unit}{'' if whole == 1 else 's'} ago"
-        amount /= size
-    return short_day(moment)
+    """ "3 minutes ago", "2 days ago", or the day for anything older than a month."""
+    return formats.format_ago(moment, now)
 
 
 @register.filter
 def visible(text: object) -> str:
-    """A name or a title with whatever nobody sees in it spelt out; the template escapes the rest."""
+    """Spell out the invisible characters of a name or a title; the template escapes the rest."""
     return show_hidden(str(text))
 
 
 @register.simple_tag(takes_context=True)
 def message_text(context: template.Context, text: str) -> SafeString:
-    """What somebody wrote, as HTML in which every piece is escaped; long ones are folded."""
+    """Render the text of a message as HTML in which every piece is escaped; long texts are folded."""
     users: dict[int, Any] = context.get("users") or {}
     if not is_long(text):
         return format_html('<div class="text" dir="auto">{}</div>', _draw(parse_markup(text), users))
     beginning = shorten(text, characters=FOLDED_CHARACTERS, lines=8)
     return format_html(
         '<details class="long"><summary><span class="text" dir="auto">{}…</span> '
-        '<span class="unfold">Show all {} characters</span></summary>'
+        '<span class="unfold">{}</span></summary>'
         '<div class="text" dir="auto">{}</div></details>',
         _draw([Piece("text", show_controls(beginning))], users),
-        f"{len(text):,}",
+        _("Show all %(count)s characters") % {"count": formats.format_number(len(text))},
         _draw(parse_markup(text), users),
     )
 
@@ -237,9 +291,12 @@ def _draw(pieces: list[Piece], users: dict[int, Any]) -> SafeString:
 def _draw_piece(piece: Piece, users: dict[int, Any]) -> SafeString | str:
     if piece.kind == "link":
         return format_html('<a href="{}" rel="noreferrer noopener nofollow">{}</a>', piece.target, piece.text)
+    if piece.kind == "control":
+        title = _("an invisible character, shown by its name")
+        return format_html('<span class="control" title="{}">{}</span>', title, piece.text)
     if piece.kind == "user":
         known = users.get(int(piece.target))
-        name = show_hidden(str(known)) if known else f"user {piece.target}"
+        name = show_hidden(str(known)) if known else _("user %(id)s") % {"id": piece.target}
         return format_html('<bdi class="mention">@{}</bdi>', name)
     if piece.kind == "channel":
         return format_html('<bdi class="mention">#{}</bdi>', piece.target)

@@ -1,6 +1,6 @@
-"""Health in words: a bucket's state, a figure with its source and age.
+"""Template tags of channel health: a bucket's state, and a figure with its source and age.
 
-What stands on a page once for each bucket is put together here: two hundred times, a template's own
+Markup that a page repeats for each bucket is built here: for two hundred buckets, a template's own
 tags would take most of the page's time.
 """
 
@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from django import template
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from chatstore.domain.buckets import days_in_words
-from chatstore.domain.health import BucketState, say_bytes
+from chatstore.domain.health import BucketState
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel
 from chatstore.operations.health.channel_health import BucketHealth, ChannelHealth
 from chatstore.store.figures import Figure
+from moderation.presentation import formats
 from moderation.presentation.health_strip import STATE_WORDS
-from moderation.presentation.history_chart import say_milliseconds
 from moderation.presentation.strip import Bar, Strip
 from moderation.templatetags.chat import ago, exact, say_ago, thousands
 
@@ -29,34 +31,52 @@ _CLASSES = {BucketState.TOMBSTONES: "needs", BucketState.HEAVY: "needs", BucketS
 
 @register.simple_tag
 def bucket_chip(bucket: BucketHealth) -> SafeString:
-    """A bucket's state as a coloured word; beyond the alarm it says so."""
-    words = STATE_WORDS[bucket.state]
+    """Render a bucket's state as a coloured label, with a note if it is critical."""
+    label = str(STATE_WORDS[bucket.state])
     if bucket.severity == Severity.RED:
-        words += ", over the alarm"
-    return format_html('<span class="chip {}">{}</span>', _CLASSES.get(bucket.state, ""), words)
+        label = _("%(state)s, critical") % {"state": label}
+    return format_html('<span class="chip {}">{}</span>', _CLASSES.get(bucket.state, ""), label)
+
+
+_SOURCES: dict[str, str | Promise] = {
+    "ledger": gettext_lazy("ledger"),
+    "own read": gettext_lazy("full read"),
+    "probe": gettext_lazy("probe"),
+    "aborted read": gettext_lazy("aborted read"),
+    "purge": gettext_lazy("purge"),
+    "repair": gettext_lazy("repair"),
+    "top partitions": gettext_lazy("top partitions"),
+}
+"""Labels of the sources that figures are recorded with."""
+
+
+@register.filter
+def source_name(source: str) -> str:
+    """Return the label of a figure's source; one that this version does not know is shown as it is."""
+    return str(_SOURCES.get(source, source))
 
 
 @register.filter
 def milliseconds(microseconds: int | None) -> str:
-    """2410 → "2.4 ms"; None → "not known"."""
-    return "not known" if microseconds is None else say_milliseconds(microseconds / 1000)
+    """2410 → "2.4 ms"; None → "unknown"."""
+    return formats.unknown() if microseconds is None else formats.format_milliseconds(microseconds / 1000)
 
 
 @register.filter
 def size(count: int | None) -> str:
-    """Bytes in decimal units: "1.2 MB"; None → "not known"."""
-    return "not known" if count is None else say_bytes(count)
+    """Format bytes in decimal units: "1.2 MB"; None → "unknown"."""
+    return formats.unknown() if count is None else formats.format_size(count)
 
 
 @register.simple_tag
 def since_when(health: ChannelHealth, figure: Figure | str | None) -> SafeString:
-    """A figure's source and age: "probe, 3 hours ago"; amber once it is over 26 hours old."""
-    # A template's name for a figure that there is none of is an empty text.
+    """Render a figure's source and age: "probe, 3 hours ago"; amber once it is over 26 hours old."""
+    # A template passes "" for a missing figure.
     if not isinstance(figure, Figure):
-        return format_html("{}", "never measured")
+        return format_html("{}", _("never measured"))
     return format_html(
         '{}, <time class="{}" datetime="{}" title="{}">{}</time>',
-        figure.source,
+        source_name(figure.source),
         "old" if health.is_old(figure) else "",
         figure.measured_at.isoformat(),
         exact(figure.measured_at),
@@ -66,7 +86,7 @@ def since_when(health: ChannelHealth, figure: Figure | str | None) -> SafeString
 
 @register.simple_tag
 def health_bars(strip: Strip, channel: Channel) -> SafeString:
-    """The strip's bars, each a link to its bucket."""
+    """Render the strip's bars, each a link to its bucket."""
     base = reverse("channel_health", args=[channel.pk])
     last = len(strip.bars) - 1
     return format_html_join(
@@ -101,7 +121,7 @@ def _dead_part(bar: Bar) -> SafeString | str:
 
 @register.simple_tag
 def bucket_rows(health: ChannelHealth, channel: Channel) -> SafeString:
-    """The same as rows of a table: a row for each bucket that was ever written."""
+    """Render the same as a table: a row for each bucket that was ever written."""
     base = reverse("channel_health", args=[channel.pk])
     return format_html_join(
         "\n",
@@ -110,10 +130,10 @@ def bucket_rows(health: ChannelHealth, channel: Channel) -> SafeString:
         '<td class="nowrap">{}</td></tr>',
         (
             (
-                base, bucket.bucket, days_in_words(bucket.first_day, bucket.last_day), bucket_chip(bucket),
+                base, bucket.bucket, formats.format_days(bucket.first_day, bucket.last_day), bucket_chip(bucket),
                 thousands(bucket.messages), thousands(bucket.known.tombstones), percent_of(bucket.dead_percent),
                 size(bucket.known.bytes), milliseconds(bucket.page_us), since_when(health, bucket.latest),
-                ago(bucket.repaired_at) if bucket.repaired_at else "not known",
+                ago(bucket.repaired_at) if bucket.repaired_at else formats.unknown(),
             )
             for bucket in health.buckets
             if bucket.was_written
@@ -122,5 +142,5 @@ def bucket_rows(health: ChannelHealth, channel: Channel) -> SafeString:
 
 
 def percent_of(value: float | None) -> str:
-    """25.04 → "25.0 %"; None → "not known"."""
-    return "not known" if value is None else f"{value:.1f} %"
+    """25.04 → "25.0 %"; None → "unknown"."""
+    return formats.format_percent(value)

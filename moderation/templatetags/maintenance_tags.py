@@ -1,92 +1,128 @@
-"""Maintenance and findings in words: states, times ahead, what a run did, where a finding is mended."""
+"""Template tags of maintenance: a run's state, its results, and times to come."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django import template
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.schedules import Slot
 from chatstore.models import JobRun
-from moderation.templatetags.chat import exact
+from moderation.presentation import formats
+from moderation.templatetags.chat import time_tag
 
 register = template.Library()
 
-_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
-
-_CHIPS = {
-    RunState.QUEUED: ("busy", "queued"),
-    RunState.RUNNING: ("busy", "at work"),
-    RunState.DONE: ("done", "done"),
-    RunState.FAILED: ("needs", "failed"),
-    RunState.SKIPPED: ("", "skipped"),
-    RunState.STOPPED: ("", "stopped"),
+_CHIPS: dict[RunState, tuple[str, str | Promise]] = {
+    RunState.QUEUED: ("busy", pgettext_lazy("state of a run", "queued")),
+    RunState.RUNNING: ("busy", pgettext_lazy("state of a run", "running")),
+    RunState.DONE: ("done", pgettext_lazy("state of a run", "done")),
+    RunState.FAILED: ("needs", pgettext_lazy("state of a run", "failed")),
+    RunState.SKIPPED: ("", pgettext_lazy("state of a run", "skipped")),
+    RunState.STOPPED: ("", pgettext_lazy("state of a run", "stopped")),
 }
-"""The class and the word of each state; the word alone must be enough."""
+"""CSS class and label of each state. The label must do without the colour."""
 
-_SEVERITIES = {Severity.RED: ("urgent", "urgent"), Severity.AMBER: ("needs", "look at it today")}
+_SEVERITIES: dict[Severity, tuple[str, str | Promise]] = {
+    Severity.RED: ("urgent", gettext_lazy("critical")),
+    Severity.AMBER: ("needs", gettext_lazy("warning")),
+}
+
+_RESULTS: dict[str, Callable[[int], str]] = {
+    "buckets": lambda n: ngettext("%(count)s bucket", "%(count)s buckets", n),
+    "channels": lambda n: ngettext("%(count)s channel", "%(count)s channels", n),
+    "messages": lambda n: ngettext("%(count)s message", "%(count)s messages", n),
+    "nodes": lambda n: ngettext("%(count)s node", "%(count)s nodes", n),
+    "ranges": lambda n: ngettext("%(count)s range", "%(count)s ranges", n),
+    "replicas": lambda n: ngettext("%(count)s replica", "%(count)s replicas", n),
+    "statements": lambda n: ngettext("%(count)s statement", "%(count)s statements", n),
+    "tables": lambda n: ngettext("%(count)s table", "%(count)s tables", n),
+    "tombstones": lambda n: ngettext("%(count)s tombstone", "%(count)s tombstones", n),
+    "failed": lambda n: ngettext("%(count)s failed", "%(count)s failed", n) if n else _("none failed"),
+}
+"""Translated counts by the names that runs record. A run's other results are shown as recorded."""
+
+_RESULT_NAMES: dict[str, str | Promise] = {
+    "buckets": gettext_lazy("Buckets"),
+    "channels": gettext_lazy("Channels"),
+    "messages": gettext_lazy("Messages"),
+    "microseconds": gettext_lazy("Time"),
+    "nodes": gettext_lazy("Nodes"),
+    "ranges": gettext_lazy("Ranges"),
+    "replicas": gettext_lazy("Replicas"),
+    "statements": gettext_lazy("Statements"),
+    "tables": gettext_lazy("Tables"),
+    "tombstones": gettext_lazy("Tombstones"),
+    "failed": gettext_lazy("Failed"),
+}
 
 
 @register.simple_tag
 def run_chip(run: JobRun) -> SafeString:
-    """A run's state as a coloured word."""
+    """Render a run's state as a coloured label."""
     return format_html('<span class="chip {}">{}</span>', *_CHIPS[RunState(run.state)])
 
 
 @register.filter
 def state_word(state: str) -> str:
-    """What a run's state is called: "at work"."""
-    return _CHIPS[RunState(state)][1]
+    """Return the label of a run's state: "running"."""
+    return str(_CHIPS[RunState(state)][1])
 
 
 @register.simple_tag
 def severity_chip(severity: int) -> SafeString:
-    """How bad a finding is, as a coloured word."""
+    """Render a finding's severity as a coloured label."""
     return format_html('<span class="chip {}">{}</span>', *_SEVERITIES[Severity(severity)])
 
 
 @register.filter
 def did_words(did: Mapping[str, Any]) -> str:
-    """What a run did: "9 buckets, 1,204 live rows"; "" for nothing said."""
-    return ", ".join(_say_count(name.replace("_", " "), value) for name, value in did.items())
+    """Return a run's results: "9 buckets, 1,204 live rows"; "" for none. Failures come last."""
+    ordered = sorted(did.items(), key=lambda result: result[0] == "failed")
+    return ", ".join(_say_count(name, value) for name, value in ordered)
 
 
 def _say_count(name: str, value: object) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,} {name}"
-    return f"{name}: {value}"
+    readable = name.replace("_", " ")
+    if not isinstance(value, int) or isinstance(value, bool):
+        return f"{readable}: {value}"
+    if name == "microseconds":
+        return formats.format_milliseconds(value / 1000)
+    if name in _RESULTS:
+        return _RESULTS[name](value) % {"count": formats.format_number(value)}
+    return f"{formats.format_number(value)} {readable}"
 
 
 @register.simple_tag
 def ahead(moment: dt.datetime) -> SafeString:
-    """A `<time>` that says in how long, with the exact moment on hover."""
-    words = _say_ahead((moment - timezone.now()).total_seconds())
-    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact(moment), words)
+    """Render a `<time>` that is still to come, with the exact time on hover."""
+    return time_tag(moment, formats.format_ahead(moment, timezone.now()))
 
 
 @register.simple_tag
 def wall_clock(slot: Slot) -> SafeString:
-    """What the clock on the wall shows at a slot: "Sun 29 March, 02:30"."""
-    wall = slot.wall
-    words = f"{wall:%a} {wall.day} {wall:%B}{'' if wall.year == timezone.now().year else f' {wall.year}'}, {wall:%H:%M}"
-    return format_html('<time datetime="{}" title="{}">{}</time>', slot.at.isoformat(), exact(slot.at), words)
-
-
-def _say_ahead(seconds: float) -> str:
-    for length, unit in _UNITS:
-        if seconds >= length:
-            whole = round(seconds / length)
-            return f"in {whole:,} {unit}{'' if whole == 1 else 's'}"
-    return "in less than a minute"
+    """Render a slot in the time zone of its schedule: "Sun 29 March, 02:30"."""
+    return time_tag(slot.at, formats.format_slot(slot.wall, this_year=timezone.now().year))
 
 
 @register.filter
 def did_name(name: str) -> str:
-    """A count's name as a heading: "live_rows" → "Live rows"."""
-    return name.replace("_", " ").capitalize()
+    """Return the name of a result as a heading: "live_rows" → "Live rows"."""
+    return str(_RESULT_NAMES.get(name) or name.replace("_", " ").capitalize())
+
+
+@register.filter
+def did_value(value: Any, name: str) -> str:
+    """Return a result's value below its heading: 26754 of "microseconds" → "26.8 ms"."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return str(value)
+    return formats.format_milliseconds(value / 1000) if name == "microseconds" else formats.format_number(value)

@@ -1,4 +1,4 @@
-"""Channel health: every bucket of a channel, one of them in full, and what can be done about it."""
+"""Channel health: all buckets of a channel, one of them in detail, and its actions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WORST = 8
 @require_safe
 @permission_required(READ_HEALTH, raise_exception=True)
 def channel_health(request: HttpRequest, channel_id: int) -> HttpResponse:
-    """A channel from its first bucket to now, the worst of them, and its last ninety days."""
+    """Show all buckets of a channel, the worst of them, and its last 90 days."""
     channel = channel_for(request.user, channel_id)
     health = read_channel_health(request.user, channel.pk)
     context = _describe_channel(channel, health) | {
@@ -46,13 +46,13 @@ def channel_health(request: HttpRequest, channel_id: int) -> HttpResponse:
         "runs": runs_about(request.user, str(channel.pk)),
         "may_act": request.user.has_perm(MAINTAIN),
     }
-    return render(request, "channel_health.html", context)
+    return render(request, "moderation/health/channel.html", context)
 
 
 @require_POST
 @permission_required(MAINTAIN, raise_exception=True)
 def channel_probe(request: HttpRequest, channel_id: int) -> HttpResponse:
-    """Probes a channel's newest page now."""
+    """Probe a channel's newest page now."""
     channel = channel_for(request.user, channel_id)
     run = ask_run("probe", actor=actor_of(request), subject=str(channel.pk))
     ring_run_on_commit(run.pk)
@@ -62,7 +62,7 @@ def channel_probe(request: HttpRequest, channel_id: int) -> HttpResponse:
 @require_safe
 @permission_required(READ_HEALTH, raise_exception=True)
 def bucket_health(request: HttpRequest, channel_id: int, bucket: int) -> HttpResponse:
-    """All that is known of one bucket, who touched it, and what can be done about it."""
+    """Show a bucket: its metrics, the purges that affected it, and its actions."""
     channel, health, found = _find_bucket(request, channel_id, bucket)
     context = _describe_channel(channel, health, here=bucket) | _describe_live(request, health, found)
     context |= {
@@ -70,22 +70,22 @@ def bucket_health(request: HttpRequest, channel_id: int, bucket: int) -> HttpRes
         "offers": offers_for(channel.pk, found),
         "may_act": request.user.has_perm(MAINTAIN),
     }
-    return render(request, "bucket_health.html", context)
+    return render(request, "moderation/health/bucket.html", context)
 
 
 @require_safe
 @permission_required(READ_HEALTH, raise_exception=True)
 def bucket_live(request: HttpRequest, channel_id: int, bucket: int) -> HttpResponse:
-    """The figures and the runs, for htmx to fetch again while one is at work; the whole page anew once none is."""
+    """Return metrics and runs, for htmx to poll while a run is in progress; the page reloads after that."""
     channel, health, found = _find_bucket(request, channel_id, bucket)
     context = _describe_live(request, health, found) | {"channel": channel}
-    return render_live(request, "_bucket_live.html", context, goes_on=bool(context["polling"]))
+    return render_live(request, "moderation/health/_bucket_live.html", context, goes_on=bool(context["polling"]))
 
 
 @require_POST
 @permission_required(MAINTAIN, raise_exception=True)
 def bucket_act(request: HttpRequest, channel_id: int, bucket: int, act: str) -> HttpResponse:
-    """Asks for one of the actions; the page shows how it goes."""
+    """Request an action; the page shows its progress."""
     channel = channel_for(request.user, channel_id)
     read_channel_health(request.user, channel.pk).find(bucket)
     run = act_on_bucket(act, channel.pk, bucket, actor=actor_of(request))
@@ -99,7 +99,7 @@ def _find_bucket(request: HttpRequest, channel_id: int, bucket: int) -> tuple[Ch
     return channel, health, with_repair_history(channel.pk, health.find(bucket))
 
 
-# --- What the templates are given ---------------------------------------------------------------
+# --- Context of the templates ---------------------------------------------------------------
 
 
 def _describe_channel(channel: Channel, health: ChannelHealth, *, here: int | None = None) -> dict[str, Any]:

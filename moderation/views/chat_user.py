@@ -1,10 +1,11 @@
-"""A chat user: who this is, where and when active, what purges chose."""
+"""A chat user: profile, activity by channel, and the purges that affect them."""
 
 from __future__ import annotations
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from chatstore.domain.controls import show_hidden
@@ -16,9 +17,9 @@ from moderation.views.rows import Writer
 @require_safe
 @permission_required("chatstore.view_chatuser", raise_exception=True)
 def chat_user(request: HttpRequest, user_id: int) -> HttpResponse:
-    """All that is known of one chat user."""
+    """Show a chat user."""
     profile = profile_of(request.user, user_id)
-    name = show_hidden(str(profile.user)) if profile.user else f"user {user_id}"
+    name = show_hidden(str(profile.user)) if profile.user else gettext("user %(id)s") % {"id": user_id}
     strips = profile.strips.strips if profile.strips else {}
     context = {
         "profile": profile,
@@ -26,4 +27,4 @@ def chat_user(request: HttpRequest, user_id: int) -> HttpResponse:
         "held": holds_of_author(request.user, user_id),
         "rows": [(presence, strips.get(presence.channel.pk, ())) for presence in profile.presences],
     }
-    return render(request, "user.html", context)
+    return render(request, "moderation/user/user.html", context)

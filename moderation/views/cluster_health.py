@@ -1,4 +1,4 @@
-"""Cluster health: what an operator opens in the morning, and the few things to be done about all of it."""
+"""Cluster health: findings, repair clocks, nodes and statistics, and the actions for the whole cluster."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.errors import NotFound
@@ -22,24 +25,24 @@ from moderation.views.polling import render_live
 from moderation.views.session import actor_of
 
 ACTS = {"repair": "repair", "raise": "raise_gc_grace", "restore": "restore_gc_grace"}
-"""Address to job."""
+"""Job by the name in the address."""
 
 FINDINGS_SHOWN = 100
-"""The worst of them; with a limit set too low there may be thousands."""
+"""The worst findings. A limit that is set too low can cause thousands."""
 
-READ_PATH_WORDS = {
-    "authorless_hidden": ("Edits that raced a delete, hidden", "rows without an author that pages left out"),
-    "authorless_healed": ("… and removed", "by the nightly maintenance"),
-    "buckets_skipped": ("Empty buckets passed by", "pages did not ask them, since nothing lives there"),
-    "deadline_reached": ("Pages at their deadline", "returned short, with “looked back to”"),
-    "aborted_by_tombstones": ("Reads aborted by tombstones", "asked again in halves"),
+READ_PATH_WORDS: dict[str, tuple[Promise, Promise]] = {
+    "authorless_hidden": (_("Rows without an author, hidden"), _("left behind by edits that raced a delete")),
+    "authorless_healed": (_("Rows without an author, cleaned up"), _("by nightly maintenance")),
+    "buckets_skipped": (_("Empty buckets skipped"), _("not read, since they contain no messages")),
+    "deadline_reached": (_("Pages cut off by timeout"), _("returned short, with the date they were searched back to")),
+    "aborted_by_tombstones": (_("Reads aborted by tombstones"), _("repeated in halves")),
 }
 
 
 @require_safe
 @permission_required(READ_HEALTH, raise_exception=True)
 def cluster_health(request: HttpRequest) -> HttpResponse:
-    """Findings, repair clocks, nodes, the worst partitions, what no repair covers."""
+    """Show findings, repair clocks, nodes, the worst partitions, and deletes not covered by a repair."""
     health = read_cluster_health(request.user)
     repair = _describe_repair(request)
     findings = list_findings(request.user)
@@ -54,23 +57,23 @@ def cluster_health(request: HttpRequest) -> HttpResponse:
         "counts": _describe_counts(health.read_path.counts) if health.read_path else [],
         "may_act": request.user.has_perm(MAINTAIN),
     }
-    return render(request, "cluster_health.html", context)
+    return render(request, "moderation/health/cluster.html", context)
 
 
 @require_safe
 @permission_required(READ_HEALTH, raise_exception=True)
 def cluster_live(request: HttpRequest) -> HttpResponse:
-    """What is at work, for htmx to fetch again; the whole page anew once nothing is."""
+    """Return open runs, for htmx to poll; the page reloads once there are none."""
     context = _describe_runs(request)
-    return render_live(request, "_cluster_runs.html", context, goes_on=bool(context["open"]))
+    return render_live(request, "moderation/health/_cluster_runs.html", context, goes_on=bool(context["open"]))
 
 
 @require_POST
 @permission_required(MAINTAIN, raise_exception=True)
 def cluster_act(request: HttpRequest, act: str) -> HttpResponse:
-    """Repairs everything, raises gc_grace or puts it back: each a run that is recorded."""
+    """Request a repair of all tables, or raise or reset gc_grace. Each is a recorded run."""
     if act not in ACTS:
-        raise NotFound(f"There is nothing called {act!r} to do with the cluster.")
+        raise NotFound(gettext("The cluster has no action “%(name)s”.") % {"name": act})
     run = ask_run(ACTS[act], actor=actor_of(request))
     ring_run_on_commit(run.pk)
     return redirect("cluster_health")
@@ -80,7 +83,7 @@ def _describe_repair(request: HttpRequest) -> JobView | None:
     try:
         return describe_job(request.user, "repair")
     except NotFound:
-        # Where something else repairs, settings may have no such job.
+        # Installations with another repair tool may have no such job.
         return None
 
 
@@ -89,6 +92,6 @@ def _describe_runs(request: HttpRequest) -> dict[str, Any]:
     return {"nav": "health", "open": runs}
 
 
-def _describe_counts(counts: Mapping[str, int]) -> list[tuple[str, str, int]]:
-    """(heading, words, total) of each counter."""
+def _describe_counts(counts: Mapping[str, int]) -> list[tuple[str | Promise, str | Promise, int]]:
+    """Return (heading, explanation, total) of each counter."""
     return [(*READ_PATH_WORDS.get(name, (name.replace("_", " "), "")), total) for name, total in counts.items()]

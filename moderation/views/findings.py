@@ -1,4 +1,4 @@
-"""Findings as pages list them: worst first, each with a link to where it can be mended."""
+"""Findings as pages list them: worst first, each with a link to where it can be resolved."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import NoReverseMatch, reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 
 from chatstore.models import Finding
@@ -20,25 +22,28 @@ from chatstore.operations.rights import MAINTAIN
 from moderation.operations.purging.stuck_check import STUCK_PURGE
 from moderation.views.session import actor_of
 
-_OF_THE_CLUSTER = {LATE_REPAIR: ("clocks", "See the repair clocks"), NODE_DOWN: ("nodes", "See the nodes")}
-"""Where on the cluster's page, which lists findings itself, something can be done."""
+_OF_THE_CLUSTER = {
+    LATE_REPAIR: ("clocks", gettext_lazy("View repair clocks")),
+    NODE_DOWN: ("nodes", gettext_lazy("View nodes")),
+}
+"""Section of the cluster page that resolves a kind of finding, and the label of its link."""
 
 
 @dataclass(frozen=True, slots=True)
 class FindingLine:
-    """A finding, and where something can be done about it: address ("" for nowhere) and what the link says.
+    """A finding, and the page that resolves it. address: "" for none. link: its label.
 
-    is_event: it does not close by itself; the user may set it aside.
+    is_event: it does not close automatically, and the user may acknowledge it.
     """
 
     finding: Finding
     address: str
-    link: str
+    link: str | Promise
     is_event: bool
 
 
 def list_findings(user: Actor) -> list[FindingLine]:
-    """What is open. Raises `Forbidden`."""
+    """Return the open findings. Raises `Forbidden`."""
     may_close = user.has_perm(MAINTAIN)
     return [
         FindingLine(finding, *_link_of(finding), is_event=may_close and finding.kind in EVENTS)
@@ -49,37 +54,37 @@ def list_findings(user: Actor) -> list[FindingLine]:
 @require_POST
 @permission_required(MAINTAIN, raise_exception=True)
 def finding_set_aside(request: HttpRequest, finding_id: int) -> HttpResponse:
-    """Somebody has looked into what happened."""
+    """Acknowledge a finding."""
     set_aside(finding_id, actor=actor_of(request))
     return redirect("cluster_health")
 
 
-def _link_of(finding: Finding) -> tuple[str, str]:
+def _link_of(finding: Finding) -> tuple[str, str | Promise]:
     kind, subject, details = finding.kind, finding.subject, finding.details
     try:
         if kind in (HEAVY_BUCKET, MISSING_SURVIVORS):
             channel_id, bucket = map(int, subject.split(":")[:2])
-            return reverse("bucket_health", args=[channel_id, bucket]), "Open the bucket"
+            return reverse("bucket_health", args=[channel_id, bucket]), gettext("Open bucket")
         if kind == FAILED_RUN:
-            return reverse("run", args=[details["run"]]), "Open the run"
+            return reverse("run", args=[details["run"]]), gettext("Open run")
         if kind in (MISSED_RUN, BROKEN_SCHEDULE):
-            return reverse("job", args=[subject]), "Open the job"
+            return reverse("job", args=[subject]), gettext("Open job")
         if kind == BEAT_SILENT:
-            return reverse("maintenance"), "Open maintenance"
+            return reverse("maintenance"), gettext("Open maintenance")
         if kind in _OF_THE_CLUSTER:
             place, link = _OF_THE_CLUSTER[kind]
             return f"{reverse('cluster_health')}#{place}", link
         if kind == STUCK_PURGE:
             return _link_of_purge(finding)
     except (NoReverseMatch, KeyError, ValueError):
-        # Left open by another version: it is shown all the same.
+        # Opened by another version: show it without a link.
         return "", ""
     return "", ""
 
 
-def _link_of_purge(finding: Finding) -> tuple[str, str]:
+def _link_of_purge(finding: Finding) -> tuple[str, str | Promise]:
     if not finding.details["is_rewrite"]:
-        return reverse("purge", args=[int(finding.subject)]), "Open the purge"
-    # Rewrites have no page; what they mend is a bucket of a channel.
+        return reverse("purge", args=[int(finding.subject)]), gettext("Open purge")
+    # Rewrites have no page of their own, so link to the channel.
     channels = finding.details["channels"]
-    return (reverse("channel_health", args=[int(channels[0])]), "Open the channel") if channels else ("", "")
+    return (reverse("channel_health", args=[int(channels[0])]), gettext("Open channel")) if channels else ("", "")

@@ -1,4 +1,4 @@
-"""Maintenance: what ran, what will run, and one run from its asking to its end."""
+"""Maintenance: jobs with their schedules, and their runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from django import forms
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from chatstore.domain.errors import BadInput
@@ -25,37 +27,37 @@ from moderation.views.polling import render_live
 from moderation.views.session import actor_of
 
 OPEN_RUNS = 12
-"""What is listed of what is at work and waits; the history has the others."""
+"""Maximum number of open runs listed; the list of all runs has the others."""
 
 
 class ScheduleForm(forms.Form):
-    """A schedule as typed."""
+    """A schedule as entered."""
 
-    cron = forms.CharField(max_length=100, label="When")
-    zone = forms.CharField(max_length=60, label="Time zone")
-    opens = forms.TimeField(required=False, label="Not before")
-    closes = forms.TimeField(required=False, label="Not after")
+    cron = forms.CharField(max_length=100, label=gettext_lazy("Schedule (cron)"))
+    zone = forms.CharField(max_length=60, label=gettext_lazy("Time zone"))
+    opens = forms.TimeField(required=False, label=gettext_lazy("Not before"))
+    closes = forms.TimeField(required=False, label=gettext_lazy("Not after"))
     is_on = forms.BooleanField(required=False)
 
 
 @require_safe
 @permission_required(READ_HEALTH, raise_exception=True)
 def maintenance(request: HttpRequest) -> HttpResponse:
-    """What is at work, what failed, and each job with what it did and when it is due."""
+    """Show open runs, failed runs, and each job with its schedule and its recent runs."""
     context = _describe_open(request) | {
         "failed": upkeep.failed_runs(request.user),
         "jobs": upkeep.describe_jobs(request.user),
         "silence": upkeep.say_silence(),
     }
-    return render(request, "maintenance.html", context)
+    return render(request, "moderation/maintenance/maintenance.html", context)
 
 
 @require_safe
 @permission_required(READ_HEALTH, raise_exception=True)
 def maintenance_live(request: HttpRequest) -> HttpResponse:
-    """What is at work, for htmx to fetch again; the whole page anew once nothing is."""
+    """Return open runs, for htmx to poll; the page reloads once there are none."""
     context = _describe_open(request)
-    return render_live(request, "_runs_open.html", context, goes_on=bool(context["open"]))
+    return render_live(request, "moderation/maintenance/_open_runs.html", context, goes_on=bool(context["open"]))
 
 
 def _describe_open(request: HttpRequest) -> dict[str, Any]:
@@ -67,7 +69,7 @@ def _describe_open(request: HttpRequest) -> dict[str, Any]:
 @require_safe
 @permission_required(READ_HEALTH, raise_exception=True)
 def runs(request: HttpRequest) -> HttpResponse:
-    """Every run there was, newest first, by job, state and dates."""
+    """List all runs, newest first, filtered by job, state and dates."""
     chosen = {name: request.GET.get(name, "").strip() for name in ("job", "state", "since", "until")}
     page = upkeep.list_runs(
         request.user,
@@ -87,28 +89,37 @@ def runs(request: HttpRequest) -> HttpResponse:
         "chosen": chosen,
         "filters": filters.urlencode(),
     }
-    return render(request, "runs.html", context)
+    return render(request, "moderation/maintenance/runs.html", context)
 
 
 @require_safe
 @permission_required(READ_HEALTH, raise_exception=True)
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
-    """One run: queued, at work, ended."""
-    return render(request, "run.html", {"nav": "maintenance", "entry": upkeep.run_for(request.user, run_id)})
+    """Show a run."""
+    return render(
+        request,
+        "moderation/maintenance/run.html",
+        {"nav": "maintenance", "entry": upkeep.run_for(request.user, run_id)},
+    )
 
 
 @require_safe
 @permission_required(READ_HEALTH, raise_exception=True)
 def run_live(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The part of it that changes, for htmx to fetch again."""
+    """Return the part of the page that changes, for htmx to poll."""
     entry = upkeep.run_for(request.user, run_id)
-    return render_live(request, "_run_live.html", {"entry": entry, "fragment": True}, goes_on=not entry.has_ended)
+    return render_live(
+        request,
+        "moderation/maintenance/_run_live.html",
+        {"entry": entry, "fragment": True},
+        goes_on=not entry.has_ended,
+    )
 
 
 @require_POST
 @permission_required(MAINTAIN, raise_exception=True)
 def run_stop(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Has a run end between two parts of its work."""
+    """Stop a run after its current part."""
     stop_run(run_id, actor=actor_of(request))
     return redirect("run", run_id)
 
@@ -116,7 +127,7 @@ def run_stop(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_POST
 @permission_required(MAINTAIN, raise_exception=True)
 def run_again(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The same once more."""
+    """Request the same run again."""
     again = ask_again(run_id, actor=actor_of(request))
     ring_run_on_commit(again.pk)
     return redirect("run", again.pk)
@@ -125,7 +136,7 @@ def run_again(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_POST
 @permission_required(MAINTAIN, raise_exception=True)
 def job_run(request: HttpRequest, name: str) -> HttpResponse:
-    """A run now; the next one stays where it was."""
+    """Request a run now; the schedule is not affected."""
     asked = upkeep.ask_now(name, actor=actor_of(request))
     ring_run_on_commit(asked.pk)
     return redirect("run", asked.pk)
@@ -134,7 +145,7 @@ def job_run(request: HttpRequest, name: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @permission_required(READ_HEALTH, raise_exception=True)
 def job(request: HttpRequest, name: str) -> HttpResponse:
-    """One job: when it is due and what it did; saving its schedule takes a right of its own."""
+    """Show a job, or save its schedule, which requires a permission of its own."""
     if request.method == "POST":
         return _save_schedule(request, name)
     view = upkeep.describe_job(request.user, name)
@@ -144,9 +155,9 @@ def job(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 @permission_required(READ_HEALTH, raise_exception=True)
 def job_preview(request: HttpRequest, name: str) -> HttpResponse:
-    """When what is typed would be due, for htmx; or what is wrong with it."""
+    """Return the next runs of an entered schedule, or its error, for htmx."""
     upkeep.describe_job(request.user, name)
-    return render(request, "_schedule_preview.html", _preview(request.GET))
+    return render(request, "moderation/maintenance/_schedule_preview.html", _preview(request.GET))
 
 
 def _save_schedule(request: HttpRequest, name: str) -> HttpResponse:
@@ -167,11 +178,11 @@ def _show_job(request: HttpRequest, view: upkeep.JobView, typed: QueryDict, *, s
         "form": ScheduleForm(typed, auto_id="%s"),
         "zones": sorted(available_timezones()),
     }
-    return render(request, "job.html", context, status=status)
+    return render(request, "moderation/maintenance/job.html", context, status=status)
 
 
 def _fields_of(view: upkeep.JobView) -> QueryDict:
-    """The form as the schedule stands."""
+    """Return the form's values for the saved schedule."""
     fields = QueryDict(mutable=True)
     fields.update({"cron": view.schedule.cron, "zone": view.schedule.zone})
     if view.schedule.opens is not None and view.schedule.closes is not None:
@@ -182,7 +193,7 @@ def _fields_of(view: upkeep.JobView) -> QueryDict:
 
 
 def _preview(typed: QueryDict) -> dict[str, Any]:
-    """What is typed in words, with its next five times; or why it is refused."""
+    """Describe an entered schedule and its next five runs, or return its error."""
     try:
         schedule = _read_schedule(typed)
     except BadInput as error:
@@ -191,22 +202,22 @@ def _preview(typed: QueryDict) -> dict[str, Any]:
 
 
 def _read_schedule(typed: QueryDict) -> Schedule:
-    """Raises `BadInput` with what is wrong first."""
+    """Parse the form. Raises `BadInput` with the first error."""
     form = ScheduleForm(typed)
     for name, errors in form.errors.items():
-        raise BadInput(f"{form.fields[name].label}: {errors[0]}")
+        raise BadInput(_("%(field)s: %(error)s") % {"field": form.fields[name].label, "error": errors[0]})
     fields = form.cleaned_data
     return Schedule(fields["cron"], fields["zone"], fields["opens"], fields["closes"])
 
 
 def _read_day(text: str) -> dt.date | None:
-    """A day as a date field writes it. Raises `BadInput`."""
+    """Parse the value of a date field. Raises `BadInput`."""
     if not text:
         return None
     try:
         day = dt.date.fromisoformat(text)
     except ValueError:
-        raise BadInput(f"“{text[:40]}” is no day. Write one like 2026-11-21.") from None
+        raise BadInput(_("“%(text)s” is not a date. Enter one like 2026-11-21.") % {"text": text[:40]}) from None
     if not dt.MINYEAR < day.year < dt.MAXYEAR:
-        raise BadInput("That day lies beyond every calendar.")
+        raise BadInput(_("Enter a date between the years 2 and 9998."))
     return day

@@ -1,4 +1,4 @@
-"""One message: what became of it, in its place, and the way back."""
+"""A message: its status, its context, its history, and the way to restore it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.messages import Message
@@ -34,60 +36,60 @@ from moderation.views.rows import lay_out
 from moderation.views.session import actor_of
 
 AROUND = 11
-"""Messages shown in context, the one in question among them."""
+"""Messages shown in context, including the message itself."""
 
-_CHIPS = {
-    Verdict.LIVE: ("done", "there"),
-    Verdict.REMOVED: ("", "removed"),
-    Verdict.WITHDRAWN: ("", "withdrawn"),
-    Verdict.GONE: ("", "gone"),
-    Verdict.NEVER_SEEN: ("", "never seen"),
+_CHIPS: dict[Verdict, tuple[str, Promise]] = {
+    Verdict.LIVE: ("done", pgettext_lazy("status of a message", "in the channel")),
+    Verdict.REMOVED: ("", pgettext_lazy("status of a message", "deleted")),
+    Verdict.WITHDRAWN: ("", pgettext_lazy("status of a message", "withdrawn")),
+    Verdict.GONE: ("", pgettext_lazy("status of a message", "gone")),
+    Verdict.NEVER_SEEN: ("", pgettext_lazy("status of a message", "never seen")),
 }
-_FATES = {
-    Fate.WAITING: "is to remove it",
-    Fate.DELETED: "removed it",
-    Fate.ALREADY_GONE: "found it gone already",
-    Fate.FAILED: "could not remove it",
-    Fate.HELD: "left it there, since it is held",
-    Fate.LEFT: "was stopped before it came to it",
+_FATES: dict[Fate, Promise] = {
+    Fate.WAITING: gettext_lazy("will delete this message"),
+    Fate.DELETED: gettext_lazy("deleted this message"),
+    Fate.ALREADY_GONE: gettext_lazy("the message was already gone"),
+    Fate.FAILED: gettext_lazy("could not delete this message"),
+    Fate.HELD: gettext_lazy("kept this message because of a hold"),
+    Fate.LEFT: gettext_lazy("cancelled before it reached this message"),
 }
-_COMEBACKS = {
-    Comeback.ON_ITS_WAY: "is bringing it back",
-    Comeback.RESTORED: "brought it back",
-    Comeback.WITHDRAWN: "left it away: its author had withdrawn it",
-    Comeback.STILL_PURGED: "left it away: another purge stood for it",
-    Comeback.ALREADY_LIVE: "found it there already",
-    Comeback.LEFT_OUT: "had nothing to bring back: it was there already, or another purge stood for it",
-    Comeback.NOWHERE_KEPT: "could not bring it back: it is nowhere kept",
-    Comeback.FAILED: "could not bring it back; try again",
+_COMEBACKS: dict[Comeback, Promise] = {
+    Comeback.ON_ITS_WAY: gettext_lazy("is restoring this message"),
+    Comeback.RESTORED: gettext_lazy("restored this message"),
+    Comeback.WITHDRAWN: gettext_lazy("not restored: the author had withdrawn this message"),
+    Comeback.STILL_PURGED: gettext_lazy("not restored: another purge deleted this message too"),
+    Comeback.ALREADY_LIVE: gettext_lazy("the message was already present"),
+    Comeback.LEFT_OUT: gettext_lazy("not restored: already present, or deleted by another purge too"),
+    Comeback.NOWHERE_KEPT: gettext_lazy("could not restore this message: no copy is left"),
+    Comeback.FAILED: gettext_lazy("could not restore this message: try again"),
 }
 
 
 @require_safe
 @permission_required("chatstore.view_channel", raise_exception=True)
 def message(request: HttpRequest, channel_id: int, message_id: int) -> HttpResponse:
-    """What became of one message of a channel; 404, with what stands around, when it was never seen."""
+    """Show a message of a channel and its history; 404 with nearby messages if it was never seen."""
     story = story_of(request.user, channel_id, message_id)
     context = _describe(request, story)
     status = 404 if story.verdict is Verdict.NEVER_SEEN else 200
-    return render(request, "message.html", context, status=status)
+    return render(request, "moderation/message/message.html", context, status=status)
 
 
 @require_safe
 @permission_required("chatstore.view_channel", raise_exception=True)
 def message_anywhere(request: HttpRequest, message_id: int) -> HttpResponse:
-    """A bare id: to its channel's page of it; 404, saying how far one looked, when no channel knows it."""
+    """Redirect a bare ID to the message; 404 with the extent of the search if no channel knows it."""
     located = locate(request.user, message_id)
     if located.channel_id is not None:
         return redirect("message", located.channel_id, message_id)
     context = {"located": located, "message_id": message_id, "posted_at": time_of(message_id)}
-    return render(request, "message_nowhere.html", context, status=404)
+    return render(request, "moderation/message/not_found.html", context, status=404)
 
 
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
 def message_undo(request: HttpRequest, channel_id: int, message_id: int) -> HttpResponse:
-    """Brings this one message back from the purge that the form names."""
+    """Restore this one message from the purge that the form names."""
     purge_id = parse_snowflake(request.POST.get("purge", ""))
     ask_undo_of_message(purge_id, moderator=actor_of(request), channel_id=channel_id, message_id=message_id)
     ring_on_commit(purge_id)
@@ -96,10 +98,10 @@ def message_undo(request: HttpRequest, channel_id: int, message_id: int) -> Http
 
 @dataclass(frozen=True, slots=True)
 class ToldReturn:
-    """A line of the history: who took it back, and what came of it."""
+    """A line of the history: an undo, and its outcome for the message."""
 
     who: str
-    words: str
+    words: str | Promise
     at: Any
 
 
@@ -109,13 +111,13 @@ class ToldPart:
 
     part: PurgePart
     who: str
-    words: str
+    words: str | Promise
     returns: Sequence[ToldReturn]
 
 
 def _describe(request: HttpRequest, story: Story) -> dict[str, Any]:
     user = request.user
-    # What its author withdrew is nobody's to read any more, even where a purge kept it.
+    # A message that its author withdrew is not shown, even if a purge kept a copy.
     shows_kept = story.live is None and not story.is_withdrawn and user.has_perm("moderation.view_purge")
     said = story.live or (kept_copy(user, story) if shows_kept else None)
     undoing = any(told.comeback is Comeback.ON_ITS_WAY for part in story.parts for told in part.returns)
@@ -124,7 +126,7 @@ def _describe(request: HttpRequest, story: Story) -> dict[str, Any]:
         "story": story,
         "posted_at": time_of(story.message_id),
         "verdict": story.verdict.value,
-        "chip": ("", "erased") if story.erased else _CHIPS[story.verdict],
+        "chip": ("", pgettext_lazy("status of a message", "erased")) if story.erased else _CHIPS[story.verdict],
         "removal": story.removal,
         "remover": name_of(story.removal.purge.moderator) if story.removal else "",
         "history": [_tell(part) for part in story.parts],
@@ -136,7 +138,7 @@ def _describe(request: HttpRequest, story: Story) -> dict[str, Any]:
 
 
 def _in_its_place(story: Story, said: Message | None) -> dict[str, Any]:
-    """The rows before it, its own where it may be read, those after it, and the users they name."""
+    """Return the rows before it, its own if it may be read, those after it, and the users they mention."""
     channel_id, message_id = story.channel.pk, story.message_id
     opened = open_timeline(channel_id, around=message_id, limit=AROUND)
     others = [other for other in opened.messages if other.message_id != message_id]
@@ -149,7 +151,7 @@ def _in_its_place(story: Story, said: Message | None) -> dict[str, Any]:
         before=MAX_ID if opened.page.newer is None else None,
     )
     rows = lay_out(replace(opened, messages=shown, users=users), gaps)
-    # The one in question stands in a frame of its own, so no run of messages reaches across it.
+    # The message has a frame of its own, so no run of messages continues across it.
     own = next((row for row in rows if row.message.message_id == message_id), None)
     after = [row for row in rows if row.message.message_id > message_id]
     return {
@@ -164,7 +166,7 @@ def _in_its_place(story: Story, said: Message | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class UndoOffer:
-    """The purge that can give the message back, until when, and what stands in the way."""
+    """The purge whose undo restores the message, its deadline, and the other purges that deleted it."""
 
     part: PurgePart
     who: str
@@ -173,7 +175,7 @@ class UndoOffer:
 
 
 def _tell_erased(story: Story) -> Erasure | None:
-    """Who had erased what was kept of it, and when."""
+    """Return the approved erasure of its saved copy, if there is one."""
     if story.erased is None:
         return None
     return story.erased.purge.erasures.select_related("asked_by", "answered_by").get(answer=ErasureAnswer.APPROVED)
@@ -192,7 +194,7 @@ def _tell(part: PurgePart) -> ToldPart:
     returns = [
         ToldReturn(
             who=name_of(told.undo.moderator) if told.undo else "",
-            words=_COMEBACKS[told.comeback] if told.undo else "An import put it back",
+            words=_COMEBACKS[told.comeback] if told.undo else gettext("Restored by an import"),
             at=told.at or (told.undo.asked_at if told.undo else None),
         )
         for told in part.returns

@@ -1,4 +1,4 @@
-"""Metrics as Prometheus reads them."""
+"""Metrics in the format of Prometheus."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from moderation.operations.purging.metrics import read_all_metrics
 _FAMILIES = {"gauge": GaugeMetricFamily, "counter": CounterMetricFamily}
 
 
-# A scraper has no session; it shows the token, and nobody without either is told anything.
+# A scraper has no session but a token. Without either, the response contains nothing.
 @login_not_required
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """For the bearer of the token, and for operators."""
+    """Serve the metrics to bearers of the token and to operators."""
     if not _may_read(request):
-        return HttpResponse("Not for this account.\n", status=403, content_type="text/plain; charset=utf-8")
+        return HttpResponse("Permission denied.\n", status=403, content_type="text/plain; charset=utf-8")
     registry = CollectorRegistry()
     registry.register(_Now())
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
@@ -40,7 +40,7 @@ def _may_read(request: HttpRequest) -> bool:
 
 
 class _Now(Collector):
-    """What is so when it is asked: every process tells the same, since none keeps figures of its own."""
+    """The metrics at the time of the request: every process returns the same, since none keeps figures of its own."""
 
     def collect(self) -> Iterator[Metric]:
         for metric in read_all_metrics():
@@ -50,5 +50,5 @@ class _Now(Collector):
             yield family
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing beforehand: registering would ask every store once more."""
+        """Return nothing: registration would otherwise query every store once more."""
         return iter(())

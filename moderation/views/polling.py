@@ -1,4 +1,4 @@
-"""The part of a page that htmx fetches again while something is at work."""
+"""Fragments of a page that htmx polls while work is in progress."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from django.shortcuts import render
 
 
 def render_live(request: HttpRequest, template: str, context: Mapping[str, Any], *, goes_on: bool) -> HttpResponse:
-    """The fragment; once nothing goes on any more, the script is told to load the whole page anew."""
+    """Render the fragment. goes_on: whether to keep polling; otherwise the script reloads the page."""
     response = render(request, template, dict(context))
     return response if goes_on else ask_reload(response)
 
 
 def ask_reload(response: HttpResponse) -> HttpResponse:
-    """The response, at which `app.js` ends all polls and loads the page anew.
+    """Mark the response so that `app.js` stops all polling and reloads the page.
 
-    htmx's own `HX-Refresh` goes on polling meanwhile: on a slow server each answer began the reload again, for ever.
+    htmx's own `HX-Refresh` keeps polling meanwhile: on a slow server each response restarts the reload, endlessly.
     """
     response["HX-Trigger"] = "reloadPage"
     return response

@@ -1,10 +1,14 @@
-"""Lays a page of messages out as a chat: days, runs of one author, quotes, gaps that purges left."""
+"""Rows of a chat: days, consecutive messages of one author, quotes, and the gaps that purges left."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
 
 from chatstore.domain.controls import show_controls, show_hidden
 from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
@@ -15,7 +19,7 @@ from moderation.presentation.extras import Attachment, Embed, read_attachments, 
 from moderation.presentation.markup import shorten
 
 RUN_SECONDS = 420
-"""Messages of one author this close together are shown as one run, as chats do."""
+"""Messages of one author this close together form one run, as in other chats."""
 
 TONES = 8
 """Colours of avatars; the stylesheet has as many."""
@@ -26,24 +30,24 @@ _SCATTER = 0x9E3779B97F4A7C15
 QUOTE_CHARACTERS = 140
 
 _SYSTEM_WORDS = {
-    1: "added somebody to the conversation",
-    2: "left the conversation or removed somebody",
-    3: "started a call",
-    4: "changed the channel's name",
-    5: "changed the channel's icon",
-    6: "pinned a message",
-    7: "joined",
-    8: "boosted the guild",
-    18: "started a thread",
-    21: "started this thread",
+    1: gettext_lazy("added someone to the conversation"),
+    2: gettext_lazy("left the conversation or removed someone"),
+    3: gettext_lazy("started a call"),
+    4: gettext_lazy("changed the channel’s name"),
+    5: gettext_lazy("changed the channel’s icon"),
+    6: gettext_lazy("pinned a message"),
+    7: gettext_lazy("joined"),
+    8: gettext_lazy("boosted the server"),
+    18: gettext_lazy("started a thread"),
+    21: gettext_lazy("started this thread"),
 }
 _SPOKEN = {DEFAULT_TYPE, REPLY_TYPE, 20, 23}
-"""Types that a person (or a command of his) wrote: default, reply, slash and context commands."""
+"""Types that users write: default, reply, slash and context commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who wrote a message, as a page shows him. tone: which of the avatar colours."""
+    """The author of a message as a page shows them. tone: number of the avatar's colour."""
 
     user_id: int
     name: str
@@ -52,18 +56,18 @@ class Writer:
 
     @property
     def initial(self) -> str:
-        """The first letter or digit of the name."""
+        """Return the first letter or digit of the name."""
         return next((c.upper() for c in self.name if c.isalnum()), "?")[:1]
 
     @property
     def tone(self) -> int:
-        """A colour that is the same on every page: the id, scattered, since its low bits are mostly 0."""
+        """Return a colour that is the same on every page. The id is hashed, since its low bits are mostly 0."""
         return (self.user_id * _SCATTER >> 40) % TONES
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What a reply answers. text: its beginning; gone: it is not there any more."""
+    """The message that a reply refers to. text: its beginning. gone: it no longer exists."""
 
     message_id: int
     writer: Writer | None
@@ -73,14 +77,14 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A message as the template draws it. day: set when a new day begins above it."""
+    """A message as the template renders it. day: in the viewer's time zone, set if a new day begins above it."""
 
     message: Message
     writer: Writer
     day: dt.date | None
     continued: bool
     quote: Quote | None
-    system: str
+    system: str | Promise
     attachments: Sequence[Attachment]
     embeds: Sequence[Embed]
     stickers: Sequence[str]
@@ -88,13 +92,13 @@ class Row:
 
     @property
     def is_wordless(self) -> bool:
-        """Whether nothing of it can be shown."""
+        """Return whether there is nothing to show."""
         message = self.message
         return not (message.content or self.attachments or self.embeds or self.stickers or self.system)
 
 
 def lay_out(timeline: Timeline, gaps: Mapping[int | None, Sequence[Gap]] | None = None) -> list[Row]:
-    """The rows of a page, oldest first. gaps: those shown above a message, by its id."""
+    """Return the rows of a page, oldest first. gaps: those above a message, by its id."""
     rows: list[Row] = []
     above: Message | None = None
     for message in timeline.messages:
@@ -106,7 +110,7 @@ def lay_out(timeline: Timeline, gaps: Mapping[int | None, Sequence[Gap]] | None 
 
 
 def rows_of(messages: Iterable[Message], users: Mapping[int, ChatUser]) -> list[Row]:
-    """Rows of messages that stand for themselves (samples): each with its author."""
+    """Return rows of separate messages (samples): each with its author."""
     rows: list[Row] = []
     above: Message | None = None
     for message in messages:
@@ -116,9 +120,9 @@ def rows_of(messages: Iterable[Message], users: Mapping[int, ChatUser]) -> list[
 
 
 def writer_of(message: Message, users: Mapping[int, ChatUser]) -> Writer:
-    """Who wrote it: a webhook's name for this message, the user's, or his id."""
+    """Return the author: the webhook's name for this message, the user's name, or the user's id."""
     user = users.get(message.author_id)
-    name = message.author_name or (str(user) if user else f"user {message.author_id}")
+    name = message.author_name or (str(user) if user else gettext("user %(id)s") % {"id": message.author_id})
     return Writer(
         user_id=message.author_id,
         name=show_hidden(name),
@@ -137,7 +141,8 @@ def _row_of(
     runs: bool = True,
 ) -> Row:
     posted = message.posted_at
-    new_day = above is None or above.posted_at.date() != posted.date()
+    day = timezone.localtime(posted).date()
+    new_day = above is None or timezone.localtime(above.posted_at).date() != day
     system = "" if message.type in _SPOKEN else _SYSTEM_WORDS.get(message.type, "")
     continued = (
         runs
@@ -151,7 +156,7 @@ def _row_of(
     return Row(
         message=message,
         writer=writer_of(message, users),
-        day=posted.date() if new_day else None,
+        day=day if new_day else None,
         continued=continued,
         quote=quote,
         system=system,
@@ -167,9 +172,9 @@ def _quote_of(message: Message, timeline: Timeline) -> Quote | None:
     if message_id is None:
         return None
     if channel_id != message.channel_id:
-        return Quote(message_id, None, "a message in another channel", gone=False)
+        return Quote(message_id, None, gettext("a message in another channel"), gone=False)
     quoted = timeline.quoted.get((channel_id, message_id))
     if quoted is None:
-        return Quote(message_id, None, "a message that is not here any more", gone=True)
+        return Quote(message_id, None, gettext("a message that no longer exists"), gone=True)
     text = show_controls(shorten(quoted.content, characters=QUOTE_CHARACTERS, lines=1))
-    return Quote(message_id, writer_of(quoted, timeline.users), text or "an attachment", gone=False)
+    return Quote(message_id, writer_of(quoted, timeline.users), text or gettext("an attachment"), gone=False)

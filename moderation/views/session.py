@@ -1,4 +1,4 @@
-"""Signing in and out."""
+"""Sign-in and sign-out."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
 
 from chatstore.domain.errors import Forbidden
 from moderation.views.polling import ask_reload
 
 
 class SignIn(LoginView):
-    """The sign-in page. A fragment asked for after the session ended reloads its whole page instead."""
+    """The sign-in page. A fragment that is requested after the session ended reloads its whole page."""
 
-    template_name = "sign_in.html"
+    template_name = "moderation/account/sign_in.html"
     redirect_authenticated_user = True
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The form; for htmx, which was redirected here, the word to reload."""
+        """Show the form; reload the page for htmx, which was redirected here."""
         if request.headers.get("HX-Request"):
             return ask_reload(HttpResponse(status=204))
         return super().get(request, *args, **kwargs)
 
 
 sign_in = SignIn.as_view()
-"""Open to everybody: Django marks its own login view as needing no login."""
+"""Open to anyone: Django marks its own login view as needing no login."""
 
 sign_out = LogoutView.as_view()
-"""By POST only, so that no link of a message can sign anybody out."""
+"""POST only, so that a link in a message cannot sign a user out."""
 
 
 def actor_of(request: HttpRequest) -> User:
-    """The signed-in account that acts; raises `Forbidden` for nobody, which the middleware keeps out before."""
+    """Return the signed-in account. Raises `Forbidden` without one, which the middleware rules out."""
     if not isinstance(request.user, User):
-        raise Forbidden("Sign in first.")
+        raise Forbidden(gettext("Sign in first."))
     return request.user

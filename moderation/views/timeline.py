@@ -1,4 +1,4 @@
-"""A channel as a chat: pages of it, its map, and the rows that scrolling fetches."""
+"""A channel as a chat: its pages, its strip, and the rows that scrolling fetches."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from chatstore.domain.errors import BadInput
@@ -27,7 +28,7 @@ from moderation.views.rows import lay_out
 @require_safe
 @permission_required("chatstore.view_channel", raise_exception=True)
 def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
-    """A page of the channel: the newest, or where the address says."""
+    """Show a page of the channel: the newest, or the one at the position in the address."""
     channel = channel_for(request.user, channel_id)
     position = read_position(request.GET)
     opened, position, notice = _open(channel, position)
@@ -40,35 +41,35 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
         "notice": notice,
         "at_newest": position == Position(),
         "at": request.GET.get("at", ""),
-        "today": timezone.now().date(),
+        "today": timezone.localdate(),
         "may_purge": request.user.has_perm("moderation.add_purge"),
         **_rows_context(channel, opened, position),
     }
-    return render(request, "timeline.html", context)
+    return render(request, "moderation/timeline/timeline.html", context)
 
 
 @require_safe
 @permission_required("chatstore.view_channel", raise_exception=True)
 def timeline_rows(request: HttpRequest, channel_id: int) -> HttpResponse:
-    """The rows before or after an id, as the fragment that replaces a page's end."""
+    """Return the rows before or after an ID, as the fragment that replaces the end of a page."""
     channel = channel_for(request.user, channel_id)
     position = read_position(request.GET)
     if position.before is None and position.after is None:
-        raise BadInput("Rows are asked for before or after a message.")
+        raise BadInput(gettext("Name a message ID in “before” or “after”."))
     opened = open_timeline(channel.pk, before=position.before, after=position.after)
     context = _rows_context(channel, opened, position)
     context["may_purge"] = request.user.has_perm("moderation.add_purge")
     context["only"] = "older" if position.before is not None else "newer"
-    return render(request, "_message_rows.html", context)
+    return render(request, "moderation/timeline/_rows.html", context)
 
 
 def _open(channel: Channel, position: Position) -> tuple[Timeline, Position, str]:
-    """The page at a position, what it covers, and a sentence when it is not quite what was asked."""
+    """Return the page at a position, the position that it covers, and a notice if that differs from the request."""
     if position.at:
         return _open_at(channel, position.at)
     opened = open_timeline(channel.pk, before=position.before, after=position.after, around=position.around)
     if position.around is not None and all(m.message_id != position.around for m in opened.messages):
-        return opened, position, "That message is not here any more. This is what stands around its place."
+        return opened, position, gettext("This message is no longer here. These are the messages around its position.")
     return opened, position, ""
 
 
@@ -79,12 +80,12 @@ def _open_at(channel: Channel, at: str) -> tuple[Timeline, Position, str]:
     if opened.messages or opened.page.newer is not None:
         return opened, position, ""
     earlier = Position(before=start)
-    notice = f"Nothing was posted here on or after {at}. This is what came before."
+    notice = gettext("No messages on or after %(date)s. These are the ones before.") % {"date": at}
     return open_timeline(channel.pk, before=start), earlier, notice
 
 
 def _rows_context(channel: Channel, opened: Timeline, position: Position) -> dict[str, Any]:
-    """What `_message_rows.html` wants: rows, cursors, and the gaps that purges left in between."""
+    """Return the context of `_rows.html`: rows, cursors, and the gaps that purges left in between."""
     page = opened.page
     after = position.after if position.after is not None else (MIN_ID if page.older is None else None)
     before = position.before if position.before is not None else (MAX_ID if page.newer is None else None)

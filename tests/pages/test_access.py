@@ -12,136 +12,138 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from tests.conftest import make_user
 from tests.pages.conftest import make_place
 
-ROLES = ("anonymous", "tess", "mona", "otto", "ada")
-GROUPS = {"tess": None, "mona": "moderators", "otto": "operators", "ada": "admins"}
+ROLES = ("anonymous", "tess", "mona", "lena", "otto", "ada")
+GROUPS = {"tess": None, "mona": "moderators", "lena": "leads", "otto": "operators", "ada": "admins"}
 
 # Route, method and the statuses of ROLES. 302 is a redirect: to the sign-in page for anonymous users. Absent and
 # forbidden look alike.
 TABLE = """
-admin/search/ GET admin/search/ 302 200 200 200 200
-admin/ GET admin/ 302 200 200 200 200
-admin/login/ GET admin/login/ 200 302 302 302 302
-admin/logout/ GET admin/logout/ 302 405 405 405 405
-admin/logout/ POST admin/logout/ 302 302 302 302 302
-admin/password_change/ GET admin/password_change/ 302 200 200 200 200
-admin/password_change/done/ GET admin/password_change/done/ 302 200 200 200 200
-admin/autocomplete/ GET admin/autocomplete/ 302 403 403 403 403
-admin/jsi18n/ GET admin/jsi18n/ 302 200 200 200 200
-admin/r/<path:content_type_id>/<path:object_id>/ GET admin/r/1/1/ 302 404 404 404 404
-admin/chatstore/guild/ GET admin/chatstore/guild/ 302 403 200 200 200
-admin/chatstore/guild/add/ GET admin/chatstore/guild/add/ 302 403 403 403 200
-admin/chatstore/guild/add/ POST admin/chatstore/guild/add/ 302 403 403 403 200
-admin/chatstore/guild/<path:object_id>/history/ GET admin/chatstore/guild/{guild}/history/ 302 403 200 200 200
-admin/chatstore/guild/<path:object_id>/delete/ GET admin/chatstore/guild/{guild}/delete/ 302 403 403 403 403
-admin/chatstore/guild/<path:object_id>/change/ GET admin/chatstore/guild/{guild}/change/ 302 403 200 200 200
-admin/chatstore/guild/<path:object_id>/change/ POST admin/chatstore/guild/{guild}/change/ 302 403 403 403 200
-admin/chatstore/guild/<path:object_id>/ GET admin/chatstore/guild/{guild}/ 302 302 302 302 302
-admin/chatstore/channel/ GET admin/chatstore/channel/ 302 403 200 200 200
-admin/chatstore/channel/add/ GET admin/chatstore/channel/add/ 302 403 403 403 200
-admin/chatstore/channel/add/ POST admin/chatstore/channel/add/ 302 403 403 403 200
-admin/chatstore/channel/<path:object_id>/history/ GET admin/chatstore/channel/{channel}/history/ 302 403 200 200 200
-admin/chatstore/channel/<path:object_id>/delete/ GET admin/chatstore/channel/{channel}/delete/ 302 403 403 403 403
-admin/chatstore/channel/<path:object_id>/change/ GET admin/chatstore/channel/{channel}/change/ 302 403 200 200 200
-admin/chatstore/channel/<path:object_id>/change/ POST admin/chatstore/channel/{channel}/change/ 302 403 403 403 200
-admin/chatstore/channel/<path:object_id>/ GET admin/chatstore/channel/{channel}/ 302 302 302 302 302
-admin/chatstore/chatuser/ GET admin/chatstore/chatuser/ 302 403 200 403 200
-admin/chatstore/chatuser/add/ GET admin/chatstore/chatuser/add/ 302 403 403 403 200
-admin/chatstore/chatuser/add/ POST admin/chatstore/chatuser/add/ 302 403 403 403 200
-admin/chatstore/chatuser/<path:object_id>/history/ GET admin/chatstore/chatuser/{chatuser}/history/ 302 403 200 403 200
-admin/chatstore/chatuser/<path:object_id>/delete/ GET admin/chatstore/chatuser/{chatuser}/delete/ 302 403 403 403 403
-admin/chatstore/chatuser/<path:object_id>/change/ GET admin/chatstore/chatuser/{chatuser}/change/ 302 403 200 403 200
-admin/chatstore/chatuser/<path:object_id>/change/ POST admin/chatstore/chatuser/{chatuser}/change/ 302 403 403 403 200
-admin/chatstore/chatuser/<path:object_id>/ GET admin/chatstore/chatuser/{chatuser}/ 302 302 302 302 302
-admin/auth/user/<id>/password/ GET admin/auth/user/{user}/password/ 302 403 403 403 403
-admin/auth/user/ GET admin/auth/user/ 302 403 403 403 403
-admin/auth/user/add/ GET admin/auth/user/add/ 302 403 403 403 403
-admin/auth/user/<path:object_id>/history/ GET admin/auth/user/{user}/history/ 302 403 403 403 403
-admin/auth/user/<path:object_id>/delete/ GET admin/auth/user/{user}/delete/ 302 403 403 403 403
-admin/auth/user/<path:object_id>/change/ GET admin/auth/user/{user}/change/ 302 403 403 403 403
-admin/auth/user/<path:object_id>/ GET admin/auth/user/{user}/ 302 302 302 302 302
-admin/auth/group/ GET admin/auth/group/ 302 403 403 403 403
-admin/auth/group/add/ GET admin/auth/group/add/ 302 403 403 403 403
-admin/auth/group/<path:object_id>/history/ GET admin/auth/group/{group}/history/ 302 403 403 403 403
-admin/auth/group/<path:object_id>/delete/ GET admin/auth/group/{group}/delete/ 302 403 403 403 403
-admin/auth/group/<path:object_id>/change/ GET admin/auth/group/{group}/change/ 302 403 403 403 403
-admin/auth/group/<path:object_id>/ GET admin/auth/group/{group}/ 302 302 302 302 302
-admin/moderation/purge/ GET admin/moderation/purge/ 302 403 200 200 200
-admin/moderation/purge/add/ GET admin/moderation/purge/add/ 302 403 403 403 403
-admin/moderation/purge/add/ POST admin/moderation/purge/add/ 302 403 403 403 403
-admin/moderation/purge/<path:object_id>/history/ GET admin/moderation/purge/{purge}/history/ 302 403 200 200 200
-admin/moderation/purge/<path:object_id>/delete/ GET admin/moderation/purge/{purge}/delete/ 302 403 403 403 403
-admin/moderation/purge/<path:object_id>/delete/ POST admin/moderation/purge/{purge}/delete/ 302 403 403 403 403
-admin/moderation/purge/<path:object_id>/change/ GET admin/moderation/purge/{purge}/change/ 302 403 200 200 200
-admin/moderation/purge/<path:object_id>/change/ POST admin/moderation/purge/{purge}/change/ 302 403 403 403 403
-admin/moderation/purge/<path:object_id>/ GET admin/moderation/purge/{purge}/ 302 302 302 302 302
-admin/moderation/auditentry/ GET admin/moderation/auditentry/ 302 403 403 403 200
-admin/moderation/auditentry/add/ GET admin/moderation/auditentry/add/ 302 403 403 403 403
-admin/moderation/auditentry/add/ POST admin/moderation/auditentry/add/ 302 403 403 403 403
-admin/moderation/auditentry/<path:object_id>/history/ GET admin/moderation/auditentry/{audit}/history/ 302 403 403 403 200
-admin/moderation/auditentry/<path:object_id>/delete/ GET admin/moderation/auditentry/{audit}/delete/ 302 403 403 403 403
-admin/moderation/auditentry/<path:object_id>/delete/ POST admin/moderation/auditentry/{audit}/delete/ 302 403 403 403 403
-admin/moderation/auditentry/<path:object_id>/change/ GET admin/moderation/auditentry/{audit}/change/ 302 403 403 403 200
-admin/moderation/auditentry/<path:object_id>/change/ POST admin/moderation/auditentry/{audit}/change/ 302 403 403 403 403
-admin/moderation/auditentry/<path:object_id>/ GET admin/moderation/auditentry/{audit}/ 302 302 302 302 302
-admin/^(?P<app_label>chatstore|auth|moderation)/$ GET admin/chatstore/ 302 404 200 200 200
-admin/(?P<url>.*)$ GET admin/nowhere/ 302 404 404 404 404
-- GET - 302 200 200 200 200
-sign-in/ GET sign-in/ 200 302 302 302 302
-sign-out/ GET sign-out/ 302 405 405 405 405
-sign-out/ POST sign-out/ 302 302 302 302 302
-find/ GET find/?q=nobody-at-all 302 403 200 200 200
-channels/<snowflake:channel_id>/ GET channels/{channel}/ 302 403 200 200 200
-channels/<snowflake:channel_id>/rows/ GET channels/{channel}/rows/?before={message} 302 403 200 200 200
-channels/<snowflake:channel_id>/remove/ GET channels/{channel}/remove/ 302 403 200 403 200
-channels/<snowflake:channel_id>/remove/ POST channels/{channel}/remove/ 302 403 400 403 400
-channels/<snowflake:channel_id>/health/ GET channels/{channel}/health/ 302 403 403 200 200
-channels/<snowflake:channel_id>/health/probe/ POST channels/1/health/probe/ 302 403 403 404 404
-channels/<snowflake:channel_id>/health/<bucket:bucket>/ GET channels/{channel}/health/-7/ 302 403 403 200 200
-channels/<snowflake:channel_id>/health/<bucket:bucket>/live/ GET channels/{channel}/health/-7/live/ 302 403 403 200 200
-channels/<snowflake:channel_id>/health/<bucket:bucket>/<slug:act>/ POST channels/{channel}/health/-7/nothing/ 302 403 403 404 404
-remove/ GET remove/ 302 403 200 403 200
-remove/ POST remove/ 302 403 400 403 400
-remove/sentence/ POST remove/sentence/ 302 403 200 403 200
-channels/<snowflake:channel_id>/<snowflake:message_id>/ GET channels/{channel}/{message}/ 302 403 200 200 200
-channels/<snowflake:channel_id>/<snowflake:message_id>/undo/ POST channels/{channel}/{message}/undo/ 302 403 400 403 400
-messages/<snowflake:message_id>/ GET messages/1/ 302 403 404 404 404
-users/<snowflake:user_id>/ GET users/{chatuser}/ 302 403 200 403 200
-purges/ GET purges/ 302 403 200 200 200
-purges/<snowflake:purge_id>/ GET purges/{purge}/ 302 403 200 200 200
-purges/<snowflake:purge_id>/live/ GET purges/{purge}/live/ 302 403 200 200 200
-purges/<snowflake:purge_id>/messages/ GET purges/{purge}/messages/ 302 403 200 200 200
-purges/<snowflake:purge_id>/untick/ POST purges/{purge}/untick/ 302 403 400 403 400
-purges/<snowflake:purge_id>/tick/ POST purges/{purge}/tick/ 302 403 400 403 400
-purges/<snowflake:purge_id>/confirm/ POST purges/{purge}/confirm/ 302 403 400 403 400
-purges/<snowflake:purge_id>/undo/ POST purges/{purge}/undo/ 302 403 400 403 400
-purges/<snowflake:purge_id>/erase/ POST purges/{purge}/erase/ 302 403 403 403 400
-purges/<snowflake:purge_id>/erase/approve/ POST purges/{purge}/erase/approve/ 302 403 403 403 400
-purges/<snowflake:purge_id>/erase/refuse/ POST purges/{purge}/erase/refuse/ 302 403 403 403 400
-purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/pause/ 302 403 400 403 400
-purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/resume/ 302 403 400 403 400
-purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/cancel/ 302 403 400 403 400
-purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/finish/ 302 403 400 403 400
-purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/retry/ 302 403 400 403 400
-purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/nothing/ 302 403 404 403 404
-holds/ GET holds/ 302 403 200 403 200
-holds/ POST holds/ 302 403 400 403 400
-holds/<snowflake:hold_id>/lift/ POST holds/1/lift/ 302 403 403 403 404
-health/ GET health/ 302 403 403 200 200
-health/live/ GET health/live/ 302 403 403 200 200
-health/<slug:act>/ POST health/nothing/ 302 403 403 404 404
-findings/<int:finding_id>/set-aside/ POST findings/0/set-aside/ 302 403 403 404 404
-maintenance/ GET maintenance/ 302 403 403 200 200
-maintenance/live/ GET maintenance/live/ 302 403 403 200 200
-maintenance/runs/ GET maintenance/runs/ 302 403 403 200 200
-maintenance/runs/<int:run_id>/ GET maintenance/runs/0/ 302 403 403 404 404
-maintenance/runs/<int:run_id>/live/ GET maintenance/runs/0/live/ 302 403 403 404 404
-maintenance/runs/<int:run_id>/stop/ POST maintenance/runs/0/stop/ 302 403 403 404 404
-maintenance/runs/<int:run_id>/again/ POST maintenance/runs/0/again/ 302 403 403 404 404
-maintenance/jobs/<slug:name>/ GET maintenance/jobs/bookkeeping/ 302 403 403 200 200
-maintenance/jobs/<slug:name>/ POST maintenance/jobs/bookkeeping/ 302 403 403 400 400
-maintenance/jobs/<slug:name>/preview/ GET maintenance/jobs/bookkeeping/preview/ 302 403 403 200 200
-maintenance/jobs/<slug:name>/run/ POST maintenance/jobs/nothing/run/ 302 403 403 404 404
-metrics GET metrics 403 403 403 200 200
+admin/search/ GET admin/search/ 302 200 200 200 200 200
+admin/ GET admin/ 302 200 200 200 200 200
+admin/login/ GET admin/login/ 200 302 302 302 302 302
+admin/logout/ GET admin/logout/ 302 405 405 405 405 405
+admin/logout/ POST admin/logout/ 302 302 302 302 302 302
+admin/password_change/ GET admin/password_change/ 302 200 200 200 200 200
+admin/password_change/done/ GET admin/password_change/done/ 302 200 200 200 200 200
+admin/autocomplete/ GET admin/autocomplete/ 302 403 403 403 403 403
+admin/jsi18n/ GET admin/jsi18n/ 302 200 200 200 200 200
+admin/r/<path:content_type_id>/<path:object_id>/ GET admin/r/1/1/ 302 404 404 404 404 404
+admin/chatstore/guild/ GET admin/chatstore/guild/ 302 403 200 200 200 200
+admin/chatstore/guild/add/ GET admin/chatstore/guild/add/ 302 403 403 403 403 200
+admin/chatstore/guild/add/ POST admin/chatstore/guild/add/ 302 403 403 403 403 200
+admin/chatstore/guild/<path:object_id>/history/ GET admin/chatstore/guild/{guild}/history/ 302 403 200 200 200 200
+admin/chatstore/guild/<path:object_id>/delete/ GET admin/chatstore/guild/{guild}/delete/ 302 403 403 403 403 403
+admin/chatstore/guild/<path:object_id>/change/ GET admin/chatstore/guild/{guild}/change/ 302 403 200 200 200 200
+admin/chatstore/guild/<path:object_id>/change/ POST admin/chatstore/guild/{guild}/change/ 302 403 403 403 403 200
+admin/chatstore/guild/<path:object_id>/ GET admin/chatstore/guild/{guild}/ 302 302 302 302 302 302
+admin/chatstore/channel/ GET admin/chatstore/channel/ 302 403 200 200 200 200
+admin/chatstore/channel/add/ GET admin/chatstore/channel/add/ 302 403 403 403 403 200
+admin/chatstore/channel/add/ POST admin/chatstore/channel/add/ 302 403 403 403 403 200
+admin/chatstore/channel/<path:object_id>/history/ GET admin/chatstore/channel/{channel}/history/ 302 403 200 200 200 200
+admin/chatstore/channel/<path:object_id>/delete/ GET admin/chatstore/channel/{channel}/delete/ 302 403 403 403 403 403
+admin/chatstore/channel/<path:object_id>/change/ GET admin/chatstore/channel/{channel}/change/ 302 403 200 200 200 200
+admin/chatstore/channel/<path:object_id>/change/ POST admin/chatstore/channel/{channel}/change/ 302 403 403 403 403 200
+admin/chatstore/channel/<path:object_id>/ GET admin/chatstore/channel/{channel}/ 302 302 302 302 302 302
+admin/chatstore/chatuser/ GET admin/chatstore/chatuser/ 302 403 200 200 403 200
+admin/chatstore/chatuser/add/ GET admin/chatstore/chatuser/add/ 302 403 403 403 403 200
+admin/chatstore/chatuser/add/ POST admin/chatstore/chatuser/add/ 302 403 403 403 403 200
+admin/chatstore/chatuser/<path:object_id>/history/ GET admin/chatstore/chatuser/{chatuser}/history/ 302 403 200 200 403 200
+admin/chatstore/chatuser/<path:object_id>/delete/ GET admin/chatstore/chatuser/{chatuser}/delete/ 302 403 403 403 403 403
+admin/chatstore/chatuser/<path:object_id>/change/ GET admin/chatstore/chatuser/{chatuser}/change/ 302 403 200 200 403 200
+admin/chatstore/chatuser/<path:object_id>/change/ POST admin/chatstore/chatuser/{chatuser}/change/ 302 403 403 403 403 200
+admin/chatstore/chatuser/<path:object_id>/ GET admin/chatstore/chatuser/{chatuser}/ 302 302 302 302 302 302
+admin/auth/user/<id>/password/ GET admin/auth/user/{user}/password/ 302 403 403 403 403 403
+admin/auth/user/ GET admin/auth/user/ 302 403 403 403 403 403
+admin/auth/user/add/ GET admin/auth/user/add/ 302 403 403 403 403 403
+admin/auth/user/<path:object_id>/history/ GET admin/auth/user/{user}/history/ 302 403 403 403 403 403
+admin/auth/user/<path:object_id>/delete/ GET admin/auth/user/{user}/delete/ 302 403 403 403 403 403
+admin/auth/user/<path:object_id>/change/ GET admin/auth/user/{user}/change/ 302 403 403 403 403 403
+admin/auth/user/<path:object_id>/ GET admin/auth/user/{user}/ 302 302 302 302 302 302
+admin/auth/group/ GET admin/auth/group/ 302 403 403 403 403 403
+admin/auth/group/add/ GET admin/auth/group/add/ 302 403 403 403 403 403
+admin/auth/group/<path:object_id>/history/ GET admin/auth/group/{group}/history/ 302 403 403 403 403 403
+admin/auth/group/<path:object_id>/delete/ GET admin/auth/group/{group}/delete/ 302 403 403 403 403 403
+admin/auth/group/<path:object_id>/change/ GET admin/auth/group/{group}/change/ 302 403 403 403 403 403
+admin/auth/group/<path:object_id>/ GET admin/auth/group/{group}/ 302 302 302 302 302 302
+admin/moderation/purge/ GET admin/moderation/purge/ 302 403 200 200 200 200
+admin/moderation/purge/add/ GET admin/moderation/purge/add/ 302 403 403 403 403 403
+admin/moderation/purge/add/ POST admin/moderation/purge/add/ 302 403 403 403 403 403
+admin/moderation/purge/<path:object_id>/history/ GET admin/moderation/purge/{purge}/history/ 302 403 200 200 200 200
+admin/moderation/purge/<path:object_id>/delete/ GET admin/moderation/purge/{purge}/delete/ 302 403 403 403 403 403
+admin/moderation/purge/<path:object_id>/delete/ POST admin/moderation/purge/{purge}/delete/ 302 403 403 403 403 403
+admin/moderation/purge/<path:object_id>/change/ GET admin/moderation/purge/{purge}/change/ 302 403 200 200 200 200
+admin/moderation/purge/<path:object_id>/change/ POST admin/moderation/purge/{purge}/change/ 302 403 403 403 403 403
+admin/moderation/purge/<path:object_id>/ GET admin/moderation/purge/{purge}/ 302 302 302 302 302 302
+admin/moderation/auditentry/ GET admin/moderation/auditentry/ 302 403 403 200 403 200
+admin/moderation/auditentry/add/ GET admin/moderation/auditentry/add/ 302 403 403 403 403 403
+admin/moderation/auditentry/add/ POST admin/moderation/auditentry/add/ 302 403 403 403 403 403
+admin/moderation/auditentry/<path:object_id>/history/ GET admin/moderation/auditentry/{audit}/history/ 302 403 403 200 403 200
+admin/moderation/auditentry/<path:object_id>/delete/ GET admin/moderation/auditentry/{audit}/delete/ 302 403 403 403 403 403
+admin/moderation/auditentry/<path:object_id>/delete/ POST admin/moderation/auditentry/{audit}/delete/ 302 403 403 403 403 403
+admin/moderation/auditentry/<path:object_id>/change/ GET admin/moderation/auditentry/{audit}/change/ 302 403 403 200 403 200
+admin/moderation/auditentry/<path:object_id>/change/ POST admin/moderation/auditentry/{audit}/change/ 302 403 403 403 403 403
+admin/moderation/auditentry/<path:object_id>/ GET admin/moderation/auditentry/{audit}/ 302 302 302 302 302 302
+admin/^(?P<app_label>chatstore|auth|moderation)/$ GET admin/chatstore/ 302 404 200 200 200 200
+admin/(?P<url>.*)$ GET admin/nowhere/ 302 404 404 404 404 404
+- GET - 302 200 200 200 200 200
+sign-in/ GET sign-in/ 200 302 302 302 302 302
+sign-out/ GET sign-out/ 302 405 405 405 405 405
+sign-out/ POST sign-out/ 302 302 302 302 302 302
+preferences/ GET preferences/ 302 200 200 200 200 200
+preferences/ POST preferences/ 302 400 400 400 400 400
+find/ GET find/?q=nobody-at-all 302 403 200 200 200 200
+channels/<snowflake:channel_id>/ GET channels/{channel}/ 302 403 200 200 200 200
+channels/<snowflake:channel_id>/rows/ GET channels/{channel}/rows/?before={message} 302 403 200 200 200 200
+channels/<snowflake:channel_id>/remove/ GET channels/{channel}/remove/ 302 403 200 200 403 200
+channels/<snowflake:channel_id>/remove/ POST channels/{channel}/remove/ 302 403 400 400 403 400
+channels/<snowflake:channel_id>/health/ GET channels/{channel}/health/ 302 403 403 403 200 200
+channels/<snowflake:channel_id>/health/probe/ POST channels/1/health/probe/ 302 403 403 403 404 404
+channels/<snowflake:channel_id>/health/<bucket:bucket>/ GET channels/{channel}/health/-7/ 302 403 403 403 200 200
+channels/<snowflake:channel_id>/health/<bucket:bucket>/live/ GET channels/{channel}/health/-7/live/ 302 403 403 403 200 200
+channels/<snowflake:channel_id>/health/<bucket:bucket>/<slug:act>/ POST channels/{channel}/health/-7/nothing/ 302 403 403 403 404 404
+remove/ GET remove/ 302 403 200 200 403 200
+remove/ POST remove/ 302 403 400 400 403 400
+remove/sentence/ POST remove/sentence/ 302 403 200 200 403 200
+channels/<snowflake:channel_id>/<snowflake:message_id>/ GET channels/{channel}/{message}/ 302 403 200 200 200 200
+channels/<snowflake:channel_id>/<snowflake:message_id>/undo/ POST channels/{channel}/{message}/undo/ 302 403 400 400 403 400
+messages/<snowflake:message_id>/ GET messages/1/ 302 403 404 404 404 404
+users/<snowflake:user_id>/ GET users/{chatuser}/ 302 403 200 200 403 200
+purges/ GET purges/ 302 403 200 200 200 200
+purges/<snowflake:purge_id>/ GET purges/{purge}/ 302 403 200 200 200 200
+purges/<snowflake:purge_id>/live/ GET purges/{purge}/live/ 302 403 200 200 200 200
+purges/<snowflake:purge_id>/messages/ GET purges/{purge}/messages/ 302 403 200 200 200 200
+purges/<snowflake:purge_id>/untick/ POST purges/{purge}/untick/ 302 403 400 400 403 400
+purges/<snowflake:purge_id>/tick/ POST purges/{purge}/tick/ 302 403 400 400 403 400
+purges/<snowflake:purge_id>/confirm/ POST purges/{purge}/confirm/ 302 403 400 400 403 400
+purges/<snowflake:purge_id>/undo/ POST purges/{purge}/undo/ 302 403 400 400 403 400
+purges/<snowflake:purge_id>/erase/ POST purges/{purge}/erase/ 302 403 403 400 403 400
+purges/<snowflake:purge_id>/erase/approve/ POST purges/{purge}/erase/approve/ 302 403 403 400 403 400
+purges/<snowflake:purge_id>/erase/refuse/ POST purges/{purge}/erase/refuse/ 302 403 403 400 403 400
+purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/pause/ 302 403 400 400 403 400
+purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/resume/ 302 403 400 400 403 400
+purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/cancel/ 302 403 400 400 403 400
+purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/finish/ 302 403 400 400 403 400
+purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/retry/ 302 403 400 400 403 400
+purges/<snowflake:purge_id>/<slug:act>/ POST purges/{purge}/nothing/ 302 403 404 404 403 404
+holds/ GET holds/ 302 403 200 200 403 200
+holds/ POST holds/ 302 403 400 400 403 400
+holds/<snowflake:hold_id>/lift/ POST holds/1/lift/ 302 403 403 404 403 404
+health/ GET health/ 302 403 403 403 200 200
+health/live/ GET health/live/ 302 403 403 403 200 200
+health/<slug:act>/ POST health/nothing/ 302 403 403 403 404 404
+findings/<int:finding_id>/set-aside/ POST findings/0/set-aside/ 302 403 403 403 404 404
+maintenance/ GET maintenance/ 302 403 403 403 200 200
+maintenance/live/ GET maintenance/live/ 302 403 403 403 200 200
+maintenance/runs/ GET maintenance/runs/ 302 403 403 403 200 200
+maintenance/runs/<int:run_id>/ GET maintenance/runs/0/ 302 403 403 403 404 404
+maintenance/runs/<int:run_id>/live/ GET maintenance/runs/0/live/ 302 403 403 403 404 404
+maintenance/runs/<int:run_id>/stop/ POST maintenance/runs/0/stop/ 302 403 403 403 404 404
+maintenance/runs/<int:run_id>/again/ POST maintenance/runs/0/again/ 302 403 403 403 404 404
+maintenance/jobs/<slug:name>/ GET maintenance/jobs/bookkeeping/ 302 403 403 403 200 200
+maintenance/jobs/<slug:name>/ POST maintenance/jobs/bookkeeping/ 302 403 403 403 400 400
+maintenance/jobs/<slug:name>/preview/ GET maintenance/jobs/bookkeeping/preview/ 302 403 403 403 200 200
+maintenance/jobs/<slug:name>/run/ POST maintenance/jobs/nothing/run/ 302 403 403 403 404 404
+metrics GET metrics 403 403 403 403 200 200
 """  # noqa: E501  a line is an address
 
 

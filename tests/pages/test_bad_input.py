@@ -24,7 +24,7 @@ GETS = (
     ("/channels/{channel}/?before=%00", 400, "not an id"),
     ("/channels/{channel}/?before=--5", 400, "not an id"),
     ("/channels/{channel}/?before=1&after=2", 400, "one position"),
-    ("/channels/{channel}/rows/", 400, "before or after"),
+    ("/channels/{channel}/rows/", 400, "“before” or “after”"),
     ("/channels/12345/", 404, "no channel"),
     ("/channels/abc/", 404, ""),
     ("/channels/99999999999999999999/", 404, ""),
@@ -165,4 +165,4 @@ def test_a_form_without_its_token_is_refused(place: Place, mona: User) -> None:
     client.force_login(mona)
     answer = client.post(f"/channels/{place.channel.pk}/remove/", {"everything": "1"})
     assert answer.status_code == 403
-    assert "Nothing was done. Go back, load the page again" in answer.content.decode()
+    assert "Nothing was changed. Go back, reload the page" in answer.content.decode()

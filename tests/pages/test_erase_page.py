@@ -127,9 +127,9 @@ def test_a_message_says_that_it_was_erased(mona: User, sign_in: SignIn, erased: 
     address = f"/channels/{channel.pk}/{old_ids(20)[3]}/"
     for _ in range(2):
         shown = page(sign_in(mona), address)
-        assert "What it said was erased." in shown
-        assert "asked for that, ada-" in shown
-        assert "Bring this message back" not in shown
+        assert "The text of this message was permanently erased." in shown
+        assert ", approved by ada-" in shown
+        assert "Restore this message" not in shown
         assert f"hello {old_ids(20)[3]}" not in shown
         listed = page(sign_in(mona), at(erased) + "messages/")
         assert listed.count(">permanently deleted<") >= 20

@@ -42,7 +42,7 @@ def test_the_purge_says_until_when_it_was_possible(mona: User, sign_in: SignIn, 
     assert "Deleted 20 messages" in shown
     assert "can no longer be restored" in shown
     assert "Restore 20 messages" not in shown
-    assert "undo over" in page(sign_in(mona), f"/purges/?channel={channel.pk}")
+    assert "undo expired" in page(sign_in(mona), f"/purges/?channel={channel.pk}")
 
 
 def test_one_that_was_partly_taken_back_says_how_much(mona: User, sign_in: SignIn, channel: Channel) -> None:
@@ -57,8 +57,8 @@ def test_one_that_was_partly_taken_back_says_how_much(mona: User, sign_in: SignI
 def test_a_message_says_that_it_stays_removed(mona: User, sign_in: SignIn, channel: Channel) -> None:
     purge = purge_now(mona, everything(channel))
     address = f"/channels/{channel.pk}/{old_ids(20)[3]}/"
-    assert "Bring this message back" in page(sign_in(mona), address)
+    assert "Restore this message" in page(sign_in(mona), address)
     close(purge)
     shown = page(sign_in(mona), address)
-    assert "The days in which it could be brought back are over." in shown
-    assert "Bring this message back" not in shown
+    assert "The undo period has expired." in shown
+    assert "Restore this message" not in shown

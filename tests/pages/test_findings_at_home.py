@@ -58,7 +58,7 @@ def test_the_worst_stands_first_and_each_leads_to_where_it_is_mended(otto: User,
         "/health/",
     ):
         assert f'href="{address}"' in html, address
-    assert "urgent</span>" in html
+    assert "critical</span>" in html
 
 
 def test_silent_beat_is_said_by_the_page_itself_even_when_nobody_watches(otto: User, sign_in: SignIn) -> None:
@@ -84,7 +84,7 @@ def test_what_tells_of_a_loss_stays_until_somebody_sets_it_aside(otto: User, sig
     state = open_finding("heavy bucket", "5:7", Found(Severity.RED, "a bucket is heavy"))
     client = sign_in(otto)
     html = findings_of(client.get("/").content.decode())
-    assert html.count("I have looked into it") == 1
+    assert html.count("Acknowledge") == 1
     assert client.post(f"/findings/{state.pk}/set-aside/").status_code == 404
     assert client.post(f"/findings/{loss.pk}/set-aside/").status_code == 302
     loss.refresh_from_db()

@@ -65,10 +65,10 @@ def test_a_user_s_page_says_what_is_held_and_leads_to_the_form(place: Place, mon
     page = sign_in(mona)
     html = page.get(f"/users/{VICTOR}/").content.decode()
     assert f"/holds/?user={VICTOR}#place" in html
-    assert "Held:" not in html
+    assert "Holds: purges keep these messages" not in html
     assert f'value="{VICTOR}"' in page.get(f"/holds/?user={VICTOR}").content.decode()
     hold(page, user=VICTOR)
-    assert "Held:" in page.get(f"/users/{VICTOR}/").content.decode()
+    assert "Holds: purges keep these messages" in page.get(f"/users/{VICTOR}/").content.decode()
 
 
 def test_a_preview_says_how_many_more_match_and_are_held(place: Place, mona: User, sign_in: SignIn) -> None:
@@ -88,7 +88,7 @@ def test_a_purge_that_came_upon_a_hold_says_what_stays(place: Place, mona: User,
     html = page.get(f"/purges/{purge.pk}/").content.decode()
     assert "Deleted 5 of 6 messages" in html
     assert "Held messages are still in their channel." in html
-    assert "Try the 1 held one again" in html
+    assert "Retry 1 held message" in html
     (bar,) = [bar for bar in map_purge(purge, [place.channel.pk]).bars if bar.going]
     assert ", 5 deleted" in bar.title
 

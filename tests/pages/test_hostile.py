@@ -21,7 +21,7 @@ SignIn = Callable[[User], Client]
 
 _OUR_TAGS = set(
     (
-        "a article b bdi blockquote body br button circle code dd details div dl dt em fieldset figcaption figure "
+        "a abbr article b bdi blockquote body br button circle code dd details div dl dt em fieldset figcaption figure "
         "form g h1 h2 h3 head header html img input label legend li line link main meta nav noscript option p path "
         "polyline pre progress rect s script section select span strong summary svg table tbody td text textarea "
         "th thead time title tr ul"

@@ -62,7 +62,9 @@ def test_what_failed_stands_on_top_with_its_error_until_it_was_done(page: Client
     failed = ended_run(job, at=now - dt.timedelta(hours=2), state=RunState.FAILED, error="Node 127.0.0.2 is down.")
     html = read(page, "/maintenance/")
     assert (
-        html.index("Failed, and not done since") < html.index("Node 127.0.0.2 is down.") < html.index(f'id="job-{job}"')
+        html.index("Failed, with no successful run since")
+        < html.index("Node 127.0.0.2 is down.")
+        < html.index(f'id="job-{job}"')
     )
     assert f"/maintenance/runs/{failed.pk}/again/" in html
     ended_run(job, at=now)
@@ -75,7 +77,7 @@ def test_run_now_is_recorded_with_who_and_leaves_the_next_run_where_it_was(page:
     run = JobRun.objects.get(job=job)
     assert (answer.status_code, answer["Location"]) == (302, f"/maintenance/runs/{run.pk}/")
     assert (run.asked_by, run.slot) == (otto, None)
-    assert "It waits for a worker" in read(page, f"/maintenance/runs/{run.pk}/")
+    assert "Waiting for a worker" in read(page, f"/maintenance/runs/{run.pk}/")
     after = re.search(r'<ol class="slots".*?</ol>', read(page, "/maintenance/"))
     assert before
     assert after
@@ -99,7 +101,7 @@ def test_a_run_shows_how_far_it_is_and_then_what_it_did(page: Client, otto: User
     claim.end({"buckets": 4_800, "live_rows": 71})
     assert page.get(f"/maintenance/runs/{run.pk}/live/")["HX-Trigger"] == "reloadPage"
     html = read(page, f"/maintenance/runs/{run.pk}/")
-    assert "<dt>Live rows</dt><dd>71</dd>" in html
+    assert "<dt>Live rows</dt> <dd>71</dd>" in html
     assert "<noscript>" not in html
     assert "4,800 buckets, 71 live rows" in read(page, "/maintenance/runs/", {"job": job})
 
@@ -128,7 +130,7 @@ def test_a_run_at_work_says_that_it_was_asked_to_stop(page: Client, otto: User, 
     run = ask_run(job, actor=otto)
     assert claim_run(run.pk) is not None
     page.post(f"/maintenance/runs/{run.pk}/stop/")
-    assert f"{otto.username} wants it to stop" in read(page, f"/maintenance/runs/{run.pk}/")
+    assert f"{otto.username} requested a stop" in read(page, f"/maintenance/runs/{run.pk}/")
 
 
 def test_run_again_is_another_run_that_names_the_first(page: Client, otto: User, job: str) -> None:
@@ -137,7 +139,7 @@ def test_run_again_is_another_run_that_names_the_first(page: Client, otto: User,
     again = JobRun.objects.get(again_of=failed)
     assert again.asked_by == otto
     html = read(page, f"/maintenance/runs/{again.pk}/")
-    assert f'<a href="/maintenance/runs/{failed.pk}/">Run {failed.pk}</a> once more' in html
+    assert f'Repeats <a href="/maintenance/runs/{failed.pk}/">run {failed.pk}</a>.' in html
 
 
 def test_a_schedule_is_saved_with_who_changed_it_and_counts_from_then_on(page: Client, otto: User, job: str) -> None:
@@ -172,7 +174,7 @@ def test_what_is_typed_is_shown_with_its_next_five_times_before_it_is_saved(page
     [
         ({"cron": "99 5 * * *"}, "is not a valid schedule"),
         ({"cron": "30 2 * *"}, "Give five fields"),
-        ({"cron": ""}, "When: This field is required."),
+        ({"cron": ""}, "Schedule (cron): This field is required."),
         ({"cron": "0 0 31 2 *"}, "is not a valid schedule: Bad day-of-month"),
         ({"zone": "Berlin"}, "Unknown time zone “Berlin”"),
         ({"opens": "02:00"}, "Give both ends of the allowed hours"),
@@ -195,7 +197,7 @@ def test_a_wrong_schedule_is_refused_with_its_reason_and_stays_as_typed(
 
 def test_a_job_that_is_switched_off_says_so_and_can_still_be_run_now(page: Client, job: str) -> None:
     page.post(f"/maintenance/jobs/{job}/", {"cron": "30 2 * * *", "zone": "UTC"})
-    assert "switched off" in read(page, "/maintenance/")
+    assert "disabled" in read(page, "/maintenance/")
     assert page.post(f"/maintenance/jobs/{job}/run/").status_code == 302
 
 
@@ -234,7 +236,7 @@ def test_the_history_is_filtered_by_job_state_and_dates_and_paged_by_key(page: C
     assert shown(read(page, "/maintenance/runs/", {"job": job, "state": "skipped"})) == [skipped.pk]
     days = {"job": job, "state": "done", "since": "2026-05-02", "until": "2026-05-03"}
     assert shown(read(page, "/maintenance/runs/", days)) == [made[2].pk, made[1].pk]
-    assert "No run fits these filters" in read(page, "/maintenance/runs/", {"job": job, "since": "2027-01-01"})
+    assert "No runs match these filters" in read(page, "/maintenance/runs/", {"job": job, "since": "2027-01-01"})
 
 
 def shown(html: str) -> list[int]:

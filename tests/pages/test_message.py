@@ -65,7 +65,7 @@ def ids_shown(html: str) -> list[int]:
 
 
 def chip_of(html: str) -> str:
-    found = re.search(r'<span class="chip[^"]*">([^<]*)</span></div>', html)
+    found = re.search(r'<span class="chip[^"]*">([^<]*)</span>\s*</div>', html)
     assert found
     return found[1]
 
@@ -74,7 +74,7 @@ def test_one_that_lives_stands_highlighted_among_its_neighbours(mona: User, sign
     ids = ids_in(channel, 30)
     write(channel, ids)
     html = page_of(sign_in(mona), channel, ids[12])
-    assert chip_of(html) == "there"
+    assert chip_of(html) == "in the channel"
     shown = ids_shown(html)
     assert shown == ids[7:18]
     question = html.split('class="in-question')[1]
@@ -88,9 +88,9 @@ def test_one_that_was_removed_says_by_whom_why_and_what_it_said(mona: User, sign
     write(channel, ids[1::2], author=VICTOR + 1)
     purge = purge_now(mona, by_victor(channel))
     html = page_of(sign_in(mona), channel, ids[12])
-    assert chip_of(html) == "removed"
+    assert chip_of(html) == "deleted"
     assert f"by {mona.username}" in html
-    assert "because “a test”" in html
+    assert "Reason: “a test”." in html
     assert f"/purges/{purge.pk}/" in html
     assert f"buy my coins {ids[12]}" in html.split('class="in-question away"')[1]
     assert ids[12] in ids_shown(html)
@@ -104,9 +104,9 @@ def test_what_it_said_is_for_those_alone_who_may_see_purges(mona: User, sign_in:
     reader = make_user("rita", group=None)
     reader.user_permissions.add(Permission.objects.get(codename="view_channel"))
     html = page_of(sign_in(reader), channel, ids[12])
-    assert chip_of(html) == "removed"
+    assert chip_of(html) == "deleted"
     assert "buy my coins" not in html
-    assert "because" not in html
+    assert "Reason" not in html
     assert "/purges/" not in html
 
 
@@ -119,7 +119,7 @@ def test_one_that_its_author_withdrew_says_so_and_not_what_it_said(
     html = page_of(sign_in(mona), channel, ids[12])
     assert chip_of(html) == "withdrawn"
     assert f"hello {ids[12]}" not in html
-    assert "Bring this message back" not in html
+    assert "Restore this message" not in html
 
 
 def test_one_that_was_never_seen_is_not_found_and_its_place_is_shown(
@@ -140,19 +140,19 @@ def test_it_is_brought_back_alone_by_a_plain_form(mona: User, sign_in: SignIn, c
     path = f"/channels/{channel.pk}/{ids[12]}/"
     fields = read_fields(client.get(path).content.decode(), f"{path}undo/")
     assert client.post(f"{path}undo/", fields)["Location"] == path
-    assert "It is being brought back" in client.get(path).content.decode()
+    assert "This message is being restored" in client.get(path).content.decode()
     run_purge(purge.pk)
     html = client.get(path).content.decode()
-    assert chip_of(html) == "there"
-    assert "brought it back" in html
-    assert "Bring this message back" not in html
+    assert chip_of(html) == "in the channel"
+    assert "restored this message" in html
+    assert "Restore this message" not in html
     assert message_store.read_message(channel.pk, ids[12]) is not None
     assert message_store.read_message(channel.pk, ids[13]) is None
     # The other messages of the purge are still deleted.
-    assert "12 messages removed" in html.split('class="in-question')[0]
-    assert "117 messages removed" in html.split('class="in-question')[1]
+    assert "12 messages deleted" in html.split('class="in-question')[0]
+    assert "117 messages deleted" in html.split('class="in-question')[1]
     # The next message of the same purge can still be restored.
-    assert "Bring this message back" in page_of(client, channel, ids[13])
+    assert "Restore this message" in page_of(client, channel, ids[13])
 
 
 def test_while_another_purge_stands_for_it_the_page_says_so_before_and_after(
@@ -166,8 +166,8 @@ def test_while_another_purge_stands_for_it_the_page_says_so_before_and_after(
     run_purge(first.pk)
     second = purge_now(mona, choose(channel.pk, message_ids=[ids[4]]))
     html = page_of(client, channel, ids[4])
-    assert html.index(f"/purges/{second.pk}/") < html.index("Purges that chose it")
-    assert "took it back, and the undo brought it back" in html
+    assert html.index(f"/purges/{second.pk}/") < html.index("Purges that included this message")
+    assert re.search(r"Undo by [^<]* ·\s*restored this message", html)
     assert [int(i) for i in re.findall(r'class="title" href="/purges/(-?\d+)/"', html)] == [second.pk, first.pk]
 
 
@@ -181,15 +181,15 @@ def test_with_two_purges_standing_the_first_undo_leaves_it_away_and_the_second_b
     client = sign_in(mona)
     path = f"/channels/{channel.pk}/{ids[4]}/"
     html = client.get(path).content.decode()
-    assert "After this one 1 other purge still stands for it" in html
+    assert "1 other purge also deleted this message" in html
     client.post(f"{path}undo/", read_fields(html, f"{path}undo/"))
     run_to_end(purges[1])
     html = client.get(path).content.decode()
-    assert chip_of(html) == "removed"
-    assert "left it away: another purge stood for it" in html
+    assert chip_of(html) == "deleted"
+    assert "not restored: another purge deleted this message too" in html
     client.post(f"{path}undo/", read_fields(html, f"{path}undo/"))
     run_to_end(purges[0])
-    assert chip_of(client.get(path).content.decode()) == "there"
+    assert chip_of(client.get(path).content.decode()) == "in the channel"
 
 
 def test_a_purge_that_does_not_stand_for_it_brings_nothing_back(mona: User, sign_in: SignIn, channel: Channel) -> None:

@@ -92,7 +92,7 @@ def test_a_scraper_shows_the_token(settings: Settings) -> None:
 def test_anything_else_is_refused_without_a_word_of_what_is_there(shown: str, settings: Settings) -> None:
     settings.METRICS_TOKEN = "t0ken"
     answer = Client().get("/metrics", headers={"Authorization": shown})
-    assert (answer.status_code, answer.content) == (403, b"Not for this account.\n")
+    assert (answer.status_code, answer.content) == (403, b"Permission denied.\n")
 
 
 def test_without_a_token_in_the_settings_none_is_good(settings: Settings) -> None:

@@ -79,7 +79,7 @@ def test_ticking_previewing_confirming_and_looking_afterwards(place: Place, mona
     assert "Deleted 3 messages" in done
     assert "“<bdi>off topic</bdi>”" in done
     assert ids_of(channel, purge.steps.get().bucket) == [i for i in place.ids if i not in ticked]
-    assert "3 messages removed" in client.get(f"/channels/{channel.pk}/").content.decode()
+    assert "3 messages deleted" in client.get(f"/channels/{channel.pk}/").content.decode()
 
 
 def test_the_parts_of_a_sum_add_up_on_the_page(place: Place, mona: User, sign_in: SignIn) -> None:

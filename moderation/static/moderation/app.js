@@ -18,7 +18,7 @@ function say(words) {
 async function copyLink(link) {
   try {
     await navigator.clipboard.writeText(link.href);
-    say("Link copied");
+    say(toast?.dataset.copied);
   } catch {
     // Without a secure context there is no clipboard; the address bar then has the link.
     window.location.href = link.href;
@@ -65,7 +65,7 @@ for (const scroller of document.querySelectorAll("[data-strip]")) {
   }
 }
 
-// Each further answer would begin the reload again, so on a slow server it would never end.
+// Every further response would restart the reload, which on a slow server would never finish.
 let reloading = false;
 document.addEventListener("reloadPage", () => {
   if (reloading) return;
@@ -78,6 +78,6 @@ document.addEventListener("htmx:beforeRequest", (event) => {
 
 document.addEventListener("htmx:responseError", (event) => {
   const status = event.detail.xhr.status;
-  say(status === 503 ? "The store does not answer just now" : `That could not be loaded (${status})`);
+  say(status === 503 ? toast?.dataset.unavailable : toast?.dataset.failed.replace("#", status));
 });
-document.addEventListener("htmx:sendError", () => say("No connection to Chatstore"));
+document.addEventListener("htmx:sendError", () => say(toast?.dataset.offline));

@@ -39,7 +39,7 @@ def test_an_attachment_of_the_gateways_shape_and_of_the_exporters() -> None:
 def test_sizes_in_words() -> None:
     assert [say_bytes(n) for n in (0, 1023, 1024, 1536, 5 << 30)] == [
         "0 bytes",
-        "1023 bytes",
+        "1,023 bytes",
         "1.0 KiB",
         "1.5 KiB",
         "5.0 GiB",

@@ -23,14 +23,14 @@ def desk(site: Site) -> Iterator[tuple[Page, Site]]:
 def test_what_is_typed_is_shown_with_its_next_times_and_nothing_is_saved(desk: tuple[Page, Site]) -> None:
     page, site = desk
     page.goto(f"{site.url}/maintenance/jobs/expire/")
-    page.get_by_label("When", exact=True).fill("0 5 1 * *")
+    page.get_by_label("Schedule (cron)").fill("0 5 1 * *")
     expect(page.locator("#preview")).to_contain_text("At 05:00 on the first day of every month")
     expect(page.locator("#preview li")).to_have_count(5)
     page.get_by_label("Time zone").fill("Berlin")
     expect(page.locator("#preview")).to_contain_text("Unknown time zone “Berlin”")
     page.get_by_label("Time zone").fill("Europe/Berlin")
-    page.get_by_label("Switched on").uncheck()
-    expect(page.locator("#preview")).to_contain_text("Switched off")
+    page.get_by_label("Enabled").uncheck()
+    expect(page.locator("#preview")).to_contain_text("Disabled")
 
 
 def test_a_run_that_somebody_asks_for_comes_to_its_end_before_his_eyes(desk: tuple[Page, Site]) -> None:

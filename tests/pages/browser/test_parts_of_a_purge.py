@@ -59,7 +59,7 @@ def list_ids(page: Page, address: str) -> list[str]:
 def test_from_words_in_two_channels_to_one_author_back(desk: Desk) -> None:
     page, (one, two) = desk.page, desk.stories
     page.goto(f"{desk.site.url}/channels/{one.channel_id}/")
-    page.get_by_role("link", name="Remove by author or date").click()
+    page.get_by_role("link", name="Delete messages …").first.click()
     page.get_by_role("button", name="Add other channels").click()
     expect(page.get_by_label("Channels")).to_have_value(str(one.channel_id))
     page.get_by_label("Channels").fill(f"{one.channel_id}, {two.channel_id}")

@@ -66,8 +66,8 @@ def test_the_timeline_opens_at_its_newest_end_and_grows_upwards_in_place(desk: D
 def test_jumping_to_a_date_by_field_and_by_strip(desk: Desk) -> None:
     page, day = desk.page, desk.story.spam_began.date()
     page.goto(desk.channel)
-    page.get_by_label("Jump to a date").fill(day.isoformat())
-    page.get_by_role("button", name="Jump").click()
+    page.get_by_label("Go to date").fill(day.isoformat())
+    page.get_by_role("button", name="Go", exact=True).click()
     expect(page).to_have_url(f"{desk.channel}?at={day.isoformat()}")
     expect(page.locator(".day").first).to_contain_text(f"{day.day} {day:%B %Y}")
     bar = page.locator(".strip a.live").first
@@ -96,7 +96,7 @@ def test_a_copied_link_is_the_messages_own(desk: Desk) -> None:
     page.goto(desk.channel)
     row = page.locator(".msg").last
     row.hover()
-    row.get_by_label("Copy the link of this message").click()
+    row.get_by_label("Copy the link to this message").click()
     expect(page.locator("#toast")).to_have_text("Link copied")
     message_id = (row.get_attribute("id") or "")[1:]
     assert page.evaluate("navigator.clipboard.readText()") == f"{desk.channel}{message_id}/"
@@ -109,7 +109,7 @@ def test_purging_an_authors_spam_leaves_the_channel_right(desk: Desk) -> None:
     spam.scroll_into_view_if_needed()
     spam.hover()
     page.locator(".msg", has=page.locator(".author", has_text="Victor")).first.get_by_label(
-        "Remove messages by Victor in this channel"
+        "Delete messages by Victor in this channel"
     ).click()
     expect(page.locator("#authors")).to_have_value(str(story.victor))
     page.get_by_role("button", name="Preview", exact=True).click()
@@ -124,7 +124,7 @@ def test_purging_an_authors_spam_leaves_the_channel_right(desk: Desk) -> None:
     expect(page.locator(".sum")).to_contain_text("0left")
 
     page.get_by_role("link", name="View in #general").click()
-    expect(page.locator(".gap")).to_contain_text(f"{story.spam} messages removed")
+    expect(page.locator(".gap")).to_contain_text(f"{story.spam} messages deleted")
     expect(page.locator(".gap")).to_contain_text("by Mona")
     assert page.locator(".msg .author", has_text="Victor").count() == 0
     assert page.locator(".msg").count() == 50

@@ -1,0 +1,256 @@
+"""Numbers, sizes, durations, dates and times in the language and the time zone of the viewer.
+
+Both are active for the request (see `moderation.preferences`). Outside a request they are the settings'.
+Date formats are translatable strings, in the syntax of Django's `date` filter.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+from django.utils import timezone
+from django.utils.dateformat import format as date_format
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext
+
+_KIB = 1024
+_DAY_SECONDS = 86_400
+
+
+def format_number(value: float, *, digits: int = 0) -> str:
+    """Return a number in groups: 1204 → "1,204". digits: decimal places."""
+    # Rounded here, since Django's own formatting truncates.
+    return str(number_format(f"{value:.{digits}f}", decimal_pos=digits, force_grouping=True))
+
+
+def format_rate(per_second: float) -> str:
+    """Return a rate without needless digits: "8,450", "3.2"."""
+    return format_number(per_second, digits=1 if per_second < 10 else 0)
+
+
+def format_percent(value: float | None) -> str:
+    """25.04 → "25.0 %"; None → "unknown"."""
+    return unknown() if value is None else _("%(number)s %%") % {"number": format_number(value, digits=1)}
+
+
+def format_milliseconds(value: float) -> str:
+    """2.41 → "2.4 ms", 812.0 → "812 ms", 0.0 → "0 ms"."""
+    number = format_number(value, digits=0 if value >= 99.95 or not value else 1)
+    return _("%(number)s ms") % {"number": number}
+
+
+def format_size(count: float) -> str:
+    """Return a size in decimal units: 812 → "812 B", 1234567 → "1.2 MB"."""
+    size = float(round(count))
+    for unit in (_("%(number)s B"), _("%(number)s kB"), _("%(number)s MB"), _("%(number)s GB")):
+        if size < 999.5:
+            is_whole = size >= 99.95 or float(round(count)) == size
+            return unit % {"number": format_number(size, digits=0 if is_whole else 1)}
+        size /= 1000
+    return _("%(number)s TB") % {"number": format_number(size, digits=1)}
+
+
+def format_file_size(size: int) -> str:
+    """Return a size in binary units, as chats show files: 1536 → "1.5 KiB"."""
+    if size < _KIB:
+        return ngettext("%(number)s byte", "%(number)s bytes", size) % {"number": format_number(size)}
+    value = size / _KIB
+    for unit in (_("%(number)s KiB"), _("%(number)s MiB"), _("%(number)s GiB")):
+        if value < _KIB:
+            return unit % {"number": format_number(value, digits=1)}
+        value /= _KIB
+    return _("%(number)s TiB") % {"number": format_number(value, digits=1)}
+
+
+def unknown() -> str:
+    """Return the word for a figure that was not measured."""
+    return _("unknown")
+
+
+# --- Counts ---------------------------------------------------------------------------
+
+_COUNTS: dict[str, Callable[[int], str]] = {
+    "message": lambda n: ngettext("%(count)s message", "%(count)s messages", n),
+    "tombstone": lambda n: ngettext("%(count)s tombstone", "%(count)s tombstones", n),
+    "bucket": lambda n: ngettext("%(count)s bucket", "%(count)s buckets", n),
+    "channel": lambda n: ngettext("%(count)s channel", "%(count)s channels", n),
+    "row": lambda n: ngettext("%(count)s row", "%(count)s rows", n),
+    "more bucket": lambda n: ngettext("%(count)s more bucket", "%(count)s more buckets", n),
+    "more channel": lambda n: ngettext("%(count)s more channel", "%(count)s more channels", n),
+    "more line": lambda n: ngettext("%(count)s more line", "%(count)s more lines", n),
+    "more message": lambda n: ngettext("%(count)s more message", "%(count)s more messages", n),
+    "other author": lambda n: ngettext("%(count)s other author", "%(count)s other authors", n),
+    "other finding": lambda n: ngettext("%(count)s other finding", "%(count)s other findings", n),
+    "other purge": lambda n: ngettext("%(count)s other purge", "%(count)s other purges", n),
+    "other run": lambda n: ngettext("%(count)s other run", "%(count)s other runs", n),
+    "time": lambda n: ngettext("%(count)s time", "%(count)s times", n),
+    "character": lambda n: ngettext("%(count)s character", "%(count)s characters", n),
+}
+"""Translated counts by noun: a noun that pages count is added here, with its plural."""
+
+_UNKNOWN_COUNTS: dict[str, Callable[[], str]] = {
+    "message": lambda: _("unknown number of messages"),
+    "tombstone": lambda: _("unknown number of tombstones"),
+    "bucket": lambda: _("unknown number of buckets"),
+    "channel": lambda: _("unknown number of channels"),
+}
+
+
+def format_count(value: int | None, noun: str) -> str:
+    """(1, "message") → "1 message"; (1204, "message") → "1,204 messages"; None → "unknown number of messages"."""
+    if value is None:
+        return _UNKNOWN_COUNTS.get(noun, unknown)()
+    return _COUNTS[noun](value) % {"count": format_number(value)}
+
+
+# --- Durations ------------------------------------------------------------------------
+
+
+def format_duration(seconds: float | None) -> str:
+    """Return a duration in at most two units: "40 s", "3 min 20 s", "2 h 5 min"."""
+    if seconds is None:
+        return _("not known yet")
+    whole = max(round(seconds), 0)
+    if whole < 60:
+        return _("%(seconds)s s") % {"seconds": whole}
+    if whole < 3600 and whole % 60 == 0:
+        return _("%(minutes)s min") % {"minutes": whole // 60}
+    if whole < 3600:
+        return _("%(minutes)s min %(seconds)s s") % {"minutes": whole // 60, "seconds": whole % 60}
+    return _("%(hours)s h %(minutes)s min") % {"hours": format_number(whole // 3600), "minutes": whole % 3600 // 60}
+
+
+def format_long_duration(seconds: float) -> str:
+    """Return days and hours: "1 day 4 h", "10 days"; below a day as `format_duration`."""
+    days, rest = divmod(round(seconds), _DAY_SECONDS)
+    if not days:
+        return format_duration(seconds)
+    values = {"days": format_number(days), "hours": rest // 3_600}
+    if not values["hours"]:
+        return ngettext("%(days)s day", "%(days)s days", days) % values
+    return ngettext("%(days)s day %(hours)s h", "%(days)s days %(hours)s h", days) % values
+
+
+# --- Dates and times ------------------------------------------------------------------
+
+
+def format_day(day: dt.date) -> str:
+    """Return a day with its weekday: "Monday, 11 March 2024"."""
+    return date_format(_local_day(day), pgettext("date format", "l, j F Y"))
+
+
+def format_short_day(day: dt.date) -> str:
+    """Return a day: "11 Mar 2024"."""
+    return date_format(_local_day(day), pgettext("date format", "j M Y"))
+
+
+def format_day_of_month(day: dt.date) -> str:
+    """Return a day without its year: "11 March"."""
+    return date_format(day, pgettext("date format", "j F"))
+
+
+def format_axis_day(day: dt.date) -> str:
+    """Return a day for a chart's axis: "1 Mar"."""
+    return date_format(day, pgettext("date format", "j M"))
+
+
+def format_days(first: dt.date, last: dt.date) -> str:
+    """Return a span of days, both inclusive: "11–20 March 2024"."""
+    if first == last:
+        return date_format(last, pgettext("date format", "j F Y"))
+    if (first.year, first.month) == (last.year, last.month):
+        begin = date_format(first, pgettext("date format, first day of a span within a month", "j"))
+        return _("%(first)s–%(last)s") % {"first": begin, "last": date_format(last, pgettext("date format", "j F Y"))}
+    if first.year == last.year:
+        begin = date_format(first, pgettext("date format, first day of a span within a year", "j F"))
+    else:
+        begin = date_format(first, pgettext("date format", "j F Y"))
+    return _("%(first)s – %(last)s") % {"first": begin, "last": date_format(last, pgettext("date format", "j F Y"))}
+
+
+def format_clock(moment: dt.datetime | dt.time) -> str:
+    """Return hours and minutes: "14:02"."""
+    local = timezone.localtime(moment) if isinstance(moment, dt.datetime) else moment
+    return date_format(local, pgettext("time format", "H:i")) if isinstance(local, dt.datetime) else f"{local:%H:%M}"
+
+
+def format_datetime(moment: dt.datetime) -> str:
+    """Return day and minute in the viewer's time zone: "11 Mar 2024, 14:02"."""
+    return _datetime(timezone.localtime(moment))
+
+
+def format_deadline(moment: dt.datetime) -> str:
+    """Return day and minute with UTC beside it: "11 Mar 2024, 15:02 (14:02 UTC)"; in UTC "11 Mar 2024, 14:02 UTC"."""
+    local, utc = timezone.localtime(moment), moment.astimezone(dt.UTC)
+    if local.utcoffset() == utc.utcoffset():
+        return _("%(datetime)s UTC") % {"datetime": _datetime(utc)}
+    beside = format_utc_clock(utc) if local.date() == utc.date() else _datetime(utc)
+    return _("%(datetime)s (%(utc)s UTC)") % {"datetime": _datetime(local), "utc": beside}
+
+
+def format_exact(moment: dt.datetime) -> str:
+    """Return a moment to the second: "11 March 2024, 14:02:07 UTC"; elsewhere in local time with UTC beside it."""
+    local, utc = timezone.localtime(moment), moment.astimezone(dt.UTC)
+    pattern = pgettext("date and time format", "j F Y, H:i:s")
+    if local.utcoffset() == utc.utcoffset():
+        return _("%(datetime)s UTC") % {"datetime": date_format(utc, pattern)}
+    return _("%(datetime)s (%(utc)s UTC)") % {"datetime": date_format(local, pattern), "utc": date_format(utc, pattern)}
+
+
+def format_utc_clock(moment: dt.datetime) -> str:
+    """Return hours and minutes in UTC, without its name: "14:02"."""
+    return date_format(moment.astimezone(dt.UTC), pgettext("time format", "H:i"))
+
+
+def format_slot(wall: dt.datetime, *, this_year: int) -> str:
+    """Return a wall clock's time without its zone: "Sun 29 March, 02:30", with the year if it is not this one."""
+    if wall.year == this_year:
+        return date_format(wall, pgettext("date and time format", "D j F, H:i"))
+    return date_format(wall, pgettext("date and time format", "D j F Y, H:i"))
+
+
+_PAST: tuple[tuple[int, Callable[[int], str]], ...] = (
+    (60, lambda n: ngettext("%(count)s second ago", "%(count)s seconds ago", n)),
+    (60, lambda n: ngettext("%(count)s minute ago", "%(count)s minutes ago", n)),
+    (24, lambda n: ngettext("%(count)s hour ago", "%(count)s hours ago", n)),
+    (30, lambda n: ngettext("%(count)s day ago", "%(count)s days ago", n)),
+)
+_FUTURE: tuple[tuple[int, Callable[[int], str]], ...] = (
+    (_DAY_SECONDS, lambda n: ngettext("in %(count)s day", "in %(count)s days", n)),
+    (3_600, lambda n: ngettext("in %(count)s hour", "in %(count)s hours", n)),
+    (60, lambda n: ngettext("in %(count)s minute", "in %(count)s minutes", n)),
+)
+
+
+def format_ago(moment: dt.datetime, now: dt.datetime) -> str:
+    """Return "just now", "3 minutes ago", "2 days ago", or the day for anything older than a month."""
+    amount = (now - moment).total_seconds()
+    if amount < 5:
+        return _("just now")
+    for size, phrase in _PAST:
+        if amount < size:
+            return phrase(int(amount)) % {"count": int(amount)}
+        amount /= size
+    return format_short_day(moment)
+
+
+def format_ahead(moment: dt.datetime, now: dt.datetime) -> str:
+    """Return "in 3 minutes", "in 2 days", or "in less than a minute"."""
+    seconds = (moment - now).total_seconds()
+    for length, phrase in _FUTURE:
+        if seconds >= length:
+            whole = round(seconds / length)
+            return phrase(whole) % {"count": format_number(whole)}
+    return _("in less than a minute")
+
+
+def _datetime(moment: dt.datetime) -> str:
+    return date_format(moment, pgettext("date and time format", "j M Y, H:i"))
+
+
+def _local_day(day: Any) -> dt.date:
+    """Return the viewer's day of a moment; a date as it is."""
+    return timezone.localtime(day).date() if isinstance(day, dt.datetime) and timezone.is_aware(day) else day

@@ -1,0 +1,1 @@
+"""Formats of the languages, in place of Django's own."""

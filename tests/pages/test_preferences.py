@@ -1,0 +1,95 @@
+"""An account chooses its language and its time zone, and its pages follow."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone, translation
+
+from moderation.models import Preferences
+from moderation.presentation import formats
+from tests.pages.conftest import Place
+from tests.pages.pseudo_locale import LANGUAGE, pseudo_locale
+
+SignIn = Callable[[User], Client]
+WINTER = dt.datetime(2026, 1, 21, 23, 30, 5, tzinfo=dt.UTC)
+
+
+def test_without_preferences_times_are_in_utc(mona: User, sign_in: SignIn) -> None:
+    html = sign_in(mona).get("/preferences/").content.decode()
+    assert "Times in UTC" in html
+    assert '<html lang="en"' in html
+    assert not Preferences.objects.filter(pk=mona.pk).exists()
+
+
+def test_saved_preferences_apply_to_the_account_alone(tess: User, mona: User, sign_in: SignIn) -> None:
+    client = sign_in(tess)
+    answer = client.post("/preferences/", {"language": "en", "time_zone": "Asia/Kolkata"})
+    assert (answer.status_code, answer["Location"]) == (302, "/preferences/")
+    kept = Preferences.objects.get(pk=tess.pk)
+    assert (kept.language, kept.time_zone) == ("en", "Asia/Kolkata")
+    html = client.get("/preferences/").content.decode()
+    assert "Times in Asia/Kolkata" in html
+    assert '<option value="Asia/Kolkata" selected>' in html
+    assert "Times in UTC" in sign_in(mona).get("/preferences/").content.decode()
+    assert timezone.get_current_timezone_name() == "UTC"
+
+
+@pytest.mark.parametrize(
+    "fields", [{"time_zone": "Berlin"}, {"language": "xx", "time_zone": "UTC"}, {"time_zone": "\0"}]
+)
+def test_unknown_values_are_rejected(fields: dict[str, str], mona: User, sign_in: SignIn) -> None:
+    answer = sign_in(mona).post("/preferences/", fields)
+    assert answer.status_code == 400
+    assert 'role="alert"' in answer.content.decode()
+    assert not Preferences.objects.filter(pk=mona.pk).exists()
+
+
+def test_a_time_zone_that_is_gone_from_the_system_is_utc(mona: User, sign_in: SignIn) -> None:
+    Preferences.objects.create(account=mona, language="xx", time_zone="Mars/Olympus")
+    html = sign_in(mona).get("/preferences/").content.decode()
+    assert "Times in UTC" in html
+    assert '<html lang="en"' in html
+
+
+def test_messages_are_shown_in_the_time_zone(place: Place, mona: User, sign_in: SignIn) -> None:
+    Preferences.objects.create(account=mona, time_zone="Asia/Kolkata")
+    html = sign_in(mona).get(f"/channels/{place.channel.pk}/").content.decode()
+    assert " IST" not in html
+    assert " UTC)" in html.split('class="messages"')[1]
+
+
+def test_the_language_of_the_account_comes_before_the_browsers(mona: User, sign_in: SignIn) -> None:
+    with pseudo_locale():
+        Preferences.objects.create(account=mona, language=LANGUAGE)
+        html = sign_in(mona).get("/preferences/", headers={"accept-language": "en"}).content.decode()
+    assert "⟦Preferences⟧" in html
+    assert translation.get_language() == "en"
+
+
+@pytest.mark.unit
+def test_a_deadline_has_utc_beside_it() -> None:
+    assert formats.format_deadline(WINTER) == "21 Jan 2026, 23:30 UTC"
+    with timezone.override("Europe/Vienna"):
+        assert formats.format_deadline(WINTER) == "22 Jan 2026, 00:30 (21 Jan 2026, 23:30 UTC)"
+        assert formats.format_datetime(WINTER) == "22 Jan 2026, 00:30"
+        assert formats.format_exact(WINTER) == "22 January 2026, 00:30:05 (21 January 2026, 23:30:05 UTC)"
+        assert formats.format_day(WINTER) == "Thursday, 22 January 2026"
+    with timezone.override("America/New_York"):
+        assert formats.format_deadline(WINTER) == "21 Jan 2026, 18:30 (23:30 UTC)"
+
+
+@pytest.mark.unit
+def test_numbers_follow_the_language() -> None:
+    with translation.override("de"):
+        assert formats.format_number(1204) == "1.204"
+        assert formats.format_number(2.41, digits=1) == "2,4"
+    with translation.override("en"):
+        assert formats.format_number(1204) == "1,204"
+        assert formats.format_number(-1204) == "-1,204"
+        assert formats.format_size(1_234_567) == "1.2 MB"
+        assert formats.format_milliseconds(99.96) == "100 ms"

@@ -1,0 +1,157 @@
+"""Every page is translated: in the pseudo-locale, text without brackets is data or was not wrapped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chatstore.domain.runs import RunState
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.store.redis import redis_client
+from tests.chatstore.operations.jobs import ended_run
+from tests.conftest import make_user
+from tests.moderation.rooms import VICTOR, everything, make_channel, old_ids, purge_now, write
+from tests.pages.conftest import Place, make_place
+from tests.pages.pseudo_locale import pseudo_locale, untranslated
+from tests.pages.test_access import CASES, GROUPS
+
+MODERATORS_PAGE = "the moderators' pages are wrapped in a change of their own"
+
+PENDING: dict[str, str] = {
+    "-": MODERATORS_PAGE,
+    "find/?q=nobody-at-all": MODERATORS_PAGE,
+    "channels/{channel}/": "the strip: " + MODERATORS_PAGE,
+    "channels/{emptied}/": "the strip: " + MODERATORS_PAGE,
+    "channels/{channel}/remove/": MODERATORS_PAGE,
+    "remove/": MODERATORS_PAGE,
+    "messages/1/": "the extent of the search: " + MODERATORS_PAGE,
+    "users/{chatuser}/": "lines of purges: " + MODERATORS_PAGE,
+    "purges/": MODERATORS_PAGE,
+    "purges/{purge}/": MODERATORS_PAGE,
+    "purges/{purge}/live/": MODERATORS_PAGE,
+    "purges/{purge}/messages/": MODERATORS_PAGE,
+    "holds/": MODERATORS_PAGE,
+    "purges/{done}/": MODERATORS_PAGE,
+}
+"""Pages with text that is not wrapped yet, and the reason. A page without such text fails until it leaves the list."""
+
+PENDING_TEXTS: dict[str, str] = {
+    r"^[A-Z][a-z]{2} \d{4}$|^\d{4}$": "labels of the strip: " + MODERATORS_PAGE,
+    r"^(: )?(Repair|Probe|Verify|Rewrite|Bookkeeping|Authorless rows|Expired undos|Erase)( · Chatstore)?$": (
+        "titles of jobs come from the settings"
+    ),
+    r"^(Repair bucket|Measure|Compact|Merge|(Raise|Restore) gc grace)$": "titles of jobs come from the settings",
+    r"^(Repairing|Probing|Looking for|Removing|Closing|Taking) .*": "descriptions of jobs come from the settings",
+    r"^At \d\d:\d\d .*": "chatstore.domain.schedules describes a schedule in English",
+    r"^There is no .*": "errors of the operations are English",
+    r"^Beat has .*": "chatstore.operations.monitoring.console is English",
+    r"^Nothing was ever written here.*": "chatstore.operations.health.channel_health describes a bucket in English",
+    r"^(Probe now|Verify what lives here|Measure it|Repair it|Write it again|Compact its tombstones away)$": (
+        "moderation.operations.buckets.actions names the actions in English"
+    ),
+    r"^(Tombstones, of the worst bucket|Size of the largest bucket|Newest page, time to read)\.?$": (
+        "moderation.operations.buckets.charts names the charts in English"
+    ),
+    r"purges? (\d+ )?removed [\d,]+ messages?": "moderation.operations.buckets.history describes purges in English",
+    r"^(It has not run yet\.|The last \d+ runs, oldest first)$": "recent runs: " + MODERATORS_PAGE,
+}
+"""Texts from lower layers, as patterns with the reason. A pattern that no page matches fails."""
+
+DATA = frozenset({"Chatstore", "UTC", "Harbour", "victor71", "Victor 71", "gc_grace"})
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """The account that reads the pages, what the placeholders of addresses stand for, and the names of all data."""
+
+    ada: User
+    placeholders: dict[str, int]
+    names: frozenset[str]
+
+
+def addresses() -> list[str]:
+    """Return the addresses of the access table that show a page of ours. The admin's texts are mostly Django's."""
+    listed = [
+        address
+        for route, method, address, statuses in CASES
+        if method == "GET" and not route.startswith("admin/") and route != "metrics" and statuses["ada"] in (200, 404)
+    ]
+    return [
+        *listed,
+        # With other data: deleted messages, a purge at its end, a run that failed.
+        "channels/{emptied}/",
+        "channels/{emptied}/{deleted}/",
+        "channels/{emptied}/health/",
+        "purges/{done}/",
+        "maintenance/runs/{run}/",
+        "maintenance/runs/?job=nothing&since=2026-11-21",
+        "maintenance/jobs/repair/preview/?cron=30+2+*+*+*&zone=UTC&is_on=1",
+        "preferences/",
+    ]
+
+
+@pytest.fixture(scope="module")
+def cast() -> Cast:
+    place: Place = make_place()
+    ada = make_user("ada", group=GROUPS["ada"])
+    emptied, ids = make_channel(), old_ids(12)
+    write(emptied, ids, author=VICTOR)
+    purge = purge_now(ada, everything(emptied))
+    # Without signs of life of beat, maintenance pages have their notice.
+    redis_client().delete("seen:beat", "seen:watch")
+    run = ended_run("bookkeeping", at=postgres_now(), state=RunState.FAILED, error="⟦error⟧")
+    more = {"emptied": emptied.pk, "deleted": ids[3], "done": purge.pk, "run": run.pk}
+    names = {place.channel.name, emptied.name, ada.username, place.moderator.username, f"user {VICTOR}"}
+    return Cast(ada, place.names | more, DATA | names)
+
+
+@pytest.fixture(autouse=True)
+def _pseudo_locale() -> Iterator[None]:
+    with pseudo_locale():
+        yield
+
+
+def read(path: str, user: User | None) -> str:
+    client = Client()
+    if user is not None:
+        client.force_login(user)
+    return client.get(path).content.decode()
+
+
+def untranslated_at(address: str, cast: Cast) -> list[str]:
+    path = "/" if address == "-" else "/" + address.format(**cast.placeholders)
+    # Jobs that other tests ran.
+    return untranslated(re.sub(r"job-[0-9a-f]{8}", "", read(path, cast.ada)), data=cast.names)
+
+
+def is_pending(text: str) -> bool:
+    return any(re.search(pattern, text) for pattern in PENDING_TEXTS)
+
+
+@pytest.mark.parametrize("address", addresses())
+def test_a_page_has_no_untranslated_text(address: str, cast: Cast) -> None:
+    left = [text for text in untranslated_at(address, cast) if not is_pending(text)]
+    if address in PENDING:
+        assert left, f"{address} is translated: remove it from PENDING"
+    else:
+        assert not left
+
+
+def test_no_pending_text_is_translated_by_now(cast: Cast) -> None:
+    found = {text for address in addresses() if address not in PENDING for text in untranslated_at(address, cast)}
+    for pattern in PENDING_TEXTS:
+        assert any(re.search(pattern, text) for text in found), f"remove {pattern} from PENDING_TEXTS"
+
+
+def test_the_sign_in_page_has_no_untranslated_text() -> None:
+    assert not untranslated(read("/sign-in/?next=/purges/", None), data=DATA)
+
+
+def test_text_that_was_not_wrapped_is_found() -> None:
+    html = '<p title="Not wrapped">⟦Wrapped <b>here</b>⟧ <bdi>Mona</bdi> 12 bare</p>'
+    assert untranslated(html) == ["Not wrapped", "12 bare"]
