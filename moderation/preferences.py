@@ -8,6 +8,7 @@ from collections.abc import Callable
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
+from django.utils.cache import patch_vary_headers
 from django.utils.translation import get_language_from_request
 
 from moderation.models import Preferences
@@ -28,6 +29,7 @@ class ActivatePreferences:
             timezone.override(_zone(preferences.time_zone)),
         ):
             response = self._get_response(request)
+            patch_vary_headers(response, ("Accept-Language",))
             response.headers.setdefault("Content-Language", translation.get_language() or settings.LANGUAGE_CODE)
             return response
 

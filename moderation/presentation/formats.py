@@ -22,6 +22,9 @@ _DAY_SECONDS = 86_400
 
 def format_number(value: float, *, digits: int = 0) -> str:
     """Return a number in groups: 1204 → "1,204". digits: decimal places."""
+    if isinstance(value, int) and not digits:
+        # IDs are too large for a float.
+        return str(number_format(value, force_grouping=True))
     # Rounded here, since Django's own formatting truncates.
     return str(number_format(f"{value:.{digits}f}", decimal_pos=digits, force_grouping=True))
 

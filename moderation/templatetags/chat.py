@@ -79,8 +79,7 @@ def thousands(value: object) -> str:
     """1204 → "1,204"; None → "unknown"; anything else as text."""
     if value is None:
         return formats.unknown()
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return formats.format_number(value) if is_number else str(value)  # type: ignore[arg-type]
+    return formats.format_number(value) if isinstance(value, int) else str(value)
 
 
 @register.filter

@@ -91,5 +91,6 @@ def test_numbers_follow_the_language() -> None:
     with translation.override("en"):
         assert formats.format_number(1204) == "1,204"
         assert formats.format_number(-1204) == "-1,204"
+        assert formats.format_number((1 << 63) - 1) == "9,223,372,036,854,775,807"
         assert formats.format_size(1_234_567) == "1.2 MB"
         assert formats.format_milliseconds(99.96) == "100 ms"

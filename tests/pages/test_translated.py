@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.domain.runs import RunState
+from chatstore.models import Finding
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store.redis import redis_client
 from tests.chatstore.operations.jobs import ended_run
@@ -42,10 +43,10 @@ PENDING: dict[str, str] = {
 
 PENDING_TEXTS: dict[str, str] = {
     r"^[A-Z][a-z]{2} \d{4}$|^\d{4}$": "labels of the strip: " + MODERATORS_PAGE,
-    r"^(: )?(Repair|Probe|Verify|Rewrite|Bookkeeping|Authorless rows|Expired undos|Erase)( · Chatstore)?$": (
+    r"^(: )?(Repair|Probe|Verify|Rewrite|Bookkeeping|Authorless rows|Expired undos|Erase):?( · Chatstore)?$": (
         "titles of jobs come from the settings"
     ),
-    r"^(Repair bucket|Measure|Compact|Merge|(Raise|Restore) gc grace)$": "titles of jobs come from the settings",
+    r"^(Repair bucket|Measure|Compact|Merge|(Raise|Restore) gc grace):?$": "titles of jobs come from the settings",
     r"^(Repairing|Probing|Looking for|Removing|Closing|Taking) .*": "descriptions of jobs come from the settings",
     r"^At \d\d:\d\d .*": "chatstore.domain.schedules describes a schedule in English",
     r"^There is no .*": "errors of the operations are English",
@@ -62,7 +63,10 @@ PENDING_TEXTS: dict[str, str] = {
 }
 """Texts from lower layers, as patterns with the reason. A pattern that no page matches fails."""
 
-DATA = frozenset({"Chatstore", "UTC", "Harbour", "victor71", "Victor 71", "gc_grace"})
+HOSTILE = "<script>alert(1)</script>[RLO][U+001B]{{ 7|add:7 }}"
+"""The name of a channel that other tests make, as pages show it."""
+
+DATA = frozenset({"Chatstore", "UTC", "Harbour", "victor71", "Victor 71", "gc_grace", HOSTILE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,8 @@ def cast() -> Cast:
     purge = purge_now(ada, everything(emptied))
     # Without signs of life of beat, maintenance pages have their notice.
     redis_client().delete("seen:beat", "seen:watch")
+    # Left open by other tests.
+    Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
     run = ended_run("bookkeeping", at=postgres_now(), state=RunState.FAILED, error="⟦error⟧")
     more = {"emptied": emptied.pk, "deleted": ids[3], "done": purge.pk, "run": run.pk}
     names = {place.channel.name, emptied.name, ada.username, place.moderator.username, f"user {VICTOR}"}
