@@ -9,7 +9,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.db.models import ForeignKey, Model, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.urls import reverse
@@ -28,6 +28,7 @@ from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.health import BucketState
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChannelDay, ChatUser, Guild
+from chatstore.models.users import User
 from chatstore.operations.health.channel_health import read_channel_health
 from chatstore.operations.rights import READ_HEALTH
 

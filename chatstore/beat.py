@@ -8,7 +8,7 @@ from typing import Any
 from django_celery_beat.schedulers import DatabaseScheduler
 
 from chatstore.domain.errors import StoreUnavailable
-from chatstore.store.heartbeats import BEAT, note_life
+from chatstore.store.heartbeats import BEAT, record_heartbeat
 
 
 class Scheduler(DatabaseScheduler):  # type: ignore[misc]
@@ -18,5 +18,5 @@ class Scheduler(DatabaseScheduler):  # type: ignore[misc]
         """Run due tasks; return the seconds until the next tick."""
         # If Redis is unavailable, the broker logs errors of its own.
         with suppress(StoreUnavailable):
-            note_life(BEAT)
+            record_heartbeat(BEAT)
         return super().tick(*args, **kwargs)

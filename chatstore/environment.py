@@ -30,14 +30,14 @@ def read_flag(name: str, *, default: bool) -> bool:
     raise ImproperlyConfigured(f"{name} must be true or false, not {text!r}.")
 
 
-def read_int(name: str, *, default: int, at_least: int, at_most: int = 2**31) -> int:
+def read_int(name: str, *, default: int, minimum: int, maximum: int = 2**31) -> int:
     text = read_text(name, str(default))
     try:
         number = int(text)
     except ValueError:
         raise ImproperlyConfigured(f"{name} must be a whole number, not {text!r}.") from None
-    if not at_least <= number <= at_most:
-        raise ImproperlyConfigured(f"{name} must be from {at_least} to {at_most}, not {number}.")
+    if not minimum <= number <= maximum:
+        raise ImproperlyConfigured(f"{name} must be from {minimum} to {maximum}, not {number}.")
     return number
 
 
@@ -83,10 +83,10 @@ def check_url(name: str, url: str, *, schemes: set[str]) -> str:
     """Return the URL if its scheme is allowed, it has a host and a valid port."""
     try:
         parts = urlsplit(url)
-        sound = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        sound = False
-    if not sound:
+        is_valid = False
+    if not is_valid:
         wanted = " or ".join(sorted(f"{scheme}://" for scheme in schemes))
         raise ImproperlyConfigured(f"{name} must be a URL that begins with {wanted} and a host.")
     return url

@@ -9,16 +9,16 @@ from django.utils.translation import gettext_lazy as _
 
 from chatstore.domain.schedules import Schedule
 from chatstore.operations.bucket_jobs.compaction import compact_bucket_run, merge_bucket_run
-from chatstore.operations.bucket_jobs.nightly_ledger import keep_books
+from chatstore.operations.bucket_jobs.nightly_ledger import reconcile_ledger
 from chatstore.operations.bucket_jobs.repair import measure_bucket_run, repair_bucket_run, repair_run
 from chatstore.operations.bucket_jobs.verification import verify_bucket_run
 from chatstore.operations.findings.monitor_loop import register_checks
-from chatstore.operations.health.heavy_buckets import look_at_buckets
+from chatstore.operations.health.heavy_buckets import check_heavy_buckets
 from chatstore.operations.health.probes import probe_run
 from chatstore.operations.jobs.definitions import Job, register_jobs
-from chatstore.operations.monitoring.checks import look_at_beat, look_at_nodes, look_at_runs
+from chatstore.operations.monitoring.checks import check_beat, check_nodes, check_runs
 from chatstore.operations.repair_status.gc_grace import raise_run, restore_run
-from chatstore.operations.repair_status.repair_clock import look_at_repairs
+from chatstore.operations.repair_status.repair_clock import check_repairs
 
 if settings.LOCAL_CASSANDRA:
     # Laptops sleep at night, so the local stack repairs twice a day.
@@ -27,7 +27,7 @@ else:
     REPAIRS = Schedule("30 2 * * *", "UTC", dt.time(1), dt.time(6))
 
 register_jobs(
-    Job("repair", repair_run, _("Repair"), _("Repair all tables on every node"), REPAIRS, tries=3),
+    Job("repair", repair_run, _("Repair"), _("Repair all tables on every node"), REPAIRS, max_attempts=3),
     Job("repair_bucket", repair_bucket_run, _("Repair bucket"), _("Repair a bucket")),
     Job("measure", measure_bucket_run, _("Measure"), _("Have the replicas of a bucket measure it")),
     Job("compact", compact_bucket_run, _("Compact"), _("Drop the tombstones of a bucket")),
@@ -41,17 +41,17 @@ register_jobs(
         _("Measure what it costs to read the newest pages"),
         # Before the repair: afterwards the deletes that it covers are no longer logged.
         Schedule("30 0 * * *", "UTC"),
-        tries=2,
+        max_attempts=2,
     ),
     Job("verify", verify_bucket_run, _("Verify"), _("Check a bucket for live rows")),
     Job(
         "bookkeeping",
-        keep_books,
+        reconcile_ledger,
         _("Bookkeeping"),
         _("Find buckets without live messages, so that readers skip them"),
         Schedule("0 5 * * *", "UTC"),
-        tries=2,
+        max_attempts=2,
     ),
 )
 
-register_checks(look_at_runs, look_at_beat, look_at_nodes, look_at_repairs, look_at_buckets)
+register_checks(check_runs, check_beat, check_nodes, check_repairs, check_heavy_buckets)

@@ -93,8 +93,8 @@ CASSANDRA: dict[str, Any] = {
     "port": environment.read_int(
         "CASSANDRA_PORT",
         default=STACK.ports.cassandra if LOCAL_CASSANDRA else 9042,
-        at_least=1,
-        at_most=65535,
+        minimum=1,
+        maximum=65535,
     ),
     "keyspace": _keyspace,
     "user": layout.CASSANDRA_APPLICATION if _is_local_user else _cassandra_user,
@@ -107,11 +107,11 @@ CASSANDRA: dict[str, Any] = {
     "commitlog_sync_period_ms": environment.read_int(
         "CASSANDRA_COMMITLOG_SYNC_PERIOD_MS",
         default=STACK.commitlog_sync_period_ms if LOCAL_CASSANDRA else 10_000,
-        at_least=0,
+        minimum=0,
     ),
 }
 # JMX ports for nodetool: one per local node; external nodes share one.
-CASSANDRA_JMX_PORT = environment.read_int("CASSANDRA_JMX_PORT", default=7199, at_least=1, at_most=65535)
+CASSANDRA_JMX_PORT = environment.read_int("CASSANDRA_JMX_PORT", default=7199, minimum=1, maximum=65535)
 CASSANDRA_JMX_PORTS: dict[str, int] = (
     dict(
         zip(
@@ -348,10 +348,10 @@ LOGGING = {
 
 # Seconds between beat's polls of Postgres for due work.
 
-BEAT_LOOK_SECONDS = environment.read_int("BEAT_LOOK_SECONDS", default=10, at_least=1)
+BEAT_POLL_SECONDS = environment.read_int("BEAT_POLL_SECONDS", default=10, minimum=1)
 
 # Unconsumed wake-up tasks expire after six polls: a night without workers would accumulate thousands.
-BELL_SECONDS = 6 * BEAT_LOOK_SECONDS
+WAKEUP_EXPIRES_SECONDS = 6 * BEAT_POLL_SECONDS
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -367,15 +367,15 @@ CELERY_BEAT_SCHEDULER = "chatstore.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "look for due purges": {
         "task": "moderation.tasks.look_for_due_purges",
-        "schedule": BEAT_LOOK_SECONDS,
+        "schedule": BEAT_POLL_SECONDS,
         # Expired messages are harmless; the next poll enqueues the work again. django-celery-beat's name of the
         # option: it silently drops Celery's own `expires`.
-        "options": {"expire_seconds": BEAT_LOOK_SECONDS},
+        "options": {"expire_seconds": BEAT_POLL_SECONDS},
     },
     "look for due runs": {
         "task": "chatstore.tasks.look_for_due_runs",
-        "schedule": BEAT_LOOK_SECONDS,
-        "options": {"expire_seconds": BEAT_LOOK_SECONDS, "queue": "maintenance"},
+        "schedule": BEAT_POLL_SECONDS,
+        "options": {"expire_seconds": BEAT_POLL_SECONDS, "queue": "maintenance"},
     },
 }
 # A repair takes hours: maintenance has its own queue and workers, so that purges never wait behind it.
@@ -384,7 +384,7 @@ CELERY_TASK_ROUTES = {"chatstore.tasks.work_on_run": {"queue": "maintenance"}}
 # --- Monitoring: findings, and who is notified of them -------------------------------------------------
 
 # Seconds between monitoring rounds (one worker runs them); 0 disables them in this process.
-WATCH_SECONDS = environment.read_int("WATCH_SECONDS", default=60, at_least=0)
+MONITOR_INTERVAL_SECONDS = environment.read_int("MONITOR_INTERVAL_SECONDS", default=60, minimum=0)
 # The URL is a secret: it is all that is needed to post to the webhook.
 FINDINGS_WEBHOOK_URL = environment.read_secret("FINDINGS_WEBHOOK_URL")
 if FINDINGS_WEBHOOK_URL:
@@ -416,29 +416,29 @@ PURGES_WAIT_FOR_REPAIR = environment.read_flag("PURGES_WAIT_FOR_REPAIR", default
 # --- Health: thresholds at which a partition needs attention -------------------------------------------
 
 # Cassandra warns at 1,000 tombstones in a read and aborts the read at 100,000.
-HEALTH_WARN_TOMBSTONES = environment.read_int("HEALTH_WARN_TOMBSTONES", default=1_000, at_least=1)
-HEALTH_ALARM_TOMBSTONES = environment.read_int("HEALTH_ALARM_TOMBSTONES", default=50_000, at_least=1)
+HEALTH_WARN_TOMBSTONES = environment.read_int("HEALTH_WARN_TOMBSTONES", default=1_000, minimum=1)
+HEALTH_ALARM_TOMBSTONES = environment.read_int("HEALTH_ALARM_TOMBSTONES", default=50_000, minimum=1)
 # Partitions should stay below 100 MB.
-HEALTH_WARN_BYTES = environment.read_int("HEALTH_WARN_BYTES", default=50_000_000, at_least=1)
-HEALTH_ALARM_BYTES = environment.read_int("HEALTH_ALARM_BYTES", default=100_000_000, at_least=1)
+HEALTH_WARN_BYTES = environment.read_int("HEALTH_WARN_BYTES", default=50_000_000, minimum=1)
+HEALTH_ALARM_BYTES = environment.read_int("HEALTH_ALARM_BYTES", default=100_000_000, minimum=1)
 # Time limit of the nightly probes; the next ones start with the remaining channels.
-PROBE_SECONDS = environment.read_int("PROBE_SECONDS", default=900, at_least=1)
+PROBE_SECONDS = environment.read_int("PROBE_SECONDS", default=900, minimum=1)
 
 # Limits of the nightly ledger reconciliation; the remaining buckets are read the next night.
-BOOKKEEPING_SECONDS = environment.read_int("BOOKKEEPING_SECONDS", default=1_800, at_least=1)
-BOOKKEEPING_BUCKETS = environment.read_int("BOOKKEEPING_BUCKETS", default=20_000, at_least=1)
+BOOKKEEPING_SECONDS = environment.read_int("BOOKKEEPING_SECONDS", default=1_800, minimum=1)
+BOOKKEEPING_BUCKETS = environment.read_int("BOOKKEEPING_BUCKETS", default=20_000, minimum=1)
 
 # --- Limits of a gateway's messages: Discord's own by default -------------------------
 
 # Discord allows 2,000 to most users and 4,000 to paying ones.
-MESSAGE_MAX_CHARACTERS = environment.read_int("MESSAGE_MAX_CHARACTERS", default=4_000, at_least=1)
+MESSAGE_MAX_CHARACTERS = environment.read_int("MESSAGE_MAX_CHARACTERS", default=4_000, minimum=1)
 # Of a webhook's name, and of a reaction's emoji.
-MESSAGE_MAX_NAME_CHARACTERS = environment.read_int("MESSAGE_MAX_NAME_CHARACTERS", default=80, at_least=1)
-MESSAGE_MAX_EMBEDS = environment.read_int("MESSAGE_MAX_EMBEDS", default=10, at_least=0)
+MESSAGE_MAX_NAME_CHARACTERS = environment.read_int("MESSAGE_MAX_NAME_CHARACTERS", default=80, minimum=1)
+MESSAGE_MAX_EMBEDS = environment.read_int("MESSAGE_MAX_EMBEDS", default=10, minimum=0)
 # Of all embeds of a message: titles, descriptions, fields, footers and authors.
-MESSAGE_MAX_EMBED_CHARACTERS = environment.read_int("MESSAGE_MAX_EMBED_CHARACTERS", default=6_000, at_least=0)
+MESSAGE_MAX_EMBED_CHARACTERS = environment.read_int("MESSAGE_MAX_EMBED_CHARACTERS", default=6_000, minimum=0)
 # Of a whole message. A page has fifty, a batch of a purge a hundred.
-MESSAGE_MAX_BYTES = environment.read_int("MESSAGE_MAX_BYTES", default=262_144, at_least=1)
+MESSAGE_MAX_BYTES = environment.read_int("MESSAGE_MAX_BYTES", default=262_144, minimum=1)
 
 # --- Reading and purging -------------------------------------------------------------
 
@@ -448,28 +448,28 @@ PAGE_DEADLINE_SECONDS = environment.read_float("PAGE_DEADLINE_SECONDS", default=
 CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN = environment.read_flag("CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN", default=True)
 # A killed worker's step is taken over after this time. Renewals are frequent enough that a live worker
 # does not lose its step to one missed renewal or a pause of the machine.
-PURGE_LEASE_SECONDS = environment.read_int("PURGE_LEASE_SECONDS", default=30, at_least=2)
-PURGE_LEASE_RENEW_SECONDS = environment.read_int("PURGE_LEASE_RENEW_SECONDS", default=5, at_least=1)
+PURGE_LEASE_SECONDS = environment.read_int("PURGE_LEASE_SECONDS", default=30, minimum=2)
+PURGE_LEASE_RENEW_SECONDS = environment.read_int("PURGE_LEASE_RENEW_SECONDS", default=5, minimum=1)
 if PURGE_LEASE_RENEW_SECONDS * 2 > PURGE_LEASE_SECONDS:
     raise ImproperlyConfigured("PURGE_LEASE_RENEW_SECONDS must be at most half of PURGE_LEASE_SECONDS.")
 # Workers that may execute steps of one purge concurrently; they share its rate limit.
-PURGE_WORKERS = environment.read_int("PURGE_WORKERS", default=2, at_least=1)
+PURGE_WORKERS = environment.read_int("PURGE_WORKERS", default=2, minimum=1)
 # Rate limit of one purge.
-PURGE_STATEMENTS_PER_SECOND = environment.read_int("PURGE_STATEMENTS_PER_SECOND", default=60_000, at_least=1)
+PURGE_STATEMENTS_PER_SECOND = environment.read_int("PURGE_STATEMENTS_PER_SECOND", default=60_000, minimum=1)
 # While users read pages, background work sleeps this many times its own running time.
-PURGE_REST = environment.read_int("PURGE_REST", default=8, at_least=0)
+PURGE_THROTTLE_FACTOR = environment.read_int("PURGE_THROTTLE_FACTOR", default=8, minimum=0)
 # Half of the 1,000 tombstones in a read at which Cassandra warns.
-PURGE_TOMBSTONE_BUDGET = environment.read_int("PURGE_TOMBSTONE_BUDGET", default=500, at_least=2)
+PURGE_TOMBSTONE_BUDGET = environment.read_int("PURGE_TOMBSTONE_BUDGET", default=500, minimum=2)
 # Ids of the last hour are deleted row by row up to this count; a read is aborted at 100,000 tombstones.
-PURGE_LATER_TOMBSTONES = environment.read_int("PURGE_LATER_TOMBSTONES", default=40_000, at_least=1, at_most=90_000)
+PURGE_LATER_TOMBSTONES = environment.read_int("PURGE_LATER_TOMBSTONES", default=40_000, minimum=1, maximum=90_000)
 # Covers 5 s of clock skew and 4 s of retries; a lower value would lose messages that users write.
-CLOCK_SKEW_SECONDS = environment.read_int("CLOCK_SKEW_SECONDS", default=10, at_least=10)
+CLOCK_SKEW_SECONDS = environment.read_int("CLOCK_SKEW_SECONDS", default=10, minimum=10)
 # An archive that unpacks to more than this many times its size is rejected: exports unpack to ten times their
 # size, and deflate reaches at most a thousand.
-IMPORT_ARCHIVE_RATIO = environment.read_int("IMPORT_ARCHIVE_RATIO", default=200, at_least=1)
+IMPORT_ARCHIVE_RATIO = environment.read_int("IMPORT_ARCHIVE_RATIO", default=200, minimum=1)
 # Total unpacked size of one import's archives; a member beyond it is rejected.
 IMPORT_ARCHIVE_BYTES = environment.read_int(
-    "IMPORT_ARCHIVE_BYTES", default=100_000_000_000, at_least=1, at_most=2**63 - 1
+    "IMPORT_ARCHIVE_BYTES", default=100_000_000_000, minimum=1, maximum=2**63 - 1
 )
 # Days in which a purge can be undone; the quarantine's rows expire a day later.
-QUARANTINE_DAYS = environment.read_int("QUARANTINE_DAYS", default=30, at_least=1, at_most=30)
+QUARANTINE_DAYS = environment.read_int("QUARANTINE_DAYS", default=30, minimum=1, maximum=30)

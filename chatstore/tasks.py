@@ -22,18 +22,18 @@ from chatstore.operations.jobs import runs
 logger = logging.getLogger(__name__)
 
 
-class Bell(DjangoTask):  # type: ignore[misc]
+class WakeupTask(DjangoTask):  # type: ignore[misc]
     """A task that only wakes workers up; the work itself is recorded in Postgres.
 
     The caller has already committed its work, so an unavailable broker is logged rather than raised, and the next poll
-    after its return finds the due work. An unconsumed task expires after `BELL_SECONDS`.
+    after its return finds the due work. An unconsumed task expires after `WAKEUP_EXPIRES_SECONDS`.
     """
 
     abstract = True
 
     def apply_async(self, *args: Any, **kwargs: Any) -> AsyncResult | None:
         """Enqueue the task; return None, after less than a second, if the broker does not answer."""
-        kwargs.setdefault("expires", settings.BELL_SECONDS)
+        kwargs.setdefault("expires", settings.WAKEUP_EXPIRES_SECONDS)
         try:
             return super().apply_async(*args, **kwargs)
         except OperationalError as error:
@@ -41,13 +41,13 @@ class Bell(DjangoTask):  # type: ignore[misc]
             return None
 
 
-@app.task(base=Bell)
+@app.task(base=WakeupTask)
 def work_on_run(run_id: int) -> None:
     """Execute a maintenance job's run; the job's settings name the operation."""
     runs.work_on_run(run_id)
 
 
-def ring_run_on_commit(run_id: int) -> None:
+def enqueue_run_on_commit(run_id: int) -> None:
     """Enqueue a run once the current transaction has committed."""
     transaction.on_commit(partial(work_on_run.delay, run_id))
 
@@ -55,13 +55,13 @@ def ring_run_on_commit(run_id: int) -> None:
 @app.task
 def look_for_due_runs() -> None:
     """Create the runs that are due, and enqueue those that no worker has claimed."""
-    runs.make_due_runs(postgres_now())
+    runs.create_due_runs(postgres_now())
     for run in runs.due_runs():
         work_on_run.delay(run.pk)
 
 
 @worker_ready.connect
-def _keep_watch(**_: Any) -> None:
+def _start_monitor(**_: Any) -> None:
     """Start the monitor in each worker's main process, beside its tasks, for the life of the process."""
-    if settings.WATCH_SECONDS:
-        Thread(target=monitor_loop.keep_watch, args=(Event(),), name="watch", daemon=True).start()
+    if settings.MONITOR_INTERVAL_SECONDS:
+        Thread(target=monitor_loop.run_monitor, args=(Event(),), name="watch", daemon=True).start()

@@ -8,12 +8,12 @@ from chatstore.local.layout import CASSANDRA_HOSTS, STACK_NAMES, Stack, WrongSet
 from devstack.cassandra import name_nodetool
 from devstack.problems import Problem
 from devstack.processes import find_process
-from devstack.running import run_beside_servers, run_stack
+from devstack.running import run_stack, run_with_servers
 from devstack.servers import (
     answers,
-    hold_stack,
-    keep_stack,
     list_servers,
+    lock_stack,
+    set_keep_running,
     start_node,
     start_servers,
     stop_node,
@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
     options = parse_arguments(arguments)
     try:
         stack = read_stack(os.environ, name=options.stack)
-        return int(options.act(stack, options))
+        return int(options.handler(stack, options))
     except (Problem, WrongSetting) as problem:
         print(problem, file=sys.stderr)
         return 1
@@ -36,19 +36,19 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m devstack", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     everything = commands.add_parser("run", help="start everything and stop it on Ctrl-C")
-    everything.set_defaults(act=run_everything, stack="run")
-    for name, act, text in (
+    everything.set_defaults(handler=run_everything, stack="run")
+    for name, handler, text in (
         ("up", bring_up, "start the servers and leave them running"),
         ("down", take_down, "stop the servers"),
         ("status", show_status, "show which servers are up"),
         ("stop-node", end_node, "stop one Cassandra node"),
         ("start-node", begin_node, "start one Cassandra node again"),
         ("nodetool", run_nodetool, "run Cassandra's nodetool on one node"),
-        ("exec", run_beside, "run a command while the servers are up"),
+        ("exec", run_with, "run a command while the servers are up"),
     ):
         command = commands.add_parser(name, help=text)
         command.add_argument("stack", choices=STACK_NAMES)
-        command.set_defaults(act=act)
+        command.set_defaults(handler=handler)
         if name in {"stop-node", "start-node"}:
             command.add_argument("node", type=int, choices=(1, 2))
         if name == "nodetool":
@@ -62,21 +62,21 @@ def run_everything(stack: Stack, _options: argparse.Namespace) -> int:
     return run_stack(stack)
 
 
-def run_beside(stack: Stack, options: argparse.Namespace) -> int:
-    return run_beside_servers(stack, options.arguments)
+def run_with(stack: Stack, options: argparse.Namespace) -> int:
+    return run_with_servers(stack, options.arguments)
 
 
 def bring_up(stack: Stack, _options: argparse.Namespace) -> int:
-    with hold_stack(stack):
+    with lock_stack(stack):
         started = start_servers(stack)
-        keep_stack(stack, kept=True)
+        set_keep_running(stack, kept=True)
     print(f"{stack.name}: all servers are up ({', '.join(started) or 'none had to be'} started).")
     return 0
 
 
 def take_down(stack: Stack, _options: argparse.Namespace) -> int:
-    with hold_stack(stack):
-        keep_stack(stack, kept=False)
+    with lock_stack(stack):
+        set_keep_running(stack, kept=False)
         killed = stop_servers(stack)
     print(f"{stack.name}: all servers are down.")
     if killed:

@@ -117,9 +117,9 @@ def fetch_jars() -> Iterator[Callable[[], None]]:
     )
 
     def finish() -> None:
-        said, _ = child.communicate()
+        output, _ = child.communicate()
         if child.returncode != 0:
-            lines = said.strip().splitlines() or ["no output"]
+            lines = output.strip().splitlines() or ["no output"]
             raise Problem(f"Maven could not download Cassandra: {lines[0]}")
         (draft / STAMP).write_text(_hash_pom())
         shutil.rmtree(JARS, ignore_errors=True)
@@ -165,7 +165,7 @@ def prepare_node(stack: Stack, index: int) -> Launch:
         folder,
         jars=JARS,
         jmx_port=choose_jmx_port(stack, index),
-        jmx_passwords=passwords,
+        jmx_password_file=passwords,
         copies=len(CASSANDRA_HOSTS),
         # The suite's nodes store less, and run beside those of `make run`.
         heap_mb=512 if stack.for_tests else 768,
@@ -209,7 +209,7 @@ def ensure_roles(stack: Stack) -> None:
     marks = [stack.folder / name / _ROLES_MADE for name in NAMES]
     if all(mark.exists() for mark in marks):
         return
-    told = {
+    request = {
         "hosts": CASSANDRA_HOSTS,
         "port": stack.ports.cassandra,
         "datacenter": CASSANDRA_DATACENTER,
@@ -219,7 +219,7 @@ def ensure_roles(stack: Stack) -> None:
         "password": read_or_make_secret(stack, "cassandra_password"),
     }
     made = subprocess.run(
-        [sys.executable, "-I", str(LOGINS)], input=json.dumps(told), capture_output=True, text=True, check=False
+        [sys.executable, "-I", str(LOGINS)], input=json.dumps(request), capture_output=True, text=True, check=False
     )
     if made.returncode == _NO_PASSWORDS:
         return

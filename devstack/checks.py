@@ -28,7 +28,7 @@ def check_port(host: str, port: int, *, stack: str, server: str) -> None:
             probe.bind((host, port))
         except OSError as error:
             if error.errno == errno.EADDRNOTAVAIL:
-                raise Problem(tell_missing_address(host)) from None
+                raise Problem(describe_missing_address(host)) from None
             setting = name_port_setting(stack, server)
             raise Problem(
                 f"Port {port} on {host} ({server}) is taken. Stop the process that uses it, or set {setting} to a "
@@ -36,7 +36,7 @@ def check_port(host: str, port: int, *, stack: str, server: str) -> None:
             ) from None
 
 
-def tell_missing_address(host: str) -> str:
+def describe_missing_address(host: str) -> str:
     return (
         f"The address {host} is missing; the second Cassandra node listens there. "
         f"On macOS: sudo ifconfig lo0 alias {host} up"
@@ -49,7 +49,7 @@ def check_address(host: str) -> None:
         try:
             probe.bind((host, 0))
         except OSError:
-            raise Problem(tell_missing_address(host)) from None
+            raise Problem(describe_missing_address(host)) from None
 
 
 def measure_free_memory(cgroup: Path = Path("/sys/fs/cgroup")) -> int:

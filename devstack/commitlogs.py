@@ -23,13 +23,13 @@ def choose_commitlog_folder(node: Path, *, in_memory: bool, tmpfs: Path = TMPFS)
     """Return the commit log folder of the node with this data folder: beside its data, unless a folder in memory is
     requested and enough memory is free. Deletes commit logs in memory whose data is gone.
     """
-    if not in_memory or not _has_room(tmpfs):
+    if not in_memory or not _has_space(tmpfs):
         return node / "commitlog"
     _remove_orphans(tmpfs)
-    word = node / ".commitlog"
-    if not word.exists():
-        word.write_text(secrets.token_hex(8))
-    folder = tmpfs / f"{_PREFIX}{word.read_text()}"
+    token = node / ".commitlog"
+    if not token.exists():
+        token.write_text(secrets.token_hex(8))
+    folder = tmpfs / f"{_PREFIX}{token.read_text()}"
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:
@@ -39,7 +39,7 @@ def choose_commitlog_folder(node: Path, *, in_memory: bool, tmpfs: Path = TMPFS)
     return folder / "commitlog"
 
 
-def _has_room(tmpfs: Path) -> bool:
+def _has_space(tmpfs: Path) -> bool:
     if not os.access(tmpfs, os.W_OK):
         return False
     return shutil.disk_usage(tmpfs).free >= WANTED_BYTES and measure_free_memory() >= NEEDED_BYTES + WANTED_BYTES
@@ -48,8 +48,8 @@ def _has_room(tmpfs: Path) -> bool:
 def _remove_orphans(tmpfs: Path) -> None:
     for folder in tmpfs.glob(f"{_PREFIX}*"):
         try:
-            word = Path((folder / "node").read_text()) / ".commitlog"
-            is_orphan = not word.exists() or f"{_PREFIX}{word.read_text()}" != folder.name
+            token = Path((folder / "node").read_text()) / ".commitlog"
+            is_orphan = not token.exists() or f"{_PREFIX}{token.read_text()}" != folder.name
         except OSError:
             continue
         if is_orphan and not folder.is_symlink() and folder.stat().st_uid == os.geteuid():

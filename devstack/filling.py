@@ -15,17 +15,17 @@ from devstack.processes import Launch, path_of_log, read_last_lines, start_child
 NAME = SEED_DEMO.name
 
 
-class Filling:
-    """The process of a step that runs beside the web, started if it is due; messages are passed to `tell`."""
+class DemoFill:
+    """The process of a step that runs beside the web, started if it is due; messages are passed to `report`."""
 
-    def __init__(self, stack: Stack, step: Step = SEED_DEMO, *, tell: Callable[[str], object]) -> None:
+    def __init__(self, stack: Stack, step: Step = SEED_DEMO, *, report: Callable[[str], object]) -> None:
         self._stack = stack
         self._step = step
-        self._tell = tell
+        self._report = report
         self._attempts_left = 2
         self._child: subprocess.Popen[bytes] | None = None
         if is_due(stack, step):
-            tell("Adding demo messages; each channel appears when it is complete.")
+            report("Adding demo messages; each channel appears when it is complete.")
             self._start()
 
     def check(self) -> None:
@@ -36,13 +36,13 @@ class Filling:
         self._child = None
         if code == 0:
             note_done(self._stack, self._step)
-            self._tell("Demo messages are complete.")
+            self._report("Demo messages are complete.")
         elif code < 0 and self._attempts_left:
             # Cassandra's driver, once in hundreds of runs, crashes in its C code while Python exits.
             self._start()
         else:
             log = path_of_log(self._stack, NAME)
-            self._tell(
+            self._report(
                 "Could not add the demo messages; the next start retries. "
                 f"The last lines of {log}:\n{read_last_lines(log)}"
             )

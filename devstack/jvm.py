@@ -42,10 +42,11 @@ ACCESS_FLAGS = (
 
 
 def list_node_flags(
-    folder: Path, *, jars: Path, jmx_port: int, jmx_passwords: Path, copies: int, heap_mb: int
+    folder: Path, *, jars: Path, jmx_port: int, jmx_password_file: Path, copies: int, heap_mb: int
 ) -> list[str]:
-    """Return all flags of one node that stores everything below `folder`. jmx_passwords: the JMX password file; copies:
-    number of nodes that store the roles.
+    """Return all flags of one node that stores everything below `folder`.
+
+    jmx_password_file: users and passwords of JMX. copies: number of nodes that store the roles.
     """
     properties = {
         "cassandra.config": f"file://{folder}/cassandra.yaml",
@@ -55,7 +56,7 @@ def list_node_flags(
         "cassandra.jmx.local.port": str(jmx_port),
         # It listens on this machine only, but any local user can connect, and JMX can run arbitrary code.
         "com.sun.management.jmxremote.authenticate": "true",
-        "com.sun.management.jmxremote.password.file": str(jmx_passwords),
+        "com.sun.management.jmxremote.password.file": str(jmx_password_file),
         "cassandra.system_auth.default_rf": str(copies),
         # Ten seconds by default: the first start waits for the superuser, which creates the other roles.
         "cassandra.superuser_setup_delay_ms": "500",

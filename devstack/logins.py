@@ -26,11 +26,11 @@ PAUSE_SECONDS = 0.2
 
 def main() -> int:
     """Create the roles; return the exit code."""
-    asked = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     end = time.monotonic() + WAIT_SECONDS
     while True:
         try:
-            return make_roles(asked)
+            return make_roles(request)
         except (NoHostAvailable, DriverException) as error:
             if time.monotonic() > end:
                 print(describe(error), file=sys.stderr)
@@ -38,20 +38,20 @@ def main() -> int:
         time.sleep(PAUSE_SECONDS)
 
 
-def make_roles(asked: dict[str, Any]) -> int:
+def make_roles(request: dict[str, Any]) -> int:
     """Create the roles; return the exit code. Raises the driver's errors while the nodes are not ready."""
-    superuser, password = asked["superuser"], asked["superuser_password"]
+    superuser, password = request["superuser"], request["superuser_password"]
     try:
-        cluster, session = connect(asked, superuser, password)
+        cluster, session = connect(request, superuser, password)
     except NoHostAvailable as error:
         if not is_refused(error):
             raise
-        cluster, session = connect(asked, superuser, WELL_KNOWN_PASSWORD)
+        cluster, session = connect(request, superuser, WELL_KNOWN_PASSWORD)
     try:
-        keep_on_every_node(session, copies=len(asked["hosts"]))
-        role = asked["role"]
-        session.execute(f"CREATE ROLE IF NOT EXISTS {role} WITH PASSWORD = '{asked['password']}' AND LOGIN = true")
-        session.execute(f"ALTER ROLE {role} WITH PASSWORD = '{asked['password']}'")
+        replicate_roles(session, copies=len(request["hosts"]))
+        role = request["role"]
+        session.execute(f"CREATE ROLE IF NOT EXISTS {role} WITH PASSWORD = '{request['password']}' AND LOGIN = true")
+        session.execute(f"ALTER ROLE {role} WITH PASSWORD = '{request['password']}'")
         # Last: if this process is killed before, the next run can still log in with the well-known password.
         session.execute(f"ALTER ROLE {superuser} WITH PASSWORD = '{password}'")
     except InvalidRequest as error:
@@ -63,14 +63,14 @@ def make_roles(asked: dict[str, Any]) -> int:
     return 0
 
 
-def connect(asked: dict[str, Any], user: str, password: str) -> tuple[Cluster, Session]:
+def connect(request: dict[str, Any], user: str, password: str) -> tuple[Cluster, Session]:
     """Connect to all nodes, which must be up, since the roles are replicated to all of them."""
     profile = ExecutionProfile(
-        load_balancing_policy=DCAwareRoundRobinPolicy(asked["datacenter"]), consistency_level=ConsistencyLevel.ALL
+        load_balancing_policy=DCAwareRoundRobinPolicy(request["datacenter"]), consistency_level=ConsistencyLevel.ALL
     )
     cluster = Cluster(
-        asked["hosts"],
-        port=asked["port"],
+        request["hosts"],
+        port=request["port"],
         protocol_version=ProtocolVersion.V5,
         auth_provider=PlainTextAuthProvider(user, password),
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
@@ -82,7 +82,7 @@ def connect(asked: dict[str, Any], user: str, password: str) -> tuple[Cluster, S
         raise
 
 
-def keep_on_every_node(session: Session, *, copies: int) -> None:
+def replicate_roles(session: Session, *, copies: int) -> None:
     """Replicate every role to each node, so that clients can log in while the other node is down."""
     cql = "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = 'system_auth'"
     if int(session.execute(cql).one()[0]["replication_factor"]) < copies:

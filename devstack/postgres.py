@@ -123,12 +123,12 @@ def prepare_database(stack: Stack, *, name: str = "") -> None:
         raise Problem(f"Could not create the database {name or stack.database}: {made.stderr.strip()}")
 
 
-def is_not_ready(said: str) -> bool:
+def is_not_ready(message: str) -> bool:
     """Return whether the server's reply asks for a retry: Postgres accepts connections before it accepts queries.
 
     It "is starting up", or "is not yet accepting connections" while it replays the WAL after a SIGKILL.
     """
-    return any(text in said for text in ("the database system is starting up", "is not yet accepting connections"))
+    return any(text in message for text in ("the database system is starting up", "is not yet accepting connections"))
 
 
 def _check_reach(path: Path, user: str) -> None:

@@ -21,7 +21,7 @@ from chatstore.local.secrets import make_private_folder
 from devstack import cassandra, postgres
 from devstack.problems import Problem
 from devstack.processes import path_of_log, read_last_lines
-from devstack.servers import is_named
+from devstack.servers import is_external
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Step:
     """
 
     command: tuple[str, ...]
-    says: str
+    label: str
     inputs: tuple[str, ...] = ()
     store: str | None = None
 
@@ -102,26 +102,26 @@ class Children:
         return self._start(stack, step).wait() if code < 0 else code
 
 
-def prepare_schemas(stack: Stack, *, tell: Callable[[str], object] = len) -> None:
-    """Bring tables and static files up to date, in parallel. The name of each step is passed to `tell`."""
-    with take_turns(stack):
-        run_steps(stack, [MIGRATE, SYNC_CASSANDRA, COLLECT_STATIC], tell=tell)
+def prepare_schemas(stack: Stack, *, report: Callable[[str], object] = len) -> None:
+    """Bring tables and static files up to date, in parallel. The name of each step is passed to `report`."""
+    with preparation_lock(stack):
+        run_steps(stack, [MIGRATE, SYNC_CASSANDRA, COLLECT_STATIC], report=report)
 
 
-def has_demo() -> bool:
+def wants_demo() -> bool:
     """Return whether to create the demonstration: only if all servers are local ones."""
-    return not (is_named("DATABASE_URL") or is_named("CASSANDRA_CONTACT_POINTS"))
+    return not (is_external("DATABASE_URL") or is_external("CASSANDRA_CONTACT_POINTS"))
 
 
 def run_steps(
-    stack: Stack, steps: Sequence[Step], *, tell: Callable[[str], object], children: Children | None = None
+    stack: Stack, steps: Sequence[Step], *, report: Callable[[str], object], children: Children | None = None
 ) -> None:
     """Run the steps that are due in parallel. Raises Problem for the first that fails; whatever ends this early, above
     all Ctrl-C, stops them too, unless `children` are closed by the caller.
     """
     due = [step for step in steps if is_due(stack, step)]
     if due:
-        tell(f"  preparing {', '.join(step.says for step in due)}")
+        report(f"  preparing {', '.join(step.label for step in due)}")
     used = children or Children()
     try:
         for step, wait in [(step, used.run(stack, step)) for step in due]:
@@ -133,7 +133,7 @@ def run_steps(
 
 def is_due(stack: Stack, step: Step) -> bool:
     """Return whether the step's inputs have changed since it was done, or it is for an external server."""
-    if step.store is not None and is_named(step.store):
+    if step.store is not None and is_external(step.store):
         return True
     stamp = _path_of_stamp(stack, step)
     return not stamp.exists() or stamp.read_text() != compute_stamp(stack, step)
@@ -177,7 +177,7 @@ def _path_of_stamp(stack: Stack, step: Step) -> Path:
 
 
 @contextmanager
-def take_turns(stack: Stack) -> Iterator[None]:
+def preparation_lock(stack: Stack) -> Iterator[None]:
     """Serialize the preparation of two concurrent test runs; the second one finds nothing to do."""
     stack.folder.mkdir(parents=True, exist_ok=True)
     with (stack.folder / "preparing.lock").open("a+") as lock:

@@ -81,13 +81,13 @@ def start_child(stack: Stack, launch: Launch) -> "subprocess.Popen[bytes]":
             start_new_session=True,
             **identity,  # type: ignore[call-overload]
         )
-    _keep_pid(stack, launch.name, psutil.Process(child.pid))
+    _store_pid(stack, launch.name, psutil.Process(child.pid))
     # Reap it explicitly: a zombie keeps its pid, and a killed Postgres would look alive to the next one.
     threading.Thread(target=child.wait, name=f"reap-{launch.name}", daemon=True).start()
     return child
 
 
-def _keep_pid(stack: Stack, name: str, process: psutil.Process) -> None:
+def _store_pid(stack: Stack, name: str, process: psutil.Process) -> None:
     path = path_of_pid(stack, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(f".{os.getpid()}")
@@ -138,7 +138,7 @@ def read_last_lines(path: Path, *, count: int = LAST_LINES) -> str:
     return "\n".join(f"    {line}" for line in lines[-count:])
 
 
-def tell_death(stack: Stack, name: str) -> Problem:
+def describe_death(stack: Stack, name: str) -> Problem:
     """Return the problem to raise for a server that died: its name, and the last lines of its log."""
     log = path_of_log(stack, name)
     return Problem(f"{name} died. The last lines of {log}:\n{read_last_lines(log)}")

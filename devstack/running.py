@@ -17,30 +17,30 @@ from urllib.parse import urlsplit
 
 from chatstore.local.layout import Stack
 from devstack import filling, web
-from devstack.filling import Filling
+from devstack.filling import DemoFill
 from devstack.preparing import (
     COLLECT_STATIC,
     DEMO_ACCOUNTS,
     MIGRATE,
     SYNC_CASSANDRA,
     Children,
-    has_demo,
+    preparation_lock,
     prepare_schemas,
     run_steps,
-    take_turns,
+    wants_demo,
 )
-from devstack.processes import Launch, end_processes, find_process, is_dead, start_process, tell_death
+from devstack.processes import Launch, describe_death, end_processes, find_process, is_dead, start_process
 from devstack.servers import (
     Server,
-    hold_stack,
-    is_kept,
+    keeps_running,
     list_servers,
+    lock_stack,
     start_servers,
     stop_servers,
     wait_until_ready,
 )
 
-WATCH_SECONDS = 0.5
+POLL_SECONDS = 0.5
 # Time for a command to end before the servers are stopped.
 COMMAND_END_SECONDS = 5
 
@@ -70,17 +70,17 @@ def stop_on_signals() -> Iterator[None]:
 
 def run_stack(stack: Stack) -> int:
     """Start everything and block; return 0 after Ctrl-C. Raises Problem on failure."""
-    with hold_stack(stack), stop_on_signals():
+    with lock_stack(stack), stop_on_signals():
         try:
             began = time.monotonic()
             start_everything(stack)
             print_welcome(stack, seconds=time.monotonic() - began)
-            watch(stack, Filling(stack, tell=say) if has_demo() else None)
+            supervise(stack, DemoFill(stack, report=print_line) if wants_demo() else None)
         except Stopped:
-            say("Stopping")
+            print_line("Stopping")
         finally:
             stop_everything(stack)
-        say("All servers stopped. Stored data is kept for the next start.")
+        print_line("All servers stopped. Stored data is kept for the next start.")
     return 0
 
 
@@ -91,16 +91,16 @@ def start_everything(stack: Stack) -> None:
     """
     end_clients(stack)
     launches = {launch.name: launch for launch in web.list_launches(stack, host=read_web_host())}
-    say("Starting Cassandra, Postgres and Valkey")
-    with take_turns(stack), ThreadPoolExecutor(1) as threads, closing(Children()) as children:
+    print_line("Starting Cassandra, Postgres and Valkey")
+    with preparation_lock(stack), ThreadPoolExecutor(1) as threads, closing(Children()) as children:
         early: list[Future[None]] = []
 
         def begin_early() -> None:
             early.append(threads.submit(prepare_web, stack, launches["web"], children))
 
         started = start_servers(stack, when_postgres_is_up=begin_early)
-        say(f"  started: {', '.join(started) or 'none, all were already running'}")
-        run_steps(stack, [SYNC_CASSANDRA], tell=say, children=children)
+        print_line(f"  started: {', '.join(started) or 'none, all were already running'}")
+        run_steps(stack, [SYNC_CASSANDRA], report=print_line, children=children)
         early[0].result()
     wait_until_ready(stack, describe_web(stack))
     web.check_page(stack, host=read_web_host(), name=urlsplit(read_base_url(stack)).netloc)
@@ -112,10 +112,10 @@ def start_everything(stack: Stack) -> None:
 
 def prepare_web(stack: Stack, launch: Launch, children: Children) -> None:
     """Bring up to date what the web needs of Postgres and of files, then start it."""
-    run_steps(stack, [MIGRATE, COLLECT_STATIC], tell=say, children=children)
+    run_steps(stack, [MIGRATE, COLLECT_STATIC], report=print_line, children=children)
     start_process(stack, launch)
-    if has_demo():
-        run_steps(stack, [DEMO_ACCOUNTS], tell=say, children=children)
+    if wants_demo():
+        run_steps(stack, [DEMO_ACCOUNTS], report=print_line, children=children)
 
 
 def end_clients(stack: Stack) -> list[str]:
@@ -138,17 +138,17 @@ def read_base_url(stack: Stack) -> str:
 
 def print_welcome(stack: Stack, *, seconds: float) -> None:
     accounts = stack.folder / "accounts.txt"
-    say("")
-    say(f"Chatstore is ready after {seconds:.0f} s: {read_base_url(stack)}")
+    print_line("")
+    print_line(f"Chatstore is ready after {seconds:.0f} s: {read_base_url(stack)}")
     if accounts.exists():
-        say("Accounts:")
+        print_line("Accounts:")
         for line in accounts.read_text().splitlines():
-            say(f"  {line}")
-    say(f"Logs: {stack.logs}")
-    say("Press Ctrl-C to stop everything.")
+            print_line(f"  {line}")
+    print_line(f"Logs: {stack.logs}")
+    print_line("Press Ctrl-C to stop everything.")
 
 
-def watch(stack: Stack, demo: Filling | None) -> None:
+def supervise(stack: Stack, demo: DemoFill | None) -> None:
     """Poll the processes until one ends: raise Problem if one has died, Stopped if the `make` that started this process
     was interrupted.
     """
@@ -157,12 +157,12 @@ def watch(stack: Stack, demo: Filling | None) -> None:
     while True:
         for name, process in processes.items():
             if process is None or is_dead(process):
-                raise tell_death(stack, name)
+                raise describe_death(stack, name)
         if demo is not None:
             demo.check()
         if is_make_interrupted(os.getppid()):
             raise Stopped
-        time.sleep(WATCH_SECONDS)
+        time.sleep(POLL_SECONDS)
 
 
 def is_make_interrupted(pid: int) -> bool:
@@ -186,26 +186,26 @@ def stop_everything(stack: Stack) -> None:
         signal.signal(one, signal.SIG_IGN)
     killed = end_clients(stack) + stop_servers(stack)
     if killed:
-        say(f"Killed because they did not stop in time: {', '.join(killed)}.")
+        print_line(f"Killed because they did not stop in time: {', '.join(killed)}.")
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     print(line, flush=True)
 
 
-def run_beside_servers(stack: Stack, command: Sequence[str]) -> int:
+def run_with_servers(stack: Stack, command: Sequence[str]) -> int:
     """Run a command with the servers of the stack, which it finds by CHATSTORE_STACK; return its exit code.
 
     Servers started by `up` are left running; all others, including those left by a SIGKILL, are stopped at the end, and
     no other starter may start or stop any before.
     """
-    with stop_on_signals(), ExitStack() as held:
+    with stop_on_signals(), ExitStack() as locks:
         is_ended_here = False
         try:
             with ExitStack() as starting:
-                starting.enter_context(hold_stack(stack))
-                if not is_kept(stack):
-                    held.enter_context(starting.pop_all())
+                starting.enter_context(lock_stack(stack))
+                if not keeps_running(stack):
+                    locks.enter_context(starting.pop_all())
                     is_ended_here = True
                 start_servers(stack)
             prepare_schemas(stack)

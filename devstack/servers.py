@@ -14,21 +14,21 @@ from devstack.checks import check_disk, check_memory, measure_free_memory
 from devstack.problems import Problem
 from devstack.processes import (
     Launch,
+    describe_death,
     end_processes,
     find_process,
     is_dead,
     start_process,
-    tell_death,
 )
 
 # Limits for broken servers, not for slow ones: on two idle cores two fresh nodes answer after 14 s and stop
 # after 5 s, and a busy machine may take forty times as long. A server that died is noticed at once.
 READY_SECONDS = 600
 END_SECONDS = 60
-LEAVES_WITHIN_SECONDS = 4
+LEAVE_TIMEOUT_SECONDS = 4
 
-START_TRIES = 15
-START_AGAIN_SECONDS = 2.0
+MAX_START_ATTEMPTS = 15
+START_RETRY_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Server:
 def list_servers(stack: Stack) -> list[Server]:
     """Return the servers of this stack, without those that the environment sets to external ones."""
     servers = []
-    if not is_named("DATABASE_URL"):
+    if not is_external("DATABASE_URL"):
         servers.append(
             Server(
                 postgres.NAME,
@@ -53,14 +53,14 @@ def list_servers(stack: Stack) -> list[Server]:
                 lambda: postgres.prepare_postgres(stack),
             )
         )
-    if not is_named("REDIS_URL"):
+    if not is_external("REDIS_URL"):
         servers.append(Server(valkey.NAME, "127.0.0.1", stack.ports.valkey, lambda: valkey.prepare_valkey(stack)))
-    if not is_named("CASSANDRA_CONTACT_POINTS"):
+    if not is_external("CASSANDRA_CONTACT_POINTS"):
         servers += [_describe_node(stack, index) for index in range(len(cassandra.NAMES))]
     return servers
 
 
-def is_named(setting: str) -> bool:
+def is_external(setting: str) -> bool:
     """Return whether an external server is set, which is then not started."""
     return bool(os.environ.get(setting, "").strip() or os.environ.get(f"{setting}_FILE"))
 
@@ -75,7 +75,7 @@ def _describe_node(stack: Stack, index: int) -> Server:
 
 
 @contextmanager
-def hold_stack(stack: Stack) -> Iterator[None]:
+def lock_stack(stack: Stack) -> Iterator[None]:
     """Allow one starter per stack at a time; the lock is released with its process, however it ends."""
     stack.folder.mkdir(parents=True, exist_ok=True)
     with (stack.folder / "lock").open("a+") as lock:
@@ -86,7 +86,7 @@ def hold_stack(stack: Stack) -> Iterator[None]:
         yield
 
 
-def keep_stack(stack: Stack, *, kept: bool) -> None:
+def set_keep_running(stack: Stack, *, kept: bool) -> None:
     """Record whether the servers keep running while no command uses them."""
     mark = stack.folder / "kept"
     if kept:
@@ -95,7 +95,7 @@ def keep_stack(stack: Stack, *, kept: bool) -> None:
         mark.unlink(missing_ok=True)
 
 
-def is_kept(stack: Stack) -> bool:
+def keeps_running(stack: Stack) -> bool:
     return (stack.folder / "kept").exists()
 
 
@@ -146,7 +146,7 @@ def _bring_up_database(stack: Stack, when_postgres_is_up: Callable[[], object]) 
     for server in list_servers(stack):
         if server.name not in cassandra.NAMES:
             wait_until_ready(stack, server)
-    if not is_named("DATABASE_URL"):
+    if not is_external("DATABASE_URL"):
         postgres.prepare_database(stack)
     when_postgres_is_up()
 
@@ -157,7 +157,7 @@ def wait_until_ready(stack: Stack, server: Server) -> None:
     process = find_process(stack, server.name)
     while time.monotonic() < end:
         if process is None or is_dead(process):
-            raise tell_death(stack, server.name)
+            raise describe_death(stack, server.name)
         if answers(server.host, server.port):
             return
         time.sleep(0.1)
@@ -181,7 +181,7 @@ def stop_servers(stack: Stack) -> list[str]:
     second = find_process(stack, cassandra.NAMES[1])
     if second is not None and find_process(stack, cassandra.NAMES[0]) is not None:
         second.terminate()
-        end = time.monotonic() + LEAVES_WITHIN_SECONDS
+        end = time.monotonic() + LEAVE_TIMEOUT_SECONDS
         while answers(CASSANDRA_HOSTS[1], stack.ports.cassandra_storage) and time.monotonic() < end:
             time.sleep(0.05)
     return end_processes(stack, [postgres.NAME, valkey.NAME, *cassandra.NAMES], seconds=END_SECONDS)
@@ -203,14 +203,14 @@ def start_again(stack: Stack, server: Server) -> None:
     While it was down, one of its ports may have been assigned to an outgoing connection: then the start is retried for
     a while.
     """
-    for tries_left in reversed(range(START_TRIES)):
+    for attempts_left in reversed(range(MAX_START_ATTEMPTS)):
         try:
             if find_process(stack, server.name) is None:
                 start_process(stack, server.prepare())
             wait_until_ready(stack, server)
         except Problem:
-            if not tries_left or find_process(stack, server.name) is not None:
+            if not attempts_left or find_process(stack, server.name) is not None:
                 raise
-            time.sleep(START_AGAIN_SECONDS)
+            time.sleep(START_RETRY_SECONDS)
         else:
             return

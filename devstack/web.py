@@ -61,11 +61,11 @@ def check_page(stack: Stack, *, host: str, name: str) -> None:
         status = asked.getresponse().status
     except (OSError, http.client.HTTPException) as error:
         status = 0
-        said = f"did not answer ({error})"
+        outcome = f"did not answer ({error})"
     else:
-        said = f"answered with {status}"
+        outcome = f"answered with {status}"
     finally:
         asked.close()
     if not 200 <= status < 400:
         log = path_of_log(stack, "web")
-        raise Problem(f"The first page {said}. The last lines of {log}:\n{read_last_lines(log)}")
+        raise Problem(f"The first page {outcome}. The last lines of {log}:\n{read_last_lines(log)}")

@@ -68,7 +68,7 @@ class PurgeAdmin(ReadOnly):
     list_filter = ("state",)
     list_select_related = ("moderator",)
     search_fields = ("=id", "moderator__username", "reason")
-    exclude = ("digest", "scan_token", "scan_lease_until")
+    exclude = ("manifest_hash", "scan_token", "scan_lease_until")
 
 
 @admin.register(AuditEntry)
@@ -76,7 +76,7 @@ class AuditEntryAdmin(ReadOnly):
     """The audit log: one row per action, newest first."""
 
     list_display = ("at", "action", "actor", "purge_link", "channel_link")
-    list_filter = ("act",)
+    list_filter = ("action",)
     list_select_related = ("actor", "purge")
     search_fields = ("=id", "=channel_id", "actor__username")
     readonly_fields = ("messages",)
@@ -87,10 +87,10 @@ class AuditEntryAdmin(ReadOnly):
         names = Channel.objects.filter(pk=OuterRef("channel_id")).values("name")[:1]
         return entries.annotate(channel_name=Subquery(names))
 
-    @admin.display(description=gettext_lazy("Action"), ordering="act")
+    @admin.display(description=gettext_lazy("Action"), ordering="action")
     def action(self, entry: AuditEntry) -> str:
         """Return the label of the action."""
-        return str(_ACTIONS.get(entry.act) or entry.act.replace("_", " ").capitalize())
+        return str(_ACTIONS.get(entry.action) or entry.action.replace("_", " ").capitalize())
 
     @admin.display(description=gettext_lazy("Purge"), ordering="purge", empty_value="–")
     def purge_link(self, entry: AuditEntry) -> str | None:

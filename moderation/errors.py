@@ -44,8 +44,8 @@ class ErrorPages:
             return None
         values = (value for typed in (request.GET, request.POST) for _, listed in typed.lists() for value in listed)
         if any("\0" in str(value) for value in values):
-            words = gettext("A value in the address or in the form contains a null character.")
-            return show_error(request, status=400, title=gettext("Invalid request"), words=words)
+            message = gettext("A value in the address or in the form contains a null character.")
+            return show_error(request, status=400, title=gettext("Invalid request"), message=message)
         return None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
@@ -55,16 +55,16 @@ class ErrorPages:
             return permission_denied(request, error)
         for kind, status, title in _PAGES:
             if isinstance(error, kind):
-                return show_error(request, status=status, title=title, words=str(error))
+                return show_error(request, status=status, title=title, message=str(error))
         return None
 
 
-def show_error(request: HttpRequest, *, status: int, title: str | Promise, words: str) -> HttpResponse:
+def show_error(request: HttpRequest, *, status: int, title: str | Promise, message: str) -> HttpResponse:
     """Render the error page, or for htmx its fragment."""
     if status >= 500:
-        logger.warning("%s %s answered %s: %s", request.method, request.path, status, words)
+        logger.warning("%s %s answered %s: %s", request.method, request.path, status, message)
     template = "moderation/shared/_error.html" if request.headers.get("HX-Request") else "moderation/shared/error.html"
-    context = {"status": status, "title": title, "words": words}
+    context = {"status": status, "title": title, "message": message}
     response = render(request, template, context, status=status)
     if status == 503:
         response["Retry-After"] = str(RETRY_AFTER_SECONDS)

@@ -146,26 +146,26 @@ class ConfirmForm(forms.Form):
     """A confirmation: the reason, and the hash of the manifest that was previewed."""
 
     reason = forms.CharField(max_length=REASON_CHARACTERS)
-    digest = forms.RegexField(r"^[0-9a-f]{64}$")
+    manifest_hash = forms.RegexField(r"^[0-9a-f]{64}$")
 
 
-def ticked_in(posted: QueryDict) -> list[str]:
+def selected_ids(posted: QueryDict) -> list[str]:
     """Return the IDs of the selected messages as sent: one field each, or all in one."""
     # The script sends them as one field: a form may have at most a thousand.
     return [*posted.getlist("message_id"), *posted.get("message_ids", "").split()]
 
 
-def read_ticked(posted: QueryDict) -> list[int]:
+def read_selected(posted: QueryDict) -> list[int]:
     """Return the IDs of the selected messages. Raises `BadInput` for none, or a bad ID."""
-    ids = ticked_in(posted)
+    ids = selected_ids(posted)
     if not ids:
         raise BadInput(gettext("No messages are selected. Select at least one."))
     return sorted({parse_snowflake(text) for text in ids})
 
 
-def read_digest(posted: QueryDict) -> bytes:
+def read_manifest_hash(posted: QueryDict) -> bytes:
     """Return the manifest hash of the preview that was shown. Raises `BadInput` if malformed."""
-    text = posted.get("digest", "")
+    text = posted.get("manifest_hash", "")
     if not re.fullmatch("[0-9a-f]{64}", text):
         raise BadInput(gettext("The preview is incomplete. Review it again."))
     return bytes.fromhex(text)

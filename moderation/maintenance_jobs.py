@@ -10,7 +10,7 @@ from chatstore.operations.jobs.definitions import Job, register_jobs
 from moderation.operations.erasure.execution import take_off_disk
 from moderation.operations.purging.manual_rewrite import rewrite_bucket_run
 from moderation.operations.purging.orphan_rows import remove_authorless
-from moderation.operations.purging.stuck_check import look_at_purges
+from moderation.operations.purging.stuck_check import check_stuck_purges
 from moderation.operations.undo.expiry import close_expired
 
 register_jobs(
@@ -21,7 +21,7 @@ register_jobs(
         _("Authorless rows"),
         _("Delete rows that edits left without an author"),
         Schedule("0 6 * * *", "UTC"),
-        tries=2,
+        max_attempts=2,
     ),
     Job(
         "expire",
@@ -29,7 +29,7 @@ register_jobs(
         _("Close expired undos"),
         _("Close purges that can no longer be undone"),
         Schedule("30 6 * * *", "UTC"),
-        tries=2,
+        max_attempts=2,
     ),
     Job(
         "erase",
@@ -38,8 +38,8 @@ register_jobs(
         _("Remove erased messages from the disks"),
         # After the repair, which it has to wait for.
         Schedule("0 7 * * *", "UTC"),
-        tries=2,
+        max_attempts=2,
     ),
 )
 
-register_checks(look_at_purges)
+register_checks(check_stuck_purges)

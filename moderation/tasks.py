@@ -10,76 +10,76 @@ from functools import partial
 from django.db import transaction
 
 from chatstore.celery import app
-from chatstore.tasks import Bell
+from chatstore.tasks import WakeupTask
 from moderation.operations.erasure import execution
 from moderation.operations.preview import scan
 from moderation.operations.purging import scheduling, worker
 from moderation.operations.purging.lifecycle import expire_previews
 
 
-@app.task(base=Bell)
+@app.task(base=WakeupTask)
 def scan_purge(purge_id: int) -> None:
     """Scan a drafted purge."""
-    scheduling.note_heard(purge_id)
+    scheduling.clear_wakeup(purge_id)
     scan.scan_purge(purge_id)
 
 
-@app.task(base=Bell)
+@app.task(base=WakeupTask)
 def run_purge(purge_id: int) -> None:
     """Process a confirmed purge; enqueue the purges that waited for its channels, as each is released."""
-    scheduling.note_heard(purge_id)
-    worker.run_purge(purge_id, waits_for_channel=False, released=partial(ring_in_channel, purge_id))
-    ring_next(purge_id)
+    scheduling.clear_wakeup(purge_id)
+    worker.run_purge(purge_id, wait_for_channel=False, on_release=partial(enqueue_in_channel, purge_id))
+    enqueue_next(purge_id)
 
 
-@app.task(base=Bell)
+@app.task(base=WakeupTask)
 def erase_purge(purge_id: int) -> None:
     """Delete the copies of a purge, after its erasure was approved."""
     execution.erase_purge(purge_id)
-    ring_next(purge_id)
+    enqueue_next(purge_id)
 
 
-def ring(purge_id: int) -> None:
+def enqueue_workers(purge_id: int) -> None:
     """Enqueue as many workers for a purge as it can use, unless workers are enqueued already."""
-    _call(run_purge, purge_id, times=scheduling.take_bells(purge_id))
+    _enqueue(run_purge, purge_id, count=scheduling.reserve_wakeups(purge_id))
 
 
-def ring_scan(purge_id: int) -> None:
+def enqueue_scan(purge_id: int) -> None:
     """Enqueue a worker for a scan, unless one is enqueued already."""
-    _call(scan_purge, purge_id, times=min(1, scheduling.take_bells(purge_id)))
+    _enqueue(scan_purge, purge_id, count=min(1, scheduling.reserve_wakeups(purge_id)))
 
 
-def _call(bell: Bell, purge_id: int, *, times: int) -> None:
-    for _ in range(times):
-        if bell.delay(purge_id) is None:
+def _enqueue(task: WakeupTask, purge_id: int, *, count: int) -> None:
+    for _ in range(count):
+        if task.delay(purge_id) is None:
             # The broker is unavailable. Clear the reservation, so that the next poll enqueues the purge.
-            scheduling.note_heard(purge_id)
+            scheduling.clear_wakeup(purge_id)
             return
 
 
-def ring_next(purge_id: int) -> None:
+def enqueue_next(purge_id: int) -> None:
     """Enqueue the purges that a purge has unblocked, without waiting for the next poll."""
-    for waiting in scheduling.next_in_line(purge_id):
-        ring(waiting)
+    for waiting in scheduling.unblocked_purges(purge_id):
+        enqueue_workers(waiting)
 
 
-def ring_in_channel(purge_id: int, channel_id: int) -> None:
+def enqueue_in_channel(purge_id: int, channel_id: int) -> None:
     """Enqueue the purge that waits longest for a channel that a purge has released."""
-    for waiting in scheduling.next_in_channel(channel_id, behind=purge_id):
-        ring(waiting)
+    for waiting in scheduling.waiting_in_channel(channel_id, excluding=purge_id):
+        enqueue_workers(waiting)
 
 
-def ring_scan_on_commit(purge_id: int) -> None:
+def enqueue_scan_on_commit(purge_id: int) -> None:
     """Call `enqueue_scan` after the transaction commits."""
-    transaction.on_commit(partial(ring_scan, purge_id))
+    transaction.on_commit(partial(enqueue_scan, purge_id))
 
 
-def ring_on_commit(purge_id: int) -> None:
+def enqueue_on_commit(purge_id: int) -> None:
     """Call `enqueue_workers` after the transaction commits."""
-    transaction.on_commit(partial(ring, purge_id))
+    transaction.on_commit(partial(enqueue_workers, purge_id))
 
 
-def ring_erasing_on_commit(purge_id: int) -> None:
+def enqueue_erasure_on_commit(purge_id: int) -> None:
     """Enqueue a worker for an approved erasure after the transaction commits."""
     transaction.on_commit(partial(erase_purge.delay, purge_id))
 
@@ -89,8 +89,8 @@ def look_for_due_purges() -> None:
     """Enqueue due and stalled work. Postgres is the queue; the task only wakes workers up."""
     expire_previews()
     for purge_id in scheduling.due_scans():
-        ring_scan(purge_id)
+        enqueue_scan(purge_id)
     for purge_id in scheduling.due_purges():
-        ring(purge_id)
+        enqueue_workers(purge_id)
     for purge_id in execution.due_erasures():
         erase_purge.delay(purge_id)

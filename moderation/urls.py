@@ -41,7 +41,7 @@ urlpatterns: list[URLPattern] = [
         "channels/<snowflake:channel_id>/health/<bucket:bucket>/live/", channel_health.bucket_live, name="bucket_live"
     ),
     path(
-        "channels/<snowflake:channel_id>/health/<bucket:bucket>/<slug:act>/",
+        "channels/<snowflake:channel_id>/health/<bucket:bucket>/<slug:action>/",
         channel_health.bucket_act,
         name="bucket_act",
     ),
@@ -62,12 +62,12 @@ urlpatterns: list[URLPattern] = [
     path("purges/<snowflake:purge_id>/erase/", erasing.purge_erase, name="purge_erase"),
     path("purges/<snowflake:purge_id>/erase/approve/", erasing.purge_erase_approve, name="purge_erase_approve"),
     path("purges/<snowflake:purge_id>/erase/refuse/", erasing.purge_erase_refuse, name="purge_erase_refuse"),
-    path("purges/<snowflake:purge_id>/<slug:act>/", purges.purge_steer, name="purge_steer"),
+    path("purges/<snowflake:purge_id>/<slug:action>/", purges.purge_steer, name="purge_steer"),
     path("holds/", holds.holds, name="holds"),
     path("holds/<snowflake:hold_id>/lift/", holds.hold_lift, name="hold_lift"),
     path("health/", cluster_health.cluster_health, name="cluster_health"),
     path("health/live/", cluster_health.cluster_live, name="cluster_live"),
-    path("health/<slug:act>/", cluster_health.cluster_act, name="cluster_act"),
+    path("health/<slug:action>/", cluster_health.cluster_act, name="cluster_act"),
     path("findings/<int:finding_id>/set-aside/", findings.finding_set_aside, name="finding_set_aside"),
     path("maintenance/", maintenance.maintenance, name="maintenance"),
     path("maintenance/live/", maintenance.maintenance_live, name="maintenance_live"),

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from chatstore.local.layout import TEST_STACK_NAMES
-from devstack.servers import is_named
+from devstack.servers import is_external
 
 # The conftest decides which tests share a worker. A worker that dies is not replaced, because the replacement would
 # have no database.
@@ -23,7 +23,7 @@ def name_command(arguments: Sequence[str], *, workers: int) -> list[str]:
     pytest = [sys.executable, "-m", "pytest"]
     if workers == 1:
         return [*servers, *pytest, *arguments]
-    named = [name for name in ("DATABASE_URL", "REDIS_URL", "CASSANDRA_CONTACT_POINTS") if is_named(name)]
+    named = [name for name in ("DATABASE_URL", "REDIS_URL", "CASSANDRA_CONTACT_POINTS") if is_external(name)]
     if named:
         print(f"Running with one worker: {named[0]} names a single database.", flush=True)
         return [*servers, *pytest, *arguments]

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 
 from django.db import connection
 
-from tests.owning import as_owner
+from tests.table_owner import as_table_owner
 
 
 @contextmanager
 def postgres_off(seconds: float) -> Iterator[None]:
     """Shift `clock_timestamp()` on this thread's connection by `seconds`; negative values set it back."""
-    with as_owner(), connection.cursor() as cursor:
+    with as_table_owner(), connection.cursor() as cursor:
         cursor.execute("CREATE SCHEMA IF NOT EXISTS off")
         cursor.execute("GRANT USAGE ON SCHEMA off TO PUBLIC")
         cursor.execute(
@@ -25,5 +25,5 @@ def postgres_off(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        with as_owner(), connection.cursor() as cursor:
+        with as_table_owner(), connection.cursor() as cursor:
             cursor.execute("DROP SCHEMA off CASCADE")

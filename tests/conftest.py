@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.db import connections
 from django.test import Client
 from hypothesis import settings as hypothesis_settings
@@ -23,12 +23,13 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from chatstore.local.layout import read_stack
+from chatstore.models.users import User
 from devstack.postgres import prepare_database
 from devstack.preparing import prepare_schemas
 from devstack.problems import Problem
-from devstack.servers import answers, is_named, list_servers
+from devstack.servers import answers, is_external, list_servers
 from tests.network import guard_sockets
-from tests.turns import Turns
+from tests.server_lock import ServerLock
 from tests.waiting import wait_until_nodes_are_up
 
 # No deadline: on two busy cores any example is slow once in a while.
@@ -88,12 +89,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """Lock the servers for a test with its set-up and teardown; consecutive `alone` tests of a folder keep the lock."""
-    item.stash[HAS_WAITED] = _turns.take(alone=_is_alone(item))
+    item.stash[HAS_WAITED] = _server_lock.acquire(exclusive=_is_last_open_step(item))
     try:
         return (yield)
     finally:
-        if not (nextitem and _is_alone(item) and _is_alone(nextitem) and item.path.parent == nextitem.path.parent):
-            _turns.give_back()
+        if not (
+            nextitem
+            and _is_last_open_step(item)
+            and _is_last_open_step(nextitem)
+            and item.path.parent == nextitem.path.parent
+        ):
+            _server_lock.release()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -103,11 +109,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         wait_until_nodes_are_up()
 
 
-def _is_alone(item: pytest.Item) -> bool:
+def _is_last_open_step(item: pytest.Item) -> bool:
     return item.get_closest_marker("alone") is not None
 
 
-_turns = Turns(read_stack(os.environ).root / "turns")
+_server_lock = ServerLock(read_stack(os.environ).root / "locks")
 
 
 @pytest.fixture(scope="session")
@@ -117,7 +123,7 @@ def django_db_setup(request: pytest.FixtureRequest) -> None:
     if not all(answers(server.host, server.port) for server in list_servers(stack)):
         _end_session(request, "The test servers are not up: run make test, or python -m devstack up test.")
     try:
-        if not is_named("DATABASE_URL"):
+        if not is_external("DATABASE_URL"):
             prepare_database(stack)
         prepare_schemas(stack)
     except Problem as problem:

@@ -16,6 +16,6 @@ if "PYTEST_VERSION" in os.environ:
     # On a busy machine the usual deadline would cut pages short; tests of deadlines set their own.
     os.environ["PAGE_DEADLINE_SECONDS"] = "60"
 # The monitor is off in tests: it would find what tests leave behind on purpose.
-os.environ["WATCH_SECONDS"] = "0"
+os.environ["MONITOR_INTERVAL_SECONDS"] = "0"
 
 from chatstore.settings import *  # noqa: E402, F403

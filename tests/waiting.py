@@ -11,10 +11,10 @@ LIMIT_SECONDS = 300.0
 """Something is broken by then: at a load of 40, two seconds become two minutes."""
 
 
-def wait_until(happens: Callable[[], bool], *, seconds: float = LIMIT_SECONDS) -> None:
+def wait_until(condition: Callable[[], bool], *, seconds: float = LIMIT_SECONDS) -> None:
     """Poll the condition 50 times a second; fail if it is not true in time."""
     end = time.monotonic() + seconds
-    while not happens():
+    while not condition():
         assert time.monotonic() < end, f"the condition was not true within {seconds} s"
         time.sleep(0.02)
 

@@ -46,13 +46,13 @@ _HOURS = (3, 2, 1, 1, 1, 2, 4, 8, 12, 14, 14, 15, 17, 15, 14, 14, 16, 19, 23, 26
 
 
 @dataclass(slots=True, eq=False)
-class _Said:
+class _Draft:
     """A message before it has an id."""
 
     ms: int
     author: DemoUser
     text: str
-    reply_to: _Said | None = None
+    reply_to: _Draft | None = None
     attachment: str | None = None
     reactions: dict[str, int] = field(default_factory=dict)
     edited_after_ms: int = 0
@@ -62,17 +62,17 @@ class _Said:
 
 def make_channel_messages(plan: DemoPlan, channel: DemoChannel) -> list[Message]:
     """Return a channel's messages, oldest first, with the spam and the raid that reached it."""
-    chance = random.Random(f"demo {plan.seed} {channel.guild} {channel.name}")
+    rng = random.Random(f"demo {plan.seed} {channel.guild} {channel.name}")
     if channel is plan.incident:
-        said = _make_incident(plan, channel, chance)
+        drafts = _make_incident(plan, channel, rng)
     else:
         spam, raid = count_spam(plan)[channel.channel_id], count_raid(plan)[channel.channel_id]
         talk = share_messages(plan)[channel.channel_id]
         end_ms = plan.until_ms - channel.quiet_days * DAY_MS
-        said = _talk(plan, channel, chance, count=talk, start_ms=_start_of(plan), end_ms=end_ms)
-        said += _make_spam(plan, chance, spam)
-        said += _make_raid(plan, channel, chance, raid)
-    return _give_ids(channel, said, worker=_worker_of(plan, channel))
+        drafts = _make_talk(plan, channel, rng, count=talk, start_ms=_start_of(plan), end_ms=end_ms)
+        drafts += _make_spam(plan, rng, spam)
+        drafts += _make_raid(plan, channel, rng, raid)
+    return _assign_ids(channel, drafts, worker=_worker_of(plan, channel))
 
 
 def share_messages(plan: DemoPlan) -> dict[int, int]:
@@ -114,165 +114,165 @@ def _worker_of(plan: DemoPlan, channel: DemoChannel) -> int:
 # --- Talk -----------------------------------------------------------------------------
 
 
-def _talk(
+def _make_talk(
     plan: DemoPlan,
     channel: DemoChannel,
-    chance: random.Random,
+    rng: random.Random,
     *,
     count: int,
     start_ms: int,
     end_ms: int,
-) -> list[_Said]:
+) -> list[_Draft]:
     """Return exactly `count` messages of conversation between two times."""
     talks = [talk for theme in channel.themes for talk in THEMES[theme]]
-    regulars = _pick_regulars(plan, channel, chance)
+    regulars = _pick_regulars(plan, channel, rng)
     chosen: list[tuple[Line, ...]] = []
     lines = 0
     while lines < count:
-        talk = chance.choice(talks)[: count - lines]
+        talk = rng.choice(talks)[: count - lines]
         chosen.append(talk)
         lines += len(talk)
-    said: list[_Said] = []
+    drafts: list[_Draft] = []
     for talk in chosen:
-        begin_ms = _pick_moment(chance, start_ms, end_ms)
-        said += _hold_talk(talk, regulars, chance, begin_ms=begin_ms, end_ms=end_ms)
-    for each in chance.sample(said, min(len(said) // 400 + 1, 12)) if said else ():
+        begin_ms = _pick_time_ms(rng, start_ms, end_ms)
+        drafts += _make_conversation(talk, regulars, rng, begin_ms=begin_ms, end_ms=end_ms)
+    for each in rng.sample(drafts, min(len(drafts) // 400 + 1, 12)) if drafts else ():
         each.pinned = True
-    return said
+    return drafts
 
 
-def _pick_regulars(plan: DemoPlan, channel: DemoChannel, chance: random.Random) -> list[DemoUser]:
+def _pick_regulars(plan: DemoPlan, channel: DemoChannel, rng: random.Random) -> list[DemoUser]:
     """Return the channel's authors, the most active ones many times: some write every day, most rarely."""
     if "news" in channel.themes and len(channel.themes) == 1:
         return [plan.bots[1], *plan.people[:3]]
     circle = [p for index, p in enumerate(plan.people) if index % 3 == channel.guild or index % 17 == 0]
-    members = chance.sample(circle, min(len(circle), 20 + channel.weight // 2))
+    members = rng.sample(circle, min(len(circle), 20 + channel.weight // 2))
     return [member for rank, member in enumerate(members) for _ in range(1 + 60 // (rank + 2))]
 
 
-def _pick_moment(chance: random.Random, start_ms: int, end_ms: int) -> int:
+def _pick_time_ms(rng: random.Random, start_ms: int, end_ms: int) -> int:
     """Return a time in the interval: more often in the later days than in the first, by the hours of `_HOURS`."""
-    share = 1 - (1 - math.sqrt(chance.random())) * 0.9 if chance.random() < 0.7 else chance.random()
+    share = 1 - (1 - math.sqrt(rng.random())) * 0.9 if rng.random() < 0.7 else rng.random()
     day_ms = (start_ms + int((end_ms - start_ms) * share)) // DAY_MS * DAY_MS
-    hour = chance.choices(range(24), _HOURS)[0]
-    moment = day_ms + hour * 3_600_000 + chance.randrange(3_600_000)
-    if start_ms <= moment <= end_ms:
-        return moment
-    return max(start_ms, end_ms - chance.randrange(min(6 * 3_600_000, end_ms - start_ms)))
+    hour = rng.choices(range(24), _HOURS)[0]
+    moment_ms = day_ms + hour * 3_600_000 + rng.randrange(3_600_000)
+    if start_ms <= moment_ms <= end_ms:
+        return moment_ms
+    return max(start_ms, end_ms - rng.randrange(min(6 * 3_600_000, end_ms - start_ms)))
 
 
-def _hold_talk(
-    talk: Sequence[Line], regulars: list[DemoUser], chance: random.Random, *, begin_ms: int, end_ms: int
-) -> list[_Said]:
-    words = {key: chance.choice(choices) for key, choices in WORDS.items()}
+def _make_conversation(
+    talk: Sequence[Line], regulars: list[DemoUser], rng: random.Random, *, begin_ms: int, end_ms: int
+) -> list[_Draft]:
+    words = {key: rng.choice(choices) for key, choices in WORDS.items()}
     cast: dict[int, DemoUser] = {}
-    said: list[_Said] = []
+    drafts: list[_Draft] = []
     ms = begin_ms
     for line in talk:
         author = cast.get(line.speaker)
         while author is None or (line.speaker not in cast and author in cast.values() and len(regulars) > 9):
-            author = chance.choice(regulars)
+            author = rng.choice(regulars)
         cast[line.speaker] = author
-        said.append(
-            _Said(
+        drafts.append(
+            _Draft(
                 ms,
                 author,
                 line.text.format_map(words),
-                reply_to=said[-1] if line.is_reply and said else None,
+                reply_to=drafts[-1] if line.is_reply and drafts else None,
                 attachment=line.attachment,
-                reactions=_pick_reactions(line.emoji, chance),
-                edited_after_ms=chance.randrange(20_000, 900_000) if chance.random() < 0.03 else 0,
+                reactions=_pick_reactions(line.emoji, rng),
+                edited_after_ms=rng.randrange(20_000, 900_000) if rng.random() < 0.03 else 0,
             )
         )
-        ms += chance.randrange(4_000, 150_000)
-    late = said[-1].ms - end_ms
+        ms += rng.randrange(4_000, 150_000)
+    late = drafts[-1].ms - end_ms
     if late > 0:
-        for each in said:
+        for each in drafts:
             each.ms -= late
-    return said
+    return drafts
 
 
-def _pick_reactions(emoji: Sequence[str], chance: random.Random) -> dict[str, int]:
-    return {each: chance.choice((1, 1, 2, 2, 3, 4, 6, 9)) for each in emoji if chance.random() < 0.75}
+def _pick_reactions(emoji: Sequence[str], rng: random.Random) -> dict[str, int]:
+    return {each: rng.choice((1, 1, 2, 2, 3, 4, 6, 9)) for each in emoji if rng.random() < 0.75}
 
 
 # --- Incidents -------------------------------------------------------------------------
 
 
-def _make_spam(plan: DemoPlan, chance: random.Random, count: int) -> list[_Said]:
+def _make_spam(plan: DemoPlan, rng: random.Random, count: int) -> list[_Draft]:
     """Return one author's spam: two evenings six weeks ago, a few links an hour in every channel."""
     begin_ms = plan.until_ms - 43 * DAY_MS
     return [
-        _Said(
-            begin_ms + chance.randrange(2) * DAY_MS + chance.randrange(5 * 3_600_000),
+        _Draft(
+            begin_ms + rng.randrange(2) * DAY_MS + rng.randrange(5 * 3_600_000),
             plan.spammer,
-            chance.choice(SPAM_LINES).format(n=chance.randrange(10_000, 99_999)),
+            rng.choice(SPAM_LINES).format(n=rng.randrange(10_000, 99_999)),
         )
         for _ in range(count)
     ]
 
 
-def _make_raid(plan: DemoPlan, channel: DemoChannel, chance: random.Random, count: int) -> list[_Said]:
+def _make_raid(plan: DemoPlan, channel: DemoChannel, rng: random.Random, count: int) -> list[_Draft]:
     """Return the raid: forty new accounts within the last half hour, and a few regulars in between."""
-    regulars = _pick_regulars(plan, channel, chance) if count else []
-    said = []
+    regulars = _pick_regulars(plan, channel, rng) if count else []
+    drafts = []
     for _ in range(count):
-        ms = plan.until_ms - MINUTE_MS - int(RAID_MS * chance.random() ** 1.5)
-        if chance.random() < 0.02:
-            said.append(_Said(ms, chance.choice(regulars), chance.choice(DISMAY_LINES)))
+        ms = plan.until_ms - MINUTE_MS - int(RAID_MS * rng.random() ** 1.5)
+        if rng.random() < 0.02:
+            drafts.append(_Draft(ms, rng.choice(regulars), rng.choice(DISMAY_LINES)))
         else:
-            text = chance.choice(RAID_LINES).format(n=chance.randrange(1_000, 9_999))
-            said.append(_Said(ms, chance.choice(plan.raiders), text))
-    return said
+            text = rng.choice(RAID_LINES).format(n=rng.randrange(1_000, 9_999))
+            drafts.append(_Draft(ms, rng.choice(plan.raiders), text))
+    return drafts
 
 
-def _make_incident(plan: DemoPlan, channel: DemoChannel, chance: random.Random) -> list[_Said]:
+def _make_incident(plan: DemoPlan, channel: DemoChannel, rng: random.Random) -> list[_Draft]:
     """Return a party of seven weeks and one author's flood, in waves at night until a moderator noticed."""
     end_ms = plan.until_ms - 2 * DAY_MS
     start_ms = end_ms - INCIDENT_DAYS * DAY_MS
     flood = int(plan.incident_messages * FLOOD_SHARE)
-    talk = _talk(plan, channel, chance, count=plan.incident_messages - flood, start_ms=start_ms, end_ms=end_ms)
-    return talk + list(_make_flood(plan, chance, flood, start_ms=start_ms, end_ms=end_ms))
+    talk = _make_talk(plan, channel, rng, count=plan.incident_messages - flood, start_ms=start_ms, end_ms=end_ms)
+    return talk + list(_make_flood(plan, rng, flood, start_ms=start_ms, end_ms=end_ms))
 
 
-def _make_flood(plan: DemoPlan, chance: random.Random, count: int, *, start_ms: int, end_ms: int) -> Iterator[_Said]:
+def _make_flood(plan: DemoPlan, rng: random.Random, count: int, *, start_ms: int, end_ms: int) -> Iterator[_Draft]:
     waves = max(1, count // WAVE_MESSAGES)
-    begins = sorted(chance.randrange(start_ms, end_ms - 3_600_000) for _ in range(waves))
+    begins = sorted(rng.randrange(start_ms, end_ms - 3_600_000) for _ in range(waves))
     for index, begin_ms in enumerate(begins):
         ms = begin_ms
         size = count // waves + (count % waves if index == 0 else 0)
         for _ in range(size):
             # Eight a second: a wave ends within minutes, before people answer.
-            ms += chance.randrange(60, 190)
-            number = chance.randrange(100_000, 999_999)
-            yield _Said(ms, plan.flooder, chance.choice(FLOOD_LINES).format(n=number))
+            ms += rng.randrange(60, 190)
+            number = rng.randrange(100_000, 999_999)
+            yield _Draft(ms, plan.flooder, rng.choice(FLOOD_LINES).format(n=number))
 
 
 # --- Messages -------------------------------------------------------------------------
 
 
-def _give_ids(channel: DemoChannel, said: list[_Said], *, worker: int) -> list[Message]:
+def _assign_ids(channel: DemoChannel, drafts: list[_Draft], *, worker: int) -> list[Message]:
     """Assign ids in order of time. Sequence numbers distinguish messages of the same millisecond."""
-    said.sort(key=lambda each: each.ms)
-    for index, each in enumerate(said):
+    drafts.sort(key=lambda each: each.ms)
+    for index, each in enumerate(drafts):
         each.message_id = make_snowflake(each.ms, worker=worker, sequence=index % SEQUENCES)
-    said.sort(key=lambda each: each.message_id)
-    return [_to_message(channel, each) for each in said]
+    drafts.sort(key=lambda each: each.message_id)
+    return [_to_message(channel, each) for each in drafts]
 
 
-def _to_message(channel: DemoChannel, said: _Said) -> Message:
-    reply = said.reply_to
-    edited_ms = said.ms + said.edited_after_ms
+def _to_message(channel: DemoChannel, draft: _Draft) -> Message:
+    reply = draft.reply_to
+    edited_ms = draft.ms + draft.edited_after_ms
     return Message(
         channel_id=channel.channel_id,
-        message_id=said.message_id,
-        author_id=said.author.user_id,
-        content=said.text,
+        message_id=draft.message_id,
+        author_id=draft.author.user_id,
+        content=draft.text,
         type=REPLY_TYPE if reply else DEFAULT_TYPE,
-        edited_at=dt.datetime.fromtimestamp(edited_ms / 1000, dt.UTC) if said.edited_after_ms else None,
-        pinned=said.pinned,
-        attachments=(_attach(said.attachment, said.message_id),) if said.attachment else (),
-        reactions=said.reactions,
+        edited_at=dt.datetime.fromtimestamp(edited_ms / 1000, dt.UTC) if draft.edited_after_ms else None,
+        pinned=draft.pinned,
+        attachments=(_attach(draft.attachment, draft.message_id),) if draft.attachment else (),
+        reactions=draft.reactions,
         reference=(channel.channel_id, reply.message_id) if reply else None,
     )
 

@@ -34,7 +34,7 @@ _HANDLE_ENDS = (
     "bakes builds sails writes paints .dev _at_sea 42 _online the_second codes makes _reads _outside tides "
     "_bikes _brews hums .wav _knits"
 ).split()
-_RAIDER_WORDS = "wave tide surge swell foam crest storm drift".split()
+_RAIDER_NAME_PARTS = "wave tide surge swell foam crest storm drift".split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +124,16 @@ def plan_demo(
     """Return the plan, which is the same for the same seed and end time. Pass lower counts for smaller
     demonstrations.
     """
-    chance = random.Random(f"demo {seed}")
+    rng = random.Random(f"demo {seed}")
     until_ms = unix_ms(until)
     start_ms = until_ms - DEMO_DAYS * DAY_MS
     channels = [_make_channel(each, index, start_ms, seed) for index, each in enumerate((*_CHANNELS, _INCIDENT))]
     taken: set[str] = set()
-    people = tuple(_make_person(chance, number, start_ms, taken) for number in range(360))
+    people = tuple(_make_person(rng, number, start_ms, taken) for number in range(360))
     return DemoPlan(
         seed=seed,
         until_ms=until_ms,
-        guild_ids=tuple(
-            make_snowflake(_GUILDS_MADE + chance.randrange(30 * DAY_MS), worker=index) for index in range(3)
-        ),
+        guild_ids=tuple(make_snowflake(_GUILDS_MADE + rng.randrange(30 * DAY_MS), worker=index) for index in range(3)),
         channels=tuple(channels[:-1]),
         incident=channels[-1],
         people=people,
@@ -145,7 +143,7 @@ def plan_demo(
         ),
         spammer=DemoUser(make_snowflake(until_ms - 61 * DAY_MS, worker=903), "victor.deals", "Victor"),
         flooder=DemoUser(make_snowflake(until_ms - 70 * DAY_MS, worker=904), "gift_gull", "Gift Gull"),
-        raiders=tuple(_make_raider(chance, number, until_ms) for number in range(RAIDERS)),
+        raiders=tuple(_make_raider(rng, number, until_ms) for number in range(RAIDERS)),
         messages=messages,
         incident_messages=incident_messages,
     )
@@ -166,17 +164,17 @@ def _make_channel(
     return DemoChannel(channel_id, guild, name, kind, category, topic, tuple(themes.split()), weight, quiet_days)
 
 
-def _make_person(chance: random.Random, number: int, start_ms: int, taken: set[str]) -> DemoUser:
-    first = chance.choice(_FIRST_NAMES)
-    name = first.lower() + chance.choice(_HANDLE_ENDS)
+def _make_person(rng: random.Random, number: int, start_ms: int, taken: set[str]) -> DemoUser:
+    first = rng.choice(_FIRST_NAMES)
+    name = first.lower() + rng.choice(_HANDLE_ENDS)
     while name in taken:
-        name += str(chance.randrange(10))
+        name += str(rng.randrange(10))
     taken.add(name)
-    made_ms = start_ms - chance.randrange(DAY_MS, 1_200 * DAY_MS)
+    made_ms = start_ms - rng.randrange(DAY_MS, 1_200 * DAY_MS)
     return DemoUser(make_snowflake(made_ms, worker=905, sequence=number), name, first)
 
 
-def _make_raider(chance: random.Random, number: int, until_ms: int) -> DemoUser:
-    made_ms = until_ms - chance.randrange(2 * 3_600_000, 20 * 3_600_000)
-    name = f"{chance.choice(_RAIDER_WORDS)}{chance.choice(_RAIDER_WORDS)}{chance.randrange(100, 1000)}"
+def _make_raider(rng: random.Random, number: int, until_ms: int) -> DemoUser:
+    made_ms = until_ms - rng.randrange(2 * 3_600_000, 20 * 3_600_000)
+    name = f"{rng.choice(_RAIDER_NAME_PARTS)}{rng.choice(_RAIDER_NAME_PARTS)}{rng.randrange(100, 1000)}"
     return DemoUser(make_snowflake(made_ms, worker=906, sequence=number), name, "")

@@ -51,7 +51,7 @@ def bucket_days(bucket: int) -> tuple[dt.date, dt.date]:
     return begin.date(), end.date() - dt.timedelta(days=1)
 
 
-def days_in_words(first: dt.date, last: dt.date) -> str:
+def format_date_range(first: dt.date, last: dt.date) -> str:
     """Format a range of dates: "11–20 March 2024"."""
     if first == last:
         return f"{first.day} {first:%B %Y}"

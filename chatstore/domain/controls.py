@@ -47,7 +47,7 @@ _BLANK = re.compile(
 _SHAPED = re.compile("[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd]")
 
 # Hidden characters used as intended, where their effect is visible.
-_AT_WORK = re.compile(
+_VISIBLE_USES = re.compile(
     # The flags of England, Scotland and Wales: a black flag followed by the region's code in tag characters.
     "(?<=\U0001f3f4)\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
     "|\U000e0077\U000e006c\U000e0073)\U000e007f"
@@ -79,7 +79,7 @@ def show_controls(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(f"[{name_control(character)}]" if _acts(character) else character for character in text)
+    return "".join(f"[{name_control(character)}]" if _is_active(character) else character for character in text)
 
 
 def show_hidden(text: str) -> str:
@@ -92,23 +92,23 @@ def show_hidden(text: str) -> str:
         return text
     if text and text.isspace():
         return _spell(text)
-    kept = {at for found in _AT_WORK.finditer(text) for at in range(found.start(), found.end())}
-    runs = itertools.groupby(range(len(text)), key=lambda at: at not in kept and _hides(text, at))
+    kept = {at for found in _VISIBLE_USES.finditer(text) for at in range(found.start(), found.end())}
+    runs = itertools.groupby(range(len(text)), key=lambda at: at not in kept and _must_be_spelt(text, at))
     texts = ((hidden, "".join(text[at] for at in run)) for hidden, run in runs)
     return "".join(_spell(run) if hidden else _SPELT.sub("[U+005B]", run) for hidden, run in texts)
 
 
-def show_in_a_line(text: str) -> str:
+def show_on_one_line(text: str) -> str:
     """Return the result of `show_hidden` on a single line: spaces replace line breaks and tabs."""
     return show_hidden(" ".join(text.split()))
 
 
 def make_inert(address: str) -> str:
     """Percent-encode every such character of a web address: it leads to the same place and has no other effect."""
-    return "".join(quote(each, errors="replace") if _acts(each) or _is_hidden(each) else each for each in address)
+    return "".join(quote(each, errors="replace") if _is_active(each) or _is_hidden(each) else each for each in address)
 
 
-def _acts(character: str) -> bool:
+def _is_active(character: str) -> bool:
     if character in "\n\t":
         return False
     # A lone surrogate cannot be encoded and would break the page.
@@ -121,9 +121,9 @@ def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in ("Cf", "Zl", "Zp") and not _SHAPED.match(character)
 
 
-def _hides(text: str, at: int) -> bool:
+def _must_be_spelt(text: str, at: int) -> bool:
     character = text[at]
-    if _acts(character):
+    if _is_active(character):
         return True
     return _is_hidden(character) and not _is_joining(text, at)
 

@@ -45,7 +45,7 @@ _DIRECT_GUILD = 0
 
 _ID_IN_NAME = re.compile(r"(?<![0-9])[0-9]{17,19}(?![0-9])")
 
-_HALF = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 """Lone surrogates, which no encoding can represent."""
 
 _TYPES = {
@@ -187,7 +187,7 @@ def clean_name(raw: object, limit: int) -> str:
     """Return a name that Postgres accepts: no NUL, no lone surrogate, at most `limit` characters; "" if it is not a
     string.
     """
-    return _HALF.sub("\ufffd", raw.replace("\0", "")).strip()[:limit] if isinstance(raw, str) else ""
+    return _LONE_SURROGATE.sub("\ufffd", raw.replace("\0", "")).strip()[:limit] if isinstance(raw, str) else ""
 
 
 def parse_user(raw: Json) -> ExportedUser:
@@ -288,8 +288,8 @@ def _check_time(raw: Json, message_id: int, now_ms: int) -> None:
     Ids counted up from 1, as other programs assign them, all fall on the first day of 2015, and random ones mostly into
     the future: both would appear in the wrong place of the timeline.
     """
-    said = _parse_time(raw.get("timestamp"))
-    if said is None:
+    stated = _parse_time(raw.get("timestamp"))
+    if stated is None:
         raise MessageRejected(f"message {message_id} has no valid timestamp", kind="no valid timestamp")
     carried_ms = ms_of(message_id)
     if carried_ms > now_ms + FUTURE_LIMIT_MS:
@@ -297,10 +297,10 @@ def _check_time(raw: Json, message_id: int, now_ms: int) -> None:
             f"message {message_id} is not a snowflake: its time is in the future", kind="an id from the future"
         )
     is_counted = abs(message_id) < _DAY_MS << TIME_SHIFT
-    if is_counted and abs(carried_ms - unix_ms(said)) > _DAY_MS:
+    if is_counted and abs(carried_ms - unix_ms(stated)) > _DAY_MS:
         raise MessageRejected(
             f"message {message_id} is not a snowflake: it carries {time_of(message_id):%Y-%m-%d}, "
-            f"the message says {said:%Y-%m-%d}",
+            f"the message says {stated:%Y-%m-%d}",
             kind="an id that is not a snowflake",
         )
 
@@ -320,22 +320,22 @@ def _parse_time(raw: object) -> dt.datetime | None:
     if not isinstance(raw, str):
         return None
     try:
-        moment = dt.datetime.fromisoformat(raw)
+        parsed = dt.datetime.fromisoformat(raw)
     except ValueError:
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=dt.UTC)
 
 
 def _parse_edited(raw: object) -> dt.datetime | None:
     """Return a UTC datetime in milliseconds: Cassandra stores no more, and edited times are compared."""
-    moment = _parse_time(raw)
-    if moment is None:
+    parsed = _parse_time(raw)
+    if parsed is None:
         return None
     try:
-        moment = moment.astimezone(dt.UTC)
+        parsed = parsed.astimezone(dt.UTC)
     except OverflowError:
         return None
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    return parsed.replace(microsecond=parsed.microsecond // 1000 * 1000)
 
 
 def _find_shown(raw: Json) -> tuple[Json, int]:

@@ -15,7 +15,7 @@ SPARSE_BELOW = 50
 """Messages per page. Below this count, readers ask several buckets for one page."""
 
 
-SLOWED_TIMES = 3
+SLOWDOWN_FACTOR = 3
 SLOW_FROM_US = 20_000
 """A page below 20 ms is fast, whatever it took before: in that range noise alone reaches a factor of three."""
 
@@ -43,7 +43,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownBucket:
     """Facts known about a bucket.
 
     live: the ledger's value, None without a row. may_be_unlisted: whether a bucket without a row may contain messages.
@@ -60,7 +60,7 @@ class Known:
     @property
     def is_skipped(self) -> bool:
         """Return whether pages skip the bucket because the ledger marks it as empty."""
-        return not self.may_be_unlisted if self.live is None else self.live.is_nothing
+        return not self.may_be_unlisted if self.live is None else self.live.is_empty
 
     @property
     def messages(self) -> int | None:
@@ -72,7 +72,7 @@ class Known:
         return self.live_rows if self.live_rows or (self.live_rows is not None and counted) else counted
 
 
-def state_of(known: Known, limits: Limits) -> BucketState:
+def state_of(known: KnownBucket, limits: Limits) -> BucketState:
     """Return the state of a bucket."""
     if known.tombstones is not None and known.tombstones >= limits.warn_tombstones:
         return BucketState.TOMBSTONES
@@ -88,7 +88,7 @@ def state_of(known: Known, limits: Limits) -> BucketState:
     return BucketState.SPARSE if messages < SPARSE_BELOW else BucketState.LIVE
 
 
-def severity_of(known: Known, limits: Limits) -> Severity | None:
+def severity_of(known: KnownBucket, limits: Limits) -> Severity | None:
     """Return the severity; None if no known value exceeds a limit."""
     tombstones, size = known.tombstones or 0, known.bytes or 0
     if tombstones >= limits.alarm_tombstones or size >= limits.alarm_bytes:
@@ -98,7 +98,7 @@ def severity_of(known: Known, limits: Limits) -> Severity | None:
     return None
 
 
-def costs_much(known: Known, limits: Limits, *, page_us: int | None) -> bool:
+def is_expensive(known: KnownBucket, limits: Limits, *, page_us: int | None) -> bool:
     """Return whether a bucket should be checked before others: over a limit, close to one, or slow to read."""
     return (
         (known.tombstones or 0) * 10 >= limits.warn_tombstones
@@ -116,10 +116,10 @@ def dead_share(live_rows: int | None, tombstones: int | None) -> float | None:
 
 def is_slowed(page_us: int, before_us: int) -> bool:
     """Return whether a page's read time (µs) is at least three times the earlier one, and slow in absolute terms."""
-    return page_us >= max(SLOWED_TIMES * before_us, SLOW_FROM_US)
+    return page_us >= max(SLOWDOWN_FACTOR * before_us, SLOW_FROM_US)
 
 
-def explain(known: Known, limits: Limits) -> str:
+def explain(known: KnownBucket, limits: Limits) -> str:
     """Explain the bucket's state in one or two sentences."""
     state = state_of(known, limits)
     if state == BucketState.TOMBSTONES:
@@ -130,15 +130,16 @@ def explain(known: Known, limits: Limits) -> str:
         )
     if state == BucketState.HEAVY:
         return (
-            f"The partition is larger than {say_bytes(limits.warn_bytes)}. "
-            f"Repair and compaction load whole partitions into memory; keep it below {say_bytes(limits.alarm_bytes)}."
+            f"The partition is larger than {format_bytes(limits.warn_bytes)}. "
+            "Repair and compaction load whole partitions into memory; "
+            f"keep it below {format_bytes(limits.alarm_bytes)}."
         )
-    return _PLAIN_WORDS[state] if known.live is not None or state != BucketState.EMPTY else _NEVER_WRITTEN
+    return _EXPLANATIONS[state] if known.live is not None or state != BucketState.EMPTY else _NEVER_WRITTEN
 
 
 _NEVER_WRITTEN = "Nothing was ever written here. Pages skip this bucket."
 
-_PLAIN_WORDS = {
+_EXPLANATIONS = {
     BucketState.OPEN: "The ten-day window is still open: messages can arrive, so pages always read this bucket.",
     BucketState.EMPTY: "A full read found no live messages. Pages skip this bucket.",
     BucketState.UNKNOWN: (
@@ -149,7 +150,7 @@ _PLAIN_WORDS = {
 }
 
 
-def say_bytes(count: int) -> str:
+def format_bytes(count: int) -> str:
     """Format a size in decimal units: 812 → "812 B", 1234567 → "1.2 MB"."""
     size = float(count)
     for unit in ("B", "kB", "MB", "GB"):

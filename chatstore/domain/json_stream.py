@@ -16,11 +16,11 @@ from typing import Any
 
 BUFFER_BYTES = 64 * 1024
 
-MOST_DIGITS = 20
+MAX_DIGITS = 20
 """Maximum length of an integer: 64 bits and a sign."""
 
-CROWDED_FROM = 1024 * 1024
-CHARACTERS_A_BRACKET = 25
+DENSITY_CHECK_FROM = 1024 * 1024
+MIN_CHARACTERS_PER_BRACKET = 25
 """A value of more than a megabyte must have at least this many characters per opening bracket, since shorter ones can
 only serve to exhaust memory: `[],` takes sixty bytes. The users of a reaction, of which a message has thousands, are
 250 characters each.
@@ -75,28 +75,28 @@ class JsonStream:
 
     def members(self) -> Iterator[str]:
         """Yield the keys of an object, each before its value, which the caller must read or skip."""
-        self._take("{")
-        if self._passes("}"):
+        self._expect("{")
+        if self._accept("}"):
             return
         while True:
             key = self.value() if self.peek() == '"' else None
             if not isinstance(key, str):
                 raise BrokenJson("an object key is not a string")
-            self._take(":")
+            self._expect(":")
             yield key
-            if not self._passes(","):
-                self._take("}")
+            if not self._accept(","):
+                self._expect("}")
                 return
 
     def items(self) -> Iterator[Any]:
         """Yield the values of an array."""
-        self._take("[")
-        if self._passes("]"):
+        self._expect("[")
+        if self._accept("]"):
             return
         while True:
             yield self.value()
-            if not self._passes(","):
-                self._take("]")
+            if not self._accept(","):
+                self._expect("]")
                 return
 
     def value(self) -> Any:
@@ -116,15 +116,18 @@ class JsonStream:
     def skip(self) -> None:
         """Skip a value without parsing it."""
         self.peek()
-        self._pass_value(limit=0)
+        self._skip_value(limit=0)
 
     # --- Values that are broken, large, or not completely in the buffer
 
     def _read_slowly(self) -> Any:
-        text = self._pass_value(limit=self._limit)
+        text = self._skip_value(limit=self._limit)
         if text is None:
             return self._too_large()
-        if len(text) > CROWDED_FROM and text.count("[") + text.count("{") > len(text) / CHARACTERS_A_BRACKET:
+        if (
+            len(text) > DENSITY_CHECK_FROM
+            and text.count("[") + text.count("{") > len(text) / MIN_CHARACTERS_PER_BRACKET
+        ):
             return Unreadable("too many lists and objects for a message")
         try:
             found, end = _DECODER.raw_decode(text)
@@ -137,12 +140,12 @@ class JsonStream:
     def _too_large(self) -> Unreadable:
         return Unreadable(f"more than {self._limit:,} characters of JSON")
 
-    def _pass_value(self, *, limit: int) -> str | None:
+    def _skip_value(self, *, limit: int) -> str | None:
         """Skip the value and return its text; None if it exceeds the limit."""
         end = _ValueEnd()
         while not end.find(self._text, self._at):
             if end.at - self._at > limit:
-                self._drop(end.at)
+                self._discard(end.at)
                 end.at, limit = 0, -1
             seen = end.at - self._at
             if not self._read_more():
@@ -155,19 +158,19 @@ class JsonStream:
 
     # --- The buffer
 
-    def _passes(self, character: str) -> bool:
+    def _accept(self, character: str) -> bool:
         """Return whether the next character is the given one, and skip it then."""
         if self.peek() != character:
             return False
         self._at += 1
         return True
 
-    def _take(self, character: str) -> None:
-        if not self._passes(character):
+    def _expect(self, character: str) -> None:
+        if not self._accept(character):
             found = self.peek()
             raise BrokenJson(f"expected {character!r}, found {found!r}" if found else "unexpected end of file")
 
-    def _drop(self, until: int) -> None:
+    def _discard(self, until: int) -> None:
         self._bytes_before += _count_bytes(self._text[:until])
         self._text = self._text[until:]
         self._at = self._start = 0
@@ -178,7 +181,7 @@ class JsonStream:
         """
         if self._is_at_end:
             return False
-        self._drop(self._at)
+        self._discard(self._at)
         chunk = self._read(max(BUFFER_BYTES, len(self._text)))
         self._is_at_end = not chunk
         self._text += self._decode_bytes(chunk, self._is_at_end)
@@ -229,7 +232,7 @@ def _count_bytes(text: str) -> int:
 
 
 def _read_int(text: str) -> int:
-    if len(text) > MOST_DIGITS:
+    if len(text) > MAX_DIGITS:
         raise ValueError(f"contains a number of {len(text):,} digits")
     return int(text)
 

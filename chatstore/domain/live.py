@@ -29,13 +29,13 @@ class Live:
         return self.count is not None
 
     @property
-    def is_nothing(self) -> bool:
+    def is_empty(self) -> bool:
         """Return whether the ledger marks the bucket as empty."""
         return self.count == 0
 
     def clip(self, first: int, last: int) -> tuple[int, int] | None:
         """Return the part of the id interval `[first, last]` that may contain messages, or None."""
-        if self.is_nothing:
+        if self.is_empty:
             return None
         low = first if self.first is None else max(first, self.first)
         high = last if self.last is None else min(last, self.last)
@@ -43,7 +43,7 @@ class Live:
 
     def as_tuple(self) -> LiveTuple:
         """Return the value as the ledger stores it."""
-        return (1, 0, 0) if self.is_nothing else (self.first, self.last, self.count)
+        return (1, 0, 0) if self.is_empty else (self.first, self.last, self.count)
 
     @classmethod
     def from_tuple(cls, value: LiveTuple | None) -> Live:
@@ -52,7 +52,7 @@ class Live:
 
 
 UNKNOWN = Live()
-NOTHING = Live(1, 0, 0)
+EMPTY = Live(1, 0, 0)
 
 
 def stamp_of_live(*, read_began_us: int, skew_seconds: int) -> int:
@@ -71,6 +71,6 @@ def live_from_read(lowest: int | None, highest: int | None, count: int, *, seale
     there.
     """
     if sealed:
-        return NOTHING if count == 0 else Live(lowest, highest, count)
+        return EMPTY if count == 0 else Live(lowest, highest, count)
     floor = settled_before if lowest is None else min(lowest, settled_before)
     return Live(floor, None, None)

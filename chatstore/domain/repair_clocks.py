@@ -32,7 +32,7 @@ class RepairClock:
     began_at: the oldest of all nodes' latest full repairs, by start time; None if some node's ranges were not repaired
     in the 30 days that Cassandra remembers. per_node: the same by node. counts_from: start of the clock; None if every
     delete is covered. gc_grace_seconds, normal_gc_grace_seconds: the current and the declared value. is_deleted_from:
-    whether anything is ever deleted from the table. waits_at_red: whether purges are blocked at red.
+    whether anything is ever deleted from the table. blocks_purges_at_red: whether purges are blocked at red.
     """
 
     table: str
@@ -43,7 +43,7 @@ class RepairClock:
     gc_grace_seconds: int
     normal_gc_grace_seconds: int
     is_deleted_from: bool = True
-    waits_at_red: bool = False
+    blocks_purges_at_red: bool = False
     source: str = "repair history"
 
     @property
@@ -59,7 +59,7 @@ class RepairClock:
     @property
     def state(self) -> ClockState:
         """The state. A table that blocks no purges never turns red: resurrected data does no harm there."""
-        if self.share >= RED_AT and self.waits_at_red:
+        if self.share >= RED_AT and self.blocks_purges_at_red:
             return ClockState.RED
         return ClockState.AMBER if self.share >= AMBER_AT else ClockState.GREEN
 

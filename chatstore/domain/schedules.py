@@ -67,51 +67,51 @@ class Schedule:
             raise BadInput(f"“{self.cron}” never occurs.")
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The schedule as text: "at 02:30 every day"."""
-        said = CronSim(self.cron, dt.datetime(2024, 1, 1)).explain()  # noqa: DTZ001 - wall-clock time
-        return said[:1].lower() + said[1:]
+        explained = CronSim(self.cron, dt.datetime(2024, 1, 1)).explain()  # noqa: DTZ001 - wall-clock time
+        return explained[:1].lower() + explained[1:]
 
-    def slots_after(self, moment: dt.datetime) -> Iterator[Slot]:
+    def slots_after(self, when: dt.datetime) -> Iterator[Slot]:
         """Yield the slots that are due after a time, earliest first."""
         zone = ZoneInfo(self.zone)
         # Start a day early, since the clock may have been put back in between; past slots are left out.
-        begin = (moment.astimezone(zone) - ZONE_LEEWAY).replace(tzinfo=None)
+        begin = (when.astimezone(zone) - ZONE_LEEWAY).replace(tzinfo=None)
         for wall in CronSim(self.cron, begin):
             slot = Slot(wall, _instant_of(wall, zone))
-            if slot.at > moment:
+            if slot.at > when:
                 yield slot
 
-    def next_slots(self, moment: dt.datetime, count: int) -> list[Slot]:
+    def next_slots(self, when: dt.datetime, count: int) -> list[Slot]:
         """Return the next `count` slots after a time."""
-        return list(islice(self.slots_after(moment), count))
+        return list(islice(self.slots_after(when), count))
 
-    def last_slot(self, moment: dt.datetime, *, since: dt.datetime) -> Slot | None:
+    def last_slot(self, when: dt.datetime, *, since: dt.datetime) -> Slot | None:
         """Return the latest slot that is due at a time, and after `since`."""
         last = None
         for slot in self.slots_after(since):
-            if slot.at > moment:
+            if slot.at > when:
                 break
             last = slot
         return last
 
-    def is_open(self, moment: dt.datetime) -> bool:
+    def is_open(self, when: dt.datetime) -> bool:
         """Return whether a run may be active at that time."""
         if self.opens is None or self.closes is None:
             return True
-        wall = moment.astimezone(ZoneInfo(self.zone)).time()
+        wall = when.astimezone(ZoneInfo(self.zone)).time()
         if self.opens < self.closes:
             return self.opens <= wall < self.closes
         return wall >= self.opens or wall < self.closes
 
-    def closes_after(self, moment: dt.datetime) -> dt.datetime | None:
+    def closes_after(self, when: dt.datetime) -> dt.datetime | None:
         """Return the end of the allowed hours that contain a time, in UTC; None if there is no limit."""
         if self.opens is None or self.closes is None:
             return None
         zone = ZoneInfo(self.zone)
-        today = moment.astimezone(zone).date()
+        today = when.astimezone(zone).date()
         ends = (_instant_of(dt.datetime.combine(today + dt.timedelta(days=n), self.closes), zone) for n in (0, 1, 2))
-        return next(end for end in ends if end > moment)
+        return next(end for end in ends if end > when)
 
 
 _FIELDS = ("minute", "hour", "day of month", "month", "day of week")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from chatstore.domain.buckets import bucket_ids
 from chatstore.domain.live import UNKNOWN, Live
 
-MOST_AT_ONCE = 32
+MAX_CONCURRENT_SLICES = 32
 """Buckets read concurrently: a window of statements, more is not faster."""
 
 WAVE_GROWTH = 4
@@ -66,19 +66,19 @@ def fill_gaps(rows: Sequence[tuple[int, Live]], *, oldest: int, newest: int) -> 
     return [(bucket, known.get(bucket, UNKNOWN)) for bucket in buckets]
 
 
-def size_wave(expected: Sequence[int | None], *, need: int, guess: int, unknown_at_once: int) -> int:
+def size_wave(expected: Sequence[int | None], *, need: int, guess: int, max_unknown: int) -> int:
     """Return how many slices to read next: just enough to yield `need` rows.
 
-    guess: rows to expect from a slice without a known count, of which at most `unknown_at_once` are read. The result is
-    at least one and at most `MOST_AT_ONCE`.
+    guess: rows to expect from a slice without a known count, of which at most `max_unknown` are read. The result is
+    at least one and at most `MAX_CONCURRENT_SLICES`.
     """
     total = unknown = 0
-    for asked, rows in enumerate(expected[:MOST_AT_ONCE], start=1):
+    for asked, rows in enumerate(expected[:MAX_CONCURRENT_SLICES], start=1):
         if rows is None:
             unknown += 1
-            if unknown > unknown_at_once:
+            if unknown > max_unknown:
                 return asked - 1
         total += guess if rows is None else rows
         if total >= need:
             return asked
-    return min(len(expected), MOST_AT_ONCE)
+    return min(len(expected), MAX_CONCURRENT_SLICES)

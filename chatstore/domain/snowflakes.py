@@ -21,16 +21,16 @@ SEQUENCES = 1 << 12
 MIN_ID = -(1 << 63)
 MAX_ID = (1 << 63) - 1
 
-CLOCK_BACK_LIMIT_MS = 5_000
+MAX_CLOCK_BACKSTEP_MS = 5_000
 """A clock that stepped back further raises an error instead of being waited for."""
 
 _UNIX = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MILLISECOND = dt.timedelta(milliseconds=1)
 
 
-def unix_ms(moment: dt.datetime) -> int:
+def unix_ms(when: dt.datetime) -> int:
     """Return whole Unix milliseconds of an aware datetime, floored."""
-    return (moment - _UNIX) // _MILLISECOND
+    return (when - _UNIX) // _MILLISECOND
 
 
 def ms_of(snowflake: int) -> int:
@@ -81,7 +81,7 @@ class SnowflakeMaker:
     """Generator of ids for one leased worker number: unique and ascending.
 
     `clock` returns Unix milliseconds. If the clock steps back a little, the last millisecond is kept and its sequence
-    used up; a step of more than `CLOCK_BACK_LIMIT_MS` raises `WriteRefused`. When all 4,096 ids of a millisecond are
+    used up; a step of more than `MAX_CLOCK_BACKSTEP_MS` raises `WriteRefused`. When all 4,096 ids of a millisecond are
     used, the next millisecond is borrowed, at most that limit ahead of the clock.
     """
 
@@ -104,7 +104,7 @@ class SnowflakeMaker:
             return make_snowflake(self._last_ms, worker=self._worker, sequence=self._sequence)
 
     def _advance(self, now: int, last_ms: int) -> None:
-        if last_ms - now > CLOCK_BACK_LIMIT_MS:
+        if last_ms - now > MAX_CLOCK_BACKSTEP_MS:
             raise WriteRefused(f"this machine's clock went back by {last_ms - now} ms; new ids could repeat old ones")
         self._sequence += 1
         if self._sequence == SEQUENCES:

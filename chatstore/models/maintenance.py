@@ -21,7 +21,7 @@ class JobSchedule(models.Model):
     zone = models.CharField(max_length=60)
     opens = models.TimeField(null=True, blank=True)
     closes = models.TimeField(null=True, blank=True)
-    is_on = models.BooleanField(default=True)
+    is_enabled = models.BooleanField(default=True)
     changed_at = models.DateTimeField(db_default=Now())
     changed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
@@ -58,9 +58,9 @@ class JobRun(models.Model):
     """One run of a job.
 
     slot: the wall-clock time that it stands for ("2026-03-29T02:30"); no second run can be created for the same slot.
-    None: requested by a user. subject: what a requested run is about ("<channel>:<bucket>"), or empty. did: counts by
-    name, once it has ended. progress: {"done", "total", "what"} while it runs. token: the claim of a run, valid as long
-    as its lease. again_of: the failed run that this one retries. stop_asked_by: the user who requested its end.
+    None: requested by a user. subject: what a requested run is about ("<channel>:<bucket>"), or empty. result: counts
+    by name, once it has ended. progress: {"done", "total", "what"} while it runs. token: the claim of a run, valid as long
+    as its lease. retry_of: the failed run that this one retries. stop_requested_by: the user who requested its end.
     """
 
     job = models.SlugField(max_length=40)
@@ -68,16 +68,18 @@ class JobRun(models.Model):
     subject = models.CharField(max_length=60, blank=True)
     state = models.CharField(max_length=10, choices=RunState.choices(), default=RunState.QUEUED)
     due_at = models.DateTimeField()
-    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
-    again_of = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="again")
-    stop_asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    retry_of = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="again")
+    stop_requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
     token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
-    tries = models.IntegerField(default=0)
+    attempts = models.IntegerField(default=0)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     progress = models.JSONField(default=dict)
-    did = models.JSONField(default=dict)
+    result = models.JSONField(default=dict)
     error = models.TextField(blank=True)
 
     objects = JobRunQuerySet.as_manager()
@@ -98,19 +100,19 @@ class JobRun(models.Model):
 class Finding(models.Model):
     """A problem that needs attention: opened once, closed automatically when it is resolved.
 
-    kind and subject identify it: ("heavy bucket", "<channel>:<bucket>"). words: the text shown to users. told_at,
+    kind and subject identify it: ("heavy bucket", "<channel>:<bucket>"). summary: the text shown to users. notified_at,
     mailed_at: the last notification by webhook and by mail.
     """
 
     kind = models.CharField(max_length=40)
     subject = models.CharField(max_length=100, blank=True)
     severity = models.IntegerField(choices=Severity.choices())
-    words = models.TextField()
+    summary = models.TextField()
     details = models.JSONField(default=dict)
     opened_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
     closed_at = models.DateTimeField(null=True)
-    told_at = models.DateTimeField(null=True)
+    notified_at = models.DateTimeField(null=True)
     mailed_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -123,13 +125,13 @@ class Finding(models.Model):
         )
 
     def __str__(self) -> str:
-        return self.words
+        return self.summary
 
 
 class BucketDeletes(models.Model):
     """Number of deletes (tombstones written: rows, ranges, a partition) in a bucket within an hour of Postgres's clock.
 
-    last_at: the last of them. is_looked_at: bookkeeping has read the bucket since. A row is deleted once bookkeeping
+    last_at: the last of them. is_reconciled: bookkeeping has read the bucket since. A row is deleted once bookkeeping
     has read the bucket and a repair that began after `last_at` has covered it.
     """
 
@@ -139,12 +141,12 @@ class BucketDeletes(models.Model):
     hour = models.DateTimeField()
     deletes = models.BigIntegerField()
     last_at = models.DateTimeField()
-    is_looked_at = models.BooleanField(default=False)
+    is_reconciled = models.BooleanField(default=False)
 
     class Meta:
         default_permissions = ()
         indexes = (
-            models.Index(fields=("last_at",), condition=models.Q(is_looked_at=False), name="deletes_to_look_at"),
+            models.Index(fields=("last_at",), condition=models.Q(is_reconciled=False), name="deletes_to_reconcile"),
             models.Index(fields=("last_at",), name="deletes_by_time"),
         )
 

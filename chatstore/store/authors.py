@@ -6,14 +6,14 @@ import itertools
 from collections.abc import Iterator
 
 from chatstore.store import cassandra
-from chatstore.store.reading.remembered import Remembered
+from chatstore.store.reading.remembered import LRUSet
 
 _INSERT = "INSERT INTO author_buckets (author_id, bucket, channel_id) VALUES (?, ?, ?)"
 _SELECT = "SELECT bucket, channel_id FROM author_buckets WHERE author_id = ?"
 
 BATCH_ROWS = 100
 
-_written = Remembered(200_000)
+_written = LRUSet(200_000)
 
 
 def ensure_author_bucket(author_id: int, channel_id: int, bucket: int) -> None:

@@ -107,9 +107,9 @@ os.register_at_fork(after_in_child=_process.forget)
 
 def _open_connection() -> _Connection:
     config = settings.CASSANDRA
-    nearest = TokenAwarePolicy(DCAwareRoundRobinPolicy(local_dc=config["datacenter"]))
+    load_balancing = TokenAwarePolicy(DCAwareRoundRobinPolicy(local_dc=config["datacenter"]))
     profile = ExecutionProfile(
-        load_balancing_policy=nearest,
+        load_balancing_policy=load_balancing,
         consistency_level=LOCAL_QUORUM,
         row_factory=tuple_factory,
         request_timeout=REQUEST_TIMEOUT_SECONDS,
@@ -324,25 +324,25 @@ def execute_window(
 
 
 def _run_window(sends: Iterable[Callable[[], Pending]], window: int) -> Iterator[list[Row]]:
-    flying: deque[Pending] = deque()
+    in_flight: deque[Pending] = deque()
     remaining = iter(sends)
     try:
         for send in itertools.islice(remaining, window):
-            flying.append(send())
-        while flying:
-            rows = flying.popleft().rows()
+            in_flight.append(send())
+        while in_flight:
+            rows = in_flight.popleft().rows()
             for send in itertools.islice(remaining, 1):
-                flying.append(send())
+                in_flight.append(send())
             yield rows
     finally:
-        drain(flying)
+        drain(in_flight)
 
 
-def drain(flying: deque[Pending]) -> None:
+def drain(in_flight: deque[Pending]) -> None:
     """Wait for statements whose results are no longer needed, after the first error."""
-    while flying:
+    while in_flight:
         try:
-            flying.popleft().rows()
+            in_flight.popleft().rows()
         except (StoreUnavailable, TooManyTombstones) as error:
             log.debug("after the first error: %s", error)
 

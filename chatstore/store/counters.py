@@ -35,7 +35,7 @@ KEY = "read_path_counters"
 _SINCE = "since"
 
 SEND_EVERY_SECONDS = 1.0
-SILENT_SECONDS = 5.0
+RETRY_DELAY_SECONDS = 5.0
 """Pause after a failed request to Redis."""
 
 
@@ -46,18 +46,18 @@ class _Process:
         self.lock = threading.Lock()
         self.sending = threading.Lock()
         self.unsent: dict[str, int] = {}
-        self.has_some = threading.Event()
+        self.has_unsent = threading.Event()
         self.sender: threading.Thread | None = None
 
 
 _process = _Process()
 
 
-def _begin_anew() -> None:
+def _reset_after_fork() -> None:
     _process.__init__()  # type: ignore[misc]
 
 
-os.register_at_fork(after_in_child=_begin_anew)
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def count(name: str, number: int = 1) -> None:
@@ -67,9 +67,9 @@ def count(name: str, number: int = 1) -> None:
     with _process.lock:
         _process.unsent[name] = _process.unsent.get(name, 0) + number
         if _process.sender is None:
-            _process.sender = threading.Thread(target=_send_on, args=(_process,), name="send-counters", daemon=True)
+            _process.sender = threading.Thread(target=_send_loop, args=(_process,), name="send-counters", daemon=True)
             _process.sender.start()
-    _process.has_some.set()
+    _process.has_unsent.set()
 
 
 def send_counts() -> None:
@@ -107,13 +107,13 @@ def counting_since() -> dt.datetime | None:
     return None if since is None else dt.datetime.fromtimestamp(int(since) / 1_000, tz=dt.UTC)
 
 
-def _send_on(process: _Process) -> None:
+def _send_loop(process: _Process) -> None:
     while True:
-        process.has_some.wait()
-        process.has_some.clear()
+        process.has_unsent.wait()
+        process.has_unsent.clear()
         try:
             send_counts()
         except StoreUnavailable:
-            process.has_some.set()
-            time.sleep(SILENT_SECONDS)
+            process.has_unsent.set()
+            time.sleep(RETRY_DELAY_SECONDS)
         time.sleep(SEND_EVERY_SECONDS)

@@ -21,8 +21,8 @@ def translate_error(error: BaseException) -> BaseException:
     """Return our error for one of the driver's; other errors, and those of invalid statements, unchanged."""
     if isinstance(error, NoHostAvailable):
         causes = error.errors.values() if isinstance(error.errors, dict) else ()
-        told = [cause for cause in causes if isinstance(cause, driver.DriverException)]
-        return translate_error(told[0]) if told else StoreUnavailable("No Cassandra node answers.")
+        driver_errors = [cause for cause in causes if isinstance(cause, driver.DriverException)]
+        return translate_error(driver_errors[0]) if driver_errors else StoreUnavailable("No Cassandra node answers.")
     if isinstance(error, driver.ReadFailure) and TOMBSTONE_FAILURE in (error.error_code_map or {}).values():
         return TooManyTombstones("Cassandra aborted a read: too many tombstones in its interval.")
     if isinstance(error, driver.OperationTimedOut):

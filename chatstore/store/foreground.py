@@ -15,12 +15,12 @@ from chatstore.store.redis import redis_client
 
 KEY = "pages_are_read"
 
-SAID_FOR_MS = 1_000
+ACTIVE_FOR_MS = 1_000
 """Lifetime of the signal: a user who scrolls requests the next page within it."""
 
-SAY_AGAIN_SECONDS = 0.2
-ASK_AGAIN_SECONDS = 0.1
-SILENT_SECONDS = 5.0
+SEND_INTERVAL_SECONDS = 0.2
+CHECK_INTERVAL_SECONDS = 0.1
+RETRY_DELAY_SECONDS = 5.0
 """Pause after a failed request to Redis."""
 
 
@@ -29,47 +29,49 @@ class _Process:
 
     def __init__(self) -> None:
         self.was_read = threading.Event()
-        self.teller: threading.Thread | None = None
-        self.heard_at = 0.0
-        self.heard = False
+        self.sender: threading.Thread | None = None
+        self.checked_at = 0.0
+        self.is_active = False
 
 
 _process = _Process()
 
 
-def _begin_anew() -> None:
+def _reset_after_fork() -> None:
     _process.__init__()  # type: ignore[misc]
 
 
-os.register_at_fork(after_in_child=_begin_anew)
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def note_page_read() -> None:
     """Signal that a page is being read, without delaying the reader."""
     _process.was_read.set()
-    if _process.teller is None:
-        _process.teller = threading.Thread(target=_tell, args=(_process.was_read,), name="tell-readers", daemon=True)
-        _process.teller.start()
+    if _process.sender is None:
+        _process.sender = threading.Thread(
+            target=_send_loop, args=(_process.was_read,), name="send-foreground", daemon=True
+        )
+        _process.sender.start()
 
 
-def is_anybody_reading() -> bool:
+def are_pages_being_read() -> bool:
     """Return whether any process read a page within the last second; True if Redis is unavailable."""
     now = time.monotonic()
-    if now - _process.heard_at >= ASK_AGAIN_SECONDS:
+    if now - _process.checked_at >= CHECK_INTERVAL_SECONDS:
         try:
-            _process.heard = bool(redis_client().exists(KEY))
+            _process.is_active = bool(redis_client().exists(KEY))
         except StoreUnavailable:
-            _process.heard, now = True, now + SILENT_SECONDS
-        _process.heard_at = now
-    return _process.heard
+            _process.is_active, now = True, now + RETRY_DELAY_SECONDS
+        _process.checked_at = now
+    return _process.is_active
 
 
-def _tell(was_read: threading.Event) -> None:
+def _send_loop(was_read: threading.Event) -> None:
     while True:
         was_read.wait()
         was_read.clear()
         try:
-            redis_client().set(KEY, 1, px=SAID_FOR_MS)
+            redis_client().set(KEY, 1, px=ACTIVE_FOR_MS)
         except StoreUnavailable:
-            time.sleep(SILENT_SECONDS)
-        time.sleep(SAY_AGAIN_SECONDS)
+            time.sleep(RETRY_DELAY_SECONDS)
+        time.sleep(SEND_INTERVAL_SECONDS)

@@ -9,26 +9,26 @@ from typing import Any
 
 from chatstore.store.redis import Client, redis_client
 
-BEAT, WATCH = "beat", "watch"
+BEAT, MONITOR = "beat", "watch"
 
 QUEUES = ("celery", "maintenance")
 """Celery's queues: purges and maintenance."""
 
 
-def note_life(name: str) -> None:
+def record_heartbeat(name: str) -> None:
     """Record a heartbeat. Raises `StoreUnavailable`."""
     client = redis_client()
     client.set(_key(name), _seconds(client))
 
 
-def seconds_since(name: str) -> float | None:
+def seconds_since_heartbeat(name: str) -> float | None:
     """Return the age of the last heartbeat; None if there was none. Raises `StoreUnavailable`."""
     client = redis_client()
     noted: Any = client.get(_key(name))
     return None if noted is None else max(0.0, _seconds(client) - float(noted))
 
 
-def count_bells() -> dict[str, int]:
+def queue_depths() -> dict[str, int]:
     """Return the number of waiting tasks per queue. Raises `StoreUnavailable`."""
     client = redis_client()
     counts: dict[str, Any] = {queue: client.llen(queue) for queue in QUEUES}

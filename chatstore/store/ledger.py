@@ -17,7 +17,7 @@ from django.conf import settings
 
 from chatstore.domain.live import Live, stamp_of_live
 from chatstore.store import cassandra
-from chatstore.store.reading.remembered import Remembered
+from chatstore.store.reading.remembered import LRUSet
 
 LedgerRow = tuple[int, Live]
 
@@ -27,7 +27,7 @@ NEWEST_ROWS = 8
 CACHE_SECONDS = 1.0
 """Lifetime of cached ledger rows: a job that cleared `live` is reported done a second after its last clear."""
 
-MOST_REMEMBERED = 512
+MAX_CACHED_ROWS = 512
 """Maximum rows cached per channel: fourteen years of a channel with a single bucket that contains messages."""
 
 NEWEST_BUCKET = 2**31 - 1
@@ -41,7 +41,7 @@ _SELECT_DOWN = (
 )
 _SELECT_UP = "SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? AND bucket >= ? ORDER BY bucket ASC LIMIT ?"
 
-_written = Remembered(100_000)
+_written = LRUSet(100_000)
 
 
 def ensure_row(channel_id: int, bucket: int) -> None:
@@ -50,7 +50,7 @@ def ensure_row(channel_id: int, bucket: int) -> None:
         return
     cassandra.execute(_INSERT_ROW, (channel_id, bucket))
     _written.add((channel_id, bucket))
-    forget_cache(channel_id)
+    expire_cache(channel_id)
 
 
 def clear_live(channel_id: int, bucket: int) -> None:
@@ -60,7 +60,7 @@ def clear_live(channel_id: int, bucket: int) -> None:
     """
     cassandra.execute(_SET_LIVE, (channel_id, bucket, (None, None, None), time.time_ns() // 1000))
     _written.add((channel_id, bucket))
-    forget_cache(channel_id)
+    expire_cache(channel_id)
 
 
 def set_live(channel_id: int, bucket: int, live: Live, *, read_began_us: int) -> None:
@@ -71,7 +71,7 @@ def set_live(channel_id: int, bucket: int, live: Live, *, read_began_us: int) ->
     """
     stamp = stamp_of_live(read_began_us=read_began_us, skew_seconds=settings.CLOCK_SKEW_SECONDS)
     cassandra.execute(_SET_LIVE, (channel_id, bucket, live.as_tuple(), stamp))
-    forget_cache(channel_id)
+    expire_cache(channel_id)
 
 
 def read_ledger(channel_id: int, *, newest: int | None = None) -> list[LedgerRow]:
@@ -119,7 +119,7 @@ def submit_rows(channel_id: int, *, start: int, descending: bool, limit: int) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Newest:
+class NewestRows:
     """A channel's newest ledger rows as last read by this process.
 
     asked_at: `time.monotonic()` before the read. is_whole: there are no further rows.
@@ -130,64 +130,64 @@ class Newest:
     is_whole: bool
 
 
-class _Remembered:
+class _NewestCache:
     """Least-recently-used cache of channels' newest ledger rows."""
 
     LIMIT = 2_000
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[int, Newest] = OrderedDict()
+        self._entries: OrderedDict[int, NewestRows] = OrderedDict()
         self._lock = threading.Lock()
 
-    def put(self, channel_id: int, newest: Newest) -> None:
+    def put(self, channel_id: int, newest: NewestRows) -> None:
         with self._lock:
-            self._kept[channel_id] = newest
-            self._kept.move_to_end(channel_id)
-            while len(self._kept) > self.LIMIT:
-                self._kept.popitem(last=False)
+            self._entries[channel_id] = newest
+            self._entries.move_to_end(channel_id)
+            while len(self._entries) > self.LIMIT:
+                self._entries.popitem(last=False)
 
-    def extend(self, channel_id: int, longer: Newest) -> None:
+    def extend(self, channel_id: int, extended: NewestRows) -> None:
         """Store more rows of the same read; no effect if the channel was read again or expired meanwhile."""
         with self._lock:
-            kept = self._kept.get(channel_id)
-            if kept is not None and kept.asked_at == longer.asked_at:
-                self._kept[channel_id] = longer
+            entry = self._entries.get(channel_id)
+            if entry is not None and entry.asked_at == extended.asked_at:
+                self._entries[channel_id] = extended
 
-    def get(self, channel_id: int) -> Newest | None:
-        return self._kept.get(channel_id)
+    def get(self, channel_id: int) -> NewestRows | None:
+        return self._entries.get(channel_id)
 
-    def age(self, channel_id: int) -> None:
+    def expire(self, channel_id: int) -> None:
         with self._lock:
-            kept = self._kept.get(channel_id)
-            if kept is not None:
-                self._kept[channel_id] = replace(kept, asked_at=float("-inf"))
+            entry = self._entries.get(channel_id)
+            if entry is not None:
+                self._entries[channel_id] = replace(entry, asked_at=float("-inf"))
 
 
-_remembered = _Remembered()
+_newest_cache = _NewestCache()
 
 
-def forget_cache(channel_id: int) -> None:
+def expire_cache(channel_id: int) -> None:
     """Have the next page of this process read the ledger again."""
-    _remembered.age(channel_id)
+    _newest_cache.expire(channel_id)
 
 
-def remember_newest(channel_id: int, newest: Newest) -> None:
+def cache_newest(channel_id: int, newest: NewestRows) -> None:
     """Cache a channel's newest rows for pages."""
-    _remembered.put(channel_id, newest)
+    _newest_cache.put(channel_id, newest)
 
 
-def remember_more(channel_id: int, longer: Newest) -> None:
+def extend_cached(channel_id: int, extended: NewestRows) -> None:
     """Cache the rows beyond the newest ones that a page had to read."""
-    if len(longer.rows) <= MOST_REMEMBERED:
-        _remembered.extend(channel_id, longer)
+    if len(extended.rows) <= MAX_CACHED_ROWS:
+        _newest_cache.extend(channel_id, extended)
 
 
-def recall_newest(channel_id: int) -> Newest | None:
+def cached_newest(channel_id: int) -> NewestRows | None:
     """Return the channel's newest rows if they were read within the last second."""
-    newest = _remembered.get(channel_id)
+    newest = _newest_cache.get(channel_id)
     return newest if newest is not None and time.monotonic() - newest.asked_at <= CACHE_SECONDS else None
 
 
-def guess_newest(channel_id: int) -> Newest | None:
+def last_known_newest(channel_id: int) -> NewestRows | None:
     """Return the channel's newest rows as last seen, however old: only a guess of what to read beside the ledger."""
-    return _remembered.get(channel_id)
+    return _newest_cache.get(channel_id)

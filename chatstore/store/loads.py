@@ -22,10 +22,10 @@ from chatstore.store import cassandra, ledger, messages, withdrawn
 
 Item = TypeVar("Item")
 
-FEW_IDS = 100
+MAX_LISTED_IDS_PER_BUCKET = 100
 """Up to this count, a bucket's ids are read by key (in one statement); above it as an interval."""
 
-WHOLE_BUCKETS = 4
+CONCURRENT_WHOLE_READS = 4
 """Concurrent reads of whole buckets: the servers are the bottleneck. Small buckets cost only a round trip, and more of
 them are read at once.
 """
@@ -48,7 +48,7 @@ _BOUNDS = (
 )
 _LIVE_STAMPS = "SELECT channel_id, bucket, WRITETIME(live) FROM bucket_ledger WHERE channel_id IN ?"
 
-PARTITIONS = 20
+PARTITIONS_PER_STATEMENT = 20
 """Small partitions per statement; the coordinator reads them in parallel."""
 
 BATCH_ROWS = 100
@@ -61,12 +61,14 @@ than ten partitions.
 def ensure_rows_in(channel_id: int, buckets: Iterable[int]) -> None:
     """Write the buckets' ledger rows, before their first messages."""
     _write_by_channel(_ENSURE, ((channel_id, bucket) for bucket in buckets))
-    ledger.forget_cache(channel_id)
+    ledger.expire_cache(channel_id)
 
 
 def read_live_stamps(channel_ids: Sequence[int]) -> dict[BucketKey, int]:
     """Return the write timestamp (µs) of `live` for every bucket that has a ledger row; 0 where `live` is not set."""
-    answers = cassandra.execute_window((_LIVE_STAMPS, (some,)) for some in _cut(channel_ids, PARTITIONS))
+    answers = cassandra.execute_window(
+        (_LIVE_STAMPS, (some,)) for some in _chunks(channel_ids, PARTITIONS_PER_STATEMENT)
+    )
     return {(channel_id, bucket): stamp or 0 for rows in answers for channel_id, bucket, stamp in rows}
 
 
@@ -89,19 +91,19 @@ def clear_live_at(stamps: Mapping[BucketKey, int]) -> None:
 def _set_live(rows: Iterable[tuple[int, int, LiveTuple, int]]) -> None:
     written = _write_by_channel(_SET_LIVE, rows)
     for channel_id in written:
-        ledger.forget_cache(channel_id)
+        ledger.expire_cache(channel_id)
 
 
 def _write_by_channel(cql: str, rows: Iterable[cassandra.Row]) -> set[int]:
     """Write rows that begin with their channel's id, in batches of few channels; return the channels."""
     ordered = sorted(rows, key=lambda row: row[0])
     groups = [list(group) for _, group in itertools.groupby(ordered, key=lambda row: row[0])]
-    few = (list(itertools.chain.from_iterable(some)) for some in _cut(groups, BATCH_CHANNELS))
-    cassandra.execute_batches(cql, (some for together in few for some in _cut(together, BATCH_ROWS)))
+    few = (list(itertools.chain.from_iterable(some)) for some in _chunks(groups, BATCH_CHANNELS))
+    cassandra.execute_batches(cql, (some for together in few for some in _chunks(together, BATCH_ROWS)))
     return {group[0][0] for group in groups}
 
 
-def _cut(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+def _chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
@@ -116,9 +118,11 @@ def withdrawn_in(keys: Sequence[BucketKey]) -> dict[BucketKey, Withdrawals]:
     # A large channel has many buckets; many small channels share a few.
     asked: Iterable[tuple[Sequence[int], Sequence[int]]]
     if len(by_channel) < len(by_bucket):
-        asked = (([one], some) for one, found in by_channel.items() for some in _cut(found, PARTITIONS))
+        asked = (
+            ([one], some) for one, found in by_channel.items() for some in _chunks(found, PARTITIONS_PER_STATEMENT)
+        )
     else:
-        asked = ((some, [one]) for one, found in by_bucket.items() for some in _cut(found, PARTITIONS))
+        asked = ((some, [one]) for one, found in by_bucket.items() for some in _chunks(found, PARTITIONS_PER_STATEMENT))
     noted: dict[BucketKey, list[cassandra.Row]] = defaultdict(list)
     for rows in cassandra.execute_window((_WITHDRAWN, each) for each in asked):
         for channel_id, bucket, *row in rows:
@@ -131,7 +135,7 @@ def read_edited(ids: Mapping[BucketKey, Sequence[int]]) -> dict[BucketKey, dict[
 
     `ids`: by bucket, ascending. A row without an author is not live.
     """
-    few = {key: wanted for key, wanted in ids.items() if 0 < len(wanted) <= FEW_IDS}
+    few = {key: wanted for key, wanted in ids.items() if 0 < len(wanted) <= MAX_LISTED_IDS_PER_BUCKET}
     answers = cassandra.execute_window((_EDITED, (*key, list(wanted))) for key, wanted in few.items())
     edited = {key: dict(_pick_edited(rows, None)) for key, rows in zip(few, answers, strict=True)}
     for key in ids.keys() - few.keys():
@@ -158,7 +162,7 @@ def _pick_edited(rows: Iterable[cassandra.Row], wanted: set[int] | None) -> Iter
 
 
 def read_bounds_in(
-    keys: Collection[BucketKey], *, window: int = WHOLE_BUCKETS
+    keys: Collection[BucketKey], *, window: int = CONCURRENT_WHOLE_READS
 ) -> dict[BucketKey, tuple[int | None, int | None, int, int]]:
     """Return lowest id, highest id, rows and rows with an author of each whole bucket, at quorum.
 

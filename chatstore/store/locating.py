@@ -17,10 +17,10 @@ from chatstore.domain.live import Live
 from chatstore.store import cassandra
 from chatstore.store.withdrawn import is_certain
 
-CHANNELS_AT_ONCE = 256
+CHANNELS_PER_CHECK = 256
 """Channels between two checks of the deadline: some 100 ms on two busy cores."""
 
-KEYS_A_STATEMENT = 32
+KEYS_PER_STATEMENT = 32
 """Partitions per statement: more than three times the channels per second of single-key statements (2,560 channels, two
 nodes), and few enough for a coordinator to scatter.
 """
@@ -34,12 +34,12 @@ _SELECT_WITHDRAWN = (
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """The channel of a message, or None. there_then: number of channels with a bucket for its ten days that were
+    """The channel of a message, or None. channels_searched: number of channels with a bucket for its ten days that were
     searched. is_whole: whether all given channels were searched before the deadline.
     """
 
     channel_id: int | None
-    there_then: int
+    channels_searched: int
     is_whole: bool
 
 
@@ -47,22 +47,22 @@ def locate_message(channel_ids: Iterable[int], message_id: int, *, deadline_seco
     """Return the first of the channels that contains the message, or in which its author withdrew it.
 
     Pass the likeliest channels first: a match ends the search, and so does the deadline, but not before the first
-    `CHANNELS_AT_ONCE` were searched. Raises `StoreUnavailable`.
+    `CHANNELS_PER_CHECK` were searched. Raises `StoreUnavailable`.
     """
     end = time.monotonic() + deadline_seconds
     remaining = iter(channel_ids)
-    there_then = 0
-    while chunk := list(islice(remaining, CHANNELS_AT_ONCE)):
-        were_there = _were_there(chunk, message_id)
-        there_then += len(were_there)
-        for channel_id in _that_know(were_there, message_id):
-            return Located(channel_id, there_then, is_whole=True)
+    channels_searched = 0
+    while chunk := list(islice(remaining, CHANNELS_PER_CHECK)):
+        candidates = _channels_with_bucket(chunk, message_id)
+        channels_searched += len(candidates)
+        for channel_id in _channels_with_message(candidates, message_id):
+            return Located(channel_id, channels_searched, is_whole=True)
         if time.monotonic() > end:
-            return Located(None, there_then, is_whole=next(remaining, None) is None)
-    return Located(None, there_then, is_whole=True)
+            return Located(None, channels_searched, is_whole=next(remaining, None) is None)
+    return Located(None, channels_searched, is_whole=True)
 
 
-def _were_there(channel_ids: Sequence[int], message_id: int) -> list[tuple[int, bool]]:
+def _channels_with_bucket(channel_ids: Sequence[int], message_id: int) -> list[tuple[int, bool]]:
     """Return the channels with a ledger row for the id's bucket, each with whether the id may be live there."""
     rows = _ask(_SELECT_LEDGER, channel_ids, bucket_of(message_id))
     return [
@@ -72,13 +72,13 @@ def _were_there(channel_ids: Sequence[int], message_id: int) -> list[tuple[int, 
     ]
 
 
-def _that_know(were_there: Sequence[tuple[int, bool]], message_id: int) -> Iterator[int]:
+def _channels_with_message(candidates: Sequence[tuple[int, bool]], message_id: int) -> Iterator[int]:
     """Yield the channels that contain the message, then those whose author withdrew it, each in the given order."""
-    alive = [channel_id for channel_id, may_live in were_there if may_live]
+    alive = [channel_id for channel_id, may_live in candidates if may_live]
     authors = _ask(_SELECT_AUTHOR, alive, bucket_of(message_id), message_id)
     # A row without an author, left by an edit of a deleted message, does not count.
     yield from (channel_id for channel_id in alive if authors.get(channel_id, (None,)) != (None,))
-    every = [channel_id for channel_id, _ in were_there]
+    every = [channel_id for channel_id, _ in candidates]
     noted = _ask(_SELECT_WITHDRAWN, every, bucket_of(message_id), message_id)
     # A mere claim proves nothing: any user can claim any id in any channel.
     yield from (channel_id for channel_id in every if channel_id in noted and is_certain(*noted[channel_id]))
@@ -86,6 +86,6 @@ def _that_know(were_there: Sequence[tuple[int, bool]], message_id: int) -> Itera
 
 def _ask(cql: str, channel_ids: Sequence[int], *values: int) -> dict[int, tuple[Any, ...]]:
     """Return the columns that the statement selects beside the channel, by channel."""
-    parts = (channel_ids[n : n + KEYS_A_STATEMENT] for n in range(0, len(channel_ids), KEYS_A_STATEMENT))
+    parts = (channel_ids[n : n + KEYS_PER_STATEMENT] for n in range(0, len(channel_ids), KEYS_PER_STATEMENT))
     answers = cassandra.execute_window((cql, (part, *values)) for part in parts)
     return {row[0]: row[1:] for rows in answers for row in rows}

@@ -22,7 +22,7 @@ class Measured:
     """A bucket's statistics from Cassandra, per replica.
 
     bytes, tombstones: the value that each replica lists; None if it is below the smallest listed one. in_sync: whether
-    all replicas hold the same data. silent: replicas that did not answer, with the reason.
+    all replicas hold the same data. errors: replicas that did not answer, with the reason.
     """
 
     channel_id: int
@@ -31,26 +31,26 @@ class Measured:
     in_sync: bool
     bytes: Mapping[str, int | None]
     tombstones: Mapping[str, int | None]
-    silent: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def most_bytes(self) -> int | None:
+    def max_bytes_seen(self) -> int | None:
         """The largest size of any replica; None if none lists the bucket."""
-        return _most(self.bytes)
+        return _max_known(self.bytes)
 
     @property
-    def most_tombstones(self) -> int | None:
-        return _most(self.tombstones)
+    def max_tombstones_seen(self) -> int | None:
+        return _max_known(self.tombstones)
 
     @property
     def tombstones_apart(self) -> int | None:
         """The largest difference between replicas, a sign of a missing repair. None unless all replicas reported."""
-        told = [number for number in self.tombstones.values() if number is not None]
-        return max(told) - min(told) if told and len(told) == len(self.tombstones) and not self.silent else None
+        values = [number for number in self.tombstones.values() if number is not None]
+        return max(values) - min(values) if values and len(values) == len(self.tombstones) and not self.errors else None
 
 
-def _most(told: Mapping[str, int | None]) -> int | None:
-    return max((number for number in told.values() if number is not None), default=None)
+def _max_known(values: Mapping[str, int | None]) -> int | None:
+    return max((number for number in values.values() if number is not None), default=None)
 
 
 def measure_bucket(channel_id: int, bucket: int) -> Measured:
@@ -65,7 +65,7 @@ def measure_bucket(channel_id: int, bucket: int) -> Measured:
     part = Part(replicas[0], (MESSAGES,), token=token, is_preview=True)
     measured_at = dt.datetime.now(dt.UTC)
     try:
-        told = nodetool.run(part.host, *part.arguments, timeout=PREVIEW_SECONDS)
+        output = nodetool.run(part.host, *part.arguments, timeout=PREVIEW_SECONDS)
     except nodetool.NodetoolFailed as failed:
         raise RepairFailed(f"The replicas could not be compared: {failed}") from failed
     listed = top_partitions.read_all_live(replicas)
@@ -76,8 +76,8 @@ def measure_bucket(channel_id: int, bucket: int) -> Measured:
         bucket=bucket,
         measured_at=measured_at,
         # The exit code is 0 in both cases.
-        in_sync="in sync" in told,
+        in_sync="in sync" in output,
         bytes={host: lists.measured_bytes(key) for host, lists in answered.items()},
         tombstones={host: lists.measured_tombstones(key) for host, lists in answered.items()},
-        silent={host: str(lists) for host, lists in listed.items() if isinstance(lists, NodeUnreachable)},
+        errors={host: str(lists) for host, lists in listed.items() if isinstance(lists, NodeUnreachable)},
     )

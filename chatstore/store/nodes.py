@@ -28,15 +28,15 @@ _GOSSIP = "SELECT address, load, status_with_port FROM system_views.gossip_info"
 
 _STOPPED = "shutdown"
 
-TRIES = 4
-TRY_AGAIN_SECONDS = 0.25
+MAX_RETRIES = 4
+RETRY_DELAY_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """A node of the cluster.
 
-    is_up: as in `list_states`; None if unknown. silent: why it did not answer; empty if it did. is_far: it is in
+    is_up: as in `list_states`; None if unknown. error: why it did not answer; empty if it did. is_remote: it is in
     another datacenter and was not queried. gossip: its status by gossip ("normal", "leaving", "shutdown" …);
     load_bytes: its data on disk, also by gossip. compactions_waiting, compactions_running: tasks.
     """
@@ -45,8 +45,8 @@ class Node:
     datacenter: str
     is_up: bool | None
     asked_at: dt.datetime
-    is_far: bool = False
-    silent: str = ""
+    is_remote: bool = False
+    error: str = ""
     release: str | None = None
     gossip: str | None = None
     load_bytes: int | None = None
@@ -63,15 +63,15 @@ def read_nodes() -> list[Node]:
         release, tasks = releases.get(address), compactions.get(address)
         waiting, running = _first(tasks, width=2)
         status, load = gossip.get(address, (None, None))
-        is_far = _is_far(datacenter)
+        is_remote = _is_remote(datacenter)
         found.append(
             Node(
                 address=address,
                 datacenter=datacenter,
-                is_up=settle_state(is_up, gossip=status),
+                is_up=resolve_state(is_up, gossip=status),
                 asked_at=now,
-                is_far=is_far,
-                silent=str(release) if isinstance(release, NodeUnreachable) and not is_far else "",
+                is_remote=is_remote,
+                error=str(release) if isinstance(release, NodeUnreachable) and not is_remote else "",
                 release=_first(release, width=1)[0],
                 gossip=status,
                 load_bytes=load,
@@ -84,34 +84,36 @@ def read_nodes() -> list[Node]:
 
 def ask_nodes(cql: str, params: Params = (), *, hosts: Iterable[str] | None = None) -> Answers:
     """Query some nodes, or all of them, in parallel for their local tables."""
-    far = {address: datacenter for address, _, datacenter in cassandra.hosts() if _is_far(datacenter)}
+    far = {address: datacenter for address, _, datacenter in cassandra.hosts() if _is_remote(datacenter)}
     wanted = list(list_addresses() if hosts is None else hosts)
     answers = _ask([host for host in wanted if host not in far], cql, params)
-    for _ in range(TRIES):
-        refused = [host for host, answer in answers.items() if _is_refused(answer)]
+    for _ in range(MAX_RETRIES):
+        refused = [host for host, answer in answers.items() if _was_not_sent(answer)]
         again = sorted(set(refused) - set(list_down()))
         if not again:
             break
         # A new session has not opened all its connections yet.
-        time.sleep(TRY_AGAIN_SECONDS)
+        time.sleep(RETRY_DELAY_SECONDS)
         answers |= _ask(again, cql, params)
-    told: dict[str, list[Row] | NodeUnreachable] = {
+    results: dict[str, list[Row] | NodeUnreachable] = {
         host: NodeUnreachable(f"Node {host} does not answer.") if isinstance(answer, StoreUnavailable) else answer
         for host, answer in answers.items()
     }
     for host in far.keys() & set(wanted):
-        told[host] = NodeUnreachable(f"Node {host} is in datacenter {far[host]}. This server does not connect to it.")
-    return told
+        results[host] = NodeUnreachable(
+            f"Node {host} is in datacenter {far[host]}. This server does not connect to it."
+        )
+    return results
 
 
 def _ask(hosts: Iterable[str], cql: str, params: Params) -> dict[str, list[Row] | StoreUnavailable]:
-    flying: dict[str, Pending | StoreUnavailable] = {}
+    pending_by_host: dict[str, Pending | StoreUnavailable] = {}
     for host in hosts:
         try:
-            flying[host] = cassandra.submit_to(host, cql, params)
+            pending_by_host[host] = cassandra.submit_to(host, cql, params)
         except StoreUnavailable as error:
-            flying[host] = error
-    return {host: _wait_for(pending) for host, pending in flying.items()}
+            pending_by_host[host] = error
+    return {host: _wait_for(pending) for host, pending in pending_by_host.items()}
 
 
 def _wait_for(pending: Pending | StoreUnavailable) -> list[Row] | StoreUnavailable:
@@ -123,7 +125,7 @@ def _wait_for(pending: Pending | StoreUnavailable) -> list[Row] | StoreUnavailab
         return error
 
 
-def _is_refused(answer: list[Row] | StoreUnavailable) -> bool:
+def _was_not_sent(answer: list[Row] | StoreUnavailable) -> bool:
     """Return whether the query was never sent; one that timed out is not retried."""
     return isinstance(answer, StoreUnavailable) and not isinstance(answer, DeadlinePassed)
 
@@ -148,12 +150,12 @@ def list_states() -> list[tuple[str, bool | None, str]]:
     except StoreUnavailable:
         gossip = {}
     return [
-        (address, settle_state(is_up, gossip=gossip.get(address, (None, None))[0]), datacenter)
+        (address, resolve_state(is_up, gossip=gossip.get(address, (None, None))[0]), datacenter)
         for address, is_up, datacenter in hosts
     ]
 
 
-def settle_state(seen: bool | None, *, gossip: str | None) -> bool | None:
+def resolve_state(seen: bool | None, *, gossip: str | None) -> bool | None:
     """Return whether a node is up; None if unknown.
 
     seen: the driver's state, from the cluster's events; unknown for a node that it never connected to, until the first
@@ -163,7 +165,7 @@ def settle_state(seen: bool | None, *, gossip: str | None) -> bool | None:
     return False if seen is None and gossip == _STOPPED else seen
 
 
-def _is_far(datacenter: str) -> bool:
+def _is_remote(datacenter: str) -> bool:
     return bool(datacenter != settings.CASSANDRA["datacenter"])
 
 
@@ -176,12 +178,12 @@ def _first(answer: list[Row] | NodeUnreachable | None, *, width: int) -> Row:
 
 def _read_gossip() -> dict[str, tuple[str | None, int | None]]:
     """Return (status, bytes on disk) of each node, by the gossip of one node."""
-    heard: dict[str, tuple[str | None, int | None]] = {}
+    states: dict[str, tuple[str | None, int | None]] = {}
     for address, load, status in cassandra.execute(_GOSSIP, consistency=cassandra.LOCAL_ONE):
-        told = str(status).partition(",")[0].lower() if status else None
+        gossip_status = str(status).partition(",")[0].lower() if status else None
         try:
-            heard[str(address)] = (told, round(float(load)))
+            states[str(address)] = (gossip_status, round(float(load)))
         except (TypeError, ValueError):
             # The node has not gossiped its load yet.
-            heard[str(address)] = (told, None)
-    return heard
+            states[str(address)] = (gossip_status, None)
+    return states

@@ -66,7 +66,7 @@ class Call:
         )
 
     @property
-    def is_over(self) -> bool:
+    def has_ended(self) -> bool:
         """Return whether it has ended."""
         return self._child.poll() is not None
 
@@ -89,11 +89,11 @@ class Call:
         if code == 0:
             return output
         what = " ".join(self.arguments[:1])
-        said = _last_words(errors, output)
-        logger.warning("nodetool %s on %s ended with %s: %s", what, self.host, code, said)
-        if code in (_SSH_FAILED, NOT_FOUND) or any(words in errors + output for words in _UNREACHED):
-            raise NodeUnreachable(f"nodetool could not reach node {self.host}: {said}")
-        raise NodetoolFailed(f"nodetool {what} failed on node {self.host}: {said}")
+        message = _error_line(errors, output)
+        logger.warning("nodetool %s on %s ended with %s: %s", what, self.host, code, message)
+        if code in (_SSH_FAILED, NOT_FOUND) or any(arguments in errors + output for arguments in _UNREACHED):
+            raise NodeUnreachable(f"nodetool could not reach node {self.host}: {message}")
+        raise NodetoolFailed(f"nodetool {what} failed on node {self.host}: {message}")
 
     def end(self) -> None:
         """Stop all its remaining processes. Idempotent."""
@@ -136,10 +136,10 @@ def _command_of(host: str) -> list[str]:
     """Fill in the template after splitting it, so that a host name can't become two arguments."""
     ports: dict[str, int] = settings.CASSANDRA_JMX_PORTS
     names = {"{host}": host, "{port}": str(ports.get(host, settings.CASSANDRA_JMX_PORT))}
-    words = shlex.split(settings.NODETOOL)
+    arguments = shlex.split(settings.NODETOOL)
     for name, value in names.items():
-        words = [word.replace(name, value) for word in words]
-    return words
+        arguments = [word.replace(name, value) for word in arguments]
+    return arguments
 
 
 def _read(file: IO[bytes]) -> str:
@@ -147,12 +147,12 @@ def _read(file: IO[bytes]) -> str:
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode("utf-8", "replace")
 
 
-def _last_words(*texts: str) -> str:
+def _error_line(*texts: str) -> str:
     """Return the most informative output line: the last one outside a stack trace."""
     for text in texts:
         lines = [line.strip() for line in text.splitlines()]
-        told = [line for line in lines if line and not line.startswith(("at ", "--", "..."))]
-        errors = [line for line in told if line.lower().startswith(("error:", "nodetool:"))]
-        if told:
-            return (errors or told)[-1].removeprefix("nodetool: ").removeprefix("error: ")[:300]
+        meaningful = [line for line in lines if line and not line.startswith(("at ", "--", "..."))]
+        errors = [line for line in meaningful if line.lower().startswith(("error:", "nodetool:"))]
+        if meaningful:
+            return (errors or meaningful)[-1].removeprefix("nodetool: ").removeprefix("error: ")[:300]
     return "no output"

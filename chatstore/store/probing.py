@@ -11,7 +11,7 @@ from chatstore.domain.slices import Slice
 from chatstore.store import cassandra, traces
 from chatstore.store.reading.search import SELECT_DOWN
 
-TRIES = 3
+MAX_READS = 3
 """The fastest of so many reads counts, since other load on the machine only adds time."""
 
 QUICK_MS = 10.0
@@ -50,7 +50,7 @@ def read_bucket_page(channel_id: int, part: Slice, *, limit: int) -> BucketPage:
 
 def _time_read(params: cassandra.Params) -> float:
     quickest = float("inf")
-    for _ in range(TRIES):
+    for _ in range(MAX_READS):
         began = time.monotonic()
         cassandra.execute(SELECT_DOWN, params)
         quickest = min(quickest, (time.monotonic() - began) * 1000)

@@ -72,10 +72,10 @@ class Part:
     @property
     def arguments(self) -> list[str]:
         """nodetool's arguments."""
-        words = ["repair", "-full"]
-        words += ["--preview"] if self.is_preview else []
-        words += ["-pr"] if self.token is None else ["-st", str(self.token - 1), "-et", str(self.token)]
-        return [*words, "--", settings.CASSANDRA["keyspace"], *self.tables]
+        arguments = ["repair", "-full"]
+        arguments += ["--preview"] if self.is_preview else []
+        arguments += ["-pr"] if self.token is None else ["-st", str(self.token - 1), "-et", str(self.token)]
+        return [*arguments, "--", settings.CASSANDRA["keyspace"], *self.tables]
 
 
 def locate_bucket(channel_id: int, bucket: int) -> tuple[int, list[str]]:
@@ -113,7 +113,7 @@ class Repair:
     def _ask_for_id(self) -> uuid.UUID | None:
         new = [
             repair_id
-            for repair_id, keyspace, tables, kind in _known_to(self.part.host)
+            for repair_id, keyspace, tables, kind in _repairs_known_to(self.part.host)
             if repair_id not in self._known_before
             and (keyspace, kind) == (settings.CASSANDRA["keyspace"], "full")
             and set(tables or ()) == set(self.part.tables)
@@ -148,9 +148,9 @@ class Repair:
             raise RepairFailed(f"{self.what} failed. {_cause_of(self.part.host, repair_id) or failed}") from failed
         if repair_id is None:
             raise RepairFailed(f"{self.what} never started: neither nodetool nor the node reports it.")
-        give_up = time.monotonic() + HISTORY_SECONDS
+        deadline = time.monotonic() + HISTORY_SECONDS
         while (repaired := repair_history.read_parent(repair_id, tables=self.part.tables)) is None:
-            if time.monotonic() > give_up:
+            if time.monotonic() > deadline:
                 raise RepairFailed(f"{self.what} ended, but the repair history does not list it as successful.")
             time.sleep(0.2)
         if self.part.token is not None and not repaired.has(self.part.token):
@@ -163,24 +163,24 @@ def repairing(part: Part) -> Iterator[Repair]:
     """Start a repair and yield it. Leaving the block early stops its nodetool and, as far as the replicas can be
     reached, their validations for it.
     """
-    known_before = frozenset(repair_id for repair_id, *_ in _known_to(part.host))
+    known_before = frozenset(repair_id for repair_id, *_ in _repairs_known_to(part.host))
     with nodetool.calling(part.host, *part.arguments) as call:
         try:
             yield Repair(part, call, known_before)
         except BaseException:
-            if not call.is_over:
+            if not call.has_ended:
                 call.end()
-                stop_comparing(part.tables)
+                stop_validations(part.tables)
             raise
 
 
-def _known_to(host: str) -> list[cassandra.Row]:
+def _repairs_known_to(host: str) -> list[cassandra.Row]:
     """Return (id, keyspace, tables, kind) of the repairs that a node has coordinated; none if it does not answer."""
     answer = nodes.ask_nodes(_KNOWN, hosts=[host])[host]
     return [] if isinstance(answer, NodeUnreachable) else answer
 
 
-def stop_comparing(tables: Sequence[str]) -> int:
+def stop_validations(tables: Sequence[str]) -> int:
     """Stop the validations of repairs of these tables, so that those repairs fail at once; return how many were
     stopped.
     """

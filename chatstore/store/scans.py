@@ -31,7 +31,7 @@ _SELECT_COLUMNS = "SELECT column_name FROM system_schema.columns WHERE keyspace_
 class BucketPages:
     """The pages of a bucket, newest first, at quorum; after the last one, its tombstones.
 
-    standing: the tombstones, if known; otherwise the read is traced, which makes it 50 % more expensive for the
+    known_tombstones: the tombstones, if known; otherwise the read is traced, which makes it 50 % more expensive for the
     servers.
     """
 
@@ -42,16 +42,16 @@ class BucketPages:
         *,
         columns: Sequence[str] = COLUMNS,
         fetch_size: int = ROW_FETCH,
-        standing: int | None = None,
+        known_tombstones: int | None = None,
     ) -> None:
-        self._standing = standing
+        self._known_tombstones = known_tombstones
         self._traces: list[uuid.UUID] = []
         self._pages = iterate_rows(
             channel_id,
             bucket,
             columns=columns,
             fetch_size=fetch_size,
-            traces=self._traces if standing is None else None,
+            traces=self._traces if known_tombstones is None else None,
         )
 
     def __iter__(self) -> Iterator[list[Any]]:
@@ -61,12 +61,12 @@ class BucketPages:
         """Return the tombstones that the read has scanned so far. Raises `StoreUnavailable` if a replica did not report
         them.
         """
-        return traces.count_tombstones(self._traces) if self._standing is None else self._standing
+        return traces.count_tombstones(self._traces) if self._known_tombstones is None else self._known_tombstones
 
 
-def read_whole_rows(channel_id: int, bucket: int, *, standing: int | None = None) -> BucketPages:
+def read_whole_rows(channel_id: int, bucket: int, *, known_tombstones: int | None = None) -> BucketPages:
     """Read every row of a bucket, all columns in the order of `messages.COLUMNS`."""
-    return BucketPages(channel_id, bucket, standing=standing)
+    return BucketPages(channel_id, bucket, known_tombstones=known_tombstones)
 
 
 def read_parts(channel_id: int, bucket: int, columns: Sequence[str]) -> BucketPages:
@@ -88,27 +88,27 @@ def read_rows_with_writetime(channel_id: int, bucket: int, ids: Sequence[int]) -
 
 
 def read_rows(
-    channel_id: int, bucket: int, ids: Sequence[int], *, thick: bool = False
+    channel_id: int, bucket: int, ids: Sequence[int], *, dense: bool = False
 ) -> Iterator[list[tuple[Any, ...]]]:
     """Yield the rows that exist, all columns, some at a time.
 
-    ids: ascending. thick: they are many of the rows between them, so one range read is faster than point reads.
+    ids: ascending. dense: they are many of the rows between them, so one range read is faster than point reads.
     """
-    if thick:
+    if dense:
         yield from _read_between(COLUMNS, channel_id, bucket, ids)
     else:
         yield from _read_in(_SELECT_ROWS, channel_id, bucket, ids)
 
 
 def read_oldest_writetimes(
-    channel_id: int, bucket: int, ids: Sequence[int], *, thick: bool = False
+    channel_id: int, bucket: int, ids: Sequence[int], *, dense: bool = False
 ) -> Iterator[list[tuple[int, int]]]:
     """Yield (message id, oldest WRITETIME among its cells, µs) of the rows that exist; parameters as in `read_rows`.
 
     With dense ids, the author's cell stands in for all others where it is set: each row is written in one mutation, and
     thirteen more WRITETIMEs make the read take three times as long.
     """
-    if not thick:
+    if not dense:
         yield from map(_oldest, _read_in(_SELECT_STAMPS, channel_id, bucket, ids))
         return
     authorless: list[int] = []

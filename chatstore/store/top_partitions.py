@@ -46,7 +46,7 @@ _LINE = re.compile(r"(\S+) +(\d+)\n")
 _AMOUNT = re.compile(r"(\d+)(B|KiB|MiB|GiB|TiB)?")
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
-REMEMBERED_SECONDS = 7 * 86_400
+CACHE_SECONDS = 7 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _value_of(listed: Mapping[Bucket, int], bucket: Bucket, limits: tuple[int | 
     return 0 if floor <= 1 and len(listed) < most else None
 
 
-def most_of(lists: Iterable[Mapping[Bucket, int]]) -> dict[Bucket, int]:
+def max_by_bucket(lists: Iterable[Mapping[Bucket, int]]) -> dict[Bucket, int]:
     """Return the largest value in any of the lists for each bucket: if replicas differ, a read has to process the
     most.
     """
@@ -110,19 +110,19 @@ def most_of(lists: Iterable[Mapping[Bucket, int]]) -> dict[Bucket, int]:
 
 def read_live(host: str) -> TopPartitions:
     """Return a node's current lists, by nodetool, and cache them. Raises `NodeUnreachable`, `NodetoolFailed`."""
-    told = nodetool.run(host, "tablestats", f"{settings.CASSANDRA['keyspace']}.{TABLE}")
-    found = {kind: (moment, dict(_LINE.findall(lines))) for kind, moment, lines in _LISTS.findall(told)}
-    if f"Table: {TABLE}" not in told:
+    output = nodetool.run(host, "tablestats", f"{settings.CASSANDRA['keyspace']}.{TABLE}")
+    found = {kind: (when, dict(_LINE.findall(lines))) for kind, when, lines in _LISTS.findall(output)}
+    if f"Table: {TABLE}" not in output:
         raise NodeUnreachable(f"Node {host}: nodetool tablestats returned no statistics.")
     read = TopPartitions(
         host=host,
         sizes=_read_list(found["size"][1]) if "size" in found else {},
         tombstones=_read_list(found["tombstone count"][1]) if "tombstone count" in found else {},
-        updated_at=max((moment for text, _ in found.values() if (moment := _read_moment(text))), default=None),
+        updated_at=max((when for text, _ in found.values() if (when := _parse_datetime(text))), default=None),
         read_at=dt.datetime.now(dt.UTC),
         floor=_read_floors([host])[host],
     )
-    _remember(read)
+    _cache(read)
     return read
 
 
@@ -142,18 +142,18 @@ def read_all_live(hosts: Iterable[str]) -> dict[str, TopPartitions | NodeUnreach
         return dict(zip(wanted, pool.map(read, wanted), strict=True))
 
 
-def read_known() -> dict[str, TopPartitions | NodeUnreachable]:
+def read_latest() -> dict[str, TopPartitions | NodeUnreachable]:
     """Return, per node, the younger of its saved lists and the cached ones; by CQL alone.
 
     Raises `StoreUnavailable` if no node answers.
     """
     answers = nodes.ask_nodes(_SAVED, (settings.CASSANDRA["keyspace"],))
     floors = _read_floors(answers)
-    remembered = _read_remembered()
+    cached = _read_cached()
     known: dict[str, TopPartitions | NodeUnreachable] = {}
     for host, answer in answers.items():
         saved = answer if isinstance(answer, NodeUnreachable) else _read_saved(host, answer, floors[host])
-        live = remembered.get(host)
+        live = cached.get(host)
         is_younger = isinstance(saved, TopPartitions) and live is not None and live.read_at > saved.read_at
         known[host] = live if live is not None and is_younger else saved
     return known
@@ -161,12 +161,12 @@ def read_known() -> dict[str, TopPartitions | NodeUnreachable]:
 
 def _read_saved(host: str, rows: Iterable[Row], floor: Floor) -> TopPartitions:
     lists: dict[str, Mapping[Bucket, int]] = {}
-    moments = []
+    times = []
     for kind, updated_at, top in rows:
         lists[kind] = _read_list(dict(top or ()))
         if updated_at is not None:
-            moments.append(updated_at.replace(tzinfo=dt.UTC))
-    updated = max(moments, default=None)
+            times.append(updated_at.replace(tzinfo=dt.UTC))
+    updated = max(times, default=None)
     return TopPartitions(
         host=host,
         sizes=lists.get("SIZES", {}),
@@ -194,8 +194,8 @@ def _read_floors(hosts: Iterable[str]) -> dict[str, Floor]:
     answers = nodes.ask_nodes(_SETTINGS, hosts=list(hosts))
     floors = {}
     for host, answer in answers.items():
-        told = {} if isinstance(answer, NodeUnreachable) else {str(name): value for name, value in answer}
-        floors[host] = Floor(**{field: _read_amount(told.get(name)) for name, field in _FLOOR_NAMES.items()})
+        values = {} if isinstance(answer, NodeUnreachable) else {str(name): value for name, value in answer}
+        floors[host] = Floor(**{field: _read_amount(values.get(name)) for name, field in _FLOOR_NAMES.items()})
     return floors
 
 
@@ -205,22 +205,22 @@ def _read_amount(text: object) -> int | None:
     return int(amount[1]) * _UNITS[amount[2] or "B"] if amount else None
 
 
-def _read_moment(text: object) -> dt.datetime | None:
+def _parse_datetime(text: object) -> dt.datetime | None:
     if not isinstance(text, str):
         return None
     try:
-        moment = dt.datetime.fromisoformat(text)
+        when = dt.datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return when if when.tzinfo else when.replace(tzinfo=dt.UTC)
 
 
 def _key(host: str) -> str:
     return f"top_partitions:{settings.CASSANDRA['keyspace']}:{host}"
 
 
-def _remember(read: TopPartitions) -> None:
-    kept: dict[str, Any] = {
+def _cache(read: TopPartitions) -> None:
+    payload: dict[str, Any] = {
         "sizes": [[*bucket, value] for bucket, value in read.sizes.items()],
         "tombstones": [[*bucket, value] for bucket, value in read.tombstones.items()],
         "updated_at": read.updated_at.isoformat() if read.updated_at else None,
@@ -228,31 +228,31 @@ def _remember(read: TopPartitions) -> None:
         "floor": [read.floor.bytes, read.floor.tombstones, read.floor.bytes_listed, read.floor.tombstones_listed],
     }
     try:
-        redis_client().set(_key(read.host), json.dumps(kept), ex=REMEMBERED_SECONDS)
+        redis_client().set(_key(read.host), json.dumps(payload), ex=CACHE_SECONDS)
     except StoreUnavailable:
         # The node's own hourly copy remains available.
         return
 
 
-def _read_remembered() -> dict[str, TopPartitions]:
+def _read_cached() -> dict[str, TopPartitions]:
     found = {}
     try:
         client = redis_client()
         for host in nodes.list_addresses():
             text = client.get(_key(host))
             if text:
-                found[host] = _recall(host, json.loads(text))
+                found[host] = _from_cache(host, json.loads(text))
     except StoreUnavailable:
         return {}
     return found
 
 
-def _recall(host: str, kept: Mapping[str, Any]) -> TopPartitions:
+def _from_cache(host: str, payload: Mapping[str, Any]) -> TopPartitions:
     return TopPartitions(
         host=host,
-        sizes={(channel, bucket): value for channel, bucket, value in kept["sizes"]},
-        tombstones={(channel, bucket): value for channel, bucket, value in kept["tombstones"]},
-        updated_at=_read_moment(kept["updated_at"]),
-        read_at=dt.datetime.fromisoformat(kept["read_at"]),
-        floor=Floor(*kept["floor"]),
+        sizes={(channel, bucket): value for channel, bucket, value in payload["sizes"]},
+        tombstones={(channel, bucket): value for channel, bucket, value in payload["tombstones"]},
+        updated_at=_parse_datetime(payload["updated_at"]),
+        read_at=dt.datetime.fromisoformat(payload["read_at"]),
+        floor=Floor(*payload["floor"]),
     )

@@ -21,7 +21,7 @@ from chatstore.store import cassandra
 TRACE_WAIT_SECONDS = 5.0
 """A trace is written 6–10 ms after its response, on a cold cluster much later."""
 
-ASK_ONE_SECONDS = 1.0
+LOCAL_ONE_SECONDS = 1.0
 """For so long the trace is read at LOCAL_ONE, then at quorum: the replica read may have been down when it was
 written.
 """
@@ -105,7 +105,7 @@ def _read_trace(trace_id: uuid.UUID, wanted: int) -> dict[str, tuple[int, int]]:
     while True:
         waited = time.monotonic() - began
         seen = _ask_trace(trace_id, cassandra.LOCAL_ONE)
-        if len(seen) < wanted and waited > ASK_ONE_SECONDS:
+        if len(seen) < wanted and waited > LOCAL_ONE_SECONDS:
             with suppress(StoreUnavailable):
                 seen = _ask_trace(trace_id, cassandra.LOCAL_QUORUM)
         if len(seen) >= wanted:

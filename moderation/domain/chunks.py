@@ -72,8 +72,8 @@ class PackedRows:
     max_bytes: the limit. size: bytes in use. is_whole: False after the buffer was dropped.
     """
 
-    def __init__(self, at_most: int) -> None:
-        self._at_most = at_most
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._chunks: list[bytes] = []
         self.size = 0
         self.is_whole = True
@@ -84,7 +84,7 @@ class PackedRows:
             for _, body in encode_chunks(rows[start : start + ROWS_PER_CHUNK]):
                 self._chunks.append(body)
                 self.size += len(body)
-        if self.size > self._at_most:
+        if self.size > self._max_bytes:
             self._chunks.clear()
             self.size, self.is_whole = 0, False
 

@@ -18,7 +18,7 @@ _AGO = re.compile(r"([0-9]{1,5}) ?(min|h|d|minutes?|hours?|days?)(?: ago)?", re.
 _UNITS = {"m": dt.timedelta(minutes=1), "h": dt.timedelta(hours=1), "d": dt.timedelta(days=1)}
 
 
-def parse_moment(text: str, *, now: dt.datetime) -> dt.datetime:
+def parse_datetime(text: str, *, now: dt.datetime) -> dt.datetime:
     """Parse an ISO 8601 date or time (UTC unless it has a zone) or a relative time. A date means its midnight.
 
     Raises `BadInput` if the text is not a date, is in the future, or is earlier than the first possible id.
@@ -37,6 +37,6 @@ def parse_moment(text: str, *, now: dt.datetime) -> dt.datetime:
     return moment
 
 
-def id_from(moment: dt.datetime) -> int:
+def first_id_from(moment: dt.datetime) -> int:
     """Return the lowest id of a point in time: messages with lower ids were posted earlier."""
     return first_id_at(unix_ms(moment))

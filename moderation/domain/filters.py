@@ -20,8 +20,8 @@ Row = Sequence[Any]
 
 Test = Callable[[Row], bool]
 
-AUTHORS_AT_MOST = 1_000
-CONDITIONS_AT_MOST = 100
+MAX_AUTHORS = 1_000
+MAX_CONDITIONS = 100
 
 
 class Content(StrEnum):
@@ -42,8 +42,8 @@ class Author:
     def __post_init__(self) -> None:
         if not self.ids:
             raise BadInput("Enter at least one author.")
-        if len(self.ids) > AUTHORS_AT_MOST:
-            raise BadInput(f"Too many authors. Select at most {AUTHORS_AT_MOST:,} at a time.")
+        if len(self.ids) > MAX_AUTHORS:
+            raise BadInput(f"Too many authors. Select at most {MAX_AUTHORS:,} at a time.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,8 @@ Filter = Author | Since | Before | Words | Pattern | Has | FromBot | Pinned | Re
 def _check_parts(parts: Collection[Filter]) -> None:
     if not parts:
         raise BadInput("Nothing is selected. Add at least one condition.")
-    if len(parts) > CONDITIONS_AT_MOST:
-        raise BadInput(f"Too many conditions. Use at most {CONDITIONS_AT_MOST} at a time.")
+    if len(parts) > MAX_CONDITIONS:
+        raise BadInput(f"Too many conditions. Use at most {MAX_CONDITIONS} at a time.")
 
 
 def columns_of(where: Filter) -> frozenset[str]:
@@ -161,7 +161,7 @@ def columns_of(where: Filter) -> frozenset[str]:
     return frozenset()
 
 
-def span_of(where: Filter) -> tuple[int, int]:
+def id_range_of(where: Filter) -> tuple[int, int]:
     """Return the lowest and the highest id that can match. If none can, the first is above the second."""
     match where:
         case Since(message_id):
@@ -172,11 +172,11 @@ def span_of(where: Filter) -> tuple[int, int]:
             # A reply has a higher id than the message it replies to.
             return message_id, MAX_ID
         case All(parts):
-            spans = list(map(span_of, parts))
-            return max(first for first, _ in spans), min(last for _, last in spans)
+            ranges = list(map(id_range_of, parts))
+            return max(first for first, _ in ranges), min(last for _, last in ranges)
         case AnyOf(parts):
-            spans = [span for span in map(span_of, parts) if span[0] <= span[1]]
-            return min((first for first, _ in spans), default=1), max((last for _, last in spans), default=0)
+            ranges = [id_range for id_range in map(id_range_of, parts) if id_range[0] <= id_range[1]]
+            return min((first for first, _ in ranges), default=1), max((last for _, last in ranges), default=0)
     return MIN_ID, MAX_ID
 
 

@@ -13,7 +13,7 @@ Row = TypeVar("Row", bound=Sequence[Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Cover:
+class HoldCoverage:
     """Messages of one channel that holds cover. hold_ids: the holds that apply to the channel."""
 
     hold_ids: frozenset[int] = frozenset()
@@ -29,7 +29,7 @@ class Cover:
         return bool(self.hold_ids)
 
 
-def time_in(intervals: Iterable[tuple[dt.datetime, dt.datetime]]) -> dt.timedelta:
+def total_time(intervals: Iterable[tuple[dt.datetime, dt.datetime]]) -> dt.timedelta:
     """Return the total time that at least one of the intervals (from, until) covers.
 
     Intervals that end before they begin count as empty.
@@ -43,22 +43,22 @@ def time_in(intervals: Iterable[tuple[dt.datetime, dt.datetime]]) -> dt.timedelt
 
 
 @dataclass(slots=True)
-class Spared:
+class HeldRows:
     """Filter for held rows. Rows begin with message id and author id. ids: the ids that it filtered out."""
 
-    cover: Cover = Cover()
+    coverage: HoldCoverage = HoldCoverage()
     ids: list[int] = field(default_factory=list)
 
-    def leave(self, rows: list[Row]) -> list[Row]:
+    def without_held(self, rows: list[Row]) -> list[Row]:
         """Return the rows that are not held."""
-        if not self.cover:
+        if not self.coverage:
             return rows
-        held = {row[MESSAGE_ID] for row in rows if self.cover.covers(row[MESSAGE_ID], row[AUTHOR_ID])}
+        held = {row[MESSAGE_ID] for row in rows if self.coverage.covers(row[MESSAGE_ID], row[AUTHOR_ID])}
         self.ids.extend(held)
         return [row for row in rows if row[MESSAGE_ID] not in held] if held else rows
 
 
 def without(ids: Sequence[int], held: Iterable[int]) -> Sequence[int]:
     """Return the ids that are not held, ascending. ids: ascending."""
-    apart = frozenset(held)
-    return sorted(frozenset(ids) - apart) if apart else ids
+    excluded = frozenset(held)
+    return sorted(frozenset(ids) - excluded) if excluded else ids

@@ -9,7 +9,7 @@ from enum import StrEnum
 from moderation.domain.states import StepState
 
 
-class Fate(StrEnum):
+class PurgeOutcome(StrEnum):
     """Outcome of a purge for one message. LEFT: the step was cancelled before anything was deleted."""
 
     WAITING = "waiting"
@@ -20,39 +20,43 @@ class Fate(StrEnum):
     LEFT = "left"
 
 
-class Comeback(StrEnum):
+class RestoreOutcome(StrEnum):
     """Outcome of an undo for one message.
 
     LEFT_OUT: the message was already there or is deleted by another purge; which of the two was not recorded.
     """
 
-    ON_ITS_WAY = "on_its_way"
+    IN_PROGRESS = "on_its_way"
     RESTORED = "restored"
     WITHDRAWN = "withdrawn"
     STILL_PURGED = "still_purged"
     ALREADY_LIVE = "already_live"
     LEFT_OUT = "left_out"
-    NOWHERE_KEPT = "nowhere_kept"
+    NO_COPY = "no_copy"
     FAILED = "failed"
 
 
-def fate_in(message_id: int, *, state: str, gone: Container[int], failed: Container[int]) -> Fate:
+def purge_outcome(message_id: int, *, state: str, gone: Container[int], failed: Container[int]) -> PurgeOutcome:
     """Return the outcome for an id of a deleting step."""
-    if state in _ENDED_BEFORE:
-        return _ENDED_BEFORE[StepState(state)]
+    if state in _FINAL_OUTCOMES:
+        return _FINAL_OUTCOMES[StepState(state)]
     if state != StepState.COUNTED:
-        return Fate.WAITING
+        return PurgeOutcome.WAITING
     if message_id in failed:
-        return Fate.FAILED
-    return Fate.ALREADY_GONE if message_id in gone else Fate.DELETED
+        return PurgeOutcome.FAILED
+    return PurgeOutcome.ALREADY_GONE if message_id in gone else PurgeOutcome.DELETED
 
 
-_ENDED_BEFORE = {StepState.CANCELLED: Fate.LEFT, StepState.FAILED: Fate.FAILED, StepState.HELD: Fate.HELD}
+_FINAL_OUTCOMES = {
+    StepState.CANCELLED: PurgeOutcome.LEFT,
+    StepState.FAILED: PurgeOutcome.FAILED,
+    StepState.HELD: PurgeOutcome.HELD,
+}
 """Outcome of every message of a step that ended before anything was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
-class UndoSets:
+class UndoIds:
     """Ids stored on a counted undo step: restored, skipped, and not restored."""
 
     written: Container[int]
@@ -63,20 +67,20 @@ class UndoSets:
     failed: int
 
 
-def comeback_in(message_id: int, sets: UndoSets, *, withdrawn: bool) -> Comeback | None:
+def restore_outcome(message_id: int, sets: UndoIds, *, withdrawn: bool) -> RestoreOutcome | None:
     """Return the outcome of a counted undo step for an id, or None if the undo did not include it.
 
     withdrawn: the message's author has withdrawn it. The reason for skipping an id is stored only as a count per
     reason, so it is known only if the step counted a single reason.
     """
     if message_id in sets.missing:
-        return Comeback.FAILED if sets.failed else Comeback.NOWHERE_KEPT
+        return RestoreOutcome.FAILED if sets.failed else RestoreOutcome.NO_COPY
     if message_id in sets.written:
-        return Comeback.WITHDRAWN if withdrawn else Comeback.RESTORED
+        return RestoreOutcome.WITHDRAWN if withdrawn else RestoreOutcome.RESTORED
     if message_id not in sets.left_out:
         return None
     if withdrawn:
-        return Comeback.WITHDRAWN
+        return RestoreOutcome.WITHDRAWN
     if sets.still_purged and sets.already_live:
-        return Comeback.LEFT_OUT
-    return Comeback.STILL_PURGED if sets.still_purged else Comeback.ALREADY_LIVE
+        return RestoreOutcome.LEFT_OUT
+    return RestoreOutcome.STILL_PURGED if sets.still_purged else RestoreOutcome.ALREADY_LIVE

@@ -20,7 +20,7 @@ _COUNT = struct.Struct("<q")
 
 COUNT_BYTES = _COUNT.size
 
-Digest = bytes
+ManifestHash = bytes
 """sha256, 32 bytes."""
 
 
@@ -54,7 +54,7 @@ def count_packed(packed: bytes | memoryview | None) -> int:
     return 0 if packed is None else int(_COUNT.unpack_from(bytes(packed))[0])
 
 
-def digest_of_bucket(channel_id: int, ids: Sequence[int]) -> Digest:
+def hash_bucket(channel_id: int, ids: Sequence[int]) -> ManifestHash:
     """Return the sha256 over a bucket's `channel_id, message_id` pairs, signed 64-bit big-endian. ids: ascending.
 
     Postgres computes the manifest hash: the sha256 over the hashes of its buckets, by channel and bucket.

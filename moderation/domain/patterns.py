@@ -10,7 +10,7 @@ import re2
 
 from chatstore.domain.errors import BadInput
 
-TEXT_AT_MOST = 500
+MAX_PATTERN_CHARACTERS = 500
 """Maximum length of a search text or expression."""
 
 _TERM = re.compile(r'"([^"]*)"|(\S+)')
@@ -82,7 +82,7 @@ def _wants_edge(char: str) -> bool:
 def _check_text(text: str) -> None:
     if not text.strip():
         raise BadInput("Enter a text to search for.")
-    if len(text) > TEXT_AT_MOST:
-        raise BadInput(f"The search text is too long. Use at most {TEXT_AT_MOST} characters.")
+    if len(text) > MAX_PATTERN_CHARACTERS:
+        raise BadInput(f"The search text is too long. Use at most {MAX_PATTERN_CHARACTERS} characters.")
     if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
         raise BadInput("The search text contains characters that no message can contain. Remove them.")

@@ -23,17 +23,17 @@ from typing import Any
 
 from chatstore.domain.buckets import bucket_ids, bucket_of
 
-ROWS_AT_MOST = 100
+MAX_ROW_DELETES = 100
 """A bucket with up to this many matched ids is deleted by row, without waiting for the clock or the disk."""
 
 RECENT_MS = 3_600_000
 """Ids of the last hour are deleted by row: a range stamped in the past could miss some of them."""
 
-Span = tuple[int, int]
+IdRange = tuple[int, int]
 """First and last id, both inclusive, deleted by one statement."""
 
 
-class Way(StrEnum):
+class DeleteStrategy(StrEnum):
     """Method of deleting a part of a bucket."""
 
     ROWS = "rows"
@@ -50,7 +50,7 @@ class PlannedPart:
     rewritten: number of survivors that are rewritten.
     """
 
-    way: Way
+    strategy: DeleteStrategy
     count: int
     statements: int
     tombstones: int
@@ -62,7 +62,7 @@ class BucketPlan:
     """Planned deletes of a purge in one bucket. existing_tombstones: tombstones there before the purge."""
 
     parts: tuple[PlannedPart, ...]
-    standing: int = 0
+    existing_tombstones: int = 0
 
     @property
     def tombstones(self) -> int:
@@ -76,22 +76,22 @@ class BucketPlan:
 
     def as_json(self) -> dict[str, Any]:
         """Return a JSON object for `from_json`."""
-        parts = [[p.way.value, p.count, p.statements, p.tombstones, p.rewritten] for p in self.parts]
-        return {"parts": parts, "standing": self.standing}
+        parts = [[p.strategy.value, p.count, p.statements, p.tombstones, p.rewritten] for p in self.parts]
+        return {"parts": parts, "standing": self.existing_tombstones}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> BucketPlan:
         """Restore a plan from the value that `as_json` returned."""
-        parts = tuple(PlannedPart(Way(way), *numbers) for way, *numbers in value["parts"])
+        parts = tuple(PlannedPart(DeleteStrategy(strategy), *numbers) for strategy, *numbers in value["parts"])
         return cls(parts, value["standing"])
 
 
 @dataclass(frozen=True, slots=True)
-class SpanPlan:
+class RangePlan:
     """Ranges of one step. rewritten: survivors inside them. tombstones: number that they leave."""
 
-    way: Way
-    spans: Sequence[Span]
+    strategy: DeleteStrategy
+    ranges: Sequence[IdRange]
     tombstones: int
     rewritten: Sequence[int] = ()
 
@@ -101,12 +101,12 @@ class BucketSplit:
     """Matched ids of a bucket by strategy, ascending. Together they are all of the matched ids."""
 
     rows: Sequence[int] = ()
-    spans: Sequence[int] = ()
+    ranges: Sequence[int] = ()
     later: Sequence[int] = ()
     plan: BucketPlan = BucketPlan(())
 
 
-def find_runs(matched: Sequence[int], survivors: Sequence[int]) -> Iterator[Span]:
+def find_runs(matched: Sequence[int], survivors: Sequence[int]) -> Iterator[IdRange]:
     """Yield the maximal runs of matched ids with no survivor inside. Both inputs are ascending."""
     position, total = 0, len(matched)
     while position < total:
@@ -116,12 +116,12 @@ def find_runs(matched: Sequence[int], survivors: Sequence[int]) -> Iterator[Span
         position = end
 
 
-def join_runs(runs: Sequence[Span], survivors: Sequence[int], *, at_most: int) -> list[Span]:
+def join_runs(runs: Sequence[IdRange], survivors: Sequence[int], *, max_ranges: int) -> list[IdRange]:
     """Join the runs into at most `max_ranges` ranges, across the gaps with the fewest survivors.
 
     Gaps cost independently of each other, so joining across the cheapest gaps is the cheapest plan.
     """
-    excess = len(runs) - at_most
+    excess = len(runs) - max_ranges
     if excess <= 0:
         return list(runs)
     gaps = [
@@ -129,23 +129,23 @@ def join_runs(runs: Sequence[Span], survivors: Sequence[int], *, at_most: int) -
         for before, after in itertools.pairwise(runs)
     ]
     joined = set(sorted(range(len(gaps)), key=gaps.__getitem__)[:excess])
-    spans: list[Span] = []
+    ranges: list[IdRange] = []
     for index, run in enumerate(runs):
         if index and index - 1 in joined:
-            spans[-1] = spans[-1][0], run[1]
+            ranges[-1] = ranges[-1][0], run[1]
         else:
-            spans.append(run)
-    return spans
+            ranges.append(run)
+    return ranges
 
 
-def cost_of_spans(spans: Sequence[Span]) -> int:
+def cost_of_ranges(ranges: Sequence[IdRange]) -> int:
     """Return the number of tombstones that deleting the ranges leaves: 1 for a single id, 2 for a longer range."""
-    return sum(1 if first == last else 2 for first, last in spans)
+    return sum(1 if first == last else 2 for first, last in ranges)
 
 
-def ids_inside(ids: Sequence[int], spans: Sequence[Span]) -> list[int]:
+def ids_inside(ids: Sequence[int], ranges: Sequence[IdRange]) -> list[int]:
     """Return the ids that are inside a range. ids: ascending."""
-    return [number for first, last in spans for number in ids[bisect_left(ids, first) : bisect_right(ids, last)]]
+    return [number for first, last in ranges for number in ids[bisect_left(ids, first) : bisect_right(ids, last)]]
 
 
 def split_recent(matched: Sequence[int], *, recent_from: int) -> tuple[Sequence[int], Sequence[int]]:
@@ -154,9 +154,9 @@ def split_recent(matched: Sequence[int], *, recent_from: int) -> tuple[Sequence[
     return matched[:cut], matched[cut:]
 
 
-def plan_spans(
-    matched: Sequence[int], survivors: Sequence[int], *, standing_tombstones: int, sealed: bool, budget: int
-) -> SpanPlan:
+def plan_ranges(
+    matched: Sequence[int], survivors: Sequence[int], *, existing_tombstones: int, sealed: bool, budget: int
+) -> RangePlan:
     """Plan the ranges that delete the matched ids of one bucket within its tombstone budget.
 
     matched: ascending, not empty. existing_tombstones: tombstones that a read of the bucket already scans. sealed: a
@@ -167,15 +167,15 @@ def plan_spans(
     """
     whole = bucket_ids(bucket_of(matched[0]))
     if sealed and not survivors:
-        return SpanPlan(Way.DROP, [whole], 1)
+        return RangePlan(DeleteStrategy.DROP, [whole], 1)
     runs = list(find_runs(matched, survivors))
-    room = budget - standing_tombstones
-    if cost_of_spans(runs) <= room:
-        return SpanPlan(Way.RANGES, runs, cost_of_spans(runs))
+    room = budget - existing_tombstones
+    if cost_of_ranges(runs) <= room:
+        return RangePlan(DeleteStrategy.RANGES, runs, cost_of_ranges(runs))
     if room < 2 and sealed:
-        return SpanPlan(Way.REWRITE, [whole], 1, survivors)
-    spans = join_runs(runs, survivors, at_most=max(1, room // 2))
-    return SpanPlan(Way.REWRITE, spans, cost_of_spans(spans), ids_inside(survivors, spans))
+        return RangePlan(DeleteStrategy.REWRITE, [whole], 1, survivors)
+    ranges = join_runs(runs, survivors, max_ranges=max(1, room // 2))
+    return RangePlan(DeleteStrategy.REWRITE, ranges, cost_of_ranges(ranges), ids_inside(survivors, ranges))
 
 
 def plan_bucket(
@@ -183,7 +183,7 @@ def plan_bucket(
     survivors: Sequence[int],
     *,
     recent_from: int,
-    standing_tombstones: int,
+    existing_tombstones: int,
     sealed: bool,
     budget: int,
     later_from: int,
@@ -194,34 +194,37 @@ def plan_bucket(
     tombstones in the bucket beyond which ids of the last hour are deferred until their hour has passed. The newest
     are deleted first, because they are the most visible.
     """
-    room = max(0, budget - standing_tombstones)
-    if len(matched) <= min(ROWS_AT_MOST, room):
-        return _split(rows=matched, parts=[_rows_part(matched)], standing=standing_tombstones)
+    room = max(0, budget - existing_tombstones)
+    if len(matched) <= min(MAX_ROW_DELETES, room):
+        return _split(rows=matched, parts=[_rows_part(matched)], existing_tombstones=existing_tombstones)
     older, recent = split_recent(matched, recent_from=recent_from)
-    at_once = min(len(recent), max(0, later_from - standing_tombstones))
+    at_once = min(len(recent), max(0, later_from - existing_tombstones))
     later, rows = recent[: len(recent) - at_once], recent[len(recent) - at_once :]
     # Row deletes beyond the budget are followed by a rewrite, which removes their tombstones.
-    taken = standing_tombstones + (len(rows) if len(rows) <= room else 0)
+    taken = existing_tombstones + (len(rows) if len(rows) <= room else 0)
     parts = [
-        _spans_part(older, survivors, sealed=sealed and not recent, standing=taken, budget=budget),
-        replace(_spans_part(later, survivors, sealed=False, standing=0, budget=budget), way=Way.LATER),
+        _ranges_part(older, survivors, sealed=sealed and not recent, existing_tombstones=taken, budget=budget),
+        replace(
+            _ranges_part(later, survivors, sealed=False, existing_tombstones=0, budget=budget),
+            strategy=DeleteStrategy.LATER,
+        ),
         _rows_part(rows),
     ]
-    return _split(rows=rows, spans=older, later=later, parts=parts, standing=standing_tombstones)
+    return _split(rows=rows, ranges=older, later=later, parts=parts, existing_tombstones=existing_tombstones)
 
 
-def _spans_part(
-    ids: Sequence[int], survivors: Sequence[int], *, sealed: bool, standing: int, budget: int
+def _ranges_part(
+    ids: Sequence[int], survivors: Sequence[int], *, sealed: bool, existing_tombstones: int, budget: int
 ) -> PlannedPart:
     if not ids:
-        return PlannedPart(Way.RANGES, 0, 0, 0)
-    plan = plan_spans(ids, survivors, standing_tombstones=standing, sealed=sealed, budget=budget)
-    return PlannedPart(plan.way, len(ids), len(plan.spans), plan.tombstones, len(plan.rewritten))
+        return PlannedPart(DeleteStrategy.RANGES, 0, 0, 0)
+    plan = plan_ranges(ids, survivors, existing_tombstones=existing_tombstones, sealed=sealed, budget=budget)
+    return PlannedPart(plan.strategy, len(ids), len(plan.ranges), plan.tombstones, len(plan.rewritten))
 
 
 def _rows_part(ids: Sequence[int]) -> PlannedPart:
-    return PlannedPart(Way.ROWS, len(ids), len(ids), len(ids))
+    return PlannedPart(DeleteStrategy.ROWS, len(ids), len(ids), len(ids))
 
 
-def _split(*, parts: Iterable[PlannedPart], standing: int, **ids: Sequence[int]) -> BucketSplit:
-    return BucketSplit(**ids, plan=BucketPlan(tuple(part for part in parts if part.count), standing))
+def _split(*, parts: Iterable[PlannedPart], existing_tombstones: int, **ids: Sequence[int]) -> BucketSplit:
+    return BucketSplit(**ids, plan=BucketPlan(tuple(part for part in parts if part.count), existing_tombstones))

@@ -10,7 +10,7 @@ from moderation.domain.chunks import ROW_COLUMNS, Row, writetime_of
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RestorePlan:
     """Requested ids of an undo by outcome; together they are all of them.
 
     wanted: to be restored, if a copy exists. withdrawn: deleted by their own authors. still_purged: deleted by
@@ -23,18 +23,22 @@ class Outcome:
     already_live: frozenset[int]
 
 
-def sort_out(asked: Iterable[int], *, withdrawn: set[int], standing_elsewhere: set[int], live: set[int]) -> Outcome:
+def plan_restore(
+    requested: Iterable[int], *, withdrawn: set[int], removed_elsewhere: set[int], live: set[int]
+) -> RestorePlan:
     """Assign each id to one outcome: withdrawn takes precedence over still purged, that over already live."""
-    rest = frozenset(asked)
+    rest = frozenset(requested)
     gone = rest & withdrawn
     rest -= gone
-    still = rest & standing_elsewhere
+    still = rest & removed_elsewhere
     rest -= still
     there = rest & live
-    return Outcome(rest - there, gone, still, there)
+    return RestorePlan(rest - there, gone, still, there)
 
 
-def newest_whole_rows(attempts: Iterable[Iterable[list[Row]]], *, wanted: Callable[[int], bool]) -> Iterator[list[Row]]:
+def newest_complete_rows(
+    attempts: Iterable[Iterable[list[Row]]], *, wanted: Callable[[int], bool]
+) -> Iterator[list[Row]]:
     """Yield the rows to write, in chunks. attempts: newest first, each in chunks.
 
     Each id is yielded once, from the newest attempt that contains it with its author. Columns of newer copies without
@@ -49,7 +53,7 @@ def newest_whole_rows(attempts: Iterable[Iterable[list[Row]]], *, wanted: Callab
                 message_id = copy[0]
                 if message_id in done or not wanted(message_id):
                     continue
-                row = lay_over(edits[message_id], copy) if message_id in edits else copy
+                row = merge_rows(edits[message_id], copy) if message_id in edits else copy
                 if row[AUTHOR_ID] is None:
                     edits[message_id] = row
                 else:
@@ -59,7 +63,7 @@ def newest_whole_rows(attempts: Iterable[Iterable[list[Row]]], *, wanted: Callab
                 yield whole
 
 
-def lay_over(newer: Row, older: Row) -> Row:
+def merge_rows(newer: Row, older: Row) -> Row:
     """Merge two copies of a row: columns of the newer copy take precedence where set.
 
     The result has the later WRITETIME of the copies that have one.

@@ -17,14 +17,14 @@ from moderation.domain.filters import (
     compile_filter,
     filter_as_json,
     filter_from_json,
+    id_range_of,
     named_authors,
-    span_of,
 )
 
-TICKED_AT_MOST = 1_000
+MAX_SELECTED_MESSAGES = 1_000
 """Maximum number of individually selected messages, and of excluded ones. Use filters for more."""
 
-CHANNELS_AT_MOST = 1_000
+MAX_CHANNELS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +46,24 @@ class Selection:
     everything: bool = False
 
     def __post_init__(self) -> None:
-        ways = bool(self.message_ids) + (self.where is not None) + self.everything
-        if ways == 0:
+        choices = bool(self.message_ids) + (self.where is not None) + self.everything
+        if choices == 0:
             raise BadInput("Nothing is selected. Select messages, an author or dates, or the whole channel.")
-        if self.everything and ways > 1:
+        if self.everything and choices > 1:
             raise BadInput("The whole channel cannot be combined with other filters. Use one or the other.")
-        if ways > 1:
+        if choices > 1:
             raise BadInput("Selected messages cannot be combined with filters. Use one or the other.")
         self._check_channels()
-        if max(len(self.message_ids), len(self.except_ids)) > TICKED_AT_MOST:
-            raise BadInput(f"Select or exclude at most {TICKED_AT_MOST:,} messages. Use filters for more.")
+        if max(len(self.message_ids), len(self.except_ids)) > MAX_SELECTED_MESSAGES:
+            raise BadInput(f"Select or exclude at most {MAX_SELECTED_MESSAGES:,} messages. Use filters for more.")
         if self.where is not None and self.first_id > self.last_id:
             raise BadInput("The end of the time range must be after its start.")
 
     def _check_channels(self) -> None:
         if self.channel_ids and self.guild_id is not None:
             raise BadInput("Select either channels or a whole guild, not both.")
-        if len(self.channel_ids) > CHANNELS_AT_MOST:
-            raise BadInput(f"Select at most {CHANNELS_AT_MOST:,} channels at a time, or the whole guild.")
+        if len(self.channel_ids) > MAX_CHANNELS:
+            raise BadInput(f"Select at most {MAX_CHANNELS:,} channels at a time, or the whole guild.")
         if self.where is None and len(self.channel_ids) != 1:
             raise BadInput("Select exactly one channel.")
         everywhere = not self.channel_ids and self.guild_id is None
@@ -80,14 +80,14 @@ class Selection:
         """The lowest id that can match."""
         if self.message_ids:
             return min(self.message_ids)
-        return MIN_ID if self.where is None else span_of(self.where)[0]
+        return MIN_ID if self.where is None else id_range_of(self.where)[0]
 
     @property
     def last_id(self) -> int:
         """The highest id that can match."""
         if self.message_ids:
             return max(self.message_ids)
-        return MAX_ID if self.where is None else span_of(self.where)[1]
+        return MAX_ID if self.where is None else id_range_of(self.where)[1]
 
     @property
     def author_ids(self) -> frozenset[int] | None:
@@ -122,11 +122,11 @@ class Selection:
         accounts.
         """
         if self.message_ids:
-            ticked = frozenset(self.message_ids).difference(self.except_ids)
-            return lambda rows: [row for row in rows if row[MESSAGE_ID] in ticked and row[AUTHOR_ID] is not None]
-        unticked = frozenset(self.except_ids)
+            included = frozenset(self.message_ids).difference(self.except_ids)
+            return lambda rows: [row for row in rows if row[MESSAGE_ID] in included and row[AUTHOR_ID] is not None]
+        excluded = frozenset(self.except_ids)
         if self.where is None:
-            return lambda rows: [row for row in rows if row[AUTHOR_ID] is not None and row[MESSAGE_ID] not in unticked]
+            return lambda rows: [row for row in rows if row[AUTHOR_ID] is not None and row[MESSAGE_ID] not in excluded]
         test = compile_filter(self.where, self.columns, bots=bots)
         pinned = self.columns.index("pinned") if self.keeps_pinned else None
 
@@ -134,7 +134,7 @@ class Selection:
             found = [row for row in rows if row[AUTHOR_ID] is not None and test(row)]
             if pinned is not None:
                 found = [row for row in found if not row[pinned]]
-            return [row for row in found if row[MESSAGE_ID] not in unticked] if unticked else found
+            return [row for row in found if row[MESSAGE_ID] not in excluded] if excluded else found
 
         return pick
 

@@ -19,7 +19,7 @@ _SCATTER = 0x9E3779B97F4A7C15
 _BITS_64 = (1 << 64) - 1
 
 
-def place_of(message_id: int) -> tuple[int, int]:
+def bit_of(message_id: int) -> tuple[int, int]:
     """Return the position of an id's bit: (32 bits that choose the byte, the bit in it from 0 to 7).
 
     The 32 bits are scaled to the sketch's length.
@@ -38,9 +38,9 @@ def sketch_ids(ids: Sequence[int]) -> bytes:
     return bytes(sketch)
 
 
-def may_hold(sketch: bytes | memoryview, message_id: int) -> bool:
+def may_contain(sketch: bytes | memoryview, message_id: int) -> bool:
     """Return whether the set may contain an id. False is certain."""
-    byte, bit = place_of(message_id)
+    byte, bit = bit_of(message_id)
     return bool(sketch) and bool(sketch[byte * len(sketch) >> 32] >> bit & 1)
 
 

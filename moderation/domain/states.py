@@ -36,7 +36,7 @@ class PurgeState(_Choices):
     ERASED = "erased"
 
 
-class ErasureAnswer(_Choices):
+class ErasureDecision(_Choices):
     """Decision on a request to erase a purge's copies. NONE: not decided yet.
 
     HELD: approved, but a hold was placed before anything was deleted.
@@ -57,13 +57,13 @@ class StepKind(_Choices):
     """
 
     ROWS = "rows"
-    SPANS = "spans"
+    RANGES = "ranges"
     LATER = "later"
     REWRITE = "rewrite"
     UNDO = "undo"
 
 
-REMOVING = (StepKind.ROWS, StepKind.SPANS, StepKind.LATER)
+REMOVING = (StepKind.ROWS, StepKind.RANGES, StepKind.LATER)
 """Kinds of the steps that a manifest is split into."""
 
 
@@ -154,7 +154,7 @@ CAN_BE_UNDONE = frozenset(state for state, after in PURGE_MOVES.items() if Purge
 CAN_BE_ERASED = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.ERASING in after)
 """Purges that may have copies and that no worker processes."""
 
-KEEPS_NOTHING = frozenset({PurgeState.ERASING, PurgeState.ERASED})
+WITHOUT_COPIES = frozenset({PurgeState.ERASING, PurgeState.ERASED})
 """Purges whose copies must not be read any more."""
 
 BEFORE_STAMPED = (StepState.PENDING, StepState.QUARANTINING, StepState.QUARANTINED)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
+
+from chatstore.models.users import User
 
 CAST: dict[str, tuple[str, str]] = {
     "mona": ("moderators", "reads channels and deletes messages"),

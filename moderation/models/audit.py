@@ -18,7 +18,7 @@ class AuditEntry(models.Model):
     id = models.BigIntegerField(primary_key=True, db_default=NextId())
     at = models.DateTimeField(db_default=Now())
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
-    act = models.CharField(max_length=40)
+    action = models.CharField(max_length=40)
     purge = models.ForeignKey("moderation.Purge", null=True, on_delete=models.PROTECT, related_name="audit")
     channel_id = models.BigIntegerField(null=True)
     details = models.JSONField(default=dict)
@@ -30,4 +30,4 @@ class AuditEntry(models.Model):
         verbose_name_plural = "audit entries"
 
     def __str__(self) -> str:
-        return f"{self.act} at {self.at:%Y-%m-%d %H:%M:%S}"
+        return f"{self.action} at {self.at:%Y-%m-%d %H:%M:%S}"

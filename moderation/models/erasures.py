@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-from moderation.domain.states import ErasureAnswer
+from moderation.domain.states import ErasureDecision
 from moderation.models.ids import NextId
 
 
@@ -22,14 +22,16 @@ class Erasure(models.Model):
 
     id = models.BigIntegerField(primary_key=True, db_default=NextId())
     purge = models.ForeignKey("moderation.Purge", on_delete=models.PROTECT, related_name="erasures")
-    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    asked_at = models.DateTimeField(db_default=Now())
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    requested_at = models.DateTimeField(db_default=Now())
     reason = models.TextField()
     also_kept = models.JSONField(default=dict)
-    answer = models.CharField(max_length=10, choices=ErasureAnswer.choices(), default=ErasureAnswer.NONE, blank=True)
-    answered_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
-    answered_at = models.DateTimeField(null=True)
-    was = models.CharField(max_length=20, blank=True)
+    decision = models.CharField(
+        max_length=10, choices=ErasureDecision.choices(), default=ErasureDecision.NONE, blank=True
+    )
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    decided_at = models.DateTimeField(null=True)
+    previous_state = models.CharField(max_length=20, blank=True)
     stamp = models.BigIntegerField(null=True)
     channels_left = models.JSONField(default=list)
     lease_until = models.DateTimeField(null=True)
@@ -43,7 +45,7 @@ class Erasure(models.Model):
         permissions = (("erase_purge", "Can erase the copies of a purge"),)
         constraints = (
             models.UniqueConstraint(
-                fields=("purge",), condition=models.Q(answer="approved"), name="one_approved_erasure"
+                fields=("purge",), condition=models.Q(decision="approved"), name="one_approved_erasure"
             ),
         )
         indexes = (models.Index(fields=("purge",), condition=models.Q(off_disk_at=None), name="erasure_not_off_disk"),)

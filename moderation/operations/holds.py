@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
@@ -22,32 +21,33 @@ from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
 from chatstore.models.functions import ClockTimestamp
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.jobs.runs import ask_by_itself
-from moderation.domain.holds import Cover, time_in
+from chatstore.operations.jobs.runs import request_automatic_run
+from moderation.domain.holds import HoldCoverage, total_time
 from moderation.domain.links import find_message_link
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import REMOVING
 from moderation.models import Hold, Purge
-from moderation.operations.access.audit import record_act, save_with_next_id
+from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
 
-PLACE = "moderation.add_hold"
-LIFT = "moderation.change_hold"
-READ = "moderation.view_hold"
+PLACE_HOLD = "moderation.add_hold"
+LIFT_HOLD = "moderation.change_hold"
+VIEW_HOLDS = "moderation.view_hold"
 
 HOLDS_LOCK = 4_005_913
 """Postgres advisory lock that serializes placing holds and stamping steps; any number that nothing else uses."""
 
-RENEWS = "expire"
+RENEWAL_JOB = "expire"
 """Job that renews held copies, see `moderation.operations.undo.expiry`."""
 
-REASON_AT_MOST = 1_000
-LISTED_AT_MOST = 200
+MAX_REASON_CHARACTERS = 1_000
+MAX_LISTED_HOLDS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class HoldRequest:
     """Hold as typed: ids, or a message link. At least one field is filled in."""
 
     author: str = ""
@@ -64,28 +64,28 @@ class ListedHold:
     channel: Channel | None
 
 
-def place_hold(wanted: Wanted, *, reason: str, actor: User) -> Hold:
+def place_hold(requested: HoldRequest, *, reason: str, actor: User) -> Hold:
     """Place a hold. Raises `Forbidden`, `NotFound` for the channel, `BadInput` for invalid input."""
-    require(actor, PLACE)
+    require(actor, PLACE_HOLD)
     reason = reason.strip()
     if not reason:
         raise BadInput("Enter a reason. Moderators whose purge is affected will see it.")
-    if len(reason) > REASON_AT_MOST:
-        raise BadInput(f"The reason is too long. Use at most {REASON_AT_MOST:,} characters.")
-    hold = _read(wanted, actor)
+    if len(reason) > MAX_REASON_CHARACTERS:
+        raise BadInput(f"The reason is too long. Use at most {MAX_REASON_CHARACTERS:,} characters.")
+    hold = _read(requested, actor)
     hold.reason, hold.placed_by = reason, actor
     with transaction.atomic():
         _lock(shared=False)
         save_with_next_id(hold)
         details = {"hold": str(hold.pk), "reason": reason, **_names(hold)}
-        record_act("hold_placed", actor=actor, channel_id=hold.channel_id, details=details)
+        record_action("hold_placed", actor=actor, channel_id=hold.channel_id, details=details)
     # Existing copies may expire within hours.
-    ask_by_itself(RENEWS, subject="")
+    request_automatic_run(RENEWAL_JOB, subject="")
     return hold
 
 
-def _read(wanted: Wanted, actor: User) -> Hold:
-    author, channel, message = (text.strip() for text in (wanted.author, wanted.channel, wanted.message))
+def _read(requested: HoldRequest, actor: User) -> Hold:
+    author, channel, message = (text.strip() for text in (requested.author, requested.channel, requested.message))
     if message:
         if author or channel:
             raise BadInput("Enter only the message link, without a user or channel.")
@@ -107,14 +107,14 @@ def _read(wanted: Wanted, actor: User) -> Hold:
 
 def lift_hold(hold_id: int, *, actor: User) -> Hold:
     """Lift a hold. Idempotent. Raises `Forbidden`, `NotFound`."""
-    require(actor, LIFT)
+    require(actor, LIFT_HOLD)
     with transaction.atomic():
         hold = Hold.objects.select_for_update().filter(pk=hold_id).first()
         if hold is None:
             raise NotFound(f"There is no hold {hold_id}.")
         if hold.lifted_at is None:
             Hold.objects.filter(pk=hold_id).update(lifted_at=ClockTimestamp(), lifted_by=actor)
-            record_act(
+            record_action(
                 "hold_lifted",
                 actor=actor,
                 channel_id=hold.channel_id,
@@ -126,42 +126,44 @@ def lift_hold(hold_id: int, *, actor: User) -> Hold:
 
 def list_holds(user: Actor, *, in_force: bool) -> list[ListedHold]:
     """Return the newest holds, in force or lifted. Raises `Forbidden`."""
-    require(user, READ)
+    require(user, VIEW_HOLDS)
     return _describe(user, Hold.objects.filter(lifted_at__isnull=in_force))
 
 
 def holds_of_author(user: Actor, author_id: int) -> list[ListedHold]:
     """Return the holds in force on a user's messages, in any channel; none without permission to view holds."""
-    if not user.has_perm(READ):
+    if not user.has_perm(VIEW_HOLDS):
         return []
     return _describe(user, _in_force().filter(author_id=author_id))
 
 
-def cover_of(channel_id: int) -> Cover:
+def hold_coverage(channel_id: int) -> HoldCoverage:
     """Return the current coverage of holds in a channel."""
-    return covers_of(_in_force().filter(Q(channel_id=None) | Q(channel_id=channel_id)), channel_id)
+    return coverage_of(_in_force().filter(Q(channel_id=None) | Q(channel_id=channel_id)), channel_id)
 
 
-def take_turns_with_holds() -> None:
+def block_new_holds() -> None:
     """Block the placing of holds until the transaction ends; a transaction that is about to place one waits."""
     _lock(shared=True)
 
 
 def hold_over_purge(purge: Purge) -> Hold | None:
     """Return a hold in force that covers some of a purge's messages, or None."""
-    return next(_covering(purge, _in_force()), None)
+    return next(_holds_covering(purge, _in_force()), None)
 
 
 def time_held(purge: Purge, *, since: dt.datetime) -> dt.timedelta:
     """Return the time since a moment during which holds covered some of the purge's messages."""
     now = postgres_now()
-    return time_in((max(since, hold.placed_at), hold.lifted_at or now) for hold in covering(purge, since=since))
+    return total_time(
+        (max(since, hold.placed_at), hold.lifted_at or now) for hold in holds_covering(purge, since=since)
+    )
 
 
-def covers_of(holds: Iterable[Hold], channel_id: int) -> Cover:
+def coverage_of(holds: Iterable[Hold], channel_id: int) -> HoldCoverage:
     """Return the coverage of some holds in a channel."""
     here = [hold for hold in holds if hold.channel_id in (None, channel_id)]
-    return Cover(
+    return HoldCoverage(
         hold_ids=frozenset(hold.pk for hold in here),
         everything=any(hold.author_id is None and hold.message_id is None for hold in here),
         authors=frozenset(hold.author_id for hold in here if hold.author_id is not None),
@@ -169,17 +171,17 @@ def covers_of(holds: Iterable[Hold], channel_id: int) -> Cover:
     )
 
 
-def covering(purge: Purge, *, since: dt.datetime) -> list[Hold]:
+def holds_covering(purge: Purge, *, since: dt.datetime) -> list[Hold]:
     """Return the holds that have covered some of the purge's messages at any time since a moment."""
-    return list(_covering(purge, in_force_since(since)))
+    return list(_holds_covering(purge, holds_in_force_since(since)))
 
 
-def in_force_since(moment: dt.datetime) -> QuerySet[Hold]:
+def holds_in_force_since(moment: dt.datetime) -> QuerySet[Hold]:
     """Return the holds that are in force, or were at any time since a moment."""
     return Hold.objects.filter(Q(lifted_at=None) | Q(lifted_at__gt=moment))
 
 
-def _covering(purge: Purge, holds: QuerySet[Hold]) -> Iterator[Hold]:
+def _holds_covering(purge: Purge, holds: QuerySet[Hold]) -> Iterator[Hold]:
     chosen = purge.manifest_buckets.order_by()
     there = list(holds.filter(Q(channel_id=None) | Q(channel_id__in=chosen.values("channel_id"))))
     if not there:
@@ -196,7 +198,7 @@ def _covers_some(hold: Hold, purge: Purge, writers: Mapping[int, AbstractSet[str
         steps = purge.steps.filter(kind__in=REMOVING, bucket=bucket_of(hold.message_id))
         return any(hold.message_id in unpack_ids(ids) for ids in steps.values_list("ids", flat=True))
     there = writers.values() if hold.channel_id is None else [writers[hold.channel_id]]
-    return hold.author_id is None or any(str(hold.author_id) in who for who in there)
+    return hold.author_id is None or any(str(hold.author_id) in authors for authors in there)
 
 
 def _in_force() -> QuerySet[Hold]:
@@ -204,7 +206,7 @@ def _in_force() -> QuerySet[Hold]:
 
 
 def _describe(user: Actor, holds: QuerySet[Hold]) -> list[ListedHold]:
-    found = list(holds.select_related("placed_by", "lifted_by")[:LISTED_AT_MOST])
+    found = list(holds.select_related("placed_by", "lifted_by")[:MAX_LISTED_HOLDS])
     users = ChatUser.objects.in_bulk([hold.author_id for hold in found if hold.author_id is not None])
     channels = visible_channels(user).in_bulk([hold.channel_id for hold in found if hold.channel_id is not None])
     return [

@@ -26,9 +26,9 @@ class Attachment:
     url: str
 
     @property
-    def size_in_words(self) -> str:
+    def formatted_size(self) -> str:
         """Return the formatted size, or ""."""
-        return "" if self.size is None else say_bytes(self.size)
+        return "" if self.size is None else format_bytes(self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Embed:
         return not (self.author or self.title or self.text or self.url)
 
 
-def say_bytes(size: int) -> str:
+def format_bytes(size: int) -> str:
     """1536 → "1.5 KiB"."""
     return formats.format_file_size(size)
 

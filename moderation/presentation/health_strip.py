@@ -14,11 +14,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext_lazy
 
 from chatstore.domain.buckets import bucket_days
-from chatstore.domain.health import BucketState, Known
+from chatstore.domain.health import BucketState, KnownBucket
 from moderation.presentation import formats
 from moderation.presentation.strip import WIDE, Strip, StripBucket, draw_strip
 
-STATE_WORDS: dict[BucketState, str | Promise] = {
+STATE_LABELS: dict[BucketState, str | Promise] = {
     BucketState.LIVE: pgettext_lazy("state of a bucket", "healthy"),
     BucketState.SPARSE: pgettext_lazy("state of a bucket", "sparse"),
     BucketState.HEAVY: pgettext_lazy("state of a bucket", "too large"),
@@ -31,41 +31,41 @@ STATE_WORDS: dict[BucketState, str | Promise] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BucketEntry:
     """A bucket: its known figures, and the state that follows from them."""
 
     bucket: int
-    known: Known
+    known: KnownBucket
     state: BucketState
 
 
-def draw_health(entries: Iterable[Entry], *, here: int | None = None) -> Strip:
+def draw_health(entries: Iterable[BucketEntry], *, here: int | None = None) -> Strip:
     """Draw the strip of a channel's buckets. here: the bucket that the page is about."""
     chosen = None if here is None else range(here, here + 1)
     return draw_strip((_bar_of(entry) for entry in entries), here=chosen, room=WIDE)
 
 
-def _bar_of(entry: Entry) -> StripBucket:
+def _bar_of(entry: BucketEntry) -> StripBucket:
     messages, dead = entry.known.messages, entry.known.tombstones or 0
     total = None if messages is None else messages + dead
     return StripBucket(
         entry.bucket,
         total,
         # Less than a hundredth would be invisible, but the strip draws at least three pixels.
-        going=dead if dead * 100 >= (total or 0) else 0,
+        highlighted=dead if dead * 100 >= (total or 0) else 0,
         kind=entry.state.value,
         title=_("%(days)s: %(figures)s")
-        % {"days": formats.format_days(*bucket_days(entry.bucket)), "figures": say_entry(entry)},
+        % {"days": formats.format_days(*bucket_days(entry.bucket)), "figures": describe_entry(entry)},
     )
 
 
-def say_entry(entry: Entry) -> str:
+def describe_entry(entry: BucketEntry) -> str:
     """Describe a bucket in one line: "sparse, 12 messages, 4 tombstones, 1.2 kB"; unknown figures are named."""
     known = entry.known
     if known.live is None and known.is_skipped and known.tombstones is None:
         return _("empty, never written")
     return _("%(state)s, %(messages)s, %(tombstones)s, %(size)s") % {
-        "state": STATE_WORDS[entry.state],
+        "state": STATE_LABELS[entry.state],
         "messages": formats.format_count(known.messages, "message"),
         "tombstones": formats.format_count(known.tombstones, "tombstone"),
         "size": _("unknown size") if known.bytes is None else formats.format_size(known.bytes),

@@ -22,7 +22,7 @@ LEFT, RIGHT, TOP, BOTTOM = 46, 8, 12, 34
 """Margins of the field of the lines. The marks and the dates are below it."""
 
 _FIELD = HEIGHT - TOP - BOTTOM
-DONE_AT_MOST = 4
+MAX_ACTIONS_PER_DAY = 4
 """Marks of one day that the table lists."""
 
 LARGEST_GAP_DAYS = 1
@@ -35,7 +35,7 @@ class Mark:
 
     kind: str
     at: dt.datetime
-    words: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Tick:
     """A line across the field, with its label at the left."""
 
     y: float
-    words: str
+    label: str
     is_limit: bool = False
 
 
@@ -85,12 +85,12 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """A day of the table: its figures, and its purges and repairs."""
 
     day: dt.date
     cells: Sequence[str]
-    done: Sequence[str]
+    actions: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Chart:
     panels: Sequence[Panel]
     marks: Sequence[DrawnMark]
     dates: Sequence[tuple[float, str]]
-    rows: Sequence[Row]
+    rows: Sequence[TableRow]
     first: dt.date
     last: dt.date
     width: int = WIDTH
@@ -108,7 +108,7 @@ class Chart:
     left: int = LEFT
     right: int = WIDTH - RIGHT
     top: int = TOP
-    floor: int = HEIGHT - BOTTOM
+    bottom: int = HEIGHT - BOTTOM
 
     @property
     def is_empty(self) -> bool:
@@ -126,22 +126,22 @@ class Scale:
     """The scale of a panel. say: formats a value. limit: the value from which on it is a finding; None: never."""
 
     title: str
-    say: Callable[[float], str]
+    format_value: Callable[[float], str]
     limit: float | None = None
     is_log: bool = False
 
 
-def say_count(value: float) -> str:
+def format_number(value: float) -> str:
     """1204.0 → "1,204"."""
     return formats.format_number(value)
 
 
-def say_milliseconds(value: float) -> str:
+def format_milliseconds(value: float) -> str:
     """2.41 → "2.4 ms", 812.0 → "812 ms", 0.0 → "0 ms"."""
     return formats.format_milliseconds(value)
 
 
-def say_size(value: float) -> str:
+def format_size(value: float) -> str:
     """Format bytes in decimal units."""
     return formats.format_size(value)
 
@@ -151,13 +151,13 @@ def draw_history(
 ) -> Chart:
     """Draw the days from `first` to `last` (both inclusive), without days and marks beyond. days: ascending."""
     shown = [day for day in days if first <= day.day <= last]
-    done = [mark for mark in marks if first <= mark.at.astimezone(dt.UTC).date() <= last]
+    actions = [mark for mark in marks if first <= mark.at.astimezone(dt.UTC).date() <= last]
     panels = [_draw_panel(shown, index, scale, first=first, last=last) for index, scale in enumerate(scales)]
     return Chart(
         panels=panels,
-        marks=[DrawnMark(_x_of_moment(mark.at, first, last), mark.kind, mark.words) for mark in done],
+        marks=[DrawnMark(_x_of_moment(mark.at, first, last), mark.kind, mark.label) for mark in actions],
         dates=_label_dates(first, last),
-        rows=_list_rows(shown, done, scales),
+        rows=_list_rows(shown, actions, scales),
         first=first,
         last=last,
     )
@@ -167,7 +167,8 @@ def _draw_panel(days: Sequence[DayFigures], index: int, scale: Scale, *, first: 
     points = [(day.day, value) for day in days if (value := day.values[index]) is not None]
     top = _top_of([value for _, value in points], scale)
     dots = [
-        Dot(_x(day, first, last), _y(value, top, scale), _dot_title(day, scale.say(value))) for day, value in points
+        Dot(_x(day, first, last), _y(value, top, scale), _dot_title(day, scale.format_value(value)))
+        for day, value in points
     ]
     return Panel(scale.title, _join([day for day, _ in points], dots), dots, _ticks(top, scale), _sum_up(points, scale))
 
@@ -215,10 +216,10 @@ def _join(days: Sequence[dt.date], dots: Sequence[Dot]) -> list[str]:
 
 def _ticks(top: float, scale: Scale) -> list[Tick]:
     values = _decades(top) if scale.is_log else [0.0, top]
-    ticks = [Tick(_y(value, top, scale), scale.say(value)) for value in values]
+    ticks = [Tick(_y(value, top, scale), scale.format_value(value)) for value in values]
     if scale.limit is not None and scale.limit <= top:
         ticks = [tick for tick in ticks if abs(tick.y - _y(scale.limit, top, scale)) > 10]
-        ticks.append(Tick(_y(scale.limit, top, scale), scale.say(scale.limit), is_limit=True))
+        ticks.append(Tick(_y(scale.limit, top, scale), scale.format_value(scale.limit), is_limit=True))
     return ticks
 
 
@@ -247,47 +248,47 @@ def _sum_up(points: Sequence[tuple[dt.date, float]], scale: Scale) -> str:
         len(points),
     ) % {
         "count": len(points),
-        "highest": scale.say(highest),
-        "highest_on": _say_day(highest_on),
-        "last": scale.say(last),
-        "last_on": _say_day(last_on),
+        "highest": scale.format_value(highest),
+        "highest_on": _format_day(highest_on),
+        "last": scale.format_value(last),
+        "last_on": _format_day(last_on),
     }
 
 
 def _dot_title(day: dt.date, value: str) -> str:
-    return _("%(day)s: %(value)s") % {"day": _say_day(day), "value": value}
+    return _("%(day)s: %(value)s") % {"day": _format_day(day), "value": value}
 
 
-def _list_rows(days: Sequence[DayFigures], marks: Sequence[Mark], scales: Sequence[Scale]) -> list[Row]:
+def _list_rows(days: Sequence[DayFigures], marks: Sequence[Mark], scales: Sequence[Scale]) -> list[TableRow]:
     figures = {day.day: day.values for day in days}
-    done: dict[dt.date, list[str]] = {}
+    actions: dict[dt.date, list[str]] = {}
     # Repairs run every night, so the purges are listed before them.
     for mark in sorted(marks, key=lambda mark: mark.kind == "full repair"):
-        done.setdefault(mark.at.astimezone(dt.UTC).date(), []).append(mark.words)
+        actions.setdefault(mark.at.astimezone(dt.UTC).date(), []).append(mark.label)
     nothing: tuple[float | None, ...] = (None,) * len(scales)
     return [
-        Row(
+        TableRow(
             day,
-            [_say_cell(value, scale) for value, scale in zip(figures.get(day, nothing), scales, strict=True)],
-            _cut(done.get(day, [])),
+            [_format_cell(value, scale) for value, scale in zip(figures.get(day, nothing), scales, strict=True)],
+            _cut(actions.get(day, [])),
         )
-        for day in sorted(figures.keys() | done.keys(), reverse=True)
+        for day in sorted(figures.keys() | actions.keys(), reverse=True)
     ]
 
 
-def _cut(words: Sequence[str]) -> list[str]:
-    if len(words) <= DONE_AT_MOST:
-        return list(words)
-    more = len(words) - DONE_AT_MOST
+def _cut(label: Sequence[str]) -> list[str]:
+    if len(label) <= MAX_ACTIONS_PER_DAY:
+        return list(label)
+    more = len(label) - MAX_ACTIONS_PER_DAY
     return [
-        *words[:DONE_AT_MOST],
+        *label[:MAX_ACTIONS_PER_DAY],
         ngettext("and %(count)s more", "and %(count)s more", more) % {"count": formats.format_number(more)},
     ]
 
 
-def _say_cell(value: float | None, scale: Scale) -> str:
-    return _("not measured") if value is None else scale.say(value)
+def _format_cell(value: float | None, scale: Scale) -> str:
+    return _("not measured") if value is None else scale.format_value(value)
 
 
-def _say_day(day: dt.date) -> str:
+def _format_day(day: dt.date) -> str:
     return formats.format_day_of_month(day)

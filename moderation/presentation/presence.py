@@ -19,7 +19,7 @@ _NARROWEST = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ActivitySpan:
     """A bucket, or several consecutive ones, in which the user wrote."""
 
     x: float
@@ -39,15 +39,15 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Presences:
+class ActivityStrips:
     """Strips by channel, and the day on which all of them begin. They end today."""
 
-    strips: Mapping[int, Sequence[Run]]
+    strips: Mapping[int, Sequence[ActivitySpan]]
     first_day: dt.date
     width: float = WIDTH
 
 
-def draw_presences(buckets: Mapping[int, Iterable[int]], *, today: int) -> Presences | None:
+def draw_activity(buckets: Mapping[int, Iterable[int]], *, today: int) -> ActivityStrips | None:
     """Draw the strips of some channels, from the first bucket of any to today's; None if there are no buckets."""
     ordered = {channel_id: sorted(set(there)) for channel_id, there in buckets.items() if there}
     if not ordered:
@@ -56,23 +56,23 @@ def draw_presences(buckets: Mapping[int, Iterable[int]], *, today: int) -> Prese
     end = max(today, *(there[-1] for there in ordered.values()))
     pitch = WIDTH / (end - first + 1)
     strips = {
-        channel_id: [_draw_run(*ends, first=first, pitch=pitch) for ends in _runs(there)]
+        channel_id: [_draw_span(*ends, first=first, pitch=pitch) for ends in _spans(there)]
         for channel_id, there in ordered.items()
     }
-    return Presences(strips, bucket_days(first)[0])
+    return ActivityStrips(strips, bucket_days(first)[0])
 
 
-def _runs(buckets: Sequence[int]) -> list[tuple[int, int]]:
-    runs: list[tuple[int, int]] = []
+def _spans(buckets: Sequence[int]) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
     for bucket in buckets:
-        if runs and runs[-1][1] == bucket - 1:
-            runs[-1] = runs[-1][0], bucket
+        if spans and spans[-1][1] == bucket - 1:
+            spans[-1] = spans[-1][0], bucket
         else:
-            runs.append((bucket, bucket))
-    return runs
+            spans.append((bucket, bucket))
+    return spans
 
 
-def _draw_run(begin: int, end: int, *, first: int, pitch: float) -> Run:
+def _draw_span(begin: int, end: int, *, first: int, pitch: float) -> ActivitySpan:
     width = max((end - begin + 1) * pitch, _NARROWEST)
     x = min((begin - first) * pitch, WIDTH - width)
-    return Run(round(x, 1), round(width, 1), bucket_days(begin)[0], bucket_days(end)[1])
+    return ActivitySpan(round(x, 1), round(width, 1), bucket_days(begin)[0], bucket_days(end)[1])

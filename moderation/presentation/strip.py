@@ -15,7 +15,7 @@ from itertools import pairwise
 from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext, ngettext, pgettext
 
-from chatstore.domain.buckets import bucket_days, days_in_words
+from chatstore.domain.buckets import bucket_days, format_date_range
 from moderation.presentation.wording import count_messages, format_count
 
 HEIGHT = 56
@@ -53,7 +53,7 @@ class StripBucket:
 
     bucket: int
     count: int | None
-    going: int = 0
+    highlighted: int = 0
     done: bool = False
     note: str = ""
     kind: str = ""
@@ -78,7 +78,7 @@ class Bar:
     here: bool
     title: str
     count: int | None
-    going: int
+    highlighted: int
     first_day: dt.date
     last_day: dt.date
 
@@ -98,9 +98,9 @@ class Bar:
         return self.first_day.isoformat()
 
     @property
-    def stays(self) -> int | None:
+    def remaining(self) -> int | None:
         """Number of messages kept; None if not counted."""
-        return None if self.count is None else max(self.count - self.going, 0)
+        return None if self.count is None else max(self.count - self.highlighted, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Label:
     """A date below the bars."""
 
     x: float
-    words: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Strip:
     @property
     def is_purge(self) -> bool:
         """Whether any message is selected for deletion, or deleted."""
-        return any(bar.going for bar in self.bars)
+        return any(bar.highlighted for bar in self.bars)
 
     @property
     def has_uncounted(self) -> bool:
@@ -154,7 +154,7 @@ def draw_strip(
         return Strip((), (), (), 0.0)
     if today is not None:
         known.setdefault(today, StripBucket(today, 0))
-    slots = _place(sorted(known))
+    slots = _lay_out_slots(sorted(known))
     pitch = max(room * _PARTS // max(len(slots), _FEWEST) / _PARTS, _NARROWEST)
     peak = max([10, *(entry.count for entry in known.values() if entry.count)])
     bars: list[Bar] = []
@@ -169,7 +169,7 @@ def draw_strip(
     return Strip(tuple(bars), _label(bars, pitch=pitch), _middles(breaks), max(len(slots) * pitch, _LEAST_WIDTH))
 
 
-def _place(buckets: Sequence[int]) -> list[int | None]:
+def _lay_out_slots(buckets: Sequence[int]) -> list[int | None]:
     """Return the slots from left to right. None is part of a break."""
     slots: list[int | None] = [buckets[0]]
     for before, bucket in pairwise(buckets):
@@ -190,8 +190,8 @@ def _draw_bar(entry: StripBucket, *, x: float, width: float, peak: int, here: bo
     first_day, last_day = bucket_days(entry.bucket)
     height = _height_of(entry.count, peak=peak)
     red = 0.0
-    if entry.going:
-        share = 1.0 if not entry.count else min(entry.going / entry.count, 1.0)
+    if entry.highlighted:
+        share = 1.0 if not entry.count else min(entry.highlighted / entry.count, 1.0)
         least = min(_LEAST_HEIGHT, height)
         red = height * share if share == 1.0 else min(max(height * share, least), height - least)
     return Bar(
@@ -206,7 +206,7 @@ def _draw_bar(entry: StripBucket, *, x: float, width: float, peak: int, here: bo
         here=here,
         title=entry.title or _title_of(entry, first_day, last_day),
         count=entry.count,
-        going=entry.going,
+        highlighted=entry.highlighted,
         first_day=first_day,
         last_day=last_day,
     )
@@ -223,7 +223,7 @@ def _height_of(count: int | None, *, peak: int) -> float:
 def _kind_of(entry: StripBucket) -> str:
     if entry.kind:
         return entry.kind
-    if entry.going:
+    if entry.highlighted:
         return "done" if entry.done else "going"
     if entry.count is None:
         return "uncounted"
@@ -231,17 +231,17 @@ def _kind_of(entry: StripBucket) -> str:
 
 
 def _title_of(entry: StripBucket, first: dt.date, last: dt.date) -> str:
-    words = gettext("not counted yet") if entry.count is None else count_messages(entry.count)
-    if entry.going:
+    text = gettext("not counted yet") if entry.count is None else count_messages(entry.count)
+    if entry.highlighted:
         pattern = (
-            ngettext("%(messages)s, %(count)s deleted", "%(messages)s, %(count)s deleted", entry.going)
+            ngettext("%(messages)s, %(count)s deleted", "%(messages)s, %(count)s deleted", entry.highlighted)
             if entry.done
-            else ngettext("%(messages)s, %(count)s to delete", "%(messages)s, %(count)s to delete", entry.going)
+            else ngettext("%(messages)s, %(count)s to delete", "%(messages)s, %(count)s to delete", entry.highlighted)
         )
-        words = pattern % {"messages": words, "count": format_count(entry.going)}
+        text = pattern % {"messages": text, "count": format_count(entry.highlighted)}
     if entry.note:
-        words = gettext("%(messages)s (%(note)s)") % {"messages": words, "note": entry.note}
-    return gettext("%(days)s: %(messages)s") % {"days": days_in_words(first, last), "messages": words}
+        text = gettext("%(messages)s (%(note)s)") % {"messages": text, "note": entry.note}
+    return gettext("%(days)s: %(messages)s") % {"days": format_date_range(first, last), "messages": text}
 
 
 def _label(bars: Sequence[Bar], *, pitch: float) -> tuple[Label, ...]:
@@ -249,7 +249,7 @@ def _label(bars: Sequence[Bar], *, pitch: float) -> tuple[Label, ...]:
     months = 1 if len(bars) <= 40 else 3 if len(bars) <= 130 else 12
     labels: list[Label] = []
     labelled: tuple[int, int] | None = None
-    words = pgettext("date format", "Y") if months == 12 else pgettext("date format", "M Y")
+    text = pgettext("date format", "Y") if months == 12 else pgettext("date format", "M Y")
     for bar in bars:
         day = bar.first_day
         period = (day.year, (day.month - 1) // months)
@@ -257,6 +257,6 @@ def _label(bars: Sequence[Bar], *, pitch: float) -> tuple[Label, ...]:
             continue
         labelled = period
         if not labels or bar.x - labels[-1].x >= _LABEL_DISTANCE:
-            labels.append(Label(bar.x, date_format(day, words)))
+            labels.append(Label(bar.x, date_format(day, text)))
     room = len(bars) * pitch - _LABEL_DISTANCE
     return tuple(label for label in labels if label.x <= room or label is labels[0])

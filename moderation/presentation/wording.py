@@ -49,7 +49,7 @@ def count_messages(number: int) -> str:
     return ngettext("%(count)s message", "%(count)s messages", number) % {"count": format_count(number)}
 
 
-def say_selection(selection: Selection, *, place: str, authors: Names) -> str:
+def summarize_selection(selection: Selection, *, scope: str, authors: Names) -> str:
     """Describe a selection, in lower case, so that it can follow a count.
 
     place: the place with its preposition: "in #general", "in 12 channels", "in all channels".
@@ -57,43 +57,43 @@ def say_selection(selection: Selection, *, place: str, authors: Names) -> str:
     if selection.message_ids:
         count = len(selection.message_ids) - len(selection.except_ids)
         selected = ngettext("%(count)s selected message %(place)s", "%(count)s selected messages %(place)s", count)
-        return selected % {"count": format_count(count), "place": place}
+        return selected % {"count": format_count(count), "place": scope}
     if selection.where is None:
-        words = gettext("the whole channel %(channel)s") % {"channel": place.removeprefix("in ")}
+        text = gettext("the whole channel %(channel)s") % {"channel": scope.removeprefix("in ")}
     else:
-        words = gettext("all messages")
-        for condition in _say_parts(selection.where, place, authors):
-            words = gettext("%(messages)s %(condition)s") % {"messages": words, "condition": condition}
+        text = gettext("all messages")
+        for condition in _format_parts(selection.where, scope, authors):
+            text = gettext("%(messages)s %(condition)s") % {"messages": text, "condition": condition}
         if selection.keeps_pinned:
-            words = gettext("%(messages)s, except pinned") % {"messages": words}
+            text = gettext("%(messages)s, except pinned") % {"messages": text}
     excluded = len(selection.except_ids)
     if not excluded:
-        return words
+        return text
     without = ngettext("%(messages)s, %(count)s excluded", "%(messages)s, %(count)s excluded", excluded)
-    return without % {"messages": words, "count": format_count(excluded)}
+    return without % {"messages": text, "count": format_count(excluded)}
 
 
-def _say_parts(where: Filter, place: str, authors: Names) -> Iterable[str]:
+def _format_parts(where: Filter, scope: str, authors: Names) -> Iterable[str]:
     """Yield author, place and time, then the other conditions as one."""
     parts = where.parts if isinstance(where, All) else (where,)
-    whose = [part for part in parts if isinstance(part, Author | FromBot)]
+    who = [part for part in parts if isinstance(part, Author | FromBot)]
     when = [part for part in parts if isinstance(part, Since | Before)]
     rest = [part for part in parts if not isinstance(part, Author | FromBot | Since | Before)]
-    yield from (_say(part, authors) for part in whose)
-    yield place
-    yield from (_say(part, authors) for part in when)
+    yield from (_format(part, authors) for part in who)
+    yield scope
+    yield from (_format(part, authors) for part in when)
     if rest:
-        yield _join_all([_say(part, authors, inner=len(rest) > 1) for part in rest])
+        yield _join_all([_format(part, authors, inner=len(rest) > 1) for part in rest])
 
 
-def _say(where: Filter, authors: Names, *, inner: bool = False) -> str:  # noqa: C901, PLR0911, PLR0912
+def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # noqa: C901, PLR0911, PLR0912
     match where:
         case Author(ids):
             return gettext("by %(authors)s") % {"authors": name_authors(ids, authors)}
         case Since(message_id):
-            return gettext("since %(time)s") % {"time": say_moment(message_id)}
+            return gettext("since %(time)s") % {"time": format_datetime(message_id)}
         case Before(message_id):
-            return gettext("before %(time)s") % {"time": say_moment(message_id)}
+            return gettext("before %(time)s") % {"time": format_datetime(message_id)}
         case Words(text):
             return gettext("containing the words “%(text)s”") % {"text": text}
         case Pattern(expression):
@@ -109,23 +109,23 @@ def _say(where: Filter, authors: Names, *, inner: bool = False) -> str:  # noqa:
         case Not(Pinned()):
             return gettext("that are not pinned")
         case Not(part):
-            return gettext("not %(condition)s") % {"condition": _say(part, authors, inner=True)}
+            return gettext("not %(condition)s") % {"condition": _format(part, authors, inner=True)}
         case All(parts):
-            return _bracket(_join_all([_say(part, authors, inner=True) for part in parts]), parts, inner=inner)
+            return _bracket(_join_all([_format(part, authors, inner=True) for part in parts]), parts, inner=inner)
         case AnyOf(parts):
-            return _bracket(_join_any([_say(part, authors, inner=True) for part in parts]), parts, inner=inner)
+            return _bracket(_join_any([_format(part, authors, inner=True) for part in parts]), parts, inner=inner)
 
 
-def _bracket(words: str, parts: Sequence[Filter], *, inner: bool) -> str:
-    return f"({words})" if inner and len(parts) > 1 else words
+def _bracket(text: str, parts: Sequence[Filter], *, inner: bool) -> str:
+    return f"({text})" if inner and len(parts) > 1 else text
 
 
-def _join_all(words: Sequence[str]) -> str:
-    return reduce(lambda left, right: gettext("%(left)s and %(right)s") % {"left": left, "right": right}, words)
+def _join_all(text: Sequence[str]) -> str:
+    return reduce(lambda left, right: gettext("%(left)s and %(right)s") % {"left": left, "right": right}, text)
 
 
-def _join_any(words: Sequence[str]) -> str:
-    return reduce(lambda left, right: gettext("%(left)s or %(right)s") % {"left": left, "right": right}, words)
+def _join_any(text: Sequence[str]) -> str:
+    return reduce(lambda left, right: gettext("%(left)s or %(right)s") % {"left": left, "right": right}, text)
 
 
 def name_authors(ids: Iterable[int], authors: Names) -> str:
@@ -133,7 +133,7 @@ def name_authors(ids: Iterable[int], authors: Names) -> str:
     return _join_any([authors.get(i) or gettext("user %(id)s") % {"id": i} for i in ids])
 
 
-def say_moment(snowflake: int) -> str:
+def format_datetime(snowflake: int) -> str:
     """Format the time that an ID carries: "1 May 2024", with the time of day where it is not midnight (UTC)."""
     moment = time_of(snowflake)
     day = date_format(moment, pgettext("date format", "j F Y"))

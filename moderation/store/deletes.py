@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from chatstore.store import cassandra
-from moderation.domain.planner import Span
+from moderation.domain.planner import IdRange
 from moderation.store.pace import Pace
 
 DROP = "DELETE FROM messages USING TIMESTAMP ? WHERE channel_id = ? AND bucket = ?"
@@ -21,11 +21,11 @@ def drop_bucket(channel_id: int, bucket: int, *, stamp: int) -> None:
     cassandra.execute(DROP, (stamp, channel_id, bucket))
 
 
-def delete_spans(channel_id: int, bucket: int, spans: Sequence[Span], *, stamp: int, pace: Pace) -> None:
+def delete_ranges(channel_id: int, bucket: int, ranges: Sequence[IdRange], *, stamp: int, pace: Pace) -> None:
     """Delete the ranges as of `stamp`; single ids as rows (1 tombstone instead of 2)."""
-    singles = [(stamp, channel_id, bucket, first) for first, last in spans if first == last]
-    ranges = [(stamp, channel_id, bucket, first, last) for first, last in spans if first != last]
-    for cql, rows in ((ROW, singles), (RANGE, ranges)):
+    singles = [(stamp, channel_id, bucket, first) for first, last in ranges if first == last]
+    wide = [(stamp, channel_id, bucket, first, last) for first, last in ranges if first != last]
+    for cql, rows in ((ROW, singles), (RANGE, wide)):
         groups = (rows[i : i + BATCH] for i in range(0, len(rows), BATCH))
         cassandra.execute_batches(cql, groups, pace=pace.wait)
 

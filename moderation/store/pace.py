@@ -6,7 +6,7 @@ import time
 
 from django.conf import settings
 
-from chatstore.store.foreground import is_anybody_reading
+from chatstore.store.foreground import are_pages_being_read
 
 LONGEST_WORK_SECONDS = 1.0
 """Maximum time between two pauses that counts as work. Longer intervals were spent waiting for Postgres or a node.
@@ -42,13 +42,13 @@ class Pace:
             time.sleep(-self._left / self._rate)
 
     def rest(self) -> None:
-        """While users read pages: pause for `PURGE_REST` times the time worked since the last pause.
+        """While users read pages: pause for `PURGE_THROTTLE_FACTOR` times the time worked since the last pause.
 
         For background work. Called after each page of a read and before each batch.
         """
-        if is_anybody_reading():
+        if are_pages_being_read():
             worked = time.monotonic() - self._rested_at
-            time.sleep(min(worked, LONGEST_WORK_SECONDS) * settings.PURGE_REST)
+            time.sleep(min(worked, LONGEST_WORK_SECONDS) * settings.PURGE_THROTTLE_FACTOR)
         self.begin()
 
     def begin(self) -> None:

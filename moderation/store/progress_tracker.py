@@ -11,7 +11,7 @@ from chatstore.store.redis import redis_client
 KEY = "purge_positions"
 
 
-def note_positions(positions: Mapping[int, str], *, now: dt.datetime) -> dict[int, dt.datetime]:
+def record_positions(positions: Mapping[int, str], *, now: dt.datetime) -> dict[int, dt.datetime]:
     """Record each purge's position; return since when each has been there, by id. Other purges are dropped.
 
     Raises `StoreUnavailable`.

@@ -20,7 +20,7 @@ from chatstore.models import Channel
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.visibility import name_of
-from moderation.operations.steps.totals import PurgeSum
+from moderation.operations.steps.totals import PurgeTotals
 from moderation.presentation import formats
 from moderation.presentation.markup import Piece, is_long, parse_markup, shorten
 from moderation.presentation.terms import TERMS
@@ -113,7 +113,7 @@ def state_chip(purge: Purge) -> SafeString:
     return format_html('<span class="chip {}">{}</span>', *_CHIPS[PurgeState(purge.state)])
 
 
-_ACT_WORDS = {
+_CONTROL_LABELS = {
     "pause": gettext_lazy("Pause"),
     "resume": gettext_lazy("Resume"),
     "cancel": gettext_lazy("Cancel"),
@@ -121,19 +121,19 @@ _ACT_WORDS = {
 
 
 @register.simple_tag
-def say_act(act: str, total: PurgeSum) -> str:
+def control_label(control: str, total: PurgeTotals) -> str:
     """Return the label of a purge's button: the action, and how many messages it concerns."""
-    if act == "finish":
+    if control == "finish":
         label = ngettext(
             "Delete the remaining %(count)s message", "Delete the remaining %(count)s messages", total.left
         )
         return label % {"count": formats.format_number(total.left)}
-    if act == "retry":
+    if control == "retry":
         return _retry_label(total)
-    return str(_ACT_WORDS[act])
+    return str(_CONTROL_LABELS[control])
 
 
-def _retry_label(total: PurgeSum) -> str:
+def _retry_label(total: PurgeTotals) -> str:
     values = {"failed": formats.format_number(total.failed), "held": formats.format_number(total.held)}
     if not total.held:
         return ngettext("Retry %(failed)s failed message", "Retry %(failed)s failed messages", total.failed) % values
@@ -214,7 +214,7 @@ def ago(moment: dt.datetime | None) -> SafeString:
     """Render a `<time>` relative to now, with the exact time on hover."""
     if moment is None:
         return format_html("{}", _("never"))
-    return time_tag(moment, say_ago(moment, timezone.now()))
+    return time_tag(moment, format_ago(moment, timezone.now()))
 
 
 @register.simple_tag
@@ -255,7 +255,7 @@ def exact(moment: dt.datetime) -> str:
     return formats.format_exact(moment)
 
 
-def say_ago(moment: dt.datetime, now: dt.datetime) -> str:
+def format_ago(moment: dt.datetime, now: dt.datetime) -> str:
     """ "3 minutes ago", "2 days ago", or the day for anything older than a month."""
     return formats.format_ago(moment, now)
 

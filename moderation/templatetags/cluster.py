@@ -39,19 +39,19 @@ def clock_chip(clock: RepairClock) -> SafeString:
 
 
 @register.filter
-def clock_words(clock: RepairClock) -> str:
+def clock_text(clock: RepairClock) -> str:
     """Return a sentence about the time that is left."""
     if not clock.is_deleted_from:
         return _("Nothing is deleted from this table. Repairs only keep its replicas in sync.")
     if clock.counts_from is None:
         return _("A repair covers every recorded delete.")
     if clock.seconds_left <= 0:
-        return _("gc_grace ended %(duration)s ago.") % {"duration": say_long(-clock.seconds_left)}
-    return _("%(duration)s of gc_grace left.") % {"duration": say_long(clock.seconds_left)}
+        return _("gc_grace ended %(duration)s ago.") % {"duration": format_long_duration(-clock.seconds_left)}
+    return _("%(duration)s of gc_grace left.") % {"duration": format_long_duration(clock.seconds_left)}
 
 
 @register.filter
-def say_long(seconds: float) -> str:
+def format_long_duration(seconds: float) -> str:
     """Format days and hours: "1 day 4 h", "10 days"; below a day as `duration`."""
     return formats.format_long_duration(seconds)
 
@@ -71,7 +71,7 @@ def partition_chip(partition: Partition) -> SafeString:
 
 
 @register.filter
-def floor_words(listing: Listing) -> str:
+def floor_text(listing: Listing) -> str:
     """Return which partitions a node's lists omit."""
     if listing.floor_bytes is None or listing.floor_tombstones is None:
         return _("what the list omits is unknown")

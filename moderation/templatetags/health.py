@@ -20,9 +20,9 @@ from chatstore.models import Channel
 from chatstore.operations.health.channel_health import BucketHealth, ChannelHealth
 from chatstore.store.figures import Figure
 from moderation.presentation import formats
-from moderation.presentation.health_strip import STATE_WORDS
+from moderation.presentation.health_strip import STATE_LABELS
 from moderation.presentation.strip import Bar, Strip
-from moderation.templatetags.chat import ago, exact, say_ago, thousands
+from moderation.templatetags.chat import ago, exact, format_ago, thousands
 
 register = template.Library()
 
@@ -32,7 +32,7 @@ _CLASSES = {BucketState.TOMBSTONES: "needs", BucketState.HEAVY: "needs", BucketS
 @register.simple_tag
 def bucket_chip(bucket: BucketHealth) -> SafeString:
     """Render a bucket's state as a coloured label, with a note if it is critical."""
-    label = str(STATE_WORDS[bucket.state])
+    label = str(STATE_LABELS[bucket.state])
     if bucket.severity == Severity.RED:
         label = _("%(state)s, critical") % {"state": label}
     return format_html('<span class="chip {}">{}</span>', _CLASSES.get(bucket.state, ""), label)
@@ -77,10 +77,10 @@ def since_when(health: ChannelHealth, figure: Figure | str | None) -> SafeString
     return format_html(
         '{}, <time class="{}" datetime="{}" title="{}">{}</time>',
         source_name(figure.source),
-        "old" if health.is_old(figure) else "",
+        "old" if health.is_stale(figure) else "",
         figure.measured_at.isoformat(),
         exact(figure.measured_at),
-        say_ago(figure.measured_at, health.now),
+        format_ago(figure.measured_at, health.now),
     )
 
 
@@ -112,7 +112,7 @@ _CURRENT = mark_safe(' aria-current="true"')
 
 
 def _dead_part(bar: Bar) -> SafeString | str:
-    if not bar.going:
+    if not bar.highlighted:
         return ""
     return format_html(
         '<rect class="dead" x="{}" y="{}" width="{}" height="{}" rx="1"/>', bar.x, bar.y, bar.width, bar.red_height

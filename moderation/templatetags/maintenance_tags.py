@@ -73,7 +73,7 @@ def run_chip(run: JobRun) -> SafeString:
 
 
 @register.filter
-def state_word(state: str) -> str:
+def state_label(state: str) -> str:
     """Return the label of a run's state: "running"."""
     return str(_CHIPS[RunState(state)][1])
 
@@ -85,13 +85,13 @@ def severity_chip(severity: int) -> SafeString:
 
 
 @register.filter
-def did_words(did: Mapping[str, Any]) -> str:
+def result_summary(result: Mapping[str, Any]) -> str:
     """Return a run's results: "9 buckets, 1,204 live rows"; "" for none. Failures come last."""
-    ordered = sorted(did.items(), key=lambda result: result[0] == "failed")
-    return ", ".join(_say_count(name, value) for name, value in ordered)
+    ordered = sorted(result.items(), key=lambda result: result[0] == "failed")
+    return ", ".join(_format_count(name, value) for name, value in ordered)
 
 
-def _say_count(name: str, value: object) -> str:
+def _format_count(name: str, value: object) -> str:
     readable = name.replace("_", " ")
     if not isinstance(value, int) or isinstance(value, bool):
         return f"{readable}: {value}"
@@ -115,7 +115,7 @@ def wall_clock(slot: Slot) -> SafeString:
 
 
 @register.filter
-def did_name(name: str) -> str:
+def result_name(name: str) -> str:
     """Return the name of a result as a heading: "live_rows" → "Live rows"."""
     return str(_RESULT_NAMES.get(name) or name.replace("_", " ").capitalize())
 

@@ -16,15 +16,15 @@ from chatstore.operations.health.channel_health import (
     read_channel_health,
     with_repair_history,
 )
-from chatstore.operations.jobs.runs import ask_run
-from chatstore.operations.monitoring.console import runs_about
+from chatstore.operations.jobs.runs import request_run
+from chatstore.operations.monitoring.console import runs_for_subject
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH
-from chatstore.tasks import ring_run_on_commit
+from chatstore.tasks import enqueue_run_on_commit
 from moderation.operations.access.visibility import channel_for
-from moderation.operations.buckets.actions import act_on_bucket, offers_for
+from moderation.operations.buckets.actions import offers_for, run_bucket_action
 from moderation.operations.buckets.charts import chart_of_channel
-from moderation.operations.buckets.history import touches_of_bucket
-from moderation.presentation.health_strip import STATE_WORDS, Entry, draw_health
+from moderation.operations.buckets.history import bucket_events
+from moderation.presentation.health_strip import STATE_LABELS, BucketEntry, draw_health
 from moderation.presentation.strip import Strip
 from moderation.views.health_lines import bucket_lines, newest_page_lines
 from moderation.views.polling import render_live
@@ -43,7 +43,7 @@ def channel_health(request: HttpRequest, channel_id: int) -> HttpResponse:
         "worst": health.worst(WORST),
         "newest_page": newest_page_lines(health),
         "chart": chart_of_channel(channel.pk),
-        "runs": runs_about(request.user, str(channel.pk)),
+        "runs": runs_for_subject(request.user, str(channel.pk)),
         "may_act": request.user.has_perm(MAINTAIN),
     }
     return render(request, "moderation/health/channel.html", context)
@@ -54,8 +54,8 @@ def channel_health(request: HttpRequest, channel_id: int) -> HttpResponse:
 def channel_probe(request: HttpRequest, channel_id: int) -> HttpResponse:
     """Probe a channel's newest page now."""
     channel = channel_for(request.user, channel_id)
-    run = ask_run("probe", actor=actor_of(request), subject=str(channel.pk))
-    ring_run_on_commit(run.pk)
+    run = request_run("probe", actor=actor_of(request), subject=str(channel.pk))
+    enqueue_run_on_commit(run.pk)
     return redirect("channel_health", channel.pk)
 
 
@@ -66,7 +66,7 @@ def bucket_health(request: HttpRequest, channel_id: int, bucket: int) -> HttpRes
     channel, health, found = _find_bucket(request, channel_id, bucket)
     context = _describe_channel(channel, health, here=bucket) | _describe_live(request, health, found)
     context |= {
-        "touches": touches_of_bucket(request.user, channel.pk, bucket),
+        "events": bucket_events(request.user, channel.pk, bucket),
         "offers": offers_for(channel.pk, found),
         "may_act": request.user.has_perm(MAINTAIN),
     }
@@ -79,17 +79,17 @@ def bucket_live(request: HttpRequest, channel_id: int, bucket: int) -> HttpRespo
     """Return metrics and runs, for htmx to poll while a run is in progress; the page reloads after that."""
     channel, health, found = _find_bucket(request, channel_id, bucket)
     context = _describe_live(request, health, found) | {"channel": channel}
-    return render_live(request, "moderation/health/_bucket_live.html", context, goes_on=bool(context["polling"]))
+    return render_live(request, "moderation/health/_bucket_live.html", context, keep_polling=bool(context["polling"]))
 
 
 @require_POST
 @permission_required(MAINTAIN, raise_exception=True)
-def bucket_act(request: HttpRequest, channel_id: int, bucket: int, act: str) -> HttpResponse:
+def bucket_act(request: HttpRequest, channel_id: int, bucket: int, action: str) -> HttpResponse:
     """Request an action; the page shows its progress."""
     channel = channel_for(request.user, channel_id)
     read_channel_health(request.user, channel.pk).find(bucket)
-    run = act_on_bucket(act, channel.pk, bucket, actor=actor_of(request))
-    ring_run_on_commit(run.pk)
+    run = run_bucket_action(action, channel.pk, bucket, actor=actor_of(request))
+    enqueue_run_on_commit(run.pk)
     return redirect("bucket_health", channel.pk, bucket)
 
 
@@ -109,17 +109,17 @@ def _describe_channel(channel: Channel, health: ChannelHealth, *, here: int | No
         "channel": channel,
         "health": health,
         "strip": _draw(health, here=here),
-        "legend": [(state.value, words, states[state]) for state, words in STATE_WORDS.items() if state in states],
+        "legend": [(state.value, label, states[state]) for state, label in STATE_LABELS.items() if state in states],
     }
 
 
 def _draw(health: ChannelHealth, *, here: int | None) -> Strip:
-    return draw_health((Entry(b.bucket, b.known, b.state) for b in health.buckets), here=here)
+    return draw_health((BucketEntry(b.bucket, b.known, b.state) for b in health.buckets), here=here)
 
 
 def _describe_live(request: HttpRequest, health: ChannelHealth, found: BucketHealth) -> dict[str, Any]:
     subject = f"{health.channel_id}:{found.bucket}"
-    runs = runs_about(request.user, subject)
+    runs = runs_for_subject(request.user, subject)
     return {
         "bucket": found,
         "subject": subject,

@@ -25,6 +25,8 @@ def chat_user(request: HttpRequest, user_id: int) -> HttpResponse:
         "profile": profile,
         "who": Writer(user_id, name, is_bot=bool(profile.user and profile.user.is_bot), is_webhook=False),
         "held": holds_of_author(request.user, user_id),
-        "rows": [(presence, strips.get(presence.channel.pk, ())) for presence in profile.presences],
+        "rows": [
+            (channel_activity, strips.get(channel_activity.channel.pk, ())) for channel_activity in profile.activity
+        ],
     }
     return render(request, "moderation/user/user.html", context)

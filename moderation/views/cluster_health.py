@@ -15,22 +15,22 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.errors import NotFound
 from chatstore.operations.health.cluster_health import read_cluster_health
-from chatstore.operations.jobs.runs import ask_run
+from chatstore.operations.jobs.runs import request_run
 from chatstore.operations.monitoring.console import JobView, describe_job, open_runs
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH
-from chatstore.tasks import ring_run_on_commit
+from chatstore.tasks import enqueue_run_on_commit
 from moderation.operations.buckets.charts import chart_of_worst
 from moderation.views.findings import list_findings
 from moderation.views.polling import render_live
 from moderation.views.session import actor_of
 
-ACTS = {"repair": "repair", "raise": "raise_gc_grace", "restore": "restore_gc_grace"}
+ACTIONS = {"repair": "repair", "raise": "raise_gc_grace", "restore": "restore_gc_grace"}
 """Job by the name in the address."""
 
 FINDINGS_SHOWN = 100
 """The worst findings. A limit that is set too low can cause thousands."""
 
-READ_PATH_WORDS: dict[str, tuple[Promise, Promise]] = {
+READ_PATH_LABELS: dict[str, tuple[Promise, Promise]] = {
     "authorless_hidden": (_("Rows without an author, hidden"), _("left behind by edits that raced a delete")),
     "authorless_healed": (_("Rows without an author, cleaned up"), _("by nightly maintenance")),
     "buckets_skipped": (_("Empty buckets skipped"), _("not read, since they contain no messages")),
@@ -65,17 +65,17 @@ def cluster_health(request: HttpRequest) -> HttpResponse:
 def cluster_live(request: HttpRequest) -> HttpResponse:
     """Return open runs, for htmx to poll; the page reloads once there are none."""
     context = _describe_runs(request)
-    return render_live(request, "moderation/health/_cluster_runs.html", context, goes_on=bool(context["open"]))
+    return render_live(request, "moderation/health/_cluster_runs.html", context, keep_polling=bool(context["open"]))
 
 
 @require_POST
 @permission_required(MAINTAIN, raise_exception=True)
-def cluster_act(request: HttpRequest, act: str) -> HttpResponse:
+def cluster_act(request: HttpRequest, action: str) -> HttpResponse:
     """Request a repair of all tables, or raise or reset gc_grace. Each is a recorded run."""
-    if act not in ACTS:
-        raise NotFound(gettext("The cluster has no action “%(name)s”.") % {"name": act})
-    run = ask_run(ACTS[act], actor=actor_of(request))
-    ring_run_on_commit(run.pk)
+    if action not in ACTIONS:
+        raise NotFound(gettext("The cluster has no action “%(name)s”.") % {"name": action})
+    run = request_run(ACTIONS[action], actor=actor_of(request))
+    enqueue_run_on_commit(run.pk)
     return redirect("cluster_health")
 
 
@@ -88,10 +88,10 @@ def _describe_repair(request: HttpRequest) -> JobView | None:
 
 
 def _describe_runs(request: HttpRequest) -> dict[str, Any]:
-    runs = [entry for entry in open_runs(request.user) if entry.run.job in ACTS.values()]
+    runs = [entry for entry in open_runs(request.user) if entry.run.job in ACTIONS.values()]
     return {"nav": "health", "open": runs}
 
 
 def _describe_counts(counts: Mapping[str, int]) -> list[tuple[str | Promise, str | Promise, int]]:
     """Return (heading, explanation, total) of each counter."""
-    return [(*READ_PATH_WORDS.get(name, (name.replace("_", " "), "")), total) for name, total in counts.items()]
+    return [(*READ_PATH_LABELS.get(name, (name.replace("_", " "), "")), total) for name, total in counts.items()]

@@ -14,14 +14,14 @@ from django.views.decorators.http import require_http_methods, require_POST
 from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.models import Channel, Guild
 from moderation.domain.selection import Selection
-from moderation.forms import Composer, read_presets, ticked_in
+from moderation.forms import Composer, read_presets, selected_ids
 from moderation.operations.access.visibility import Actor, channel_for, visible_channels
 from moderation.operations.preview.bucket_strip import map_channel
 from moderation.operations.purging.lifecycle import draft_purge
-from moderation.operations.selection.parsing import select_described, select_ticked
-from moderation.operations.selection.summary import say_selections
+from moderation.operations.selection.parsing import parse_selection, select_messages
+from moderation.operations.selection.summary import summarize_selections
 from moderation.presentation.strip import Strip
-from moderation.tasks import ring_scan_on_commit
+from moderation.tasks import enqueue_scan_on_commit
 from moderation.views.session import actor_of
 
 
@@ -43,7 +43,9 @@ def compose_everywhere(request: HttpRequest) -> HttpResponse:
 @permission_required("moderation.add_purge", raise_exception=True)
 def compose_sentence(request: HttpRequest) -> HttpResponse:
     """Render the form's selection in words. Reads the form only; no messages are searched."""
-    return render(request, "moderation/compose/_summary.html", _say(request.user, Composer(request.POST)))
+    return render(
+        request, "moderation/compose/_summary.html", _describe_selection(request.user, Composer(request.POST))
+    )
 
 
 def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
@@ -55,13 +57,13 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
         purge = draft_purge(moderator=actor_of(request), selection=_read_selection(request, channel, composer))
     except BadInput as error:
         return _show_form(request, channel, composer, refused=str(error))
-    ring_scan_on_commit(purge.pk)
+    enqueue_scan_on_commit(purge.pk)
     return redirect("purge", purge.pk)
 
 
 def _read_selection(request: HttpRequest, channel: Channel | None, composer: Composer) -> Selection:
     if channel is not None and "ticked" in request.POST:
-        return select_ticked(channel.pk, ticked_in(request.POST))
+        return select_messages(channel.pk, selected_ids(request.POST))
     return _select(request.user, composer, channel)
 
 
@@ -69,18 +71,18 @@ def _select(user: Actor, composer: Composer, channel: Channel | None = None) -> 
     description = composer.read()
     if channel is not None:
         description = replace(description, channels=str(channel.pk), guild="")
-    return select_described(description, user=user, now=timezone.now())
+    return parse_selection(description, user=user, now=timezone.now())
 
 
-def _say(user: Actor, composer: Composer, channel: Channel | None = None) -> dict[str, str]:
+def _describe_selection(user: Actor, composer: Composer, channel: Channel | None = None) -> dict[str, str]:
     """Return the context of the summary: the selection, or what has to be fixed first."""
     if composer.is_empty:
         return {}
     try:
         selection = _select(user, composer, channel)
     except BadInput as error:
-        return {"not_yet": str(error)}
-    return {"sentence": say_selections(user, [selection])[0]}
+        return {"incomplete": str(error)}
+    return {"summary": summarize_selections(user, [selection])[0]}
 
 
 def _map(channel: Channel) -> Strip | None:
@@ -99,7 +101,7 @@ def _show_form(request: HttpRequest, channel: Channel | None, form: Composer, *,
         "refused": refused,
         "strip": _map(channel) if channel else None,
         "guilds": () if channel else _visible_guilds(request.user),
-        **_say(request.user, form, channel),
+        **_describe_selection(request.user, form, channel),
     }
     return render(request, "moderation/compose/compose.html", context, status=400 if refused else 200)
 

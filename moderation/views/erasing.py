@@ -12,8 +12,8 @@ from django.views.decorators.http import require_POST
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from moderation.operations.access.visibility import purge_for
-from moderation.operations.erasure.requests import ERASE, approve_erase, ask_erase, refuse_erase
-from moderation.tasks import ring_erasing_on_commit
+from moderation.operations.erasure.requests import ERASE, approve_erasure, refuse_erasure, request_erasure
+from moderation.tasks import enqueue_erasure_on_commit
 from moderation.views.purges import show_purge
 from moderation.views.session import actor_of
 
@@ -23,7 +23,7 @@ from moderation.views.session import actor_of
 def purge_erase(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Request it, with a reason."""
     reason = request.POST.get("reason", "")
-    return _act(request, purge_id, lambda: ask_erase(purge_id, moderator=actor_of(request), reason=reason))
+    return _run(request, purge_id, lambda: request_erasure(purge_id, moderator=actor_of(request), reason=reason))
 
 
 @require_POST
@@ -31,9 +31,9 @@ def purge_erase(request: HttpRequest, purge_id: int) -> HttpResponse:
 def purge_erase_approve(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Approve the request that the form names."""
     erasure_id = parse_snowflake(request.POST.get("erasure", ""))
-    answer = _act(request, purge_id, lambda: approve_erase(purge_id, erasure_id, moderator=actor_of(request)))
-    ring_erasing_on_commit(purge_id)
-    return answer
+    response = _run(request, purge_id, lambda: approve_erasure(purge_id, erasure_id, moderator=actor_of(request)))
+    enqueue_erasure_on_commit(purge_id)
+    return response
 
 
 @require_POST
@@ -41,13 +41,13 @@ def purge_erase_approve(request: HttpRequest, purge_id: int) -> HttpResponse:
 def purge_erase_refuse(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Reject the request that the form names, or withdraw one's own."""
     erasure_id = parse_snowflake(request.POST.get("erasure", ""))
-    return _act(request, purge_id, lambda: refuse_erase(purge_id, erasure_id, moderator=actor_of(request)))
+    return _run(request, purge_id, lambda: refuse_erasure(purge_id, erasure_id, moderator=actor_of(request)))
 
 
-def _act(request: HttpRequest, purge_id: int, act: Callable[[], object]) -> HttpResponse:
+def _run(request: HttpRequest, purge_id: int, action: Callable[[], object]) -> HttpResponse:
     shown = purge_for(request.user, purge_id)
     try:
-        act()
+        action()
     except BadInput as error:
         shown.refresh_from_db()
         return show_purge(request, shown, refused=str(error))

@@ -13,7 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 
 from chatstore.models import Finding
-from chatstore.operations.findings.records import EVENTS, MISSING_SURVIVORS, set_aside
+from chatstore.operations.findings.records import EVENT_KINDS, MISSING_SURVIVORS, acknowledge_finding
 from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET
 from chatstore.operations.monitoring.checks import BEAT_SILENT, BROKEN_SCHEDULE, FAILED_RUN, MISSED_RUN, NODE_DOWN
 from chatstore.operations.monitoring.console import Actor, findings_for
@@ -22,7 +22,7 @@ from chatstore.operations.rights import MAINTAIN
 from moderation.operations.purging.stuck_check import STUCK_PURGE
 from moderation.views.session import actor_of
 
-_OF_THE_CLUSTER = {
+_CLUSTER_ANCHORS = {
     LATE_REPAIR: ("clocks", gettext_lazy("View repair clocks")),
     NODE_DOWN: ("nodes", gettext_lazy("View nodes")),
 }
@@ -46,7 +46,7 @@ def list_findings(user: Actor) -> list[FindingLine]:
     """Return the open findings. Raises `Forbidden`."""
     may_close = user.has_perm(MAINTAIN)
     return [
-        FindingLine(finding, *_link_of(finding), is_event=may_close and finding.kind in EVENTS)
+        FindingLine(finding, *_link_of(finding), is_event=may_close and finding.kind in EVENT_KINDS)
         for finding in findings_for(user)
     ]
 
@@ -55,7 +55,7 @@ def list_findings(user: Actor) -> list[FindingLine]:
 @permission_required(MAINTAIN, raise_exception=True)
 def finding_set_aside(request: HttpRequest, finding_id: int) -> HttpResponse:
     """Acknowledge a finding."""
-    set_aside(finding_id, actor=actor_of(request))
+    acknowledge_finding(finding_id, actor=actor_of(request))
     return redirect("cluster_health")
 
 
@@ -71,8 +71,8 @@ def _link_of(finding: Finding) -> tuple[str, str | Promise]:
             return reverse("job", args=[subject]), gettext("Open job")
         if kind == BEAT_SILENT:
             return reverse("maintenance"), gettext("Open maintenance")
-        if kind in _OF_THE_CLUSTER:
-            place, link = _OF_THE_CLUSTER[kind]
+        if kind in _CLUSTER_ANCHORS:
+            place, link = _CLUSTER_ANCHORS[kind]
             return f"{reverse('cluster_health')}#{place}", link
         if kind == STUCK_PURGE:
             return _link_of_purge(finding)

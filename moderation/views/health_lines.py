@@ -13,8 +13,8 @@ from chatstore.operations.health.channel_health import (
     NEWEST_PAGE_STATEMENTS,
     NEWEST_PAGE_TOMBSTONES,
     NEWEST_PAGE_US,
-    OLD_AFTER,
     SEEN_BY_REPAIR,
+    STALE_AFTER,
     TOMBSTONES,
     BucketHealth,
     ChannelHealth,
@@ -26,31 +26,31 @@ LEDGER = "ledger"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FigureLine:
     """A formatted figure. value: "" if it was never measured. at: time of the measurement; None for the ledger.
 
-    moment: set for a value that is a time. is_old: the figure is outdated.
+    moment: set for a value that is a time. is_stale: the figure is outdated.
     """
 
     name: str
     value: str = ""
     source: str = ""
     at: dt.datetime | None = None
-    is_old: bool = False
+    is_stale: bool = False
     moment: dt.datetime | None = None
 
 
-def newest_page_lines(health: ChannelHealth) -> list[Line]:
+def newest_page_lines(health: ChannelHealth) -> list[FigureLine]:
     """Return the cost of the channel's newest page."""
     found = health.newest_page
     return [
-        _line(health, _("Newest page"), found.get(NEWEST_PAGE_US), _say_us),
+        _line(health, _("Newest page"), found.get(NEWEST_PAGE_US), _format_us),
         _line(health, _("Tombstones scanned"), found.get(NEWEST_PAGE_TOMBSTONES)),
         _line(health, _("Buckets read"), found.get(NEWEST_PAGE_STATEMENTS)),
     ]
 
 
-def bucket_lines(health: ChannelHealth, found: BucketHealth) -> list[Line]:
+def bucket_lines(health: ChannelHealth, found: BucketHealth) -> list[FigureLine]:
     """Return all figures of a bucket; most of them are listed even if they are unknown."""
     figures = found.figures
     lines = [
@@ -59,71 +59,81 @@ def bucket_lines(health: ChannelHealth, found: BucketHealth) -> list[Line]:
         _line(health, _("Tombstones, by the last repair or measurement"), figures.get(SEEN_BY_REPAIR)),
         _dead_line(found),
         _line(health, _("Size"), figures.get("bytes"), formats.format_size),
-        _line(health, _("Newest page"), figures.get("page_us"), _say_us),
+        _line(health, _("Newest page"), figures.get("page_us"), _format_us),
         _line(health, _("Tombstones in the newest page"), figures.get("page_tombstones")),
         _bounds_line(found),
         _repair_line(health, found),
     ]
-    for name, words, say in (
-        ("tombstones_apart", _("Difference between replicas, in tombstones"), _say_count),
-        ("page_us_before", _("Newest page before the last deletes"), _say_us),
-        ("authorless", _("Rows without an author"), _say_count),
+    for name, words, format_value in (
+        ("tombstones_apart", _("Difference between replicas, in tombstones"), _format_count),
+        ("page_us_before", _("Newest page before the last deletes"), _format_us),
+        ("authorless", _("Rows without an author"), _format_count),
     ):
         if name in figures:
-            lines.append(_line(health, words, figures[name], say))
+            lines.append(_line(health, words, figures[name], format_value))
     return lines
 
 
-def _say_count(value: int) -> str:
+def _format_count(value: int) -> str:
     return formats.format_number(value)
 
 
-def _say_us(value: int) -> str:
+def _format_us(value: int) -> str:
     return formats.format_milliseconds(value / 1000)
 
 
-def _line(health: ChannelHealth, name: str, figure: Figure | None, say: Callable[[int], str] = _say_count) -> Line:
+def _line(
+    health: ChannelHealth, name: str, figure: Figure | None, format_value: Callable[[int], str] = _format_count
+) -> FigureLine:
     if figure is None:
-        return Line(name)
-    return Line(name, say(figure.value), figure.source, figure.measured_at, health.is_old(figure))
+        return FigureLine(name)
+    return FigureLine(name, format_value(figure.value), figure.source, figure.measured_at, health.is_stale(figure))
 
 
-def _messages_line(health: ChannelHealth, found: BucketHealth) -> Line:
+def _messages_line(health: ChannelHealth, found: BucketHealth) -> FigureLine:
     figure = found.messages_figure
     if figure is not None:
         return _line(health, _("Messages"), figure)
-    return Line(_("Messages")) if found.messages is None else Line(_("Messages"), _say_count(found.messages), LEDGER)
+    return (
+        FigureLine(_("Messages"))
+        if found.messages is None
+        else FigureLine(_("Messages"), _format_count(found.messages), LEDGER)
+    )
 
 
-def _dead_line(found: BucketHealth) -> Line:
+def _dead_line(found: BucketHealth) -> FigureLine:
     if found.dead_percent is None:
-        return Line(_("Share of tombstones"))
-    return Line(
+        return FigureLine(_("Share of tombstones"))
+    return FigureLine(
         _("Share of tombstones"), formats.format_percent(found.dead_percent), _("of messages and tombstones together")
     )
 
 
-def _bounds_line(found: BucketHealth) -> Line:
+def _bounds_line(found: BucketHealth) -> FigureLine:
     live, name = found.live, _("Contains messages")
     if live is None:
-        return Line(name, _("no: never written"), LEDGER) if found.known.is_skipped else Line(name)
-    if live.is_nothing:
-        return Line(name, _("no"), LEDGER)
+        return FigureLine(name, _("no: never written"), LEDGER) if found.known.is_skipped else FigureLine(name)
+    if live.is_empty:
+        return FigureLine(name, _("no"), LEDGER)
     if live.first is None:
-        return Line(name)
+        return FigureLine(name)
     if live.last is None:
-        return Line(name, _("from %(time)s") % {"time": _say_id(live.first)}, LEDGER)
-    return Line(name, _("%(first)s – %(last)s") % {"first": _say_id(live.first), "last": _say_id(live.last)}, LEDGER)
+        return FigureLine(name, _("from %(time)s") % {"time": _format_id_time(live.first)}, LEDGER)
+    return FigureLine(
+        name,
+        _("%(first)s – %(last)s") % {"first": _format_id_time(live.first), "last": _format_id_time(live.last)},
+        LEDGER,
+    )
 
 
-def _say_id(message_id: int) -> str:
+def _format_id_time(message_id: int) -> str:
     return formats.format_exact(time_of(message_id))
 
 
-def _repair_line(health: ChannelHealth, found: BucketHealth) -> Line:
+def _repair_line(health: ChannelHealth, found: BucketHealth) -> FigureLine:
     figure = found.repaired
     if figure is None:
-        return Line(_("Last full repair"))
+        return FigureLine(_("Last full repair"))
     moment = found.repaired_at
-    is_old = moment is not None and health.now - moment > OLD_AFTER
-    return Line(_("Last full repair"), _("started"), figure.source, figure.measured_at, is_old, moment)
+    is_stale = moment is not None and health.now - moment > STALE_AFTER
+    return FigureLine(_("Last full repair"), _("started"), figure.source, figure.measured_at, is_stale, moment)

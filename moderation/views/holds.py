@@ -8,27 +8,27 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chatstore.domain.errors import BadInput, NotFound
-from moderation.operations.holds import READ, Wanted, lift_hold, list_holds, place_hold
+from moderation.operations.holds import VIEW_HOLDS, HoldRequest, lift_hold, list_holds, place_hold
 from moderation.views.session import actor_of
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@permission_required(READ, raise_exception=True)
+@permission_required(VIEW_HOLDS, raise_exception=True)
 def holds(request: HttpRequest) -> HttpResponse:
     """List holds and place one. `user`, `channel` and `message` in the query string fill in the form."""
     if request.method != "POST":
         return _show(request, request.GET)
     typed = request.POST
-    wanted = Wanted(typed.get("user", ""), typed.get("channel", ""), typed.get("message", ""))
+    requested = HoldRequest(typed.get("user", ""), typed.get("channel", ""), typed.get("message", ""))
     try:
-        place_hold(wanted, reason=typed.get("reason", ""), actor=actor_of(request))
+        place_hold(requested, reason=typed.get("reason", ""), actor=actor_of(request))
     except (BadInput, NotFound) as error:
         return _show(request, typed, refused=str(error), status=400)
     return redirect("holds")
 
 
 @require_POST
-@permission_required(READ, raise_exception=True)
+@permission_required(VIEW_HOLDS, raise_exception=True)
 def hold_lift(request: HttpRequest, hold_id: int) -> HttpResponse:
     """Lift a hold: purges may delete its messages again."""
     lift_hold(hold_id, actor=actor_of(request))

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from chatstore.domain.buckets import bucket_at, bucket_days
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import Channel
-from chatstore.operations.monitoring.console import say_silence
+from chatstore.operations.monitoring.console import describe_silence
 from chatstore.operations.rights import READ_HEALTH
 from moderation.operations.erasure.requests import requests_for
 from moderation.operations.lookup.channels import channels_by_activity
@@ -52,7 +52,7 @@ def home(request: HttpRequest) -> HttpResponse:
         findings = list_findings(user)
         context |= {
             "operates": True,
-            "silence": say_silence(),
+            "silence": describe_silence(),
             "findings": findings[:FINDINGS_AT_HOME],
             "other_findings": len(findings[FINDINGS_AT_HOME:]),
         }
@@ -75,7 +75,7 @@ def find(request: HttpRequest) -> HttpResponse:
 
 def _places_of(hit: FoundUser) -> list[PlaceView]:
     places = []
-    for place in hit.places:
+    for place in hit.recent_channels:
         start = dt.datetime.combine(place.until, dt.time(), dt.UTC)
         first, _ = bucket_days(bucket_at(unix_ms(start)))
         places.append(PlaceView(place.channel, first, place.until))

@@ -18,10 +18,10 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Schedule
 from chatstore.operations.jobs.definitions import list_jobs, set_schedule
-from chatstore.operations.jobs.runs import ask_again, stop_run
+from chatstore.operations.jobs.runs import repeat_run, stop_run
 from chatstore.operations.monitoring import console as upkeep
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH, SCHEDULE, require
-from chatstore.tasks import ring_run_on_commit
+from chatstore.tasks import enqueue_run_on_commit
 from moderation.forms import read_cursor
 from moderation.views.polling import render_live
 from moderation.views.session import actor_of
@@ -37,7 +37,7 @@ class ScheduleForm(forms.Form):
     zone = forms.CharField(max_length=60, label=gettext_lazy("Time zone"))
     opens = forms.TimeField(required=False, label=gettext_lazy("Not before"))
     closes = forms.TimeField(required=False, label=gettext_lazy("Not after"))
-    is_on = forms.BooleanField(required=False)
+    is_enabled = forms.BooleanField(required=False)
 
 
 @require_safe
@@ -47,7 +47,7 @@ def maintenance(request: HttpRequest) -> HttpResponse:
     context = _describe_open(request) | {
         "failed": upkeep.failed_runs(request.user),
         "jobs": upkeep.describe_jobs(request.user),
-        "silence": upkeep.say_silence(),
+        "silence": upkeep.describe_silence(),
     }
     return render(request, "moderation/maintenance/maintenance.html", context)
 
@@ -57,11 +57,11 @@ def maintenance(request: HttpRequest) -> HttpResponse:
 def maintenance_live(request: HttpRequest) -> HttpResponse:
     """Return open runs, for htmx to poll; the page reloads once there are none."""
     context = _describe_open(request)
-    return render_live(request, "moderation/maintenance/_open_runs.html", context, goes_on=bool(context["open"]))
+    return render_live(request, "moderation/maintenance/_open_runs.html", context, keep_polling=bool(context["open"]))
 
 
 def _describe_open(request: HttpRequest) -> dict[str, Any]:
-    shown = upkeep.open_runs(request.user, at_most=OPEN_RUNS)
+    shown = upkeep.open_runs(request.user, limit=OPEN_RUNS)
     others = upkeep.count_open_runs(request.user) - len(shown)
     return {"nav": "maintenance", "open": shown, "other_open": max(0, others)}
 
@@ -112,7 +112,7 @@ def run_live(request: HttpRequest, run_id: int) -> HttpResponse:
         request,
         "moderation/maintenance/_run_live.html",
         {"entry": entry, "fragment": True},
-        goes_on=not entry.has_ended,
+        keep_polling=not entry.has_ended,
     )
 
 
@@ -128,8 +128,8 @@ def run_stop(request: HttpRequest, run_id: int) -> HttpResponse:
 @permission_required(MAINTAIN, raise_exception=True)
 def run_again(request: HttpRequest, run_id: int) -> HttpResponse:
     """Request the same run again."""
-    again = ask_again(run_id, actor=actor_of(request))
-    ring_run_on_commit(again.pk)
+    again = repeat_run(run_id, actor=actor_of(request))
+    enqueue_run_on_commit(again.pk)
     return redirect("run", again.pk)
 
 
@@ -137,8 +137,8 @@ def run_again(request: HttpRequest, run_id: int) -> HttpResponse:
 @permission_required(MAINTAIN, raise_exception=True)
 def job_run(request: HttpRequest, name: str) -> HttpResponse:
     """Request a run now; the schedule is not affected."""
-    asked = upkeep.ask_now(name, actor=actor_of(request))
-    ring_run_on_commit(asked.pk)
+    asked = upkeep.request_run_now(name, actor=actor_of(request))
+    enqueue_run_on_commit(asked.pk)
     return redirect("run", asked.pk)
 
 
@@ -165,7 +165,7 @@ def _save_schedule(request: HttpRequest, name: str) -> HttpResponse:
     require(actor, SCHEDULE)
     view = upkeep.describe_job(actor, name)
     try:
-        set_schedule(name, _read_schedule(request.POST), is_on="is_on" in request.POST, actor=actor)
+        set_schedule(name, _read_schedule(request.POST), is_enabled="is_enabled" in request.POST, actor=actor)
     except BadInput:
         return _show_job(request, view, request.POST, status=400)
     return redirect("job", name)
@@ -187,8 +187,8 @@ def _fields_of(view: upkeep.JobView) -> QueryDict:
     fields.update({"cron": view.schedule.cron, "zone": view.schedule.zone})
     if view.schedule.opens is not None and view.schedule.closes is not None:
         fields.update({"opens": f"{view.schedule.opens:%H:%M}", "closes": f"{view.schedule.closes:%H:%M}"})
-    if view.is_on:
-        fields["is_on"] = "1"
+    if view.is_enabled:
+        fields["is_enabled"] = "1"
     return fields
 
 
@@ -198,7 +198,7 @@ def _preview(typed: QueryDict) -> dict[str, Any]:
         schedule = _read_schedule(typed)
     except BadInput as error:
         return {"refused": str(error)}
-    return {"schedule": schedule, "slots": upkeep.next_slots(schedule), "would_be_on": "is_on" in typed}
+    return {"schedule": schedule, "slots": upkeep.next_slots(schedule), "would_be_enabled": "is_enabled" in typed}
 
 
 def _read_schedule(typed: QueryDict) -> Schedule:

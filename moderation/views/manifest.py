@@ -17,21 +17,21 @@ from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.gateway.timeline import name_users
-from moderation.domain.outcomes import Fate
-from moderation.domain.states import KEEPS_NOTHING, PurgeState
+from moderation.domain.outcomes import PurgeOutcome
+from moderation.domain.states import WITHOUT_COPIES, PurgeState
 from moderation.forms import read_cursor
 from moderation.models import Purge
 from moderation.operations.access.visibility import purge_for
-from moderation.operations.preview.manifest import Entry, ManifestPage, list_manifest, list_unticked
+from moderation.operations.preview.manifest import ManifestEntry, ManifestPage, list_excluded, list_manifest
 from moderation.operations.selection.summary import describe_purges
 from moderation.operations.undo.import_guard import imports_of
 from moderation.operations.undo.requests import can_be_undone
-from moderation.views.rows import Row, rows_of
+from moderation.views.rows import MessageRow, rows_of
 
 _OUTCOMES = {
-    Fate.ALREADY_GONE: gettext_lazy("already gone"),
-    Fate.FAILED: gettext_lazy("failed"),
-    Fate.HELD: gettext_lazy("held"),
+    PurgeOutcome.ALREADY_GONE: gettext_lazy("already gone"),
+    PurgeOutcome.FAILED: gettext_lazy("failed"),
+    PurgeOutcome.HELD: gettext_lazy("held"),
 }
 
 
@@ -42,12 +42,12 @@ class EntryRow:
     words: its outcome. is_going: it is selected and not deleted yet.
     """
 
-    entry: Entry
-    row: Row | None
-    words: str
+    entry: ManifestEntry
+    row: MessageRow | None
+    label: str
     is_going: bool
     new_channel: Channel | None
-    may_tick: bool
+    may_select: bool
 
 
 @require_safe
@@ -58,7 +58,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
     channel_id, author_id = read_cursor(request.GET, "channel"), read_cursor(request.GET, "author")
     import_id = _read_import(request.GET)
     restored = next((each for each in imports_of(purge) if each.import_id == import_id), None) if import_id else None
-    silent, unticked, page = "", [], ManifestPage((), None)
+    error_message, excluded, page = "", [], ManifestPage((), None)
     try:
         page = list_manifest(
             request.user,
@@ -68,23 +68,23 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
             author_id=author_id,
             import_id=import_id,
         )
-        unticked = list_unticked(request.user, purge) if purge.state == PurgeState.READY else []
+        excluded = list_excluded(request.user, purge) if purge.state == PurgeState.READY else []
     except StoreUnavailable as error:
-        silent = gettext("The messages can’t be shown right now: %(error)s") % {"error": error}
-    users = name_users(entry.message for entry in (*page.entries, *unticked) if entry.message is not None)
+        error_message = gettext("The messages can’t be shown right now: %(error)s") % {"error": error}
+    users = name_users(entry.message for entry in (*page.entries, *excluded) if entry.message is not None)
     may_change = request.user.has_perm("moderation.add_purge")
-    may_untick = may_change and purge.state == PurgeState.READY
+    may_exclude = may_change and purge.state == PurgeState.READY
     may_undo = may_change and can_be_undone(purge)
     context = {
         "nav": "purges",
         "purge": purge,
-        "sentence": describe_purges(request.user, [purge])[0].sentence,
-        "digest": bytes(purge.digest).hex() if purge.digest else "",
-        "entries": _rows_of(purge, page.entries, users, may_untick=may_untick, may_undo=may_undo),
-        "unticked": _rows_of(purge, unticked, users, may_untick=may_untick, may_undo=False),
+        "summary": describe_purges(request.user, [purge])[0].summary,
+        "manifest_hash": bytes(purge.manifest_hash).hex() if purge.manifest_hash else "",
+        "entries": _rows_of(purge, page.entries, users, may_exclude=may_exclude, may_undo=may_undo),
+        "excluded": _rows_of(purge, excluded, users, may_exclude=may_exclude, may_undo=False),
         "users": users,
-        "silent": silent,
-        "may_untick": may_untick,
+        "error_message": error_message,
+        "may_exclude": may_exclude,
         "may_undo": may_undo,
         "author": ChatUser.objects.filter(pk=author_id).first() if author_id is not None else None,
         "author_id": author_id,
@@ -123,7 +123,7 @@ def _next_address(page: ManifestPage, **narrowed: int | str | None) -> str:
 
 
 def _rows_of(
-    purge: Purge, entries: Sequence[Entry], users: dict[int, ChatUser], *, may_untick: bool, may_undo: bool
+    purge: Purge, entries: Sequence[ManifestEntry], users: dict[int, ChatUser], *, may_exclude: bool, may_undo: bool
 ) -> list[EntryRow]:
     rows: list[EntryRow] = []
     before: int | None = None
@@ -131,36 +131,38 @@ def _rows_of(
         # Each line shows its own date: messages between two of them are not shown.
         row = replace(rows_of([entry.message], users)[0], day=None) if entry.message is not None else None
         is_away = entry.is_undone or entry.is_withdrawn
-        is_removed = entry.fate in (Fate.DELETED, Fate.ALREADY_GONE) and not is_away
+        is_removed = entry.outcome in (PurgeOutcome.DELETED, PurgeOutcome.ALREADY_GONE) and not is_away
         rows.append(
             EntryRow(
                 entry,
                 row,
-                _say_fate(purge, entry),
+                _describe_outcome(purge, entry),
                 _is_going(purge, entry),
                 entry.channel if entry.channel.pk != before else None,
-                may_tick=may_untick or (may_undo and is_removed),
+                may_select=may_exclude or (may_undo and is_removed),
             )
         )
         before = entry.channel.pk
     return rows
 
 
-def _is_going(purge: Purge, entry: Entry) -> bool:
-    return entry.fate is Fate.WAITING and purge.confirmed_at is None and entry.is_live and not entry.is_undone
+def _is_going(purge: Purge, entry: ManifestEntry) -> bool:
+    return (
+        entry.outcome is PurgeOutcome.WAITING and purge.confirmed_at is None and entry.is_live and not entry.is_undone
+    )
 
 
-def _say_fate(purge: Purge, entry: Entry) -> str:
+def _describe_outcome(purge: Purge, entry: ManifestEntry) -> str:
     if _is_going(purge, entry):
         return gettext("delete")
-    if entry.fate is None:
+    if entry.outcome is None:
         return gettext("keep") if entry.is_live else gettext("already gone")
     if entry.is_undone:
         return gettext("restored") if entry.is_live else gettext("not restored")
-    if entry.fate is Fate.DELETED:
+    if entry.outcome is PurgeOutcome.DELETED:
         if entry.is_live:
             return gettext("present again")
-        return gettext("permanently deleted") if purge.state in KEEPS_NOTHING else gettext("deleted")
-    if entry.fate is Fate.WAITING and not entry.is_live:
+        return gettext("permanently deleted") if purge.state in WITHOUT_COPIES else gettext("deleted")
+    if entry.outcome is PurgeOutcome.WAITING and not entry.is_live:
         return gettext("already gone")
-    return str(_OUTCOMES.get(entry.fate, gettext("left")))
+    return str(_OUTCOMES.get(entry.outcome, gettext("left")))

@@ -16,52 +16,52 @@ from django.views.decorators.http import require_POST, require_safe
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake, time_of
 from chatstore.operations.gateway.timeline import name_users, open_timeline
-from moderation.domain.outcomes import Comeback, Fate
-from moderation.domain.states import ErasureAnswer
+from moderation.domain.outcomes import PurgeOutcome, RestoreOutcome
+from moderation.domain.states import ErasureDecision
 from moderation.models import Erasure
 from moderation.operations.access.visibility import name_of
 from moderation.operations.lookup.gaps import find_gaps
 from moderation.operations.lookup.message_history import (
-    Story,
-    Verdict,
-    ask_undo_of_message,
-    kept_copy,
+    MessageHistory,
+    MessageStatus,
+    history_of_message,
     locate,
-    story_of,
+    quarantined_copy,
+    request_undo_of_message,
 )
 from moderation.operations.lookup.purge_index import PurgePart
 from moderation.operations.undo.requests import undo_until
-from moderation.tasks import ring_on_commit
+from moderation.tasks import enqueue_on_commit
 from moderation.views.rows import lay_out
 from moderation.views.session import actor_of
 
 AROUND = 11
 """Messages shown in context, including the message itself."""
 
-_CHIPS: dict[Verdict, tuple[str, Promise]] = {
-    Verdict.LIVE: ("done", pgettext_lazy("status of a message", "in the channel")),
-    Verdict.REMOVED: ("", pgettext_lazy("status of a message", "deleted")),
-    Verdict.WITHDRAWN: ("", pgettext_lazy("status of a message", "withdrawn")),
-    Verdict.GONE: ("", pgettext_lazy("status of a message", "gone")),
-    Verdict.NEVER_SEEN: ("", pgettext_lazy("status of a message", "never seen")),
+_CHIPS: dict[MessageStatus, tuple[str, Promise]] = {
+    MessageStatus.LIVE: ("done", pgettext_lazy("status of a message", "in the channel")),
+    MessageStatus.REMOVED: ("", pgettext_lazy("status of a message", "deleted")),
+    MessageStatus.WITHDRAWN: ("", pgettext_lazy("status of a message", "withdrawn")),
+    MessageStatus.GONE: ("", pgettext_lazy("status of a message", "gone")),
+    MessageStatus.NEVER_SEEN: ("", pgettext_lazy("status of a message", "never seen")),
 }
-_FATES: dict[Fate, Promise] = {
-    Fate.WAITING: gettext_lazy("will delete this message"),
-    Fate.DELETED: gettext_lazy("deleted this message"),
-    Fate.ALREADY_GONE: gettext_lazy("the message was already gone"),
-    Fate.FAILED: gettext_lazy("could not delete this message"),
-    Fate.HELD: gettext_lazy("kept this message because of a hold"),
-    Fate.LEFT: gettext_lazy("cancelled before it reached this message"),
+_PURGE_OUTCOMES: dict[PurgeOutcome, Promise] = {
+    PurgeOutcome.WAITING: gettext_lazy("will delete this message"),
+    PurgeOutcome.DELETED: gettext_lazy("deleted this message"),
+    PurgeOutcome.ALREADY_GONE: gettext_lazy("the message was already gone"),
+    PurgeOutcome.FAILED: gettext_lazy("could not delete this message"),
+    PurgeOutcome.HELD: gettext_lazy("kept this message because of a hold"),
+    PurgeOutcome.LEFT: gettext_lazy("cancelled before it reached this message"),
 }
-_COMEBACKS: dict[Comeback, Promise] = {
-    Comeback.ON_ITS_WAY: gettext_lazy("is restoring this message"),
-    Comeback.RESTORED: gettext_lazy("restored this message"),
-    Comeback.WITHDRAWN: gettext_lazy("not restored: the author had withdrawn this message"),
-    Comeback.STILL_PURGED: gettext_lazy("not restored: another purge deleted this message too"),
-    Comeback.ALREADY_LIVE: gettext_lazy("the message was already present"),
-    Comeback.LEFT_OUT: gettext_lazy("not restored: already present, or deleted by another purge too"),
-    Comeback.NOWHERE_KEPT: gettext_lazy("could not restore this message: no copy is left"),
-    Comeback.FAILED: gettext_lazy("could not restore this message: try again"),
+_RESTORE_OUTCOMES: dict[RestoreOutcome, Promise] = {
+    RestoreOutcome.IN_PROGRESS: gettext_lazy("is restoring this message"),
+    RestoreOutcome.RESTORED: gettext_lazy("restored this message"),
+    RestoreOutcome.WITHDRAWN: gettext_lazy("not restored: the author had withdrawn this message"),
+    RestoreOutcome.STILL_PURGED: gettext_lazy("not restored: another purge deleted this message too"),
+    RestoreOutcome.ALREADY_LIVE: gettext_lazy("the message was already present"),
+    RestoreOutcome.LEFT_OUT: gettext_lazy("not restored: already present, or deleted by another purge too"),
+    RestoreOutcome.NO_COPY: gettext_lazy("could not restore this message: no copy is left"),
+    RestoreOutcome.FAILED: gettext_lazy("could not restore this message: try again"),
 }
 
 
@@ -69,9 +69,9 @@ _COMEBACKS: dict[Comeback, Promise] = {
 @permission_required("chatstore.view_channel", raise_exception=True)
 def message(request: HttpRequest, channel_id: int, message_id: int) -> HttpResponse:
     """Show a message of a channel and its history; 404 with nearby messages if it was never seen."""
-    story = story_of(request.user, channel_id, message_id)
-    context = _describe(request, story)
-    status = 404 if story.verdict is Verdict.NEVER_SEEN else 200
+    history = history_of_message(request.user, channel_id, message_id)
+    context = _describe(request, history)
+    status = 404 if history.status is MessageStatus.NEVER_SEEN else 200
     return render(request, "moderation/message/message.html", context, status=status)
 
 
@@ -91,59 +91,61 @@ def message_anywhere(request: HttpRequest, message_id: int) -> HttpResponse:
 def message_undo(request: HttpRequest, channel_id: int, message_id: int) -> HttpResponse:
     """Restore this one message from the purge that the form names."""
     purge_id = parse_snowflake(request.POST.get("purge", ""))
-    ask_undo_of_message(purge_id, moderator=actor_of(request), channel_id=channel_id, message_id=message_id)
-    ring_on_commit(purge_id)
+    request_undo_of_message(purge_id, moderator=actor_of(request), channel_id=channel_id, message_id=message_id)
+    enqueue_on_commit(purge_id)
     return redirect("message", channel_id, message_id)
 
 
 @dataclass(frozen=True, slots=True)
-class ToldReturn:
+class HistoryUndo:
     """A line of the history: an undo, and its outcome for the message."""
 
     who: str
-    words: str | Promise
+    text: str | Promise
     at: Any
 
 
 @dataclass(frozen=True, slots=True)
-class ToldPart:
+class HistoryPurge:
     """A purge in the history of a message."""
 
     part: PurgePart
     who: str
-    words: str | Promise
-    returns: Sequence[ToldReturn]
+    text: str | Promise
+    undo_results: Sequence[HistoryUndo]
 
 
-def _describe(request: HttpRequest, story: Story) -> dict[str, Any]:
+def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
     user = request.user
     # A message that its author withdrew is not shown, even if a purge kept a copy.
-    shows_kept = story.live is None and not story.is_withdrawn and user.has_perm("moderation.view_purge")
-    said = story.live or (kept_copy(user, story) if shows_kept else None)
-    undoing = any(told.comeback is Comeback.ON_ITS_WAY for part in story.parts for told in part.returns)
+    shows_kept = history.live is None and not history.is_withdrawn and user.has_perm("moderation.view_purge")
+    content = history.live or (quarantined_copy(user, history) if shows_kept else None)
+    undoing = any(
+        result.outcome is RestoreOutcome.IN_PROGRESS for part in history.parts for result in part.undo_results
+    )
     return {
-        "channel": story.channel,
-        "story": story,
-        "posted_at": time_of(story.message_id),
-        "verdict": story.verdict.value,
-        "chip": ("", pgettext_lazy("status of a message", "erased")) if story.erased else _CHIPS[story.verdict],
-        "removal": story.removal,
-        "remover": name_of(story.removal.purge.moderator) if story.removal else "",
-        "history": [_tell(part) for part in story.parts],
+        "channel": history.channel,
+        "message_history": history,
+        "posted_at": time_of(history.message_id),
+        "status": history.status.value,
+        "chip": ("", pgettext_lazy("status of a message", "erased")) if history.erased else _CHIPS[history.status],
+        "removal": history.removal,
+        "deleted_by": name_of(history.removal.purge.moderator) if history.removal else "",
+        "history": [_describe_purge(part) for part in history.parts],
         "undoing": undoing,
-        "erased": _tell_erased(story),
-        "undo": _offer_undo(story) if user.has_perm("moderation.add_purge") and not undoing else None,
-        **_in_its_place(story, said),
+        "erased": _approved_erasure(history),
+        "undo": _offer_restore(history) if user.has_perm("moderation.add_purge") and not undoing else None,
+        **_in_its_place(history, content),
     }
 
 
-def _in_its_place(story: Story, said: Message | None) -> dict[str, Any]:
+def _in_its_place(history: MessageHistory, content: Message | None) -> dict[str, Any]:
     """Return the rows before it, its own if it may be read, those after it, and the users they mention."""
-    channel_id, message_id = story.channel.pk, story.message_id
+    channel_id, message_id = history.channel.pk, history.message_id
     opened = open_timeline(channel_id, around=message_id, limit=AROUND)
     others = [other for other in opened.messages if other.message_id != message_id]
-    shown = sorted([*others, *([said] if said else [])], key=lambda one: one.message_id)
-    users = {**opened.users, **(name_users([said]) if said else {})}
+    shown = sorted([*others, *([content] if content else [])], key=lambda one: one.message_id)
+    users = {**opened.users, **(name_users([content]) if content else {})}
     gaps = find_gaps(
         channel_id,
         [one.message_id for one in shown],
@@ -165,7 +167,7 @@ def _in_its_place(story: Story, said: Message | None) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class UndoOffer:
+class RestoreOffer:
     """The purge whose undo restores the message, its deadline, and the other purges that deleted it."""
 
     part: PurgePart
@@ -174,29 +176,31 @@ class UndoOffer:
     others: Sequence[PurgePart]
 
 
-def _tell_erased(story: Story) -> Erasure | None:
+def _approved_erasure(history: MessageHistory) -> Erasure | None:
     """Return the approved erasure of its saved copy, if there is one."""
-    if story.erased is None:
+    if history.erased is None:
         return None
-    return story.erased.purge.erasures.select_related("asked_by", "answered_by").get(answer=ErasureAnswer.APPROVED)
+    return history.erased.purge.erasures.select_related("requested_by", "decided_by").get(
+        decision=ErasureDecision.APPROVED
+    )
 
 
-def _offer_undo(story: Story) -> UndoOffer | None:
-    offered = story.may_undo
-    if not offered or story.is_too_late:
+def _offer_restore(history: MessageHistory) -> RestoreOffer | None:
+    offered = history.undoable_parts
+    if not offered or history.is_past_undo:
         return None
     first = offered[0]
-    others = [part for part in story.standing if part is not first]
-    return UndoOffer(first, name_of(first.purge.moderator), undo_until(first.purge), others)
+    others = [part for part in history.parts_in_effect if part is not first]
+    return RestoreOffer(first, name_of(first.purge.moderator), undo_until(first.purge), others)
 
 
-def _tell(part: PurgePart) -> ToldPart:
-    returns = [
-        ToldReturn(
-            who=name_of(told.undo.moderator) if told.undo else "",
-            words=_COMEBACKS[told.comeback] if told.undo else gettext("Restored by an import"),
-            at=told.at or (told.undo.asked_at if told.undo else None),
+def _describe_purge(part: PurgePart) -> HistoryPurge:
+    undo_results = [
+        HistoryUndo(
+            who=name_of(result.undo.moderator) if result.undo else "",
+            text=_RESTORE_OUTCOMES[result.outcome] if result.undo else gettext("Restored by an import"),
+            at=result.at or (result.undo.requested_at if result.undo else None),
         )
-        for told in part.returns
+        for result in part.undo_results
     ]
-    return ToldPart(part, name_of(part.purge.moderator), _FATES[part.fate], returns)
+    return HistoryPurge(part, name_of(part.purge.moderator), _PURGE_OUTCOMES[part.outcome], undo_results)

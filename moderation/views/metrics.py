@@ -44,7 +44,7 @@ class _Now(Collector):
 
     def collect(self) -> Iterator[Metric]:
         for metric in read_all_metrics():
-            family = _FAMILIES[metric.kind](metric.name, metric.words, labels=metric.labels)
+            family = _FAMILIES[metric.kind](metric.name, metric.help_text, labels=metric.labels)
             for labels, value in metric.samples:
                 family.add_metric(labels, value)
             yield family

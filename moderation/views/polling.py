@@ -9,13 +9,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 
-def render_live(request: HttpRequest, template: str, context: Mapping[str, Any], *, goes_on: bool) -> HttpResponse:
+def render_live(request: HttpRequest, template: str, context: Mapping[str, Any], *, keep_polling: bool) -> HttpResponse:
     """Render the fragment. goes_on: whether to keep polling; otherwise the script reloads the page."""
     response = render(request, template, dict(context))
-    return response if goes_on else ask_reload(response)
+    return response if keep_polling else request_reload(response)
 
 
-def ask_reload(response: HttpResponse) -> HttpResponse:
+def request_reload(response: HttpResponse) -> HttpResponse:
     """Mark the response so that `app.js` stops all polling and reloads the page.
 
     htmx's own `HX-Refresh` keeps polling meanwhile: on a slow server each response restarts the reload, endlessly.

@@ -6,17 +6,23 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from moderation.domain.states import KEEPS_NOTHING, ErasureAnswer
+from moderation.domain.states import WITHOUT_COPIES, ErasureDecision
 from moderation.models import Erasure, Purge
 from moderation.operations.access.visibility import Actor, name_of
 from moderation.operations.erasure.execution import next_run_at
-from moderation.operations.erasure.requests import ERASE, LAPSES_AFTER, open_request, say_held, why_not_erase
+from moderation.operations.erasure.requests import (
+    ERASE,
+    REQUEST_LIFETIME,
+    describe_blocking_hold,
+    erasure_blocked_reason,
+    open_request,
+)
 from moderation.operations.holds import hold_over_purge
-from moderation.operations.preview.breakdown import standing_by_channel
+from moderation.operations.preview.breakdown import removed_by_channel
 
 
 @dataclass(frozen=True, slots=True)
-class ErasingView:
+class ErasureView:
     """A request for permanent deletion, or its outcome.
 
     may_ask: the viewer has the permission, and there is something to erase. held: why a hold forbids it, or "".
@@ -27,14 +33,14 @@ class ErasingView:
     """
 
     may_ask: bool = False
-    may_answer: bool = False
+    may_decide: bool = False
     held: str = ""
     request: Erasure | None = None
     is_mine: bool = False
-    lapses_at: dt.datetime | None = None
+    expires_at: dt.datetime | None = None
     refused: Erasure | None = None
     erasure: Erasure | None = None
-    standing: int = 0
+    removed: int = 0
     also_kept: Sequence[tuple[str, int]] = ()
     next_run_at: dt.datetime | None = None
 
@@ -44,43 +50,43 @@ class ErasingView:
         return self.erasure is not None and self.erasure.unreadable_at is None
 
     @property
-    def asker(self) -> str:
+    def requester(self) -> str:
         """Name of the account that requested it."""
         shown = self.request or self.erasure
-        return name_of(shown.asked_by) if shown else ""
+        return name_of(shown.requested_by) if shown else ""
 
     @property
-    def answerer(self) -> str:
+    def decider(self) -> str:
         """Name of the account that approved it, or rejected the last request."""
         shown = self.erasure or self.refused
-        return name_of(shown.answered_by) if shown and shown.answered_by else ""
+        return name_of(shown.decided_by) if shown and shown.decided_by else ""
 
 
-def describe_erasing(user: Actor, purge: Purge) -> ErasingView:
+def describe_erasing(user: Actor, purge: Purge) -> ErasureView:
     """Return what the page shows to this user."""
-    asked = purge.erasures.select_related("asked_by", "answered_by")
-    if purge.state in KEEPS_NOTHING:
-        erasure = asked.get(answer=ErasureAnswer.APPROVED)
+    asked = purge.erasures.select_related("requested_by", "decided_by")
+    if purge.state in WITHOUT_COPIES:
+        erasure = asked.get(decision=ErasureDecision.APPROVED)
         waits = erasure.unreadable_at is not None and erasure.off_disk_at is None and not erasure.wait_reason
-        return ErasingView(
+        return ErasureView(
             erasure=erasure,
             also_kept=list(erasure.also_kept.items()),
             next_run_at=next_run_at() if waits else None,
         )
-    if why_not_erase(purge):
-        return ErasingView()
+    if erasure_blocked_reason(purge):
+        return ErasureView()
     has_right = user.has_perm(ERASE)
     request = open_request(purge)
     hold = hold_over_purge(purge) if has_right else None
     last = asked.first()
-    return ErasingView(
+    return ErasureView(
         may_ask=has_right and request is None,
-        may_answer=has_right and request is not None,
-        held=say_held(hold.reason) if hold else "",
+        may_decide=has_right and request is not None,
+        held=describe_blocking_hold(hold.reason) if hold else "",
         request=request,
-        is_mine=request is not None and request.asked_by_id == user.pk,
-        lapses_at=request.asked_at + LAPSES_AFTER if request else None,
-        refused=last if last is not None and last.answer in (ErasureAnswer.REFUSED, ErasureAnswer.HELD) else None,
-        standing=sum(standing_by_channel(purge).values()) if has_right else 0,
+        is_mine=request is not None and request.requested_by_id == user.pk,
+        expires_at=request.requested_at + REQUEST_LIFETIME if request else None,
+        refused=last if last is not None and last.decision in (ErasureDecision.REFUSED, ErasureDecision.HELD) else None,
+        removed=sum(removed_by_channel(purge).values()) if has_right else 0,
         also_kept=list(request.also_kept.items()) if request else (),
     )

@@ -16,22 +16,22 @@ from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, name_of
 from moderation.operations.holds import hold_over_purge
-from moderation.operations.preview.breakdown import standing_by_channel
+from moderation.operations.preview.breakdown import removed_by_channel
 from moderation.operations.preview.bucket_strip import map_purge
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
-from moderation.operations.purging.controls import acts_on
+from moderation.operations.purging.controls import available_controls
 from moderation.operations.purging.failures import Failure, failures_of
 from moderation.operations.purging.wait_reasons import wait_of
 from moderation.operations.selection.scope import channels_of
 from moderation.operations.selection.summary import describe_purges
-from moderation.operations.steps.totals import sum_of
+from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.import_guard import imports_of
 from moderation.operations.undo.requests import (
-    UndoSum,
+    UndoTotals,
     can_be_undone,
-    sum_of_undo,
+    undo_totals_of,
     undo_until,
-    unheld_until,
+    undo_until_without_holds,
 )
 from moderation.presentation.wording import format_count, name_authors
 from moderation.views.purge_erasing import describe_erasing
@@ -66,18 +66,20 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
     erasing = describe_erasing(user, purge)
     channel = channels[0] if len(channels) == 1 else None
     state = PurgeState(purge.state)
-    sentence = describe_purges(user, [purge])[0].sentence
+    summary = describe_purges(user, [purge])[0].summary
     may_ask = user.has_perm("moderation.add_purge")
     undo = describe_undo(purge, may_ask=may_ask)
     undoing = undo_progress_of(purge)
-    was = erasing.erasure.was if erasing.erasure else purge.state
+    previous_state = erasing.erasure.previous_state if erasing.erasure else purge.state
     return {
         "purge": purge,
         "nav": "purges",
         "channel": channel,
         "polling": state in CHANGING or erasing.is_deleting,
-        "heading": _say_heading(purge, was, undoing=undoing.expected if undoing else 0, back=undo.back),
-        "sentence": sentence[:1].upper() + sentence[1:],
+        "heading": _format_heading(
+            purge, previous_state, undoing=undoing.expected if undoing else 0, restored=undo.restored
+        ),
+        "summary": summary[:1].upper() + summary[1:],
         "moderator": name_of(purge.moderator),
         "progress": progress_of(purge) if purge.confirmed_at else None,
         "wait": wait_of(user, purge),
@@ -87,13 +89,13 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
         # The number of messages in a guild's channels is not known before each channel was scanned.
         "has_scan_total": bool(purge.selection["channels"]),
         "found_in": len(channels) if state is PurgeState.SCANNING and purge.manifest else 0,
-        "unticked": len(purge.selection["except"]),
-        "acts": acts_on(purge) if may_ask else (),
+        "excluded": len(purge.selection["except"]),
+        "controls": available_controls(purge) if may_ask else (),
         "undo": undo,
         "imported": imports_of(purge) if purge.confirmed_at else (),
         "undoing": undoing,
         "erasing": erasing,
-        "digest": bytes(purge.digest).hex() if purge.digest else "",
+        "manifest_hash": bytes(purge.manifest_hash).hex() if purge.manifest_hash else "",
     }
 
 
@@ -109,7 +111,11 @@ def describe_failures(purge: Purge, channels: Sequence[Channel]) -> FailuresView
     """Return the failures in the channels that the user may see."""
     names = {channel.pk: str(channel) if len(channels) > 1 else "" for channel in channels}
     found = failures_of(purge)
-    rows = [(one, names[one.channel_id], bucket_days(one.bucket)) for one in found.shown if one.channel_id in names]
+    rows = [
+        (failure, names[failure.channel_id], bucket_days(failure.bucket))
+        for failure in found.shown
+        if failure.channel_id in names
+    ]
     return FailuresView(rows, found.others)
 
 
@@ -128,27 +134,27 @@ class UndoView:
     kept_until: datetime | None
     is_held: bool
     only_held: bool
-    sums: Sequence[tuple[str, UndoSum]]
-    back: int
-    standing: int
+    totals: Sequence[tuple[str, UndoTotals]]
+    restored: int
+    removed: int
 
 
 def describe_undo(purge: Purge, *, may_ask: bool) -> UndoView:
     """Return the offer to undo a purge, and the results of earlier undos."""
     undos = purge.undos.select_related("moderator").order_by("pk")
-    sums = [(_head_undo(name_of(undo.moderator), undo.part), sum_of_undo(undo)) for undo in undos]
+    totals = [(_head_undo(name_of(undo.moderator), undo.part), undo_totals_of(undo)) for undo in undos]
     offered = can_be_undone(purge)
-    kept_until = unheld_until(purge) if offered else None
-    is_over = purge.state == PurgeState.UNDO_EXPIRED
+    kept_until = undo_until_without_holds(purge) if offered else None
+    has_expired = purge.state == PurgeState.UNDO_EXPIRED
     return UndoView(
         may_ask and offered,
-        undo_until(purge) if offered or is_over else None,
+        undo_until(purge) if offered or has_expired else None,
         kept_until,
         offered and hold_over_purge(purge) is not None,
         kept_until is not None and kept_until <= timezone.now(),
-        sums,
-        back=sum(total.restored + total.already_live for _, total in sums),
-        standing=sum(standing_by_channel(purge).values()) if purge.state in CAN_BE_UNDONE or is_over else 0,
+        totals,
+        restored=sum(total.restored + total.already_live for _, total in totals),
+        removed=sum(removed_by_channel(purge).values()) if purge.state in CAN_BE_UNDONE or has_expired else 0,
     )
 
 
@@ -173,7 +179,7 @@ def _head_undo(name: str, part: dict[str, list[str]]) -> str:
     return gettext("%(name)s restored the messages of this purge") % {"name": name}
 
 
-def _say_heading(purge: Purge, state: str, *, undoing: int, back: int) -> str:
+def _format_heading(purge: Purge, state: str, *, undoing: int, restored: int) -> str:
     """Return the page's heading.
 
     state: the purge's own, or the one before its copies were erased. undoing: messages that the running undo
@@ -192,8 +198,8 @@ def _say_heading(purge: Purge, state: str, *, undoing: int, back: int) -> str:
         case PurgeState.EXPIRED:
             return gettext("Expired preview")
         case PurgeState.UNDOING | PurgeState.UNDONE | PurgeState.PARTLY_UNDONE:
-            return _head_restored(PurgeState(state), of=of, undoing=undoing, back=back)
-    return _head_deleted(PurgeState(state), of=of, deleted=sum_of(purge).deleted)
+            return _head_restored(PurgeState(state), of=of, undoing=undoing, restored=restored)
+    return _head_deleted(PurgeState(state), of=of, deleted=totals_of(purge).deleted)
 
 
 def _head_deleted(state: PurgeState, *, of: int, deleted: int) -> str:
@@ -215,18 +221,20 @@ def _head_deleted(state: PurgeState, *, of: int, deleted: int) -> str:
     return _count_of(words, of=of, count=deleted)
 
 
-def _head_restored(state: PurgeState, *, of: int, undoing: int, back: int) -> str:
+def _head_restored(state: PurgeState, *, of: int, undoing: int, restored: int) -> str:
     if state is PurgeState.UNDOING and undoing != of:
         words = ngettext("Restoring %(count)s of %(of)s message", "Restoring %(count)s of %(of)s messages", of)
         return _count_of(words, of=of, count=undoing)
     if state is PurgeState.UNDOING:
         return _count_of(ngettext("Restoring %(of)s message", "Restoring %(of)s messages", of), of=of)
     if state is PurgeState.UNDONE:
-        return _count_of(ngettext("Restored %(count)s message", "Restored %(count)s messages", back), count=back)
+        return _count_of(
+            ngettext("Restored %(count)s message", "Restored %(count)s messages", restored), count=restored
+        )
     words = ngettext(
         "Partly restored: %(count)s of %(of)s message", "Partly restored: %(count)s of %(of)s messages", of
     )
-    return _count_of(words, of=of, count=back)
+    return _count_of(words, of=of, count=restored)
 
 
 def _count_of(words: str, **counts: int) -> str:

@@ -15,16 +15,16 @@ from chatstore.domain.buckets import bucket_days
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.gateway.timeline import name_users
-from moderation.domain.planner import PlannedPart, Way
+from moderation.domain.planner import DeleteStrategy, PlannedPart
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.preview.breakdown import share_by_author, share_by_channel
 from moderation.operations.preview.bucket_strip import map_purge
 from moderation.operations.preview.purge_summary import BucketPreview, preview_of
-from moderation.operations.preview.samples import Run, sample_manifest
+from moderation.operations.preview.samples import SampleWindow, sample_manifest
 from moderation.presentation.strip import Strip
 from moderation.presentation.wording import format_count
-from moderation.views.rows import Row, rows_of
+from moderation.views.rows import MessageRow, rows_of
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
@@ -33,31 +33,31 @@ AUTHORS_SHOWN = 12
 CHANNELS_SHOWN = 20
 BUCKETS_SHOWN = 200
 
-STRIPS_AT_MOST = 4
+MAX_STRIPS = 4
 """Up to this many channels have a strip each, besides the one of all channels."""
 
 _PLAN = {
-    Way.DROP: ngettext_lazy(
+    DeleteStrategy.DROP: ngettext_lazy(
         "%(shown)s period of 10 days is deleted as a whole.",
         "%(shown)s periods of 10 days are deleted as a whole.",
         "count",
     ),
-    Way.RANGES: ngettext_lazy(
+    DeleteStrategy.RANGES: ngettext_lazy(
         "Messages in %(shown)s period of 10 days are deleted in ranges.",
         "Messages in %(shown)s periods of 10 days are deleted in ranges.",
         "count",
     ),
-    Way.REWRITE: ngettext_lazy(
+    DeleteStrategy.REWRITE: ngettext_lazy(
         "%(shown)s period of 10 days is rewritten with the messages to keep.",
         "%(shown)s periods of 10 days are rewritten with the messages to keep.",
         "count",
     ),
-    Way.ROWS: ngettext_lazy(
+    DeleteStrategy.ROWS: ngettext_lazy(
         "%(shown)s message is deleted individually, right away.",
         "%(shown)s messages are deleted individually, right away.",
         "count",
     ),
-    Way.LATER: ngettext_lazy(
+    DeleteStrategy.LATER: ngettext_lazy(
         "%(shown)s message from the last hour is deleted once that hour is over.",
         "%(shown)s messages from the last hour are deleted once that hour is over.",
         "count",
@@ -88,12 +88,12 @@ class BucketRow:
 class SampleRow:
     """A message of a sample. goes: it is in the manifest."""
 
-    row: Row
-    goes: bool
+    row: MessageRow
+    is_matched: bool
 
 
 @dataclass(frozen=True, slots=True)
-class SampleRun:
+class SampleGroup:
     """Consecutive messages of a channel."""
 
     channel: Channel
@@ -118,20 +118,20 @@ def describe_preview(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any
         "preview": preview,
         "first_day": preview.oldest.date().isoformat() if preview.oldest else "",
         "plan": _describe_plan(preview.per_bucket),
-        "most_tombstones": max((bucket.plan.tombstones for bucket in preview.per_bucket), default=0),
+        "max_tombstones_seen": max((bucket.plan.tombstones for bucket in preview.per_bucket), default=0),
         "channel_shares": shares[:CHANNELS_SHOWN] if len(shares) > 1 else (),
         "channel_count": len(shares),
         "other_channels": max(len(shares) - CHANNELS_SHOWN, 0),
-        "channel_strips": _strips(purge, channels) if 1 < len(channels) <= STRIPS_AT_MOST else (),
+        "channel_strips": _strips(purge, channels) if 1 < len(channels) <= MAX_STRIPS else (),
         "authors": authors[:AUTHORS_SHOWN],
         # Otherwise some messages failed, were held or were restored in another way, which is not counted by author.
-        "is_exact_by_author": sum(share.standing for share in shares)
-        == sum(author.count for author in authors if not author.is_back),
+        "is_exact_by_author": sum(share.removed for share in shares)
+        == sum(author.count for author in authors if not author.is_restored),
         "other_authors": max(len(authors) - AUTHORS_SHOWN, 0),
         "survivors": sum(bucket.survivors for bucket in preview.per_bucket),
         "bucket_rows": [_row_of(bucket, known) for bucket in preview.per_bucket[:BUCKETS_SHOWN]],
         "other_buckets": max(len(preview.per_bucket) - BUCKETS_SHOWN, 0),
-        "keep_days": settings.QUARANTINE_DAYS,
+        "undo_days": settings.QUARANTINE_DAYS,
     }
     return context | (_sample(purge, channels) if purge.state == PurgeState.READY else {})
 
@@ -144,19 +144,19 @@ def _sample(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any]:
     try:
         samples = sample_manifest(purge, channels)
     except StoreUnavailable as error:
-        return {"samples_silent": gettext("The messages can’t be shown right now: %(error)s") % {"error": error}}
-    users = name_users(message for run in (*samples.oldest, *samples.newest) for message in run.messages)
+        return {"samples_error": gettext("The messages can’t be shown right now: %(error)s") % {"error": error}}
+    users = name_users(message for window in (*samples.oldest, *samples.newest) for message in window.messages)
     return {
-        "sample_oldest": [_run_of(run, users) for run in samples.oldest],
-        "sample_newest": [_run_of(run, users) for run in samples.newest],
+        "sample_oldest": [_group_of(window, users) for window in samples.oldest],
+        "sample_newest": [_group_of(window, users) for window in samples.newest],
         "users": users,
     }
 
 
-def _run_of(run: Run, users: dict[int, ChatUser]) -> SampleRun:
+def _group_of(window: SampleWindow, users: dict[int, ChatUser]) -> SampleGroup:
     # Each line shows its own date: two runs may be days apart.
-    rows = [replace(row, day=None) for row in rows_of(run.messages, users)]
-    return SampleRun(run.channel, [SampleRow(row, row.message.message_id in run.goes) for row in rows])
+    rows = [replace(row, day=None) for row in rows_of(window.messages, users)]
+    return SampleGroup(window.channel, [SampleRow(row, row.message.message_id in window.matched) for row in rows])
 
 
 def _row_of(bucket: BucketPreview, channels: dict[int, Channel]) -> BucketRow:
@@ -174,25 +174,25 @@ def _row_of(bucket: BucketPreview, channels: dict[int, Channel]) -> BucketRow:
 
 def _describe_plan(buckets: Iterable[BucketPreview]) -> list[str]:
     """Return how and when messages are deleted, a sentence for each delete strategy in use."""
-    counts = Counter[Way]()
+    counts = Counter[DeleteStrategy]()
     for bucket in buckets:
         for part in bucket.plan.parts:
-            counts[part.way] += part.count if part.way in (Way.ROWS, Way.LATER) else 1
-    return [_fill(words, counts[way]) for way, words in _PLAN.items() if counts[way]]
+            counts[part.strategy] += part.count if part.strategy in (DeleteStrategy.ROWS, DeleteStrategy.LATER) else 1
+    return [_fill(words, counts[strategy]) for strategy, words in _PLAN.items() if counts[strategy]]
 
 
 def _describe_part(part: PlannedPart) -> list[str]:
     """Return how a part of a bucket is deleted."""
-    match part.way:
-        case Way.DROP:
+    match part.strategy:
+        case DeleteStrategy.DROP:
             return [gettext("as a whole")]
-        case Way.RANGES:
+        case DeleteStrategy.RANGES:
             return [_fill(_RANGES, part.statements)]
-        case Way.ROWS:
+        case DeleteStrategy.ROWS:
             return [_fill(_ROWS, part.count)]
-        case Way.LATER:
+        case DeleteStrategy.LATER:
             return [_fill(_LATER, part.count)]
-        case Way.REWRITE:
+        case DeleteStrategy.REWRITE:
             return [_fill(_RANGES, part.statements), _fill(_REWRITTEN, part.rewritten)]
 
 

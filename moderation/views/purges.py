@@ -12,15 +12,15 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.errors import BadInput, NotFound
-from moderation.forms import ConfirmForm, read_cursor, read_digest, read_ticked
+from moderation.forms import ConfirmForm, read_cursor, read_manifest_hash, read_selected
 from moderation.models import Purge
 from moderation.operations.access.visibility import purge_for, visible_channels
-from moderation.operations.preview.exclusions import tick_again, untick_messages
-from moderation.operations.purging.controls import STEER
+from moderation.operations.preview.exclusions import exclude_messages, include_messages
+from moderation.operations.purging.controls import CONTROLS
 from moderation.operations.purging.lifecycle import confirm_purge
 from moderation.operations.purging.listing import STATE_FILTERS, list_purges
-from moderation.operations.undo.requests import UndoPart, ask_undo
-from moderation.tasks import ring_on_commit
+from moderation.operations.undo.requests import UndoPart, request_undo
+from moderation.tasks import enqueue_on_commit
 from moderation.views.polling import render_live
 from moderation.views.purge_page import describe_live, describe_page
 from moderation.views.session import actor_of
@@ -69,7 +69,7 @@ def purge_live(request: HttpRequest, purge_id: int) -> HttpResponse:
     context = describe_live(request.user, purge_for(request.user, purge_id))
     # After the scan, and at the end, the rest of the page changes too.
     context["fragment"] = True
-    return render_live(request, "moderation/purge/_live.html", context, goes_on=bool(context["polling"]))
+    return render_live(request, "moderation/purge/_live.html", context, keep_polling=bool(context["polling"]))
 
 
 @require_POST
@@ -87,24 +87,24 @@ def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
             shown.pk,
             moderator=actor_of(request),
             reason=form.cleaned_data["reason"],
-            digest=bytes.fromhex(form.cleaned_data["digest"]),
+            manifest_hash=bytes.fromhex(form.cleaned_data["manifest_hash"]),
         )
     except BadInput as error:
         shown.refresh_from_db()
         return show_purge(request, shown, refused=str(error))
-    ring_on_commit(confirmed.pk)
+    enqueue_on_commit(confirmed.pk)
     return redirect("purge", confirmed.pk)
 
 
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
-def purge_steer(request: HttpRequest, purge_id: int, act: str) -> HttpResponse:
+def purge_steer(request: HttpRequest, purge_id: int, action: str) -> HttpResponse:
     """Pause, resume, cancel, finish or retry a purge."""
-    if act not in STEER:
-        raise NotFound(gettext("There is no action “%(name)s”.") % {"name": act})
+    if action not in CONTROLS:
+        raise NotFound(gettext("There is no action “%(name)s”.") % {"name": action})
     shown = purge_for(request.user, purge_id)
-    STEER[act](shown.pk, moderator=actor_of(request))
-    ring_on_commit(shown.pk)
+    CONTROLS[action](shown.pk, moderator=actor_of(request))
+    enqueue_on_commit(shown.pk)
     return redirect("purge", shown.pk)
 
 
@@ -112,20 +112,25 @@ def purge_steer(request: HttpRequest, purge_id: int, act: str) -> HttpResponse:
 @permission_required("moderation.add_purge", raise_exception=True)
 def purge_untick(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Exclude the selected messages from a preview."""
-    return _change_preview(request, purge_id, untick_messages)
+    return _change_preview(request, purge_id, exclude_messages)
 
 
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
 def purge_tick(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Include excluded messages in a preview again."""
-    return _change_preview(request, purge_id, tick_again)
+    return _change_preview(request, purge_id, include_messages)
 
 
 def _change_preview(request: HttpRequest, purge_id: int, change: Callable[..., Purge]) -> HttpResponse:
     shown = purge_for(request.user, purge_id)
     try:
-        change(shown.pk, read_ticked(request.POST), moderator=actor_of(request), digest=read_digest(request.POST))
+        change(
+            shown.pk,
+            read_selected(request.POST),
+            moderator=actor_of(request),
+            manifest_hash=read_manifest_hash(request.POST),
+        )
     except BadInput as error:
         shown.refresh_from_db()
         return show_purge(request, shown, refused=str(error))
@@ -139,14 +144,14 @@ def purge_undo(request: HttpRequest, purge_id: int) -> HttpResponse:
     shown = purge_for(request.user, purge_id)
     author, channel = (read_cursor(request.POST, name) for name in ("author", "channel"))
     # An empty selection must not mean all.
-    ticked = read_ticked(request.POST) if request.POST.keys() & {"ticked", "message_id", "message_ids"} else ()
+    selected = read_selected(request.POST) if request.POST.keys() & {"ticked", "message_id", "message_ids"} else ()
     part = UndoPart(
         author_ids=() if author is None else (author,),
         channel_ids=() if channel is None else (channel,),
-        message_ids=tuple(ticked),
+        message_ids=tuple(selected),
     )
-    ask_undo(shown.pk, moderator=actor_of(request), part=part)
-    ring_on_commit(shown.pk)
+    request_undo(shown.pk, moderator=actor_of(request), part=part)
+    enqueue_on_commit(shown.pk)
     return redirect("purge", shown.pk)
 
 

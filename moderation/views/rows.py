@@ -76,7 +76,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MessageRow:
     """A message as the template renders it. day: in the viewer's time zone, set if a new day begins above it."""
 
     message: Message
@@ -97,9 +97,9 @@ class Row:
         return not (message.content or self.attachments or self.embeds or self.stickers or self.system)
 
 
-def lay_out(timeline: Timeline, gaps: Mapping[int | None, Sequence[Gap]] | None = None) -> list[Row]:
+def lay_out(timeline: Timeline, gaps: Mapping[int | None, Sequence[Gap]] | None = None) -> list[MessageRow]:
     """Return the rows of a page, oldest first. gaps: those above a message, by its id."""
-    rows: list[Row] = []
+    rows: list[MessageRow] = []
     above: Message | None = None
     for message in timeline.messages:
         quote = _quote_of(message, timeline)
@@ -109,9 +109,9 @@ def lay_out(timeline: Timeline, gaps: Mapping[int | None, Sequence[Gap]] | None 
     return rows
 
 
-def rows_of(messages: Iterable[Message], users: Mapping[int, ChatUser]) -> list[Row]:
+def rows_of(messages: Iterable[Message], users: Mapping[int, ChatUser]) -> list[MessageRow]:
     """Return rows of separate messages (samples): each with its author."""
-    rows: list[Row] = []
+    rows: list[MessageRow] = []
     above: Message | None = None
     for message in messages:
         rows.append(_row_of(message, users=users, above=above, runs=False))
@@ -139,7 +139,7 @@ def _row_of(
     quote: Quote | None = None,
     gaps: Sequence[Gap] = (),
     runs: bool = True,
-) -> Row:
+) -> MessageRow:
     posted = message.posted_at
     day = timezone.localtime(posted).date()
     new_day = above is None or timezone.localtime(above.posted_at).date() != day
@@ -153,7 +153,7 @@ def _row_of(
         and (above.author_id, above.author_name) == (message.author_id, message.author_name)
         and (posted - above.posted_at).total_seconds() < RUN_SECONDS
     )
-    return Row(
+    return MessageRow(
         message=message,
         writer=writer_of(message, users),
         day=day if new_day else None,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from chatstore.domain.errors import Forbidden
-from moderation.views.polling import ask_reload
+from chatstore.models.users import User
+from moderation.views.polling import request_reload
 
 
 class SignIn(LoginView):
@@ -22,7 +22,7 @@ class SignIn(LoginView):
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the form; reload the page for htmx, which was redirected here."""
         if request.headers.get("HX-Request"):
-            return ask_reload(HttpResponse(status=204))
+            return request_reload(HttpResponse(status=204))
         return super().get(request, *args, **kwargs)
 
 

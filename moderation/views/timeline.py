@@ -15,7 +15,7 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from chatstore.models import Channel
 from chatstore.operations.gateway.timeline import Timeline, open_timeline
-from moderation.domain.datetimes import id_from, parse_moment
+from moderation.domain.datetimes import first_id_from, parse_datetime
 from moderation.forms import Position, read_position
 from moderation.operations.access.visibility import channel_for
 from moderation.operations.lookup.gaps import find_gaps
@@ -74,7 +74,7 @@ def _open(channel: Channel, position: Position) -> tuple[Timeline, Position, str
 
 
 def _open_at(channel: Channel, at: str) -> tuple[Timeline, Position, str]:
-    start = id_from(parse_moment(at, now=timezone.now()))
+    start = first_id_from(parse_datetime(at, now=timezone.now()))
     position = Position(after=start - 1)
     opened = open_timeline(channel.pk, after=position.after)
     if opened.messages or opened.page.newer is not None:

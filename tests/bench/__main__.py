@@ -33,21 +33,21 @@ def measure(options: argparse.Namespace) -> int:
     """Measure the selected parts and return the exit code."""
     # Models can be imported only after django.setup().
     from moderation.management.commands.purge import find_moderator  # noqa: PLC0415
+    from tests.bench.bench_stack import bench_stack  # noqa: PLC0415
+    from tests.bench.channel_pool import ChannelPool  # noqa: PLC0415
     from tests.bench.conditions import describe_conditions  # noqa: PLC0415
-    from tests.bench.crew import crew  # noqa: PLC0415
     from tests.bench.parts import list_parts, warm_up  # noqa: PLC0415
-    from tests.bench.stock import Stock  # noqa: PLC0415
 
     # A log line per flush would bury the figures.
     logging.getLogger("chatstore.store.nodetool").setLevel(logging.WARNING)
     moderator = find_moderator(None)
-    parts = select_parts(list_parts(Stock(moderator, options.size), runs=options.runs), options.only)
+    parts = select_parts(list_parts(ChannelPool(moderator, options.size), runs=options.runs), options.only)
     head = {"size": options.size, "runs": options.runs, "conditions": describe_conditions()}
     report = Report(options.out, head=head, parts=[part.name for part in parts])
     report.write()
-    with crew():
+    with bench_stack():
         began = time.monotonic()
-        warm_up(Stock(moderator, min(WARM_UP, options.size)))
+        warm_up(ChannelPool(moderator, min(WARM_UP, options.size)))
         report.seconds["warm_up"] = round(time.monotonic() - began, 1)
         print(f"warmed up after {report.seconds['warm_up']:.0f} s", flush=True)
         # Close lost Postgres connections, so that the next part opens a new one.

@@ -15,8 +15,8 @@ from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models import Channel
 from chatstore.store import ledger, nodes, nodetool
-from tests.bench import rivals
-from tests.bench.rounds import seconds_of
+from tests.bench import baseline
+from tests.bench.timing import seconds_of
 
 MESSAGES_PER_BUCKET = 33_334
 """A million messages fill 30 buckets."""
@@ -98,7 +98,7 @@ def insert_channel(size: int) -> tuple[Filled, float]:
     for bucket in filled.buckets:
         ledger.ensure_row(channel.id, bucket)
     rows = list(rows_of(channel.id, ids))
-    return filled, seconds_of(lambda: rivals.run_batches(rivals.INSERT, rows))
+    return filled, seconds_of(lambda: baseline.run_batches(baseline.INSERT, rows))
 
 
 def settle() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
-from tests.bench.rivals import bare_session
+from tests.bench.baseline import bare_session
 
 
 def describe_conditions() -> dict[str, Any]:
@@ -21,6 +21,6 @@ def describe_conditions() -> dict[str, Any]:
         "commitlog_sync_period_ms": settings.CASSANDRA["commitlog_sync_period_ms"],
         "cores": os.cpu_count(),
         "purge_workers": settings.PURGE_WORKERS,
-        "purge_rest": settings.PURGE_REST,
+        "purge_rest": settings.PURGE_THROTTLE_FACTOR,
         "statements_per_second": settings.PURGE_STATEMENTS_PER_SECOND,
     }

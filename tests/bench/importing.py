@@ -10,16 +10,16 @@ from pathlib import Path
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
 from chatstore.operations.importing.discord import ImportChoices, import_discord
-from moderation.operations.undo.import_guard import StandingPurges
+from moderation.operations.undo.import_guard import RemovedIds
+from tests.bench.channel_pool import ChannelPool
 from tests.bench.channels import Filled, empty_channel, insert_channel, rows_of, settle, spread_ids
 from tests.bench.report import Figures
-from tests.bench.rounds import alternate, seconds_of
-from tests.bench.stock import Stock
+from tests.bench.timing import alternate, seconds_of
 
 
-def measure_import(stock: Stock, *, runs: int) -> Figures:
+def measure_import(pool: ChannelPool, *, runs: int) -> Figures:
     """Yield import_vs_insert: messages per second, including parsing and ledger."""
-    ids = spread_ids(stock.size)
+    ids = spread_ids(pool.size)
     with tempfile.TemporaryDirectory() as folder:
         body = Path(folder) / "messages"
         write_messages(body, ids)
@@ -27,19 +27,19 @@ def measure_import(stock: Stock, *, runs: int) -> Figures:
         def ours() -> float:
             channel = empty_channel()
             path = write_export(Path(folder) / f"{channel.pk}.json", channel, body)
-            taken = seconds_of(lambda: import_discord([path], choices=ImportChoices(standing=StandingPurges)))
+            taken = seconds_of(lambda: import_discord([path], choices=ImportChoices(removed_ids=RemovedIds)))
             path.unlink()
-            stock.imported.append(Filled(channel, ids))
+            pool.imported.append(Filled(channel, ids))
             return taken
 
         def theirs() -> float:
-            filled, taken = insert_channel(stock.size)
-            stock.fresh.append(filled)
+            filled, taken = insert_channel(pool.size)
+            pool.fresh.append(filled)
             return taken
 
         sides = alternate(ours, theirs, runs=runs, before=settle)
     yield "import_vs_insert", sides.speed
-    yield "import_messages_per_second", stock.size / sides.ours
+    yield "import_messages_per_second", pool.size / sides.ours
 
 
 def write_export(path: Path, channel: Channel, body: Path) -> Path:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tests.bench import emptied, importing, purging, reading
+from tests.bench.channel_pool import ChannelPool
 from tests.bench.report import Part
-from tests.bench.stock import Stock
 
 
-def list_parts(stock: Stock, *, runs: int) -> list[Part]:
+def list_parts(pool: ChannelPool, *, runs: int) -> list[Part]:
     """Return every part, in the order of `PARTS`.
 
     runs: per side. The foreground part runs five for every three, because a p95 is noisy.
@@ -25,37 +25,37 @@ def list_parts(stock: Stock, *, runs: int) -> list[Part]:
                 "model_deletes_per_second",
                 "purge_vs_model_deletes",
             ),
-            lambda: purging.measure_purges(stock, runs=runs),
+            lambda: purging.measure_purges(pool, runs=runs),
         ),
         Part(
             "undo",
             ("undo_vs_insert", "undo_messages_per_second"),
-            lambda: purging.measure_undos(stock, runs=runs),
+            lambda: purging.measure_undos(pool, runs=runs),
         ),
         Part(
             "rewrite",
             ("rewrite_vs_row_deletes", "rewrite_messages_per_second"),
-            lambda: purging.measure_rewrites(stock, runs=runs),
+            lambda: purging.measure_rewrites(pool, runs=runs),
         ),
         Part(
             "pages",
             ("page_vs_statement", "page_milliseconds"),
-            lambda: reading.measure_pages(stock),
+            lambda: reading.measure_pages(pool),
         ),
         Part(
             "preview",
             ("preview_vs_scan", "preview_messages_per_second"),
-            lambda: purging.measure_preview(stock, runs=runs),
+            lambda: purging.measure_preview(pool, runs=runs),
         ),
         Part(
             "import",
             ("import_vs_insert", "import_messages_per_second"),
-            lambda: importing.measure_import(stock, runs=runs),
+            lambda: importing.measure_import(pool, runs=runs),
         ),
         Part(
             "foreground",
             ("foreground_p95",),
-            lambda: reading.measure_foreground(stock, runs=2 * runs - 1),
+            lambda: reading.measure_foreground(pool, runs=2 * runs - 1),
         ),
         Part(
             "emptied",
@@ -66,14 +66,14 @@ def list_parts(stock: Stock, *, runs: int) -> list[Part]:
                 "emptied_page_statements",
                 "ignored_page_statements",
             ),
-            lambda: emptied.measure_emptied(stock.moderator),
+            lambda: emptied.measure_emptied(pool.moderator),
         ),
     ]
 
 
-def warm_up(stock: Stock) -> None:
+def warm_up(pool: ChannelPool) -> None:
     """Run undo and rewrite once, with their purges and baselines: for a minute the JIT compilers use up to a core."""
-    for _ in purging.measure_undos(stock, runs=1):
+    for _ in purging.measure_undos(pool, runs=1):
         pass
-    for _ in purging.measure_rewrites(stock, runs=1):
+    for _ in purging.measure_rewrites(pool, runs=1):
         pass

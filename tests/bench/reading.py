@@ -7,20 +7,19 @@ import statistics
 import time
 from collections.abc import Callable
 
-from django.contrib.auth.models import User
-
 from chatstore.domain.buckets import bucket_of
+from chatstore.models.users import User
 from chatstore.store.messages import COLUMNS
 from chatstore.store.reading.reader import read_page
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from tests.bench import rivals
+from tests.bench import baseline
+from tests.bench.bench_stack import begin_purge, is_busy, wait_for
+from tests.bench.channel_pool import ChannelPool, scan
 from tests.bench.channels import Filled, settle
-from tests.bench.crew import begin_purge, is_busy, wait_for
 from tests.bench.report import Figures
-from tests.bench.rounds import alternate, seconds_of
-from tests.bench.stock import Stock, scan
-from tests.moderation.rooms import choose
+from tests.bench.timing import alternate, seconds_of
+from tests.moderation.channels import choose
 
 PAGES = 300
 STATEMENT = f"SELECT {', '.join(COLUMNS)} FROM messages WHERE channel_id = ? AND bucket = ? LIMIT 50"
@@ -33,12 +32,12 @@ BUSY_SECONDS = 20.0
 """Duration of the purge: 2,000 pages and more. While pages are read, a million messages take minutes."""
 
 
-def measure_pages(stock: Stock) -> Figures:
+def measure_pages(pool: ChannelPool) -> Figures:
     """Yield page_vs_statement: the newest page of 50, compared with the bare statement on the newest bucket."""
-    filled = stock.small
+    filled = pool.small
     settle()
     newest = bucket_of(filled.ids[-1])
-    session, statement = rivals.bare_session(), rivals.prepared(STATEMENT)
+    session, statement = baseline.bare_session(), baseline.prepared(STATEMENT)
 
     def theirs() -> float:
         return seconds_of(lambda: list(session.execute(statement, (filled.channel.id, newest))))
@@ -52,33 +51,33 @@ def measure_pages(stock: Stock) -> Figures:
     yield "page_milliseconds", sides.ours * 1_000
 
 
-def measure_foreground(stock: Stock, *, runs: int) -> Figures:
+def measure_foreground(pool: ChannelPool, *, runs: int) -> Figures:
     """Yield foreground_p95: a page's p95 during a purge of another channel at the default limit, compared with idle.
 
     The idle time is measured right before, when the channel is filled and scanned and no node compacts.
     """
-    reader = stock.small
-    stock.prepare_busy(runs)
+    reader = pool.small
+    pool.prepare_busy(runs)
     idle, busy = [], []
     for _ in range(runs):
         settle()
-        purge = scan(stock.moderator, choose(stock.take_busy().channel.id, everything=True))
-        idle.append(p95_while(reader, runs_for(IDLE_SECONDS)))
-        busy.append(p95_during_purge(stock.moderator, reader, purge))
+        purge = scan(pool.moderator, choose(pool.take_busy().channel.id, everything=True))
+        idle.append(p95_while(reader, for_seconds(IDLE_SECONDS)))
+        busy.append(p95_during_purge(pool.moderator, reader, purge))
     yield "foreground_p95", statistics.median(busy) / statistics.median(idle)
 
 
-def runs_for(seconds: float) -> Callable[[], bool]:
+def for_seconds(seconds: float) -> Callable[[], bool]:
     """Return a function that is true until the given seconds have passed."""
     until = time.monotonic() + seconds
     return lambda: time.monotonic() < until
 
 
-def p95_while(reader: Filled, goes_on: Callable[[], bool]) -> float:
+def p95_while(reader: Filled, keep_reading: Callable[[], bool]) -> float:
     """Read pages one after the other while `keep_reading` is true; return the 95th percentile of their seconds."""
     taken = []
     for count in itertools.count():
-        if count % 10 == 0 and not goes_on():
+        if count % 10 == 0 and not keep_reading():
             break
         taken.append(seconds_of(lambda: read_page(reader.channel.id)))
         time.sleep(THINK_SECONDS)
@@ -88,7 +87,7 @@ def p95_while(reader: Filled, goes_on: Callable[[], bool]) -> float:
 def p95_during_purge(moderator: User, reader: Filled, purge: Purge) -> float:
     """Return the p95 of pages while the worker purges the other channel."""
     begin_purge(moderator, purge)
-    in_time = runs_for(BUSY_SECONDS)
+    in_time = for_seconds(BUSY_SECONDS)
     try:
         return p95_while(reader, lambda: in_time() and is_busy(purge))
     finally:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 
+from chatstore.models.users import User
 from tests.bench.__main__ import read_options
+from tests.bench.channel_pool import ChannelPool
 from tests.bench.parts import list_parts
 from tests.bench.report import BOUNDS, PARTS, Figures, Part, Report, run_parts, select_parts
-from tests.bench.stock import Stock
 
 
 def read(out: Path) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def make_part(name: str, *figures: tuple[str, float]) -> Part:
     return Part(name, tuple(key for key, _ in figures), lambda: iter(figures))
 
 
-def break_with(error: BaseException, *figures: tuple[str, float]) -> Figures:
+def fail_with(error: BaseException, *figures: tuple[str, float]) -> Figures:
     yield from figures
     raise error
 
@@ -39,11 +39,11 @@ def test_the_file_is_written_after_every_part(tmp_path: Path) -> None:
     out = tmp_path / "bench.json"
     seen: list[dict[str, Any]] = []
 
-    def look() -> Figures:
+    def read_report() -> Figures:
         seen.append(read(out))
         yield "second_figure", 2.0
 
-    parts = [make_part("first", ("first_figure", 1.23456)), Part("second", ("second_figure",), look)]
+    parts = [make_part("first", ("first_figure", 1.23456)), Part("second", ("second_figure",), read_report)]
     assert run_parts(parts, make_report(out, *parts)) == 0
     assert seen[0]["first_figure"] == 1.235
     assert seen[0]["missing"] == ["second"]
@@ -54,10 +54,10 @@ def test_the_file_is_written_after_every_part(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["bench.json"]
 
 
-def test_a_part_that_fails_is_noted_and_the_others_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failing_part_is_recorded_and_the_others_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "bench.json"
     parts = [
-        Part("broken", ("early", "late"), lambda: break_with(ValueError("a node is away"), ("early", 1.0))),
+        Part("broken", ("early", "late"), lambda: fail_with(ValueError("a node is away"), ("early", 1.0))),
         make_part("whole", ("figure", 3.0)),
     ]
     recovered: list[bool] = []
@@ -71,13 +71,13 @@ def test_a_part_that_fails_is_noted_and_the_others_run(tmp_path: Path, capsys: p
     assert "a node is away" in printed.err
 
 
-def test_a_bench_that_is_cut_off_leaves_valid_json(tmp_path: Path) -> None:
+def test_an_interrupted_bench_leaves_valid_json(tmp_path: Path) -> None:
     out = tmp_path / "bench.json"
     out.write_text('{"purge_vs_row_deletes": 9, "from": "an older bench"}')
 
     parts = [
         make_part("first", ("figure", 1.0)),
-        Part("stopped", (), lambda: break_with(KeyboardInterrupt())),
+        Part("stopped", (), lambda: fail_with(KeyboardInterrupt())),
         make_part("last"),
     ]
     with pytest.raises(KeyboardInterrupt):
@@ -95,14 +95,14 @@ def test_a_part_measures_what_it_declares(tmp_path: Path) -> None:
 
 
 def test_every_bound_belongs_to_a_figure_of_one_part() -> None:
-    parts = list_parts(Stock(User(), 1_000), runs=1)
+    parts = list_parts(ChannelPool(User(), 1_000), runs=1)
     declared = [key for part in parts for key in part.figures]
     assert BOUNDS.keys() <= set(declared)
     assert len(declared) == len(set(declared))
 
 
 def test_only_selects_parts_in_their_order() -> None:
-    parts = list_parts(Stock(User(), 1_000), runs=1)
+    parts = list_parts(ChannelPool(User(), 1_000), runs=1)
     everything, some = read_options([]), read_options(["--only", "import", "purge", "--runs", "1"])
     assert [part.name for part in select_parts(parts, everything.only)] == list(PARTS)
     assert [part.name for part in select_parts(parts, some.only)] == ["purge", "import"]

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from chatstore.domain.buckets import bucket_ids
-from chatstore.domain.live import NOTHING, UNKNOWN, Live
+from chatstore.domain.live import EMPTY, UNKNOWN, Live
 from chatstore.domain.messages import Page
 from chatstore.store.reading.reader import read_around, read_page
-from tests.chatstore.arranging import ids_of
+from tests.chatstore.channels import ids_of
 
-PATIENT = 60.0
+NO_DEADLINE_SECONDS = 60.0
 """No example is cut short on a busy machine; deadlines have tests of their own."""
 
 LIMITS = st.integers(1, 12)
 
 # Neighbouring buckets, distant ones, and both sides of 2015.
 BUCKETS = st.sampled_from([-400, -2, -1, 0, 1, 2, 3, 17, 18, 200, 201, 202, 203, 204, 300])
-PLACES = st.integers(0, 20) | st.integers(0, 2**50)
+OFFSETS = st.integers(0, 20) | st.integers(0, 2**50)
 
 
 @dataclass(frozen=True)
@@ -28,30 +28,32 @@ class Content:
 
     visible: list[int]
     hidden: list[int]
-    told: dict[int, str]
+    recorded: dict[int, str]
 
     def live(self, bucket: int) -> Live:
         """Return what the ledger records for a bucket; unknown if it was only written to or cleared."""
         low, high = bucket_ids(bucket)
         inside = [one for one in self.visible + self.hidden if low <= one <= high]
-        if self.told[bucket] == "from":
+        if self.recorded[bucket] == "from":
             return Live(min(inside, default=low + 5), None, None)
-        if self.told[bucket] == "all":
-            return Live(min(inside), max(inside), len(inside)) if inside else NOTHING
+        if self.recorded[bucket] == "all":
+            return Live(min(inside), max(inside), len(inside)) if inside else EMPTY
         return UNKNOWN
 
 
 @st.composite
 def contents(draw: st.DrawFn) -> Content:
-    places = draw(st.lists(st.tuples(BUCKETS, PLACES, st.integers(0, 5)), max_size=40))
-    ids = {bucket_ids(bucket)[0] + place: kind for bucket, place, kind in places}
-    buckets = {bucket for bucket, _, _ in places}
+    offsets = draw(st.lists(st.tuples(BUCKETS, OFFSETS, st.integers(0, 5)), max_size=40))
+    ids = {bucket_ids(bucket)[0] + offset: kind for bucket, offset, kind in offsets}
+    buckets = {bucket for bucket, _, _ in offsets}
     empty = draw(st.sets(BUCKETS, max_size=6)) - buckets
-    told = {bucket: draw(st.sampled_from(["unset", "cleared", "from", "all"])) for bucket in sorted(buckets | empty)}
+    recorded = {
+        bucket: draw(st.sampled_from(["unset", "cleared", "from", "all"])) for bucket in sorted(buckets | empty)
+    }
     return Content(
         visible=sorted((one for one, kind in ids.items() if kind), reverse=True),
         hidden=sorted((one for one, kind in ids.items() if not kind), reverse=True),
-        told=told,
+        recorded=recorded,
     )
 
 
@@ -84,19 +86,19 @@ def check(page: Page, *, ids: list[int], older: int | None, newer: int | None, h
 def check_any_direction(channel_id: int, content: Content, *, cursor: int, limit: int) -> None:
     """Check the newest page, and those before and after a cursor."""
     ids, older, hidden = older_page(content, below=2**63, limit=limit)
-    newest = read_page(channel_id, limit=limit, deadline_seconds=PATIENT)
+    newest = read_page(channel_id, limit=limit, deadline_seconds=NO_DEADLINE_SECONDS)
     check(newest, ids=ids, older=older, newer=None, hidden=hidden)
 
     ids, older, hidden = older_page(content, below=cursor, limit=limit)
     has_newer = any(one >= cursor for one in content.visible)
     newer = (ids[0] if ids else cursor - 1) if has_newer else None
-    before = read_page(channel_id, before=cursor, limit=limit, deadline_seconds=PATIENT)
+    before = read_page(channel_id, before=cursor, limit=limit, deadline_seconds=NO_DEADLINE_SECONDS)
     check(before, ids=ids, older=older, newer=newer, hidden=hidden)
 
     ids, newer, hidden = newer_page(content, above=cursor, limit=limit)
     has_older = any(one <= cursor for one in content.visible)
     older = (ids[-1] if ids else cursor + 1) if has_older else None
-    after = read_page(channel_id, after=cursor, limit=limit, deadline_seconds=PATIENT)
+    after = read_page(channel_id, after=cursor, limit=limit, deadline_seconds=NO_DEADLINE_SECONDS)
     check(after, ids=ids, older=older, newer=newer, hidden=hidden)
 
 
@@ -104,21 +106,21 @@ def check_around(channel_id: int, content: Content, *, middle: int, limit: int) 
     """Check the page around an id, with its neighbours on both sides."""
     upper, newer, newer_hidden = newer_page(content, above=middle, limit=limit // 2)
     lower, older, hidden = older_page(content, below=middle + 1, limit=limit - len(upper))
-    page = read_around(channel_id, middle, limit, deadline_seconds=PATIENT)
+    page = read_around(channel_id, middle, limit, deadline_seconds=NO_DEADLINE_SECONDS)
     check(page, ids=upper + lower, older=older, newer=newer, hidden=hidden + newer_hidden)
 
 
 def check_every_message_once(channel_id: int, content: Content, *, limit: int) -> None:
     """Follow the cursors down through all pages and up again."""
-    page = read_page(channel_id, limit=limit, deadline_seconds=PATIENT)
+    page = read_page(channel_id, limit=limit, deadline_seconds=NO_DEADLINE_SECONDS)
     down = ids_of(page.messages)
     while page.older is not None:
-        page = read_page(channel_id, before=page.older, limit=limit, deadline_seconds=PATIENT)
+        page = read_page(channel_id, before=page.older, limit=limit, deadline_seconds=NO_DEADLINE_SECONDS)
         down += ids_of(page.messages)
     assert down == content.visible
     up = ids_of(page.messages)[::-1]
     while page.newer is not None:
-        page = read_page(channel_id, after=page.newer, limit=limit, deadline_seconds=PATIENT)
+        page = read_page(channel_id, after=page.newer, limit=limit, deadline_seconds=NO_DEADLINE_SECONDS)
         up += ids_of(page.messages)[::-1]
     assert up[::-1] == content.visible
 

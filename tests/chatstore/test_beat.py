@@ -13,7 +13,7 @@ from django.conf import settings
 from tests.brokers import broker_for
 
 
-def test_beat_says_again_and_again_that_it_lives() -> None:
+def test_beat_records_heartbeats() -> None:
     broker = broker_for("beat")
     client = redis.Redis.from_url(broker)
     client.flushdb()
@@ -21,8 +21,8 @@ def test_beat_says_again_and_again_that_it_lives() -> None:
     environ = {**os.environ, "REDIS_URL": broker, "DJANGO_SETTINGS_MODULE": "chatstore.settings"}
     beat = subprocess.Popen(command, env=environ, cwd=settings.BASE_DIR)
     try:
-        first = wait_for_word(client, after=0)
-        later = wait_for_word(client, after=first)
+        first = wait_for_heartbeat(client, after=0)
+        later = wait_for_heartbeat(client, after=first)
     finally:
         beat.kill()
         beat.wait()
@@ -30,12 +30,12 @@ def test_beat_says_again_and_again_that_it_lives() -> None:
     assert later > first
 
 
-def wait_for_word(client: redis.Redis, *, after: float) -> float:
+def wait_for_heartbeat(client: redis.Redis, *, after: float) -> float:
     """Wait for a heartbeat newer than `after` and return its time."""
     end = time.monotonic() + 300
     while time.monotonic() < end:
-        said = float(client.get("seen:beat") or 0)
-        if said > after:
-            return said
+        heartbeat = float(client.get("seen:beat") or 0)
+        if heartbeat > after:
+            return heartbeat
         time.sleep(0.1)
     raise AssertionError("beat did not say that it lives")

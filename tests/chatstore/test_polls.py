@@ -15,7 +15,7 @@ from chatstore.store.redis import redis_client
 
 
 @pytest.mark.parametrize("name", settings.CELERY_BEAT_SCHEDULE)
-def test_it_says_until_when_it_is_of_use(name: str) -> None:
+def test_a_poll_task_has_an_expiry(name: str) -> None:
     PeriodicTask.objects.filter(name=name).delete()
     entry = Scheduler(app=app).schedule[name]
     queue, client = f"polls-{uuid.uuid4().hex}", redis_client()
@@ -26,12 +26,12 @@ def test_it_says_until_when_it_is_of_use(name: str) -> None:
     finally:
         client.delete(queue)
     until = dt.datetime.fromisoformat(message["headers"]["expires"])
-    assert dt.timedelta(0) < until - began < dt.timedelta(seconds=3 * settings.BEAT_LOOK_SECONDS)
+    assert dt.timedelta(0) < until - began < dt.timedelta(seconds=3 * settings.BEAT_POLL_SECONDS)
 
 
-def test_one_that_an_earlier_version_stored_without_an_end_gets_one() -> None:
+def test_a_poll_entry_stored_without_an_expiry_gets_one() -> None:
     name = "look for due purges"
     Scheduler(app=app).sync()
     PeriodicTask.objects.filter(name=name).update(expire_seconds=None)
     entry: Any = Scheduler(app=app).schedule[name]
-    assert entry.options["expires"] == settings.BEAT_LOOK_SECONDS
+    assert entry.options["expires"] == settings.BEAT_POLL_SECONDS

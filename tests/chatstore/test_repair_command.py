@@ -9,23 +9,23 @@ from pytest_django import Settings
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import RunState
 from chatstore.models import JobRun
-from tests.chatstore.arranging import fresh_id, now_ms, write_messages
+from tests.chatstore.channels import fresh_id, now_ms, write_messages
 
 BUCKET = bucket_at(now_ms()) - 7
 
 
-def test_one_bucket_is_repaired_and_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_bucket_is_repaired_and_reported_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     channel_id = fresh_id()
     write_messages(channel_id, [bucket_ids(BUCKET)[0] + 1])
     call_command("repair", channel=channel_id, bucket=BUCKET, json=True)
-    told = json.loads(capsys.readouterr().out)
-    assert (told["state"], told["error"], told["did"]["replicas"]) == ("done", "", 2)
-    assert told["subject"] == f"{channel_id}:{BUCKET}"
-    run = JobRun.objects.get(pk=told["run"])
-    assert (run.state, run.asked_by, run.slot) == (RunState.DONE, None, None)
+    output = json.loads(capsys.readouterr().out)
+    assert (output["state"], output["error"], output["result"]["replicas"]) == ("done", "", 2)
+    assert output["subject"] == f"{channel_id}:{BUCKET}"
+    run = JobRun.objects.get(pk=output["run"])
+    assert (run.state, run.requested_by, run.slot) == (RunState.DONE, None, None)
 
 
-def test_one_that_failed_exits_with_1_and_says_why(capsys: pytest.CaptureFixture[str], settings: Settings) -> None:
+def test_a_failed_repair_exits_with_1_and_the_reason(capsys: pytest.CaptureFixture[str], settings: Settings) -> None:
     settings.NODETOOL = "sh -c 'echo \"error: Endpoint not alive\" >&2; exit 2'"
     with pytest.raises(SystemExit) as ended:
         call_command("repair", channel=fresh_id(), bucket=BUCKET)
@@ -38,7 +38,7 @@ def test_a_channel_without_a_bucket_is_refused() -> None:
         call_command("repair", channel=fresh_id())
 
 
-def test_a_second_one_of_the_same_is_refused() -> None:
+def test_a_second_repair_of_the_same_bucket_is_refused() -> None:
     channel_id = fresh_id()
     open_run = JobRun.objects.create(job="repair_bucket", subject=f"{channel_id}:{BUCKET}", due_at="2999-01-01T00:00Z")
     with pytest.raises(CommandError, match="already queued or running"):

@@ -13,9 +13,9 @@ from typing import Any
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import make_snowflake, time_of, unix_ms
-from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.coordination.channel_lock import lock_channel, lock_owner, release_channel
 from chatstore.operations.importing.discord import ImportChoices, ImportSummary, import_discord
-from chatstore.operations.importing.loads import Decision, Load, Standing, StandingIn, decide_load
+from chatstore.operations.importing.loads import Decision, Load, RemovedIdsFactory, RemovedIdsIn, decide_load
 from chatstore.store.messages import read_ids, read_message
 
 MAY = dt.datetime(2024, 5, 3, 12, tzinfo=dt.UTC)
@@ -27,9 +27,9 @@ def fresh_channel() -> int:
     return make_snowflake(unix_ms(MAY)) + secrets.randbits(50)
 
 
-def ids_from(moment: dt.datetime, count: int, *, apart_seconds: float = 60) -> list[int]:
+def ids_from(start_time: dt.datetime, count: int, *, apart_seconds: float = 60) -> list[int]:
     """Return ids of messages posted at even intervals from a time on."""
-    start = unix_ms(moment)
+    start = unix_ms(start_time)
     return [make_snowflake(start + round(index * apart_seconds * 1000), sequence=7) for index in range(count)]
 
 
@@ -96,7 +96,7 @@ def write_export(path: Path, channel_id: int, messages: Sequence[Any], **channel
     return path
 
 
-def no_purges(channel_ids: Collection[int]) -> StandingIn:
+def no_purges(channel_ids: Collection[int]) -> RemovedIdsIn:
     """Report no purged ids, as if nothing had ever been purged."""
     return lambda channel_id, bucket: ()
 
@@ -106,12 +106,12 @@ OTHER_JOB = "purge:18"
 
 def take_over(channel_id: int) -> None:
     """Give an import's channel to another job."""
-    release_channel(channel_id, job=str(holder_of(channel_id)))
-    hold_channel(channel_id, job=OTHER_JOB)
+    release_channel(channel_id, job=str(lock_owner(channel_id)))
+    lock_channel(channel_id, job=OTHER_JOB)
 
 
 @contextmanager
-def taken_over(channel_id: int) -> Iterator[Standing]:
+def taken_over(channel_id: int) -> Iterator[RemovedIdsFactory]:
     """Yield a lookup of purged ids that takes the lock away from the import; unlock the channel at the end."""
 
     def lose(channel: int, bucket: int) -> Collection[int]:
@@ -127,7 +127,7 @@ def taken_over(channel_id: int) -> Iterator[Standing]:
 
 def run_import(*paths: Path, **choices: Any) -> ImportSummary:
     """Import with the given choices; by default without purges."""
-    return import_discord(list(paths), choices=ImportChoices(**{"standing": no_purges, **choices}))
+    return import_discord(list(paths), choices=ImportChoices(**{"removed_ids": no_purges, **choices}))
 
 
 def decide(*messages: Message, restore: bool = False) -> Decision:
@@ -135,7 +135,9 @@ def decide(*messages: Message, restore: bool = False) -> Decision:
     load = Load()
     for message in messages:
         load.add(message)
-    return decide_load(load, live_stamps={}, asks_all=True, standing=lambda channel_id, bucket: (), restore=restore)
+    return decide_load(
+        load, live_stamps={}, read_unlisted=True, removed_ids=lambda channel_id, bucket: (), restore=restore
+    )
 
 
 def live_ids(channel_id: int, ids: Iterable[int]) -> list[int]:

@@ -76,12 +76,12 @@ def test_problems_are_a_line_a_kind_and_listed_in_the_report(tmp_path: Path) -> 
     out, err, report = io.StringIO(), io.StringIO(), tmp_path / "report.txt"
     with pytest.raises(SystemExit):
         call_command("import_discord", str(tmp_path), "--json", "--report", str(report), stdout=out, stderr=err)
-    told = err.getvalue().splitlines()
-    assert len(told) == 3, told
-    assert told[0].startswith("2 × it is not an export: it has no list of messages. First: ")
-    assert told[1].startswith("250 × an id that is not a snowflake. First: ")
-    assert "pi[U+001B][2Jer.json, message 1: " in told[1]
-    assert told[2].endswith(f"message 261: message {ids[260]} has no author")
+    lines = err.getvalue().splitlines()
+    assert len(lines) == 3, lines
+    assert lines[0].startswith("2 × it is not an export: it has no list of messages. First: ")
+    assert lines[1].startswith("250 × an id that is not a snowflake. First: ")
+    assert "pi[U+001B][2Jer.json, message 1: " in lines[1]
+    assert lines[2].endswith(f"message 261: message {ids[260]} has no author")
     listed = [json.loads(line) for line in report.read_text().splitlines()]
     assert len(listed) == 253
     assert [each["message"] for each in listed if each["file"] == str(path)] == [*range(1, 251), 261]
@@ -95,7 +95,7 @@ def test_warnings_are_a_line_a_kind_and_listed_in_the_report(tmp_path: Path) -> 
         for milliseconds in range(1_001, 1_501):
             logging.getLogger("chatstore.store.cassandra").warning("%.0f ms for %s", milliseconds, "SELECT \x1b[2J")
         logging.getLogger("chatstore.operations").warning("the broker is away")
-    assert warnings.tell() == ["500 × warning: 1001 ms for SELECT [U+001B][2J", "the broker is away"]
+    assert warnings.format() == ["500 × warning: 1001 ms for SELECT [U+001B][2J", "the broker is away"]
     assert [each.reason for each in listed[:2]] == ["1001 ms for SELECT \x1b[2J", "1002 ms for SELECT \x1b[2J"]
     assert len(listed) == 501
 
@@ -122,7 +122,7 @@ def test_ids_of_channels_are_given_on_the_command_line(tmp_path: Path) -> None:
         assert "import again" not in str(refused.value)
 
 
-def test_a_dry_run_says_so(tmp_path: Path) -> None:
+def test_a_dry_run_is_reported_as_such(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 3)
     path = write_export(tmp_path / "pier.json", channel_id, [make_raw(i) for i in ids])
     out = io.StringIO()
@@ -132,7 +132,7 @@ def test_a_dry_run_says_so(tmp_path: Path) -> None:
     assert not live_ids(channel_id, ids)
 
 
-def test_the_bar_tells_rate_and_time_left() -> None:
+def test_the_progress_bar_shows_rate_and_time_left() -> None:
     shown = draw_progress(ImportProgress(bytes_done=25, bytes_total=100, messages=5_000, seconds=10.0))
     assert " 25% " in shown
     assert "5,000 messages" in shown
@@ -155,7 +155,7 @@ def test_a_large_file_takes_little_memory(tmp_path: Path) -> None:
     assert path.stat().st_size > 110_000_000
     env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
     command = [sys.executable, "-c", _CHILD, str(path)]
-    told = subprocess.run(command, cwd=settings.BASE_DIR, env=env, capture_output=True, text=True, check=True)
-    answer, resident_kib = told.stdout.rsplit("\n", 2)[:2]
+    lines = subprocess.run(command, cwd=settings.BASE_DIR, env=env, capture_output=True, text=True, check=True)
+    answer, resident_kib = lines.stdout.rsplit("\n", 2)[:2]
     assert json.loads(answer)["written"] == 30_000
     assert int(resident_kib) < RESIDENT_LIMIT_KIB

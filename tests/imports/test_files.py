@@ -51,20 +51,20 @@ def test_the_decoder_is_the_compiled_one() -> None:
     assert json.decoder.scanner.c_make_scanner is not None  # type: ignore[attr-defined]
 
 
-def test_a_file_gives_its_header_and_messages(tmp_path: Path) -> None:
+def test_a_file_yields_its_header_and_messages(tmp_path: Path) -> None:
     path = write_export(tmp_path / "pier.json", CHANNEL, RAWS)
     assert read_header(file_of(path)).channel_id == CHANNEL
     assert read_all(path) == (RAWS, "")
 
 
-def test_every_byte_that_was_read_is_told(tmp_path: Path) -> None:
+def test_every_byte_read_is_reported(tmp_path: Path) -> None:
     path = write_export(tmp_path / "pier.json", CHANNEL, RAWS)
-    told: list[int] = []
-    list(ExportMessages(file_of(path), told.append))
-    assert sum(told) == path.stat().st_size
+    sizes: list[int] = []
+    list(ExportMessages(file_of(path), sizes.append))
+    assert sum(sizes) == path.stat().st_size
 
 
-def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "pier.json"
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(make_export(CHANNEL, RAWS)).encode())
     assert read_header(file_of(path)).channel_id == CHANNEL
@@ -78,7 +78,7 @@ def test_a_header_behind_the_messages_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [0.3, 0.7, 0.999])
-def test_a_truncated_file_gives_what_stands_before(tmp_path: Path, kept: float) -> None:
+def test_a_truncated_file_yields_the_messages_before_the_end(tmp_path: Path, kept: float) -> None:
     path = write_export(tmp_path / "pier.json", CHANNEL, RAWS)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * kept)])
@@ -88,7 +88,7 @@ def test_a_truncated_file_gives_what_stands_before(tmp_path: Path, kept: float) 
     assert f"broken after {len(found)} messages: unexpected end of file" in reason
 
 
-def test_garbage_in_a_message_costs_that_message(tmp_path: Path) -> None:
+def test_garbage_in_a_message_loses_that_message(tmp_path: Path) -> None:
     path = write_export(tmp_path / "pier.json", CHANNEL, RAWS)
     whole = path.read_bytes()
     middle = whole.index(b'"id": "%s"' % RAWS[150]["id"].encode())
@@ -98,7 +98,7 @@ def test_garbage_in_a_message_costs_that_message(tmp_path: Path) -> None:
     assert (found[:150], found[151:], reason) == (RAWS[:150], RAWS[151:], "")
 
 
-def test_garbage_between_messages_costs_what_comes_after(tmp_path: Path) -> None:
+def test_garbage_between_messages_loses_the_rest(tmp_path: Path) -> None:
     path = write_export(tmp_path / "pier.json", CHANNEL, RAWS)
     whole = path.read_bytes()
     middle = whole.rindex(b"}", 0, whole.index(b'"id": "%s"' % RAWS[150]["id"].encode())) + 1
@@ -108,7 +108,7 @@ def test_garbage_between_messages_costs_what_comes_after(tmp_path: Path) -> None
     assert "broken after 150 messages" in reason
 
 
-def test_number_and_byte_say_where_a_message_stands(tmp_path: Path) -> None:
+def test_errors_give_the_number_and_byte_offset_of_a_message(tmp_path: Path) -> None:
     path = write_export(tmp_path / "pier.json", CHANNEL, [make_raw(i, content="é😀" * 99) for i in ids_from(MAY, 200)])
     whole = path.read_bytes()
     messages = messages_of(file_of(path))
@@ -133,14 +133,14 @@ def test_number_and_byte_say_where_a_message_stands(tmp_path: Path) -> None:
         (b'{"guild": {"id": "1"}, "channel": {"id": "5"', "not an export"),
     ],
 )
-def test_what_is_no_export_is_named_so(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_a_file_that_is_not_an_export_is_reported(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "odd.json"
     path.write_bytes(content)
     with pytest.raises(ExportRejected, match=reason):
         read_header(file_of(path))
 
 
-def test_brackets_nested_without_end_are_given_up(tmp_path: Path) -> None:
+def test_endlessly_nested_brackets_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "deep.json"
     path.write_bytes(b'{"channel":{"id":"5"},"messages":[{"id":' + b"[" * 100_000)
     assert read_all(path) == ([], "it is broken after 0 messages: unexpected end of file")
@@ -171,7 +171,7 @@ def test_parts_follow_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert [file.path.name for file in files] == names
 
 
-def test_an_archive_gives_its_members(tmp_path: Path) -> None:
+def test_an_archive_yields_its_members(tmp_path: Path) -> None:
     path = tmp_path / "all.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("export/pier.json", json.dumps(make_export(CHANNEL, RAWS)))
@@ -183,7 +183,7 @@ def test_an_archive_gives_its_members(tmp_path: Path) -> None:
     assert list(messages_of(file)) == RAWS
 
 
-def test_a_damaged_member_gives_what_stands_before(tmp_path: Path) -> None:
+def test_a_damaged_member_yields_the_messages_before_the_damage(tmp_path: Path) -> None:
     path = tmp_path / "all.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("pier.json", json.dumps(make_export(CHANNEL, RAWS)))
@@ -196,7 +196,7 @@ def test_a_damaged_member_gives_what_stands_before(tmp_path: Path) -> None:
         list(messages_of(file))
 
 
-def test_what_is_not_there_or_no_archive_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_or_broken_archive_is_reported(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "odd.zip").write_bytes(b"PK nothing of the kind")
     _, failed = find_exports([tmp_path / "absent.json", tmp_path / "empty", tmp_path / "odd.zip"])
@@ -222,7 +222,7 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     assert {each.reason for each in failed} == {"it is not a regular file"}
 
 
-def test_a_link_that_leads_back_is_followed_once(tmp_path: Path) -> None:
+def test_a_symlink_loop_is_followed_once(tmp_path: Path) -> None:
     write_export(tmp_path / "pier.json", CHANNEL, [])
     (tmp_path / "again").symlink_to(tmp_path)
     files, failed = find_exports([tmp_path])
@@ -236,7 +236,7 @@ def zip_up(path: Path, **members: bytes) -> Path:
     return path
 
 
-def test_a_member_that_unpacks_to_too_many_times_its_size_is_refused(tmp_path: Path) -> None:
+def test_a_member_with_too_high_a_compression_ratio_is_refused(tmp_path: Path) -> None:
     noise = os.urandom(200_000)
     path = zip_up(tmp_path / "bomb.zip", bomb=b" " * 20_000_000, noise=noise, small=b" " * 500_000)
     files, [failed] = find_exports([path])
@@ -245,7 +245,7 @@ def test_a_member_that_unpacks_to_too_many_times_its_size_is_refused(tmp_path: P
     assert "more than 200 times its size" in failed.reason
 
 
-def test_members_that_share_their_bytes_are_refused_together(tmp_path: Path, settings: Settings) -> None:
+def test_members_that_share_bytes_are_refused_together(tmp_path: Path, settings: Settings) -> None:
     """Each one alone is below the megabyte from which the ratio counts."""
     settings.IMPORT_ARCHIVE_RATIO = 20
     path = zip_up(tmp_path / "bomb.zip", **{f"m{number}": b"0123456789" * 30_000 for number in range(40)})
@@ -255,7 +255,7 @@ def test_members_that_share_their_bytes_are_refused_together(tmp_path: Path, set
     assert "more than 20 times" in failed.reason
 
 
-def test_archives_together_unpack_to_no_more_than_is_allowed(tmp_path: Path, settings: Settings) -> None:
+def test_the_unpacked_size_of_all_archives_is_limited(tmp_path: Path, settings: Settings) -> None:
     settings.IMPORT_ARCHIVE_BYTES = 700
     zip_up(tmp_path / "a.zip", one=b"1" * 300, two=b"2" * 300)
     zip_up(tmp_path / "b.zip", three=b"3" * 300, four=b"4" * 100)
@@ -266,7 +266,7 @@ def test_archives_together_unpack_to_no_more_than_is_allowed(tmp_path: Path, set
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2, zipfile.ZIP_DEFLATED])
-def test_a_member_whose_packed_bytes_are_damaged_is_named(tmp_path: Path, method: int) -> None:
+def test_a_member_with_damaged_bytes_is_reported(tmp_path: Path, method: int) -> None:
     path = tmp_path / "all.zip"
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("pier.json", json.dumps(make_export(CHANNEL, [make_raw(i) for i in ids_from(MAY, 3_000)])))

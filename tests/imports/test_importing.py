@@ -45,7 +45,7 @@ HOSTILE = (
 )
 
 
-def test_messages_are_there_afterwards(tmp_path: Path) -> None:
+def test_imported_messages_can_be_read(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 250)
     raws = [make_raw(message_id, author=(VICTOR, WANDA)[message_id % 2]) for message_id in ids]
     summary = run_import(write_export(tmp_path / "pier.json", channel_id, raws))
@@ -68,7 +68,7 @@ def test_importing_twice_changes_nothing(tmp_path: Path) -> None:
     assert again.is_whole
 
 
-def test_only_a_later_edit_replaces_what_is_there(tmp_path: Path) -> None:
+def test_only_a_later_edit_replaces_an_existing_message(tmp_path: Path) -> None:
     channel_id, [message_id] = fresh_channel(), ids_from(MAY, 1)
 
     def import_edit(content: str, edited: str | None, **keys: Any) -> tuple[int, int]:
@@ -110,7 +110,7 @@ def test_the_files_of_a_channel_are_one_import(tmp_path: Path) -> None:
     assert live_ids(channel_id, ids) == ids
 
 
-def test_of_two_messages_with_one_id_the_later_edit_stays(tmp_path: Path) -> None:
+def test_of_two_messages_with_one_id_the_later_edit_is_kept(tmp_path: Path) -> None:
     channel_id, [message_id] = fresh_channel(), ids_from(MAY, 1)
     raws = [
         make_raw(message_id, content="early", timestampEdited="2024-05-04T00:00:00Z"),
@@ -133,7 +133,7 @@ def test_an_archive_and_a_folder_are_imported_alike(tmp_path: Path) -> None:
     assert [live_ids(channel_id, ids) for channel_id in channels] == [ids, ids]
 
 
-def test_what_fails_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_failures_are_named_and_the_rest_continues(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 200)
     raws = [make_raw(i) for i in ids]
     whole = write_export(tmp_path / "cut.json", channel_id, raws).read_bytes()
@@ -168,7 +168,7 @@ def test_every_message_is_counted_once(tmp_path: Path) -> None:
     assert sum(counts) == summary.messages
 
 
-def test_a_dry_run_says_the_same_and_writes_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_reports_the_same_and_writes_nothing(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 40)
     run_import(write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids[:10]]))
     other = fresh_channel()
@@ -183,7 +183,7 @@ def test_a_dry_run_says_the_same_and_writes_nothing(tmp_path: Path) -> None:
     assert (wet.written, wet.already_there) == (dry.written, dry.already_there)
 
 
-def test_a_dry_run_counts_what_stands_in_two_files_once(tmp_path: Path) -> None:
+def test_a_dry_run_counts_duplicates_in_two_files_once(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 9_000, apart_seconds=200)
     write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids[:5_000]])
     write_export(tmp_path / "a [part 2].json", channel_id, [make_raw(i) for i in ids[2_000:]])
@@ -192,7 +192,7 @@ def test_a_dry_run_counts_what_stands_in_two_files_once(tmp_path: Path) -> None:
         assert (summary.written, summary.already_there) == (9_000, 3_000)
 
 
-def test_guild_channel_and_people_are_known_afterwards(tmp_path: Path) -> None:
+def test_guild_channel_and_users_are_stored(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 3)
     author, mentioned = fresh_channel(), fresh_channel()
     raws = [make_raw(ids[0], author=author, mentions=[make_user(mentioned, name="wan\0da", nickname="Wanda")])]
@@ -210,7 +210,7 @@ def test_guild_channel_and_people_are_known_afterwards(tmp_path: Path) -> None:
     assert list(author_buckets(author)) == [(bucket_of(ids[0]), channel_id)]
 
 
-def test_threads_direct_messages_and_webhooks_find_their_place(tmp_path: Path) -> None:
+def test_threads_direct_messages_and_webhooks_are_imported(tmp_path: Path) -> None:
     thread, direct = fresh_channel(), fresh_channel()
     ids = ids_from(MAY, 2)
     hook = make_user(55_001, name="Build status", isBot=True)
@@ -236,7 +236,7 @@ def test_messages_from_before_2015_are_found_again(tmp_path: Path) -> None:
     assert [m.message_id for m in read_page(channel_id, limit=50).messages] == ids[::-1]
 
 
-def test_hostile_content_is_kept_as_it_is(tmp_path: Path) -> None:
+def test_hostile_content_is_stored_unchanged(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, len(HOSTILE))
     raws = [make_raw(i, content=text) for i, text in zip(ids, HOSTILE, strict=True)]
     raws[0]["author"] = make_user(VICTOR, name="<b>\0\u202e", nickname="'; DROP TABLE")
@@ -246,7 +246,7 @@ def test_hostile_content_is_kept_as_it_is(tmp_path: Path) -> None:
     assert Channel.objects.get(id=channel_id).name == "<i>pier</i>"
 
 
-def test_pins_are_kept(tmp_path: Path) -> None:
+def test_pins_are_imported(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 3)
     raws = [make_raw(i, isPinned=i == ids[1]) for i in ids]
     run_import(write_export(tmp_path / "a.json", channel_id, raws))
@@ -254,7 +254,7 @@ def test_pins_are_kept(tmp_path: Path) -> None:
     assert pinned_ids(channel_id) == [ids[1]]
 
 
-def test_live_is_cleared_and_never_assumed(tmp_path: Path) -> None:
+def test_live_bounds_are_cleared_and_never_assumed(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 20)
     bucket = bucket_of(ids[0])
     run_import(write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids[:5]]))
@@ -276,7 +276,7 @@ def test_buckets_that_nothing_was_written_to_keep_their_bounds(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("count", [1, 99, 100, 101, 4_001])
-def test_loads_and_batches_of_every_size_arrive_whole(tmp_path: Path, count: int) -> None:
+def test_loads_and_batches_of_every_size_are_imported_completely(tmp_path: Path, count: int) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, count, apart_seconds=700)
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
     assert run_import(path).written == count

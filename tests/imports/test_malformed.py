@@ -36,7 +36,7 @@ BAD = {
 }
 """Problems reported for a message, by the invalid key and its JSON."""
 
-SPARED = {
+ACCEPTED = {
     "color": '[{"title": "T", "color": "#%s"}]' % ("F" * 6_000),
     "nested": '[{"title": "T", "url": %s}]' % ("[" * 500 + "]" * 500),
 }
@@ -54,7 +54,7 @@ def spoil(raw: dict[str, Any], key: str, text: str) -> str:
     return json.dumps({**raw, key: "@"}).replace('"@"', text, 1)
 
 
-def test_bad_messages_are_listed_with_their_place_and_the_rest_is_imported(tmp_path: Path) -> None:
+def test_invalid_messages_are_listed_with_their_position_and_the_rest_is_imported(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 2 * len(BAD) + 1)
     texts = [json.dumps(make_raw(i)) for i in ids]
     for number, (key, text) in enumerate(BAD.values()):
@@ -67,22 +67,22 @@ def test_bad_messages_are_listed_with_their_place_and_the_rest_is_imported(tmp_p
     assert summary.failed_files == []
     assert [problem.message for problem in problems] == list(range(2, len(ids), 2))
     content = path.read_bytes()
-    for problem, words, text in zip(problems, BAD, texts[1::2], strict=True):
-        assert words in f"{problem.kind} {problem.reason}"
+    for problem, message, text in zip(problems, BAD, texts[1::2], strict=True):
+        assert message in f"{problem.kind} {problem.reason}"
         assert problem.file == str(path)
         assert problem.byte == content.index(text.encode())
     assert sum(kind.count for kind in summary.rejections.values()) == len(BAD)
 
 
-def test_a_bad_part_costs_no_message(tmp_path: Path) -> None:
-    channel_id, ids = fresh_channel(), ids_from(MAY, len(SPARED))
-    texts = [spoil(make_raw(i), "embeds", text) for i, text in zip(ids, SPARED.values(), strict=True)]
+def test_an_invalid_part_loses_no_message(tmp_path: Path) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, len(ACCEPTED))
+    texts = [spoil(make_raw(i), "embeds", text) for i, text in zip(ids, ACCEPTED.values(), strict=True)]
     summary = run_import(write_texts(tmp_path / "a.json", channel_id, texts))
     assert summary.is_whole
     assert [list(read(channel_id, i).embeds) for i in ids] == [['{"title":"T"}']] * len(ids)
 
 
-def test_a_fault_of_the_parser_names_its_file_and_the_others_are_imported(
+def test_a_parser_error_names_its_file_and_the_others_are_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good, bad, ids = fresh_channel(), fresh_channel(), ids_from(MAY, 5)
@@ -131,7 +131,7 @@ def test_an_id_for_a_file_that_is_not_there_stops_the_import(tmp_path: Path) -> 
     assert live_ids(channel_id, ids) == []
 
 
-def test_an_id_is_derived_from_a_name_and_stays_the_same(tmp_path: Path) -> None:
+def test_an_id_derived_from_a_name_is_stable(tmp_path: Path) -> None:
     in_name, ids = fresh_channel(), ids_from(MAY, 3)
     name = f"quay {in_name}"
     write_export(tmp_path / "pier.json", 0, [make_raw(i) for i in ids], id=None, name=name)

@@ -12,10 +12,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 
 from chatstore.models import ChannelLock
-from chatstore.operations.coordination.channel_lock import holder_of, release_channel
+from chatstore.models.users import User
+from chatstore.operations.coordination.channel_lock import lock_owner, release_channel
 from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.operations.importing.loads import finish_load, start_load
 from chatstore.store.messages import read_message
@@ -33,7 +33,7 @@ from tests.imports.exports import (
     taken_over,
     write_export,
 )
-from tests.moderation.rooms import choose, purge_now
+from tests.moderation.channels import choose, purge_now
 from tests.waiting import wait_until
 
 
@@ -43,7 +43,7 @@ def there(channel_id: int, ids: list[int]) -> list[int]:
 
 
 @pytest.mark.parametrize("how_many", [1, 20])
-def test_an_overwrite_that_is_sent_after_a_purge_brings_nothing_back(mona: User, tmp_path: Path, how_many: int) -> None:
+def test_a_late_overwrite_restores_no_purged_message(mona: User, tmp_path: Path, how_many: int) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 20)
     run_import(write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]))
     edited = [
@@ -58,7 +58,7 @@ def test_an_overwrite_that_is_sent_after_a_purge_brings_nothing_back(mona: User,
     assert all(read(channel_id, i).content == "edited" for i in ids[how_many:])
 
 
-def test_a_slow_import_keeps_its_channel(tmp_path: Path) -> None:
+def test_a_slow_import_keeps_its_channel_lock(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 3)
 
     def take_three_leases(channel: int, bucket: int) -> Collection[int]:
@@ -73,21 +73,21 @@ def test_a_slow_import_keeps_its_channel(tmp_path: Path) -> None:
         return ()
 
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
-    summary = run_import(path, standing=lambda channels: take_three_leases, lease_seconds=0.5)
+    summary = run_import(path, removed_ids=lambda channels: take_three_leases, lease_seconds=0.5)
     assert (summary.written, summary.failed_files) == (3, [])
-    assert holder_of(channel_id) is None
+    assert lock_owner(channel_id) is None
 
 
-def test_nothing_is_sent_once_the_channel_is_lost(tmp_path: Path) -> None:
+def test_nothing_is_sent_after_the_lock_is_lost(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 3)
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
-    with taken_over(channel_id) as standing:
-        summary = run_import(path, standing=standing)
+    with taken_over(channel_id) as removed_ids:
+        summary = run_import(path, removed_ids=removed_ids)
     assert "taken over" in summary.failed_files[0].reason
     assert there(channel_id, ids) == []
 
 
-def test_what_is_withdrawn_does_not_stay_where_the_channel_is_lost(tmp_path: Path) -> None:
+def test_withdrawn_messages_are_not_kept_after_the_lock_is_lost(tmp_path: Path) -> None:
     """The first load is in progress when the second one finds the channel taken over."""
     channel_id, ids = fresh_channel(), ids_from(MAY, 5_001, apart_seconds=1)
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
@@ -101,7 +101,7 @@ def test_what_is_withdrawn_does_not_stay_where_the_channel_is_lost(tmp_path: Pat
         return ()
 
     try:
-        summary = run_import(path, standing=lambda channels: disturb)
+        summary = run_import(path, removed_ids=lambda channels: disturb)
     finally:
         release_channel(channel_id, job=OTHER_JOB)
     assert "taken over" in summary.failed_files[0].reason
@@ -114,14 +114,14 @@ import sys, django
 django.setup()
 from pathlib import Path
 from chatstore.operations.import_discord import ImportChoices, import_discord
-choices = ImportChoices(standing=lambda channels: lambda c, b: (), lease_seconds=2.0)
+choices = ImportChoices(removed_ids=lambda channels: lambda c, b: (), lease_seconds=2.0)
 summary = import_discord([Path(sys.argv[1])], choices=choices)
 print([failed.reason for failed in summary.failed_files])
 """
 
 
 @pytest.mark.slow
-def test_an_import_that_was_suspended_in_the_middle_brings_nothing_back(mona: User, tmp_path: Path) -> None:
+def test_a_suspended_import_restores_nothing(mona: User, tmp_path: Path) -> None:
     """Suspend the process during an overwrite, until its lease has expired and a purge deleted the rest."""
     # Ids younger than an hour are deleted by row, each at its own write time.
     posted = dt.datetime.now(dt.UTC) - dt.timedelta(minutes=40)
@@ -137,11 +137,11 @@ def test_an_import_that_was_suspended_in_the_middle_brings_nothing_back(mona: Us
             wait_until(lambda: read(channel_id, ids[0]).edited_at is not None)
             child.send_signal(signal.SIGSTOP)
             assert read(channel_id, ids[-1]).edited_at is None, "it was to be stopped while it overwrote"
-            wait_until(lambda: holder_of(channel_id) is None)
+            wait_until(lambda: lock_owner(channel_id) is None)
             purge_now(mona, choose(channel_id, message_ids=tuple(last)))
             child.send_signal(signal.SIGCONT)
-            said, errors = child.communicate(timeout=120)
+            output, errors = child.communicate(timeout=120)
         finally:
             child.kill()
-    assert "taken over" in said, errors
+    assert "taken over" in output, errors
     assert there(channel_id, last) == []

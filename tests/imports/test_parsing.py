@@ -39,7 +39,7 @@ def parse(raw: Any) -> Message:
     return parse_message(raw, channel_id=5, now_ms=NOW_MS)
 
 
-def test_a_plain_message_has_only_what_is_set() -> None:
+def test_a_plain_message_has_only_its_set_columns() -> None:
     assert parse(make_raw(ONE)) == Message(5, ONE, VICTOR, f"message {ONE}")
 
 
@@ -50,14 +50,14 @@ def test_only_id_timestamp_and_author_id_are_needed() -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", [], {}, 7, "odd", ["odd"], [None], [{}], {"odd": [1]}, True])
-def test_keys_of_another_kind_lose_no_message(value: Any) -> None:
+def test_keys_of_an_unexpected_type_lose_no_message(value: Any) -> None:
     optional = set(make_raw(ONE)) - {"id", "timestamp", "author"} | {"reference", "flags", "forwardedMessage"}
     message = parse(make_raw(ONE, **dict.fromkeys(optional, value)))
     assert (message.message_id, message.author_id) == (ONE, VICTOR)
 
 
 @pytest.mark.parametrize(
-    ("raw", "words"),
+    ("raw", "message"),
     [
         ("text", "not an object"),
         (None, "not an object"),
@@ -74,19 +74,19 @@ def test_keys_of_another_kind_lose_no_message(value: Any) -> None:
         ({**make_raw(ONE), "author": {"id": "x"}}, "author"),
     ],
 )
-def test_what_cannot_be_placed_is_refused_with_the_reason(raw: Any, words: str) -> None:
-    with pytest.raises(MessageRejected, match=words):
+def test_a_message_without_a_usable_id_is_refused_with_the_reason(raw: Any, message: str) -> None:
+    with pytest.raises(MessageRejected, match=message):
         parse(raw)
 
 
 def test_times_before_2015_have_negative_ids() -> None:
-    moment = dt.datetime(2013, 2, 3, tzinfo=dt.UTC)
-    message_id = make_snowflake(unix_ms(moment))
+    posted_at = dt.datetime(2013, 2, 3, tzinfo=dt.UTC)
+    message_id = make_snowflake(unix_ms(posted_at))
     assert message_id < 0
-    assert parse(make_raw(message_id)).posted_at == moment
+    assert parse(make_raw(message_id)).posted_at == posted_at
 
 
-def test_a_reply_keeps_its_target_even_when_that_is_gone() -> None:
+def test_a_reply_keeps_its_target_even_when_it_is_deleted() -> None:
     reference = {"type": "Default", "messageId": str(ONE - 1), "channelId": "9", "guildId": "1"}
     message = parse(make_raw(ONE, type="Reply", reference=reference))
     assert (message.type, message.reference) == (REPLY_TYPE, (9, ONE - 1))
@@ -113,7 +113,7 @@ def test_a_webhook_keeps_the_name_of_the_message() -> None:
     assert parse({**make_raw(ONE), "author": bot}).webhook_id is None
 
 
-def test_parts_take_discords_own_shape() -> None:
+def test_parts_are_stored_in_discord_s_format() -> None:
     raw = make_raw(
         ONE,
         attachments=[{"id": "1", "url": "https://f.example/a.png", "fileName": "a.png", "fileSizeBytes": 12}],
@@ -147,7 +147,7 @@ def test_parts_take_discords_own_shape() -> None:
     assert list(message.mentions) == [WANDA]
 
 
-def test_a_forward_shows_what_it_passes_on() -> None:
+def test_a_forward_shows_the_forwarded_message() -> None:
     forwarded = {"timestamp": MAY.isoformat(), "content": "from elsewhere", "attachments": []}
     message = parse(make_raw(ONE, content="", forwardedMessage=forwarded))
     assert message.content == "from elsewhere"
@@ -182,7 +182,7 @@ def test_direct_messages_have_no_guild() -> None:
     assert (header.guild_id, header.kind, header.channel_name) == (None, "direct", "channel 5")
 
 
-def test_names_lose_what_postgres_cannot_keep() -> None:
+def test_characters_postgres_cannot_store_are_removed_from_names() -> None:
     header = parse_header({"id": "3", "name": "a\0b"}, {"id": "5", "name": "x" * 500, "topic": 7})
     assert (header.guild_name, len(header.channel_name), header.topic) == ("ab", 200, "")
 
@@ -206,13 +206,13 @@ def nest(depth: int) -> Any:
 @pytest.mark.parametrize(
     "color", ["#" + "F" * 6_000, "#1234567", "#GG0000", -1, 1 << 24, 1 << 63, 0.5, ["#FFFFFF"], True * 10**18]
 )
-def test_a_colour_that_is_none_is_left_out(color: Any) -> None:
+def test_an_invalid_colour_is_omitted(color: Any) -> None:
     message = parse(make_raw(ONE, embeds=[{"title": "T", "color": color}]))
     assert json.loads(message.embeds[0]) == {"title": "T"}
 
 
 @pytest.mark.parametrize("depth", [1, 900, 3_000])
-def test_what_is_nested_in_a_part_is_left_out(depth: int) -> None:
+def test_nested_values_of_a_part_are_omitted(depth: int) -> None:
     deep = nest(depth)
     message = parse(
         make_raw(
@@ -241,14 +241,14 @@ def test_what_is_nested_in_a_part_is_left_out(depth: int) -> None:
         {"reactions": [{"emoji": {"name": "\udfff"}, "count": 1}]},
     ],
 )
-def test_half_a_character_is_refused_where_it_would_be_lost(keys: dict[str, Any]) -> None:
+def test_a_lone_surrogate_is_refused_where_it_would_be_lost(keys: dict[str, Any]) -> None:
     with pytest.raises(MessageRejected, match="half a character") as refused:
         measure_message(parse(make_raw(ONE, **keys)))
     assert str(ONE) in str(refused.value)
     assert str(ONE) not in refused.value.kind
 
 
-def test_half_a_character_in_a_name_is_replaced() -> None:
+def test_a_lone_surrogate_in_a_name_is_replaced() -> None:
     raw = make_raw(ONE) | {"author": make_user(VICTOR, name="vic\ud83dtor", isBot=True)}
     assert parse(raw).author_name == "vic\ufffdtor"
     assert find_users(raw)[0].name == "vic\ufffdtor"
@@ -282,7 +282,7 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(PARTS), json_values, max_size=6))
-def test_whatever_a_message_holds_it_is_taken_or_refused(keys: dict[str, Any]) -> None:
+def test_any_message_is_either_accepted_or_refused(keys: dict[str, Any]) -> None:
     raw = {**make_raw(ONE), **keys}
     try:
         message = parse(raw)
@@ -309,7 +309,7 @@ def test_an_id_is_found_in_the_exporter_s_file_name() -> None:
 
 
 @pytest.mark.parametrize("file_name", ["pier.json", "2024-05-03.json", "9" * 19 + ".json", "1" * 30 + ".json"])
-def test_an_id_is_made_of_the_channel_s_name_where_no_other_channel_has_one(file_name: str) -> None:
+def test_an_id_is_derived_from_a_unique_channel_name(file_name: str) -> None:
     made = parse_header({"id": "3", "name": "G"}, {"name": "pier", "topic": "a"}, derive_from=file_name).channel_id
     assert 0 < made < make_snowflake(unix_ms(dt.datetime(2015, 1, 2, tzinfo=dt.UTC)))
     again = parse_header({"id": "3", "name": "H"}, {"id": "", "name": "pier"}, derive_from="other.json")

@@ -11,21 +11,21 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
-from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.models.users import User
+from chatstore.operations.coordination.channel_lock import lock_channel, lock_owner, release_channel
 from chatstore.operations.gateway.messages import edit_message, withdraw_message
 from chatstore.operations.importing.loads import finish_load, start_load
 from chatstore.store import ledger
 from chatstore.store.messages import read_message, update_columns
 from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry
-from moderation.operations.steps.removed_ids import standing_ids
-from moderation.operations.undo.import_guard import StandingPurges, put_back_as
+from moderation.operations.steps.removed_ids import removed_ids
+from moderation.operations.undo.import_guard import RemovedIds, restore_on_import_as
 from tests.imports.exports import (
     MAY,
     VICTOR,
@@ -38,7 +38,7 @@ from tests.imports.exports import (
     run_import,
     write_export,
 )
-from tests.moderation.rooms import choose, purge_now
+from tests.moderation.channels import choose, purge_now
 
 
 def test_an_edit_made_during_an_import_wins(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_an_edit_made_during_an_import_wins(tmp_path: Path) -> None:
     assert read(channel_id, message_id).content == "by hand"
 
 
-def test_what_is_withdrawn_during_an_import_does_not_stay() -> None:
+def test_messages_withdrawn_during_an_import_are_not_kept() -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 3)
     decision = decide(*(Message(channel_id, i, VICTOR, "hello") for i in ids))
     withdraw_message(channel_id, ids[1], actor=VICTOR)
@@ -63,7 +63,7 @@ def test_what_is_withdrawn_during_an_import_does_not_stay() -> None:
     assert live_ids(channel_id, ids) == [ids[0], ids[2]]
 
 
-def test_taking_back_hits_nothing_newer() -> None:
+def test_deleting_a_withdrawn_import_hits_nothing_newer() -> None:
     channel_id, [message_id] = fresh_channel(), ids_from(MAY, 1)
     decision = decide(Message(channel_id, message_id, VICTOR, "imported"))
     started = start_load(decision)
@@ -74,7 +74,7 @@ def test_taking_back_hits_nothing_newer() -> None:
     assert read(channel_id, message_id).content == "again"
 
 
-def test_an_import_leaves_alone_what_people_withdrew(tmp_path: Path) -> None:
+def test_an_import_does_not_restore_withdrawn_messages(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 10)
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
     run_import(path)
@@ -85,7 +85,7 @@ def test_an_import_leaves_alone_what_people_withdrew(tmp_path: Path) -> None:
     assert read_message(channel_id, ids[4]) is None
 
 
-def test_an_import_brings_what_only_others_claimed(tmp_path: Path) -> None:
+def test_an_import_writes_messages_claimed_only_by_others(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 10)
     for actor, message_id in ((VICTOR, ids[4]), (VICTOR + 1, ids[4]), (VICTOR + 1, ids[5])):
         withdraw_message(channel_id, message_id, actor=actor)
@@ -94,7 +94,7 @@ def test_an_import_brings_what_only_others_claimed(tmp_path: Path) -> None:
     assert live_ids(channel_id, ids) == [i for i in ids if i != ids[4]]
 
 
-def test_what_others_claim_during_an_import_stays() -> None:
+def test_messages_claimed_by_others_during_an_import_are_kept() -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 3)
     decision = decide(*(Message(channel_id, i, VICTOR, "hello") for i in ids))
     withdraw_message(channel_id, ids[1], actor=VICTOR + 1)
@@ -102,43 +102,48 @@ def test_what_others_claim_during_an_import_stays() -> None:
     assert live_ids(channel_id, ids) == ids
 
 
-def test_an_import_leaves_alone_what_a_purge_removed_until_it_is_asked_to(mona: User, tmp_path: Path) -> None:
+def test_an_import_restores_purged_messages_only_on_request(mona: User, tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 30)
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
     run_import(path)
     purge_now(mona, choose(channel_id, message_ids=tuple(ids[:12])))
     assert live_ids(channel_id, ids) == ids[12:]
-    again = run_import(path, standing=StandingPurges)
+    again = run_import(path, removed_ids=RemovedIds)
     assert (again.written, again.already_there, again.removed_before) == (0, 18, 12)
     assert live_ids(channel_id, ids) == ids[12:]
-    back = run_import(path, standing=StandingPurges, on_put_back=put_back_as(mona), restore=True)
+    back = run_import(path, removed_ids=RemovedIds, on_restored=restore_on_import_as(mona), restore=True)
     assert (back.written, back.restored, back.removed_before) == (12, 12, 0)
     assert live_ids(channel_id, ids) == ids
-    assert standing_ids(channel_id, bucket_of(ids[0])) == set()
+    assert removed_ids(channel_id, bucket_of(ids[0])) == set()
 
 
-def test_only_the_last_purge_stands_for_what_was_put_back_between(mona: User, tmp_path: Path) -> None:
+def test_only_the_last_purge_accounts_for_messages_restored_in_between(mona: User, tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 10)
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
     run_import(path)
     bucket = bucket_of(ids[0])
     first = purge_now(mona, choose(channel_id, message_ids=tuple(ids[:6])))
     # A run that died after writing and before it recorded the restored ids.
-    run_import(path, standing=StandingPurges, restore=True)
-    assert standing_ids(channel_id, bucket) == set(ids[:6])
-    again = run_import(path, standing=StandingPurges, on_put_back=put_back_as(mona), restore=True)
+    run_import(path, removed_ids=RemovedIds, restore=True)
+    assert removed_ids(channel_id, bucket) == set(ids[:6])
+    again = run_import(path, removed_ids=RemovedIds, on_restored=restore_on_import_as(mona), restore=True)
     assert (again.written, again.restored) == (0, 0)
-    assert standing_ids(channel_id, bucket) == set()
-    acts = AuditEntry.objects.filter(purge=first, act="put_back_by_import")
-    [act] = acts
-    assert (act.details["bucket"], act.details["ids"], act.actor, unpack_ids(act.ids)) == (bucket, 6, mona, ids[:6])
+    assert removed_ids(channel_id, bucket) == set()
+    entries = AuditEntry.objects.filter(purge=first, action="put_back_by_import")
+    [entry] = entries
+    assert (entry.details["bucket"], entry.details["ids"], entry.actor, unpack_ids(entry.ids)) == (
+        bucket,
+        6,
+        mona,
+        ids[:6],
+    )
     purge_now(mona, choose(channel_id, message_ids=tuple(ids[4:])))
-    assert standing_ids(channel_id, bucket) == set(ids[4:])
-    run_import(path, standing=StandingPurges, on_put_back=put_back_as(mona))
+    assert removed_ids(channel_id, bucket) == set(ids[4:])
+    run_import(path, removed_ids=RemovedIds, on_restored=restore_on_import_as(mona))
     assert live_ids(channel_id, ids) == ids[:4]
 
 
-def test_a_row_without_an_author_is_no_message(tmp_path: Path) -> None:
+def test_a_row_without_an_author_is_not_a_message(tmp_path: Path) -> None:
     channel_id, [message_id] = fresh_channel(), ids_from(MAY, 1)
     ledger.ensure_row(channel_id, bucket_of(message_id))
     update_columns(channel_id, message_id, {"content": "edited"}, stamp_us=time.time_ns() // 1000 - 60_000_000)
@@ -147,11 +152,11 @@ def test_a_row_without_an_author_is_no_message(tmp_path: Path) -> None:
     assert read(channel_id, message_id).author_id == VICTOR
 
 
-def test_a_channel_that_another_job_holds_is_named(tmp_path: Path) -> None:
+def test_a_channel_locked_by_another_job_is_reported(tmp_path: Path) -> None:
     held, free, ids = fresh_channel(), fresh_channel(), ids_from(MAY, 5)
     write_export(tmp_path / "held.json", held, [make_raw(i) for i in ids])
     write_export(tmp_path / "free.json", free, [make_raw(i) for i in ids])
-    assert hold_channel(held, job="purge:17")
+    assert lock_channel(held, job="purge:17")
     try:
         # It waits a lease and five seconds for a lock that may lapse.
         summary = run_import(tmp_path, lease_seconds=0.5)
@@ -165,35 +170,35 @@ def test_a_channel_that_another_job_holds_is_named(tmp_path: Path) -> None:
     assert live_ids(free, ids) == ids
 
 
-def test_a_lapsed_lease_is_taken_over_and_given_back(tmp_path: Path) -> None:
+def test_a_lapsed_lease_is_taken_over_and_released(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 5)
-    assert hold_channel(channel_id, job="import:dead", lease_seconds=1.0)
+    assert lock_channel(channel_id, job="import:dead", lease_seconds=1.0)
     summary = run_import(write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]))
     assert summary.written == 5
-    assert holder_of(channel_id) is None
+    assert lock_owner(channel_id) is None
 
 
-def test_an_import_that_lost_its_channel_stops(tmp_path: Path) -> None:
+def test_an_import_that_lost_its_lock_stops(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 9_000)
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
 
     def take_over(channel: int, bucket: int) -> Collection[int]:
         # As if this process had been suspended for longer than its lease.
-        release_channel(channel, job=str(holder_of(channel)))
-        hold_channel(channel, job="purge:18")
+        release_channel(channel, job=str(lock_owner(channel)))
+        lock_channel(channel, job="purge:18")
         time.sleep(0.2)
         return ()
 
     try:
-        summary = run_import(path, standing=lambda channels: take_over, lease_seconds=0.5)
+        summary = run_import(path, removed_ids=lambda channels: take_over, lease_seconds=0.5)
         assert "taken over" in summary.failed_files[0].reason
-        assert holder_of(channel_id) == "purge:18"
+        assert lock_owner(channel_id) == "purge:18"
         assert summary.messages < 9_000
     finally:
         release_channel(channel_id, job="purge:18")
 
 
-def test_a_store_that_is_away_for_a_moment_is_waited_for(tmp_path: Path) -> None:
+def test_a_short_outage_of_the_store_is_waited_out(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 5)
     refusals = iter([StoreUnavailable("a node is restarting")])
 
@@ -203,7 +208,8 @@ def test_a_store_that_is_away_for_a_moment_is_waited_for(tmp_path: Path) -> None
         return ()
 
     summary = run_import(
-        write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]), standing=lambda channels: ask_purges
+        write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]),
+        removed_ids=lambda channels: ask_purges,
     )
     assert (summary.written, summary.already_there) == (5, 0)
     assert summary.is_whole
@@ -214,7 +220,7 @@ import sys, django
 django.setup()
 from pathlib import Path
 from chatstore.operations.import_discord import ImportChoices, import_discord
-import_discord([Path(sys.argv[1])], choices=ImportChoices(standing=lambda channels: lambda c, b: (), lease_seconds=2.0))
+import_discord([Path(sys.argv[1])], choices=ImportChoices(removed_ids=lambda ids: lambda c, b: (), lease_seconds=2.0))
 """
 
 
@@ -236,5 +242,5 @@ def test_a_killed_import_repeated_ends_with_the_same_state(tmp_path: Path, after
     assert summary.written + summary.already_there == len(ids)
     assert summary.already_there >= there
     assert live_ids(channel_id, ids) == ids
-    assert holder_of(channel_id) is None
+    assert lock_owner(channel_id) is None
     assert Channel.objects.filter(id=channel_id).exists()

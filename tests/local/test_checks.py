@@ -27,9 +27,9 @@ def taken_port() -> Iterator[int]:
 
 
 def test_a_taken_port_is_named_with_its_setting(taken_port: int) -> None:
-    with pytest.raises(Problem) as told:
+    with pytest.raises(Problem) as raised:
         check_port("127.0.0.1", taken_port, stack="test", server="postgres")
-    line = str(told.value)
+    line = str(raised.value)
     assert "\n" not in line
     assert str(taken_port) in line
     assert "CHATSTORE_TEST_POSTGRES_PORT" in line
@@ -42,7 +42,7 @@ def test_a_free_port_passes(taken_port: int) -> None:
     check_port("127.0.0.1", free, stack="run", server="web")
 
 
-def test_an_address_that_this_machine_lacks_is_named() -> None:
+def test_a_missing_local_address_is_reported() -> None:
     # 192.0.2.0/24 is reserved for documentation: no machine has it, as no Mac has 127.0.0.2.
     with pytest.raises(Problem, match=r"192\.0\.2\.1 is missing.*ifconfig lo0 alias"):
         check_address("192.0.2.1")
@@ -52,7 +52,7 @@ def test_the_second_node_has_its_address_here() -> None:
     check_address("127.0.0.2")
 
 
-def test_too_little_memory_is_said_in_gib() -> None:
+def test_too_little_memory_is_reported_in_gib() -> None:
     check_memory(4 * 1024**3)
     with pytest.raises(Problem, match=r"Only 3\.5 GiB of memory are free"):
         check_memory(int(3.5 * 1024**3))
@@ -70,7 +70,7 @@ def test_without_a_limit_the_machine_s_memory_counts(tmp_path: Path) -> None:
     assert measure_free_memory(tmp_path) > 0
 
 
-def test_there_is_room_on_this_disk(tmp_path: Path) -> None:
+def test_this_disk_has_enough_space(tmp_path: Path) -> None:
     check_disk(tmp_path)
 
 

@@ -31,14 +31,14 @@ def choose(node: Path, tmpfs: Path) -> Path:
     return choose_commitlog_folder(node, in_memory=True, tmpfs=tmpfs)
 
 
-def test_it_is_in_memory_and_the_same_each_time(node: Path, tmpfs: Path) -> None:
+def test_the_commit_log_is_in_memory_at_a_stable_path(node: Path, tmpfs: Path) -> None:
     chosen = choose(node, tmpfs)
     assert chosen.is_relative_to(tmpfs)
     assert choose(node, tmpfs) == chosen
     assert chosen.parent.stat().st_mode & 0o077 == 0
 
 
-def test_fresh_data_meets_no_old_commit_log_and_the_old_one_is_removed(node: Path, tmpfs: Path) -> None:
+def test_an_old_commit_log_is_removed_for_fresh_data(node: Path, tmpfs: Path) -> None:
     old = choose(node, tmpfs)
     shutil.rmtree(node)
     node.mkdir()
@@ -46,7 +46,7 @@ def test_fresh_data_meets_no_old_commit_log_and_the_old_one_is_removed(node: Pat
     assert not old.parent.exists()
 
 
-def test_another_node_s_commit_log_is_left_alone(node: Path, tmpfs: Path) -> None:
+def test_the_commit_log_of_another_node_is_not_touched(node: Path, tmpfs: Path) -> None:
     other = node.with_name("cassandra-2")
     other.mkdir()
     chosen = choose(other, tmpfs)
@@ -54,11 +54,11 @@ def test_another_node_s_commit_log_is_left_alone(node: Path, tmpfs: Path) -> Non
     assert chosen.parent.exists()
 
 
-def test_it_stands_beside_the_data_of_a_run(node: Path, tmpfs: Path) -> None:
+def test_the_commit_log_of_a_run_is_beside_its_data(node: Path, tmpfs: Path) -> None:
     assert choose_commitlog_folder(node, in_memory=False, tmpfs=tmpfs) == node / "commitlog"
 
 
-def test_it_stands_beside_the_data_where_memory_is_short(
+def test_the_commit_log_is_beside_the_data_where_memory_is_short(
     node: Path, tmpfs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commitlogs, "measure_free_memory", lambda: 1)
@@ -66,7 +66,7 @@ def test_it_stands_beside_the_data_where_memory_is_short(
     assert choose(node, tmpfs / "missing") == node / "commitlog"
 
 
-def test_a_link_in_its_place_is_not_followed(node: Path, tmpfs: Path, tmp_path: Path) -> None:
+def test_a_symlink_in_its_place_is_not_followed(node: Path, tmpfs: Path, tmp_path: Path) -> None:
     chosen = choose(node, tmpfs).parent
     shutil.rmtree(chosen)
     elsewhere = tmp_path / "elsewhere"

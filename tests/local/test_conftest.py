@@ -25,9 +25,9 @@ NOT_UP = "The test servers are not up"
         ("chatstore_test2", "chatstore_test", "database"),
     ],
 )
-def test_only_names_that_end_in_test_are_written_to(database: str, keyspace: str, refused: str | None) -> None:
-    told = refuse_servers(database=database, keyspace=keyspace)
-    assert told is None if refused is None else f"the {refused} must end in _test" in str(told)
+def test_only_databases_whose_name_ends_in_test_are_used(database: str, keyspace: str, refused: str | None) -> None:
+    refusal = refuse_servers(database=database, keyspace=keyspace)
+    assert refusal is None if refused is None else f"the {refused} must end in _test" in str(refusal)
 
 
 def test_a_session_on_another_keyspace_ends_before_its_first_test() -> None:
@@ -44,25 +44,25 @@ def test_a_session_on_another_keyspace_ends_before_its_first_test() -> None:
     assert "passed" not in answer.stdout
 
 
-def test_a_first_test_that_waits_its_turn_asks_no_node_before_there_is_a_keyspace(tmp_path: Path) -> None:
-    (tmp_path / "turns").mkdir()
-    with (tmp_path / "turns" / "door.lock").open("a") as door:
-        fcntl.flock(door, fcntl.LOCK_EX)
+def test_a_waiting_first_test_queries_no_node_before_the_keyspace_exists(tmp_path: Path) -> None:
+    (tmp_path / "locks").mkdir()
+    with (tmp_path / "locks" / "queue.lock").open("a") as queue_lock:
+        fcntl.flock(queue_lock, fcntl.LOCK_EX)
         session = run_without_servers(tmp_path)
-        wait_until((tmp_path / "turns" / "room.lock").exists)
+        wait_until((tmp_path / "locks" / "tests.lock").exists)
         time.sleep(0.5)
-    told, _ = session.communicate()
-    assert "INTERNALERROR" not in told
-    assert NOT_UP in told
+    output, _ = session.communicate()
+    assert "INTERNALERROR" not in output
+    assert NOT_UP in output
 
 
 @pytest.mark.parametrize("workers", [[], ["--numprocesses=2", "--max-worker-restart=0"]])
-def test_a_session_whose_servers_are_down_says_so_and_fails(tmp_path: Path, workers: list[str]) -> None:
+def test_a_session_whose_servers_are_down_reports_it_and_fails(tmp_path: Path, workers: list[str]) -> None:
     session = run_without_servers(tmp_path, *workers)
-    told, _ = session.communicate()
+    output, _ = session.communicate()
     assert session.returncode not in {0, 3}
-    assert "INTERNALERROR" not in told
-    assert NOT_UP in told
+    assert "INTERNALERROR" not in output
+    assert NOT_UP in output
 
 
 def run_without_servers(folder: Path, *options: str) -> subprocess.Popen[str]:

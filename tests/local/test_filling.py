@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chatstore.local.layout import Stack, read_stack
-from devstack.filling import NAME, Filling
+from devstack.filling import NAME, DemoFill
 from devstack.preparing import Step, is_due
 from devstack.processes import end_processes, find_process, is_dead
 
@@ -27,15 +27,15 @@ def make_step(code: str) -> Step:
 
 def fill(stack: Stack, step: Step) -> list[str]:
     """Run the step to its end as `make run` does; return the reported lines."""
-    told: list[str] = []
-    filling = Filling(stack, step, tell=told.append)
-    while len(told) == 1:
+    reported: list[str] = []
+    filling = DemoFill(stack, step, report=reported.append)
+    while len(reported) == 1:
         filling.check()
         time.sleep(0.05)
-    return told
+    return reported
 
 
-def test_it_is_reported_and_not_done_again_when_it_has_ended_well(stack: Stack) -> None:
+def test_a_completed_fill_is_reported_and_not_repeated(stack: Stack) -> None:
     step = make_step("pass")
     assert fill(stack, step) == [BEGINS, "Demo messages are complete."]
     assert fill(stack, step) == []
@@ -43,24 +43,24 @@ def test_it_is_reported_and_not_done_again_when_it_has_ended_well(stack: Stack) 
 
 def test_a_failure_is_reported_with_its_last_lines_and_stays_due(stack: Stack) -> None:
     step = make_step("raise SystemExit('no room for the demonstration')")
-    told = fill(stack, step)
-    assert len(told) == 2
-    assert told[1].startswith("Could not add the demo messages; the next start retries.")
-    assert "no room for the demonstration" in told[1]
+    reported = fill(stack, step)
+    assert len(reported) == 2
+    assert reported[1].startswith("Could not add the demo messages; the next start retries.")
+    assert "no room for the demonstration" in reported[1]
     assert is_due(stack, step)
 
 
-def test_a_crash_is_tried_once_more(stack: Stack) -> None:
+def test_a_crash_is_retried_once(stack: Stack) -> None:
     attempts = stack.folder / "attempts"
     code = f"import os; open({str(attempts)!r}, 'a').write('x'); os.kill(os.getpid(), 9)"
-    told = fill(stack, make_step(code))
+    reported = fill(stack, make_step(code))
     assert attempts.read_text() == "xx"
-    assert told[1].startswith("Could not add the demo messages")
+    assert reported[1].startswith("Could not add the demo messages")
 
 
-def test_what_a_killed_starter_left_is_found_and_ended(stack: Stack) -> None:
+def test_a_fill_left_by_a_killed_starter_is_found_and_ended(stack: Stack) -> None:
     step = make_step("import time; print('up', flush=True); time.sleep(60)")
-    Filling(stack, step, tell=len)
+    DemoFill(stack, step, report=len)
     process = find_process(stack, NAME)
     assert process is not None
     assert os.getpgid(process.pid) != os.getpgid(os.getpid())

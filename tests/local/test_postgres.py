@@ -6,7 +6,7 @@ pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize(
-    ("said", "comes_again"),
+    ("message", "comes_again"),
     [
         ("createdb: error: connection failed: FATAL:  the database system is starting up", True),
         ("createdb: error: connection failed: FATAL:  the database system is not yet accepting connections", True),
@@ -15,5 +15,5 @@ pytestmark = pytest.mark.unit
         ("", False),
     ],
 )
-def test_a_database_that_is_not_ready_yet_is_asked_again(said: str, comes_again: bool) -> None:
-    assert is_not_ready(said) == comes_again
+def test_a_database_that_is_not_ready_is_polled(message: str, comes_again: bool) -> None:
+    assert is_not_ready(message) == comes_again

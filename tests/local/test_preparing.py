@@ -28,22 +28,22 @@ def inputs(tmp_path: Path) -> Path:
 
 
 def prepare(stack: Stack, step: Step) -> list[str]:
-    told: list[str] = []
-    run_steps(stack, [step] if is_due(stack, step) else [], tell=told.append)
-    return told
+    reported: list[str] = []
+    run_steps(stack, [step] if is_due(stack, step) else [], report=reported.append)
+    return reported
 
 
 def make_step(inputs: Path) -> Step:
     return Step(("version",), "a step", (str(inputs),), store="DATABASE_URL")
 
 
-def test_what_has_not_changed_is_passed_over(stack: Stack, inputs: Path) -> None:
+def test_an_unchanged_step_is_skipped(stack: Stack, inputs: Path) -> None:
     step = make_step(inputs)
     assert prepare(stack, step) == ["  preparing a step"]
     assert prepare(stack, step) == []
 
 
-def test_a_changed_and_an_added_file_make_it_due(stack: Stack, inputs: Path) -> None:
+def test_a_changed_or_added_file_makes_a_step_due(stack: Stack, inputs: Path) -> None:
     step = make_step(inputs)
     prepare(stack, step)
     (inputs / "0001_initial.py").write_text("two")
@@ -61,7 +61,7 @@ def test_compiled_files_change_nothing(stack: Stack, inputs: Path) -> None:
     assert not is_due(stack, step)
 
 
-def test_it_is_due_again_when_the_data_it_was_done_in_is_gone(stack: Stack, inputs: Path) -> None:
+def test_a_step_is_due_again_when_its_data_is_gone(stack: Stack, inputs: Path) -> None:
     step = make_step(inputs)
     prepare(stack, step)
     shutil.rmtree(stack.folder / "postgres")
@@ -69,23 +69,21 @@ def test_it_is_due_again_when_the_data_it_was_done_in_is_gone(stack: Stack, inpu
     assert is_due(stack, step)
 
 
-def test_of_servers_elsewhere_nothing_is_remembered(
-    stack: Stack, inputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_recorded_for_external_servers(stack: Stack, inputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step = make_step(inputs)
     prepare(stack, step)
     monkeypatch.setenv("DATABASE_URL", "postgres://db.example/chatstore")
     assert is_due(stack, step)
 
 
-def test_a_step_that_fails_is_told_with_its_last_lines_and_stays_due(stack: Stack) -> None:
+def test_a_failed_step_is_reported_with_its_last_lines_and_stays_due(stack: Stack) -> None:
     step = Step(("no_such_command",), "nothing")
     with pytest.raises(Problem, match=r"manage\.py no_such_command failed[\s\S]*Unknown command"):
         prepare(stack, step)
     assert is_due(stack, step)
 
 
-def test_ctrl_c_ends_a_step_that_is_under_way(stack: Stack) -> None:
+def test_ctrl_c_ends_a_running_step(stack: Stack) -> None:
     began = stack.folder / "began"
     code = f"import pathlib, time; pathlib.Path({str(began)!r}).touch(); time.sleep(60); print('it ended')"
     step = Step(("shell", "--no-imports", "-c", code), "a long step")

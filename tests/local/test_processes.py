@@ -14,18 +14,18 @@ from chatstore.local.layout import Stack, read_stack
 from devstack.problems import Problem
 from devstack.processes import (
     Launch,
+    describe_death,
     end_processes,
     find_process,
     is_dead,
     path_of_pid,
     start_process,
-    tell_death,
     wait_until_dead,
 )
 from devstack.servers import Server, wait_until_ready
 
-SLEEPER = "import time; time.sleep(60)"
-STUBBORN = (
+SLEEP_CODE = "import time; time.sleep(60)"
+IGNORE_SIGTERM_CODE = (
     "import signal, subprocess, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
     "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']);"
     "print('deaf', flush=True); time.sleep(60)"
@@ -44,8 +44,8 @@ def start(stack: Stack, name: str, code: str) -> psutil.Process:
     return start_process(stack, launch)
 
 
-def test_what_a_killed_starter_left_is_found_by_pid_and_start_time(stack: Stack) -> None:
-    process = start(stack, "sleeper", SLEEPER)
+def test_processes_of_a_killed_starter_are_found_by_pid_and_start_time(stack: Stack) -> None:
+    process = start(stack, "sleeper", SLEEP_CODE)
     found = find_process(stack, "sleeper")
     assert found is not None
     assert found.pid == process.pid
@@ -54,8 +54,8 @@ def test_what_a_killed_starter_left_is_found_by_pid_and_start_time(stack: Stack)
     assert find_process(stack, "sleeper") is None
 
 
-def test_a_stranger_with_the_same_pid_is_neither_found_nor_ended(stack: Stack) -> None:
-    process = start(stack, "sleeper", SLEEPER)
+def test_an_unrelated_process_with_the_same_pid_is_neither_found_nor_ended(stack: Stack) -> None:
+    process = start(stack, "sleeper", SLEEP_CODE)
     kept = path_of_pid(stack, "sleeper")
     started = json.loads(kept.read_text())["started"]
     kept.write_text(json.dumps({"pid": process.pid, "started": started - 3600}))
@@ -69,15 +69,15 @@ def test_a_stranger_with_the_same_pid_is_neither_found_nor_ended(stack: Stack) -
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"pid": "x", "started": 1}'])
-def test_a_torn_pid_file_counts_as_none(stack: Stack, content: str) -> None:
+def test_a_truncated_pid_file_is_ignored(stack: Stack, content: str) -> None:
     path = path_of_pid(stack, "sleeper")
     path.parent.mkdir()
     path.write_text(content)
     assert find_process(stack, "sleeper") is None
 
 
-def test_who_does_not_end_in_time_is_killed_with_its_children(stack: Stack) -> None:
-    process = start(stack, "stubborn", STUBBORN)
+def test_a_process_that_does_not_end_in_time_is_killed_with_its_children(stack: Stack) -> None:
+    process = start(stack, "stubborn", IGNORE_SIGTERM_CODE)
     while b"deaf" not in (stack.logs / "stubborn.log").read_bytes():
         assert not is_dead(process)
     children = process.children()
@@ -109,8 +109,8 @@ def test_all_are_asked_to_end_at_once(stack: Stack) -> None:
     assert all(is_dead(process) for process in processes)
 
 
-def test_a_server_that_somebody_kills_leaves_its_number_free(stack: Stack) -> None:
-    process = start(stack, "sleeper", SLEEPER)
+def test_a_killed_server_releases_its_pid(stack: Stack) -> None:
+    process = start(stack, "sleeper", SLEEP_CODE)
     os.kill(process.pid, signal.SIGKILL)
     end = time.monotonic() + 300
     while psutil.pid_exists(process.pid):
@@ -118,22 +118,22 @@ def test_a_server_that_somebody_kills_leaves_its_number_free(stack: Stack) -> No
         time.sleep(0.01)
 
 
-def test_a_server_that_dies_is_told_of_with_its_last_lines(stack: Stack) -> None:
+def test_a_server_that_dies_is_reported_with_its_last_lines(stack: Stack) -> None:
     start(stack, "valkey", "import sys; print('first'); sys.exit('no room for the log')")
     server = Server("valkey", "127.0.0.1", 1, lambda: pytest.fail("it is not started again"))
     with pytest.raises(Problem, match=r"valkey died\.[\s\S]*no room for the log"):
         wait_until_ready(stack, server)
 
 
-def test_only_the_last_lines_of_a_long_log_are_told(stack: Stack) -> None:
+def test_only_the_last_lines_of_a_long_log_are_reported(stack: Stack) -> None:
     process = start(stack, "talker", "print('\\n'.join(f'line {n}' for n in range(100_000)))")
     assert wait_until_dead(process, seconds=10)
-    told = str(tell_death(stack, "talker")).splitlines()
-    assert told[1:] == [f"    line {n}" for n in range(99_988, 100_000)]
+    lines = str(describe_death(stack, "talker")).splitlines()
+    assert lines[1:] == [f"    line {n}" for n in range(99_988, 100_000)]
 
 
 def test_ctrl_c_in_the_starter_s_terminal_does_not_reach_the_servers(stack: Stack) -> None:
-    process = start(stack, "sleeper", SLEEPER)
+    process = start(stack, "sleeper", SLEEP_CODE)
     assert os.getpgid(process.pid) != os.getpgid(os.getpid())
     process.send_signal(signal.SIGTERM)
     assert wait_until_dead(process, seconds=5)

@@ -51,7 +51,7 @@ def test_the_applications_role_in_postgres_is_refused(sql: str) -> None:
         ask(sql)
 
 
-def test_it_owns_nothing_and_no_table_is_the_superusers() -> None:
+def test_it_owns_nothing_and_no_table_belongs_to_the_superuser() -> None:
     assert ask("SELECT current_user, rolsuper, rolcreaterole FROM pg_roles WHERE rolname = current_user") == [
         ("chatstore_app", False, False)
     ]
@@ -62,7 +62,7 @@ def test_it_owns_nothing_and_no_table_is_the_superusers() -> None:
 @pytest.mark.parametrize(
     ("user", "password"), [("cassandra", "cassandra"), ("chatstore", "cassandra"), ("", ""), ("chatstore", "")]
 )
-def test_cassandra_asks_for_a_password(user: str, password: str) -> None:
+def test_cassandra_requires_a_password(user: str, password: str) -> None:
     config = settings.CASSANDRA
     auth = PlainTextAuthProvider(user, password) if user else None
     cluster = Cluster(config["contact_points"], port=config["port"], protocol_version=5, auth_provider=auth)
@@ -81,7 +81,7 @@ def test_the_applications_role_in_cassandra_is_no_superuser_and_each_node_knows_
     assert cassandra.execute(cql)[0][0]["replication_factor"] == "2"
 
 
-def test_jmx_asks_for_a_password(tmp_path: Path) -> None:
+def test_jmx_requires_a_password(tmp_path: Path) -> None:
     known = name_nodetool(STACK, 0, "info")
     at = known.index("-pwf")
     wrong = tmp_path / "passwords"
@@ -94,7 +94,7 @@ def test_jmx_asks_for_a_password(tmp_path: Path) -> None:
     assert write_jmx_passwords(STACK).read_text().split()[1] not in " ".join(known)
 
 
-def test_what_the_servers_store_is_closed_to_other_accounts() -> None:
+def test_data_files_are_not_readable_by_other_accounts() -> None:
     for name in ("postgres", "postgres/data", "valkey", *NAMES, "logs", "secrets"):
         folder = STACK.folder / name
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700, name
@@ -102,9 +102,9 @@ def test_what_the_servers_store_is_closed_to_other_accounts() -> None:
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
 
 
-def test_other_tools_find_user_and_password_by_what_services_says() -> None:
-    told = describe_services()
-    postgres, nodes, redis = told["postgres"], told["cassandra"], told["redis"]
+def test_the_output_of_services_gives_other_tools_user_and_password() -> None:
+    services = describe_services()
+    postgres, nodes, redis = services["postgres"], services["cassandra"], services["redis"]
     assert (postgres["user"], nodes["user"], redis["user"]) == ("chatstore_app", "chatstore", "default")
     assert Path(postgres["password_file"]).read_text() == settings.DATABASES["default"]["PASSWORD"]
     assert Path(nodes["password_file"]).read_text() == settings.CASSANDRA["password"]

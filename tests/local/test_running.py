@@ -35,15 +35,15 @@ READY_SECONDS = 300
 
 
 def find_free_ports(count: int) -> list[int]:
-    with ExitStack() as held:
-        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+    with ExitStack() as exit_stack:
+        probes = [exit_stack.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
             probe.bind(("127.0.0.1", 0))
         return [int(probe.getsockname()[1]) for probe in probes]
 
 
 @dataclass
-class Place:
+class LocalStack:
     """A private stack and the starters launched for it."""
 
     environ: dict[str, str]
@@ -106,7 +106,7 @@ def own_folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def place(own_folder: Path) -> Iterator[Place]:
+def local_stack(own_folder: Path) -> Iterator[LocalStack]:
     web, postgres, valkey = find_free_ports(3)
     config = settings.CASSANDRA
     own = {
@@ -125,7 +125,7 @@ def place(own_folder: Path) -> Iterator[Place]:
         # pytest-django exports the suite's own settings, which only know the test stack.
         "DJANGO_SETTINGS_MODULE": "chatstore.settings",
     }
-    chosen = Place(os.environ | own, read_stack(own))
+    chosen = LocalStack(os.environ | own, read_stack(own))
     yield chosen
     for starter in chosen.starters:
         if starter.poll() is None:
@@ -141,9 +141,9 @@ def list_family(pids: dict[str, int]) -> list[psutil.Process]:
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_ctrl_c_ends_everything_within_eight_seconds(place: Place) -> None:
-    starter = place.start()
-    pids = place.find(*WEB, *STORES)
+def test_ctrl_c_ends_everything_within_eight_seconds(local_stack: LocalStack) -> None:
+    starter = local_stack.start()
+    pids = local_stack.find(*WEB, *STORES)
     assert set(pids) == {*WEB, *STORES}
     family = list_family(pids)
     began = time.monotonic()
@@ -159,69 +159,69 @@ def test_ctrl_c_ends_everything_within_eight_seconds(place: Place) -> None:
 
 
 @pytest.mark.slow
-def test_a_sigint_to_make_alone_ends_everything_too(place: Place, tmp_path: Path) -> None:
+def test_a_sigint_to_make_alone_ends_everything_too(local_stack: LocalStack, tmp_path: Path) -> None:
     makefile = tmp_path / "Makefile"
     makefile.write_text(f"run:\n\t@{sys.executable} -m devstack run\n")
-    make = place.start("make", "-f", str(makefile), "run")
-    family = list_family(place.find(*WEB, *STORES))
+    make = local_stack.start("make", "-f", str(makefile), "run")
+    family = list_family(local_stack.find(*WEB, *STORES))
     make.send_signal(signal.SIGINT)
     make.communicate(timeout=300)
     assert not [process for process in family if process.is_running()]
 
 
 @pytest.mark.slow
-def test_after_a_sigkill_stores_are_adopted_and_the_web_is_started_anew(place: Place) -> None:
-    starter = place.start()
-    stores, web = place.find(*STORES), place.find(*WEB)
+def test_after_a_sigkill_stores_are_adopted_and_the_web_is_restarted(local_stack: LocalStack) -> None:
+    starter = local_stack.start()
+    stores, web = local_stack.find(*STORES), local_stack.find(*WEB)
     starter.kill()
     starter.communicate()
-    assert place.find(*STORES, *WEB) == stores | web
-    place.start()
-    assert place.find(*STORES) == stores
-    again = place.find(*WEB)
+    assert local_stack.find(*STORES, *WEB) == stores | web
+    local_stack.start()
+    assert local_stack.find(*STORES) == stores
+    again = local_stack.find(*WEB)
     assert set(again) == set(WEB)
     assert not set(again.values()) & set(web.values())
 
 
 @pytest.mark.slow
-def test_a_second_starter_is_refused_while_the_first_one_runs(place: Place) -> None:
-    place.start()
-    before = place.find(*WEB, *STORES)
-    second = place.call("run")
+def test_a_second_starter_is_refused_while_the_first_one_runs(local_stack: LocalStack) -> None:
+    local_stack.start()
+    before = local_stack.find(*WEB, *STORES)
+    second = local_stack.call("run")
     assert second.returncode == 1
     assert second.stderr == "Another terminal is already running the run servers.\n"
-    assert place.find(*WEB, *STORES) == before
+    assert local_stack.find(*WEB, *STORES) == before
 
 
 @pytest.mark.slow
-def test_a_server_that_dies_later_ends_all_with_its_last_lines(place: Place) -> None:
-    starter = place.start()
-    worker = psutil.Process(place.find("valkey")["valkey"])
+def test_a_server_that_dies_later_ends_all_with_its_last_lines(local_stack: LocalStack) -> None:
+    starter = local_stack.start()
+    worker = psutil.Process(local_stack.find("valkey")["valkey"])
     worker.kill()
     _, err = starter.communicate(timeout=300)
     assert starter.returncode == 1
     assert err.startswith("valkey died. The last lines of ")
     assert "Ready to accept connections" in err
-    assert place.find(*WEB, *STORES) == {}
+    assert local_stack.find(*WEB, *STORES) == {}
 
 
-def test_servers_that_a_command_needed_end_with_it_unless_up_keeps_them(place: Place) -> None:
+def test_servers_started_for_a_command_end_with_it_unless_up_keeps_them(local_stack: LocalStack) -> None:
     say = f"{sys.executable} -c pass"
-    assert place.call(f"exec run {say}").returncode == 0
-    assert place.find(*STORES) == {}
-    assert place.call("up run").returncode == 0
-    kept = place.find(*STORES)
+    assert local_stack.call(f"exec run {say}").returncode == 0
+    assert local_stack.find(*STORES) == {}
+    assert local_stack.call("up run").returncode == 0
+    kept = local_stack.find(*STORES)
     assert set(kept) == set(STORES)
-    assert place.call(f"exec run {say}").returncode == 0
-    assert place.find(*STORES) == kept
-    assert place.call("down run").returncode == 0
-    assert place.find(*STORES) == {}
+    assert local_stack.call(f"exec run {say}").returncode == 0
+    assert local_stack.find(*STORES) == kept
+    assert local_stack.call("down run").returncode == 0
+    assert local_stack.find(*STORES) == {}
 
 
-def test_both_databases_of_the_suite_are_on_one_set_of_servers(place: Place) -> None:
+def test_both_databases_of_the_suite_are_on_one_set_of_servers(local_stack: LocalStack) -> None:
     names = ("CASSANDRA", "CASSANDRA_STORAGE", "CASSANDRA_JMX", "CASSANDRA_JMX_2")
     ports = {f"CHATSTORE_TEST_{name}_PORT": str(port) for name, port in zip(names, find_free_ports(4), strict=True)}
-    first, second = (read_stack(place.environ | ports, name=name) for name in ("test", "test2"))
+    first, second = (read_stack(local_stack.environ | ports, name=name) for name in ("test", "test2"))
     assert [launch_of(first, index) for index in (0, 1)] == [launch_of(second, index) for index in (0, 1)]
     assert first.database != second.database
 
@@ -233,36 +233,36 @@ def launch_of(stack: Stack, index: int) -> tuple[Sequence[str], str]:
 
 
 @pytest.mark.parametrize("server", ["web", "postgres", "valkey"])
-def test_a_taken_port_is_one_line_and_nothing_is_left(place: Place, server: str) -> None:
-    port = getattr(place.stack.ports, server)
+def test_a_taken_port_is_one_line_and_nothing_is_left(local_stack: LocalStack, server: str) -> None:
+    port = getattr(local_stack.stack.ports, server)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", port))
         listener.listen()
-        refused = place.call("run")
+        refused = local_stack.call("run")
     assert refused.returncode == 1
     assert refused.stderr == (
         f"Port {port} on 127.0.0.1 ({server}) is taken. Stop the process that uses it, "
         f"or set CHATSTORE_{server.upper()}_PORT to a free port.\n"
     )
-    assert place.find(*WEB, *STORES) == {}
+    assert local_stack.find(*WEB, *STORES) == {}
 
 
-def test_a_wrong_port_setting_is_one_line(place: Place) -> None:
-    refused = place.call("up run", CHATSTORE_WEB_PORT="443")
+def test_a_wrong_port_setting_is_one_line(local_stack: LocalStack) -> None:
+    refused = local_stack.call("up run", CHATSTORE_WEB_PORT="443")
     assert refused.returncode == 1
     assert refused.stderr == "CHATSTORE_WEB_PORT must be a port from 1024 to 65535, not '443'.\n"
 
 
-def test_the_broker_s_password_is_its_owner_s_alone(place: Place) -> None:
-    launch = prepare_valkey(place.stack)
+def test_the_broker_password_is_readable_only_by_its_owner(local_stack: LocalStack) -> None:
+    launch = prepare_valkey(local_stack.stack)
     configuration = Path(launch.command[1])
     assert configuration.stat().st_mode & 0o077 == 0
     assert "requirepass" in configuration.read_text()
-    assert (place.stack.folder / "secrets").stat().st_mode & 0o077 == 0
+    assert (local_stack.stack.folder / "secrets").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts Postgres under another user")
-def test_a_folder_that_postgres_user_cannot_enter_is_said_and_left_as_it_is(tmp_path: Path) -> None:
+def test_a_folder_the_postgres_user_cannot_enter_is_reported_and_not_changed(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     environ = {"CHATSTORE_LOCAL": str(closed), "CHATSTORE_POSTGRES_PORT": str(find_free_ports(1)[0])}

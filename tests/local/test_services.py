@@ -47,11 +47,11 @@ def test_local_nodes_have_a_jmx_port_each() -> None:
     assert len(ports) == len(set(ports)) == 2
 
 
-def test_a_server_that_does_not_answer_is_exit_code_1_and_no_password_is_told() -> None:
+def test_an_unresponsive_server_gives_exit_code_1_and_no_password() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        nobody = probe.getsockname()[1]
-    answer = call_services("--json", REDIS_URL=f"redis://:sesame@127.0.0.1:{nobody}/0")
+        unknown = probe.getsockname()[1]
+    answer = call_services("--json", REDIS_URL=f"redis://:sesame@127.0.0.1:{unknown}/0")
     assert answer.returncode == 1
     assert "sesame" not in answer.stdout + answer.stderr
     assert settings.DATABASES["default"]["PASSWORD"] not in answer.stdout
@@ -63,7 +63,7 @@ def test_a_server_that_does_not_answer_is_exit_code_1_and_no_password_is_told() 
     assert services["postgres"]["ok"] is True
 
 
-def test_people_get_a_line_for_each_server() -> None:
+def test_the_text_output_has_a_line_per_server() -> None:
     answer = call_services()
     assert answer.returncode == 0
     assert [line.split()[0] for line in answer.stdout.splitlines()] == [

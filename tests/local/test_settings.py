@@ -68,7 +68,7 @@ def test_a_wrong_value_is_refused_by_its_name(name: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["SECRET_KEY", "CASSANDRA_DATACENTER"])
-def test_external_servers_want_what_cannot_be_guessed(missing: str) -> None:
+def test_external_servers_need_explicit_settings(missing: str) -> None:
     environ = {name: value for name, value in EXTERNAL.items() if name != missing}
     answer = read_settings("1", **environ)
     assert answer.returncode == 1
@@ -81,7 +81,7 @@ def test_plain_http_is_refused_when_others_can_reach_the_port() -> None:
     assert "BASE_URL must begin with https://" in answer.stderr
 
 
-def test_external_servers_are_used_as_they_are_named() -> None:
+def test_external_servers_are_used_as_configured() -> None:
     answer = read_settings(
         "s.DATABASES['default']['HOST'], s.DATABASES['default']['OPTIONS']['sslmode'],"
         " s.CASSANDRA['contact_points'], s.CASSANDRA['port'], s.CASSANDRA['replication'],"
@@ -93,7 +93,7 @@ def test_external_servers_are_used_as_they_are_named() -> None:
     )
 
 
-def test_a_secret_is_read_from_a_file_but_never_from_two_places(tmp_path: Path) -> None:
+def test_a_secret_is_read_from_a_file_but_not_from_two_sources(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text("kept in a file\n")
     environ = {name: value for name, value in EXTERNAL.items() if name != "SECRET_KEY"}
@@ -102,7 +102,7 @@ def test_a_secret_is_read_from_a_file_but_never_from_two_places(tmp_path: Path) 
     assert "Set SECRET_KEY or SECRET_KEY_FILE, not both." in both.stderr
 
 
-def test_no_port_is_one_that_outgoing_connections_get() -> None:
+def test_no_port_is_in_the_ephemeral_range() -> None:
     ports = [port for name in ("run", "test") for port in asdict(read_stack({}, name=name).ports).values()]
     assert len(set(ports)) == len(ports)
     # The default start of net.ipv4.ip_local_port_range.

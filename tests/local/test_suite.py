@@ -14,7 +14,7 @@ pytestmark = pytest.mark.unit
 
 
 @pytest.fixture(autouse=True)
-def _no_server_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_external_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DATABASE_URL", "REDIS_URL", "CASSANDRA_CONTACT_POINTS"):
         monkeypatch.delenv(name, raising=False)
 
@@ -48,7 +48,7 @@ def test_named_servers_have_one_database_so_there_is_one_worker(
         ({"CHATSTORE_STACK": "test", "PYTEST_XDIST_WORKER": "gw1"}, "test2"),
     ],
 )
-def test_a_worker_has_the_servers_of_its_number_and_nobody_those_of_a_run(environ: dict[str, str], stack: str) -> None:
+def test_a_worker_has_the_servers_of_its_number_and_never_those_of_a_run(environ: dict[str, str], stack: str) -> None:
     asked = subprocess.run(
         [sys.executable, "-c", "import tests.settings as s; print(s.STACK.name, s.DATABASES['default']['NAME'])"],
         cwd=PROJECT_ROOT,
@@ -74,5 +74,5 @@ def test_one_worker_runs_a_file_or_a_folder_that_shares_its_processes(nodeid: st
     assert scheduling._split_scope(nodeid) == together
 
 
-def test_every_folder_that_stays_together_is_there() -> None:
+def test_every_grouped_folder_exists() -> None:
     assert [folder for folder in Scheduling.FOLDERS if not (PROJECT_ROOT / folder / "conftest.py").exists()] == []

@@ -3,7 +3,7 @@
 import pytest
 
 from chatstore.models import Channel
-from tests.moderation.rooms import make_channel
+from tests.moderation.channels import make_channel
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from chatstore.local.layout import read_stack
 from chatstore.models import JobRun
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.gateway import messages
-from chatstore.operations.monitoring.checks import look_at_nodes
+from chatstore.operations.monitoring.checks import check_nodes
 from chatstore.store import cassandra, repairs
 from devstack.servers import start_node, stop_node
-from tests.chatstore.arranging import VICTOR, fresh_id
+from tests.chatstore.channels import VICTOR, fresh_id
 from tests.waiting import wait_until
 
 SECOND_NODE = 1
@@ -62,4 +62,4 @@ def outage(_open_databases: None) -> Iterator[Outage]:
         yield running
     finally:
         running.end()
-        look_at_nodes(postgres_now())
+        check_nodes(postgres_now())

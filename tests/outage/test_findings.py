@@ -6,21 +6,21 @@ import pytest
 
 from chatstore.models import Finding
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.monitoring.checks import NODE_DOWN, look_at_nodes
+from chatstore.operations.monitoring.checks import NODE_DOWN, check_nodes
 from chatstore.store import cassandra
 from tests.outage.conftest import DOWN
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.usefixtures("outage")]
 
 
-def open_ones() -> list[Finding]:
+def list_open() -> list[Finding]:
     return list(Finding.objects.filter(kind=NODE_DOWN, closed_at=None))
 
 
 def test_a_node_that_is_down_is_named_once() -> None:
-    look_at_nodes(postgres_now())
-    look_at_nodes(postgres_now())
-    (found,) = open_ones()
+    check_nodes(postgres_now())
+    check_nodes(postgres_now())
+    (found,) = list_open()
     assert found.subject == DOWN
     (datacenter,) = {datacenter for _, _, datacenter in cassandra.hosts()}
-    assert found.words == f"Node {DOWN} ({datacenter}) is down: 1 of 2 is up."
+    assert found.summary == f"Node {DOWN} ({datacenter}) is down: 1 of 2 is up."

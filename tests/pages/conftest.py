@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from django.contrib.auth.models import User
 
 from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models.users import User
 from moderation.models import AuditEntry, Purge
 from tests.conftest import make_user
-from tests.moderation.rooms import VICTOR, by_victor, make_channel, old_ids, preview, write
+from tests.moderation.channels import VICTOR, by_victor, make_channel, old_ids, preview, write
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PreviewedPurge:
     """A channel of a guild with twelve messages, and a previewed purge of Victor's six."""
 
     channel: Channel
     ids: list[int]
-    victors: list[int]
+    victor_ids: list[int]
     purge: Purge
     moderator: User
 
@@ -40,12 +40,12 @@ class Place:
 
 
 @pytest.fixture
-def place() -> Place:
+def previewed() -> PreviewedPurge:
     """Create a new channel with a previewed purge."""
-    return make_place()
+    return make_previewed_purge()
 
 
-def make_place() -> Place:
+def make_previewed_purge() -> PreviewedPurge:
     """Create a channel with a purge that is waiting for confirmation."""
     channel = make_channel()
     channel.guild = Guild.objects.create(pk=channel.pk - 1, name="Harbour")
@@ -55,4 +55,4 @@ def make_place() -> Place:
     write(channel, ids[::2], content="buy")
     write(channel, ids[1::2], author=VICTOR + 1, content="good morning")
     moderator = make_user("mona", group="moderators")
-    return Place(channel, ids, ids[::2], preview(moderator, by_victor(channel)), moderator)
+    return PreviewedPurge(channel, ids, ids[::2], preview(moderator, by_victor(channel)), moderator)

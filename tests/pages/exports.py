@@ -15,7 +15,7 @@ from chatstore.domain.snowflakes import make_snowflake, time_of, unix_ms
 
 Json = dict[str, Any]
 
-TALK = (
+CHAT_LINES = (
     "Has anybody tried the new ferry timetable? The 7:40 was **on time** three days in a row.",
     "I put the minutes of Tuesday's meeting into the shared folder.",
     "The north pier is closed until Friday, see https://harbour.example/notices/118",
@@ -39,7 +39,7 @@ SPAM = (
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class SampleExport:
     """An imported channel: its id, its users, and the number of spam messages by Victor."""
 
     channel_id: int
@@ -51,19 +51,19 @@ class Story:
     path: Path
 
 
-def write_story(folder: Path, *, until: dt.datetime, spam: int = 1204, days: int = 420) -> Story:
+def write_sample_export(folder: Path, *, until: dt.datetime, spam: int = 1204, days: int = 420) -> SampleExport:
     """Write a channel with some 1,900 ordinary messages, and a spam wave by Victor 60 days ago."""
     dice = random.Random(11)
     names = ("Ines", "Tomás", "Wilma", "Priya", "Jonas", "Aiko")
     people = {name: _fresh_id(until - dt.timedelta(days=days + 90 + n)) for n, name in enumerate(names)}
     victor = _fresh_id(until - dt.timedelta(days=61))
-    moments = _talk_moments(until, days=days, dice=dice)
-    talk = list(_talk(moments, people, dice))
+    times = _chat_times(until, days=days, dice=dice)
+    chat = list(_chat_messages(times, people, dice))
     began = until - dt.timedelta(days=60)
     wave = [_message(began + dt.timedelta(seconds=40 * n), "Victor", victor, SPAM[n % 3]) for n in range(spam)]
     channel_id = _fresh_id(until - dt.timedelta(days=days + 30))
-    path = _write(folder, channel_id, "general", sorted([*talk, *wave], key=lambda m: int(m["id"])))
-    return Story(channel_id, victor, people, len(talk) + spam, spam, began, path)
+    path = _write(folder, channel_id, "general", sorted([*chat, *wave], key=lambda m: int(m["id"])))
+    return SampleExport(channel_id, victor, people, len(chat) + spam, spam, began, path)
 
 
 def write_hostile(folder: Path, *, until: dt.datetime) -> tuple[int, Path]:
@@ -86,8 +86,8 @@ def write_hostile(folder: Path, *, until: dt.datetime) -> tuple[int, Path]:
     )
     messages = []
     for number, content in enumerate(contents):
-        moment = until - dt.timedelta(days=40, minutes=-number)
-        message = _message(moment, mallory, 666_000_000_000_001 + number % 2, content)
+        time = until - dt.timedelta(days=40, minutes=-number)
+        message = _message(time, mallory, 666_000_000_000_001 + number % 2, content)
         message["attachments"] = [
             {"id": "1", "url": "javascript:alert(1)", "fileName": "<b>\u202egpj.exe", "fileSizeBytes": -5}
         ]
@@ -101,24 +101,24 @@ def write_hostile(folder: Path, *, until: dt.datetime) -> tuple[int, Path]:
     return channel_id, _write(folder, channel_id, "<h1>hostile</h1>\u202e", messages)
 
 
-def _talk_moments(until: dt.datetime, *, days: int, dice: random.Random) -> list[dt.datetime]:
-    moments = []
+def _chat_times(until: dt.datetime, *, days: int, dice: random.Random) -> list[dt.datetime]:
+    times = []
     for day in range(days, 0, -1):
         # Some weeks are silent, some days are busy, so that the activity strip has a shape.
         lively = 0 if day % 97 in range(11, 24) else dice.choice((0, 1, 2, 3, 4, 6, 12))
-        moment = until - dt.timedelta(days=day, hours=dice.random() * 6)
+        time = until - dt.timedelta(days=day, hours=dice.random() * 6)
         for _ in range(lively):
-            moment += dt.timedelta(minutes=dice.choice((1, 1, 2, 4, 9, 55)), seconds=dice.random() * 50)
-            moments.append(moment)
-    moments += [until - dt.timedelta(minutes=minutes) for minutes in (190, 187, 186, 150, 118, 117, 90, 86, 80, 75)]
-    return sorted(moment for moment in moments if moment < until)
+            time += dt.timedelta(minutes=dice.choice((1, 1, 2, 4, 9, 55)), seconds=dice.random() * 50)
+            times.append(time)
+    times += [until - dt.timedelta(minutes=minutes) for minutes in (190, 187, 186, 150, 118, 117, 90, 86, 80, 75)]
+    return sorted(time for time in times if time < until)
 
 
-def _talk(moments: list[dt.datetime], people: dict[str, int], dice: random.Random) -> Iterator[Json]:
+def _chat_messages(times: list[dt.datetime], people: dict[str, int], dice: random.Random) -> Iterator[Json]:
     above: Json | None = None
-    for number, moment in enumerate(moments):
+    for number, time in enumerate(times):
         name = dice.choice(list(people))
-        message = _message(moment, name, people[name], TALK[(number * 5 + dice.randrange(3)) % len(TALK)])
+        message = _message(time, name, people[name], CHAT_LINES[(number * 5 + dice.randrange(3)) % len(CHAT_LINES)])
         if number % 9 == 4 and above:
             message |= {"type": "Reply", "reference": {"messageId": above["id"]}}
         if number % 11 == 3:
@@ -144,7 +144,7 @@ def _talk(moments: list[dt.datetime], people: dict[str, int], dice: random.Rando
                 }
             ]
         if number % 17 == 6:
-            message["timestampEdited"] = (moment + dt.timedelta(minutes=3)).isoformat()
+            message["timestampEdited"] = (time + dt.timedelta(minutes=3)).isoformat()
         message["isPinned"] = number % 61 == 9
         if number % 41 == 13:
             message["author"] = {"id": "900000000000000001", "name": "Tide bot", "isBot": True, "discriminator": "4471"}
@@ -152,8 +152,8 @@ def _talk(moments: list[dt.datetime], people: dict[str, int], dice: random.Rando
         yield message
 
 
-def _message(moment: dt.datetime, name: str, author_id: int, content: str) -> Json:
-    message_id = make_snowflake(unix_ms(moment), worker=3)
+def _message(time: dt.datetime, name: str, author_id: int, content: str) -> Json:
+    message_id = make_snowflake(unix_ms(time), worker=3)
     return {
         "id": str(message_id),
         "type": "Default",
@@ -181,5 +181,5 @@ def _write(folder: Path, channel_id: int, name: str, messages: list[Json]) -> Pa
     return path
 
 
-def _fresh_id(moment: dt.datetime) -> int:
-    return make_snowflake(unix_ms(moment)) | secrets.randbits(22)
+def _fresh_id(time: dt.datetime) -> int:
+    return make_snowflake(unix_ms(time)) | secrets.randbits(22)

@@ -17,9 +17,10 @@ from pathlib import Path
 from urllib.error import HTTPError
 
 from django.conf import settings
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from chatstore.models.users import User
 from tests.brokers import broker_for
 from tests.waiting import LIMIT_SECONDS
 
@@ -56,7 +57,7 @@ def serve(logs: Path) -> Iterator[Site]:
     port = _free_port()
     url = f"http://127.0.0.1:{port}"
     # The monitor is off: it would find and show what tests leave behind on purpose.
-    environ = {**os.environ, "BASE_URL": url, "REDIS_URL": broker_for("pages"), "WATCH_SECONDS": "0"}
+    environ = {**os.environ, "BASE_URL": url, "REDIS_URL": broker_for("pages"), "MONITOR_INTERVAL_SECONDS": "0"}
     web = ["gunicorn", "chatstore.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2", "--no-control-socket"]
     worker = ["celery", "--app", "chatstore", "worker", "--concurrency", "1", "--queues", "celery,maintenance"]
     worker += ["--hostname", f"pages-{port}@%h", "--loglevel", "info"]
@@ -117,7 +118,7 @@ def browse_as(account: tuple[str, str], site: Site) -> Iterator[Page]:
     assert complaints == []
 
 
-def make_account(name: str) -> tuple[str, str]:
+def create_account(name: str) -> tuple[str, str]:
     """Create a user of the cast with a unique name; return user name and password."""
     password = secrets.token_urlsafe(12)
     user = User.objects.create_user(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from chatstore.models.users import User
 from tests.conftest import make_user
-from tests.pages.conftest import make_place
+from tests.pages.conftest import make_previewed_purge
 
 ROLES = ("anonymous", "tess", "mona", "lena", "otto", "ada")
 GROUPS = {"tess": None, "mona": "moderators", "lena": "leads", "otto": "operators", "ada": "admins"}
@@ -172,7 +172,7 @@ CASES = read_table()
 @pytest.fixture(scope="module")
 def names() -> dict[str, int]:
     """Return the values of the placeholders; shared by all cases, because no request in the table changes anything."""
-    return make_place().names
+    return make_previewed_purge().names
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def test_every_address_is_in_the_table() -> None:
     [case[1:] for case in CASES],
     ids=[f"{method} {address}" for _, method, address, _ in CASES],
 )
-def test_each_role_gets_what_the_table_says(
+def test_each_role_gets_the_status_in_the_table(
     method: str,
     address: str,
     statuses: dict[str, int],

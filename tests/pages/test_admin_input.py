@@ -6,11 +6,11 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.models import Channel
-from tests.pages.conftest import Place
+from chatstore.models.users import User
+from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
 
@@ -41,29 +41,33 @@ ADDRESSES = (
 
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_no_address_of_the_admin_breaks_on_it(address: str, value: str, ada: User, sign_in: SignIn) -> None:
+def test_no_admin_page_fails_on_hostile_input(address: str, value: str, ada: User, sign_in: SignIn) -> None:
     response = sign_in(ada).get(address.replace("{}", quote(value)), follow=True)
     assert response.status_code in {200, 400, 403, 404}
 
 
 @pytest.mark.parametrize("value", [NUL, DIGITS], ids=["NUL", "5,000 digits"])
-def test_autocomplete_refuses_a_term_that_can_be_no_name(value: str, mona: User, sign_in: SignIn) -> None:
+def test_autocomplete_refuses_an_impossible_name(value: str, mona: User, sign_in: SignIn) -> None:
     response = sign_in(mona).get(AUTOCOMPLETE.format(quote(value)))
     assert response.status_code == 400
     assert "Invalid request" in response.content.decode()
 
 
-def test_autocomplete_finds_a_guild_by_a_part_of_its_name(place: Place, ada: User, sign_in: SignIn) -> None:
-    found = sign_in(ada).get(AUTOCOMPLETE.format(place.channel.guild_id)).json()["results"]
-    assert [entry["id"] for entry in found] == [str(place.channel.guild_id)]
+def test_autocomplete_finds_a_guild_by_a_part_of_its_name(
+    previewed: PreviewedPurge, ada: User, sign_in: SignIn
+) -> None:
+    found = sign_in(ada).get(AUTOCOMPLETE.format(previewed.channel.guild_id)).json()["results"]
+    assert [entry["id"] for entry in found] == [str(previewed.channel.guild_id)]
 
 
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("field", ["id", "guild", "name", "kind"])
-def test_a_channel_is_not_added_with_it(field: str, value: str, place: Place, ada: User, sign_in: SignIn) -> None:
+def test_a_channel_is_not_added_with_hostile_input(
+    field: str, value: str, previewed: PreviewedPurge, ada: User, sign_in: SignIn
+) -> None:
     if field == "name" and "\0" not in value and len(value) <= 200:
         pytest.skip("it is a name")
-    fields = {"id": "1", "guild": str(place.channel.guild_id), "kind": "text", "name": "harbour", field: value}
+    fields = {"id": "1", "guild": str(previewed.channel.guild_id), "kind": "text", "name": "harbour", field: value}
     before = Channel.objects.count()
     response = sign_in(ada).post(f"{CHANNELS}add/", fields)
     assert response.status_code in {200, 400}
@@ -71,6 +75,6 @@ def test_a_channel_is_not_added_with_it(field: str, value: str, place: Place, ad
 
 
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
-def test_an_action_on_it_does_nothing(value: str, ada: User, sign_in: SignIn) -> None:
+def test_an_admin_action_on_hostile_input_does_nothing(value: str, ada: User, sign_in: SignIn) -> None:
     fields = {"action": "delete_selected", "_selected_action": value}
     assert sign_in(ada).post(CHANNELS, fields, follow=True).status_code in {200, 400}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from django.contrib.auth.models import User
 from django.test import Client
 
-from tests.pages.conftest import Place
+from chatstore.models.users import User
+from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
 
@@ -82,27 +82,27 @@ EVERYWHERE: tuple[tuple[dict[str, str], str], ...] = (
 )
 
 
-def test_an_address_that_cannot_be_used_is_explained(place: Place, mona: User, sign_in: SignIn) -> None:
+def test_an_invalid_address_is_explained(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
     for path, status, words in GETS:
-        response = client.get(path.format(**place.names))
+        response = client.get(path.format(**previewed.names))
         assert response.status_code == status, path
         assert words in response.content.decode(), path
 
 
-def test_a_selection_that_cannot_be_used_is_explained_beside_its_form(
-    place: Place, mona: User, sign_in: SignIn
+def test_an_invalid_selection_is_explained_beside_its_form(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
 ) -> None:
     client = sign_in(mona)
     for fields, words in POSTS:
-        response = client.post(f"/channels/{place.channel.pk}/remove/", fields)
+        response = client.post(f"/channels/{previewed.channel.pk}/remove/", fields)
         assert response.status_code == 400, fields
         page = response.content.decode()
         assert words in page, fields
         assert ">Preview<" in page, fields
 
 
-def test_a_selection_over_many_channels_is_explained_too(mona: User, sign_in: SignIn) -> None:
+def test_an_invalid_selection_over_many_channels_is_explained_too(mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
     for fields, words in EVERYWHERE:
         response = client.post("/remove/", fields)
@@ -110,7 +110,7 @@ def test_a_selection_over_many_channels_is_explained_too(mona: User, sign_in: Si
         assert words in response.content.decode(), fields
 
 
-def test_nothing_that_was_typed_is_lost(mona: User, sign_in: SignIn) -> None:
+def test_form_input_is_preserved(mona: User, sign_in: SignIn) -> None:
     fields = {
         "channels": "no-such-channel-here",
         "authors": "12, 13",
@@ -124,45 +124,47 @@ def test_nothing_that_was_typed_is_lost(mona: User, sign_in: SignIn) -> None:
     kept = dict(re.findall(r'<input type="text" name="([^"]+)" value="([^"]+)"', html))
     assert kept == {"authors": "12, 13", "either-words": "free coins", "none-pattern": "keep &lt;me&gt;"}
     assert 'name="channels" value="no-such-channel-here"' in html
-    ticked = re.findall(r'<input type="checkbox" name="([^"]+)"(?: value="([^"]+)")?[^>]* checked', html)
-    assert ticked == [("has", "link"), ("has", "embed"), ("none-bots", ""), ("with_pinned", "1")]
+    selected = re.findall(r'<input type="checkbox" name="([^"]+)"(?: value="([^"]+)")?[^>]* checked', html)
+    assert selected == [("has", "link"), ("has", "embed"), ("none-bots", ""), ("with_pinned", "1")]
     assert html.count('<details class="card fold" open>') == 2
 
 
-def test_a_confirmation_needs_a_reason_and_the_digest_that_was_shown(place: Place, mona: User, sign_in: SignIn) -> None:
-    client, path = sign_in(mona), f"/purges/{place.purge.pk}/confirm/"
-    digest = bytes(place.purge.digest or b"").hex()
+def test_a_confirmation_needs_a_reason_and_the_shown_manifest_hash(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
+) -> None:
+    client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/confirm/"
+    manifest_hash = bytes(previewed.purge.manifest_hash or b"").hex()
     for fields, words in (
-        ({"digest": digest}, "Enter a reason"),
-        ({"digest": digest, "reason": "  "}, "Enter a reason"),
+        ({"manifest_hash": manifest_hash}, "Enter a reason"),
+        ({"manifest_hash": manifest_hash, "reason": "  "}, "Enter a reason"),
         ({"reason": "spam"}, "incomplete"),
-        ({"reason": "spam", "digest": "0" * 64}, "preview has changed"),
-        ({"reason": "spam", "digest": "zz"}, "incomplete"),
+        ({"reason": "spam", "manifest_hash": "0" * 64}, "preview has changed"),
+        ({"reason": "spam", "manifest_hash": "zz"}, "incomplete"),
     ):
         response = client.post(path, fields)
         assert response.status_code == 400
         assert words in response.content.decode()
-    place.purge.refresh_from_db()
-    assert place.purge.confirmed_at is None
+    previewed.purge.refresh_from_db()
+    assert previewed.purge.confirmed_at is None
 
 
-def test_a_purge_that_cannot_be_cancelled_says_so(place: Place, mona: User, sign_in: SignIn) -> None:
-    response = sign_in(mona).post(f"/purges/{place.purge.pk}/cancel/")
+def test_a_purge_that_cannot_be_cancelled_shows_it(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    response = sign_in(mona).post(f"/purges/{previewed.purge.pk}/cancel/")
     assert response.status_code == 400
     assert "cannot be cancelled" in response.content.decode()
 
 
-def test_wrong_methods_are_refused(place: Place, mona: User, sign_in: SignIn) -> None:
+def test_wrong_methods_are_refused(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
-    for path in ("/", "/find/?q=x", f"/channels/{place.channel.pk}/", "/purges/"):
+    for path in ("/", "/find/?q=x", f"/channels/{previewed.channel.pk}/", "/purges/"):
         assert client.post(path).status_code == 405
-    assert client.get(f"/purges/{place.purge.pk}/confirm/").status_code == 405
+    assert client.get(f"/purges/{previewed.purge.pk}/confirm/").status_code == 405
     assert client.get("/sign-out/").status_code == 405
 
 
-def test_a_form_without_its_token_is_refused(place: Place, mona: User) -> None:
+def test_a_form_without_its_token_is_refused(previewed: PreviewedPurge, mona: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(mona)
-    answer = client.post(f"/channels/{place.channel.pk}/remove/", {"everything": "1"})
+    answer = client.post(f"/channels/{previewed.channel.pk}/remove/", {"everything": "1"})
     assert answer.status_code == 403
     assert "Nothing was changed. Go back, reload the page" in answer.content.decode()

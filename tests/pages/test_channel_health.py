@@ -8,19 +8,19 @@ import time
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
-from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of, days_in_words
+from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of, format_date_range
 from chatstore.domain.runs import RunState, Severity
 from chatstore.models import Channel, ChannelDay, Guild, JobRun
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.findings.records import Found, open_finding
+from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import figures, ledger
 from moderation.domain.states import PurgeState
-from tests.moderation.rooms import by_victor, confirm, make_channel, now_ms, old_ids, purge_now, write
-from tests.pages.conftest import Place
+from tests.moderation.channels import by_victor, confirm, make_channel, now_ms, old_ids, purge_now, write
+from tests.pages.conftest import PreviewedPurge
 from tests.pages.test_hostile import check_harmless
 
 SignIn = Callable[[User], Client]
@@ -52,20 +52,20 @@ def figure_rows(html: str) -> dict[str, list[str]]:
     }
 
 
-def test_the_strip_has_a_link_with_words_for_each_bucket(otto: User, sign_in: SignIn) -> None:
+def test_the_strip_has_a_labelled_link_for_each_bucket(otto: User, sign_in: SignIn) -> None:
     channel, ids = make_channel(), old_ids(3)
     write(channel, ids)
     bucket = bucket_of(ids[0])
     note(channel, bucket, tombstones=61_204, live_rows=3)
     html = read(sign_in(otto), channel)
-    days = days_in_words(*bucket_days(bucket))
+    days = format_date_range(*bucket_days(bucket))
     assert f'href="/channels/{channel.pk}/health/{bucket}/" class="is-tombstones"' in html
     assert f'aria-label="{days}: too many tombstones, 3 messages, 61,204 tombstones, unknown size"' in html
     assert "1 too many tombstones" in plain(html)
     assert "too many tombstones, critical" in plain(html)
 
 
-def test_of_a_bucket_that_nobody_measured_everything_is_said_to_be_unknown(otto: User, sign_in: SignIn) -> None:
+def test_an_unmeasured_bucket_shows_every_figure_as_unknown(otto: User, sign_in: SignIn) -> None:
     channel, ids = make_channel(), old_ids(3)
     write(channel, ids)
     client = sign_in(otto)
@@ -77,7 +77,7 @@ def test_of_a_bucket_that_nobody_measured_everything_is_said_to_be_unknown(otto:
     assert "never measured" in plain(read(client, channel))
 
 
-def test_each_figure_has_its_source_and_age_and_an_old_one_says_so(otto: User, sign_in: SignIn) -> None:
+def test_each_figure_shows_source_and_age_and_old_ones_are_marked(otto: User, sign_in: SignIn) -> None:
     channel, ids = make_channel(), old_ids(3)
     write(channel, ids)
     bucket = bucket_of(ids[0])
@@ -104,25 +104,25 @@ def test_the_worst_buckets_come_first(otto: User, sign_in: SignIn) -> None:
 
 
 def test_purges_that_touched_a_bucket_are_linked_from_it_and_marked_in_the_history(
-    place: Place, otto: User, mona: User, sign_in: SignIn
+    previewed: PreviewedPurge, otto: User, mona: User, sign_in: SignIn
 ) -> None:
-    purge = purge_now(mona, by_victor(place.channel))
+    purge = purge_now(mona, by_victor(previewed.channel))
     assert purge.state == PurgeState.DONE
-    ChannelDay.objects.create(channel_id=place.channel.pk, day=postgres_now().date(), tombstones=6, read_ms=2.5)
+    ChannelDay.objects.create(channel_id=previewed.channel.pk, day=postgres_now().date(), tombstones=6, read_ms=2.5)
     client = sign_in(otto)
-    html = read(client, place.channel, bucket_of(place.ids[0]))
+    html = read(client, previewed.channel, bucket_of(previewed.ids[0]))
     assert f'href="/purges/{purge.pk}/"' in html
     assert "6 messages deleted here" in plain(html)
-    history = read(client, place.channel)
+    history = read(client, previewed.channel)
     assert f"<title>purge {purge.pk} removed 6 messages</title>" in history
     assert f"purge {purge.pk} removed 6 messages" in plain(history[history.index("Purges and repairs") :])
     assert "Highest: 2.5 ms" in history
 
 
-def test_an_open_finding_of_a_bucket_stands_on_its_page_and_its_channels(otto: User, sign_in: SignIn) -> None:
+def test_an_open_finding_of_a_bucket_is_on_its_page_and_its_channel_s_page(otto: User, sign_in: SignIn) -> None:
     channel = make_channel()
     ledger.ensure_row(channel.pk, 300)
-    open_finding("heavy bucket", f"{channel.pk}:300", Found(Severity.AMBER, "This one is <b>heavy</b>."))
+    open_finding("heavy bucket", f"{channel.pk}:300", Problem(Severity.AMBER, "This one is <b>heavy</b>."))
     client = sign_in(otto)
     for html in (read(client, channel), read(client, channel, 300)):
         assert "This one is &lt;b&gt;heavy&lt;/b&gt;." in html
@@ -130,32 +130,32 @@ def test_an_open_finding_of_a_bucket_stands_on_its_page_and_its_channels(otto: U
 
 
 @pytest.mark.parametrize(
-    ("act", "job"),
+    ("action", "job"),
     [("probe", "probe"), ("verify", "verify"), ("measure", "measure"), ("repair", "repair_bucket"),
      ("rewrite", "rewrite")],
 )  # fmt: skip
-def test_each_action_is_a_run_that_names_who_asked_and_is_not_begun_twice(
-    act: str, job: str, otto: User, sign_in: SignIn
+def test_each_action_is_a_run_with_its_requester_and_is_not_started_twice(
+    action: str, job: str, otto: User, sign_in: SignIn
 ) -> None:
     channel = make_channel()
     ledger.ensure_row(channel.pk, -5)
     client = sign_in(otto)
     path = f"/channels/{channel.pk}/health/-5/"
-    assert f'action="{path}{act}/"' in read(client, channel, -5)
-    assert client.get(f"{path}{act}/").status_code == 405
-    assert client.post(f"{path}{act}/")["Location"] == path
+    assert f'action="{path}{action}/"' in read(client, channel, -5)
+    assert client.get(f"{path}{action}/").status_code == 405
+    assert client.post(f"{path}{action}/")["Location"] == path
     run = JobRun.objects.get(job=job, subject=f"{channel.pk}:-5")
-    assert run.asked_by == otto
+    assert run.requested_by == otto
     html = read(client, channel, -5)
     assert f'href="/maintenance/runs/{run.pk}/"' in html
     # The run is queued, so the part of the page that changes is polled again.
     assert f'hx-get="{path}live/"' in html
-    assert client.post(f"{path}{act}/").status_code == 400
+    assert client.post(f"{path}{action}/").status_code == 400
     JobRun.objects.filter(pk=run.pk).update(state=RunState.STOPPED)
     assert client.get(f"{path}live/")["HX-Trigger"] == "reloadPage"
 
 
-def test_a_channels_newest_page_is_probed_by_a_run_as_well(otto: User, sign_in: SignIn) -> None:
+def test_the_newest_page_of_a_channel_is_probed_by_a_run(otto: User, sign_in: SignIn) -> None:
     channel = make_channel()
     client = sign_in(otto)
     client.post(f"/channels/{channel.pk}/health/probe/")
@@ -164,7 +164,7 @@ def test_a_channels_newest_page_is_probed_by_a_run_as_well(otto: User, sign_in: 
     JobRun.objects.filter(pk=run.pk).update(state=RunState.STOPPED)
 
 
-def test_what_cannot_be_done_now_says_why(otto: User, sign_in: SignIn) -> None:
+def test_unavailable_actions_show_the_reason(otto: User, sign_in: SignIn) -> None:
     channel, ids = make_channel(), old_ids(3)
     write(channel, ids)
     bucket = bucket_of(ids[0])
@@ -176,7 +176,7 @@ def test_what_cannot_be_done_now_says_why(otto: User, sign_in: SignIn) -> None:
     assert never_written.count("Unavailable: Nothing was ever written to this bucket.") == 6
 
 
-def test_a_bucket_before_2015_has_its_page_and_one_that_lies_ahead_has_none(otto: User, sign_in: SignIn) -> None:
+def test_a_bucket_before_2015_has_a_page_and_a_future_one_has_none(otto: User, sign_in: SignIn) -> None:
     channel = make_channel()
     client = sign_in(otto)
     assert "2014" in plain(read(client, channel, -2))
@@ -184,7 +184,7 @@ def test_a_bucket_before_2015_has_its_page_and_one_that_lies_ahead_has_none(otto
     read(client, channel, -999_999, status=404)
 
 
-def test_moderators_see_no_way_to_it_and_operators_do(mona: User, otto: User, sign_in: SignIn) -> None:
+def test_operators_see_the_link_and_moderators_do_not(mona: User, otto: User, sign_in: SignIn) -> None:
     channel = make_channel()
     link = f'href="/channels/{channel.pk}/health/"'
     assert link in sign_in(otto).get(f"/channels/{channel.pk}/").content.decode()
@@ -194,7 +194,7 @@ def test_moderators_see_no_way_to_it_and_operators_do(mona: User, otto: User, si
     read(moderator, channel, 300, status=403)
 
 
-def test_the_admins_page_of_a_channel_tells_operators_and_nobody_else(mona: User, otto: User, sign_in: SignIn) -> None:
+def test_the_admin_page_of_a_channel_shows_health_only_to_operators(mona: User, otto: User, sign_in: SignIn) -> None:
     channel = make_channel()
     ledger.ensure_row(channel.pk, 300)
     note(channel, 300, tombstones=4_321)
@@ -213,7 +213,7 @@ def test_the_admins_page_of_a_channel_tells_operators_and_nobody_else(mona: User
 HOSTILE = "<script>alert(1)</script>\u202e\x1b{{ 7|add:7 }}"
 
 
-def test_a_hostile_channel_harms_none_of_these_pages(otto: User, mona: User, sign_in: SignIn) -> None:
+def test_a_hostile_channel_breaks_none_of_these_pages(otto: User, mona: User, sign_in: SignIn) -> None:
     channel, ids = make_channel(), old_ids(8)
     guild = Guild.objects.create(pk=channel.pk - 1, name=HOSTILE)
     Channel.objects.filter(pk=channel.pk).update(name=HOSTILE, guild=guild, category=HOSTILE)
@@ -232,13 +232,13 @@ def test_a_hostile_channel_harms_none_of_these_pages(otto: User, mona: User, sig
         assert "{{ 7|add:7 }}" in html
 
 
-def test_a_purge_that_waits_to_be_run_is_said_to_be_undone_work(place: Place, otto: User, sign_in: SignIn) -> None:
-    confirm(place.moderator, place.purge)
-    html = read(sign_in(otto), place.channel, bucket_of(place.ids[0]))
+def test_a_queued_purge_is_shown_as_pending_work(previewed: PreviewedPurge, otto: User, sign_in: SignIn) -> None:
+    confirm(previewed.moderator, previewed.purge)
+    html = read(sign_in(otto), previewed.channel, bucket_of(previewed.ids[0]))
     assert "incomplete" in plain(html)
 
 
-def test_the_page_of_200_buckets_is_there_in_a_moment(otto: User, sign_in: SignIn) -> None:
+def test_the_page_of_200_buckets_is_fast(otto: User, sign_in: SignIn) -> None:
     channel = make_channel()
     newest = bucket_at(now_ms())
     for bucket in range(newest - 200, newest):

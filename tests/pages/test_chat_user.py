@@ -6,15 +6,15 @@ import re
 import secrets
 from collections.abc import Callable
 
-from django.contrib.auth.models import User
 from django.test import Client, override_settings
 
 from chatstore.domain.buckets import bucket_at
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import ChatUser
+from chatstore.models.users import User
 from chatstore.store import authors
-from moderation.operations.lookup.chat_users import PLACES_BETWEEN_LOOKS
-from tests.moderation.rooms import choose, make_channel, now_ms, old_ids, preview, purge_now, write
+from moderation.operations.lookup.chat_users import BUCKETS_PER_CHECK
+from tests.moderation.channels import choose, make_channel, now_ms, old_ids, preview, purge_now, write
 from tests.pages.test_hostile import check_harmless
 
 SignIn = Callable[[User], Client]
@@ -38,7 +38,7 @@ def squeeze(html: str) -> str:
     return re.sub(r">\s+", ">", re.sub(r"\s+<", "<", html))
 
 
-def test_name_id_age_and_places_are_shown(mona: User, sign_in: SignIn) -> None:
+def test_name_id_age_and_channels_are_shown(mona: User, sign_in: SignIn) -> None:
     person, channel, other = make_chat_user(is_bot=True), make_channel(), make_channel()
     today = bucket_at(now_ms())
     for bucket in (today - 9, today - 8, today - 2):
@@ -65,7 +65,7 @@ def test_more_than_twelve_channels_are_counted(mona: User, sign_in: SignIn) -> N
     assert "and 3 more channels" in html
 
 
-def test_somebody_whom_the_chats_list_does_not_know_is_shown_by_his_id(mona: User, sign_in: SignIn) -> None:
+def test_an_unknown_user_is_shown_by_their_id(mona: User, sign_in: SignIn) -> None:
     stranger, channel = secrets.randbits(21), make_channel()
     authors.ensure_author_bucket(stranger, channel.pk, bucket_at(now_ms()))
     html = page_of(sign_in(mona), stranger)
@@ -74,13 +74,13 @@ def test_somebody_whom_the_chats_list_does_not_know_is_shown_by_his_id(mona: Use
     assert 'Account created</dt><dd><span class="quiet">unknown<' in squeeze(html)
 
 
-def test_nobody_is_not_found(mona: User, sign_in: SignIn) -> None:
+def test_an_id_without_messages_is_not_found(mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
-    for nobody in (secrets.randbits(60), -(1 << 63), (1 << 63) - 1):
-        assert client.get(f"/users/{nobody}/").status_code == 404, nobody
+    for unknown in (secrets.randbits(60), -(1 << 63), (1 << 63) - 1):
+        assert client.get(f"/users/{unknown}/").status_code == 404, unknown
 
 
-def test_purges_that_chose_his_messages_are_listed_with_how_many(mona: User, sign_in: SignIn) -> None:
+def test_purges_of_the_user_s_messages_are_listed_with_counts(mona: User, sign_in: SignIn) -> None:
     person, channel, ids = make_chat_user(), make_channel(), old_ids(60)
     write(channel, ids[:25], author=person.pk)
     write(channel, ids[25:], author=secrets.randbits(60))
@@ -94,9 +94,7 @@ def test_purges_that_chose_his_messages_are_listed_with_how_many(mona: User, sig
     assert "Messages included in purges</dt><dd>25<" in squeeze(html)
 
 
-def test_a_channel_where_nothing_lives_any_more_is_not_shown_as_one_he_is_active_in(
-    mona: User, sign_in: SignIn
-) -> None:
+def test_an_emptied_channel_is_not_listed_as_active(mona: User, sign_in: SignIn) -> None:
     person, emptied, other = make_chat_user(), make_channel(), make_channel()
     for channel in (emptied, other):
         write(channel, old_ids(20), author=person.pk)
@@ -112,18 +110,18 @@ def test_a_channel_where_nothing_lives_any_more_is_not_shown_as_one_he_is_active
     assert "3 messages included in purges" in here
 
 
-def test_a_life_too_long_for_the_deadline_says_how_far_it_was_read(mona: User, sign_in: SignIn) -> None:
+def test_a_history_cut_by_the_deadline_shows_how_far_it_was_read(mona: User, sign_in: SignIn) -> None:
     person, channel = make_chat_user(), make_channel()
     today = bucket_at(now_ms())
-    authors.ensure_author_buckets({(person.pk, today - n, channel.pk) for n in range(PLACES_BETWEEN_LOOKS + 5)})
+    authors.ensure_author_buckets({(person.pk, today - n, channel.pk) for n in range(BUCKETS_PER_CHECK + 5)})
     assert "Searched back to" not in page_of(sign_in(mona), person.pk)
     with override_settings(PAGE_DEADLINE_SECONDS=1e-9):
         html = page_of(sign_in(mona), person.pk)
     assert "Searched back to" in html
-    assert f"active in {PLACES_BETWEEN_LOOKS:,} periods" in html
+    assert f"active in {BUCKETS_PER_CHECK:,} periods" in html
 
 
-def test_a_hostile_name_harms_nothing(mona: User, sign_in: SignIn) -> None:
+def test_a_hostile_name_breaks_nothing(mona: User, sign_in: SignIn) -> None:
     person = make_chat_user(name="<b>\u202egnp", shown="<script>alert(1)</script>\u202e")
     authors.ensure_author_bucket(person.pk, make_channel().pk, bucket_at(now_ms()))
     html = page_of(sign_in(mona), person.pk)
@@ -131,7 +129,7 @@ def test_a_hostile_name_harms_nothing(mona: User, sign_in: SignIn) -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;[RLO]" in html
 
 
-def test_a_timeline_leads_to_its_authors_for_those_who_may_see_them(mona: User, otto: User, sign_in: SignIn) -> None:
+def test_a_timeline_links_to_authors_for_users_with_permission(mona: User, otto: User, sign_in: SignIn) -> None:
     person, channel, ids = make_chat_user(), make_channel(), old_ids(3)
     write(channel, ids, author=person.pk)
     path = f"/channels/{channel.pk}/"
@@ -140,6 +138,6 @@ def test_a_timeline_leads_to_its_authors_for_those_who_may_see_them(mona: User, 
     assert sign_in(otto).get(f"/users/{person.pk}/").status_code == 403
 
 
-def test_the_search_leads_to_him(mona: User, sign_in: SignIn) -> None:
+def test_the_search_leads_to_the_user(mona: User, sign_in: SignIn) -> None:
     person = make_chat_user()
     assert f'href="/users/{person.pk}/"' in sign_in(mona).get("/find/", {"q": str(person.pk)}).content.decode()

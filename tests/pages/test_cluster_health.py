@@ -6,21 +6,21 @@ import re
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import ENDED, RunState, Severity
 from chatstore.models import BucketDeletes, JobRun
-from chatstore.operations.findings.records import Found, close_finding, open_finding
+from chatstore.models.users import User
+from chatstore.operations.findings.records import Problem, close_finding, open_finding
 from chatstore.operations.health import cluster_health
 from chatstore.operations.health.cluster_health import Partition
-from chatstore.operations.jobs.runs import ask_run, stop_run, work_on_run
+from chatstore.operations.jobs.runs import request_run, stop_run, work_on_run
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import figures
-from tests.chatstore.arranging import delete_rows, now_ms, write_messages
-from tests.chatstore.measuring import make_room
-from tests.moderation.rooms import make_channel
+from tests.chatstore.channels import delete_rows, now_ms, write_messages
+from tests.chatstore.top_partition_lists import make_room_in_lists
+from tests.moderation.channels import make_channel
 
 SignIn = Callable[[User], Client]
 BUCKET = bucket_at(now_ms()) - 6
@@ -36,7 +36,7 @@ def read(user: User, sign_in: SignIn) -> str:
 @pytest.fixture(scope="module")
 def measured() -> int:
     """Return a channel with a measured bucket of many tombstones."""
-    make_room()
+    make_room_in_lists()
     channel = make_channel()
     channel.name = "harbour<i>"
     channel.save()
@@ -51,7 +51,7 @@ def measured() -> int:
     return channel.pk
 
 
-def test_nodes_clocks_and_the_read_path_are_shown_with_their_age(otto: User, sign_in: SignIn) -> None:
+def test_nodes_repair_clocks_and_the_read_path_are_shown_with_their_age(otto: User, sign_in: SignIn) -> None:
     html = read(otto, sign_in)
     assert "2 of 2 nodes are up" in html
     assert html.count('<span class="chip done">up</span>') == 2
@@ -95,29 +95,29 @@ def test_deletes_that_no_repair_covers_are_listed_by_channel(otto: User, sign_in
     BucketDeletes.objects.filter(channel_id=channel.pk).delete()
 
 
-def test_findings_stand_first(otto: User, sign_in: SignIn) -> None:
-    open_finding("node down", "10.1.2.3", Found(Severity.RED, "Node 10.1.2.3 (far) is down."))
+def test_findings_are_shown_first(otto: User, sign_in: SignIn) -> None:
+    open_finding("node down", "10.1.2.3", Problem(Severity.RED, "Node 10.1.2.3 (far) is down."))
     html = read(otto, sign_in)
     assert html.index("Node 10.1.2.3 (far) is down.") < html.index("Repair clocks")
     close_finding("node down", "10.1.2.3")
 
 
-def test_repair_now_asks_first_is_recorded_with_who_and_not_begun_twice(otto: User, sign_in: SignIn) -> None:
+def test_repair_now_needs_confirmation_is_audited_and_not_started_twice(otto: User, sign_in: SignIn) -> None:
     JobRun.objects.filter(job="repair", subject="").exclude(state__in=ENDED).delete()
     page = sign_in(otto)
     assert "Repair all tables on every node" in read(otto, sign_in)
     answer = page.post("/health/repair/")
     assert (answer.status_code, answer["Location"]) == (302, "/health/")
     run = JobRun.objects.exclude(state__in=ENDED).get(job="repair", subject="")
-    assert (run.asked_by, run.slot) == (otto, None)
+    assert (run.requested_by, run.slot) == (otto, None)
     assert "requested by" in read(otto, sign_in)
     assert page.post("/health/repair/").status_code == 400
     stop_run(run.pk, actor=otto)
 
 
-def test_a_page_with_no_run_at_work_is_not_asked_for_again(otto: User, sign_in: SignIn) -> None:
+def test_a_page_without_a_running_job_is_not_polled(otto: User, sign_in: SignIn) -> None:
     JobRun.objects.filter(job__in=("repair", "raise_gc_grace", "restore_gc_grace")).exclude(state__in=ENDED).delete()
-    run = ask_run("restore_gc_grace", actor=otto)
+    run = request_run("restore_gc_grace", actor=otto)
     page = sign_in(otto)
     assert "hx-get" in page.get("/health/live/").content.decode()
     stop_run(run.pk, actor=otto)

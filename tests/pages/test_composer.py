@@ -8,23 +8,23 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.models import Channel, ChatUser
+from chatstore.models.users import User
 from moderation.domain.selection import Selection
 from moderation.models import Purge
-from tests.moderation.rooms import make_channel
-from tests.pages.conftest import Place
+from tests.moderation.channels import make_channel
+from tests.pages.conftest import PreviewedPurge
 from tests.pages.test_hostile import check_harmless
 
 SignIn = Callable[[User], Client]
 
-NOBODY = str(secrets.randbits(60))
+UNKNOWN_USER = str(secrets.randbits(60))
 """An id that is not in the member list."""
 
 
-def say(client: Client, fields: dict[str, Any]) -> str:
+def read_summary(client: Client, fields: dict[str, Any]) -> str:
     """Return the text of the live summary."""
     answer = client.post("/remove/sentence/", fields)
     assert answer.status_code == 200
@@ -46,7 +46,7 @@ def named_channel() -> Channel:
     return channel
 
 
-def test_the_sentence_says_every_condition_and_looks_for_nothing(mona: User, sign_in: SignIn) -> None:
+def test_the_summary_names_every_condition_and_runs_no_query(mona: User, sign_in: SignIn) -> None:
     channels = [named_channel(), named_channel()]
     victor = ChatUser.objects.create(pk=secrets.randbits(60), name=f"vic-{secrets.token_hex(4)}")
     fields = {
@@ -59,28 +59,28 @@ def test_the_sentence_says_every_condition_and_looks_for_nothing(mona: User, sig
         "none-reply_to": "https://chat.example/channels/5/77/",
     }
     before = Purge.objects.count()
-    said = say(sign_in(mona), fields)
+    summary = read_summary(sign_in(mona), fields)
     names = " and ".join(f"#{channel.name}" for channel in channels)
-    assert f"All messages by {victor.name} in {names} since 1 May 2024 containing a link" in said
-    assert "(containing the words “free coins” or by bots) and not replying to message 77, except pinned" in said
+    assert f"All messages by {victor.name} in {names} since 1 May 2024 containing a link" in summary
+    assert "(containing the words “free coins” or by bots) and not replying to message 77, except pinned" in summary
     assert Purge.objects.count() == before
 
 
-def test_what_is_not_clear_yet_is_said_in_the_same_place(mona: User, sign_in: SignIn) -> None:
+def test_unclear_input_is_reported_in_place_of_the_summary(mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
-    assert "Choose who, when or what" in say(client, {"channels": "no-such-channel"})
-    assert "There is no user called “Vi”" in say(client, {"authors": "Vi"})
-    assert "Enter an author" in say(client, {"words": "coins"})
+    assert "Choose who, when or what" in read_summary(client, {"channels": "no-such-channel"})
+    assert "There is no user called “Vi”" in read_summary(client, {"authors": "Vi"})
+    assert "Enter an author" in read_summary(client, {"words": "coins"})
 
 
-def test_hostile_names_stay_text_in_the_sentence(mona: User, sign_in: SignIn) -> None:
+def test_hostile_names_are_escaped_in_the_summary(mona: User, sign_in: SignIn) -> None:
     name = f"<img src=x onerror=alert(1)>\u202e{secrets.token_hex(3)}"
     author = ChatUser.objects.create(pk=secrets.randbits(60), name=name)
     for fields in ({"authors": str(author.pk)}, {"authors": name}, {"pattern": "(<script>", "words": "</p>"}):
         check_harmless(sign_in(mona).post("/remove/sentence/", fields).content.decode())
 
 
-def test_what_is_typed_becomes_exactly_that_selection(mona: User, sign_in: SignIn) -> None:
+def test_the_form_input_becomes_exactly_that_selection(mona: User, sign_in: SignIn) -> None:
     channel = named_channel()
     fields = {"channels": f"#{channel.name}", "words": "free coins", "none-authors": "12", "with_pinned": "1"}
     selected = select(sign_in(mona), "/remove/", fields)
@@ -89,40 +89,48 @@ def test_what_is_typed_becomes_exactly_that_selection(mona: User, sign_in: SignI
     assert selected.with_pinned
 
 
-def test_an_author_without_a_channel_means_wherever_he_posted(mona: User, sign_in: SignIn) -> None:
-    selected = select(sign_in(mona), "/remove/", {"authors": NOBODY})
-    assert (selected.channel_ids, selected.guild_id, selected.author_ids) == ((), None, frozenset({int(NOBODY)}))
+def test_an_author_without_a_channel_means_every_channel_they_posted_in(mona: User, sign_in: SignIn) -> None:
+    selected = select(sign_in(mona), "/remove/", {"authors": UNKNOWN_USER})
+    assert (selected.channel_ids, selected.guild_id, selected.author_ids) == ((), None, frozenset({int(UNKNOWN_USER)}))
 
 
-def test_a_whole_guild_is_chosen_from_the_list(place: Place, mona: User, sign_in: SignIn) -> None:
-    client, guild = sign_in(mona), place.channel.guild_id
-    page = client.get("/remove/", {"guild": str(guild), "author": NOBODY}).content.decode()
+def test_a_whole_guild_is_chosen_from_the_list(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    client, guild = sign_in(mona), previewed.channel.guild_id
+    page = client.get("/remove/", {"guild": str(guild), "author": UNKNOWN_USER}).content.decode()
     assert f'<option value="{guild}" selected>Harbour</option>' in page
-    assert f'name="authors" value="{NOBODY}"' in page
-    assert f"All messages by user {NOBODY} in all channels of Harbour, except pinned" in page
+    assert f'name="authors" value="{UNKNOWN_USER}"' in page
+    assert f"All messages by user {UNKNOWN_USER} in all channels of Harbour, except pinned" in page
     assert select(client, "/remove/", {"guild": str(guild), "words": "x"}).guild_id == guild
 
 
-def test_the_channels_own_form_looks_nowhere_else(place: Place, mona: User, sign_in: SignIn) -> None:
+def test_the_form_of_a_channel_searches_only_that_channel(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
+) -> None:
     fields = {"channels": "1, 2", "guild": "3", "words": "coins"}
-    assert select(sign_in(mona), f"/channels/{place.channel.pk}/remove/", fields).channel_ids == (place.channel.pk,)
+    assert select(sign_in(mona), f"/channels/{previewed.channel.pk}/remove/", fields).channel_ids == (
+        previewed.channel.pk,
+    )
 
 
-def test_the_whole_channel_goes_when_its_name_is_typed(place: Place, mona: User, sign_in: SignIn) -> None:
+def test_the_whole_channel_is_deleted_when_its_name_is_typed(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
+) -> None:
     fields = {"everything": "1", "channel_name": "#Room"}
-    assert select(sign_in(mona), f"/channels/{place.channel.pk}/remove/", fields).everything
+    assert select(sign_in(mona), f"/channels/{previewed.channel.pk}/remove/", fields).everything
 
 
-def test_widening_to_other_channels_keeps_what_was_typed(place: Place, mona: User, sign_in: SignIn) -> None:
-    fields = {"channels": str(place.channel.pk), "words": "coins", "widen": "1"}
+def test_widening_to_other_channels_keeps_the_form_input(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
+) -> None:
+    fields = {"channels": str(previewed.channel.pk), "words": "coins", "widen": "1"}
     page = sign_in(mona).post("/remove/", fields).content.decode()
-    assert f'name="channels" value="{place.channel.pk}"' in page
+    assert f'name="channels" value="{previewed.channel.pk}"' in page
     assert 'name="words" value="coins"' in page
     assert "All messages in #room containing the words “coins”, except pinned" in page
 
 
-def test_only_what_was_filled_in_is_unfolded(place: Place, mona: User, sign_in: SignIn) -> None:
-    client, path = sign_in(mona), f"/channels/{place.channel.pk}/remove/"
+def test_only_filled_sections_are_open(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    client, path = sign_in(mona), f"/channels/{previewed.channel.pk}/remove/"
     assert client.get(path).content.decode().count("<details") - 2 == 4  # the account's menu, the strip's table
     assert " open>" not in client.get(path, {"authors": "12"}).content.decode()
     assert '<details class="more" open>' in client.get(path, {"words": "coins"}).content.decode()

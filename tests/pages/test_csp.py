@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.csp import ADMIN, STRICT
-from tests.pages.conftest import Place
+from chatstore.models.users import User
+from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
 
@@ -19,9 +19,9 @@ def read_policy(header: str) -> dict[str, list[str]]:
     return {name: values for name, *values in directives}
 
 
-def test_every_page_of_ours_has_the_strict_policy(place: Place, ada: User, sign_in: SignIn) -> None:
+def test_every_application_page_has_the_strict_policy(previewed: PreviewedPurge, ada: User, sign_in: SignIn) -> None:
     client = sign_in(ada)
-    channel, purge = place.channel.pk, place.purge.pk
+    channel, purge = previewed.channel.pk, previewed.purge.pk
     paths = ["/", "/purges/", "/find/?q=x", f"/channels/{channel}/", f"/channels/{channel}/remove/"]
     paths += [f"/channels/{channel}/rows/?before=9", f"/purges/{purge}/", f"/purges/{purge}/live/"]
     paths += ["/nowhere/", "/channels/1/", f"/channels/{channel}/?at=2999-01-01", f"/channels/{channel}/1/"]

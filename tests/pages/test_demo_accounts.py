@@ -15,7 +15,7 @@ from moderation.management.commands.demo_accounts import FILE, read_passwords
 PATH = settings.STACK.folder / FILE
 
 
-def test_each_of_the_cast_can_sign_in_with_the_kept_password(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_demo_account_can_sign_in_with_the_stored_password(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("demo_accounts")
     printed = capsys.readouterr().out
     passwords = read_passwords(PATH)
@@ -29,21 +29,21 @@ def test_each_of_the_cast_can_sign_in_with_the_kept_password(capsys: pytest.Capt
         assert f"{name}  {password}" in printed
 
 
-def test_the_file_is_for_its_owner_alone() -> None:
+def test_the_password_file_is_readable_only_by_its_owner() -> None:
     call_command("demo_accounts", quiet=True)
     PATH.chmod(0o644)
     call_command("demo_accounts", quiet=True)
     assert stat.S_IMODE(PATH.stat().st_mode) == 0o600
 
 
-def test_making_them_again_changes_no_password() -> None:
+def test_creating_the_accounts_again_changes_no_password() -> None:
     call_command("demo_accounts", quiet=True)
     before = PATH.read_text(encoding="utf-8")
     call_command("demo_accounts", quiet=True)
     assert PATH.read_text(encoding="utf-8") == before
 
 
-def test_they_are_not_made_on_a_postgres_that_was_named(settings: Settings) -> None:
+def test_demo_accounts_are_not_created_on_an_external_postgres(settings: Settings) -> None:
     settings.LOCAL_POSTGRES = False
     with pytest.raises(CommandError, match="only be created on the local Postgres"):
         call_command("demo_accounts")

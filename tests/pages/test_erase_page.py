@@ -6,18 +6,18 @@ import html
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.models import Channel
+from chatstore.models.users import User
 from moderation.domain.states import PurgeState
 from moderation.models import Erasure, Purge
 from moderation.operations.erasure.execution import erase_purge
-from moderation.operations.erasure.requests import ask_erase
-from moderation.operations.holds import Wanted, lift_hold, place_hold
-from moderation.operations.undo.requests import UndoPart, ask_undo
-from tests.moderation.erasures import approved, kept, removed, state_of
-from tests.moderation.rooms import make_channel, old_ids, run_to_end
+from moderation.operations.erasure.requests import request_erasure
+from moderation.operations.holds import HoldRequest, lift_hold, place_hold
+from moderation.operations.undo.requests import UndoPart, request_undo
+from tests.moderation.channels import make_channel, old_ids, run_to_end
+from tests.moderation.erasures import chunks_kept, finished_purge, request_and_approve, state_of
 
 SignIn = Callable[[User], Client]
 
@@ -30,13 +30,13 @@ def channel() -> Channel:
 @pytest.fixture
 def erased(lena: User, ada: User, purge: Purge) -> Purge:
     """Approve the erasure without deleting anything yet."""
-    approved(purge, lena, ada)
+    request_and_approve(purge, lena, ada)
     return purge
 
 
 @pytest.fixture
 def purge(mona: User, channel: Channel) -> Purge:
-    return removed(mona, channel)
+    return finished_purge(mona, channel)
 
 
 def page(client: Client, address: str) -> str:
@@ -49,12 +49,14 @@ def at(purge: Purge) -> str:
     return f"/purges/{purge.pk}/"
 
 
-def test_one_asks_and_the_other_erases(lena: User, ada: User, sign_in: SignIn, purge: Purge, channel: Channel) -> None:
+def test_one_user_requests_and_another_erases(
+    lena: User, ada: User, sign_in: SignIn, purge: Purge, channel: Channel
+) -> None:
     first, second = sign_in(lena), sign_in(ada)
     shown = page(first, at(purge))
-    assert "Once approved, these 20 messages can never be restored or read again" in shown
+    assert "Once request_and_approve, these 20 messages can never be restored or read again" in shown
     assert first.post(at(purge) + "erase/", {"reason": "request <71>"}).status_code == 302
-    wish = Erasure.objects.get(purge=purge)
+    request = Erasure.objects.get(purge=purge)
     mine = page(first, at(purge))
     assert "You requested permanent deletion" in mine
     assert "Permanently delete" not in mine
@@ -62,7 +64,7 @@ def test_one_asks_and_the_other_erases(lena: User, ada: User, sign_in: SignIn, p
     assert "permanent deletion</a>: “request <71>”" in page(second, "/")
     assert f"{at(purge)}#erasure-request" not in page(first, "/")
     assert "Permanently delete the copies of 20 messages" in page(second, at(purge))
-    answer = second.post(at(purge) + "erase/approve/", {"erasure": wish.pk})
+    answer = second.post(at(purge) + "erase/approve/", {"erasure": request.pk})
     assert (answer.status_code, state_of(purge)) == (302, PurgeState.ERASING)
     shown = page(first, at(purge))
     assert "Being permanently deleted" in shown
@@ -71,36 +73,38 @@ def test_one_asks_and_the_other_erases(lena: User, ada: User, sign_in: SignIn, p
     shown = page(first, at(purge))
     assert "Unreadable, not yet off disk" in shown
     assert "None of them can be restored" in shown
-    assert kept(purge, channel) == 0
+    assert chunks_kept(purge, channel) == 0
 
 
-def test_who_may_not_erase_reads_of_the_wish_and_cannot_answer(
+def test_users_without_permission_see_the_request_but_cannot_decide(
     mona: User, lena: User, sign_in: SignIn, purge: Purge
 ) -> None:
     assert "Delete permanently" not in page(sign_in(mona), at(purge))
-    wish = ask_erase(purge.pk, moderator=lena, reason="request 71")
+    request = request_erasure(purge.pk, moderator=lena, reason="request 71")
     shown = page(sign_in(mona), at(purge))
     assert "waiting for approval" in shown
     assert "erase/approve/" not in shown
     assert "erase/refuse/" not in shown
     assert f"{at(purge)}#erasure-request" not in page(sign_in(mona), "/")
-    for act in ("approve", "refuse"):
-        assert sign_in(mona).post(f"{at(purge)}erase/{act}/", {"erasure": wish.pk}).status_code == 403
+    for action in ("approve", "refuse"):
+        assert sign_in(mona).post(f"{at(purge)}erase/{action}/", {"erasure": request.pk}).status_code == 403
 
 
-def test_a_no_is_said_where_one_would_ask_again(lena: User, ada: User, sign_in: SignIn, purge: Purge) -> None:
-    wish = ask_erase(purge.pk, moderator=lena, reason="request 71")
-    assert sign_in(ada).post(at(purge) + "erase/refuse/", {"erasure": wish.pk}).status_code == 302
+def test_a_refusal_is_shown_where_it_can_be_requested_again(
+    lena: User, ada: User, sign_in: SignIn, purge: Purge
+) -> None:
+    request = request_erasure(purge.pk, moderator=lena, reason="request 71")
+    assert sign_in(ada).post(at(purge) + "erase/refuse/", {"erasure": request.pk}).status_code == 302
     shown = page(sign_in(lena), at(purge))
     assert f"{ada.username} rejected the last request" in shown
     assert "Request permanent deletion" in shown
 
 
-def test_why_it_is_refused_stands_on_the_page(lena: User, sign_in: SignIn, purge: Purge, channel: Channel) -> None:
+def test_the_reason_for_a_refusal_is_on_the_page(lena: User, sign_in: SignIn, purge: Purge, channel: Channel) -> None:
     client = sign_in(lena)
     empty = client.post(at(purge) + "erase/", {"reason": " "})
     assert (empty.status_code, "Enter a reason" in empty.content.decode()) == (400, True)
-    placed = place_hold(Wanted(channel=str(channel.pk)), reason="case 71", actor=lena)
+    placed = place_hold(HoldRequest(channel=str(channel.pk)), reason="case 71", actor=lena)
     refused = client.post(at(purge) + "erase/", {"reason": "request 71"})
     assert refused.status_code == 400
     assert "A hold covers some of these messages (“case 71”)" in html.unescape(refused.content.decode())
@@ -108,22 +112,20 @@ def test_why_it_is_refused_stands_on_the_page(lena: User, sign_in: SignIn, purge
     lift_hold(placed.pk, actor=lena)
 
 
-def test_a_wish_that_was_answered_meanwhile_is_not_answered_again(
-    lena: User, ada: User, sign_in: SignIn, purge: Purge
-) -> None:
-    wish = ask_erase(purge.pk, moderator=lena, reason="request 71")
+def test_a_request_decided_meanwhile_is_not_decided_again(lena: User, ada: User, sign_in: SignIn, purge: Purge) -> None:
+    request = request_erasure(purge.pk, moderator=lena, reason="request 71")
     client = sign_in(ada)
-    client.post(at(purge) + "erase/refuse/", {"erasure": wish.pk})
-    late = client.post(at(purge) + "erase/approve/", {"erasure": wish.pk})
+    client.post(at(purge) + "erase/refuse/", {"erasure": request.pk})
+    late = client.post(at(purge) + "erase/approve/", {"erasure": request.pk})
     assert (late.status_code, state_of(purge)) == (400, PurgeState.DONE)
 
 
-def test_a_message_that_was_removed_shows_what_was_kept(mona: User, sign_in: SignIn, channel: Channel) -> None:
-    removed(mona, channel)
+def test_a_deleted_message_shows_its_saved_copy(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    finished_purge(mona, channel)
     assert f"hello {old_ids(20)[3]}" in page(sign_in(mona), f"/channels/{channel.pk}/{old_ids(20)[3]}/")
 
 
-def test_a_message_says_that_it_was_erased(mona: User, sign_in: SignIn, erased: Purge, channel: Channel) -> None:
+def test_an_erased_message_is_shown_as_erased(mona: User, sign_in: SignIn, erased: Purge, channel: Channel) -> None:
     address = f"/channels/{channel.pk}/{old_ids(20)[3]}/"
     for _ in range(2):
         shown = page(sign_in(mona), address)
@@ -138,11 +140,11 @@ def test_a_message_says_that_it_was_erased(mona: User, sign_in: SignIn, erased: 
     assert at(erased) in page(sign_in(mona), f"/purges/?state=erased&channel={channel.pk}")
 
 
-def test_what_was_brought_back_is_not_called_lost(lena: User, ada: User, sign_in: SignIn, purge: Purge) -> None:
-    ask_undo(purge.pk, moderator=purge.moderator, part=UndoPart())
+def test_restored_messages_are_not_reported_as_lost(lena: User, ada: User, sign_in: SignIn, purge: Purge) -> None:
+    request_undo(purge.pk, moderator=purge.moderator, part=UndoPart())
     run_to_end(purge)
     assert "All messages were restored and are not affected" in page(sign_in(lena), at(purge))
-    approved(purge, lena, ada)
+    request_and_approve(purge, lena, ada)
     erase_purge(purge.pk)
     assert "Restored 20 messages" in page(sign_in(lena), at(purge))
     shown = page(sign_in(lena), f"/channels/{purge.selection['channels'][0]}/{old_ids(20)[3]}/")

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.models import Channel
+from chatstore.models.users import User
 from moderation.models import Purge
 from moderation.operations.undo.expiry import close_purge
-from moderation.operations.undo.requests import UndoPart, ask_undo
-from tests.moderation.operations.test_expiring import shift
-from tests.moderation.rooms import everything, make_channel, old_ids, purge_now, run_to_end, write
+from moderation.operations.undo.requests import UndoPart, request_undo
+from tests.moderation.channels import everything, make_channel, old_ids, purge_now, run_to_end, write
+from tests.moderation.operations.test_expiry import shift
 
 SignIn = Callable[[User], Client]
 
@@ -34,7 +34,7 @@ def close(purge: Purge) -> None:
     assert close_purge(purge.pk)
 
 
-def test_the_purge_says_until_when_it_was_possible(mona: User, sign_in: SignIn, channel: Channel) -> None:
+def test_an_expired_purge_shows_its_undo_deadline(mona: User, sign_in: SignIn, channel: Channel) -> None:
     purge = purge_now(mona, everything(channel))
     assert "Restore 20 messages" in page(sign_in(mona), f"/purges/{purge.pk}/")
     close(purge)
@@ -45,16 +45,18 @@ def test_the_purge_says_until_when_it_was_possible(mona: User, sign_in: SignIn, 
     assert "undo expired" in page(sign_in(mona), f"/purges/?channel={channel.pk}")
 
 
-def test_one_that_was_partly_taken_back_says_how_much(mona: User, sign_in: SignIn, channel: Channel) -> None:
+def test_a_partly_undone_purge_shows_how_much(mona: User, sign_in: SignIn, channel: Channel) -> None:
     purge = purge_now(mona, everything(channel))
-    ask_undo(purge.pk, moderator=mona, part=UndoPart(message_ids=tuple(old_ids(20)[:5])))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(message_ids=tuple(old_ids(20)[:5])))
     run_to_end(purge)
     close(purge)
     shown = page(sign_in(mona), f"/purges/{purge.pk}/")
     assert "5 messages were restored before, 15 stay deleted." in shown
 
 
-def test_a_message_says_that_it_stays_removed(mona: User, sign_in: SignIn, channel: Channel) -> None:
+def test_a_message_of_an_expired_purge_is_shown_as_permanently_deleted(
+    mona: User, sign_in: SignIn, channel: Channel
+) -> None:
     purge = purge_now(mona, everything(channel))
     address = f"/channels/{channel.pk}/{old_ids(20)[3]}/"
     assert "Restore this message" in page(sign_in(mona), address)

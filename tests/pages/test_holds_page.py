@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
+from chatstore.models.users import User
 from moderation.models import Hold
 from moderation.operations.preview.bucket_strip import map_purge
-from tests.moderation.rooms import VICTOR, by_victor, confirm, preview, run_to_end
-from tests.pages.conftest import Place
+from tests.moderation.channels import VICTOR, by_victor, confirm, preview, run_to_end
+from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
 
 
 @pytest.fixture(autouse=True)
-def _nothing_else_is_held() -> Iterator[None]:
+def _no_other_holds() -> Iterator[None]:
     """Remove holds before and after: one on a user's messages everywhere would affect other tests."""
     Hold.objects.all().delete()
     yield
@@ -30,10 +30,10 @@ def hold(page: Client, **named: object) -> Hold:
     return Hold.objects.get()
 
 
-def test_a_hold_is_placed_with_its_reason_and_listed(place: Place, mona: User, sign_in: SignIn) -> None:
+def test_a_hold_is_placed_with_its_reason_and_listed(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     page = sign_in(mona)
     assert "No active holds" in page.get("/holds/").content.decode()
-    hold(page, user=VICTOR, channel=place.channel.pk)
+    hold(page, user=VICTOR, channel=previewed.channel.pk)
     html = page.get("/holds/").content.decode()
     assert "All messages by" in html
     assert "Victor 71" in html
@@ -41,7 +41,7 @@ def test_a_hold_is_placed_with_its_reason_and_listed(place: Place, mona: User, s
     assert "Lift" not in html
 
 
-def test_what_is_wrong_is_said_and_nothing_typed_is_lost(mona: User, sign_in: SignIn) -> None:
+def test_errors_are_shown_and_form_input_is_preserved(mona: User, sign_in: SignIn) -> None:
     answer = sign_in(mona).post("/holds/", {"user": "somebody", "reason": "case 71"})
     html = answer.content.decode()
     assert answer.status_code == 400
@@ -51,9 +51,9 @@ def test_what_is_wrong_is_said_and_nothing_typed_is_lost(mona: User, sign_in: Si
     assert not Hold.objects.exists()
 
 
-def test_a_lead_lifts_it(place: Place, lena: User, sign_in: SignIn) -> None:
+def test_a_lead_lifts_it(previewed: PreviewedPurge, lena: User, sign_in: SignIn) -> None:
     page = sign_in(lena)
-    placed = hold(page, channel=place.channel.pk)
+    placed = hold(page, channel=previewed.channel.pk)
     assert "Lift" in page.get("/holds/").content.decode()
     assert page.post(f"/holds/{placed.pk}/lift/").status_code == 302
     html = page.get("/holds/").content.decode()
@@ -61,7 +61,7 @@ def test_a_lead_lifts_it(place: Place, lena: User, sign_in: SignIn) -> None:
     assert "Lifted by" in html
 
 
-def test_a_user_s_page_says_what_is_held_and_leads_to_the_form(place: Place, mona: User, sign_in: SignIn) -> None:
+def test_a_user_page_shows_holds_and_links_to_the_form(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     page = sign_in(mona)
     html = page.get(f"/users/{VICTOR}/").content.decode()
     assert f"/holds/?user={VICTOR}#place" in html
@@ -71,31 +71,31 @@ def test_a_user_s_page_says_what_is_held_and_leads_to_the_form(place: Place, mon
     assert "Holds: purges keep these messages" in page.get(f"/users/{VICTOR}/").content.decode()
 
 
-def test_a_preview_says_how_many_more_match_and_are_held(place: Place, mona: User, sign_in: SignIn) -> None:
+def test_a_preview_shows_how_many_matches_are_held(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     page = sign_in(mona)
-    hold(page, message=f"https://chat.example/channels/{place.channel.pk}/{place.victors[0]}")
-    purge = preview(mona, by_victor(place.channel))
+    hold(page, message=f"https://chat.example/channels/{previewed.channel.pk}/{previewed.victor_ids[0]}")
+    purge = preview(mona, by_victor(previewed.channel))
     html = page.get(f"/purges/{purge.pk}/").content.decode()
     assert "<b>1 more message</b> matches but is held, so it is kept." in html
     assert "Delete 5 messages" in html
 
 
-def test_a_purge_that_came_upon_a_hold_says_what_stays(place: Place, mona: User, sign_in: SignIn) -> None:
+def test_a_purge_limited_by_a_hold_shows_what_is_kept(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     page = sign_in(mona)
-    purge = confirm(mona, place.purge)
-    hold(page, message=f"https://chat.example/channels/{place.channel.pk}/{place.victors[0]}")
+    purge = confirm(mona, previewed.purge)
+    hold(page, message=f"https://chat.example/channels/{previewed.channel.pk}/{previewed.victor_ids[0]}")
     run_to_end(purge)
     html = page.get(f"/purges/{purge.pk}/").content.decode()
     assert "Deleted 5 of 6 messages" in html
     assert "Held messages are still in their channel." in html
     assert "Retry 1 held message" in html
-    (bar,) = [bar for bar in map_purge(purge, [place.channel.pk]).bars if bar.going]
+    (bar,) = [bar for bar in map_purge(purge, [previewed.channel.pk]).bars if bar.highlighted]
     assert ", 5 deleted" in bar.title
 
 
-def test_a_purge_of_what_is_held_alone_says_so(place: Place, mona: User, sign_in: SignIn) -> None:
+def test_a_purge_of_only_held_messages_states_it(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     page = sign_in(mona)
-    hold(page, channel=place.channel.pk)
-    purge = preview(mona, by_victor(place.channel))
+    hold(page, channel=previewed.channel.pk)
+    purge = preview(mona, by_victor(previewed.channel))
     html = page.get(f"/purges/{purge.pk}/").content.decode()
     assert "6 messages matched, but all of them are held, so there is nothing to delete." in html

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 
 from chatstore.models import Channel, ChatUser
-from tests.chatstore.arranging import fresh_id
-from tests.moderation.rooms import choose, make_channel, old_ids, preview, write
+from chatstore.models.users import User
+from tests.chatstore.channels import fresh_id
+from tests.moderation.channels import choose, make_channel, old_ids, preview, write
 from tests.pages.exports import write_hostile
 
 SignIn = Callable[[User], Client]
@@ -49,7 +49,7 @@ def check_harmless(html: str) -> None:
     assert not [tag for tag in ("<i>title", "<u>", "<h1>hostile", "<b>[RLO]") if tag in html]
 
 
-def test_a_timeline_shows_it_as_text(hostile_channel: int, mona: User, sign_in: SignIn) -> None:
+def test_a_timeline_shows_hostile_content_as_text(hostile_channel: int, mona: User, sign_in: SignIn) -> None:
     html = sign_in(mona).get(f"/channels/{hostile_channel}/").content.decode()
     check_harmless(html)
     assert "&lt;script&gt;alert(&#x27;content&#x27;)&lt;/script&gt;" in html
@@ -58,14 +58,16 @@ def test_a_timeline_shows_it_as_text(hostile_channel: int, mona: User, sign_in: 
     assert html.count("🎉") <= 2 * 2000 + 500
 
 
-def test_links_that_lead_out_tell_nobody_where_from(hostile_channel: int, mona: User, sign_in: SignIn) -> None:
+def test_external_links_send_no_referrer(hostile_channel: int, mona: User, sign_in: SignIn) -> None:
     html = sign_in(mona).get(f"/channels/{hostile_channel}/").content.decode()
     outward = re.findall(r'<a href="https?://[^>]*>', html)
     assert outward
     assert all('rel="noreferrer noopener nofollow"' in link for link in outward)
 
 
-def test_what_acts_in_an_address_is_encoded_in_its_link(hostile_channel: int, mona: User, sign_in: SignIn) -> None:
+def test_control_characters_in_an_address_are_encoded_in_its_link(
+    hostile_channel: int, mona: User, sign_in: SignIn
+) -> None:
     html = sign_in(mona).get(f"/channels/{hostile_channel}/").content.decode()
     assert 'href="https://e.example/%E2%80%AEgpj.exe"' in html
     assert ">https://e.example/[RLO]gpj.exe</a>" in html
@@ -80,7 +82,7 @@ NAMES = {
 }
 
 
-def test_names_that_look_alike_are_told_apart_wherever_they_stand(mona: User, sign_in: SignIn) -> None:
+def test_names_that_look_alike_are_distinguishable_everywhere(mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
     for name, shown in NAMES.items():
         channel, author = make_channel(), fresh_id()
@@ -101,7 +103,7 @@ def test_names_that_look_alike_are_told_apart_wherever_they_stand(mona: User, si
             assert not re.search("[\u00ad\u200b\u200d\U000e0000-\U000e007f]", html), path
 
 
-def test_the_other_pages_show_it_as_text_too(hostile_channel: int, mona: User, sign_in: SignIn) -> None:
+def test_the_other_pages_show_hostile_content_as_text_too(hostile_channel: int, mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
     purge = preview(mona, choose(hostile_channel, everything=True))
     for path in (
@@ -135,7 +137,7 @@ def test_the_other_pages_show_it_as_text_too(hostile_channel: int, mona: User, s
         ("/maintenance/jobs/bookkeeping/preview/?cron=\u202e1 2 3 4 5&zone=UTC", 200),
     ],
 )
-def test_what_an_address_says_acts_on_no_page_that_repeats_it(
+def test_query_strings_are_escaped_on_every_page(
     path: str, status: int, hostile_channel: int, ada: User, sign_in: SignIn
 ) -> None:
     today = dt.datetime.now(dt.UTC).date()

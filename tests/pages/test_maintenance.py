@@ -7,22 +7,22 @@ import re
 from collections.abc import Callable, Mapping
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.domain.runs import RunState
 from chatstore.models import Channel, JobRun, JobSchedule
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.jobs.runs import ask_run, claim_run, make_due_runs, work_on_run
-from tests.chatstore.arranging import fresh_id
-from tests.chatstore.operations.jobs import ended_run, only_job
+from chatstore.operations.jobs.runs import claim_run, create_due_runs, request_run, work_on_run
+from tests.chatstore.channels import fresh_id
+from tests.chatstore.operations.jobs import configure_only_job, make_ended_run
 
 SignIn = Callable[[User], Client]
 
 
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> str:
-    return only_job(monkeypatch)
+    return configure_only_job(monkeypatch)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def read(page: Client, path: str, fields: Mapping[str, str] | None = None, *, st
     return re.sub(r"\s+", " ", response.content.decode())
 
 
-def test_a_job_shows_its_schedule_in_words_and_its_next_five_runs(page: Client, job: str) -> None:
+def test_a_job_shows_its_schedule_and_its_next_five_runs(page: Client, job: str) -> None:
     html = read(page, "/maintenance/")
     assert "At 02:30 every day" in html
     assert "Europe/Berlin" in html
@@ -45,11 +45,11 @@ def test_a_job_shows_its_schedule_in_words_and_its_next_five_runs(page: Client, 
     assert len(re.findall(r", 02:30</time>", slots[0])) == 5
 
 
-def test_the_last_thirty_runs_are_ticks_with_words(page: Client, job: str) -> None:
+def test_the_last_thirty_runs_are_labelled_marks(page: Client, job: str) -> None:
     now = postgres_now()
     for days in range(40, 0, -1):
-        ended_run(job, at=now - dt.timedelta(days=days))
-    ended_run(job, at=now, state=RunState.FAILED, error="Node 127.0.0.2 is down.")
+        make_ended_run(job, at=now - dt.timedelta(days=days))
+    make_ended_run(job, at=now, state=RunState.FAILED, error="Node 127.0.0.2 is down.")
     html = read(page, "/maintenance/")
     assert len(re.findall(r'class="mark done" href', html)) == 29
     assert "29 done" in html
@@ -57,9 +57,9 @@ def test_the_last_thirty_runs_are_ticks_with_words(page: Client, job: str) -> No
     assert re.search(r'class="mark failed"[^>]*title="failed, [^"]*: Node 127.0.0.2 is down."', html)
 
 
-def test_what_failed_stands_on_top_with_its_error_until_it_was_done(page: Client, job: str) -> None:
+def test_a_failed_run_is_on_top_until_the_next_success(page: Client, job: str) -> None:
     now = postgres_now()
-    failed = ended_run(job, at=now - dt.timedelta(hours=2), state=RunState.FAILED, error="Node 127.0.0.2 is down.")
+    failed = make_ended_run(job, at=now - dt.timedelta(hours=2), state=RunState.FAILED, error="Node 127.0.0.2 is down.")
     html = read(page, "/maintenance/")
     assert (
         html.index("Failed, with no successful run since")
@@ -67,16 +67,16 @@ def test_what_failed_stands_on_top_with_its_error_until_it_was_done(page: Client
         < html.index(f'id="job-{job}"')
     )
     assert f"/maintenance/runs/{failed.pk}/again/" in html
-    ended_run(job, at=now)
+    make_ended_run(job, at=now)
     assert f"/maintenance/runs/{failed.pk}/again/" not in read(page, "/maintenance/")
 
 
-def test_run_now_is_recorded_with_who_and_leaves_the_next_run_where_it_was(page: Client, otto: User, job: str) -> None:
+def test_run_now_is_audited_and_does_not_move_the_next_run(page: Client, otto: User, job: str) -> None:
     before = re.search(r'<ol class="slots".*?</ol>', read(page, "/maintenance/"))
     answer = page.post(f"/maintenance/jobs/{job}/run/")
     run = JobRun.objects.get(job=job)
     assert (answer.status_code, answer["Location"]) == (302, f"/maintenance/runs/{run.pk}/")
-    assert (run.asked_by, run.slot) == (otto, None)
+    assert (run.requested_by, run.slot) == (otto, None)
     assert "Waiting for a worker" in read(page, f"/maintenance/runs/{run.pk}/")
     after = re.search(r'<ol class="slots".*?</ol>', read(page, "/maintenance/"))
     assert before
@@ -86,11 +86,11 @@ def test_run_now_is_recorded_with_who_and_leaves_the_next_run_where_it_was(page:
     assert page.post(f"/maintenance/jobs/{job}/run/").status_code == 400
 
 
-def test_a_run_shows_how_far_it_is_and_then_what_it_did(page: Client, otto: User, job: str) -> None:
-    run = ask_run(job, actor=otto)
+def test_a_run_shows_its_progress_and_then_its_result(page: Client, otto: User, job: str) -> None:
+    run = request_run(job, actor=otto)
     claim = claim_run(run.pk)
     assert claim is not None
-    claim.tell(done=1_200, total=4_800, what="buckets")
+    claim.report_progress(done=1_200, total=4_800, what="buckets")
     html = read(page, f"/maintenance/runs/{run.pk}/")
     assert '<progress max="4800" value="1200"' in html
     assert "1,200 of 4,800 buckets" in html
@@ -106,10 +106,8 @@ def test_a_run_shows_how_far_it_is_and_then_what_it_did(page: Client, otto: User
     assert "4,800 buckets, 71 live rows" in read(page, "/maintenance/runs/", {"job": job})
 
 
-def test_what_is_at_work_is_on_top_and_its_part_reloads_the_page_when_nothing_is(
-    page: Client, otto: User, job: str
-) -> None:
-    run = ask_run(job, actor=otto)
+def test_running_jobs_are_on_top_and_the_page_reloads_when_they_end(page: Client, otto: User, job: str) -> None:
+    run = request_run(job, actor=otto)
     claim = claim_run(run.pk)
     assert claim is not None
     assert f"/maintenance/runs/{run.pk}/" in page.get("/maintenance/live/").content.decode()
@@ -117,8 +115,8 @@ def test_what_is_at_work_is_on_top_and_its_part_reloads_the_page_when_nothing_is
     assert f"/maintenance/runs/{run.pk}/" not in page.get("/maintenance/live/").content.decode()
 
 
-def test_stop_ends_a_run_that_waits_at_once_and_says_by_whom(page: Client, otto: User, job: str) -> None:
-    run = ask_run(job, actor=otto)
+def test_stop_ends_a_queued_run_at_once_and_names_the_user(page: Client, otto: User, job: str) -> None:
+    run = request_run(job, actor=otto)
     answer = page.post(f"/maintenance/runs/{run.pk}/stop/")
     assert answer["Location"] == f"/maintenance/runs/{run.pk}/"
     html = read(page, f"/maintenance/runs/{run.pk}/")
@@ -126,24 +124,30 @@ def test_stop_ends_a_run_that_waits_at_once_and_says_by_whom(page: Client, otto:
     assert f"Stopped by {otto.username}" in html
 
 
-def test_a_run_at_work_says_that_it_was_asked_to_stop(page: Client, otto: User, job: str) -> None:
-    run = ask_run(job, actor=otto)
+def test_a_running_job_shows_that_a_stop_was_requested(page: Client, otto: User, job: str) -> None:
+    run = request_run(job, actor=otto)
     assert claim_run(run.pk) is not None
     page.post(f"/maintenance/runs/{run.pk}/stop/")
     assert f"{otto.username} requested a stop" in read(page, f"/maintenance/runs/{run.pk}/")
 
 
-def test_run_again_is_another_run_that_names_the_first(page: Client, otto: User, job: str) -> None:
-    failed = ended_run(job, at=postgres_now(), state=RunState.FAILED, error="Node 127.0.0.2 is down.")
+def test_run_again_creates_a_run_that_links_to_the_first(page: Client, otto: User, job: str) -> None:
+    failed = make_ended_run(job, at=postgres_now(), state=RunState.FAILED, error="Node 127.0.0.2 is down.")
     page.post(f"/maintenance/runs/{failed.pk}/again/")
-    again = JobRun.objects.get(again_of=failed)
-    assert again.asked_by == otto
+    again = JobRun.objects.get(retry_of=failed)
+    assert again.requested_by == otto
     html = read(page, f"/maintenance/runs/{again.pk}/")
     assert f'Repeats <a href="/maintenance/runs/{failed.pk}/">run {failed.pk}</a>.' in html
 
 
-def test_a_schedule_is_saved_with_who_changed_it_and_counts_from_then_on(page: Client, otto: User, job: str) -> None:
-    fields = {"cron": "15 4 * * 1-5", "zone": "America/New_York", "opens": "04:00", "closes": "06:30", "is_on": "1"}
+def test_a_saved_schedule_records_who_changed_it_and_applies_from_then_on(page: Client, otto: User, job: str) -> None:
+    fields = {
+        "cron": "15 4 * * 1-5",
+        "zone": "America/New_York",
+        "opens": "04:00",
+        "closes": "06:30",
+        "is_enabled": "1",
+    }
     answer = page.post(f"/maintenance/jobs/{job}/", fields)
     assert (answer.status_code, answer["Location"]) == (302, f"/maintenance/jobs/{job}/")
     row = JobSchedule.objects.get(pk=job)
@@ -153,15 +157,15 @@ def test_a_schedule_is_saved_with_who_changed_it_and_counts_from_then_on(page: C
         "04:00:00",
         "06:30:00",
     )
-    assert (row.is_on, row.changed_by) == (True, otto)
-    assert make_due_runs(postgres_now()) == []
+    assert (row.is_enabled, row.changed_by) == (True, otto)
+    assert create_due_runs(postgres_now()) == []
     html = read(page, "/maintenance/")
     assert "At 04:15 on Monday through Friday" in html
     assert "between 04:00 and 06:30" in html
 
 
-def test_what_is_typed_is_shown_with_its_next_five_times_before_it_is_saved(page: Client, job: str) -> None:
-    typed = {"cron": "0 5 1 * *", "zone": "UTC", "is_on": "1"}
+def test_a_typed_schedule_is_previewed_with_its_next_five_times(page: Client, job: str) -> None:
+    typed = {"cron": "0 5 1 * *", "zone": "UTC", "is_enabled": "1"}
     for path in (f"/maintenance/jobs/{job}/", f"/maintenance/jobs/{job}/preview/"):
         html = read(page, path, typed)
         assert "At 05:00 on the first day of every month" in html
@@ -182,10 +186,10 @@ def test_what_is_typed_is_shown_with_its_next_five_times_before_it_is_saved(page
         ({"cron": "<script>alert(1)</script> * * * *"}, "&lt;script&gt;"),
     ],
 )
-def test_a_wrong_schedule_is_refused_with_its_reason_and_stays_as_typed(
+def test_an_invalid_schedule_is_refused_with_the_reason_and_kept_in_the_form(
     page: Client, job: str, wrong: dict[str, str], reason: str
 ) -> None:
-    fields = {"cron": "30 2 * * *", "zone": "Europe/Berlin", "is_on": "1"} | wrong
+    fields = {"cron": "30 2 * * *", "zone": "Europe/Berlin", "is_enabled": "1"} | wrong
     answer = page.post(f"/maintenance/jobs/{job}/", fields)
     html = answer.content.decode()
     assert answer.status_code == 400
@@ -195,27 +199,25 @@ def test_a_wrong_schedule_is_refused_with_its_reason_and_stays_as_typed(
     assert not JobSchedule.objects.filter(pk=job).exists()
 
 
-def test_a_job_that_is_switched_off_says_so_and_can_still_be_run_now(page: Client, job: str) -> None:
+def test_a_disabled_job_shows_it_and_can_still_be_run_now(page: Client, job: str) -> None:
     page.post(f"/maintenance/jobs/{job}/", {"cron": "30 2 * * *", "zone": "UTC"})
     assert "disabled" in read(page, "/maintenance/")
     assert page.post(f"/maintenance/jobs/{job}/run/").status_code == 302
 
 
-def test_a_job_of_one_bucket_has_no_schedule_and_is_not_run_for_nothing(
-    page: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job = only_job(monkeypatch, schedule=None)
+def test_a_bucket_job_has_no_schedule_and_needs_a_subject(page: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = configure_only_job(monkeypatch, schedule=None)
     read(page, f"/maintenance/jobs/{job}/", status=404)
     assert page.post(f"/maintenance/jobs/{job}/run/").status_code == 400
     assert not JobRun.objects.filter(job=job).exists()
 
 
-def test_a_run_of_one_bucket_is_called_by_its_channel_and_dates(
+def test_a_bucket_run_is_labelled_with_channel_and_dates(
     page: Client, otto: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = only_job(monkeypatch, schedule=None)
+    job = configure_only_job(monkeypatch, schedule=None)
     channel = Channel.objects.create(pk=fresh_id(), name="general \u202e<b>")
-    run = ask_run(job, actor=otto, subject=f"{channel.pk}:-3")
+    run = request_run(job, actor=otto, subject=f"{channel.pk}:-3")
     html = read(page, f"/maintenance/runs/{run.pk}/")
     assert "2–11 December 2014" in html
     assert "&lt;b&gt;" in html
@@ -225,8 +227,8 @@ def test_a_run_of_one_bucket_is_called_by_its_channel_and_dates(
 
 def test_the_history_is_filtered_by_job_state_and_dates_and_paged_by_key(page: Client, job: str) -> None:
     day = dt.datetime(2026, 5, 1, 2, 30, tzinfo=dt.UTC)
-    made = [ended_run(job, at=day + dt.timedelta(days=number)) for number in range(35)]
-    skipped = ended_run(job, at=day, state=RunState.SKIPPED, error="Run 1 of the same job is still running.")
+    made = [make_ended_run(job, at=day + dt.timedelta(days=number)) for number in range(35)]
+    skipped = make_ended_run(job, at=day, state=RunState.SKIPPED, error="Run 1 of the same job is still running.")
     first = read(page, "/maintenance/runs/", {"job": job})
     assert shown(first) == [run.pk for run in [skipped, *made[:5:-1]]]
     older = re.search(r'href="\?(before=[^"]*)"', first)
@@ -254,25 +256,25 @@ def shown(html: str) -> list[int]:
         ({"job": "\x00"}, 404),
     ],
 )
-def test_filters_that_mean_nothing_are_refused(page: Client, filters: dict[str, str], status: int) -> None:
+def test_invalid_filters_are_refused(page: Client, filters: dict[str, str], status: int) -> None:
     read(page, "/maintenance/runs/", filters, status=status)
 
 
-def test_what_a_job_says_is_never_taken_for_html(page: Client, job: str) -> None:
-    ended_run(job, at=postgres_now(), state=RunState.FAILED, error="<img src=x onerror=alert(1)>")
+def test_job_output_is_escaped(page: Client, job: str) -> None:
+    make_ended_run(job, at=postgres_now(), state=RunState.FAILED, error="<img src=x onerror=alert(1)>")
     assert "<img src=x" not in read(page, "/maintenance/")
     assert "<img src=x" not in read(page, "/maintenance/runs/", {"job": job})
 
 
-def test_an_act_that_runs_through_its_worker_is_recorded_to_its_end(page: Client, job: str) -> None:
+def test_an_action_executed_by_a_worker_is_recorded_to_its_end(page: Client, job: str) -> None:
     page.post(f"/maintenance/jobs/{job}/run/")
     run = JobRun.objects.get(job=job)
     assert work_on_run(run.pk) is not None
     assert "3 buckets" in read(page, "/maintenance/runs/", {"job": job})
 
 
-@pytest.mark.parametrize("act", ["stop", "again"])
-def test_a_run_that_there_is_none_of_is_not_found(page: Client, act: str) -> None:
-    response = page.post(f"/maintenance/runs/9223372036854775807/{act}/")
+@pytest.mark.parametrize("action", ["stop", "again"])
+def test_an_unknown_run_is_not_found(page: Client, action: str) -> None:
+    response = page.post(f"/maintenance/runs/9223372036854775807/{action}/")
     assert response.status_code == 404
     assert "Run 9223372036854775807 does not exist" in response.content.decode()

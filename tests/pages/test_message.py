@@ -9,19 +9,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Permission
 from django.core.management import call_command
 from django.test import Client
 
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models import Channel, ChatUser
+from chatstore.models.users import User
 from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import messages as message_store
 from moderation.models import Purge
 from moderation.operations.purging.worker import run_purge
-from moderation.operations.undo.requests import UndoPart, ask_undo
+from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.conftest import make_user
-from tests.moderation.rooms import (
+from tests.moderation.channels import (
     VICTOR,
     by_victor,
     choose,
@@ -70,7 +71,7 @@ def chip_of(html: str) -> str:
     return found[1]
 
 
-def test_one_that_lives_stands_highlighted_among_its_neighbours(mona: User, sign_in: SignIn, channel: Channel) -> None:
+def test_a_live_message_is_highlighted_among_its_neighbours(mona: User, sign_in: SignIn, channel: Channel) -> None:
     ids = ids_in(channel, 30)
     write(channel, ids)
     html = page_of(sign_in(mona), channel, ids[12])
@@ -82,7 +83,7 @@ def test_one_that_lives_stands_highlighted_among_its_neighbours(mona: User, sign
     assert f"?around={ids[12]}#m{ids[12]}" in html
 
 
-def test_one_that_was_removed_says_by_whom_why_and_what_it_said(mona: User, sign_in: SignIn, channel: Channel) -> None:
+def test_a_deleted_message_shows_who_deleted_it_why_and_its_text(mona: User, sign_in: SignIn, channel: Channel) -> None:
     ids = ids_in(channel, 40)
     write(channel, ids[::2], content="buy my coins")
     write(channel, ids[1::2], author=VICTOR + 1)
@@ -97,7 +98,9 @@ def test_one_that_was_removed_says_by_whom_why_and_what_it_said(mona: User, sign
     assert ids[11] in ids_shown(html)
 
 
-def test_what_it_said_is_for_those_alone_who_may_see_purges(mona: User, sign_in: SignIn, channel: Channel) -> None:
+def test_the_text_of_a_deleted_message_needs_the_permission_to_see_purges(
+    mona: User, sign_in: SignIn, channel: Channel
+) -> None:
     ids = ids_in(channel, 30)
     write(channel, ids, content="buy my coins")
     purge_now(mona, everything(channel))
@@ -110,9 +113,7 @@ def test_what_it_said_is_for_those_alone_who_may_see_purges(mona: User, sign_in:
     assert "/purges/" not in html
 
 
-def test_one_that_its_author_withdrew_says_so_and_not_what_it_said(
-    mona: User, sign_in: SignIn, channel: Channel
-) -> None:
+def test_a_withdrawn_message_is_marked_and_its_text_not_shown(mona: User, sign_in: SignIn, channel: Channel) -> None:
     ids = ids_in(channel, 30)
     write(channel, ids)
     withdraw_message(channel.pk, ids[12], actor=VICTOR)
@@ -122,7 +123,7 @@ def test_one_that_its_author_withdrew_says_so_and_not_what_it_said(
     assert "Restore this message" not in html
 
 
-def test_one_that_was_never_seen_is_not_found_and_its_place_is_shown(
+def test_an_unknown_message_is_not_found_and_its_position_is_shown(
     mona: User, sign_in: SignIn, channel: Channel
 ) -> None:
     ids = ids_in(channel, 30)
@@ -132,7 +133,7 @@ def test_one_that_was_never_seen_is_not_found_and_its_place_is_shown(
     assert ids[12] in ids_shown(html)
 
 
-def test_it_is_brought_back_alone_by_a_plain_form(mona: User, sign_in: SignIn, channel: Channel) -> None:
+def test_a_single_message_is_restored_by_a_plain_form(mona: User, sign_in: SignIn, channel: Channel) -> None:
     ids = ids_in(channel, 130)
     write(channel, ids)
     purge = purge_now(mona, everything(channel))
@@ -155,14 +156,14 @@ def test_it_is_brought_back_alone_by_a_plain_form(mona: User, sign_in: SignIn, c
     assert "Restore this message" in page_of(client, channel, ids[13])
 
 
-def test_while_another_purge_stands_for_it_the_page_says_so_before_and_after(
+def test_the_page_shows_that_another_purge_still_covers_the_message(
     mona: User, sign_in: SignIn, channel: Channel
 ) -> None:
     ids = ids_in(channel, 130)
     write(channel, ids)
     client = sign_in(mona)
     first = purge_now(mona, everything(channel))
-    ask_undo(first.pk, moderator=mona, part=UndoPart(message_ids=(ids[4],)))
+    request_undo(first.pk, moderator=mona, part=UndoPart(message_ids=(ids[4],)))
     run_purge(first.pk)
     second = purge_now(mona, choose(channel.pk, message_ids=[ids[4]]))
     html = page_of(client, channel, ids[4])
@@ -171,7 +172,7 @@ def test_while_another_purge_stands_for_it_the_page_says_so_before_and_after(
     assert [int(i) for i in re.findall(r'class="title" href="/purges/(-?\d+)/"', html)] == [second.pk, first.pk]
 
 
-def test_with_two_purges_standing_the_first_undo_leaves_it_away_and_the_second_brings_it(
+def test_of_two_overlapping_purges_only_the_second_undo_restores_it(
     mona: User, sign_in: SignIn, channel: Channel
 ) -> None:
     ids = ids_in(channel, 130)
@@ -192,7 +193,9 @@ def test_with_two_purges_standing_the_first_undo_leaves_it_away_and_the_second_b
     assert chip_of(client.get(path).content.decode()) == "in the channel"
 
 
-def test_a_purge_that_does_not_stand_for_it_brings_nothing_back(mona: User, sign_in: SignIn, channel: Channel) -> None:
+def test_a_purge_that_does_not_cover_the_message_restores_nothing(
+    mona: User, sign_in: SignIn, channel: Channel
+) -> None:
     ids = ids_in(channel, 130)
     write(channel, ids[:-1])
     purge = purge_now(mona, everything(channel))
@@ -215,14 +218,14 @@ def test_a_bare_id_leads_to_its_channel(mona: User, sign_in: SignIn, channel: Ch
     assert client.get("/find/", {"q": str(ids[3])})["Location"] == target
 
 
-def test_a_bare_id_of_a_withdrawn_message_leads_there_too(mona: User, sign_in: SignIn, channel: Channel) -> None:
+def test_a_bare_id_of_a_withdrawn_message_leads_to_its_channel(mona: User, sign_in: SignIn, channel: Channel) -> None:
     ids = ids_in(channel, 5)
     write(channel, ids)
     withdraw_message(channel.pk, ids[3], actor=VICTOR)
     assert sign_in(mona).get(f"/messages/{ids[3]}/")["Location"] == f"/channels/{channel.pk}/{ids[3]}/"
 
 
-def test_a_bare_id_that_nobody_knows_says_where_was_looked(mona: User, sign_in: SignIn, channel: Channel) -> None:
+def test_a_bare_unknown_id_shows_where_was_searched(mona: User, sign_in: SignIn, channel: Channel) -> None:
     ids = ids_in(channel, 5)
     write(channel, ids)
     response = sign_in(mona).get(f"/messages/{ids[3] + 1}/")
@@ -237,7 +240,7 @@ def test_the_most_distant_ids_are_answered(mona: User, sign_in: SignIn, channel:
         assert client.get(f"/channels/{channel.pk}/{extreme}/").status_code == 404, extreme
 
 
-def test_what_people_write_harms_no_page_of_a_message(mona: User, sign_in: SignIn, tmp_path: Path) -> None:
+def test_hostile_content_breaks_no_message_page(mona: User, sign_in: SignIn, tmp_path: Path) -> None:
     channel_id, path = write_hostile(tmp_path, until=dt.datetime.now(dt.UTC))
     call_command("import_discord", str(path), verbosity=0)
     client = sign_in(mona)

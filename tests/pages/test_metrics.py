@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.runs import Severity
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.findings.records import Found, close_finding, open_finding
+from chatstore.operations.findings.records import Problem, close_finding, open_finding
 from chatstore.store import cassandra
-from chatstore.store.heartbeats import BEAT, note_life
-from tests.chatstore.operations.jobs import ended_run, only_job
+from chatstore.store.heartbeats import BEAT, record_heartbeat
+from tests.chatstore.operations.jobs import configure_only_job, make_ended_run
 
 SignIn = Callable[[User], Client]
 Sample = tuple[str, dict[str, str], float]
@@ -42,24 +42,24 @@ def metrics(otto: User, sign_in: SignIn) -> Callable[[], list[Sample]]:
 
 def test_findings_are_counted_by_severity(metrics: Callable[[], list[Sample]]) -> None:
     before = value_of(metrics(), "chatstore_findings", severity="red")
-    open_finding("a test of metrics", "", Found(Severity.RED, "a node is down"))
+    open_finding("a test of metrics", "", Problem(Severity.RED, "a node is down"))
     assert value_of(metrics(), "chatstore_findings", severity="red") == before + 1
     close_finding("a test of metrics", "")
     assert value_of(metrics(), "chatstore_findings", severity="red") == before
 
 
-def test_runs_and_the_last_good_one_of_each_job(
+def test_runs_and_the_last_success_of_each_job_are_exported(
     metrics: Callable[[], list[Sample]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = only_job(monkeypatch)
-    ended_run(job, at=postgres_now())
+    job = configure_only_job(monkeypatch)
+    make_ended_run(job, at=postgres_now())
     samples = metrics()
     assert value_of(samples, "chatstore_runs", job=job, state="done") == 1
     assert 0 <= value_of(samples, "chatstore_job_last_success_age_seconds", job=job) < 60
 
 
-def test_nodes_beat_queues_purges_repairs_and_the_read_path(metrics: Callable[[], list[Sample]]) -> None:
-    note_life(BEAT)
+def test_nodes_beat_queues_purges_repairs_and_the_read_path_are_exported(metrics: Callable[[], list[Sample]]) -> None:
+    record_heartbeat(BEAT)
     samples = metrics()
     names = {name for name, *_ in samples}
     assert [value for name, _, value in samples if name == "chatstore_node_up"] == [1.0, 1.0]
@@ -71,7 +71,7 @@ def test_nodes_beat_queues_purges_repairs_and_the_read_path(metrics: Callable[[]
     assert all(name.startswith("chatstore_") for name in names)
 
 
-def test_what_cannot_be_said_is_missing_and_the_rest_is_there(
+def test_unavailable_metrics_are_omitted_and_the_rest_is_exported(
     metrics: Callable[[], list[Sample]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> list[tuple[str, bool, str]]:
@@ -83,18 +83,18 @@ def test_what_cannot_be_said_is_missing_and_the_rest_is_there(
     assert "chatstore_purges" in names
 
 
-def test_a_scraper_shows_the_token(settings: Settings) -> None:
+def test_a_scraper_needs_the_token(settings: Settings) -> None:
     settings.METRICS_TOKEN = "t0ken"
     assert scrape(Client(), Authorization="Bearer t0ken")
 
 
 @pytest.mark.parametrize("shown", ["", "t0ken", "Bearer", "Bearer ", "Bearer wrong", "bearer t0ken", "Bearer t0ken2"])
-def test_anything_else_is_refused_without_a_word_of_what_is_there(shown: str, settings: Settings) -> None:
+def test_any_other_request_is_refused_without_details(shown: str, settings: Settings) -> None:
     settings.METRICS_TOKEN = "t0ken"
     answer = Client().get("/metrics", headers={"Authorization": shown})
     assert (answer.status_code, answer.content) == (403, b"Permission denied.\n")
 
 
-def test_without_a_token_in_the_settings_none_is_good(settings: Settings) -> None:
+def test_without_a_configured_token_every_token_is_refused(settings: Settings) -> None:
     settings.METRICS_TOKEN = ""
     assert Client().get("/metrics", headers={"Authorization": "Bearer "}).status_code == 403

@@ -6,18 +6,18 @@ import re
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.models.users import User
 from chatstore.store import cassandra
-from tests.pages.conftest import Place
+from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
 
 
 @pytest.fixture
-def _store_is_away(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def _store_is_unavailable(previewed: PreviewedPurge, monkeypatch: pytest.MonkeyPatch) -> None:
     """Raise the driver's error without stopping the servers that other tests use."""
 
     def fail(*args: object, **kwargs: object) -> None:
@@ -27,38 +27,41 @@ def _store_is_away(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(cassandra, name, fail)
 
 
-@pytest.mark.usefixtures("_store_is_away")
-def test_a_timeline_answers_503_with_words(place: Place, mona: User, sign_in: SignIn) -> None:
-    response = sign_in(mona).get(f"/channels/{place.channel.pk}/")
+@pytest.mark.usefixtures("_store_is_unavailable")
+def test_a_timeline_answers_503_with_an_explanation(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    response = sign_in(mona).get(f"/channels/{previewed.channel.pk}/")
     assert response.status_code == 503
     assert response["Retry-After"] == "10"
     assert re.search(r"Cassandra does not answer.\s+Nothing is lost", response.content.decode())
     assert "Content-Security-Policy" in response
 
 
-@pytest.mark.usefixtures("_store_is_away")
-def test_home_and_a_purge_are_shown_without_it(place: Place, mona: User, sign_in: SignIn) -> None:
+@pytest.mark.usefixtures("_store_is_unavailable")
+def test_home_and_a_purge_are_shown_without_it(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
     home = client.get("/")
     assert home.status_code == 200
     assert "listed by name only" in home.content.decode()
-    purge = client.get(f"/purges/{place.purge.pk}/")
+    purge = client.get(f"/purges/{previewed.purge.pk}/")
     assert purge.status_code == 200
     page = purge.content.decode()
     assert "Delete 6 messages" in page
     assert "can’t be shown right now" in page
 
 
-@pytest.mark.usefixtures("_store_is_away")
-def test_one_can_go_on_composing_but_nothing_is_unticked(place: Place, mona: User, sign_in: SignIn) -> None:
-    client, path = sign_in(mona), f"/purges/{place.purge.pk}/"
-    composed = client.get(f"/channels/{place.channel.pk}/remove/", {"words": "coins"})
+@pytest.mark.usefixtures("_store_is_unavailable")
+def test_composing_still_works_but_excluding_does_not(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/"
+    composed = client.get(f"/channels/{previewed.channel.pk}/remove/", {"words": "coins"})
     assert composed.status_code == 200
     assert "All messages in #room containing the words “coins”" in composed.content.decode()
     listed = client.get(f"{path}messages/")
     assert listed.status_code == 200
     assert "The messages can’t be shown right now" in listed.content.decode()
-    fields = {"digest": bytes(place.purge.digest or b"").hex(), "message_id": str(place.victors[0])}
+    fields = {
+        "manifest_hash": bytes(previewed.purge.manifest_hash or b"").hex(),
+        "message_id": str(previewed.victor_ids[0]),
+    }
     assert client.post(f"{path}untick/", fields).status_code == 503
-    place.purge.refresh_from_db()
-    assert place.purge.manifest == 6
+    previewed.purge.refresh_from_db()
+    assert previewed.purge.manifest == 6

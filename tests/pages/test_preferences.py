@@ -6,13 +6,13 @@ import datetime as dt
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone, translation
 
+from chatstore.models.users import User
 from moderation.models import Preferences
 from moderation.presentation import formats
-from tests.pages.conftest import Place
+from tests.pages.conftest import PreviewedPurge
 from tests.pages.pseudo_locale import LANGUAGE, pseudo_locale
 
 SignIn = Callable[[User], Client]
@@ -56,9 +56,9 @@ def test_a_time_zone_that_is_gone_from_the_system_is_utc(mona: User, sign_in: Si
     assert '<html lang="en"' in html
 
 
-def test_messages_are_shown_in_the_time_zone(place: Place, mona: User, sign_in: SignIn) -> None:
+def test_messages_are_shown_in_the_time_zone(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     Preferences.objects.create(account=mona, time_zone="Asia/Kolkata")
-    html = sign_in(mona).get(f"/channels/{place.channel.pk}/").content.decode()
+    html = sign_in(mona).get(f"/channels/{previewed.channel.pk}/").content.decode()
     assert " IST" not in html
     assert " UTC)" in html.split('class="messages"')[1]
 

@@ -6,18 +6,19 @@ import re
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Permission
 from django.test import Client
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import Channel, ChatUser
+from chatstore.models.users import User
 from moderation.domain.filters import AnyOf, Author, Words
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.purging.worker import run_purge
 from tests.conftest import make_user
-from tests.moderation.rooms import VICTOR, WILMA, ids_of, make_channel, old_ids, preview, purge_now, write
-from tests.pages.conftest import Place
+from tests.moderation.channels import VICTOR, WILMA, ids_of, make_channel, old_ids, preview, purge_now, write
+from tests.pages.conftest import PreviewedPurge
 from tests.pages.test_without_script import read_fields
 
 SignIn = Callable[[User], Client]
@@ -30,7 +31,7 @@ def read(client: Client, path: str) -> str:
 
 
 @pytest.fixture
-def rooms() -> tuple[Channel, Channel]:
+def channels() -> tuple[Channel, Channel]:
     """Create two channels with ten messages each of Victor and Wilma."""
     ChatUser.objects.get_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
     channels, ids = (make_channel(), make_channel()), old_ids(40)
@@ -50,55 +51,59 @@ def bucket() -> int:
     return bucket_of(old_ids(1)[0])
 
 
-def test_a_message_is_left_out_and_taken_in_again(place: Place, mona: User, sign_in: SignIn) -> None:
-    client, path = sign_in(mona), f"/purges/{place.purge.pk}/"
+def test_a_message_is_excluded_and_included_again(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/"
     listed = read(client, f"{path}messages/")
-    assert re.findall(r'name="message_id" value="(-?\d+)"', listed) == [str(i) for i in place.victors]
+    assert re.findall(r'name="message_id" value="(-?\d+)"', listed) == [str(i) for i in previewed.victor_ids]
     fields = read_fields(listed, f"{path}untick/")
-    response = client.post(f"{path}untick/", {**fields, "message_id": str(place.victors[2])})
+    response = client.post(f"{path}untick/", {**fields, "message_id": str(previewed.victor_ids[2])})
     assert response["Location"] == f"{path}messages/"
     page = read(client, path)
     assert "Delete 5 messages" in page
     assert "1 message excluded" in page
-    assert fields["digest"] not in page
+    assert fields["manifest_hash"] not in page
     back = read_fields(read(client, f"{path}messages/"), f"{path}tick/")
-    client.post(f"{path}tick/", {**back, "message_id": str(place.victors[2])})
-    assert f'name="digest" value="{fields["digest"]}"' in read(client, path)
+    client.post(f"{path}tick/", {**back, "message_id": str(previewed.victor_ids[2])})
+    assert f'name="manifest_hash" value="{fields["manifest_hash"]}"' in read(client, path)
 
 
-def test_a_preview_that_changed_meanwhile_is_shown_with_what_it_is_now(
-    place: Place, mona: User, sign_in: SignIn
+def test_a_preview_changed_meanwhile_is_shown_in_its_current_state(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
 ) -> None:
-    client, path = sign_in(mona), f"/purges/{place.purge.pk}/untick/"
-    fields = {"digest": bytes(place.purge.digest or b"").hex()}
-    assert client.post(path, {**fields, "message_id": str(place.victors[0])}).status_code == 302
-    for more, words in (
-        ({**fields, "message_id": str(place.victors[1])}, "has changed since"),
+    client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/untick/"
+    fields = {"manifest_hash": bytes(previewed.purge.manifest_hash or b"").hex()}
+    assert client.post(path, {**fields, "message_id": str(previewed.victor_ids[0])}).status_code == 302
+    for more, expected in (
+        ({**fields, "message_id": str(previewed.victor_ids[1])}, "has changed since"),
         (fields, "No messages are selected"),
-        ({"message_id": str(place.victors[1])}, "incomplete"),
+        ({"message_id": str(previewed.victor_ids[1])}, "incomplete"),
         ({**fields, "message_id": "x"}, "not an id"),
     ):
         response = client.post(path, more)
         assert response.status_code == 400
-        assert words in response.content.decode()
+        assert expected in response.content.decode()
         assert "Delete 5 messages" in response.content.decode()
 
 
-def test_a_list_goes_on_where_it_ended_and_says_where_that_is_no_place(
-    place: Place, mona: User, sign_in: SignIn
+def test_a_list_continues_at_its_cursor_and_refuses_an_invalid_one(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
 ) -> None:
-    client, path = sign_in(mona), f"/purges/{place.purge.pk}/messages/"
-    after = f"{place.channel.pk}:{place.victors[3]}"
+    client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/messages/"
+    after = f"{previewed.channel.pk}:{previewed.victor_ids[3]}"
     assert read(client, f"{path}?after={after}").count('name="message_id"') == 2
-    assert "There are no more messages" in read(client, f"{path}?after={place.channel.pk}:{place.victors[-1]}")
+    assert "There are no more messages" in read(
+        client, f"{path}?after={previewed.channel.pk}:{previewed.victor_ids[-1]}"
+    )
     assert read(client, f"{path}?channel=5").count('name="message_id"') == 0
     for query in ("after=5", "after=a:b", "channel=x", "author=x", "after=5:99999999999999999999"):
         assert client.get(f"{path}?{query}").status_code == 400, query
 
 
-def test_the_preview_counts_by_channel_and_author(rooms: tuple[Channel, Channel], mona: User, sign_in: SignIn) -> None:
-    page = read(sign_in(mona), f"/purges/{preview(mona, everything_in(rooms)).pk}/")
-    for channel in rooms:
+def test_the_preview_counts_by_channel_and_author(
+    channels: tuple[Channel, Channel], mona: User, sign_in: SignIn
+) -> None:
+    page = read(sign_in(mona), f"/purges/{preview(mona, everything_in(channels)).pk}/")
+    for channel in channels:
         row = rf'/channels/{channel.pk}/\?at=[\d-]+">\s*<bdi>#room</bdi>\s*</a>\s*</td>'
         assert re.search(rf'{row}\s*<td class="num">\s*<a[^>]*>\s*20\s*<', page)
     assert re.search(r"<dt>Channels</dt>\s*<dd>2</dd>", page)
@@ -106,11 +111,11 @@ def test_the_preview_counts_by_channel_and_author(rooms: tuple[Channel, Channel]
     assert page.count('class="strip"') == 3
 
 
-def test_the_list_of_a_channel_has_the_purges_of_many_channels_too(
-    rooms: tuple[Channel, Channel], mona: User, sign_in: SignIn
+def test_the_list_of_a_channel_includes_purges_of_many_channels(
+    channels: tuple[Channel, Channel], mona: User, sign_in: SignIn
 ) -> None:
-    purge, client = preview(mona, everything_in(rooms)), sign_in(mona)
-    for channel in rooms:
+    purge, client = preview(mona, everything_in(channels)), sign_in(mona)
+    for channel in channels:
         page = read(client, f"/purges/?channel={channel.pk}")
         assert "40 messages: all messages in #room and #room" in page
         assert f'href="/purges/{purge.pk}/"' in page
@@ -118,57 +123,57 @@ def test_the_list_of_a_channel_has_the_purges_of_many_channels_too(
     assert f"/purges/{purge.pk}/" not in read(client, f"/purges/?channel={make_channel().pk}")
 
 
-def test_an_author_of_whom_it_removed_nothing_is_refused_with_the_reason(
-    rooms: tuple[Channel, Channel], mona: User, sign_in: SignIn
+def test_an_author_without_deleted_messages_is_refused_with_the_reason(
+    channels: tuple[Channel, Channel], mona: User, sign_in: SignIn
 ) -> None:
-    purge = purge_now(mona, everything_in(rooms))
+    purge = purge_now(mona, everything_in(channels))
     response = sign_in(mona).post(f"/purges/{purge.pk}/undo/", {"author": str(WILMA + 1)})
     assert response.status_code == 400
     assert "This purge did not delete any of the requested messages." in response.content.decode()
 
 
-def test_one_author_then_one_channel_then_ticked_ones_come_back(
-    rooms: tuple[Channel, Channel], mona: User, sign_in: SignIn
+def test_an_author_then_a_channel_then_selected_messages_are_restored(
+    channels: tuple[Channel, Channel], mona: User, sign_in: SignIn
 ) -> None:
     client = sign_in(mona)
-    purge = purge_now(mona, everything_in(rooms))
+    purge = purge_now(mona, everything_in(channels))
     path, ids = f"/purges/{purge.pk}/", old_ids(40)
 
     def undo(fields: dict[str, str | list[str]]) -> str:
         assert client.post(f"{path}undo/", fields).status_code == 302
-        run_purge(purge.pk, patience_seconds=60)
+        run_purge(purge.pk, idle_timeout_seconds=60)
         return read(client, path)
 
     page = read(client, path)
     assert "Restore Victor 71 (20)" in page
     page = undo({"author": str(VICTOR)})
     assert "20 messages restored, 20 still deleted." in page
-    assert ids_of(rooms[0], bucket()) == ids[:20:2]
+    assert ids_of(channels[0], bucket()) == ids[:20:2]
     assert "Restore Victor 71" not in page
-    page = undo({"channel": str(rooms[0].pk)})
+    page = undo({"channel": str(channels[0].pk)})
     assert "30 messages restored, 10 still deleted." in page
-    assert ids_of(rooms[0], bucket()) == ids[:20]
-    assert ids_of(rooms[1], bucket()) == ids[20::2]
+    assert ids_of(channels[0], bucket()) == ids[:20]
+    assert ids_of(channels[1], bucket()) == ids[20::2]
     listed = read(client, f"{path}messages/")
     assert re.findall(r'name="message_id" value="(-?\d+)"', listed) == [str(i) for i in ids[21::2]]
     page = undo({"ticked": "1", "message_id": [str(ids[21]), str(ids[23])]})
     assert "32 messages restored, 8 still deleted." in page
     assert "Restore the other 8 messages" in page
-    assert ids_of(rooms[1], bucket()) == sorted([*ids[20::2], ids[21], ids[23]])
+    assert ids_of(channels[1], bucket()) == sorted([*ids[20::2], ids[21], ids[23]])
 
 
-def test_nothing_ticked_is_not_everything(place: Place, mona: User, sign_in: SignIn) -> None:
-    purge = purge_now(mona, Selection(channel_ids=(place.channel.pk,), where=Author((VICTOR,))))
+def test_no_selection_does_not_mean_everything(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    purge = purge_now(mona, Selection(channel_ids=(previewed.channel.pk,), where=Author((VICTOR,))))
     response = sign_in(mona).post(f"/purges/{purge.pk}/undo/", {"ticked": "1"})
     assert response.status_code == 400
     assert "No messages are selected" in response.content.decode()
     assert not Purge.objects.get(pk=purge.pk).undos.exists()
 
 
-def test_who_may_not_open_the_channels_sees_counts_and_no_word(
-    rooms: tuple[Channel, Channel], mona: User, sign_in: SignIn
+def test_users_without_channel_access_see_counts_but_no_text(
+    channels: tuple[Channel, Channel], mona: User, sign_in: SignIn
 ) -> None:
-    purge = preview(mona, everything_in(rooms))
+    purge = preview(mona, everything_in(channels))
     reader = make_user("otto", group=None)
     reader.user_permissions.add(Permission.objects.get(codename="view_purge", content_type__app_label="moderation"))
     client = sign_in(reader)
@@ -178,4 +183,4 @@ def test_who_may_not_open_the_channels_sees_counts_and_no_word(
     for html in (page, listed):
         assert "hello" not in html
         assert "#room" not in html
-        assert f"/channels/{rooms[0].pk}/" not in html
+        assert f"/channels/{channels[0].pk}/" not in html

@@ -9,24 +9,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.packing import unpack_ids
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge
-from moderation.operations.undo.import_guard import PUT_BACK
+from moderation.operations.undo.import_guard import RESTORED_BY_IMPORT
 from tests.conftest import make_user
 from tests.imports.exports import MAY, VICTOR, fresh_channel, ids_from, live_ids, make_raw, write_export
-from tests.moderation.rooms import choose, purge_now
+from tests.moderation.channels import choose, purge_now
 
 SignIn = Callable[[User], Client]
 
 IDS = ids_from(MAY, 70)
-SAID = "restored by an import with <code>--restore</code>, "
+CHIP = "restored by an import with <code>--restore</code>, "
 
 
 def restore(path: Path, *options: str) -> None:
@@ -56,7 +56,7 @@ def path(tmp_path: Path, channel_id: int) -> Path:
     return path
 
 
-def test_its_page_says_how_many_came_back_who_asked_and_which(
+def test_the_purge_page_shows_how_many_were_restored_by_whom_and_which(
     mona: User, sign_in: SignIn, tmp_path: Path, path: Path, channel_id: int
 ) -> None:
     first = purge_now(mona, choose(channel_id, message_ids=tuple(IDS[:60])))
@@ -67,16 +67,16 @@ def test_its_page_says_how_many_came_back_who_asked_and_which(
     restore(path)
     assert live_ids(channel_id, IDS) == IDS
 
-    acts = AuditEntry.objects.filter(purge=first, act=PUT_BACK).order_by("id")
-    assert [(act.actor, unpack_ids(act.ids), act.channel_id) for act in acts] == [
+    entries = AuditEntry.objects.filter(purge=first, action=RESTORED_BY_IMPORT).order_by("id")
+    assert [(entry.actor, unpack_ids(entry.ids), entry.channel_id) for entry in entries] == [
         (lena, IDS[2:60], channel_id),
         (User.objects.get(username="command-line"), IDS[:2], channel_id),
     ]
     client = sign_in(mona)
     shown = page(client, f"/purges/{first.pk}/")
-    said = f"58 messages were {SAID}requested by <b>{lena.username}</b>"
-    assert said in shown
-    assert f"2 messages were {SAID}requested by <b>command-line<" in shown
+    expected = f"58 messages were {CHIP}requested by <b>{lena.username}</b>"
+    assert expected in shown
+    assert f"2 messages were {CHIP}requested by <b>command-line<" in shown
     by_lena, by_command = re.findall(r"/messages/\?import=[0-9a-f]{32}", shown)
     one = page(client, f"/purges/{first.pk}{by_lena}")
     assert f"Only messages restored by an import, requested by <b>{lena.username}</b>" in one
@@ -89,11 +89,11 @@ def test_its_page_says_how_many_came_back_who_asked_and_which(
     ada = make_user("ada", group=None)
     ada.is_superuser = True
     ada.save()
-    entry = page(sign_in(ada), f"/admin/moderation/auditentry/{acts[0].pk}/change/")
+    entry = page(sign_in(ada), f"/admin/moderation/auditentry/{entries[0].pk}/change/")
     assert ", ".join(map(str, IDS[2:60])) in entry
 
 
-def test_a_purge_of_several_channels_lists_what_came_back_in_each(
+def test_a_purge_of_several_channels_lists_restored_messages_of_each(
     mona: User, sign_in: SignIn, tmp_path: Path, path: Path, channel_id: int
 ) -> None:
     second = fresh_channel()
@@ -115,25 +115,27 @@ def test_a_purge_of_several_channels_lists_what_came_back_in_each(
     assert listed(narrowed) == [i + 1 for i in IDS[:5]]
 
 
-def test_only_who_may_take_purges_back_restores(mona: User, path: Path, channel_id: int) -> None:
+def test_restoring_needs_the_permission_to_undo(mona: User, path: Path, channel_id: int) -> None:
     purge = purge_now(mona, choose(channel_id, message_ids=tuple(IDS[:5])))
     tess = make_user("tess", group=None)
-    for name, words in ((tess.username, "may not"), ("nobody-of-that-name", "no account called")):
-        with pytest.raises(CommandError, match=words) as refused:
+    for name, message in ((tess.username, "may not"), ("nobody-of-that-name", "no account called")):
+        with pytest.raises(CommandError, match=message) as refused:
             restore(path, "--as", name)
         assert "import again" not in str(refused.value)
     assert live_ids(channel_id, IDS) == IDS[5:]
-    assert not AuditEntry.objects.filter(purge=purge, act=PUT_BACK).exists()
+    assert not AuditEntry.objects.filter(purge=purge, action=RESTORED_BY_IMPORT).exists()
 
 
-def test_one_from_before_it_was_noted_who_asked_says_so(
+def test_a_restore_without_a_recorded_requester_shows_it(
     mona: User, sign_in: SignIn, path: Path, channel_id: int
 ) -> None:
     purge: Purge = purge_now(mona, choose(channel_id, message_ids=tuple(IDS[:5])))
     assert purge.state == PurgeState.DONE
     restore(path)
-    AuditEntry.objects.filter(purge=purge, act=PUT_BACK).update(actor=None, details={"bucket": 1, "ids": 5}, ids=None)
+    AuditEntry.objects.filter(purge=purge, action=RESTORED_BY_IMPORT).update(
+        actor=None, details={"bucket": 1, "ids": 5}, ids=None
+    )
     shown = page(sign_in(mona), f"/purges/{purge.pk}/")
-    assert f"5 messages were {SAID}" in shown
+    assert f"5 messages were {CHIP}" in shown
     assert "Who requested it was not recorded." in shown
     assert "?import=" not in shown

@@ -6,15 +6,15 @@ import datetime as dt
 import re
 from collections.abc import Callable
 
-from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import ChatUser
+from chatstore.models.users import User
 from chatstore.store import messages as message_store
-from tests.moderation.rooms import VICTOR, by_victor, confirm, make_channel, old_ids, purge_now, write
-from tests.pages.conftest import Place
+from tests.moderation.channels import VICTOR, by_victor, confirm, make_channel, old_ids, purge_now, write
+from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
 
@@ -28,14 +28,12 @@ def links_to_more(html: str) -> dict[str, str]:
     return dict(found)
 
 
-def test_the_newest_messages_come_in_the_order_in_which_they_were_said(
-    place: Place, mona: User, sign_in: SignIn
-) -> None:
-    html = sign_in(mona).get(f"/channels/{place.channel.pk}/").content.decode()
-    assert ids_shown(html) == place.ids
+def test_the_newest_messages_are_shown_in_posting_order(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    html = sign_in(mona).get(f"/channels/{previewed.channel.pk}/").content.decode()
+    assert ids_shown(html) == previewed.ids
 
 
-def test_scrolling_both_ways_from_the_middle_shows_each_message_once(mona: User, sign_in: SignIn) -> None:
+def test_scrolling_in_both_directions_shows_each_message_once(mona: User, sign_in: SignIn) -> None:
     channel, ids = make_channel(), old_ids(230)
     write(channel, ids)
     client = sign_in(mona)
@@ -51,37 +49,43 @@ def test_scrolling_both_ways_from_the_middle_shows_each_message_once(mona: User,
     assert shown == ids
 
 
-def test_a_date_shows_what_was_posted_from_then_on(place: Place, mona: User, sign_in: SignIn) -> None:
-    day = time_of(place.ids[4]).date()
-    html = sign_in(mona).get(f"/channels/{place.channel.pk}/?at={day.isoformat()}").content.decode()
+def test_a_date_shows_what_was_posted_from_then_on(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    day = time_of(previewed.ids[4]).date()
+    html = sign_in(mona).get(f"/channels/{previewed.channel.pk}/?at={day.isoformat()}").content.decode()
     start = dt.datetime.combine(day, dt.time(), dt.UTC)
-    assert ids_shown(html) == [i for i in place.ids if time_of(i) >= start]
+    assert ids_shown(html) == [i for i in previewed.ids if time_of(i) >= start]
 
 
-def test_a_date_after_which_nothing_came_shows_what_came_before(place: Place, mona: User, sign_in: SignIn) -> None:
-    html = sign_in(mona).get(f"/channels/{place.channel.pk}/?at={dt.datetime.now(dt.UTC):%Y-%m-%d}").content.decode()
+def test_a_date_without_later_messages_shows_earlier_ones(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
+) -> None:
+    html = (
+        sign_in(mona).get(f"/channels/{previewed.channel.pk}/?at={dt.datetime.now(dt.UTC):%Y-%m-%d}").content.decode()
+    )
     assert "No messages on or after" in html
-    assert ids_shown(html) == place.ids
+    assert ids_shown(html) == previewed.ids
 
 
-def test_a_copied_link_leads_to_its_message(place: Place, mona: User, sign_in: SignIn) -> None:
+def test_a_copied_link_leads_to_its_message(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
-    link = f"/channels/{place.channel.pk}/{place.ids[3]}/"
-    assert link in client.get(f"/channels/{place.channel.pk}/").content.decode()
-    there = f"/channels/{place.channel.pk}/?around={place.ids[3]}#m{place.ids[3]}"
+    link = f"/channels/{previewed.channel.pk}/{previewed.ids[3]}/"
+    assert link in client.get(f"/channels/{previewed.channel.pk}/").content.decode()
+    there = f"/channels/{previewed.channel.pk}/?around={previewed.ids[3]}#m{previewed.ids[3]}"
     assert f'href="{there}"' in client.get(link).content.decode()
     page = client.get(there).content.decode()
-    assert re.search(rf'class="msg[^"]* focus"\s+id="m{place.ids[3]}"', page)
+    assert re.search(rf'class="msg[^"]* focus"\s+id="m{previewed.ids[3]}"', page)
 
 
-def test_a_message_that_is_gone_is_said_to_be(place: Place, mona: User, sign_in: SignIn) -> None:
-    html = sign_in(mona).get(f"/channels/{place.channel.pk}/?around={place.ids[3] + 1}").content.decode()
+def test_a_deleted_message_is_shown_as_deleted(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    html = sign_in(mona).get(f"/channels/{previewed.channel.pk}/?around={previewed.ids[3] + 1}").content.decode()
     assert "no longer here" in html
-    assert ids_shown(html) == place.ids
+    assert ids_shown(html) == previewed.ids
 
 
-def test_the_search_box_finds_links_ids_names_and_people(place: Place, mona: User, sign_in: SignIn) -> None:
-    client, channel, message_id = sign_in(mona), place.channel, place.ids[5]
+def test_the_search_box_finds_links_ids_names_and_people(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
+) -> None:
+    client, channel, message_id = sign_in(mona), previewed.channel, previewed.ids[5]
     target = f"/channels/{channel.pk}/{message_id}/"
     for query in (
         f"https://discord.example/channels/{channel.guild_id}/{channel.pk}/{message_id}",
@@ -95,8 +99,8 @@ def test_the_search_box_finds_links_ids_names_and_people(place: Place, mona: Use
     assert "Has not posted" in page
 
 
-def test_what_a_purge_took_is_said_where_it_was(place: Place, mona: User, sign_in: SignIn) -> None:
-    confirm(mona, place.purge)
+def test_purged_messages_are_marked_in_place(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    confirm(mona, previewed.purge)
     channel, ids = make_channel(), old_ids(30)
     write(channel, ids[:10], author=VICTOR + 1)
     write(channel, ids[10:25])
@@ -111,7 +115,7 @@ def test_what_a_purge_took_is_said_where_it_was(place: Place, mona: User, sign_i
     assert f"/purges/{purge.pk}/" in after
 
 
-def test_a_channel_that_was_emptied_says_so_and_by_whom(mona: User, sign_in: SignIn) -> None:
+def test_an_emptied_channel_shows_who_emptied_it(mona: User, sign_in: SignIn) -> None:
     channel = make_channel()
     write(channel, old_ids(40))
     purge_now(mona, by_victor(channel))
@@ -121,7 +125,7 @@ def test_a_channel_that_was_emptied_says_so_and_by_whom(mona: User, sign_in: Sig
     assert "No other messages in" in html
 
 
-def test_a_reply_shows_what_it_answers_and_that_it_is_gone(mona: User, sign_in: SignIn) -> None:
+def test_a_reply_shows_its_target_and_that_it_is_deleted(mona: User, sign_in: SignIn) -> None:
     channel, ids = make_channel(), old_ids(3)
     write(channel, ids[:1], content="the question")
     replies = [
@@ -134,8 +138,10 @@ def test_a_reply_shows_what_it_answers_and_that_it_is_gone(mona: User, sign_in: 
     assert "a message that no longer exists" in html
 
 
-def test_only_those_who_may_purge_see_tick_boxes(place: Place, mona: User, otto: User, sign_in: SignIn) -> None:
-    path = f"/channels/{place.channel.pk}/"
+def test_only_users_who_may_purge_see_checkboxes(
+    previewed: PreviewedPurge, mona: User, otto: User, sign_in: SignIn
+) -> None:
+    path = f"/channels/{previewed.channel.pk}/"
     assert 'class="tick"' in sign_in(mona).get(path).content.decode()
     page = sign_in(otto).get(path).content.decode()
     assert 'class="tick"' not in page

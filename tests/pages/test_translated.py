@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.domain.runs import RunState
 from chatstore.models import Finding
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store.redis import redis_client
-from tests.chatstore.operations.jobs import ended_run
+from tests.chatstore.operations.jobs import make_ended_run
 from tests.conftest import make_user
-from tests.moderation.rooms import VICTOR, everything, make_channel, old_ids, purge_now, write
-from tests.pages.conftest import Place, make_place
+from tests.moderation.channels import VICTOR, everything, make_channel, old_ids, purge_now, write
+from tests.pages.conftest import PreviewedPurge, make_previewed_purge
 from tests.pages.pseudo_locale import pseudo_locale, untranslated
 from tests.pages.test_access import CASES, GROUPS
 
@@ -75,14 +75,14 @@ def addresses() -> list[str]:
         "purges/{done}/",
         "maintenance/runs/{run}/",
         "maintenance/runs/?job=nothing&since=2026-11-21",
-        "maintenance/jobs/repair/preview/?cron=30+2+*+*+*&zone=UTC&is_on=1",
+        "maintenance/jobs/repair/preview/?cron=30+2+*+*+*&zone=UTC&is_enabled=1",
         "preferences/",
     ]
 
 
 @pytest.fixture(scope="module")
 def cast() -> Cast:
-    place: Place = make_place()
+    previewed: PreviewedPurge = make_previewed_purge()
     ada = make_user("ada", group=GROUPS["ada"])
     emptied, ids = make_channel(), old_ids(12)
     write(emptied, ids, author=VICTOR)
@@ -91,10 +91,10 @@ def cast() -> Cast:
     redis_client().delete("seen:beat", "seen:watch")
     # Left open by other tests.
     Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
-    run = ended_run("bookkeeping", at=postgres_now(), state=RunState.FAILED, error="⟦error⟧")
+    run = make_ended_run("bookkeeping", at=postgres_now(), state=RunState.FAILED, error="⟦error⟧")
     more = {"emptied": emptied.pk, "deleted": ids[3], "done": purge.pk, "run": run.pk}
-    names = {place.channel.name, emptied.name, ada.username, place.moderator.username, f"user {VICTOR}"}
-    return Cast(ada, place.names | more, DATA | names)
+    names = {previewed.channel.name, emptied.name, ada.username, previewed.moderator.username, f"user {VICTOR}"}
+    return Cast(ada, previewed.names | more, DATA | names)
 
 
 @pytest.fixture(autouse=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from django.contrib.auth.models import User
 from django.test import Client
 
+from chatstore.models.users import User
 from moderation.models import Purge
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.worker import run_purge
-from tests.moderation.rooms import ids_of
-from tests.pages.conftest import Place
-from tests.pages.serving import make_account
+from tests.moderation.channels import ids_of
+from tests.pages.conftest import PreviewedPurge
+from tests.pages.serving import create_account
 
 SignIn = Callable[[User], Client]
 
@@ -25,10 +25,10 @@ def read_fields(html: str, action: str) -> dict[str, str]:
     return dict(re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form[0]))
 
 
-def test_signing_in_and_out(place: Place) -> None:
-    name, password = make_account("mona")
+def test_signing_in_and_out(previewed: PreviewedPurge) -> None:
+    name, password = create_account("mona")
     client = Client(enforce_csrf_checks=True)
-    wanted = f"/channels/{place.channel.pk}/"
+    wanted = f"/channels/{previewed.channel.pk}/"
     response = client.get(wanted, follow=True)
     assert response.redirect_chain == [(f"/sign-in/?next={wanted}", 302)]
     token = re.search(r'csrfmiddlewaretoken" value="([^"]*)"', response.content.decode())
@@ -42,25 +42,29 @@ def test_signing_in_and_out(place: Place) -> None:
     assert client.get(wanted).status_code == 302
 
 
-def test_a_poll_after_signing_out_reloads_the_page_instead_of_showing_a_form_inside_it(place: Place) -> None:
-    live = Client().get(f"/purges/{place.purge.pk}/live/", headers={"HX-Request": "true"})
+def test_a_poll_after_signing_out_reloads_the_page_instead_of_showing_a_form_inside_it(
+    previewed: PreviewedPurge,
+) -> None:
+    live = Client().get(f"/purges/{previewed.purge.pk}/live/", headers={"HX-Request": "true"})
     answer = Client().get(live["Location"], headers={"HX-Request": "true"})
     assert answer.status_code == 204
     assert answer["HX-Trigger"] == "reloadPage"
 
 
-def test_signing_in_leads_to_no_other_site(place: Place) -> None:
-    name, password = make_account("mona")
+def test_signing_in_leads_to_no_other_site(previewed: PreviewedPurge) -> None:
+    name, password = create_account("mona")
     response = Client().post("/sign-in/", {"username": name, "password": password, "next": "https://evil.example/"})
     assert response["Location"] == "/"
 
 
-def test_ticking_previewing_confirming_and_looking_afterwards(place: Place, mona: User, sign_in: SignIn) -> None:
-    client, channel = sign_in(mona), place.channel
+def test_selecting_previewing_confirming_and_viewing_the_result(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
+) -> None:
+    client, channel = sign_in(mona), previewed.channel
     page = client.get(f"/channels/{channel.pk}/").content.decode()
     fields = read_fields(page, f"/channels/{channel.pk}/remove/")
-    ticked = place.ids[2:5]
-    response = client.post(f"/channels/{channel.pk}/remove/", {**fields, "message_id": [str(i) for i in ticked]})
+    selected = previewed.ids[2:5]
+    response = client.post(f"/channels/{channel.pk}/remove/", {**fields, "message_id": [str(i) for i in selected]})
     purge = Purge.objects.get(pk=int(response["Location"].split("/")[2]))
 
     scanning = client.get(f"/purges/{purge.pk}/").content.decode()
@@ -78,16 +82,18 @@ def test_ticking_previewing_confirming_and_looking_afterwards(place: Place, mona
     done = client.get(f"/purges/{purge.pk}/").content.decode()
     assert "Deleted 3 messages" in done
     assert "“<bdi>off topic</bdi>”" in done
-    assert ids_of(channel, purge.steps.get().bucket) == [i for i in place.ids if i not in ticked]
+    assert ids_of(channel, purge.steps.get().bucket) == [i for i in previewed.ids if i not in selected]
     assert "3 messages deleted" in client.get(f"/channels/{channel.pk}/").content.decode()
 
 
-def test_the_parts_of_a_sum_add_up_on_the_page(place: Place, mona: User, sign_in: SignIn) -> None:
-    client, path = sign_in(mona), f"/purges/{place.purge.pk}/"
-    client.post(f"{path}confirm/", {"digest": bytes(place.purge.digest or b"").hex(), "reason": "spam"})
+def test_the_totals_on_the_page_add_up(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/"
+    client.post(
+        f"{path}confirm/", {"manifest_hash": bytes(previewed.purge.manifest_hash or b"").hex(), "reason": "spam"}
+    )
     for run in (False, True):
         if run:
-            run_purge(place.purge.pk)
+            run_purge(previewed.purge.pk)
         html = client.get(path).content.decode()
         parts = [int(n.replace(",", "")) for n in re.findall(r'<div class="term[^"]*"><b>([\d,]+)</b>', html)]
         assert len(parts) == 6
@@ -95,12 +101,12 @@ def test_the_parts_of_a_sum_add_up_on_the_page(place: Place, mona: User, sign_in
         assert parts[0] == (6 if run else 0)
 
 
-def test_a_poll_tells_the_page_to_reload_when_there_is_another_page_to_show(
-    place: Place, mona: User, sign_in: SignIn
-) -> None:
-    client, path = sign_in(mona), f"/purges/{place.purge.pk}/"
+def test_a_poll_makes_the_page_reload_when_it_changed(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/"
     assert client.get(f"{path}live/")["HX-Trigger"] == "reloadPage"
-    client.post(f"{path}confirm/", {"digest": bytes(place.purge.digest or b"").hex(), "reason": "spam"})
+    client.post(
+        f"{path}confirm/", {"manifest_hash": bytes(previewed.purge.manifest_hash or b"").hex(), "reason": "spam"}
+    )
     waiting = client.get(f"{path}live/")
     assert "HX-Trigger" not in waiting
     fragment = waiting.content.decode()
@@ -109,20 +115,22 @@ def test_a_poll_tells_the_page_to_reload_when_there_is_another_page_to_show(
     assert '<span id="state" hx-swap-oob="true"><span class="chip busy">queued</span></span>' in fragment
 
 
-def test_two_confirmations_are_one(place: Place, mona: User, sign_in: SignIn) -> None:
-    client, path = sign_in(mona), f"/purges/{place.purge.pk}/confirm/"
-    fields = {"digest": bytes(place.purge.digest or b"").hex(), "reason": "spam"}
+def test_a_second_confirmation_has_no_effect(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/confirm/"
+    fields = {"manifest_hash": bytes(previewed.purge.manifest_hash or b"").hex(), "reason": "spam"}
     assert [client.post(path, fields).status_code for _ in range(2)] == [302, 302]
-    assert place.purge.audit.filter(act="purge_confirmed").count() == 1
+    assert previewed.purge.audit.filter(action="purge_confirmed").count() == 1
 
 
-def test_the_list_of_purges_is_paged_and_filtered(place: Place, mona: User, sign_in: SignIn) -> None:
+def test_the_list_of_purges_is_paged_and_filtered(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
-    mine = client.get("/purges/", {"by": place.moderator.username}).content.decode()
-    assert f"/purges/{place.purge.pk}/" in mine
+    mine = client.get("/purges/", {"by": previewed.moderator.username}).content.decode()
+    assert f"/purges/{previewed.purge.pk}/" in mine
     assert (
-        f"/purges/{place.purge.pk}/"
-        not in client.get("/purges/", {"by": place.moderator.username, "state": "done"}).content.decode()
+        f"/purges/{previewed.purge.pk}/"
+        not in client.get("/purges/", {"by": previewed.moderator.username, "state": "done"}).content.decode()
     )
-    older = client.get("/purges/", {"by": place.moderator.username, "before": str(place.purge.pk)}).content.decode()
+    older = client.get(
+        "/purges/", {"by": previewed.moderator.username, "before": str(previewed.purge.pk)}
+    ).content.decode()
     assert "No purges match" in older

@@ -19,11 +19,11 @@ RUNS_IN_BUDGET = 250
 """Half of a bucket's tombstone budget: each range of deleted messages costs two."""
 
 
-Talk = dict[DemoChannel, list[Message]]
+MessagesByChannel = dict[DemoChannel, list[Message]]
 
 
 @pytest.fixture(scope="module")
-def talk() -> Talk:
+def messages_by_channel() -> MessagesByChannel:
     """All messages except the incident's, by channel."""
     return {channel: make_channel_messages(PLAN, channel) for channel in PLAN.channels}
 
@@ -34,21 +34,21 @@ def incident() -> list[Message]:
     return make_channel_messages(PLAN, PLAN.incident)
 
 
-def test_it_is_as_large_as_it_is_said_to_be(talk: Talk, incident: list[Message]) -> None:
+def test_the_plan_has_the_documented_size(messages_by_channel: MessagesByChannel, incident: list[Message]) -> None:
     assert len(PLAN.guild_ids) == 3
     assert len(PLAN.channels) == 24
-    assert sum(map(len, talk.values())) == 150_000
+    assert sum(map(len, messages_by_channel.values())) == 150_000
     assert len(incident) == 200_000
 
 
-def test_a_seed_and_a_moment_make_the_same_messages(talk: Talk) -> None:
+def test_the_same_seed_and_end_give_the_same_messages(messages_by_channel: MessagesByChannel) -> None:
     again = plan_demo(5, UNTIL)
     assert again == PLAN
     for channel in PLAN.channels[:4]:
-        assert make_channel_messages(again, channel) == talk[channel]
+        assert make_channel_messages(again, channel) == messages_by_channel[channel]
 
 
-def test_another_seed_or_moment_makes_others() -> None:
+def test_another_seed_or_end_gives_other_messages() -> None:
     other = plan_demo(6, UNTIL)
     assert other.guild_ids != PLAN.guild_ids
     assert {c.channel_id for c in other.channels}.isdisjoint(c.channel_id for c in PLAN.channels)
@@ -57,27 +57,29 @@ def test_another_seed_or_moment_makes_others() -> None:
     assert {c.channel_id for c in later.channels}.isdisjoint(c.channel_id for c in PLAN.channels)
 
 
-def test_ids_ascend_and_none_lies_behind_the_end(talk: Talk, incident: list[Message]) -> None:
-    for messages in (*talk.values(), incident):
+def test_ids_ascend_and_none_is_later_than_the_end(
+    messages_by_channel: MessagesByChannel, incident: list[Message]
+) -> None:
+    for messages in (*messages_by_channel.values(), incident):
         ids = [message.message_id for message in messages]
         assert all(earlier < later for earlier, later in itertools.pairwise(ids))
         assert messages[-1].posted_at <= UNTIL
         assert messages[0].posted_at >= UNTIL - dt.timedelta(days=730)
-    assert len({m.message_id for messages in talk.values() for m in messages}) == 150_000
+    assert len({m.message_id for messages in messages_by_channel.values() for m in messages}) == 150_000
 
 
-def test_it_spans_two_years_and_has_idle_channels(talk: Talk) -> None:
-    days = {channel.name: (UNTIL - messages[-1].posted_at).days for channel, messages in talk.items()}
+def test_the_plan_spans_two_years_and_has_idle_channels(messages_by_channel: MessagesByChannel) -> None:
+    days = {channel.name: (UNTIL - messages[-1].posted_at).days for channel, messages in messages_by_channel.items()}
     assert sum(quiet >= 180 for quiet in days.values()) >= 4
     assert sum(quiet <= 3 for quiet in days.values()) >= 15
-    oldest = min(messages[0].posted_at for messages in talk.values())
+    oldest = min(messages[0].posted_at for messages in messages_by_channel.values())
     assert oldest < UNTIL - dt.timedelta(days=725)
 
 
-def test_one_author_spams_many_channels(talk: Talk) -> None:
+def test_one_author_spams_many_channels(messages_by_channel: MessagesByChannel) -> None:
     spam = Counter(
         channel.name
-        for channel, messages in talk.items()
+        for channel, messages in messages_by_channel.items()
         for message in messages
         if message.author_id == PLAN.spammer.user_id
     )
@@ -85,9 +87,9 @@ def test_one_author_spams_many_channels(talk: Talk) -> None:
     assert len(spam) >= 15
 
 
-def test_a_raid_is_going_on_in_the_last_half_hour(talk: Talk) -> None:
+def test_the_last_half_hour_contains_a_raid(messages_by_channel: MessagesByChannel) -> None:
     raiders = {user.user_id for user in PLAN.raiders}
-    raid = [m for messages in talk.values() for m in messages if m.author_id in raiders]
+    raid = [m for messages in messages_by_channel.values() for m in messages if m.author_id in raiders]
     assert len(raid) > 1_000
     assert {m.channel_id for m in raid} == {raid[0].channel_id}
     assert all(UNTIL - m.posted_at <= dt.timedelta(minutes=30) for m in raid)
@@ -106,16 +108,18 @@ def test_the_incident_is_mostly_one_authors_flood_in_several_buckets(incident: l
         assert runs <= RUNS_IN_BUDGET
 
 
-def test_every_author_is_a_user_that_was_there_before(talk: Talk, incident: list[Message]) -> None:
+def test_every_author_is_a_user_that_was_there_before(
+    messages_by_channel: MessagesByChannel, incident: list[Message]
+) -> None:
     made = {user.user_id for user in PLAN.users}
     assert len(made) == len(PLAN.users)
-    for message in itertools.chain(incident, *talk.values()):
+    for message in itertools.chain(incident, *messages_by_channel.values()):
         assert message.author_id in made
         assert message.author_id < message.message_id
 
 
-def test_talk_has_replies_reactions_attachments_edits_and_pins(talk: Talk) -> None:
-    everything = list(itertools.chain.from_iterable(talk.values()))
+def test_messages_have_replies_reactions_attachments_edits_and_pins(messages_by_channel: MessagesByChannel) -> None:
+    everything = list(itertools.chain.from_iterable(messages_by_channel.values()))
     known = {message.message_id for message in everything}
     replies = [message for message in everything if message.reference]
     assert len(replies) > 5_000

@@ -12,7 +12,7 @@ from chatstore.demo.messages import make_channel_messages
 from chatstore.demo.plan import DemoChannel, DemoPlan, plan_demo
 from chatstore.domain.errors import BadInput
 from chatstore.models import Channel, ChatUser, Guild
-from chatstore.operations.coordination.channel_lock import holder_of
+from chatstore.operations.coordination.channel_lock import lock_owner
 from chatstore.operations.importing.seed_demo import NOTHING_WRITTEN, seed_demo, write_demo
 from chatstore.store import ledger
 from chatstore.store.authors import author_buckets
@@ -43,7 +43,7 @@ def test_pages_show_it(plan: DemoPlan) -> None:
         assert [m.reactions for m in page.messages] == [m.reactions for m in expected]
 
 
-def test_the_ledger_knows_what_lives(plan: DemoPlan) -> None:
+def test_the_ledger_records_the_live_ranges(plan: DemoPlan) -> None:
     messages = make_channel_messages(plan, plan.channels[1])
     rows = dict(ledger.read_ledger(plan.channels[1].channel_id))
     assert rows.keys() == {message.bucket for message in messages}
@@ -59,13 +59,13 @@ def test_rows_are_stamped_with_their_own_time(plan: DemoPlan) -> None:
     assert stamp == int(message.posted_at.timestamp() * 1000) * 1000
 
 
-def test_names_and_where_people_wrote_are_known(plan: DemoPlan) -> None:
+def test_user_names_and_author_buckets_are_written(plan: DemoPlan) -> None:
     assert Guild.objects.filter(id__in=plan.guild_ids).count() == 3
     assert Channel.objects.get(id=plan.incident.channel_id).guild_id == plan.guild_ids[0]
     assert ChatUser.objects.filter(id__in=[user.user_id for user in plan.users]).count() == len(plan.users)
     flooded = {channel_id for _, channel_id in author_buckets(plan.flooder.user_id)}
     assert flooded == {plan.incident.channel_id}
-    assert holder_of(plan.incident.channel_id) is None
+    assert lock_owner(plan.incident.channel_id) is None
 
 
 def test_writing_it_again_changes_nothing(plan: DemoPlan) -> None:
@@ -74,7 +74,7 @@ def test_writing_it_again_changes_nothing(plan: DemoPlan) -> None:
     assert read_page(plan.incident.channel_id) == before
 
 
-def test_what_is_there_already_is_said_and_not_written_again(plan: DemoPlan) -> None:
+def test_existing_messages_are_reported_and_not_written_again(plan: DemoPlan) -> None:
     out = io.StringIO()
     call_command("seed_demo", f"--seed={plan.seed}", stdout=out)
     assert "already exists" in out.getvalue()
@@ -83,7 +83,7 @@ def test_what_is_there_already_is_said_and_not_written_again(plan: DemoPlan) -> 
     assert json.loads(out.getvalue())["messages"] == 0
 
 
-def test_what_an_interrupted_run_has_left_out_is_added_by_the_next() -> None:
+def test_the_next_run_completes_an_interrupted_one() -> None:
     plan = plan_small()
 
     def stop(channel: DemoChannel, _count: int) -> None:
@@ -91,7 +91,7 @@ def test_what_an_interrupted_run_has_left_out_is_added_by_the_next() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_demo(plan, tell=stop)
+        write_demo(plan, on_channel=stop)
     shown = Channel.objects.filter(guild_id__in=plan.guild_ids)
     assert set(shown.values_list("id", flat=True)) == {channel.channel_id for channel in plan.channels[:3]}
     later = dt.datetime.now(dt.UTC)
@@ -103,7 +103,7 @@ def test_what_an_interrupted_run_has_left_out_is_added_by_the_next() -> None:
     assert seed_demo(seed=plan.seed, until=later, messages=2_000, incident_messages=3_000) == NOTHING_WRITTEN
 
 
-def test_a_database_that_holds_anything_is_refused(plan: DemoPlan) -> None:
+def test_a_database_that_is_not_empty_is_refused(plan: DemoPlan) -> None:
     channels = Channel.objects.count()
     with pytest.raises(BadInput, match="not empty"):
         seed_demo(seed=secrets.randbits(40), until=dt.datetime.now(dt.UTC))
@@ -113,6 +113,6 @@ def test_a_database_that_holds_anything_is_refused(plan: DemoPlan) -> None:
 
 
 @pytest.mark.parametrize("until", ["tomorrow", "2999-01-01"])
-def test_an_end_that_cannot_be_is_refused(until: str) -> None:
+def test_an_impossible_end_is_refused(until: str) -> None:
     with pytest.raises(CommandError):
         call_command("seed_demo", f"--until={until}")

@@ -10,4 +10,4 @@ if __name__ == "__main__":
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     django.setup()
     # Models can be imported only after django.setup().
-    sys.exit(import_module("tests.shots.taking").main(sys.argv[1:]))
+    sys.exit(import_module("tests.shots.screenshots").main(sys.argv[1:]))

@@ -6,22 +6,21 @@ import datetime as dt
 import math
 from dataclasses import dataclass
 
-from django.contrib.auth.models import User
-
-from chatstore.domain.buckets import bucket_at, bucket_days, bucket_ids, bucket_of, days_in_words
-from chatstore.domain.live import NOTHING, Live
+from chatstore.domain.buckets import bucket_at, bucket_days, bucket_ids, bucket_of, format_date_range
+from chatstore.domain.live import EMPTY, Live
 from chatstore.domain.runs import RunState, Severity
 from chatstore.models import Channel, ChannelDay, Guild, JobRun
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
-from chatstore.operations.findings.records import Found, open_finding
+from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.store import figures, ledger
-from tests.moderation.rooms import by_victor, now_ms, purge_now, write
+from tests.moderation.channels import by_victor, now_ms, purge_now, write
 
 BUCKETS = 74
 
 
 @dataclass(frozen=True, slots=True)
-class Sick:
+class UnhealthyChannel:
     """The channel, a bucket full of tombstones, a purged one, and an unmeasured one."""
 
     channel: Channel
@@ -30,7 +29,7 @@ class Sick:
     unknown: int
 
 
-def arrange_sick_channel(mona: User, otto: User) -> Sick:
+def make_unhealthy_channel(mona: User, otto: User) -> UnhealthyChannel:
     """Create the channel in two seconds: except for one bucket it has only a ledger and figures, no messages."""
     newest = bucket_at(now_ms())
     first = newest - BUCKETS
@@ -40,22 +39,22 @@ def arrange_sick_channel(mona: User, otto: User) -> Sick:
     for bucket in range(first, newest + 1):
         if bucket % 11 not in (3, 4) and bucket != newest - 30:
             _fill(channel.pk, bucket, newest)
-    sick = Sick(channel, dead=newest - 9, purged=newest - 2, unknown=newest - 30)
-    _note(channel.pk, sick.dead, tombstones=61_204, live_rows=12, page_us=148_000, page_tombstones=61_192, hours=3)
+    unhealthy = UnhealthyChannel(channel, dead=newest - 9, purged=newest - 2, unknown=newest - 30)
+    _note(channel.pk, unhealthy.dead, tombstones=61_204, live_rows=12, page_us=148_000, page_tombstones=61_192, hours=3)
     _note(channel.pk, newest - 20, bytes=72_400_000, source="top partitions", hours=5)
     _note(channel.pk, newest - 31, tombstones=1_840, live_rows=20_311, hours=40)
-    ledger.ensure_row(channel.pk, sick.unknown)
+    ledger.ensure_row(channel.pk, unhealthy.unknown)
     _note(channel.pk, newest, newest_page_us=2_410, newest_page_tombstones=2, newest_page_statements=1, hours=3)
-    days = days_in_words(*bucket_days(sick.dead))
-    words = f"#general, {days}: a full read scans 61,204 tombstones."
-    open_finding("heavy bucket", f"{channel.pk}:{sick.dead}", Found(Severity.RED, words))
-    ids = [bucket_ids(sick.purged)[0] + 7_000_000 * n for n in range(1, 400)]
-    assert bucket_of(ids[-1]) == sick.purged
+    days = format_date_range(*bucket_days(unhealthy.dead))
+    text = f"#general, {days}: a full read scans 61,204 tombstones."
+    open_finding("heavy bucket", f"{channel.pk}:{unhealthy.dead}", Problem(Severity.RED, text))
+    ids = [bucket_ids(unhealthy.purged)[0] + 7_000_000 * n for n in range(1, 400)]
+    assert bucket_of(ids[-1]) == unhealthy.purged
     write(channel, ids)
     purge_now(mona, by_victor(channel))
     _add_days(channel.pk)
-    _add_runs(f"{channel.pk}:{sick.dead}", otto)
-    return sick
+    _add_runs(f"{channel.pk}:{unhealthy.dead}", otto)
+    return unhealthy
 
 
 def _fill(channel_id: int, bucket: int, newest: int) -> None:
@@ -64,7 +63,7 @@ def _fill(channel_id: int, bucket: int, newest: int) -> None:
         return
     begin, end = bucket_ids(bucket)
     count = round(900 * (1 + math.sin(bucket / 5)) ** 3) + bucket % 7
-    live = NOTHING if bucket % 13 == 0 else Live(begin + 50, end - 50, 8 if bucket % 17 == 0 else count)
+    live = EMPTY if bucket % 13 == 0 else Live(begin + 50, end - 50, 8 if bucket % 17 == 0 else count)
     # With a timestamp before any read, so that later writes win.
     ledger.set_live(channel_id, bucket, live, read_began_us=postgres_now_us())
     _note(channel_id, bucket, live_rows=live.count or 0, tombstones=bucket % 5, hours=6, source="own read")
@@ -97,14 +96,14 @@ def _add_days(channel_id: int) -> None:
 
 def _add_runs(subject: str, otto: User) -> None:
     now = postgres_now()
-    for job, hours, state, did, error in (
+    for job, hours, state, result, error in (
         ("measure", 4, RunState.DONE, {"replicas are": "in sync", "tombstones on 127.0.0.1": 61_204}, ""),
         ("compact", 3, RunState.FAILED, {}, "The last delete here is newer than the last repair. Repair it first."),
     ):
         at = now - dt.timedelta(hours=hours)
         JobRun.objects.create(
             job=job, subject=subject, state=state, due_at=at, started_at=at, ended_at=at + dt.timedelta(seconds=4),
-            asked_by=otto, did=did, error=error,
+            requested_by=otto, result=result, error=error,
         )  # fmt: skip
     for days in (12, 40, 70):
         at = now - dt.timedelta(days=days)

@@ -5,70 +5,75 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.models import Channel
-from chatstore.operations.coordination.channel_lock import holder_of
-from moderation.domain.planner import Way
+from chatstore.models.users import User
+from chatstore.operations.coordination.channel_lock import lock_owner
+from moderation.domain.planner import DeleteStrategy
 from moderation.domain.states import FINAL_STEPS, StepKind
 from moderation.models import AuditEntry, Step
-from moderation.operations.steps.totals import sum_of
-from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
-from tests.soak.scene import TALKER, Scene, ids_of, picture_of, read_through, rows_of
+from moderation.operations.steps.totals import totals_of
+from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
+from tests.soak.scene import POSTER, Scene, ids_of, read_all_pages, rows_of, snapshot_of
 
 
-def check_purged(scene: Scene, said: Mapping[int, str], moderator: User) -> None:
+def check_purged(scene: Scene, stored: Mapping[int, str], moderator: User) -> None:
     """Check that exactly the manifest is deleted, with every strategy, correct counts, and each step counted once."""
-    assert picture_of(scene.channels, scene.buckets) == scene.rest, (
+    assert snapshot_of(scene.channels, scene.buckets) == scene.rest, (
         "the remaining messages are not the expected survivors"
     )
-    total = sum_of(scene.purge)
+    total = totals_of(scene.purge)
     assert (total.deleted, total.already_gone, total.held, total.failed) == (total.manifest, 0, 0, 0), total
     steps = Step.objects.filter(purge_id=scene.purge.id)
-    ways = Counter(steps.values_list("how", flat=True))
-    assert ways.keys() == {Way.ROWS, Way.RANGES, Way.DROP, Way.REWRITE}, ways
-    acts = Counter(AuditEntry.objects.filter(purge=scene.purge).values_list("act", flat=True))
-    assert acts["step_counted"] == steps.count(), acts
-    assert acts["purge_finished"] == 1, acts
-    check_channels(scene, said, moderator)
+    strategies = Counter(steps.values_list("strategy", flat=True))
+    assert strategies.keys() == {
+        DeleteStrategy.ROWS,
+        DeleteStrategy.RANGES,
+        DeleteStrategy.DROP,
+        DeleteStrategy.REWRITE,
+    }, strategies
+    actions = Counter(AuditEntry.objects.filter(purge=scene.purge).values_list("action", flat=True))
+    assert actions["step_counted"] == steps.count(), actions
+    assert actions["purge_finished"] == 1, actions
+    check_channels(scene, stored, moderator)
 
 
-def check_undone(scene: Scene, said: Mapping[int, str], moderator: User, *, wait: Callable[[], None]) -> None:
+def check_undone(scene: Scene, stored: Mapping[int, str], moderator: User, *, wait: Callable[[], None]) -> None:
     """Check that everything is restored, with every column equal and in the same order."""
-    undo = ask_undo(scene.purge.id, moderator=moderator, part=UndoPart())
+    undo = request_undo(scene.purge.id, moderator=moderator, part=UndoPart())
     wait()
-    total = sum_of_undo(undo)
-    assert total.asked == total.restored == scene.purge.manifest, total
-    acts = Counter(AuditEntry.objects.filter(purge=scene.purge).values_list("act", flat=True))
-    assert acts["undo_step_counted"] == Step.objects.filter(undo=undo).count(), acts
-    assert acts["undo_finished"] == 1, acts
-    assert picture_of(scene.channels, scene.buckets) == scene.whole, (
+    total = undo_totals_of(undo)
+    assert total.requested == total.restored == scene.purge.manifest, total
+    actions = Counter(AuditEntry.objects.filter(purge=scene.purge).values_list("action", flat=True))
+    assert actions["undo_step_counted"] == Step.objects.filter(undo=undo).count(), actions
+    assert actions["undo_finished"] == 1, actions
+    assert snapshot_of(scene.channels, scene.buckets) == scene.whole, (
         "the restored messages differ from the deleted ones"
     )
-    check_channels(scene, said, moderator)
+    check_channels(scene, stored, moderator)
 
 
-def check_channels(scene: Scene, said: Mapping[int, str], moderator: User) -> None:
+def check_channels(scene: Scene, stored: Mapping[int, str], moderator: User) -> None:
     """Check that no step is open, no channel locked, no post lost, and that pages show all messages."""
     open_steps = Step.objects.filter(purge_id=scene.purge.id).exclude(state__in=FINAL_STEPS)
     assert not open_steps.exclude(kind=StepKind.REWRITE).exists()
     for channel in scene.channels:
-        assert holder_of(channel.id) is None, holder_of(channel.id)
+        assert lock_owner(channel.id) is None, lock_owner(channel.id)
         check_pages(channel, scene, moderator)
-    kept = dict(said)
-    talk = {
-        row[0]: row[3] for bucket in scene.buckets for row in rows_of(scene.channels[0], bucket) if row[1] == TALKER
+    kept = dict(stored)
+    posted = {
+        row[0]: row[3] for bucket in scene.buckets for row in rows_of(scene.channels[0], bucket) if row[1] == POSTER
     }
-    lost = kept.keys() - talk.keys()
+    lost = kept.keys() - posted.keys()
     assert not lost, f"{len(lost)} messages posted during the run are lost"
 
 
 def check_pages(channel: Channel, scene: Scene, moderator: User) -> None:
     """Check that paging back shows every message readable at quorum, and that the web pages answer."""
-    standing = ids_of(channel, scene.buckets)
-    shown = read_through(channel)
-    assert standing <= shown, f"{len(standing - shown)} messages are on no page"
+    stored_ids = ids_of(channel, scene.buckets)
+    shown = read_all_pages(channel)
+    assert stored_ids <= shown, f"{len(stored_ids - shown)} messages are on no page"
     client = Client(SERVER_NAME="127.0.0.1")
     client.force_login(moderator)
     for address in (f"/channels/{channel.id}/", f"/purges/{scene.purge.id}/"):

@@ -20,8 +20,8 @@ class Outage:
     """A planned server event, after a number of kills."""
 
     after_kills: int
-    says: str
-    happen: Callable[[], None]
+    description: str
+    run: Callable[[], None]
 
 
 def stop_second_node(*, kill: bool) -> None:

@@ -19,17 +19,19 @@ from pathlib import Path
 from random import Random
 
 import psycopg
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.db import Error, connection
 
 from chatstore.domain.errors import ChatstoreError
+from chatstore.models.users import User
 from devstack.problems import Problem
 from moderation.domain.states import FINAL_STEPS, PurgeState
 from moderation.models import Purge, Step
-from tests.moderation.faults.real_workers.apart import database_apart
+from tests.moderation.channels import confirm
+from tests.moderation.faults.real_workers.separate_database import separate_database
 from tests.moderation.faults.real_workers.workers import Workers
-from tests.moderation.rooms import confirm
 from tests.soak.checking import check_purged, check_undone
+from tests.soak.kills import WorkerKiller, claims_recorded
 from tests.soak.outages import (
     Outage,
     is_second_node_away,
@@ -39,26 +41,25 @@ from tests.soak.outages import (
     stop_second_node,
 )
 from tests.soak.scene import Scene, arrange_scene
-from tests.soak.strikes import Strikes, claims_noted
-from tests.soak.talk import Talk
+from tests.soak.traffic import ChatTraffic
 
 SIZE = 300_000
 KILLS = 100
 OUTAGE_KILLS = 25
-MOST_SECONDS = 20 * 60
-WAITS_WITHIN_SECONDS = 60
-ENDS_WITHIN_SECONDS = 240
-LOOK_SECONDS = 0.01
+MAX_SECONDS = 20 * 60
+MUST_WAIT_WITHIN_SECONDS = 60
+MUST_END_WITHIN_SECONDS = 240
+POLL_SECONDS = 0.01
 
-SHORTEST_WAIT_SECONDS = 0.4
-LONGEST_WAIT_SECONDS = 4.0
+MIN_KILL_DELAY_SECONDS = 0.4
+MAX_KILL_DELAY_SECONDS = 4.0
 """Bounds of the delay before a kill, while the purge lags behind the kills."""
 
-LAST_STEPS = 16
+RESERVED_STEPS = 16
 """Steps reserved for the last kills: between two kills the workers may finish several."""
 
 
-class Failed(Exception):
+class SoakFailed(Exception):
     """Something expected did not occur, or something forbidden did."""
 
 
@@ -67,125 +68,132 @@ def main(arguments: Sequence[str]) -> int:
     seed = arguments[0] if arguments and arguments[0] else secrets.token_hex(4)
     print(f"SEED={seed} repeats this soak", flush=True)
     began = time.monotonic()
-    say = partial(_say, began)
+    log = partial(_log, began)
     signal.signal(signal.SIGALRM, _give_up)
     signal.signal(signal.SIGTERM, _stop)
-    signal.alarm(MOST_SECONDS)
-    with tempfile.TemporaryDirectory() as folder, database_apart("chatstore_soak_test"):
+    signal.alarm(MAX_SECONDS)
+    with tempfile.TemporaryDirectory() as folder, separate_database("chatstore_soak_test"):
         workers = Workers(Path(folder))
         try:
-            with claims_noted():
-                soak(Random(seed), workers, say)
-        except (Failed, AssertionError, ChatstoreError, Problem) as failed:
-            print("\n".join(workers.said().splitlines()[-60:]), flush=True)
+            with claims_recorded():
+                soak(Random(seed), workers, log)
+        except (SoakFailed, AssertionError, ChatstoreError, Problem) as failed:
+            print("\n".join(workers.log_text().splitlines()[-60:]), flush=True)
             # Print this last, where readers of the end of the output find it.
-            say(f"FAILED with SEED={seed}: {type(failed).__name__}: {failed}")
+            log(f"FAILED with SEED={seed}: {type(failed).__name__}: {failed}")
             return 1
         finally:
             signal.alarm(0)
             workers.stop()
-    say("all checks passed")
+    log("all checks passed")
     return 0
 
 
-def soak(random: Random, workers: Workers, say: Callable[[str], None]) -> None:
+def soak(random: Random, workers: Workers, log: Callable[[str], None]) -> None:
     mona = User.objects.create_user(f"mona-{secrets.token_hex(4)}", is_staff=True)
     mona.groups.add(Group.objects.get(name="moderators"))
     scene = arrange_scene(mona, random, size=SIZE)
     steps = Step.objects.filter(purge_id=scene.purge.id).count()
-    say(f"{scene.purge.manifest:,} messages to delete in {steps} steps in {len(scene.channels)} channels")
+    log(f"{scene.purge.manifest:,} messages to delete in {steps} steps in {len(scene.channels)} channels")
     workers.start()
-    talk = Talk(scene.channels[0])
+    traffic = ChatTraffic(scene.channels[0])
     try:
         confirm(mona, scene.purge)
-        strikes = Strikes(workers, scene.purge.id, random)
-        kill_and_restart(scene, strikes, plan_outages(random, scene.purge, say), steps, say)
+        killer = WorkerKiller(workers, scene.purge.id, random)
+        kill_and_restart(scene, killer, plan_outages(random, scene.purge, log), steps, log)
         wait_for(scene.purge, workers, PurgeState.DONE)
-        say("done; checking")
-        check_purged(scene, talk.stored, mona)
-        check_undone(scene, talk.stored, mona, wait=lambda: wait_for(scene.purge, workers, PurgeState.UNDONE))
+        log("done; checking")
+        check_purged(scene, traffic.stored, mona)
+        check_undone(scene, traffic.stored, mona, wait=lambda: wait_for(scene.purge, workers, PurgeState.UNDONE))
     finally:
-        talk.end()
-    say(f"undone completely; {len(talk.stored):,} messages posted meanwhile, {talk.refused:,} refused")
+        traffic.end()
+    log(f"undone completely; {len(traffic.stored):,} messages posted meanwhile, {traffic.refused:,} refused")
 
 
-def plan_outages(random: Random, purge: Purge, say: Callable[[str], None]) -> list[Outage]:
+def plan_outages(random: Random, purge: Purge, log: Callable[[str], None]) -> list[Outage]:
     """Plan two node outages of a quarter of the kills each, and the other restarts at random points."""
     first, second = random.randint(5, 15), random.randint(50, 65)
     killed_first = random.random() < 0.5
     outages = [
         Outage(
-            random.randrange(1, KILLS), f"{name} {'killed' if kill else 'ended'} and started", partial(act, kill=kill)
+            random.randrange(1, KILLS),
+            f"{name} {'killed' if kill else 'ended'} and started",
+            partial(restart, kill=kill),
         )
-        for name, act in (("Postgres", restart_postgres), ("Valkey", restart_valkey))
+        for name, restart in (("Postgres", restart_postgres), ("Valkey", restart_valkey))
         for kill in (True, False)
     ]
     for start, kill in ((first, killed_first), (second, not killed_first)):
-        says = f"a Cassandra node {'killed' if kill else 'stopped'}; the purge reports the missing replica"
-        outages.append(Outage(start, says, partial(lose_node, purge, kill=kill)))
+        description = f"a Cassandra node {'killed' if kill else 'stopped'}; the purge reports the missing replica"
+        outages.append(Outage(start, description, partial(stop_node_and_wait, purge, kill=kill)))
         outages.append(Outage(start + OUTAGE_KILLS, "the node is back", start_second_node))
     return sorted(outages, key=lambda outage: outage.after_kills)
 
 
-def lose_node(purge: Purge, *, kill: bool) -> None:
+def stop_node_and_wait(purge: Purge, *, kill: bool) -> None:
     """Stop the node; return when the purge shows why it waits."""
     stop_second_node(kill=kill)
     _wait_until(
-        lambda: _waits_for_replica(purge), seconds=WAITS_WITHIN_SECONDS, what="reported that it waits for the replica"
+        lambda: _waits_for_replica(purge),
+        seconds=MUST_WAIT_WITHIN_SECONDS,
+        what="reported that it waits for the replica",
     )
 
 
 def kill_and_restart(
-    scene: Scene, strikes: Strikes, outages: list[Outage], steps: int, say: Callable[[str], None]
+    scene: Scene, killer: WorkerKiller, outages: list[Outage], steps: int, log: Callable[[str], None]
 ) -> None:
     """Make a hundred kills, spread so that the purge does not end before the last one."""
     ended = 0
     due = list(outages)
-    while strikes.count < KILLS:
-        while due and due[0].after_kills <= strikes.count:
+    while killer.count < KILLS:
+        while due and due[0].after_kills <= killer.count:
             outage = due.pop(0)
-            outage.happen()
-            say(f"{strikes.count} kills: {outage.says}")
-        with patience():
+            outage.run()
+            log(f"{killer.count} kills: {outage.description}")
+        with tolerate_postgres_restart():
             left = count_open(scene.purge.id)
             if not left:
-                raise Failed(f"the purge ended after {strikes.count} kills")
-            ended += strikes.workers.revive()
-            enough = LAST_STEPS + (steps - LAST_STEPS) * (1 - strikes.count / KILLS)
-            if strike(strikes, enough=enough, node_away=is_second_node_away()) and strikes.count % 10 == 0:
-                say(f"{strikes.count} kills, {steps - count_open(scene.purge.id)} of {steps} steps counted")
+                raise SoakFailed(f"the purge ended after {killer.count} kills")
+            ended += killer.workers.restart_ended()
+            max_open_steps = RESERVED_STEPS + (steps - RESERVED_STEPS) * (1 - killer.count / KILLS)
+            if (
+                try_kill(killer, max_open_steps=max_open_steps, node_away=is_second_node_away())
+                and killer.count % 10 == 0
+            ):
+                log(f"{killer.count} kills, {steps - count_open(scene.purge.id)} of {steps} steps counted")
     for outage in due:
-        outage.happen()
-        say(f"{strikes.count} kills: {outage.says}")
-    found = ", ".join(f"{count} {state}" for state, count in strikes.left_in.most_common())
-    say(f"steps left behind by killed workers: {found}; {ended} workers exited by themselves and were restarted")
+        outage.run()
+        log(f"{killer.count} kills: {outage.description}")
+    found = ", ".join(f"{count} {state}" for state, count in killer.left_in.most_common())
+    log(f"steps left behind by killed workers: {found}; {ended} workers exited by themselves and were restarted")
 
 
-def strike(strikes: Strikes, *, enough: float, node_away: bool) -> bool:
+def try_kill(killer: WorkerKiller, *, max_open_steps: float, node_away: bool) -> bool:
     """Kill a worker at a random point; return whether it was executing a step.
 
     max_open_steps: while more steps are open, the purge lags behind the kills and may continue for a while.
     """
     if node_away:
-        return strikes.strike_at_claim(seconds=1)
-    if not strikes.list_busy():
-        time.sleep(LOOK_SECONDS)
+        return killer.kill_at_claim(seconds=1)
+    if not killer.list_busy():
+        time.sleep(POLL_SECONDS)
         return False
-    end = time.monotonic() + strikes.random.uniform(0, LONGEST_WAIT_SECONDS)
-    time.sleep(strikes.random.uniform(0, SHORTEST_WAIT_SECONDS))
-    while time.monotonic() < end and count_open(strikes.purge_id) > enough:
-        time.sleep(LOOK_SECONDS)
-    return strikes.strike()
+    end = time.monotonic() + killer.random.uniform(0, MAX_KILL_DELAY_SECONDS)
+    time.sleep(killer.random.uniform(0, MIN_KILL_DELAY_SECONDS))
+    while time.monotonic() < end and count_open(killer.purge_id) > max_open_steps:
+        time.sleep(POLL_SECONDS)
+    return killer.kill_one()
 
 
 def wait_for(purge: Purge, workers: Workers, state: PurgeState) -> None:
     def ended() -> bool:
-        with patience():
-            workers.revive()
+        with tolerate_postgres_restart():
+            workers.restart_ended()
             purge.refresh_from_db()
         return purge.state == state
 
-    _wait_until(ended, seconds=ENDS_WITHIN_SECONDS, what=f"reached the state {state}")
+    _wait_until(ended, seconds=MUST_END_WITHIN_SECONDS, what=f"reached the state {state}")
 
 
 def count_open(purge_id: int) -> int:
@@ -193,7 +201,7 @@ def count_open(purge_id: int) -> int:
 
 
 @contextmanager
-def patience() -> Iterator[None]:
+def tolerate_postgres_restart() -> Iterator[None]:
     """Ignore Postgres errors during its restart; the caller polls again."""
     try:
         yield
@@ -203,25 +211,25 @@ def patience() -> Iterator[None]:
 
 
 def _waits_for_replica(purge: Purge) -> bool:
-    with patience():
+    with tolerate_postgres_restart():
         purge.refresh_from_db()
     return purge.state == PurgeState.WAITING and "replica" in purge.wait_reason
 
 
-def _wait_until(happens: Callable[[], bool], *, seconds: float, what: str) -> None:
+def _wait_until(condition: Callable[[], bool], *, seconds: float, what: str) -> None:
     end = time.monotonic() + seconds
-    while not happens():
+    while not condition():
         if time.monotonic() > end:
-            raise Failed(f"the purge had not {what} after {seconds:.0f} s")
+            raise SoakFailed(f"the purge had not {what} after {seconds:.0f} s")
         time.sleep(0.05)
 
 
-def _say(began: float, line: str) -> None:
+def _log(began: float, line: str) -> None:
     print(f"{time.monotonic() - began:5.0f} s  {line}", flush=True)
 
 
 def _give_up(_number: int, _frame: object) -> None:
-    raise Failed(f"the soak did not end within {MOST_SECONDS // 60} minutes")
+    raise SoakFailed(f"the soak did not end within {MAX_SECONDS // 60} minutes")
 
 
 def _stop(_number: int, _frame: object) -> None:

@@ -11,41 +11,40 @@ from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
-from django.contrib.auth.models import User
-
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
+from chatstore.models.users import User
 from chatstore.store import ledger, messages, scans
 from chatstore.store.reading.reader import read_page
 from moderation.domain.filters import Author
-from moderation.domain.planner import Way
+from moderation.domain.planner import DeleteStrategy
 from moderation.domain.selection import Selection
 from moderation.models import Purge
-from tests.moderation.rooms import VICTOR, WILMA, buckets_of, make_channel, old_ids, preview, recent_ids
+from tests.moderation.channels import VICTOR, WILMA, buckets_of, make_channel, old_ids, preview, recent_ids
 
-TRIES = 10
+MAX_ATTEMPTS = 10
 
-TALKER = 73
+POSTER = 73
 """Posts during the whole run; none of its stored messages may be lost."""
 
 BUCKETS = 90
-ROWS_OF_A_BUCKET = 90
+MESSAGES_PER_SMALL_BUCKET = 90
 RECENT = 1_500
-RICH_EVERY = 50
+FULL_ROW_EVERY = 50
 """One in so many messages has every column set."""
 
-STAYS_EVERY = {Way.ROWS: 10, Way.RANGES: 130, Way.REWRITE: 4}
+KEEP_ONE_IN = {DeleteStrategy.ROWS: 10, DeleteStrategy.RANGES: 130, DeleteStrategy.REWRITE: 4}
 """One in so many messages of a bucket is by another author; none in a dropped bucket."""
 
-Picture = dict[tuple[int, int], str]
+Snapshot = dict[tuple[int, int], str]
 """sha256 over all rows with all columns, by channel and bucket; empty buckets are omitted."""
 
 
 Row = tuple[Any, ...]
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +54,8 @@ class Scene:
     channels: tuple[Channel, ...]
     buckets: Collection[int]
     purge: Purge
-    whole: Picture
-    rest: Picture
+    whole: Snapshot
+    rest: Snapshot
 
 
 def arrange_scene(moderator: User, random: Random, *, size: int) -> Scene:
@@ -66,12 +65,16 @@ def arrange_scene(moderator: User, random: Random, *, size: int) -> Scene:
     buckets = set()
     for channel in channels:
         for ago in range(1, BUCKETS + 1):
-            way = random.choice((Way.ROWS, Way.RANGES, Way.DROP, Way.REWRITE))
-            ids = old_ids(ROWS_OF_A_BUCKET if way is Way.ROWS else size // full, buckets_ago=ago)
-            buckets.add(write_bucket(channel, ids, stays_every=STAYS_EVERY.get(way, len(ids) + 1)))
+            strategy = random.choice(
+                (DeleteStrategy.ROWS, DeleteStrategy.RANGES, DeleteStrategy.DROP, DeleteStrategy.REWRITE)
+            )
+            ids = old_ids(
+                MESSAGES_PER_SMALL_BUCKET if strategy is DeleteStrategy.ROWS else size // full, buckets_ago=ago
+            )
+            buckets.add(write_bucket(channel, ids, keep_one_in=KEEP_ONE_IN.get(strategy, len(ids) + 1)))
     recent = recent_ids(RECENT, minutes_ago=20)
     for bucket in buckets_of(recent):
-        write_bucket(channels[0], [one for one in recent if bucket_of(one) == bucket], stays_every=40)
+        write_bucket(channels[0], [one for one in recent if bucket_of(one) == bucket], keep_one_in=40)
     # Posts during the run are in the open bucket or in the one after it.
     buckets.update(buckets_of([*recent, *recent_ids(2, minutes_ago=0, apart_ms=30 * 60_000)]))
     purge = preview(moderator, select_victor(*channels))
@@ -79,8 +82,8 @@ def arrange_scene(moderator: User, random: Random, *, size: int) -> Scene:
         channels,
         buckets,
         purge,
-        whole=picture_of(channels, buckets),
-        rest=picture_of(channels, buckets, without=(TALKER, VICTOR)),
+        whole=snapshot_of(channels, buckets),
+        rest=snapshot_of(channels, buckets, without=(POSTER, VICTOR)),
     )
 
 
@@ -90,17 +93,17 @@ def select_victor(*channels: Channel) -> Selection:
     return Selection(channel_ids=ids, where=Author((VICTOR,)), with_pinned=True)
 
 
-def write_bucket(channel: Channel, ids: list[int], *, stays_every: int) -> int:
+def write_bucket(channel: Channel, ids: list[int], *, keep_one_in: int) -> int:
     """Write messages of Victor and some of another author with their own time as timestamp; return the bucket."""
     bucket = bucket_of(ids[0])
     ledger.ensure_row(channel.id, bucket)
     rows = [
         write_message(
-            channel.id, message_id, WILMA if place % stays_every == 0 else VICTOR, rich=not place % RICH_EVERY
+            channel.id, message_id, WILMA if place % keep_one_in == 0 else VICTOR, rich=not place % FULL_ROW_EVERY
         )
         for place, message_id in enumerate(ids, start=1)
     ]
-    patiently(lambda: messages.insert_messages(rows, stamp_us=messages.posted_stamp))
+    with_retries(lambda: messages.insert_messages(rows, stamp_us=messages.posted_stamp))
     return bucket
 
 
@@ -129,37 +132,37 @@ def write_message(channel_id: int, message_id: int, author: int, *, rich: bool) 
     )
 
 
-def picture_of(
-    channels: Collection[Channel], buckets: Collection[int], *, without: Collection[int] = (TALKER,)
-) -> Picture:
+def snapshot_of(
+    channels: Collection[Channel], buckets: Collection[int], *, without: Collection[int] = (POSTER,)
+) -> Snapshot:
     """Return the rows readable at quorum, except those of some authors; orphan rows count too."""
-    picture: Picture = {}
+    snapshot: Snapshot = {}
     for channel in channels:
         for bucket in buckets:
             rows = [row for row in rows_of(channel, bucket) if row[1] not in without]
             if rows:
-                picture[channel.id, bucket] = hashlib.sha256(repr(rows).encode()).hexdigest()
-    return picture
+                snapshot[channel.id, bucket] = hashlib.sha256(repr(rows).encode()).hexdigest()
+    return snapshot
 
 
 def rows_of(channel: Channel, bucket: int) -> list[Row]:
     """Return every row with all columns, newest first."""
-    return patiently(lambda: [row for page in scans.read_whole_rows(channel.id, bucket) for row in page])
+    return with_retries(lambda: [row for page in scans.read_whole_rows(channel.id, bucket) for row in page])
 
 
-def patiently(act: Callable[[], Answer]) -> Answer:
+def with_retries(function: Callable[[], Result]) -> Result:
     """Retry an idempotent function while the store, busy or just restarted, does not answer in time."""
-    for _ in range(TRIES - 1):
+    for _ in range(MAX_ATTEMPTS - 1):
         try:
-            return act()
+            return function()
         except StoreUnavailable:
             time.sleep(1)
-    return act()
+    return function()
 
 
 def ids_of(channel: Channel, buckets: Collection[int]) -> set[int]:
     """Return the ids of all messages at quorum."""
-    return patiently(
+    return with_retries(
         lambda: {
             message_id
             for bucket in buckets
@@ -170,12 +173,12 @@ def ids_of(channel: Channel, buckets: Collection[int]) -> set[int]:
     )
 
 
-def read_through(channel: Channel) -> set[int]:
+def read_all_pages(channel: Channel) -> set[int]:
     """Page back to the beginning; return all message ids on the pages."""
     seen: set[int] = set()
     before = None
     while True:
-        page = patiently(partial(read_page, channel.id, before=before, limit=500))
+        page = with_retries(partial(read_page, channel.id, before=before, limit=500))
         seen.update(message.message_id for message in page.messages)
         if page.older is None:
             return seen

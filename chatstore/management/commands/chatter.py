@@ -21,17 +21,17 @@ from chatstore.gateway import BadInput, Message, StoreUnavailable, WriteRefused
 from chatstore.management.inert import InertCommand
 from chatstore.models import Channel, ChatUser
 
-TALKERS = 8
+THREADS = 8
 """At 200 actions per second each of 8 threads has 40 ms per action, as long as one takes beside a busy purge."""
 
-MADE_UP_AUTHORS = 50
-REMEMBERED = 200
-SAY_EVERY_SECONDS = 5.0
+FALLBACK_AUTHORS = 50
+MAX_RECENT_MESSAGES = 200
+REPORT_INTERVAL_SECONDS = 5.0
 
 # Shares in percent; the rest are posts.
 EDITS, WITHDRAWALS, PINS = 6, 2, 1
 
-_SAYINGS = (
+_PHRASES = (
     "the build is green again",
     "who broke it yesterday?",
     "I can look after lunch",
@@ -43,24 +43,24 @@ _SAYINGS = (
 )
 
 
-class Talk:
+class ChatTraffic:
     """Channels, authors, recent messages and the outcome of each action. Thread-safe."""
 
     def __init__(self, channel_ids: list[int], author_ids: list[int]) -> None:
         self._channels = channel_ids
         self._authors = author_ids
-        self._recent: deque[Message] = deque(maxlen=REMEMBERED)
+        self._recent: deque[Message] = deque(maxlen=MAX_RECENT_MESSAGES)
         self._lock = threading.Lock()
-        self.acts: Counter[str] = Counter()
+        self.actions: Counter[str] = Counter()
         self.milliseconds: list[float] = []
         self.refusal: WriteRefused | None = None
 
-    def act(self) -> None:
+    def run_action(self) -> None:
         """Run one random action through the API that a chat's gateway uses."""
-        act = self._choose()
+        action = self._choose()
         began = time.monotonic()
         try:
-            outcome = act()
+            outcome = action()
         except BadInput:
             # A purge deleted the message in the meantime.
             outcome = "gone"
@@ -69,7 +69,7 @@ class Talk:
         except WriteRefused as error:
             self.refusal, outcome = error, "refused"
         with self._lock:
-            self.acts[outcome] += 1
+            self.actions[outcome] += 1
             self.milliseconds.append((time.monotonic() - began) * 1000)
 
     def _choose(self) -> Callable[[], str]:
@@ -85,19 +85,19 @@ class Talk:
                 return lambda: self._withdraw(message)
             return lambda: self._pin(message)
 
-    def _say(self) -> str:
-        return "; ".join(random.choices(_SAYINGS, k=random.randint(1, 5)))
+    def _make_content(self) -> str:
+        return "; ".join(random.choices(_PHRASES, k=random.randint(1, 5)))
 
     def _post(self) -> str:
         author_id, channel_id = random.choice(self._authors), random.choice(self._channels)
-        message = gateway.post_message(channel_id, author_id=author_id, content=self._say())
+        message = gateway.post_message(channel_id, author_id=author_id, content=self._make_content())
         with self._lock:
             self._recent.append(message)
         return "posted"
 
     def _edit(self, message: Message) -> str:
         key = (message.channel_id, message.message_id)
-        gateway.edit_message(*key, actor=message.author_id, content=self._say())
+        gateway.edit_message(*key, actor=message.author_id, content=self._make_content())
         return "edited"
 
     def _withdraw(self, message: Message) -> str:
@@ -111,10 +111,10 @@ class Talk:
     def summarise(self, seconds: float) -> dict[str, Any]:
         """Return actions by outcome, elapsed seconds, actions per second, and the 95th percentile of their duration."""
         with self._lock:
-            timings, acts = list(self.milliseconds), dict(self.acts)
+            timings, actions = list(self.milliseconds), dict(self.actions)
         p95 = statistics.quantiles(timings, n=20)[-1] if len(timings) > 1 else sum(timings)
         per_second = len(timings) / seconds
-        return acts | {
+        return actions | {
             "seconds": round(seconds, 1),
             "per_second": round(per_second, 1),
             "p95_ms": round(p95, 1),
@@ -136,50 +136,52 @@ class Command(InertCommand):
         rate, seconds = options["rate"], options["seconds"]
         if rate <= 0 or seconds <= 0:
             raise CommandError("--rate and --seconds must be above 0.")
-        talk = Talk(_channels(options["channel"]), _authors())
-        bell: queue.Queue[bool] = queue.Queue()
-        talkers = [threading.Thread(target=_talk, args=(talk, bell)) for _ in range(TALKERS)]
-        for talker in talkers:
-            talker.start()
+        traffic = ChatTraffic(_channels(options["channel"]), _authors())
+        slots: queue.Queue[bool] = queue.Queue()
+        threads = [threading.Thread(target=_run_actions, args=(traffic, slots)) for _ in range(THREADS)]
+        for thread in threads:
+            thread.start()
         began = time.monotonic()
         try:
-            self._ring(bell, talk, rate=rate, seconds=seconds, silent=options["json"])
+            self._schedule_actions(slots, traffic, rate=rate, seconds=seconds, silent=options["json"])
         except KeyboardInterrupt:
             self.stderr.write("Interrupted.")
         finally:
-            for _ in talkers:
-                bell.put(False)
-            for talker in talkers:
-                talker.join()
-        if talk.refusal is not None:
-            raise CommandError(str(talk.refusal))
-        summary = talk.summarise(time.monotonic() - began)
-        self.stdout.write(json.dumps(summary) if options["json"] else _say_summary(summary))
+            for _ in threads:
+                slots.put(False)
+            for thread in threads:
+                thread.join()
+        if traffic.refusal is not None:
+            raise CommandError(str(traffic.refusal))
+        summary = traffic.summarise(time.monotonic() - began)
+        self.stdout.write(json.dumps(summary) if options["json"] else _format_summary(summary))
 
-    def _ring(self, bell: queue.Queue[bool], talk: Talk, *, rate: float, seconds: float, silent: bool) -> None:
+    def _schedule_actions(
+        self, slots: queue.Queue[bool], traffic: ChatTraffic, *, rate: float, seconds: float, silent: bool
+    ) -> None:
         """Queue one action per time slot at the given rate; a free thread runs it.
 
         While all threads are busy, slots are dropped, and the summary shows the lower rate.
         """
-        began = said = time.monotonic()
+        began = reported_at = time.monotonic()
         for number in range(round(rate * seconds)):
             wait = began + number / rate - time.monotonic()
             if wait > 0:
                 time.sleep(wait)
-            if bell.qsize() < TALKERS:
-                bell.put(True)
+            if slots.qsize() < THREADS:
+                slots.put(True)
             now = time.monotonic()
-            if talk.refusal is not None:
+            if traffic.refusal is not None:
                 return
-            if not silent and now - said > SAY_EVERY_SECONDS:
-                said = now
-                self.stdout.write(_say_summary(talk.summarise(now - began)))
+            if not silent and now - reported_at > REPORT_INTERVAL_SECONDS:
+                reported_at = now
+                self.stdout.write(_format_summary(traffic.summarise(now - began)))
 
 
-def _talk(talk: Talk, bell: queue.Queue[bool]) -> None:
+def _run_actions(traffic: ChatTraffic, slots: queue.Queue[bool]) -> None:
     try:
-        while bell.get():
-            talk.act()
+        while slots.get():
+            traffic.run_action()
     finally:
         connections.close_all()
 
@@ -195,9 +197,9 @@ def _channels(chosen: list[int] | None) -> list[int]:
 
 
 def _authors() -> list[int]:
-    known = list(ChatUser.objects.order_by("id").values_list("id", flat=True)[:MADE_UP_AUTHORS])
-    return known or list(range(1, MADE_UP_AUTHORS + 1))
+    known = list(ChatUser.objects.order_by("id").values_list("id", flat=True)[:FALLBACK_AUTHORS])
+    return known or list(range(1, FALLBACK_AUTHORS + 1))
 
 
-def _say_summary(summary: dict[str, Any]) -> str:
+def _format_summary(summary: dict[str, Any]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in summary.items())

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from chatstore.domain.errors import ChatstoreError
-from chatstore.domain.health import say_bytes
+from chatstore.domain.health import format_bytes
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.management.inert import InertCommand
 from chatstore.operations.health.health_report import Report, report_channel, report_cluster
@@ -30,7 +30,7 @@ class Command(InertCommand):
         if options["json"]:
             self.stdout.write(json.dumps(report, indent=2))
         else:
-            self.stdout.write("\n".join(tell_channel(report) if options["channel"] else tell_cluster(report)))
+            self.stdout.write("\n".join(format_channel(report) if options["channel"] else format_cluster(report)))
         if not report["ok"]:
             sys.exit(1)
 
@@ -38,51 +38,51 @@ class Command(InertCommand):
         return report_cluster() if channel is None else report_channel(parse_snowflake(channel))
 
 
-def tell_cluster(report: Report) -> list[str]:
+def format_cluster(report: Report) -> list[str]:
     """Return lines for the findings, then the repair clocks, the nodes and the worst partitions."""
-    lines = [*_tell_findings(report), *(f"missing    {words}" for words in report["silent"])]
+    lines = [*_format_findings(report), *(f"missing    {reason}" for reason in report["silent"])]
     for clock in report["repair_clocks"] or ():
         last = clock["last_full_repair"] or "not within 30 days"
         left = f"{clock['hours_left']:.0f} of {clock['gc_grace_hours']:.0f} hours of gc_grace left"
         lines.append(f"repair     {clock['table']:15} {clock['state']:6} last {last}, {left}")
     for node in report["nodes"] or ():
-        load = _say(node["load_bytes"], say_bytes)
-        waiting = _say(node["compactions_waiting"])
+        load = _format(node["load_bytes"], format_bytes)
+        waiting = _format(node["compactions_waiting"])
         down = f"down: {node['silent']}" if node["silent"] else "down"
         state = {True: "up", False: down, None: "unknown"}[node["up"]]
         lines.append(f"node       {node['address']:15} {state}, {load}, compactions waiting: {waiting}")
     for worst in report["worst_partitions"] or ():
-        size, dead = _say(worst["bytes"], say_bytes), _say(worst["tombstones"])
+        size, dead = _format(worst["bytes"], format_bytes), _format(worst["tombstones"])
         lines.append(f"partition  {_plain(worst['name'])}, {worst['days']}: tombstones: {dead}, size: {size}")
     return lines
 
 
-def tell_channel(report: Report) -> list[str]:
+def format_channel(report: Report) -> list[str]:
     """Return a line for the channel, then one for each bucket that was ever written."""
     at_least = "at least " if report["uncounted_buckets"] else ""
     page = report["newest_page"].get("newest_page_us")
     cost = "unknown" if page is None else f"{page['value'] / 1000:.1f} ms ({page['source']}, {page['measured_at']})"
     lines = [
         f"{_plain(report['name'])}: {at_least}{report['messages']:,} messages, newest page {cost}",
-        *_tell_findings(report),
+        *_format_findings(report),
     ]
     for bucket in report["buckets"]:
         dead = "" if bucket["dead_percent"] is None else f" ({bucket['dead_percent']} % tombstones)"
         lines.append(
-            f"{bucket['bucket']:6} {bucket['days']:32} {bucket['state']:10} messages: {_say(bucket['messages'])}, "
-            f"tombstones: {_say(bucket['tombstones'])}{dead}, size: {_say(bucket['bytes'], say_bytes)}"
+            f"{bucket['bucket']:6} {bucket['days']:32} {bucket['state']:10} messages: {_format(bucket['messages'])}, "
+            f"tombstones: {_format(bucket['tombstones'])}{dead}, size: {_format(bucket['bytes'], format_bytes)}"
         )
     return lines
 
 
-def _tell_findings(report: Report) -> list[str]:
+def _format_findings(report: Report) -> list[str]:
     if not report["findings"]:
         return ["findings   none open"]
-    return [f"{finding['severity']:10} {_plain(finding['words'])}" for finding in report["findings"]]
+    return [f"{finding['severity']:10} {_plain(finding['summary'])}" for finding in report["findings"]]
 
 
-def _say(value: int | None, say: Any = "{:,}".format) -> str:
-    return "unknown" if value is None else str(say(value))
+def _format(value: int | None, formatter: Any = "{:,}".format) -> str:
+    return "unknown" if value is None else str(formatter(value))
 
 
 def _plain(text: str) -> str:

@@ -15,7 +15,7 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.runs import ENDED, RunState
 from chatstore.management.inert import InertCommand
 from chatstore.models import JobRun
-from chatstore.operations.bucket_jobs.repair import begin_at_terminal, stop_at_terminal
+from chatstore.operations.bucket_jobs.repair import start_from_command, stop_from_command
 from chatstore.operations.jobs.runs import work_on_run
 
 POLL_SECONDS = 0.5
@@ -37,21 +37,21 @@ class Command(InertCommand):
             raise CommandError("--channel and --bucket must be used together.")
         job, subject = ("repair", "") if channel_id is None else ("repair_bucket", f"{channel_id}:{bucket}")
         try:
-            run = begin_at_terminal(job, subject)
+            run = start_from_command(job, subject)
         except BadInput as error:
             raise CommandError(str(error)) from None
-        over = threading.Event()
-        teller = threading.Thread(target=self._tell, args=(run.pk, over), daemon=True)
+        finished = threading.Event()
+        reporter = threading.Thread(target=self._report_progress, args=(run.pk, finished), daemon=True)
         if not options["json"]:
-            teller.start()
+            reporter.start()
         try:
             self._work(run)
         except KeyboardInterrupt:
-            stop_at_terminal(run.pk)
+            stop_from_command(run.pk)
         finally:
-            over.set()
+            finished.set()
         run.refresh_from_db()
-        self.stdout.write(json.dumps(_describe(run)) if options["json"] else _say(run))
+        self.stdout.write(json.dumps(_describe(run)) if options["json"] else _format_run(run))
         if run.state != RunState.DONE:
             raise SystemExit(1)
 
@@ -63,16 +63,16 @@ class Command(InertCommand):
             time.sleep(POLL_SECONDS)
             run.refresh_from_db()
 
-    def _tell(self, run_id: int, over: threading.Event) -> None:
+    def _report_progress(self, run_id: int, finished: threading.Event) -> None:
         """Print a line for each part of the work as it starts."""
-        said = ""
+        last_line = ""
         try:
-            while not over.wait(POLL_SECONDS):
+            while not finished.wait(POLL_SECONDS):
                 progress = JobRun.objects.get(pk=run_id).progress
-                words = f"{progress['done']} of {progress['total']}: {progress['what']}" if progress else ""
-                if words != said:
-                    self.stderr.write(words)
-                    said = words
+                line = f"{progress['done']} of {progress['total']}: {progress['what']}" if progress else ""
+                if line != last_line:
+                    self.stderr.write(line)
+                    last_line = line
         finally:
             connections.close_all()
 
@@ -87,12 +87,12 @@ def _describe(run: JobRun) -> dict[str, Any]:
         "subject": run.subject,
         "state": str(run.state),
         "seconds": seconds,
-        "did": run.did,
+        "result": run.result,
         "error": run.error,
     }
 
 
-def _say(run: JobRun) -> str:
-    told = _describe(run)
-    did = ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in run.did.items())
-    return ". ".join(filter(None, (f"Run {run.pk}: {run.state} after {told['seconds']} s", did, run.error)))
+def _format_run(run: JobRun) -> str:
+    summary = _describe(run)
+    result = ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in run.result.items())
+    return ". ".join(filter(None, (f"Run {run.pk}: {run.state} after {summary['seconds']} s", result, run.error)))

@@ -28,7 +28,7 @@ class Command(InertCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         until = _parse_until(options["until"]) if options["until"] else dt.datetime.now(dt.UTC)
         try:
-            summary = seed_demo(seed=options["seed"], until=until, tell=self._show(options["verbosity"]))
+            summary = seed_demo(seed=options["seed"], until=until, on_channel=self._show(options["verbosity"]))
         except ChatstoreError as error:
             raise CommandError(str(error)) from None
         if options["json"]:
@@ -42,11 +42,11 @@ class Command(InertCommand):
             )
 
     def _show(self, verbosity: int) -> Any:
-        def tell(channel: DemoChannel, count: int) -> None:
+        def report(channel: DemoChannel, count: int) -> None:
             if verbosity > 1:
                 self.stderr.write(f"#{channel.name}: {count:,} messages")
 
-        return tell
+        return report
 
 
 def _parse_until(text: str) -> dt.datetime:

@@ -21,12 +21,12 @@ class Command(InertCommand):
         if options["json"]:
             self.stdout.write(json.dumps(services, indent=2))
         else:
-            self.stdout.write("\n".join(tell_services(services)))
+            self.stdout.write("\n".join(format_services(services)))
         if not services["ok"]:
             sys.exit(1)
 
 
-def tell_services(services: Service) -> list[str]:
+def format_services(services: Service) -> list[str]:
     """Return a line for each server and for each Cassandra node."""
     lines = [f"web        {services['web']['url']}"]
     for name in ("cassandra", "postgres", "redis"):

@@ -19,23 +19,23 @@ from typing import Any
 
 from django.conf import settings
 
-from chatstore.domain.datetimes import say_moment
+from chatstore.domain.datetimes import format_datetime
 from chatstore.domain.errors import BadInput, NodeUnreachable
 from chatstore.operations.bucket_jobs.repair import note_measured
-from chatstore.operations.coordination.channel_lock import holder_of
+from chatstore.operations.coordination.channel_lock import lock_owner
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import SEEN_BY_REPAIR
-from chatstore.operations.health.probes import read_bucket
+from chatstore.operations.health.probes import parse_bucket_subject
 from chatstore.operations.jobs.runs import Claim
 from chatstore.operations.ledger.delete_log import last_delete
-from chatstore.operations.repair_status.repair_clock import MESSAGES, last_repair_of, surely_before
+from chatstore.operations.repair_status.repair_clock import MESSAGES, covered_until, last_repair_of
 from chatstore.store import cassandra, figures, nodes, nodetool, repairs, tables
 from chatstore.store.measuring import measure_bucket
 
-COMPACTION_SECONDS = 3_600.0
+COMPACTION_TIMEOUT_SECONDS = 3_600.0
 """Timeout for rewriting all files that contain the bucket; they are rewritten whole."""
 
-DROPPING_SECONDS = 12 * 3_600.0
+GARBAGE_COLLECT_TIMEOUT_SECONDS = 12 * 3_600.0
 """Timeout for rewriting all files of a node."""
 
 
@@ -48,10 +48,10 @@ def why_not_compact(channel_id: int, bucket: int) -> str:
     down = [host for host in nodes.list_down() if host in replicas]
     if down:
         return f"Node {', '.join(down)} is down. All replicas must drop tombstones together, or they are written back."
-    holder = holder_of(channel_id)
-    if holder is not None:
+    owner = lock_owner(channel_id)
+    if owner is not None:
         return (
-            f"The channel is locked by {holder.replace(':', ' ')}, whose deletes are recorded when it is done. "
+            f"The channel is locked by {owner.replace(':', ' ')}, whose deletes are recorded when it is done. "
             "Try again then."
         )
     if not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
@@ -63,16 +63,16 @@ def why_not_compact(channel_id: int, bucket: int) -> str:
     # Records of deletes are pruned only when older than gc_grace and covered by a repair.
     if last is None:
         return ""
-    if last >= surely_before(began_at):
+    if last >= covered_until(began_at):
         return (
-            f"The last delete here ({say_moment(last)}) is newer than the last repair "
-            f"({say_moment(began_at)}). Repair it first."
+            f"The last delete here ({format_datetime(last)}) is newer than the last repair "
+            f"({format_datetime(began_at)}). Repair it first."
         )
     free_at = last + dt.timedelta(seconds=tables.read_table(MESSAGES).gc_grace_seconds)
     if free_at > postgres_now():
         return (
-            f"The last delete here ({say_moment(last)}) is younger than gc_grace. Until "
-            f"{say_moment(free_at)} an older write could still arrive and restore deleted messages."
+            f"The last delete here ({format_datetime(last)}) is younger than gc_grace. Until "
+            f"{format_datetime(free_at)} an older write could still arrive and restore deleted messages."
         )
     return ""
 
@@ -82,16 +82,16 @@ def compact_bucket_run(claim: Claim) -> Mapping[str, Any]:
 
     Raises `BadInput` if they may not be dropped, `NodeUnreachable`, `NodetoolFailed`, `RepairFailed`.
     """
-    channel_id, bucket = read_bucket(claim.run.subject)
+    channel_id, bucket = parse_bucket_subject(claim.run.subject)
     _check_droppable(channel_id, bucket)
     _, replicas = repairs.locate_bucket(channel_id, bucket)
     before = figures.read_figures(channel_id).get(bucket, {}).get(SEEN_BY_REPAIR)
-    claim.tell(done=0, total=2, what="compacting the bucket on every replica")
+    claim.report_progress(done=0, total=2, what="compacting the bucket on every replica")
     keyspace = settings.CASSANDRA["keyspace"]
-    _on_each(replicas, "flush", keyspace, MESSAGES, look=claim.look)
+    _on_each(replicas, "flush", keyspace, MESSAGES, check=claim.check)
     _check_droppable(channel_id, bucket)
     _on_each(replicas, "forcecompact", keyspace, MESSAGES, f"{channel_id}:{bucket}")
-    claim.tell(done=1, total=2, what="measuring the bucket again")
+    claim.report_progress(done=1, total=2, what="measuring the bucket again")
     after = note_measured(measure_bucket(channel_id, bucket))
     was = "not measured" if before is None else before.value
     return {"tombstones before": was, "replicas": len(replicas)} | after
@@ -104,12 +104,12 @@ def _check_droppable(channel_id: int, bucket: int) -> None:
 
 def merge_bucket_run(claim: Claim) -> Mapping[str, Any]:
     """Run the job "merge": merge the files that contain a bucket; data within gc_grace is kept."""
-    channel_id, bucket = read_bucket(claim.run.subject)
-    claim.tell(done=0, total=1, what="merging the files of the bucket on every replica")
-    return {"replicas": merge_bucket(channel_id, bucket, look=claim.look)}
+    channel_id, bucket = parse_bucket_subject(claim.run.subject)
+    claim.report_progress(done=0, total=1, what="merging the files of the bucket on every replica")
+    return {"replicas": merge_bucket(channel_id, bucket, check=claim.check)}
 
 
-def merge_bucket(channel_id: int, bucket: int, *, look: Callable[[], None] = lambda: None) -> int:
+def merge_bucket(channel_id: int, bucket: int, *, check: Callable[[], None] = lambda: None) -> int:
     """Merge the files that contain a bucket, on every replica; return the number of replicas that completed.
 
     Removes shadowed rows and keeps tombstones. Safe at any time; reading a page over deleted rows is several
@@ -120,12 +120,12 @@ def merge_bucket(channel_id: int, bucket: int, *, look: Callable[[], None] = lam
     if not up:
         raise NodeUnreachable(f"Node {', '.join(replicas)} is down, and no other node has this bucket.")
     keyspace = settings.CASSANDRA["keyspace"]
-    _on_each(up, "flush", keyspace, MESSAGES, look=look)
-    _on_each(up, "compact", "--partition", f"{channel_id}:{bucket}", keyspace, MESSAGES, look=look)
+    _on_each(up, "flush", keyspace, MESSAGES, check=check)
+    _on_each(up, "compact", "--partition", f"{channel_id}:{bucket}", keyspace, MESSAGES, check=check)
     return len(up)
 
 
-def drop_deleted(names: Sequence[str], *, look: Callable[[], None] = lambda: None) -> int:
+def garbage_collect_tables(names: Sequence[str], *, check: Callable[[], None] = lambda: None) -> int:
     """Rewrite the files of some tables without deleted rows (nodetool garbagecollect), one node at a time.
 
     Return the number of nodes. Tombstones are kept. Safe at any time, but expensive: all files of the tables are
@@ -137,29 +137,31 @@ def drop_deleted(names: Sequence[str], *, look: Callable[[], None] = lambda: Non
         raise NodeUnreachable(f"Node {', '.join(down)} is down, and its copies of deleted rows would remain.")
     keyspace = settings.CASSANDRA["keyspace"]
     for host in hosts:
-        _on_each([host], "flush", keyspace, *names, look=look)
-        _on_each([host], "garbagecollect", keyspace, *names, look=look, at_most_seconds=DROPPING_SECONDS)
+        _on_each([host], "flush", keyspace, *names, check=check)
+        _on_each(
+            [host], "garbagecollect", keyspace, *names, check=check, timeout_seconds=GARBAGE_COLLECT_TIMEOUT_SECONDS
+        )
     return len(hosts)
 
 
 def _on_each(
     hosts: Sequence[str],
     *arguments: str,
-    look: Callable[[], None] = lambda: None,
-    at_most_seconds: float = COMPACTION_SECONDS,
+    check: Callable[[], None] = lambda: None,
+    timeout_seconds: float = COMPACTION_TIMEOUT_SECONDS,
 ) -> None:
     """Run the same command on several nodes at once, because a read in between could undo it.
 
-    look: called every second; an exception from it ends the calls. A node completes what it has begun.
+    check: called every second; an exception from it ends the calls. A node completes what it has begun.
     """
-    give_up = time.monotonic() + at_most_seconds
+    give_up = time.monotonic() + timeout_seconds
     with ExitStack() as stack:
         calls = [stack.enter_context(nodetool.calling(host, *arguments)) for host in hosts]
         for call in calls:
             while not call.wait(1.0):
-                look()
+                check()
                 if time.monotonic() > give_up:
-                    hours = f"{at_most_seconds / 3_600:.0f} h"
+                    hours = f"{timeout_seconds / 3_600:.0f} h"
                     raise NodeUnreachable(f"Node {call.host} did not complete nodetool {arguments[0]} within {hours}.")
         for call in calls:
             call.answer()

@@ -21,26 +21,26 @@ from chatstore.domain.live import Live
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.operations.jobs.runs import Claim
-from chatstore.operations.ledger.delete_log import due_buckets, mark_looked_at
-from chatstore.operations.ledger.refresh import Look, look_at_bucket
+from chatstore.operations.ledger.delete_log import due_buckets, mark_reconciled
+from chatstore.operations.ledger.refresh import BucketRead, try_refresh_bucket
 from chatstore.store import figures, ledger
 from chatstore.store.figures import Figure
-from chatstore.store.foreground import is_anybody_reading
+from chatstore.store.foreground import are_pages_being_read
 
-ROUNDS = 3
+MAX_PASSES = 3
 """Number of times a run returns to buckets whose channel was locked by another job."""
 
 BUSY_PAUSE_SECONDS = 5.0
 
-FAILURES_IN_A_ROW = 5
+MAX_CONSECUTIVE_FAILURES = 5
 """After this many consecutive failures the store is at fault, not a bucket."""
 
-TO_THE_MILLISECOND = dt.timedelta(milliseconds=1)
+CASSANDRA_TIMESTAMP_PRECISION = dt.timedelta(milliseconds=1)
 """Precision of a Cassandra timestamp column."""
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueBucket:
     """Bucket that had deletes, the last of which was sent by `sent_by`."""
 
     channel_id: int
@@ -49,7 +49,7 @@ class Due:
 
 
 @dataclass(slots=True)
-class Books:
+class LedgerReconciliation:
     """State of one run.
 
     buckets_read: buckets that this run read. already_known: buckets that a purge's own read had refreshed.
@@ -57,52 +57,52 @@ class Books:
 
     claim: Claim
     ends_at: float
-    looked_at: int = 0
+    buckets_read: int = 0
     found_empty: int = 0
-    known_before: int = 0
-    failed_in_a_row: int = 0
-    rested_at: float = field(default_factory=time.monotonic)
+    already_known: int = 0
+    consecutive_failures: int = 0
+    last_paused_at: float = field(default_factory=time.monotonic)
 
     @property
     def job(self) -> str:
         return f"bookkeeping:{self.claim.run.pk}"
 
     @property
-    def is_over(self) -> bool:
+    def is_out_of_time(self) -> bool:
         return time.monotonic() >= self.ends_at
 
-    def did(self, left: int) -> dict[str, int]:
+    def result(self, left: int) -> dict[str, int]:
         return {
-            "read": self.looked_at,
+            "read": self.buckets_read,
             "found empty": self.found_empty,
-            "already up to date": self.known_before,
+            "already up to date": self.already_known,
             "left for the next run": left,
         }
 
-    def rest(self) -> None:
-        """While users read pages, sleep `PURGE_REST` times as long as this run has worked since the last pause."""
-        if is_anybody_reading():
-            worked = time.monotonic() - self.rested_at
-            time.sleep(min(worked * settings.PURGE_REST, BUSY_PAUSE_SECONDS))
-        self.rested_at = time.monotonic()
+    def pause(self) -> None:
+        """While users read pages, sleep `PURGE_THROTTLE_FACTOR` times as long as this run has worked since then."""
+        if are_pages_being_read():
+            worked = time.monotonic() - self.last_paused_at
+            time.sleep(min(worked * settings.PURGE_THROTTLE_FACTOR, BUSY_PAUSE_SECONDS))
+        self.last_paused_at = time.monotonic()
 
 
-def keep_books(claim: Claim) -> Mapping[str, int]:
+def reconcile_ledger(claim: Claim) -> Mapping[str, int]:
     """Reconcile due buckets within `BOOKKEEPING_SECONDS` and `BOOKKEEPING_BUCKETS`; return counts by name.
 
     Covers all channels, or the one channel that is the run's subject.
     Raises `StoreUnavailable` if every read fails.
     """
-    books = Books(claim, time.monotonic() + settings.BOOKKEEPING_SECONDS)
+    reconciliation = LedgerReconciliation(claim, time.monotonic() + settings.BOOKKEEPING_SECONDS)
     left = list_due(settings.BOOKKEEPING_BUCKETS, channel_id=channel_of(claim))
     total = len(left)
-    for number in range(ROUNDS):
+    for number in range(MAX_PASSES):
         if number:
-            if not left or books.is_over:
+            if not left or reconciliation.is_out_of_time:
                 break
             time.sleep(BUSY_PAUSE_SECONDS)
-        left = _go_through(books, left, total)
-    return books.did(len(left))
+        left = _run_pass(reconciliation, left, total)
+    return reconciliation.result(len(left))
 
 
 def channel_of(claim: Claim) -> int | None:
@@ -110,7 +110,7 @@ def channel_of(claim: Claim) -> int | None:
     return parse_snowflake(claim.run.subject) if claim.run.subject else None
 
 
-def list_due(limit: int, *, channel_id: int | None = None) -> list[Due]:
+def list_due(limit: int, *, channel_id: int | None = None) -> list[DueBucket]:
     """Return sealed buckets, longest waiting first, then open ones.
 
     Of an open bucket only the lower bound can be recorded, so it is read every night until it is sealed.
@@ -121,77 +121,79 @@ def list_due(limit: int, *, channel_id: int | None = None) -> list[Due]:
     return [*_by_channel(sealed), *_by_channel(unsealed)]
 
 
-def _by_channel(found: Sequence[tuple[int, int, dt.datetime]]) -> list[Due]:
+def _by_channel(found: Sequence[tuple[int, int, dt.datetime]]) -> list[DueBucket]:
     """Group buckets by channel, each group at the position of its longest-waiting bucket."""
-    turns = {channel_id: turn for turn, channel_id in enumerate(dict.fromkeys(one[0] for one in found))}
-    return [Due(*one) for one in sorted(found, key=lambda one: turns[one[0]])]
+    order = {channel_id: turn for turn, channel_id in enumerate(dict.fromkeys(one[0] for one in found))}
+    return [DueBucket(*one) for one in sorted(found, key=lambda one: order[one[0]])]
 
 
-def _go_through(books: Books, due: Sequence[Due], total: int) -> list[Due]:
+def _run_pass(reconciliation: LedgerReconciliation, due: Sequence[DueBucket], total: int) -> list[DueBucket]:
     """Return the buckets that are left: locked by another job, failed reads, or out of time."""
-    left: list[Due] = []
+    left: list[DueBucket] = []
     done = total - len(due)
-    for number, (one, lives, kept) in enumerate(_with_what_is_known(due)):
-        if books.is_over:
+    for number, (one, lives, measured) in enumerate(_with_known_state(due)):
+        if reconciliation.is_out_of_time:
             return [*left, *due[number:]]
-        books.claim.tell(done=done + number - len(left), total=total, what="buckets")
-        books.claim.note(books.did(len(due) - number + len(left)))
-        if is_known(one, lives.get(one.bucket), kept.get(one.bucket, {})):
-            books.known_before += 1
-            mark_looked_at(one.channel_id, one.bucket, began_at=one.sent_by)
-        elif not _look(books, one):
+        reconciliation.claim.report_progress(done=done + number - len(left), total=total, what="buckets")
+        reconciliation.claim.note(reconciliation.result(len(due) - number + len(left)))
+        if is_up_to_date(one, lives.get(one.bucket), measured.get(one.bucket, {})):
+            reconciliation.already_known += 1
+            mark_reconciled(one.channel_id, one.bucket, began_at=one.sent_by)
+        elif not _reconcile_bucket(reconciliation, one):
             left.append(one)
     return left
 
 
-def _with_what_is_known(
-    due: Sequence[Due],
-) -> Iterator[tuple[Due, Mapping[int, Live], Mapping[int, Mapping[str, Figure]]]]:
+def _with_known_state(
+    due: Sequence[DueBucket],
+) -> Iterator[tuple[DueBucket, Mapping[int, Live], Mapping[int, Mapping[str, Figure]]]]:
     """Yield each bucket with the ledger and figures of its channel, read when the channel comes up."""
     for channel_id, group in groupby(due, key=lambda one: one.channel_id):
-        lives, kept = dict(ledger.read_ledger(channel_id)), figures.read_figures(channel_id)
-        yield from ((one, lives, kept) for one in group)
+        lives, measured = dict(ledger.read_ledger(channel_id)), figures.read_figures(channel_id)
+        yield from ((one, lives, measured) for one in group)
 
 
-def is_known(due: Due, live: Live | None, kept: Mapping[str, Figure]) -> bool:
+def is_up_to_date(due: DueBucket, live: Live | None, measured: Mapping[str, Figure]) -> bool:
     """Return whether a read that began after the last delete has refreshed the ledger completely.
 
     A bucket with rows without an author stays on the list until they are removed.
     """
-    authorless = kept.get("authorless")
+    authorless = measured.get("authorless")
     return (
         live is not None
         and live.is_known
         and authorless is not None
         and authorless.value == 0
         # Only a read that refreshes the ledger records this figure.
-        and authorless.measured_at + TO_THE_MILLISECOND > due.sent_by
+        and authorless.measured_at + CASSANDRA_TIMESTAMP_PRECISION > due.sent_by
     )
 
 
-def _look(books: Books, due: Due) -> bool:
+def _reconcile_bucket(reconciliation: LedgerReconciliation, due: DueBucket) -> bool:
     try:
-        look = look_at_bucket(due.channel_id, due.bucket, job=books.job, between_pages=books.rest)
+        bucket_read = try_refresh_bucket(
+            due.channel_id, due.bucket, job=reconciliation.job, between_pages=reconciliation.pause
+        )
     except StoreUnavailable:
-        books.failed_in_a_row += 1
-        if books.failed_in_a_row >= FAILURES_IN_A_ROW:
+        reconciliation.consecutive_failures += 1
+        if reconciliation.consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
             raise
         return False
-    books.failed_in_a_row = 0
-    if look is None or ledger.read_live(due.channel_id, due.bucket) != look.live:
+    reconciliation.consecutive_failures = 0
+    if bucket_read is None or ledger.read_live(due.channel_id, due.bucket) != bucket_read.live:
         # Locked by another job, or cleared within the last ten seconds; a later run refreshes it.
         return False
-    books.looked_at += 1
-    books.found_empty += look.live.is_nothing
-    if _is_all_told(due, look):
-        mark_looked_at(due.channel_id, due.bucket, began_at=look.read.measured_at)
+    reconciliation.buckets_read += 1
+    reconciliation.found_empty += bucket_read.live.is_empty
+    if _is_reconciled(due, bucket_read):
+        mark_reconciled(due.channel_id, due.bucket, began_at=bucket_read.read.measured_at)
     return True
 
 
-def _is_all_told(due: Due, look: Look) -> bool:
+def _is_reconciled(due: DueBucket, bucket_read: BucketRead) -> bool:
     """Return whether the bucket needs no further read.
 
     An open bucket is read again when it is sealed; rows without an author wait for their removal.
     """
-    sealed = is_sealed(due.bucket, now_ms=look.read.began_us // 1_000)
-    return sealed and look.read.count == look.read.authored
+    sealed = is_sealed(due.bucket, now_ms=bucket_read.read.began_us // 1_000)
+    return sealed and bucket_read.read.count == bucket_read.read.authored

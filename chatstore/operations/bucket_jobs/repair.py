@@ -20,18 +20,18 @@ from chatstore.models.cassandra import TABLES
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import REPAIRED_AT, SEEN_BY_REPAIR
-from chatstore.operations.health.probes import read_bucket
-from chatstore.operations.jobs.runs import Claim, ask_by_itself, tries_of
+from chatstore.operations.health.probes import parse_bucket_subject
+from chatstore.operations.jobs.runs import Claim, attempts_of, request_automatic_run
 from chatstore.operations.ledger.delete_log import prune_deletes
 from chatstore.operations.repair_status.gc_grace import restore_after_repair
 from chatstore.operations.repair_status.repair_clock import (
     MESSAGES,
+    covered_until,
     is_only_copy,
-    judge_clocks,
     read_clock,
     read_clocks,
     repaired_by_node,
-    surely_before,
+    report_late_repairs,
 )
 from chatstore.store import cassandra, figures, nodes, repairs, top_partitions
 from chatstore.store.measuring import Measured, measure_bucket
@@ -40,10 +40,10 @@ from chatstore.store.top_partitions import TopPartitions
 
 REPAIR_SOURCE = "repair"
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 """Interval at which a run reads the progress of its repair and checks whether it may continue."""
 
-GROUPS: tuple[tuple[str, ...], ...] = ((MESSAGES,), tuple(table for table in TABLES if table != MESSAGES))
+TABLE_GROUPS: tuple[tuple[str, ...], ...] = ((MESSAGES,), tuple(table for table in TABLES if table != MESSAGES))
 """Tables per command. Repairing the small tables together saves starting a JVM for each."""
 
 
@@ -54,23 +54,23 @@ def repair_run(claim: Claim) -> Mapping[str, Any]:
     """
     if is_only_copy():
         return {"not needed": "there is only one replica"}
-    hosts = _all_up(sorted({host for _, host in cassandra.ring()}))
+    hosts = _require_up(sorted({host for _, host in cassandra.ring()}))
     repairs.refuse_overlap(list(TABLES))
     since = _first_began_at(claim.run)
-    parts = [Part(host, tables) for host in hosts for tables in GROUPS]
+    parts = [Part(host, tables) for host in hosts for tables in TABLE_GROUPS]
     already = {part for part in parts if since is not None and _is_repaired(part, since)}
-    did: dict[str, Any] = {"nodes": len(hosts), "tables": len(TABLES), "ranges": 0}
+    result: dict[str, Any] = {"nodes": len(hosts), "tables": len(TABLES), "ranges": 0}
     if already:
-        did["repaired by an earlier attempt"] = len(already)
+        result["repaired by an earlier attempt"] = len(already)
     for number, part in enumerate(parts):
         if part in already:
             continue
-        repaired = _follow(claim, part, done=number, total=len(parts))
-        did["ranges"] += len(repaired.ranges) * len(part.tables)
-        claim.note(did)
-    claim.tell(done=len(parts), total=len(parts), what="reading the figures of the nodes")
-    did["buckets measured"] = _note_listed(hosts)
-    return did | _conclude()
+        repaired = _run_part(claim, part, done=number, total=len(parts))
+        result["ranges"] += len(repaired.ranges) * len(part.tables)
+        claim.note(result)
+    claim.report_progress(done=len(parts), total=len(parts), what="reading the figures of the nodes")
+    result["buckets measured"] = _note_listed(hosts)
+    return result | _conclude()
 
 
 def repair_bucket_run(claim: Claim) -> Mapping[str, Any]:
@@ -78,15 +78,15 @@ def repair_bucket_run(claim: Claim) -> Mapping[str, Any]:
 
     Raises `NodeUnreachable`, `RepairOverlaps`, `RepairFailed`, `BadInput`.
     """
-    channel_id, bucket = read_bucket(claim.run.subject)
+    channel_id, bucket = parse_bucket_subject(claim.run.subject)
     token, replicas = repairs.locate_bucket(channel_id, bucket)
-    _all_up(replicas)
+    _require_up(replicas)
     repairs.refuse_overlap([MESSAGES])
-    repaired = _follow(claim, Part(replicas[0], (MESSAGES,), token=token), done=0, total=2)
+    repaired = _run_part(claim, Part(replicas[0], (MESSAGES,), token=token), done=0, total=2)
     noted = {REPAIRED_AT: int(repaired.began_at.timestamp() * 1_000)}
     figures.note_figures(channel_id, bucket, noted, source=REPAIR_SOURCE, measured_at=postgres_now())
     # The figures reported by a repair are from before it streamed anything.
-    claim.tell(done=1, total=2, what="measuring the bucket again")
+    claim.report_progress(done=1, total=2, what="measuring the bucket again")
     return {"replicas": len(replicas)} | note_measured(measure_bucket(channel_id, bucket))
 
 
@@ -95,16 +95,16 @@ def measure_bucket_run(claim: Claim) -> Mapping[str, Any]:
 
     Raises `NodeUnreachable`, `RepairFailed`, `BadInput`.
     """
-    channel_id, bucket = read_bucket(claim.run.subject)
-    claim.tell(done=0, total=1, what="comparing the replicas of the bucket")
+    channel_id, bucket = parse_bucket_subject(claim.run.subject)
+    claim.report_progress(done=0, total=1, what="comparing the replicas of the bucket")
     return note_measured(measure_bucket(channel_id, bucket))
 
 
 def note_measured(measured: Measured) -> dict[str, Any]:
     """Record the measurements of a bucket; return them by name and replica, as the result of a run."""
     found = {
-        "bytes": measured.most_bytes,
-        SEEN_BY_REPAIR: measured.most_tombstones,
+        "bytes": measured.max_bytes_seen,
+        SEEN_BY_REPAIR: measured.max_tombstones_seen,
         "tombstones_apart": measured.tombstones_apart,
     }
     known = {name: value for name, value in found.items() if value is not None}
@@ -115,35 +115,35 @@ def note_measured(measured: Measured) -> dict[str, Any]:
         source=top_partitions.SOURCE,
         measured_at=measured.measured_at,
     )
-    told: dict[str, Any] = {"replicas are": "in sync" if measured.in_sync else "different"}
+    per_replica: dict[str, Any] = {"replicas are": "in sync" if measured.in_sync else "different"}
     for host in measured.tombstones:
-        told[f"tombstones on {host}"] = _say(measured.tombstones[host])
-        told[f"bytes on {host}"] = _say(measured.bytes[host])
-    return told | {f"no figures from {host}": silent for host, silent in measured.silent.items()}
+        per_replica[f"tombstones on {host}"] = _format_count(measured.tombstones[host])
+        per_replica[f"bytes on {host}"] = _format_count(measured.bytes[host])
+    return per_replica | {f"no figures from {host}": error for host, error in measured.errors.items()}
 
 
-def begin_at_terminal(job: str, subject: str = "") -> JobRun:
+def start_from_command(job: str, subject: str = "") -> JobRun:
     """Create a run for a management command, which needs no account.
 
     Raises `BadInput` while another one of the same job and subject is queued or running.
     """
-    run = ask_by_itself(job, subject=subject)
+    run = request_automatic_run(job, subject=subject)
     if run is None:
         raise BadInput("Such a repair is already queued or running; see the maintenance page.")
     return run
 
 
-def stop_at_terminal(run_id: int) -> None:
+def stop_from_command(run_id: int) -> None:
     """End a run that was interrupted in its own process, so that no worker continues it."""
     stopped = {"state": RunState.STOPPED, "error": "Stopped at the terminal.", "ended_at": ClockTimestamp()}
     JobRun.objects.filter(pk=run_id).open().update(**stopped, token=None, lease_until=None)
 
 
-def _say(value: int | None) -> int | str:
+def _format_count(value: int | None) -> int | str:
     return "below the listed minimum" if value is None else value
 
 
-def _all_up(hosts: Sequence[str]) -> list[str]:
+def _require_up(hosts: Sequence[str]) -> list[str]:
     """Return the hosts if all are up; raise `NodeUnreachable` otherwise."""
     down = [host for host in nodes.list_down() if host in hosts]
     if down:
@@ -152,22 +152,24 @@ def _all_up(hosts: Sequence[str]) -> list[str]:
     return list(hosts)
 
 
-def _follow(claim: Claim, part: Part, *, done: int, total: int) -> Repaired:
-    """Repair a part and report its progress. Raises as `Repair.finish` and `Claim.tell`."""
-    claim.tell(done=done, total=total, what=f"node {part.host}: {', '.join(part.tables)}")
+def _run_part(claim: Claim, part: Part, *, done: int, total: int) -> Repaired:
+    """Repair a part and report its progress. Raises as `Repair.finish` and `Claim.report_progress`."""
+    claim.report_progress(done=done, total=total, what=f"node {part.host}: {', '.join(part.tables)}")
     with repairs.repairing(part) as under_way:
-        while not under_way.call.wait(LOOK_SECONDS):
+        while not under_way.call.wait(POLL_SECONDS):
             table, share = under_way.read_progress()
             compared = f", {share:.0%} compared" if share is not None else ""
-            claim.tell(done=done, total=total, what=f"node {part.host}: {table or ', '.join(part.tables)}{compared}")
+            claim.report_progress(
+                done=done, total=total, what=f"node {part.host}: {table or ', '.join(part.tables)}{compared}"
+            )
         return under_way.finish()
 
 
 def _first_began_at(run: JobRun) -> dt.datetime | None:
     """Return when the first attempt began of a run that is an automatic retry; None for any other."""
-    if run.again_of is None or run.asked_by_id is not None:
+    if run.retry_of is None or run.requested_by_id is not None:
         return None
-    return tries_of(run)[-1].started_at
+    return attempts_of(run)[-1].started_at
 
 
 def _is_repaired(part: Part, since: dt.datetime) -> bool:
@@ -180,8 +182,8 @@ def _note_listed(hosts: Sequence[str]) -> int:
     """Record the figures of all buckets listed by any node; return how many. Unreachable nodes are skipped."""
     read_at = postgres_now()
     lists = [one for one in top_partitions.read_all_live(hosts).values() if isinstance(one, TopPartitions)]
-    sizes = top_partitions.most_of(one.sizes for one in lists)
-    tombstones = top_partitions.most_of(one.tombstones for one in lists)
+    sizes = top_partitions.max_by_bucket(one.sizes for one in lists)
+    tombstones = top_partitions.max_by_bucket(one.tombstones for one in lists)
     listed = sizes.keys() | tombstones.keys()
     for key in listed:
         measured = {"bytes": sizes.get(key), SEEN_BY_REPAIR: tombstones.get(key)}
@@ -198,10 +200,10 @@ def _conclude() -> dict[str, Any]:
         if clock.began_at is not None:
             # Until gc_grace has passed, they decide when a bucket may be compacted.
             kept_from = clock.now - dt.timedelta(seconds=max(clock.gc_grace_seconds, clock.normal_gc_grace_seconds))
-            prune_deletes(min(surely_before(clock.began_at), kept_from))
+            prune_deletes(min(covered_until(clock.began_at), kept_from))
         if restore_after_repair(clock):
             concluded["gc_grace"] = "restored"
-        judge_clocks(read_clocks())
+        report_late_repairs(read_clocks())
     except StoreUnavailable as error:
         # The repair itself is complete and recorded; the monitor checks again.
         concluded["afterwards"] = str(error)

@@ -7,35 +7,38 @@ from collections.abc import Mapping
 from typing import Any
 
 from chatstore.domain.errors import BadInput, ChatstoreError
-from chatstore.operations.coordination.channel_lock import holder_of
-from chatstore.operations.health.probes import read_bucket
+from chatstore.operations.coordination.channel_lock import lock_owner
+from chatstore.operations.health.probes import parse_bucket_subject
 from chatstore.operations.jobs.runs import Claim
-from chatstore.operations.ledger.refresh import look_at_bucket
+from chatstore.operations.ledger.refresh import try_refresh_bucket
 from chatstore.store import ledger
 
-TRIES = 3
-PAUSE_SECONDS = 5.0
+MAX_ATTEMPTS = 3
+RETRY_DELAY_SECONDS = 5.0
 """Delay between two attempts; most jobs lock a channel for seconds."""
 
 
-class ChannelIsHeld(ChatstoreError):
+class ChannelLocked(ChatstoreError):
     """Another job has locked the channel; retrying later helps."""
 
 
 def verify_bucket_run(claim: Claim) -> Mapping[str, Any]:
     """Run the job "verify": read a bucket ("<channel>:<bucket>") and refresh its ledger row.
 
-    Raises `ChannelIsHeld`, `BadInput` for a bucket that was never written, `StoreUnavailable`.
+    Raises `ChannelLocked`, `BadInput` for a bucket that was never written, `StoreUnavailable`.
     """
-    channel_id, bucket = read_bucket(claim.run.subject)
+    channel_id, bucket = parse_bucket_subject(claim.run.subject)
     if ledger.read_live(channel_id, bucket) is None:
         raise BadInput("Nothing was ever written to this bucket, so there is nothing to verify.")
-    for tried in range(TRIES):
-        if tried:
-            claim.tell(done=0, total=1, what="waiting for another job to release the channel")
-            time.sleep(PAUSE_SECONDS)
-        look = look_at_bucket(channel_id, bucket, job=f"verify:{claim.run.pk}", between_pages=claim.look)
-        if look is not None:
-            return {"messages": look.read.authored, "pages": "skip it" if look.live.is_nothing else "read it"}
-    holder = holder_of(channel_id) or "another job"
-    raise ChannelIsHeld(f"The channel is locked by {holder.replace(':', ' ')}. Try again when that is done.")
+    for attempt in range(MAX_ATTEMPTS):
+        if attempt:
+            claim.report_progress(done=0, total=1, what="waiting for another job to release the channel")
+            time.sleep(RETRY_DELAY_SECONDS)
+        bucket_read = try_refresh_bucket(channel_id, bucket, job=f"verify:{claim.run.pk}", between_pages=claim.check)
+        if bucket_read is not None:
+            return {
+                "messages": bucket_read.read.authored,
+                "pages": "skip it" if bucket_read.live.is_empty else "read it",
+            }
+    owner = lock_owner(channel_id) or "another job"
+    raise ChannelLocked(f"The channel is locked by {owner.replace(':', ' ')}. Try again when that is done.")

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from chatstore.domain.errors import ChatstoreError
-from chatstore.operations.coordination.channel_lock import renew_holds
+from chatstore.operations.coordination.channel_lock import renew_locks
 from chatstore.operations.coordination.leases import renewed
 
-RENEWALS_IN_A_LEASE = 4
+RENEWALS_PER_LEASE = 4
 """The lease survives a renewal that fails or comes late."""
 
 
@@ -34,9 +34,9 @@ class ChannelLease:
         self._confirmed_at = _now()
 
     @contextmanager
-    def kept_up(self) -> Iterator[None]:
+    def auto_renewed(self) -> Iterator[None]:
         """Renew the lease until the context ends."""
-        with renewed(self._renew, every_seconds=self._seconds / RENEWALS_IN_A_LEASE):
+        with renewed(self._renew, every_seconds=self._seconds / RENEWALS_PER_LEASE):
             yield
 
     def check(self) -> None:
@@ -53,7 +53,7 @@ class ChannelLease:
 
     def _renew(self) -> None:
         asked_at = _now()
-        kept = renew_holds(self.channel_ids, job=self._job, lease_seconds=self._seconds)
+        kept = renew_locks(self.channel_ids, job=self._job, lease_seconds=self._seconds)
         # A channel that was lost once stays lost, even if this job could lock it again.
         self._lost |= self.channel_ids - kept
         if not self._lost:

@@ -14,51 +14,51 @@ from chatstore.models import ChannelLock
 
 _TABLE = ChannelLock._meta.db_table
 _LEASE = "clock_timestamp() + make_interval(secs => %s::double precision)"
-_LAPSED = f"{_TABLE}.lease_until < clock_timestamp()"
-_HOLD = (
+_EXPIRED = f"{_TABLE}.lease_until < clock_timestamp()"
+_LOCK = (
     f"INSERT INTO {_TABLE} (channel_id, job, since, lease_until) "
     f"VALUES (%s, %s, clock_timestamp(), {_LEASE}) "
     "ON CONFLICT (channel_id) DO UPDATE SET job = EXCLUDED.job, lease_until = EXCLUDED.lease_until, "
     f"since = CASE WHEN {_TABLE}.job = EXCLUDED.job THEN {_TABLE}.since ELSE EXCLUDED.since END "
-    f"WHERE {_TABLE}.job = EXCLUDED.job OR {_LAPSED} RETURNING job"
+    f"WHERE {_TABLE}.job = EXCLUDED.job OR {_EXPIRED} RETURNING job"
 )
 # Rows are locked in the order of their ids, and rows of other jobs are not locked at all, so that neither two
 # of these statements, nor one and a purge that is releasing its channels, block each other.
-_HOLD_MANY = (
+_LOCK_MANY = (
     f"INSERT INTO {_TABLE} (channel_id, job, since, lease_until) "
     f"SELECT wanted, %s, clock_timestamp(), {_LEASE} FROM unnest(%s::bigint[]) AS wanted "
-    f"WHERE NOT EXISTS (SELECT FROM {_TABLE} WHERE channel_id = wanted AND ({_LAPSED}) IS NOT TRUE) ORDER BY wanted "
+    f"WHERE NOT EXISTS (SELECT FROM {_TABLE} WHERE channel_id = wanted AND ({_EXPIRED}) IS NOT TRUE) ORDER BY wanted "
     "ON CONFLICT (channel_id) DO UPDATE SET job = EXCLUDED.job, since = EXCLUDED.since, "
-    f"lease_until = EXCLUDED.lease_until WHERE {_LAPSED} RETURNING channel_id"
+    f"lease_until = EXCLUDED.lease_until WHERE {_EXPIRED} RETURNING channel_id"
 )
 _RENEW = f"UPDATE {_TABLE} SET lease_until = {_LEASE} WHERE channel_id = %s AND job = %s RETURNING job"
 _RENEW_MANY = (
     f"UPDATE {_TABLE} SET lease_until = {_LEASE} WHERE channel_id IN (SELECT channel_id FROM {_TABLE} "
     "WHERE channel_id = ANY(%s) AND job = %s ORDER BY channel_id FOR UPDATE) RETURNING channel_id"
 )
-_HOLDER = f"SELECT job FROM {_TABLE} WHERE channel_id = %s AND ({_LAPSED}) IS NOT TRUE"
+_OWNER = f"SELECT job FROM {_TABLE} WHERE channel_id = %s AND ({_EXPIRED}) IS NOT TRUE"
 
 
-def hold_channel(channel_id: int, *, job: str, lease_seconds: float | None = None) -> bool:
+def lock_channel(channel_id: int, *, job: str, lease_seconds: float | None = None) -> bool:
     """Lock the channel for a job; return True also if the job has already locked it.
 
     Without `lease_seconds` the lock lasts until it is released. An expired lease is taken over.
     """
-    return bool(_run(_HOLD, (channel_id, job, lease_seconds)))
+    return bool(_run(_LOCK, (channel_id, job, lease_seconds)))
 
 
-def hold_channels(channel_ids: Collection[int], *, job: str, lease_seconds: float) -> frozenset[int]:
+def lock_channels(channel_ids: Collection[int], *, job: str, lease_seconds: float) -> frozenset[int]:
     """Lock channels in one statement for a job that has locked none of them yet; return those that it got."""
-    rows = _run(_HOLD_MANY, (job, lease_seconds, list(channel_ids)))
+    rows = _run(_LOCK_MANY, (job, lease_seconds, list(channel_ids)))
     return frozenset(int(str(row[0])) for row in rows)
 
 
-def renew_hold(channel_id: int, *, job: str, lease_seconds: float) -> bool:
+def renew_lock(channel_id: int, *, job: str, lease_seconds: float) -> bool:
     """Extend the lease of a job; return False if the channel is no longer locked by it."""
     return bool(_run(_RENEW, (lease_seconds, channel_id, job)))
 
 
-def renew_holds(channel_ids: Collection[int], *, job: str, lease_seconds: float) -> frozenset[int]:
+def renew_locks(channel_ids: Collection[int], *, job: str, lease_seconds: float) -> frozenset[int]:
     """Extend the leases of a job in one statement; return the channels that are still locked by it."""
     rows = _run(_RENEW_MANY, (lease_seconds, list(channel_ids), job))
     return frozenset(int(str(row[0])) for row in rows)
@@ -74,9 +74,9 @@ def release_channels(channel_ids: Collection[int], *, job: str) -> None:
     ChannelLock.objects.filter(channel_id__in=channel_ids, job=job).delete()
 
 
-def holder_of(channel_id: int) -> str | None:
+def lock_owner(channel_id: int) -> str | None:
     """Return the job that has locked the channel, or None."""
-    rows = _run(_HOLDER, (channel_id,))
+    rows = _run(_OWNER, (channel_id,))
     return str(rows[0][0]) if rows else None
 
 

@@ -20,8 +20,8 @@ from django.db import connection
 from chatstore.domain.errors import WriteRefused
 
 ALLOWED_SKEW_US = 5_000_000
-COMPARE_EVERY_SECONDS = 60.0
-STEP_US = 500_000
+CLOCK_CHECK_INTERVAL_SECONDS = 60.0
+CLOCK_STEP_US = 500_000
 """If the wall clock moved by this much relative to the monotonic clock, it is compared at once."""
 
 
@@ -43,7 +43,7 @@ def wall_clock_us() -> int:
     return time.time_ns() // 1000
 
 
-class _Comparison:
+class _ClockCheck:
     """Time of the last successful comparison, on both clocks of this process."""
 
     def __init__(self) -> None:
@@ -54,20 +54,20 @@ class _Comparison:
         self.at_monotonic_us: int | None = None
         self.at_wall_us = 0
 
-    def still_holds(self, wall_us: int) -> bool:
+    def is_fresh(self, wall_us: int) -> bool:
         if self.at_monotonic_us is None:
             return False
         elapsed = time.monotonic_ns() // 1000 - self.at_monotonic_us
         moved = wall_us - self.at_wall_us
-        return elapsed < COMPARE_EVERY_SECONDS * 1_000_000 and abs(moved - elapsed) < STEP_US
+        return elapsed < CLOCK_CHECK_INTERVAL_SECONDS * 1_000_000 and abs(moved - elapsed) < CLOCK_STEP_US
 
     def note(self, wall_us: int) -> None:
         self.at_monotonic_us = time.monotonic_ns() // 1000
         self.at_wall_us = wall_us
 
 
-_comparison = _Comparison()
-os.register_at_fork(after_in_child=_comparison.forget)
+_clock_check = _ClockCheck()
+os.register_at_fork(after_in_child=_clock_check.forget)
 
 
 def check_clock(*, wall_clock: Callable[[], int] = wall_clock_us) -> None:
@@ -76,16 +76,16 @@ def check_clock(*, wall_clock: Callable[[], int] = wall_clock_us) -> None:
     Raises `WriteRefused`, with the process and the difference, if they differ by more than five seconds. The
     next call then compares again, so that a corrected clock is accepted at once.
     """
-    if _comparison.still_holds(wall_clock()):
+    if _clock_check.is_fresh(wall_clock()):
         return
-    with _comparison.lock:
+    with _clock_check.lock:
         before = wall_clock()
         postgres = postgres_now_us()
         after = wall_clock()
         skew = measure_skew(before, postgres, after)
         if abs(skew) > ALLOWED_SKEW_US:
             raise _refuse(skew)
-        _comparison.note(after)
+        _clock_check.note(after)
 
 
 def check_stamp(stamp_us: int, *, asked_us: int) -> None:
@@ -107,7 +107,7 @@ def stamp_now_us() -> int:
 
 
 def _refuse(skew: int) -> WriteRefused:
-    _comparison.at_monotonic_us = None
+    _clock_check.at_monotonic_us = None
     return WriteRefused(
         f"The clock of process {os.getpid()} on {socket.gethostname()} is "
         f"{abs(skew) / 1e6:.1f} s {'ahead of' if skew > 0 else 'behind'} Postgres's; "

@@ -18,22 +18,22 @@ from chatstore.domain.snowflakes import WORKERS, SnowflakeMaker
 from chatstore.models import WorkerLease
 
 LEASE_SECONDS = 300.0
-GRACE_SECONDS = 15.0
+REUSE_DELAY_SECONDS = 15.0
 """An expired number is not reused for this long: the clock of its last owner may be 5 s off, and its ids may
 have borrowed 5 s from the future.
 """
 
-_TRIES = 20
+_MAX_ATTEMPTS = 20
 _TABLE = WorkerLease._meta.db_table
 _UNTIL = "clock_timestamp() + make_interval(secs => %s::double precision)"
-_RESTED = "clock_timestamp() - make_interval(secs => %s::double precision)"
+_REUSABLE_BEFORE = "clock_timestamp() - make_interval(secs => %s::double precision)"
 _LEASE = (
     f"INSERT INTO {_TABLE} (worker, token, lease_until) "
     f"SELECT n, %s, {_UNTIL} FROM generate_series(0, {WORKERS - 1}) n WHERE NOT EXISTS "
-    f"(SELECT 1 FROM {_TABLE} taken WHERE taken.worker = n AND taken.lease_until >= {_RESTED}) "
+    f"(SELECT 1 FROM {_TABLE} taken WHERE taken.worker = n AND taken.lease_until >= {_REUSABLE_BEFORE}) "
     "ORDER BY random() LIMIT 1 "
     "ON CONFLICT (worker) DO UPDATE SET token = EXCLUDED.token, lease_until = EXCLUDED.lease_until "
-    f"WHERE {_TABLE}.lease_until < {_RESTED} RETURNING worker"
+    f"WHERE {_TABLE}.lease_until < {_REUSABLE_BEFORE} RETURNING worker"
 )
 _RENEW = f"UPDATE {_TABLE} SET lease_until = {_UNTIL} WHERE worker = %s AND token = %s RETURNING worker"
 
@@ -56,12 +56,12 @@ class LeasedMaker:
         """
         with self._lock:
             while True:
-                maker = self._hold()
+                maker = self._ensure_maker()
                 made = maker.make()
                 if time.monotonic() < self._until:
                     return made
 
-    def _hold(self) -> SnowflakeMaker:
+    def _ensure_maker(self) -> SnowflakeMaker:
         left = self._until - time.monotonic()
         if self._maker is None or (left < self._seconds / 2 and not self._renew()):
             self._maker = self._lease()
@@ -78,9 +78,9 @@ class LeasedMaker:
 
     def _lease(self) -> SnowflakeMaker:
         token = uuid.uuid4()
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             asked = time.monotonic()
-            rows = _run(_LEASE, (token, self._seconds, GRACE_SECONDS, GRACE_SECONDS))
+            rows = _run(_LEASE, (token, self._seconds, REUSE_DELAY_SECONDS, REUSE_DELAY_SECONDS))
             if rows:
                 self.worker, self._token, self._until = rows[0][0], token, asked + self._seconds
                 return SnowflakeMaker(self.worker, clock=_wall_clock_ms)

@@ -17,37 +17,37 @@ from django.db import InterfaceError, OperationalError, connection
 
 from chatstore.domain.errors import ChatstoreError, StoreUnavailable
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.findings.notifications import tell_findings
-from chatstore.store.heartbeats import WATCH, note_life, seconds_since
+from chatstore.operations.findings.notifications import send_notifications
+from chatstore.store.heartbeats import MONITOR, record_heartbeat, seconds_since_heartbeat
 
 logger = logging.getLogger(__name__)
 
-Look = Callable[[dt.datetime], None]
+Check = Callable[[dt.datetime], None]
 
-LOCK = 4_005_911
+MONITOR_LOCK = 4_005_911
 """Key of the Postgres advisory lock for running the checks; any number that is not used elsewhere."""
 
-EARLY_SECONDS = 5.0
+INTERVAL_TOLERANCE_SECONDS = 5.0
 """Threads do not wake up exactly on time; a run that is this much too early counts as due."""
 
 
-_checks: list[Look] = []
+_checks: list[Check] = []
 
 
-def register_checks(*checks: Look) -> None:
+def register_checks(*checks: Check) -> None:
     """Add checks of the monitor; each app does so in its `maintenance_jobs` when Django starts."""
     _checks.extend(checks)
 
 
-def make_round() -> bool:
+def run_checks() -> bool:
     """Run each registered check once, then send notifications; return False if another worker's run suffices.
 
     A failing check is logged, and the others still run; findings that it could not verify stay open.
     """
-    with _alone() as am_alone:
-        if not am_alone or not _is_due():
+    with _exclusive() as has_lock:
+        if not has_lock or not _is_due():
             return False
-        for check in (*_checks, tell_findings):
+        for check in (*_checks, send_notifications):
             try:
                 check(postgres_now())
             except (OperationalError, InterfaceError):
@@ -57,15 +57,15 @@ def make_round() -> bool:
                 logger.warning("%s could not run: %s", check.__name__, error)
             except Exception:
                 logger.exception("%s failed", check.__name__)
-        _note()
+        _record_heartbeat()
     return True
 
 
-def keep_watch(stop: threading.Event) -> None:
+def run_monitor(stop: threading.Event) -> None:
     """Run the checks periodically until stopped, whatever fails."""
-    while not stop.wait(settings.WATCH_SECONDS):
+    while not stop.wait(settings.MONITOR_INTERVAL_SECONDS):
         try:
-            make_round()
+            run_checks()
         except Exception as error:  # noqa: BLE001 - the monitor must survive the outage that it reports
             logger.warning("monitor run failed: %s", error)
         finally:
@@ -75,27 +75,27 @@ def keep_watch(stop: threading.Event) -> None:
 
 def _is_due() -> bool:
     try:
-        since = seconds_since(WATCH)
+        since = seconds_since_heartbeat(MONITOR)
     except StoreUnavailable:
         return True
-    return since is None or since >= settings.WATCH_SECONDS - EARLY_SECONDS
+    return since is None or since >= settings.MONITOR_INTERVAL_SECONDS - INTERVAL_TOLERANCE_SECONDS
 
 
-def _note() -> None:
+def _record_heartbeat() -> None:
     try:
-        note_life(WATCH)
+        record_heartbeat(MONITOR)
     except StoreUnavailable as error:
         logger.warning("could not record the monitoring heartbeat: %s", error)
 
 
 @contextmanager
-def _alone() -> Iterator[bool]:
+def _exclusive() -> Iterator[bool]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [MONITOR_LOCK])
         row = cursor.fetchone()
     try:
         yield bool(row and row[0])
     finally:
         if row and row[0]:
             with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [MONITOR_LOCK])

@@ -23,24 +23,24 @@ from django.conf import settings
 from django.core.mail import send_mail
 from django.db.models import F, Q
 
-from chatstore.domain.controls import show_in_a_line
+from chatstore.domain.controls import show_on_one_line
 from chatstore.domain.runs import Severity
 from chatstore.models import Finding
 
 logger = logging.getLogger(__name__)
 
-WEBHOOK_SECONDS = 10
+WEBHOOK_TIMEOUT_SECONDS = 10
 """Timeout of the webhook request."""
 
-TELLS_OF = dt.timedelta(hours=24)
+NOTIFY_WITHIN = dt.timedelta(hours=24)
 """Findings that closed earlier are not reported, so the first message of a new webhook is not a history."""
 
-LINES_AT_MOST = 50
+MAX_LINES = 50
 """Webhooks and mail servers reject long messages, so a notification lists at most 50 findings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Digest:
+class Notification:
     """Findings opened and closed since the last notification, worst first."""
 
     opened: Sequence[Finding]
@@ -57,41 +57,43 @@ class Digest:
     @property
     def text(self) -> str:
         """One line per finding, worst first, up to the limit; names in them are untrusted."""
-        opened = [f"{'! ' if finding.severity == Severity.RED else ''}{finding.words}" for finding in self.opened]
-        lines = [show_in_a_line(line) for line in (*opened, *(f"Closed: {finding.words}" for finding in self.closed))]
-        others = len(lines) - LINES_AT_MOST
+        opened = [f"{'! ' if finding.severity == Severity.RED else ''}{finding.summary}" for finding in self.opened]
+        lines = [
+            show_on_one_line(line) for line in (*opened, *(f"Closed: {finding.summary}" for finding in self.closed))
+        ]
+        others = len(lines) - MAX_LINES
         more = [f"and {others:,} more"] if others > 0 else []
-        return "\n".join([*lines[:LINES_AT_MOST], *more, "", f"{settings.BASE_URL}/"])
+        return "\n".join([*lines[:MAX_LINES], *more, "", f"{settings.BASE_URL}/"])
 
 
-def tell_findings(now: dt.datetime) -> None:
+def send_notifications(now: dt.datetime) -> None:
     """Send notifications through each configured transport; a failure is logged and retried at the next check."""
     if settings.FINDINGS_WEBHOOK_URL:
-        _tell("told_at", now, _post)
+        _notify("notified_at", now, _post)
     if settings.FINDINGS_MAIL_TO:
-        _tell("mailed_at", now, _mail)
+        _notify("mailed_at", now, _mail)
 
 
-def _tell(noted: str, now: dt.datetime, send: Callable[[Digest], None]) -> None:
-    news = list(
-        Finding.objects.filter(Q(**{noted: None}) | Q(closed_at__gt=F(noted))).filter(
-            Q(closed_at=None) | Q(closed_at__gte=now - TELLS_OF), opened_at__lte=now
+def _notify(sent_field: str, now: dt.datetime, send: Callable[[Notification], None]) -> None:
+    changed = list(
+        Finding.objects.filter(Q(**{sent_field: None}) | Q(closed_at__gt=F(sent_field))).filter(
+            Q(closed_at=None) | Q(closed_at__gte=now - NOTIFY_WITHIN), opened_at__lte=now
         )
     )
-    digest = Digest(
-        opened=[finding for finding in news if finding.closed_at is None],
-        closed=[finding for finding in news if finding.closed_at is not None],
+    notification = Notification(
+        opened=[finding for finding in changed if finding.closed_at is None],
+        closed=[finding for finding in changed if finding.closed_at is not None],
     )
-    if not news:
+    if not changed:
         return
     try:
-        send(digest)
+        send(notification)
     except (OSError, http.client.HTTPException, smtplib.SMTPException) as error:
         # Log only the class and the status: the address of a webhook is a secret.
         logger.warning("could not send findings notification (%s), will retry", _name_error(error))
         return
     # A finding that closes after this query is reported by the next notification.
-    Finding.objects.filter(pk__in=[finding.pk for finding in news]).update(**{noted: now})
+    Finding.objects.filter(pk__in=[finding.pk for finding in changed]).update(**{sent_field: now})
 
 
 def _name_error(error: Exception) -> str:
@@ -99,36 +101,36 @@ def _name_error(error: Exception) -> str:
     return f"{type(error).__name__} {status}".strip()
 
 
-def _mail(digest: Digest) -> None:
-    send_mail(digest.subject, digest.text, settings.DEFAULT_FROM_EMAIL, settings.FINDINGS_MAIL_TO)
+def _mail(notification: Notification) -> None:
+    send_mail(notification.subject, notification.text, settings.DEFAULT_FROM_EMAIL, settings.FINDINGS_MAIL_TO)
 
 
-def _post(digest: Digest) -> None:
+def _post(notification: Notification) -> None:
     """Send to the webhook. Raises `OSError` if it was not accepted (any status but 2xx)."""
     body = {
         # The text that chat programs display.
-        "text": _quiet(f"{digest.subject}\n{digest.text}"),
+        "text": _escape_mentions(f"{notification.subject}\n{notification.text}"),
         "url": f"{settings.BASE_URL}/",
-        "opened": [_describe(finding) for finding in digest.opened],
-        "closed": [_describe(finding) for finding in digest.closed],
+        "opened": [_describe(finding) for finding in notification.opened],
+        "closed": [_describe(finding) for finding in notification.closed],
     }
     request = urllib.request.Request(  # noqa: S310 - settings allow http and https only
         settings.FINDINGS_WEBHOOK_URL,
         data=json.dumps(body).encode(),
         headers={"Content-Type": "application/json", "User-Agent": "Chatstore"},
     )
-    with urllib.request.build_opener(_StaysHere).open(request, timeout=WEBHOOK_SECONDS):
+    with urllib.request.build_opener(_NoRedirect).open(request, timeout=WEBHOOK_TIMEOUT_SECONDS):
         logger.info("findings notification accepted by %s", urlsplit(settings.FINDINGS_WEBHOOK_URL).hostname)
 
 
-class _StaysHere(urllib.request.HTTPRedirectHandler):
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Redirect handler that follows none: a redirected GET would lose the notification yet count as accepted."""
 
     def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:
         return None
 
 
-def _quiet(text: str) -> str:
+def _escape_mentions(text: str) -> str:
     """Escape links and mentions ("<!channel>", "@everyone") for chat programs."""
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     # A zero-width space after "@" prevents a mention.
@@ -140,7 +142,7 @@ def _describe(finding: Finding) -> dict[str, Any]:
         "kind": finding.kind,
         "subject": finding.subject,
         "severity": Severity(finding.severity).name.lower(),
-        "words": finding.words,
+        "summary": finding.summary,
         "details": finding.details,
         "opened_at": finding.opened_at.isoformat(),
         "closed_at": finding.closed_at and finding.closed_at.isoformat(),

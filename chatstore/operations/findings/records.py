@@ -9,49 +9,49 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.db.models import Case, F, Q, When
 
 from chatstore.domain.errors import NotFound
 from chatstore.domain.runs import Severity
 from chatstore.models import Finding
 from chatstore.models.functions import ClockTimestamp
+from chatstore.models.users import User
 from chatstore.operations.rights import MAINTAIN, require
 
 MISSING_SURVIVORS = "missing survivors"
 """Subject: "<channel>:<bucket>:<purge>.<step>"."""
 
-EVENTS = frozenset({MISSING_SURVIVORS})
+EVENT_KINDS = frozenset({MISSING_SURVIVORS})
 """Kinds of findings that record an event instead of a condition."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Problem found by a check. words: a sentence for people. details: figures and ids, for links and webhooks."""
+class Problem:
+    """Problem found by a check. summary: a sentence for people. details: figures and ids, for links and webhooks."""
 
     severity: Severity
-    words: str
+    summary: str
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-def open_finding(kind: str, subject: str, found: Found) -> Finding:
+def open_finding(kind: str, subject: str, found: Problem) -> Finding:
     """Open a finding, or update the open one of the same kind and subject. Idempotent.
 
     A finding whose severity has risen is reported again.
     """
     row = {
         "severity": found.severity,
-        "words": found.words,
+        "summary": found.summary,
         "details": dict(found.details),
         "seen_at": ClockTimestamp(),
     }
     is_worse = When(severity__lt=found.severity, then=None)
-    told = {name: Case(is_worse, default=F(name)) for name in ("told_at", "mailed_at")}
+    notified = {name: Case(is_worse, default=F(name)) for name in ("notified_at", "mailed_at")}
     finding, _ = Finding.objects.update_or_create(
         kind=kind,
         subject=subject,
         closed_at=None,
-        defaults=row | told,
+        defaults=row | notified,
         create_defaults=row | {"opened_at": ClockTimestamp()},
     )
     return finding
@@ -62,7 +62,7 @@ def close_finding(kind: str, subject: str) -> bool:
     return _close(Q(kind=kind, subject=subject)) > 0
 
 
-def sync_findings(kind: str, found: Mapping[str, Found]) -> None:
+def sync_findings(kind: str, found: Mapping[str, Problem]) -> None:
     """Make the open findings of a kind match `found`, which maps subjects to problems; others are closed.
 
     Call it only after a complete check of that kind; if a check fails, leave its findings open.
@@ -72,13 +72,13 @@ def sync_findings(kind: str, found: Mapping[str, Found]) -> None:
     _close(Q(kind=kind) & ~Q(subject__in=list(found)))
 
 
-def set_aside(finding_id: int, *, actor: User) -> None:
+def acknowledge_finding(finding_id: int, *, actor: User) -> None:
     """Close a finding about an event and record the actor. Raises `Forbidden`, `NotFound`."""
     require(actor, MAINTAIN)
-    finding = Finding.objects.filter(pk=finding_id, kind__in=EVENTS, closed_at=None).first()
+    finding = Finding.objects.filter(pk=finding_id, kind__in=EVENT_KINDS, closed_at=None).first()
     if finding is None:
         raise NotFound(f"Finding {finding_id} does not exist or cannot be acknowledged.")
-    details = finding.details | {"set_aside_by": actor.get_username()}
+    details = finding.details | {"acknowledged_by": actor.get_username()}
     Finding.objects.filter(pk=finding_id, closed_at=None).update(details=details, closed_at=ClockTimestamp())
 
 

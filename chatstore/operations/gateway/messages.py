@@ -33,18 +33,18 @@ from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import authors, ledger, messages, pins, withdrawn
 from chatstore.store.driver_errors import is_refusal
 
-GIVE_UP_SECONDS = 4.0
+WRITE_DEADLINE_SECONDS = 4.0
 """Five seconds of skew plus these four stay below the ten by which a purge backdates its stamps."""
 
-TRY_SECONDS = 2.0
+ATTEMPT_TIMEOUT_SECONDS = 2.0
 """Timeout of one attempt; leaves time for another one if a node hangs."""
 
-PAUSE_SECONDS = 0.1
+RETRY_DELAY_SECONDS = 0.1
 
-FUTURE_MS = 60_000
+MAX_FUTURE_MS = 60_000
 """Maximum lead of a gateway's own ids over this machine's clock."""
 
-ON_ITS_WAY_MS = 60_000
+IN_FLIGHT_MS = 60_000
 """A missing message younger than this may still arrive: its post is retried for four seconds, under an id made
 earlier.
 """
@@ -54,7 +54,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def own_errors(call: Callable[P, T]) -> Callable[P, T]:
+def translate_errors(call: Callable[P, T]) -> Callable[P, T]:
     """Translate driver errors into our own, whose class determines whether to retry."""
 
     @functools.wraps(call)
@@ -86,7 +86,7 @@ class PostColumns(TypedDict, total=False):
     reference: tuple[int, int | None] | None
 
 
-@own_errors
+@translate_errors
 def post_message(
     channel_id: int,
     *,
@@ -117,7 +117,9 @@ def post_message(
         ledger.clear_live(channel_id, message.bucket)
     stamp = wall_clock_us()
     try:
-        insist(lambda seconds: messages.insert_message(message, stamp_us=stamp, timeout=seconds), began_us=stamp)
+        retry_until_deadline(
+            lambda seconds: messages.insert_message(message, stamp_us=stamp, timeout=seconds), began_us=stamp
+        )
     finally:
         # Check again: a process that was suspended in between may be late by now. Also after a failure, because an
         # abandoned write may have been applied.
@@ -126,7 +128,7 @@ def post_message(
     return message
 
 
-@own_errors
+@translate_errors
 def edit_message(
     channel_id: int, message_id: int, *, actor: int, content: str, edited_at: dt.datetime | None = None
 ) -> Message:
@@ -136,19 +138,19 @@ def edit_message(
     """
     _check_key(channel_id, message_id, actor=actor)
     check_content(content, _limits())
-    moment = dt.datetime.now(dt.UTC) if edited_at is None else _check_moment(edited_at)
+    moment = dt.datetime.now(dt.UTC) if edited_at is None else _check_datetime(edited_at)
     check_clock()
     message = _find_own(channel_id, message_id, actor=actor)
     began, stamp = _stamp_after(channel_id, message_id)
     values = {"content": content, "edited_at": moment}
-    insist(
+    retry_until_deadline(
         lambda seconds: messages.update_columns(channel_id, message_id, values, stamp_us=stamp, timeout=seconds),
         began_us=began,
     )
     return replace(message, content=content, edited_at=moment)
 
 
-@own_errors
+@translate_errors
 def withdraw_message(channel_id: int, message_id: int, *, actor: int) -> bool:
     """Delete a message at its author's request; return whether it existed.
 
@@ -171,22 +173,24 @@ def withdraw_message(channel_id: int, message_id: int, *, actor: int) -> bool:
         if message.author_id != actor:
             raise Forbidden("only its author can withdraw a message")
         withdrawn.note_withdrawn(channel_id, message_id, author_id=actor)
-    elif ms_of(message_id) < _now_ms() - ON_ITS_WAY_MS:
+    elif ms_of(message_id) < _now_ms() - IN_FLIGHT_MS:
         # A delete at the current stamp could hit a row that an undo is about to write, whoever the actor is.
         return False
     note_deletes(channel_id, bucket_of(message_id), 1)
     began, stamp = _stamp_after(channel_id, message_id)
-    insist(lambda seconds: messages.delete_row(channel_id, message_id, stamp_us=stamp, timeout=seconds), began_us=began)
+    retry_until_deadline(
+        lambda seconds: messages.delete_row(channel_id, message_id, stamp_us=stamp, timeout=seconds), began_us=began
+    )
     return message is not None
 
 
-@own_errors
+@translate_errors
 def pin_message(channel_id: int, message_id: int, *, actor: int) -> Message:
     """Pin a message. `actor` is the user who pins it. Idempotent."""
     return _set_pinned(channel_id, message_id, actor=actor, pinned=True)
 
 
-@own_errors
+@translate_errors
 def unpin_message(channel_id: int, message_id: int, *, actor: int) -> Message:
     """Unpin a message. `actor` is the user who unpins it."""
     return _set_pinned(channel_id, message_id, actor=actor, pinned=False)
@@ -200,8 +204,8 @@ def _set_pinned(channel_id: int, message_id: int, *, actor: int, pinned: bool) -
         raise NotFound(f"message {message_id} does not exist in this channel")
     began, stamp = _stamp_after(channel_id, message_id)
     note = pins.note_pin if pinned else pins.drop_pin
-    insist(lambda seconds: note(channel_id, message_id, stamp_us=stamp, timeout=seconds), began_us=began)
-    insist(
+    retry_until_deadline(lambda seconds: note(channel_id, message_id, stamp_us=stamp, timeout=seconds), began_us=began)
+    retry_until_deadline(
         lambda seconds: messages.update_columns(
             channel_id, message_id, {"pinned": pinned}, stamp_us=stamp, timeout=seconds
         ),
@@ -220,7 +224,7 @@ def _stamp_after(channel_id: int, message_id: int) -> tuple[int, int]:
     return now, now if newest is None else max(now, newest + 1)
 
 
-def insist(write: Callable[[float], None], *, began_us: int) -> None:
+def retry_until_deadline(write: Callable[[float], None], *, began_us: int) -> None:
     """Retry a write until it succeeds or four seconds have passed since its stamp, which stays the same.
 
     began_us: this process's clock when the stamp was taken. A write that succeeds later than that also counts as
@@ -234,18 +238,18 @@ def insist(write: Callable[[float], None], *, began_us: int) -> None:
         return max((wall_clock_us() - began_us) / 1_000_000, time.monotonic() - began)
 
     while True:
-        left = GIVE_UP_SECONDS - age()
+        left = WRITE_DEADLINE_SECONDS - age()
         try:
             if left > 0:
-                write(min(TRY_SECONDS, left))
+                write(min(ATTEMPT_TIMEOUT_SECONDS, left))
         except StoreUnavailable as error:
-            if age() + PAUSE_SECONDS >= GIVE_UP_SECONDS:
+            if age() + RETRY_DELAY_SECONDS >= WRITE_DEADLINE_SECONDS:
                 raise StoreUnavailable(f"{error} The write was abandoned; try again.") from error
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(RETRY_DELAY_SECONDS)
         else:
-            if age() > GIVE_UP_SECONDS:
+            if age() > WRITE_DEADLINE_SECONDS:
                 raise StoreUnavailable(
-                    f"The write took longer than {GIVE_UP_SECONDS:.0f} s and was abandoned; try again."
+                    f"The write took longer than {WRITE_DEADLINE_SECONDS:.0f} s and was abandoned; try again."
                 )
             return
 
@@ -284,12 +288,12 @@ def _check_key(channel_id: int, message_id: int, *, actor: int) -> None:
 
 def _check_message_id(message_id: int) -> int:
     check_id(message_id, what="message id")
-    if ms_of(message_id) > _now_ms() + FUTURE_MS:
+    if ms_of(message_id) > _now_ms() + MAX_FUTURE_MS:
         raise BadInput(f"message id {message_id} is in the future")
     return message_id
 
 
-def _check_moment(moment: object) -> dt.datetime:
+def _check_datetime(moment: object) -> dt.datetime:
     """Return the datetime in UTC. Raises `BadInput` if it is naive or out of range."""
     if not isinstance(moment, dt.datetime) or moment.tzinfo is None:
         raise BadInput("edited_at must be a datetime with a time zone")

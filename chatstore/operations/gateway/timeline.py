@@ -20,7 +20,7 @@ from chatstore.store.reading import reader
 
 PAGE_SIZE = 50
 
-ACTIVE_CHANNELS_AT_MOST = 200
+MAX_ACTIVE_CHANNELS = 200
 """Maximum number of channels whose ledger one page reads; others are found by searching."""
 
 
@@ -119,7 +119,7 @@ def rank_by_activity(channels: Sequence[Channel]) -> list[tuple[Channel, int | N
 
     None: nothing was ever written, or nothing is left.
     """
-    asked = channels[:ACTIVE_CHANNELS_AT_MOST]
+    asked = channels[:MAX_ACTIVE_CHANNELS]
     jobs = [("SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? LIMIT 8", (channel.pk,)) for channel in asked]
     ranked = []
     for channel, rows in zip(asked, cassandra.execute_window(jobs), strict=True):
@@ -139,11 +139,11 @@ def newest_message(channel_id: int) -> Message | None:
     return page.messages[0] if page.messages else None
 
 
-def recent_places(author_id: int, *, at_most: int = 6) -> list[tuple[int, int]]:
+def recent_channels(author_id: int, *, limit: int = 6) -> list[tuple[int, int]]:
     """Return where an author posted last: (channel id, newest bucket there), most recent first."""
     newest: dict[int, int] = {}
     for bucket, channel_id in authors.author_buckets(author_id):
         newest.setdefault(channel_id, bucket)
-        if len(newest) >= at_most:
+        if len(newest) >= limit:
             break
     return list(newest.items())

@@ -16,7 +16,16 @@ from django.contrib.auth.models import AbstractUser, AnonymousUser
 
 from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of, bucket_window, is_sealed
 from chatstore.domain.errors import NotFound, StoreUnavailable
-from chatstore.domain.health import BucketState, Known, Limits, costs_much, dead_share, explain, severity_of, state_of
+from chatstore.domain.health import (
+    BucketState,
+    KnownBucket,
+    Limits,
+    dead_share,
+    explain,
+    is_expensive,
+    severity_of,
+    state_of,
+)
 from chatstore.domain.live import Live
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, unix_ms
@@ -27,10 +36,10 @@ from chatstore.operations.rights import READ_HEALTH, require
 from chatstore.store import figures, ledger
 from chatstore.store.figures import Figure
 
-OLD_AFTER = dt.timedelta(hours=26)
+STALE_AFTER = dt.timedelta(hours=26)
 """A figure older than a night and two hours is stale and needs attention."""
 
-LONGEST_SILENCE = 18
+MAX_EMPTY_GAP = 18
 """Consecutive never-written buckets that are listed one by one; longer gaps are collapsed."""
 
 NEWEST_PAGE_US = "newest_page_us"
@@ -47,13 +56,13 @@ REPAIRED_AT = "repaired_at"
 
 @dataclass(frozen=True, slots=True)
 class BucketHealth:
-    """Known state of a bucket.
+    """KnownBucket state of a bucket.
 
     figures: everything measured of it, by name. live: its ledger entry; None: no ledger row.
     """
 
     bucket: int
-    known: Known
+    known: KnownBucket
     state: BucketState
     severity: Severity | None
     figures: Mapping[str, Figure] = field(default_factory=dict)
@@ -120,7 +129,7 @@ class BucketHealth:
 
 @dataclass(frozen=True, slots=True)
 class ChannelHealth:
-    """Known state of a channel: its buckets, oldest first, from its creation or first message to now.
+    """KnownBucket state of a channel: its buckets, oldest first, from its creation or first message to now.
 
     newest_page: cost of its newest page, by name of the figure. now: Postgres's clock.
     """
@@ -157,11 +166,11 @@ class ChannelHealth:
         """Whether any bucket has figures."""
         return any(entry.figures for entry in self.buckets)
 
-    def worst(self, at_most: int) -> list[BucketHealth]:
+    def worst(self, limit: int) -> list[BucketHealth]:
         """Return the buckets that are expensive to read, worst first."""
         limits = health_limits()
-        found = [entry for entry in self.buckets if costs_much(entry.known, limits, page_us=entry.page_us)]
-        return sorted(found, key=_badness, reverse=True)[:at_most]
+        found = [entry for entry in self.buckets if is_expensive(entry.known, limits, page_us=entry.page_us)]
+        return sorted(found, key=_badness, reverse=True)[:limit]
 
     def find(self, bucket: int) -> BucketHealth:
         """Return one bucket. Raises `NotFound` if it is in the future or outside the range of ids."""
@@ -173,9 +182,9 @@ class ChannelHealth:
             raise NotFound(f"Bucket {bucket} does not exist yet.")
         return _describe(bucket, None, {}, now=self.now, last_repair=self.last_repair)
 
-    def is_old(self, figure: Figure | None) -> bool:
+    def is_stale(self, figure: Figure | None) -> bool:
         """Return whether a figure is stale and needs attention."""
-        return figure is not None and self.now - figure.measured_at > OLD_AFTER
+        return figure is not None and self.now - figure.measured_at > STALE_AFTER
 
 
 def health_limits() -> Limits:
@@ -253,7 +262,7 @@ def _list_buckets(channel_id: int, written: Iterable[int], *, now: dt.datetime) 
     ends = sorted({*written, newest, min(bucket_of(channel_id), newest)})
     listed = ends[:1]
     for before, bucket in pairwise(ends):
-        if bucket - before <= LONGEST_SILENCE:
+        if bucket - before <= MAX_EMPTY_GAP:
             listed += range(before + 1, bucket)
         listed.append(bucket)
     return listed
@@ -262,7 +271,7 @@ def _list_buckets(channel_id: int, written: Iterable[int], *, now: dt.datetime) 
 def _describe(
     bucket: int, live: Live | None, found: Mapping[str, Figure], *, now: dt.datetime, last_repair: Figure | None
 ) -> BucketHealth:
-    known = Known(
+    known = KnownBucket(
         live=live,
         is_open=not is_sealed(bucket, now_ms=unix_ms(now)),
         may_be_unlisted=not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN,

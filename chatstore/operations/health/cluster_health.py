@@ -15,23 +15,23 @@ from django.contrib.auth.models import AbstractUser, AnonymousUser
 
 from chatstore.domain.buckets import bucket_days
 from chatstore.domain.errors import NodeUnreachable, StoreUnavailable
-from chatstore.domain.health import Known, severity_of
+from chatstore.domain.health import KnownBucket, severity_of
 from chatstore.domain.repair_clocks import RepairClock
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.health.channel_health import OLD_AFTER, health_limits
+from chatstore.operations.health.channel_health import STALE_AFTER, health_limits
 from chatstore.operations.ledger.delete_log import uncovered_by_channel
-from chatstore.operations.repair_status.repair_clock import read_clocks, surely_before
+from chatstore.operations.repair_status.repair_clock import covered_until, read_clocks
 from chatstore.operations.rights import READ_HEALTH, require
 from chatstore.store import counters, nodes, repairs, top_partitions
 from chatstore.store.nodes import Node
 from chatstore.store.top_partitions import TopPartitions
 
-WORST = 10
+MAX_WORST_PARTITIONS = 10
 """Maximum number of partitions per list."""
 
-UNCOVERED = 10
+MAX_UNCOVERED_CHANNELS = 10
 """Maximum number of channels with deletes that no repair covers."""
 
 T = TypeVar("T")
@@ -64,8 +64,8 @@ class Partition:
 
     @property
     def apart(self) -> int | None:
-        told = [value for value in self.per_replica.values() if value is not None]
-        return max(told) - min(told) if len(told) == len(self.per_replica) > 0 else None
+        counts = [value for value in self.per_replica.values() if value is not None]
+        return max(counts) - min(counts) if len(counts) == len(self.per_replica) > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +77,21 @@ class Listing:
     is_live: bool
     floor_tombstones: int | None
     floor_bytes: int | None
-    is_old: bool
+    is_stale: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Worst:
-    """Partitions with the most tombstones or bytes over all replicas. silent: unreachable nodes, with the reason."""
+class WorstPartitions:
+    """Partitions with the most tombstones or bytes over all replicas. errors: unreachable nodes, with the reason."""
 
     by_tombstones: Sequence[Partition] = ()
     by_size: Sequence[Partition] = ()
     listings: Sequence[Listing] = ()
-    silent: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Uncovered:
+class UncoveredChannel:
     """Deletes in a channel that no repair covers yet."""
 
     channel_id: int
@@ -115,8 +115,8 @@ class ClusterHealth:
     now: dt.datetime
     nodes: Sequence[Node] | None
     clocks: Sequence[RepairClock] | None
-    worst: Worst | None
-    uncovered: Sequence[Uncovered] | None
+    worst: WorstPartitions | None
+    uncovered: Sequence[UncoveredChannel] | None
     read_path: ReadPath | None
     missing: Mapping[str, str]
 
@@ -136,7 +136,7 @@ class ClusterHealth:
     @property
     def is_clear(self) -> bool:
         """Whether every node is up and responded, and no repair is late."""
-        up = self.nodes is not None and all(node.is_up and not node.silent for node in self.nodes)
+        up = self.nodes is not None and all(node.is_up and not node.error for node in self.nodes)
         return up and self.clocks is not None and all(clock.state == "green" for clock in self.clocks)
 
 
@@ -176,16 +176,16 @@ def read_cluster_health(user: AbstractUser | AnonymousUser | None) -> ClusterHea
     )
 
 
-def read_worst(now: dt.datetime) -> Worst:
+def read_worst(now: dt.datetime) -> WorstPartitions:
     """Return the worst partitions from all replicas' lists. Raises `StoreUnavailable` if no node responds."""
-    known = top_partitions.read_known()
+    known = top_partitions.read_latest()
     lists = {host: one for host, one in known.items() if isinstance(one, TopPartitions)}
-    tombstones = top_partitions.most_of(one.tombstones for one in lists.values())
-    sizes = top_partitions.most_of(one.sizes for one in lists.values())
+    tombstones = top_partitions.max_by_bucket(one.tombstones for one in lists.values())
+    sizes = top_partitions.max_by_bucket(one.sizes for one in lists.values())
     chosen = {name: _largest(merged) for name, merged in (("tombstones", tombstones), ("sizes", sizes))}
     channels = Channel.objects.select_related("guild").in_bulk({key[0] for keys in chosen.values() for key in keys})
 
-    def describe(key: top_partitions.Bucket, measured: Known) -> Partition:
+    def describe(key: top_partitions.Bucket, measured: KnownBucket) -> Partition:
         _, replicas = repairs.locate_bucket(*key)
         per_replica = {host: lists[host].tombstones.get(key) if host in lists else None for host in replicas}
         return Partition(
@@ -198,26 +198,33 @@ def read_worst(now: dt.datetime) -> Worst:
             severity=severity_of(measured, health_limits()),
         )
 
-    return Worst(
-        by_tombstones=[describe(key, Known(live=None, tombstones=tombstones[key])) for key in chosen["tombstones"]],
-        by_size=[describe(key, Known(live=None, bytes=sizes[key])) for key in chosen["sizes"]],
+    return WorstPartitions(
+        by_tombstones=[
+            describe(key, KnownBucket(live=None, tombstones=tombstones[key])) for key in chosen["tombstones"]
+        ],
+        by_size=[describe(key, KnownBucket(live=None, bytes=sizes[key])) for key in chosen["sizes"]],
         listings=[_describe_listing(one, now) for one in lists.values()],
-        silent={host: str(one) for host, one in known.items() if isinstance(one, NodeUnreachable)},
+        errors={host: str(one) for host, one in known.items() if isinstance(one, NodeUnreachable)},
     )
 
 
 def _largest(merged: Mapping[top_partitions.Bucket, int]) -> list[top_partitions.Bucket]:
-    return sorted((key for key, value in merged.items() if value > 0), key=lambda key: (-merged[key], key))[:WORST]
+    return sorted((key for key, value in merged.items() if value > 0), key=lambda key: (-merged[key], key))[
+        :MAX_WORST_PARTITIONS
+    ]
 
 
 def _describe_listing(one: TopPartitions, now: dt.datetime) -> Listing:
     # A list that was never filled is not stale; it is shown as empty.
-    is_old = one.updated_at is not None and now - one.updated_at > OLD_AFTER
-    return Listing(one.host, one.updated_at, one.is_live, one.floor.tombstones, one.floor.bytes, is_old)
+    is_stale = one.updated_at is not None and now - one.updated_at > STALE_AFTER
+    return Listing(one.host, one.updated_at, one.is_live, one.floor.tombstones, one.floor.bytes, is_stale)
 
 
-def _read_uncovered(clock: RepairClock) -> list[Uncovered]:
-    since = None if clock.began_at is None else surely_before(clock.began_at)
-    found = uncovered_by_channel(since, UNCOVERED)
+def _read_uncovered(clock: RepairClock) -> list[UncoveredChannel]:
+    since = None if clock.began_at is None else covered_until(clock.began_at)
+    found = uncovered_by_channel(since, MAX_UNCOVERED_CHANNELS)
     channels = Channel.objects.select_related("guild").in_bulk([channel_id for channel_id, *_ in found])
-    return [Uncovered(channel_id, channels.get(channel_id), deletes, buckets) for channel_id, deletes, buckets in found]
+    return [
+        UncoveredChannel(channel_id, channels.get(channel_id), deletes, buckets)
+        for channel_id, deletes, buckets in found
+    ]

@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
-from chatstore.domain.buckets import bucket_days, days_in_words
+from chatstore.domain.buckets import bucket_days, format_date_range
 from chatstore.domain.errors import NotFound, StoreUnavailable
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel, Finding
@@ -23,7 +23,7 @@ from chatstore.store.figures import Figure
 
 Report = dict[str, Any]
 
-WORST = 10
+MAX_WORST_PARTITIONS = 10
 
 
 def report_cluster() -> Report:
@@ -50,7 +50,7 @@ def report_channel(channel_id: int) -> Report:
         "messages": health.messages,
         "uncounted_buckets": health.uncounted,
         "newest_page": {name: _figure(figure) for name, figure in health.newest_page.items()},
-        "last_full_repair": _say(health.last_repair_at),
+        "last_full_repair": _format_datetime(health.last_repair_at),
         "findings": [_finding(finding) for finding in health.findings],
         "buckets": [_bucket(entry) for entry in health.buckets if entry.was_written],
         "ok": all(finding.severity != Severity.RED for finding in health.findings),
@@ -70,8 +70,8 @@ def _clocks() -> list[Report]:
         {
             "table": clock.table,
             "state": clock.state.value,
-            "last_full_repair": _say(clock.began_at),
-            "counts_from": _say(clock.counts_from),
+            "last_full_repair": _format_datetime(clock.began_at),
+            "counts_from": _format_datetime(clock.counts_from),
             "gc_grace_hours": round(clock.gc_grace_seconds / 3_600, 1),
             "hours_left": round(clock.hours_left, 1),
         }
@@ -83,10 +83,10 @@ def _nodes() -> list[Report]:
     return [
         {
             "address": node.address,
-            "up": None if node.is_up is None else node.is_up and not node.silent,
+            "up": None if node.is_up is None else node.is_up and not node.error,
             "load_bytes": node.load_bytes,
             "compactions_waiting": node.compactions_waiting,
-            "silent": node.silent,
+            "silent": node.error,
         }
         for node in nodes.read_nodes()
     ]
@@ -95,18 +95,18 @@ def _nodes() -> list[Report]:
 def _worst_partitions(silent: list[str]) -> list[Report]:
     """Return the worst partitions by tombstones, then by size, as listed by the replica with the most."""
     worst = read_worst(postgres_now())
-    silent += worst.silent.values()
+    silent += worst.errors.values()
     ranked = {(one.channel_id, one.bucket): one for one in (*worst.by_tombstones, *worst.by_size)}
     return [
         {
             "channel": str(one.channel_id),
             "name": str(one.channel or f"channel {one.channel_id}"),
             "bucket": one.bucket,
-            "days": days_in_words(*bucket_days(one.bucket)),
+            "days": format_date_range(*bucket_days(one.bucket)),
             "tombstones": one.tombstones,
             "bytes": one.bytes,
         }
-        for one in list(ranked.values())[:WORST]
+        for one in list(ranked.values())[:MAX_WORST_PARTITIONS]
     ]
 
 
@@ -115,15 +115,15 @@ def _finding(finding: Finding) -> Report:
         "kind": finding.kind,
         "subject": finding.subject,
         "severity": Severity(finding.severity).name.lower(),
-        "words": finding.words,
-        "since": _say(finding.opened_at),
+        "summary": finding.summary,
+        "since": _format_datetime(finding.opened_at),
     }
 
 
 def _bucket(entry: BucketHealth) -> Report:
     return {
         "bucket": entry.bucket,
-        "days": days_in_words(entry.first_day, entry.last_day),
+        "days": format_date_range(entry.first_day, entry.last_day),
         "state": entry.state.value,
         "severity": None if entry.severity is None else entry.severity.name.lower(),
         "messages": entry.messages,
@@ -131,14 +131,14 @@ def _bucket(entry: BucketHealth) -> Report:
         "dead_percent": None if entry.dead_percent is None else round(entry.dead_percent, 1),
         "bytes": entry.known.bytes,
         "is_skipped": entry.known.is_skipped,
-        "last_full_repair": _say(entry.repaired_at),
+        "last_full_repair": _format_datetime(entry.repaired_at),
         "figures": {name: _figure(figure) for name, figure in entry.figures.items()},
     }
 
 
 def _figure(figure: Figure) -> Report:
-    return {"value": figure.value, "source": figure.source, "measured_at": _say(figure.measured_at)}
+    return {"value": figure.value, "source": figure.source, "measured_at": _format_datetime(figure.measured_at)}
 
 
-def _say(moment: dt.datetime | None) -> str | None:
+def _format_datetime(moment: dt.datetime | None) -> str | None:
     return None if moment is None else moment.astimezone(dt.UTC).isoformat(timespec="seconds")

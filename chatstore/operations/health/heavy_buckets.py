@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from django.conf import settings
 from django.db.models import Q, Sum
 
-from chatstore.domain.buckets import bucket_days, days_in_words
-from chatstore.domain.datetimes import say_moment
-from chatstore.domain.health import Known, Limits, say_bytes, severity_of
+from chatstore.domain.buckets import bucket_days, format_date_range
+from chatstore.domain.datetimes import format_datetime
+from chatstore.domain.health import KnownBucket, Limits, format_bytes, severity_of
 from chatstore.domain.runs import Severity
 from chatstore.models import BucketDeletes, Channel, ChannelDay, Finding
-from chatstore.operations.findings.records import Found, sync_findings
+from chatstore.operations.findings.records import Problem, sync_findings
 from chatstore.operations.health.channel_health import SEEN_BY_REPAIR, health_limits, tombstones_in
 from chatstore.store import figures, top_partitions
 from chatstore.store.figures import Figure
@@ -30,33 +30,33 @@ LATELY = dt.timedelta(days=2)
 Measured = Mapping[str, Figure]
 
 
-def look_at_buckets(now: dt.datetime) -> None:
+def check_heavy_buckets(now: dt.datetime) -> None:
     """Monitor check: update the findings of heavy buckets. Raises `StoreUnavailable`."""
     listed = _read_listed()
     channels = {channel_id for channel_id, _ in listed} | _channels_in_question(now)
-    heavy: dict[Bucket, Found] = {}
+    heavy: dict[Bucket, Problem] = {}
     names = Channel.objects.select_related("guild").in_bulk(channels)
     for channel_id in channels:
         measured = figures.read_figures(channel_id)
         for bucket in measured.keys() | {bucket for channel, bucket in listed if channel == channel_id}:
             noted = measured.get(bucket, {})
-            news = _news_in(listed.get((channel_id, bucket), {}), noted)
-            for name, figure in news.items():
+            changed = _changed_entries(listed.get((channel_id, bucket), {}), noted)
+            for name, figure in changed.items():
                 # Record it, so that every page shows the same figure as the finding.
                 figures.note_figures(
                     channel_id, bucket, {name: figure.value}, source=figure.source, measured_at=figure.measured_at
                 )
-            found = _judge({**noted, **_later(news, noted)})
+            found = _assess({**noted, **_later(changed, noted)})
             if found is not None:
-                place = f"{names.get(channel_id) or f'Channel {channel_id}'}, {days_in_words(*bucket_days(bucket))}"
-                heavy[channel_id, bucket] = Found(found.severity, f"{place}: {found.words}", found.details)
+                place = f"{names.get(channel_id) or f'Channel {channel_id}'}, {format_date_range(*bucket_days(bucket))}"
+                heavy[channel_id, bucket] = Problem(found.severity, f"{place}: {found.summary}", found.details)
     sync_findings(HEAVY_BUCKET, {f"{channel_id}:{bucket}": found for (channel_id, bucket), found in heavy.items()})
 
 
 def _read_listed() -> Mapping[Bucket, Measured]:
     """Return what replicas list above a limit. If they differ, the larger value counts, since a read scans it."""
     found: dict[Bucket, dict[str, Figure]] = {}
-    for lists in top_partitions.read_known().values():
+    for lists in top_partitions.read_latest().values():
         if not isinstance(lists, TopPartitions) or lists.updated_at is None:
             continue
         for name, values, limit in (
@@ -71,7 +71,7 @@ def _read_listed() -> Mapping[Bucket, Measured]:
     return found
 
 
-def _news_in(listed: Measured, noted: Measured) -> Measured:
+def _changed_entries(listed: Measured, noted: Measured) -> Measured:
     """Return listed figures whose value has not been recorded yet.
 
     A list has one time for all its entries, so an old entry appears as recent as the latest.
@@ -79,9 +79,11 @@ def _news_in(listed: Measured, noted: Measured) -> Measured:
     return {name: one for name, one in listed.items() if name not in noted or noted[name].value != one.value}
 
 
-def _later(news: Measured, noted: Measured) -> Measured:
+def _later(changed: Measured, noted: Measured) -> Measured:
     """Return figures measured later than the recorded ones of the same name."""
-    return {name: one for name, one in news.items() if name not in noted or noted[name].measured_at <= one.measured_at}
+    return {
+        name: one for name, one in changed.items() if name not in noted or noted[name].measured_at <= one.measured_at
+    }
 
 
 def _channels_in_question(now: dt.datetime) -> set[int]:
@@ -93,11 +95,11 @@ def _channels_in_question(now: dt.datetime) -> set[int]:
     return {*days, *many.values_list("channel_id", flat=True), *(int(subject.partition(":")[0]) for subject in known)}
 
 
-def _judge(measured: Measured) -> Found | None:
+def _assess(measured: Measured) -> Problem | None:
     """Return the problem with a bucket, from its measurements; None: there is none."""
     tombstones, size = tombstones_in(measured), measured.get("bytes")
     limits = health_limits()
-    known = Known(
+    known = KnownBucket(
         live=None,
         tombstones=None if tombstones is None else tombstones.value,
         bytes=None if size is None else size.value,
@@ -105,19 +107,19 @@ def _judge(measured: Measured) -> Found | None:
     severity = severity_of(known, limits)
     if severity is None:
         return None
-    return _say(severity, limits, tombstones, size)
+    return _describe_problem(severity, limits, tombstones, size)
 
 
-def _say(severity: Severity, limits: Limits, tombstones: Figure | None, size: Figure | None) -> Found:
-    words, details = [], {}
+def _describe_problem(severity: Severity, limits: Limits, tombstones: Figure | None, size: Figure | None) -> Problem:
+    parts, details = [], {}
     if tombstones is not None and tombstones.value >= limits.warn_tombstones:
-        words.append(f"a full read scans {tombstones.value:,} tombstones ({_say_source(tombstones)})")
+        parts.append(f"a full read scans {tombstones.value:,} tombstones ({_format_source(tombstones)})")
         details["tombstones"] = tombstones.value
     if size is not None and size.value >= limits.warn_bytes:
-        words.append(f"{say_bytes(size.value)} in one partition ({_say_source(size)})")
+        parts.append(f"{format_bytes(size.value)} in one partition ({_format_source(size)})")
         details["bytes"] = size.value
-    return Found(severity, "; ".join(words) + ".", details)
+    return Problem(severity, "; ".join(parts) + ".", details)
 
 
-def _say_source(figure: Figure) -> str:
-    return f"{figure.source}, {say_moment(figure.measured_at)}"
+def _format_source(figure: Figure) -> str:
+    return f"{figure.source}, {format_datetime(figure.measured_at)}"

@@ -10,7 +10,7 @@ from django.db.models import Max, Q, QuerySet
 
 from chatstore.domain.runs import RunState
 from chatstore.models import ChannelDay, JobRun
-from chatstore.operations.health.channel_health import OLD_AFTER, tombstones_in
+from chatstore.operations.health.channel_health import STALE_AFTER, tombstones_in
 from chatstore.store import figures
 from chatstore.store.figures import Figure
 
@@ -35,8 +35,8 @@ def note_day(channel_id: int, *, now: dt.datetime, read_ms: float | None) -> Non
     found = list(figures.read_figures(channel_id).values())
     live = [figures_of["live_rows"].value for figures_of in found if "live_rows" in figures_of]
     measured = {
-        "tombstones": _most(map(tombstones_in, found), since=now - OLD_AFTER),
-        "bytes": _most((figures_of.get("bytes") for figures_of in found), since=now - OLD_AFTER),
+        "tombstones": _most(map(tombstones_in, found), since=now - STALE_AFTER),
+        "bytes": _most((figures_of.get("bytes") for figures_of in found), since=now - STALE_AFTER),
         "read_ms": read_ms,
         "live_rows": sum(live) if live else None,
     }
@@ -72,7 +72,7 @@ def repairs_since(since: dt.datetime, *, channel_id: int | None = None) -> Seque
     return list(done.order_by("started_at"))
 
 
-def forget_old_days(today: dt.date) -> int:
+def delete_old_days(today: dt.date) -> int:
     """Delete days older than 90 days; return the number of rows."""
     gone, _ = ChannelDay.objects.filter(day__lte=today - dt.timedelta(days=KEEP_DAYS)).delete()
     return gone

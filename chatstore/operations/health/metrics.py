@@ -17,12 +17,12 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.jobs.definitions import list_jobs
 from chatstore.operations.repair_status.repair_clock import read_clocks
 from chatstore.store import counters, nodes
-from chatstore.store.heartbeats import BEAT, WATCH, count_bells, seconds_since
+from chatstore.store.heartbeats import BEAT, MONITOR, queue_depths, seconds_since_heartbeat
 
 logger = logging.getLogger(__name__)
 
 
-CLOCKS_FOR = dt.timedelta(minutes=1)
+CLOCKS_CACHE_TTL = dt.timedelta(minutes=1)
 """Cache lifetime of the repair clocks: each takes several reads, and they change by the hour."""
 
 
@@ -31,7 +31,7 @@ class Metric:
     """Metric with its samples: (label values, value). The name of a counter gets `_total` appended when scraped."""
 
     name: str
-    words: str
+    help_text: str
     labels: Sequence[str]
     samples: Sequence[tuple[Sequence[str], float]]
     kind: Literal["gauge", "counter"] = "gauge"
@@ -50,7 +50,7 @@ _clocks = _Clocks()
 
 def read_metrics() -> Iterator[Metric]:
     """Yield all metrics of chatstore; a part whose store is unavailable is omitted."""
-    return read_parts((_findings, _runs, _successes, _signs_of_life, _bells, _nodes, _repairs, _read_path))
+    return read_parts((_findings, _runs, _successes, _heartbeats, _queue_depths, _nodes, _repairs, _read_path))
 
 
 def read_parts(parts: Iterable[Callable[[], Iterable[Metric]]]) -> Iterator[Metric]:
@@ -86,18 +86,18 @@ def _successes() -> Iterator[Metric]:
     )
 
 
-def _signs_of_life() -> Iterator[Metric]:
-    for name, words in (
+def _heartbeats() -> Iterator[Metric]:
+    for name, help_text in (
         (BEAT, "Seconds since the last heartbeat of beat."),
-        (WATCH, "Seconds since the monitor last ran its checks."),
+        (MONITOR, "Seconds since the monitor last ran its checks."),
     ):
-        since = seconds_since(name)
+        since = seconds_since_heartbeat(name)
         if since is not None:
-            yield Metric(f"chatstore_{name}_age_seconds", words, (), [((), since)])
+            yield Metric(f"chatstore_{name}_age_seconds", help_text, (), [((), since)])
 
 
-def _bells() -> Iterator[Metric]:
-    samples = [((queue,), count) for queue, count in count_bells().items()]
+def _queue_depths() -> Iterator[Metric]:
+    samples = [((queue,), count) for queue, count in queue_depths().items()]
     yield Metric("chatstore_queue_depth", "Tasks waiting for a worker.", ("queue",), samples)
 
 
@@ -110,11 +110,11 @@ def _nodes() -> Iterator[Metric]:
 
 def _repairs() -> Iterator[Metric]:
     now = postgres_now()
-    if _clocks.read_at is None or now - _clocks.read_at > CLOCKS_FOR:
+    if _clocks.read_at is None or now - _clocks.read_at > CLOCKS_CACHE_TTL:
         _clocks.samples = [((clock.table,), clock.share) for clock in read_clocks(now)]
         _clocks.read_at = now
-    words = "Share of gc_grace that has passed since the first delete that no repair covers; 1 is too late."
-    yield Metric("chatstore_repair_clock_share", words, ("table",), _clocks.samples)
+    help_text = "Share of gc_grace that has passed since the first delete that no repair covers; 1 is too late."
+    yield Metric("chatstore_repair_clock_share", help_text, ("table",), _clocks.samples)
 
 
 def _read_path() -> Iterator[Metric]:

@@ -25,8 +25,8 @@ from chatstore.domain.snowflakes import parse_snowflake, unix_ms
 from chatstore.models import BucketDeletes, Channel, ChannelDay, JobRun
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import NEWEST_PAGE_STATEMENTS, NEWEST_PAGE_TOMBSTONES, NEWEST_PAGE_US
-from chatstore.operations.health.history import forget_old_days, note_day
-from chatstore.operations.jobs.runs import Claim, ask_by_itself
+from chatstore.operations.health.history import delete_old_days, note_day
+from chatstore.operations.jobs.runs import Claim, request_automatic_run
 from chatstore.operations.ledger.delete_log import last_delete
 from chatstore.store import figures, ledger, probing, scans
 from chatstore.store.figures import Figure
@@ -35,26 +35,26 @@ from chatstore.store.reading import reader
 SOURCE = "probe"
 ABORTED = "aborted read"
 
-PAGE = 50
+PAGE_SIZE = 50
 """Messages per page; one more is read, as pages do, to know whether others follow."""
 
-FAILS_AT = 100_000
+TOMBSTONE_FAILURE_THRESHOLD = 100_000
 """Number of tombstones at which Cassandra aborts a read: the minimum that an aborted read met."""
 
-CHANNELS_AT_ONCE = 200
+CHANNELS_PER_CHECK = 200
 """Channels whose newest ledger rows are read concurrently."""
 
 RECENT_BUCKETS = 2
 """A channel written to in this many of the newest buckets, the open one included, is probed every night."""
 
-DELETES_COUNT_FOR = dt.timedelta(days=2)
-BUCKETS_A_CHANNEL = 20
+RECENT_DELETES_WINDOW = dt.timedelta(days=2)
+MAX_BUCKETS_PER_CHANNEL = 20
 """Maximum number of buckets with deletes probed per channel and night, those with the most first."""
 
-FAILURES_IN_A_ROW = 5
+MAX_CONSECUTIVE_FAILURES = 5
 """After this many consecutive failures the store is at fault, not a channel."""
 
-READ_WHOLE_FROM = 100
+FULL_READ_MIN_DELETES = 100
 """Number of deletes from which on a bucket is read completely, to count its tombstones."""
 
 
@@ -62,25 +62,25 @@ def probe_run(claim: Claim) -> Mapping[str, Any]:
     """Run the job "probe" for everything due, for a channel ("<id>"), or for a bucket ("<id>:<bucket>")."""
     if not claim.run.subject:
         now = postgres_now()
-        forget_old_days(now.date())
+        delete_old_days(now.date())
         return probe_channels(claim, due_channels(now))
-    channel_id, bucket = read_place(claim.run.subject)
+    channel_id, bucket = parse_subject(claim.run.subject)
     if bucket is None:
         return probe_channel(channel_id, now=postgres_now())
-    did = probe_bucket(channel_id, bucket, whole=True)
+    result = probe_bucket(channel_id, bucket, whole=True)
     note_day(channel_id, now=postgres_now(), read_ms=None)
-    return did
+    return result
 
 
-def read_place(subject: str) -> tuple[int, int | None]:
+def parse_subject(subject: str) -> tuple[int, int | None]:
     """Return (channel, bucket or None) from a run's subject. Raises `BadInput`."""
     channel, _, bucket = subject.partition(":")
     return parse_snowflake(channel), parse_snowflake(bucket) if bucket else None
 
 
-def read_bucket(subject: str) -> tuple[int, int]:
+def parse_bucket_subject(subject: str) -> tuple[int, int]:
     """Return (channel, bucket) from a run's subject. Raises `BadInput` if it names no bucket."""
-    channel_id, bucket = read_place(subject)
+    channel_id, bucket = parse_subject(subject)
     if bucket is None:
         raise BadInput("This job needs a bucket, not a whole channel.")
     return channel_id, bucket
@@ -90,9 +90,9 @@ def probe_channel(channel_id: int, *, now: dt.datetime) -> dict[str, int]:
     """Read the newest page as users do; record its cost and the channel's day. Raises `StoreUnavailable`."""
     bucket = _newest_bucket(channel_id)
     try:
-        cost = reader.trace_newest_page(channel_id, limit=PAGE)
+        cost = reader.trace_newest_page(channel_id, limit=PAGE_SIZE)
     except TooManyTombstones:
-        return _note_ruined(channel_id, bucket, now=now)
+        return _note_aborted_read(channel_id, bucket, now=now)
     found = {
         NEWEST_PAGE_US: round(cost.milliseconds * 1000),
         NEWEST_PAGE_TOMBSTONES: cost.tombstones,
@@ -112,25 +112,25 @@ def probe_bucket(channel_id: int, bucket: int, *, whole: bool) -> dict[str, int]
     whole: also read the ids of the whole bucket, and count live rows and tombstones. If nothing lives there,
     nothing is read or recorded. Raises `StoreUnavailable`.
     """
-    did: dict[str, int] = {}
+    result: dict[str, int] = {}
     span = (ledger.read_live(channel_id, bucket) or UNKNOWN).clip(*bucket_ids(bucket))
     if span is not None:
-        page = probing.read_bucket_page(channel_id, Slice(bucket, *span), limit=PAGE + 1)
-        did |= note_page(channel_id, bucket, page)
+        page = probing.read_bucket_page(channel_id, Slice(bucket, *span), limit=PAGE_SIZE + 1)
+        result |= note_page(channel_id, bucket, page)
     if whole:
-        did |= _note_whole(channel_id, bucket)
-    return did
+        result |= _note_whole(channel_id, bucket)
+    return result
 
 
 def note_page(channel_id: int, bucket: int, page: probing.BucketPage) -> dict[str, int]:
     if page.milliseconds is None or page.tombstones is None:
-        found = {"page_tombstones": FAILS_AT, "tombstones": FAILS_AT}
+        found = {"page_tombstones": TOMBSTONE_FAILURE_THRESHOLD, "tombstones": TOMBSTONE_FAILURE_THRESHOLD}
         figures.note_figures(channel_id, bucket, found, source=ABORTED, measured_at=page.measured_at)
-        return {"tombstones at least": FAILS_AT}
+        return {"tombstones at least": TOMBSTONE_FAILURE_THRESHOLD}
     cost = {"page_us": round(page.milliseconds * 1000), "page_tombstones": page.tombstones}
     before = figures.read_figures(channel_id).get(bucket, {})
     figures.note_figures(channel_id, bucket, cost, source=SOURCE, measured_at=page.measured_at)
-    judge_page(channel_id, bucket, Figure(cost["page_us"], SOURCE, page.measured_at), before)
+    check_page_slowdown(channel_id, bucket, Figure(cost["page_us"], SOURCE, page.measured_at), before)
     return {"microseconds": cost["page_us"], "tombstones in the page": page.tombstones}
 
 
@@ -143,15 +143,15 @@ def _note_whole(channel_id: int, bucket: int) -> dict[str, int]:
     return {"messages": live, "tombstones": found["tombstones"]}
 
 
-def _note_ruined(channel_id: int, bucket: int, *, now: dt.datetime) -> dict[str, int]:
+def _note_aborted_read(channel_id: int, bucket: int, *, now: dt.datetime) -> dict[str, int]:
     """Record the page of a channel whose reads fail on tombstones; readers split the range, and that is timed."""
     began = time.monotonic()
-    reader.read_page(channel_id, limit=PAGE)
+    reader.read_page(channel_id, limit=PAGE_SIZE)
     milliseconds = (time.monotonic() - began) * 1000
-    found = {NEWEST_PAGE_US: round(milliseconds * 1000), NEWEST_PAGE_TOMBSTONES: FAILS_AT}
+    found = {NEWEST_PAGE_US: round(milliseconds * 1000), NEWEST_PAGE_TOMBSTONES: TOMBSTONE_FAILURE_THRESHOLD}
     figures.note_figures(channel_id, bucket, found, source=ABORTED, measured_at=now)
     note_day(channel_id, now=now, read_ms=milliseconds)
-    return {"microseconds": found[NEWEST_PAGE_US], "tombstones at least": FAILS_AT}
+    return {"microseconds": found[NEWEST_PAGE_US], "tombstones at least": TOMBSTONE_FAILURE_THRESHOLD}
 
 
 def _newest_bucket(channel_id: int) -> int:
@@ -165,7 +165,7 @@ PAGE_BEFORE = "page_us_before"
 """Duration of reading the bucket's page before its last deletes."""
 
 
-def judge_page(channel_id: int, bucket: int, page: Figure, before: Mapping[str, Figure]) -> None:
+def check_page_slowdown(channel_id: int, bucket: int, page: Figure, before: Mapping[str, Figure]) -> None:
     """Record the duration of a page while nothing was deleted; merge the bucket if it is three times as slow since."""
     deleted_at = last_delete(channel_id, bucket)
     base = before.get(PAGE_BEFORE)
@@ -181,7 +181,7 @@ def judge_page(channel_id: int, bucket: int, page: Figure, before: Mapping[str, 
     if before_us is not None and is_slowed(page.value, before_us):
         subject = f"{channel_id}:{bucket}"
         if not JobRun.objects.filter(job="merge", subject=subject, due_at__gt=deleted_at).exists():
-            ask_by_itself("merge", subject=subject)
+            request_automatic_run("merge", subject=subject)
 
 
 def _note_before(channel_id: int, bucket: int, page: Figure) -> None:
@@ -215,37 +215,37 @@ def due_channels(now: dt.datetime) -> list[int]:
 def probe_channels(claim: Claim, due: Sequence[int]) -> dict[str, int]:
     """Probe the active ones of the channels until `PROBE_SECONDS` have passed; return counts by name.
 
-    Raises what `Claim.tell` raises, and `StoreUnavailable` if every read fails; finished probes are kept.
+    Raises what `Claim.report_progress` raises, and `StoreUnavailable` if every read fails; finished probes are kept.
     A channel that cannot be read is due again in the next run.
     """
     now = postgres_now()
     give_up = time.monotonic() + settings.PROBE_SECONDS
-    did = {"channels": 0, "buckets with deletes": 0, "failed": 0, "left for the next run": 0}
-    failed_in_a_row = 0
+    result = {"channels": 0, "buckets with deletes": 0, "failed": 0, "left for the next run": 0}
+    consecutive_failures = 0
     for number, (channel_id, had_deletes) in _active(due, now=now):
         if time.monotonic() > give_up:
-            return did | {"left for the next run": len(due) - number}
-        claim.tell(done=number, total=len(due), what=f"channel {channel_id}")
+            return result | {"left for the next run": len(due) - number}
+        claim.report_progress(done=number, total=len(due), what=f"channel {channel_id}")
         try:
-            did["buckets with deletes"] += _probe_buckets(channel_id, now=now) if had_deletes else 0
+            result["buckets with deletes"] += _probe_buckets(channel_id, now=now) if had_deletes else 0
             probe_channel(channel_id, now=now)
         except StoreUnavailable:
-            did["failed"] += 1
-            failed_in_a_row += 1
-            if failed_in_a_row >= FAILURES_IN_A_ROW:
+            result["failed"] += 1
+            consecutive_failures += 1
+            if consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
                 raise
         else:
-            did["channels"] += 1
-            failed_in_a_row = 0
-        claim.note(did)
-    return did
+            result["channels"] += 1
+            consecutive_failures = 0
+        claim.note(result)
+    return result
 
 
 def _active(due: Sequence[int], *, now: dt.datetime) -> Iterator[tuple[int, tuple[int, bool]]]:
     """Yield (index, (channel, whether it had deletes)) of channels with deletes or with rows in the newest buckets."""
     since = bucket_at(unix_ms(now)) - RECENT_BUCKETS + 1
-    for start in range(0, len(due), CHANNELS_AT_ONCE):
-        some = due[start : start + CHANNELS_AT_ONCE]
+    for start in range(0, len(due), CHANNELS_PER_CHECK):
+        some = due[start : start + CHANNELS_PER_CHECK]
         with_deletes = set(_deletes(now).filter(channel_id__in=some).values_list("channel_id", flat=True))
         newest = ledger.read_newest_buckets(some)
         for number, pk in enumerate(some, start):
@@ -256,11 +256,11 @@ def _active(due: Sequence[int], *, now: dt.datetime) -> Iterator[tuple[int, tupl
 def _probe_buckets(channel_id: int, *, now: dt.datetime) -> int:
     """Probe the buckets of a channel that had deletes; return how many."""
     rows = _deletes(now).filter(channel_id=channel_id).values("bucket").annotate(number=Sum("deletes"))
-    found = list(rows.order_by("-number", "-bucket").values_list("bucket", "number")[:BUCKETS_A_CHANNEL])
+    found = list(rows.order_by("-number", "-bucket").values_list("bucket", "number")[:MAX_BUCKETS_PER_CHANNEL])
     for bucket, number in found:
-        probe_bucket(channel_id, bucket, whole=number >= READ_WHOLE_FROM)
+        probe_bucket(channel_id, bucket, whole=number >= FULL_READ_MIN_DELETES)
     return len(found)
 
 
 def _deletes(now: dt.datetime) -> QuerySet[BucketDeletes]:
-    return BucketDeletes.objects.filter(last_at__gte=now - DELETES_COUNT_FOR)
+    return BucketDeletes.objects.filter(last_at__gte=now - RECENT_DELETES_WINDOW)

@@ -26,16 +26,16 @@ from chatstore.domain.discord_export import (
 )
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.operations.coordination.channel_lease import ChannelLease
-from chatstore.operations.coordination.channel_lock import hold_channels, release_channels
-from chatstore.operations.importing.completion import settle_buckets
+from chatstore.operations.coordination.channel_lock import lock_channels, release_channels
+from chatstore.operations.importing.completion import refresh_buckets
 from chatstore.operations.importing.export_files import ExportFile, ExportMessages, ImportProblem
 from chatstore.operations.importing.loads import (
     Decision,
     DryRun,
     Load,
-    StandingIn,
+    RemovedIdsIn,
     StartedLoad,
-    close_load,
+    abort_load,
     decide_load,
     finish_load,
     start_load,
@@ -44,7 +44,7 @@ from chatstore.operations.importing.loads import (
 from chatstore.operations.importing.names import NamesSeen, upsert_channels
 from chatstore.operations.importing.run import ImportRun
 from chatstore.store.cassandra import WINDOW, drain
-from chatstore.store.loads import WHOLE_BUCKETS, read_live_stamps
+from chatstore.store.loads import CONCURRENT_WHOLE_READS, read_live_stamps
 
 LOAD_MESSAGES = 5_000
 LOAD_BYTES = 6 * 1024 * 1024
@@ -56,7 +56,7 @@ SMALL_ROWS = 1_000
 """Buckets of up to this many rows are read concurrently."""
 
 MAX_ATTEMPTS = 9
-LONGEST_PAUSE_SECONDS = 10.0
+MAX_RETRY_DELAY_SECONDS = 10.0
 """A load is retried for about 55 s while the store is unavailable; a node restarts in 20 s."""
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class ChannelsImport:
         self.new_rows: Counter[BucketKey] = Counter()
         self.started: StartedLoad | None = None
         self.unfinished: list[Decision] = []
-        self.standing: StandingIn
+        self.removed_ids: RemovedIdsIn
         self.lease: ChannelLease
 
     def run(self) -> None:
@@ -96,46 +96,46 @@ class ChannelsImport:
         if self.choices.dry_run:
             self._import_files()
             return
-        self._take_channels()
+        self._lock_channels()
         if not self.channels:
             return
         try:
-            with self.lease.kept_up():
+            with self.lease.auto_renewed():
                 upsert_channels(files[-1][1] for files in self.channels.values())
                 self._import_files()
                 self._settle()
         finally:
-            self._close_unfinished()
+            self._abort_unfinished()
             release_channels(self.channels, job=self.whole.job)
 
-    def _take_channels(self) -> None:
+    def _lock_channels(self) -> None:
         job, seconds = self.whole.job, self.choices.lease_seconds
-        taken = hold_channels(self.channels, job=job, lease_seconds=seconds)
+        taken = lock_channels(self.channels, job=job, lease_seconds=seconds)
         self.channels = {channel_id: files for channel_id, files in self.channels.items() if channel_id in taken}
         self.lease = ChannelLease(taken, job=job, seconds=seconds)
 
-    def _close_unfinished(self) -> None:
+    def _abort_unfinished(self) -> None:
         """Abort the loads that an error interrupted, as far as the store is available."""
         if self.started is not None:
-            drain(self.started.flying)
+            drain(self.started.pending)
         try:
             for decision in self.unfinished:
-                close_load(decision)
+                abort_load(decision)
         except StoreUnavailable as error:
             log.warning("could not abort an interrupted load: %s", error)
 
     def _settle(self) -> None:
         try:
             small = {key for key, rows in self.new_rows.items() if rows <= SMALL_ROWS}
-            for keys, window in ((small, WINDOW), (self.written - small, WHOLE_BUCKETS)):
-                settle_buckets(sorted(keys), job=self.whole.job, check=self.lease.confirm, window=window)
+            for keys, window in ((small, WINDOW), (self.written - small, CONCURRENT_WHOLE_READS)):
+                refresh_buckets(sorted(keys), job=self.whole.job, check=self.lease.confirm, window=window)
         except StoreUnavailable as error:
             # Everything is written; an unknown count only makes pages of the bucket slower.
             log.warning("could not count %d buckets: %s", len(self.written), error)
 
     def _import_files(self) -> None:
-        self.standing = self.choices.standing(self.channels.keys())
-        self.live_stamps = self._try_again(lambda: read_live_stamps(list(self.channels)))
+        self.removed_ids = self.choices.removed_ids(self.channels.keys())
+        self.live_stamps = self._retry(lambda: read_live_stamps(list(self.channels)))
         load = Load()
         size = 0
         for message_bytes in self._fill(load):
@@ -182,7 +182,7 @@ class ChannelsImport:
         summary.updated += load.updated
         if not load.count:
             return
-        decision = self._try_again(lambda: self._decide(load))
+        decision = self._retry(lambda: self._decide(load))
         summary.already_there += decision.already_there
         summary.removed_before += decision.removed_before
         summary.restored += decision.restored
@@ -194,7 +194,7 @@ class ChannelsImport:
             # one now, its writes get later stamps.
             self.lease.confirm()
             self.unfinished.append(decision)
-            started = self._try_again(lambda: start_load(decision, check=self.lease.check))
+            started = self._retry(lambda: start_load(decision, check=self.lease.check))
             for key, found in decision.new.items():
                 # The size of a bucket that was never written before is now known.
                 if key not in self.live_stamps or key in self.new_rows:
@@ -207,13 +207,13 @@ class ChannelsImport:
         decision = decide_load(
             load,
             live_stamps=self.live_stamps,
-            asks_all=not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN,
-            standing=self.standing,
+            read_unlisted=not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN,
+            removed_ids=self.removed_ids,
             under_way=self.started,
             restore=self.choices.restore,
             dry_run=self.choices.dry_run,
         )
-        return self.dry_run.leave_out_seen(decision) if self.choices.dry_run else decision
+        return self.dry_run.exclude_seen(decision) if self.choices.dry_run else decision
 
     def _complete(self) -> None:
         """Finish the load that is being written, if any."""
@@ -222,36 +222,36 @@ class ChannelsImport:
         started, self.started = self.started, None
         decision = started.decision
         try:
-            taken_back = finish_load(started, check=self.lease.check)
+            withdrawn_meanwhile = finish_load(started, check=self.lease.check)
         except StoreUnavailable:
-            taken_back = self._try_again(lambda: write_load(decision, check=self.lease.check))
+            withdrawn_meanwhile = self._retry(lambda: write_load(decision, check=self.lease.check))
         # The channels are still locked, so no other job has set `live` since it was cleared.
         self.lease.confirm()
         self.unfinished.remove(decision)
         self._note_written(decision)
         summary = self.whole.summary
-        summary.removed_before += len(taken_back)
+        summary.removed_before += len(withdrawn_meanwhile)
         changed = {(m.channel_id, m.message_id) for found in decision.changed.values() for m in found}
-        summary.updated -= len(taken_back & changed)
-        summary.written -= len(taken_back - changed)
+        summary.updated -= len(withdrawn_meanwhile & changed)
+        summary.written -= len(withdrawn_meanwhile - changed)
 
     def _note_written(self, decision: Decision) -> None:
         if decision.clears:
             self.whole.last_clear = time.monotonic()
         self.written.update(decision.clears)
-        if self.choices.on_put_back is not None:
-            for (channel_id, bucket), ids in decision.put_back.items():
-                self.choices.on_put_back(channel_id, bucket, ids)
+        if self.choices.on_restored is not None:
+            for (channel_id, bucket), ids in decision.restored_ids.items():
+                self.choices.on_restored(channel_id, bucket, ids)
 
-    def _try_again(self, act: Callable[[], Answer]) -> Answer:
+    def _retry(self, operation: Callable[[], Answer]) -> Answer:
         """Call an idempotent function, and retry while the store is unavailable; the channels stay locked."""
         for attempt in itertools.count():
             if not self.choices.dry_run:
                 self.lease.check()
             try:
-                return act()
+                return operation()
             except StoreUnavailable:
                 if attempt + 1 == MAX_ATTEMPTS:
                     raise
-                time.sleep(min(2.0**attempt, LONGEST_PAUSE_SECONDS))
+                time.sleep(min(2.0**attempt, MAX_RETRY_DELAY_SECONDS))
         raise AssertionError

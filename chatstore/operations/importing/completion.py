@@ -11,35 +11,35 @@ from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
 from chatstore.domain.live import Live
 from chatstore.domain.whole_reads import live_of_bucket
 from chatstore.operations.coordination.clock import stamp_now_us
-from chatstore.operations.ledger.refresh import SOURCE, settle_bucket
+from chatstore.operations.ledger.refresh import SOURCE, refresh_bucket
 from chatstore.store.ledger import CACHE_SECONDS
-from chatstore.store.loads import WHOLE_BUCKETS, note_live_rows_in, read_bounds_in, set_live_in
+from chatstore.store.loads import CONCURRENT_WHOLE_READS, note_live_rows_in, read_bounds_in, set_live_in
 
-AT_ONCE = 256
+BUCKETS_PER_BATCH = 256
 """Buckets that are refreshed per batch; the lease is checked between batches."""
 
 
-def settle_buckets(
-    keys: Sequence[BucketKey], *, job: str, check: Callable[[], None], window: int = WHOLE_BUCKETS
+def refresh_buckets(
+    keys: Sequence[BucketKey], *, job: str, check: Callable[[], None], window: int = CONCURRENT_WHOLE_READS
 ) -> None:
     """Refresh buckets of channels that `job` has locked; `check` raises if the lock was lost.
 
-    Like `settle_bucket`: each `live` is derived from one quorum read of the whole bucket.
+    Like `refresh_bucket`: each `live` is derived from one quorum read of the whole bucket.
     window: number of concurrent reads. Raises `WriteRefused` if a clock is off.
     """
-    for start in range(0, len(keys), AT_ONCE):
+    for start in range(0, len(keys), BUCKETS_PER_BATCH):
         check()
-        some = keys[start : start + AT_ONCE]
+        some = keys[start : start + BUCKETS_PER_BATCH]
         try:
-            _settle_at_once(some, window)
+            _refresh_batch(some, window)
         except (StoreUnavailable, TooManyTombstones):
             # Bucket by bucket and page by page: slower, but bearable for a busy server or a bucket full of tombstones.
             for channel_id, bucket in some:
                 check()
-                settle_bucket(channel_id, bucket, job=job)
+                refresh_bucket(channel_id, bucket, job=job)
 
 
-def _settle_at_once(keys: Sequence[BucketKey], window: int) -> None:
+def _refresh_batch(keys: Sequence[BucketKey], window: int) -> None:
     began_us = stamp_now_us()
     lives: dict[BucketKey, Live] = {}
     counts: dict[BucketKey, int] = {}

@@ -19,7 +19,7 @@ from pathlib import Path
 from chatstore.domain.discord_export import ExportHeader, ExportRejected
 from chatstore.domain.errors import BadInput
 from chatstore.operations.coordination.channel_lease import ChannelLost
-from chatstore.operations.coordination.channel_lock import holder_of
+from chatstore.operations.coordination.channel_lock import lock_owner
 from chatstore.operations.coordination.clock import check_clock
 from chatstore.operations.importing.channels import ChannelFiles, Channels, ChannelsImport
 from chatstore.operations.importing.completion import wait_for_pages
@@ -43,8 +43,8 @@ __all__ = [
     "import_discord",
 ]
 
-TOGETHER_BYTES = 16 * 1024 * 1024
-TOGETHER_CHANNELS = 500
+MAX_GROUP_BYTES = 16 * 1024 * 1024
+MAX_GROUP_CHANNELS = 500
 """A group of channels that are locked and imported together ends at whichever limit is reached first; about
 three loads.
 """
@@ -56,7 +56,7 @@ def import_discord(
     paths: Sequence[Path],
     *,
     choices: ImportChoices,
-    tell: Callable[[ImportProgress], None] | None = None,
+    on_progress: Callable[[ImportProgress], None] | None = None,
 ) -> ImportSummary:
     """Import files, folders and archives. Problems are listed in the summary, and the rest is imported.
 
@@ -64,13 +64,13 @@ def import_discord(
     off, `StoreUnavailable` if the store stays unavailable; what was written by then is kept, and repeating the
     import completes it.
     """
-    run = ImportRun(choices, tell)
-    with collect_seldom(), closing(run.archives):
+    run = ImportRun(choices, on_progress)
+    with reduced_garbage_collection(), closing(run.archives):
         return _import_all(run, paths)
 
 
 @contextmanager
-def collect_seldom() -> Iterator[None]:
+def reduced_garbage_collection() -> Iterator[None]:
     """Run Python's cycle collector a hundred times less often, because the parser creates no cycles.
 
     Collections took a tenth of an import's time.
@@ -92,21 +92,21 @@ def _import_all(run: ImportRun, paths: Sequence[Path]) -> ImportSummary:
         run.add_failed(problem)
     channels = _group_by_channel(run, files)
     summary.channels = len(channels)
-    busy = _import_free(run, channels)
+    busy = _import_unlocked(run, channels)
     # A lease may belong to a killed import, so wait for it, but no longer than it can last.
     until = time.monotonic() + run.choices.lease_seconds + 5
     while busy and time.monotonic() < until:
         time.sleep(0.25)
-        busy = _import_free(run, busy)
+        busy = _import_unlocked(run, busy)
     for channel_id, found in busy.items():
-        _fail_busy(run, found, f"its channel {channel_id} is locked by {holder_of(channel_id) or 'another job'}")
+        _fail_busy(run, found, f"its channel {channel_id} is locked by {lock_owner(channel_id) or 'another job'}")
     summary.seconds = run.seconds()
     wait_for_pages(run.last_clear)
     log.info("%s: %d messages, %d written", run.job, summary.messages, summary.written)
     return summary
 
 
-def _import_free(run: ImportRun, channels: Channels) -> Channels:
+def _import_unlocked(run: ImportRun, channels: Channels) -> Channels:
     """Import channels, small ones in groups; return those that other jobs have locked."""
     busy: dict[int, ChannelFiles] = {}
     for together in _pack(channels):
@@ -131,7 +131,7 @@ def _pack(channels: Channels) -> Iterator[Channels]:
     size = 0
     for channel_id, files in channels.items():
         bytes_here = sum(file.size for file, _ in files)
-        if together and (size + bytes_here > TOGETHER_BYTES or len(together) == TOGETHER_CHANNELS):
+        if together and (size + bytes_here > MAX_GROUP_BYTES or len(together) == MAX_GROUP_CHANNELS):
             yield together
             together, size = {}, 0
         together[channel_id] = files

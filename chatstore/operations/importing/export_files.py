@@ -26,7 +26,7 @@ from chatstore.domain.json_stream import BrokenJson, JsonStream
 MESSAGE_JSON_LIMIT = 16 * 1024 * 1024
 """Characters per message in the file. The exporter lists who reacted: ten thousand reactions are 5 MiB."""
 
-RATIO_FROM_BYTES = 1024 * 1024
+MIN_CHECKED_UNPACKED_BYTES = 1024 * 1024
 """Files that unpack to less are never treated as zip bombs, whatever their ratio."""
 
 MAX_OPEN_ARCHIVES = 16
@@ -80,7 +80,7 @@ def find_exports(paths: Sequence[Path]) -> tuple[list[ExportFile], list[ImportPr
     """Return all files under the paths, with folders and archives expanded, and problems with unreadable ones."""
     search = _Search()
     for path in paths:
-        if not search.look_into(path):
+        if not search.scan_path(path):
             search.fail(path, "it contains no .json file and no .zip archive")
     return sorted(search.found.values(), key=lambda file: file.order), search.failed
 
@@ -97,24 +97,24 @@ class _Search:
     def fail(self, path: Path | str, reason: str) -> None:
         self.failed.append(ImportProblem(str(path), reason, reason))
 
-    def look_into(self, path: Path) -> bool:
+    def scan_path(self, path: Path) -> bool:
         """Search a path; return whether it contained anything, readable or not."""
         try:
             mode = path.stat().st_mode
             if stat.S_ISDIR(mode):
-                return self._look_into_folder(path)
+                return self._scan_folder(path)
             if not stat.S_ISREG(mode):
                 # A pipe could block forever, and each file is read twice.
                 self.fail(path, "it is not a regular file")
             elif path.suffix.lower() == ".zip" or (path.suffix.lower() != ".json" and zipfile.is_zipfile(path)):
-                return self._look_into_archive(path)
+                return self._scan_archive(path)
             else:
                 self._add(ExportFile(path, None, path.stat().st_size))
         except _BROKEN as error:
-            self.fail(path, _say(error))
+            self.fail(path, _describe_error(error))
         return True
 
-    def _look_into_folder(self, path: Path) -> bool:
+    def _scan_folder(self, path: Path) -> bool:
         if self._was_seen(path):
             return True
         found = False
@@ -122,10 +122,10 @@ class _Search:
             if each.suffix.lower() in {".json", ".zip"} or (
                 each.is_dir() and not each.name.endswith(MEDIA_FOLDER_SUFFIX)
             ):
-                found |= self.look_into(each)
+                found |= self.scan_path(each)
         return found
 
-    def _look_into_archive(self, path: Path) -> bool:
+    def _scan_archive(self, path: Path) -> bool:
         if self._was_seen(path):
             return True
         with zipfile.ZipFile(path) as archive:
@@ -161,7 +161,7 @@ def _is_export(member: str) -> bool:
 
 
 def _is_bomb(packed: int, unpacked: int) -> bool:
-    return unpacked > RATIO_FROM_BYTES and unpacked > packed * settings.IMPORT_ARCHIVE_RATIO
+    return unpacked > MIN_CHECKED_UNPACKED_BYTES and unpacked > packed * settings.IMPORT_ARCHIVE_RATIO
 
 
 # --- Reading --------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def read_header(
                     break
     except _BROKEN as error:
         if "messages" not in found:
-            raise ExportRejected(f"it is not an export: {_say(error)}", kind="it is not an export") from None
+            raise ExportRejected(f"it is not an export: {_describe_error(error)}", kind="it is not an export") from None
     if "messages" not in found:
         raise ExportRejected("it is not an export: it has no list of messages")
     name = Path(file.member or file.path).name if derives_id else None
@@ -291,11 +291,11 @@ class ExportMessages:
                         self.number += 1
                         yield raw
         except _BROKEN as error:
-            reason = f"it is broken after {self.number:,} messages: {_say(error)}"
-            raise ExportRejected(reason, kind=f"it is broken: {_say(error)}") from None
+            reason = f"it is broken after {self.number:,} messages: {_describe_error(error)}"
+            raise ExportRejected(reason, kind=f"it is broken: {_describe_error(error)}") from None
 
 
-def _say(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """Return the first line of an error."""
     if isinstance(error, FileNotFoundError):
         return "the file does not exist"

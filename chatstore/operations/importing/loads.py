@@ -50,10 +50,10 @@ def no_check() -> None:
     """Allow every write; for loads that need no lease."""
 
 
-StandingIn = Callable[[int, int], Collection[int]]
+RemovedIdsIn = Callable[[int, int], Collection[int]]
 """Function from (channel id, bucket) to the ids that purges deleted and that were not restored."""
 
-Standing = Callable[[Collection[int]], StandingIn]
+RemovedIdsFactory = Callable[[Collection[int]], RemovedIdsIn]
 """Function from channels that the import has just locked to their deleted ids."""
 
 
@@ -102,7 +102,7 @@ Grouped = dict[BucketKey, list[Message]]
 class Decision:
     """Actions for a load, decided by the contents of the store after the stamps were issued.
 
-    new, changed: by bucket. put_back: ids that a purge deleted and that are live after this load, including those
+    new, changed: by bucket. restored_ids: ids that a purge deleted and that are live after this load, including those
     that are live already; restored: how many of the new ones they are. clears: the buckets that are written, with
     the stamp (µs) at which their `live` is cleared.
     """
@@ -110,7 +110,7 @@ class Decision:
     stamps: dict[BucketKey, int]
     new: Grouped
     changed: Grouped
-    put_back: dict[BucketKey, list[int]]
+    restored_ids: dict[BucketKey, list[int]]
     restored: int
     already_there: int
     removed_before: int
@@ -126,8 +126,8 @@ def decide_load(
     load: Load,
     *,
     live_stamps: Mapping[BucketKey, int],
-    asks_all: bool,
-    standing: StandingIn,
+    read_unlisted: bool,
+    removed_ids: RemovedIdsIn,
     under_way: StartedLoad | None = None,
     restore: bool = False,
     dry_run: bool = False,
@@ -135,22 +135,24 @@ def decide_load(
     """Classify the messages of a load: new, changed, already there, removed before.
 
     live_stamps: stamps of the existing ledger rows, by bucket. Without a row a bucket was never written and is
-    not read, unless asks_all. under_way: the previous load, which may not be written completely.
+    not read, unless read_unlisted. under_way: the previous load, which may not be written completely.
     restore: restore ids that purges deleted.
     """
     grouped = load.by_bucket()
     stamps = {} if dry_run else issue_stamps(grouped)
     gone = withdrawn_in(list(grouped))
-    asked = {key: [m.message_id for m in found] for key, found in grouped.items() if asks_all or key in live_stamps}
+    asked = {
+        key: [m.message_id for m in found] for key, found in grouped.items() if read_unlisted or key in live_stamps
+    }
     edited = read_edited(asked)
     if under_way is not None:
         under_way.add_edited(edited)
     new: Grouped = {}
     changed: Grouped = {}
-    put_back: dict[BucketKey, list[int]] = {}
+    restored_ids: dict[BucketKey, list[int]] = {}
     restored = already_there = removed_before = 0
     for key, found in grouped.items():
-        removed = standing(*key)
+        removed = removed_ids(*key)
         withdrawn_here = gone.get(key, withdrawals.NONE)
         live = edited.get(key, {})
         for message in found:
@@ -170,11 +172,11 @@ def decide_load(
                 new.setdefault(key, []).append(message)
                 restored += message_id in removed
             if restore and message_id in removed:
-                put_back.setdefault(key, []).append(message_id)
+                restored_ids.setdefault(key, []).append(message_id)
     skew = settings.CLOCK_SKEW_SECONDS * 1_000_000
     written = () if dry_run else sorted(new.keys() | changed.keys())
     clears = {key: max(stamps[key] - skew, live_stamps.get(key, 0) + 1) for key in written}
-    return Decision(stamps, new, changed, put_back, restored, already_there, removed_before, clears)
+    return Decision(stamps, new, changed, restored_ids, restored, already_there, removed_before, clears)
 
 
 class DryRun:
@@ -183,7 +185,7 @@ class DryRun:
     def __init__(self) -> None:
         self._seen: dict[int, _SeenIds] = defaultdict(_SeenIds)
 
-    def leave_out_seen(self, decision: Decision) -> Decision:
+    def exclude_seen(self, decision: Decision) -> Decision:
         """Move messages of earlier loads from *new* to *already there*, and remember the others."""
         new: Grouped = {}
         for key, found in decision.new.items():
@@ -223,7 +225,7 @@ class StartedLoad:
     """Load whose inserts are in flight while the next one is read, decided and sent."""
 
     decision: Decision
-    flying: deque[Pending]
+    pending: deque[Pending]
 
     def add_edited(self, edited: dict[BucketKey, dict[int, dt.datetime | None]]) -> None:
         """Add the edited times of its messages, which count as live for the next load."""
@@ -237,23 +239,23 @@ def start_load(decision: Decision, *, check: Check = no_check) -> StartedLoad:
 
     `check` is called before each statement that writes messages, and raises to prevent it.
     """
-    flying: deque[Pending] = deque()
+    pending: deque[Pending] = deque()
     if not decision.clears:
-        return StartedLoad(decision, flying)
+        return StartedLoad(decision, pending)
     check()
     clear_live_at(decision.clears)
     ensure_author_buckets({(m.author_id, bucket, channel_id) for (channel_id, bucket), m in _each(decision)})
     try:
         for key, found in decision.new.items():
             for cql, rows in insert_jobs(found, stamp_us=decision.stamps[key]):
-                if len(flying) >= IN_FLIGHT:
-                    flying.popleft().rows()
+                if len(pending) >= IN_FLIGHT:
+                    pending.popleft().rows()
                 check()
-                flying.append(submit_batch(cql, rows))
+                pending.append(submit_batch(cql, rows))
     except BaseException:
-        drain(flying)
+        drain(pending)
         raise
-    return StartedLoad(decision, flying)
+    return StartedLoad(decision, pending)
 
 
 def _each(decision: Decision) -> Iterator[tuple[BucketKey, Message]]:
@@ -270,15 +272,15 @@ def finish_load(started: StartedLoad, *, check: Check = no_check) -> set[tuple[i
     `check` as for `start_load`. Raises `StoreUnavailable` if any part failed; `write_load` then repeats
     everything.
     """
-    while started.flying:
-        started.flying.popleft().rows()
+    while started.pending:
+        started.pending.popleft().rows()
     decision = started.decision
     if not decision.clears:
         return set()
     for _ in execute_window(_overwrites(decision, check)):
         pass
     note_pins((m.channel_id, m.message_id, decision.stamps[key]) for key, m in _each(decision) if m.pinned)
-    return _take_back(decision)
+    return _delete_withdrawn_rows(decision)
 
 
 def write_load(decision: Decision, *, check: Check = no_check) -> set[tuple[int, int]]:
@@ -286,12 +288,12 @@ def write_load(decision: Decision, *, check: Check = no_check) -> set[tuple[int,
     return finish_load(start_load(decision, check=check), check=check)
 
 
-def close_load(decision: Decision) -> None:
+def abort_load(decision: Decision) -> None:
     """Abort a load halfway, for an import that may have lost its channel.
 
     Afterwards no withdrawn message is left of what was sent, and pages skip nothing.
     """
-    _take_back(decision)
+    _delete_withdrawn_rows(decision)
     clear_live_in(decision.clears)
 
 
@@ -315,12 +317,12 @@ def _edited(message: Message) -> dict[str, Any]:
     return values
 
 
-def _take_back(decision: Decision) -> set[tuple[int, int]]:
+def _delete_withdrawn_rows(decision: Decision) -> set[tuple[int, int]]:
     """Delete messages withdrawn while they were written; at equal stamps a delete wins over a write."""
-    taken_back = set()
+    withdrawn_meanwhile = set()
     for key, gone in withdrawn_in(list(decision.clears)).items():
         for message in (*decision.new.get(key, ()), *decision.changed.get(key, ())):
             if gone.has(message.message_id, author_id=message.author_id):
                 delete_row(message.channel_id, message.message_id, stamp_us=decision.stamps[key])
-                taken_back.add((message.channel_id, message.message_id))
-    return taken_back
+                withdrawn_meanwhile.add((message.channel_id, message.message_id))
+    return withdrawn_meanwhile

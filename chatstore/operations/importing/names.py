@@ -8,7 +8,7 @@ from typing import Any
 from chatstore.domain.discord_export import ExportedUser, ExportHeader, find_users
 from chatstore.models import Channel, ChatUser, Guild
 
-USERS_REMEMBERED = 50_000
+MAX_REMEMBERED_USERS = 50_000
 
 
 def upsert_channels(headers: Iterable[ExportHeader]) -> None:
@@ -55,7 +55,7 @@ class NamesSeen:
         """Collect the author and the mentioned users of an accepted message."""
         if not raw.get("mentions") and raw["author"].get("id") in self._seen:
             return
-        if len(self._seen) > USERS_REMEMBERED:
+        if len(self._seen) > MAX_REMEMBERED_USERS:
             self._seen.clear()
         for user in find_users(raw):
             self._waiting[user.user_id] = user

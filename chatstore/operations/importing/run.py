@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from chatstore.operations.importing.export_files import ExportFile, ImportProblem, OpenArchives
-from chatstore.operations.importing.loads import Standing
+from chatstore.operations.importing.loads import RemovedIdsFactory
 
 LEASE_SECONDS = 30.0
 """Imports lock channels with a lease, so that a killed import does not keep them locked."""
 
-TELL_EVERY_SECONDS = 0.2
+PROGRESS_INTERVAL_SECONDS = 0.2
 """Minimum interval between progress reports."""
 
 
@@ -74,15 +74,15 @@ class ImportSummary:
 class ImportChoices:
     """Options of an import. restore: restore messages that purges deleted. dry_run: write nothing.
 
-    standing: called with the locked channels; returns a function from (channel, bucket) to the ids that purges
-    deleted. on_put_back: called with (channel, bucket, ids) of restored messages after they were written.
+    removed_ids: called with the locked channels; returns a function from (channel, bucket) to the ids that purges
+    deleted. on_restored: called with (channel, bucket, ids) of restored messages after they were written.
     channel_ids: by file, ids for channels that have none there; derives_ids: derive ids of the others from their
     file names. on_problem: called for each file and message that is not imported. lease_seconds: how long a
     killed import keeps its channels locked.
     """
 
-    standing: Standing
-    on_put_back: Callable[[int, int, Sequence[int]], None] | None = None
+    removed_ids: RemovedIdsFactory
+    on_restored: Callable[[int, int, Sequence[int]], None] | None = None
     channel_ids: Mapping[str, int] = field(default_factory=dict)
     derives_ids: bool = False
     on_problem: Callable[[ImportProblem], None] | None = None
@@ -94,20 +94,20 @@ class ImportChoices:
 class ImportRun:
     """State shared by the channels of one import. archives: open until they are closed.
 
-    last_clear: when `live` was last cleared, by `time.monotonic()`. tell: called with progress.
+    last_clear: when `live` was last cleared, by `time.monotonic()`. on_progress: called with progress.
     """
 
-    def __init__(self, choices: ImportChoices, tell: Callable[[ImportProgress], None] | None) -> None:
+    def __init__(self, choices: ImportChoices, on_progress: Callable[[ImportProgress], None] | None) -> None:
         self.choices = choices
         self.summary = ImportSummary()
         self.job = f"import:{uuid.uuid4()}"
         self.last_clear: float | None = None
         self.archives = OpenArchives()
         self.bytes_total = 0
-        self._tell = tell
+        self._on_progress = on_progress
         self._bytes_done = 0
         self._began = time.monotonic()
-        self._told_at = 0.0
+        self._reported_at = 0.0
 
     def seconds(self) -> float:
         """Return seconds since the run began."""
@@ -130,10 +130,10 @@ class ImportRun:
         """Count bytes read, and report progress a few times per second."""
         self._bytes_done += count
         now = time.monotonic()
-        if self._tell is not None and now - self._told_at > TELL_EVERY_SECONDS:
-            self._told_at = now
+        if self._on_progress is not None and now - self._reported_at > PROGRESS_INTERVAL_SECONDS:
+            self._reported_at = now
             seconds = now - self._began
-            self._tell(ImportProgress(self._bytes_done, self.bytes_total, self.summary.messages, seconds))
+            self._on_progress(ImportProgress(self._bytes_done, self.bytes_total, self.summary.messages, seconds))
 
     def reject(self, problem: ImportProblem) -> None:
         """Count a message that cannot be imported, by kind of problem."""

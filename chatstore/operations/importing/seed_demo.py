@@ -29,9 +29,9 @@ from chatstore.demo.plan import (
 )
 from chatstore.domain.errors import BadInput
 from chatstore.models import Channel, ChatUser, Guild
-from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
+from chatstore.operations.coordination.channel_lock import lock_channel, release_channel
 from chatstore.operations.coordination.clock import check_clock
-from chatstore.operations.importing.completion import settle_buckets
+from chatstore.operations.importing.completion import refresh_buckets
 from chatstore.store.authors import ensure_author_buckets
 from chatstore.store.loads import ensure_rows_in
 from chatstore.store.messages import insert_messages, posted_stamp
@@ -65,11 +65,11 @@ def seed_demo(
     until: dt.datetime,
     messages: int = MESSAGES,
     incident_messages: int = INCIDENT_MESSAGES,
-    tell: Callable[[DemoChannel, int], object] | None = None,
+    on_channel: Callable[[DemoChannel, int], object] | None = None,
 ) -> SeedSummary:
     """Write the demo data of a seed, ending at `until` (aware), or the missing part of it.
 
-    tell: called with each channel and its number of messages. The counts allow smaller demos. Raises
+    on_channel: called with each channel and its number of messages. The counts allow smaller demos. Raises
     `BadInput` if the database contains anything else, or `until` is in the future.
     """
     check_clock()
@@ -86,14 +86,14 @@ def seed_demo(
         raise BadInput("The database is not empty. Demo data is only written into an empty database.")
     if plan.incident.channel_id in written:
         return NOTHING_WRITTEN
-    return write_demo(plan, skip=written, tell=tell)
+    return write_demo(plan, skip=written, on_channel=on_channel)
 
 
 def write_demo(
     plan: DemoPlan,
     *,
     skip: Collection[int] = (),
-    tell: Callable[[DemoChannel, int], object] | None = None,
+    on_channel: Callable[[DemoChannel, int], object] | None = None,
 ) -> SeedSummary:
     """Write the messages and names of a plan, whatever else exists; channels in `skip` already exist.
 
@@ -106,8 +106,8 @@ def write_demo(
         count = _write_channel(plan, channel)
         _write_names(plan, channel)
         written += count
-        if tell is not None:
-            tell(channel, count)
+        if on_channel is not None:
+            on_channel(channel, count)
     seconds = time.monotonic() - began
     log.info("demo: %d messages in %.1f s", written, seconds)
     return SeedSummary(len(plan.guild_ids), len(channels), len(plan.users), written, seconds)
@@ -125,7 +125,7 @@ def _write_channel(plan: DemoPlan, channel: DemoChannel) -> int:
     channel_id = channel.channel_id
 
     def renew() -> None:
-        if not hold_channel(channel_id, job=job, lease_seconds=LEASE_SECONDS):
+        if not lock_channel(channel_id, job=job, lease_seconds=LEASE_SECONDS):
             raise BadInput(f"Channel {channel_id} is locked by another job.")
 
     renew()
@@ -138,7 +138,7 @@ def _write_channel(plan: DemoPlan, channel: DemoChannel) -> int:
         for message in messages:
             if message.pinned:
                 note_pin(channel_id, message.message_id, stamp_us=posted_stamp(message))
-        settle_buckets([(channel_id, bucket) for bucket in buckets], job=job, check=renew)
+        refresh_buckets([(channel_id, bucket) for bucket in buckets], job=job, check=renew)
     finally:
         release_channel(channel_id, job=job)
     return len(messages)

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.contrib.auth.models import User
-
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.schedules import Schedule
 from chatstore.models import JobSchedule
 from chatstore.models.functions import ClockTimestamp
+from chatstore.models.users import User
 from chatstore.operations.rights import SCHEDULE, require
 
 if TYPE_CHECKING:
@@ -24,17 +23,17 @@ class Job:
     """Maintenance job, registered by an app.
 
     work: the operation; it gets the run's `Claim` and returns the figures of the run. title: its heading.
-    words: what it does, for people. schedule: default schedule, which can be changed in the browser; None:
-    runs only on request. tries, retry_minutes: maximum number of attempts of a scheduled run, and the delay
+    description: what it does, for people. schedule: default schedule, which can be changed in the browser; None:
+    runs only on request. max_attempts, retry_minutes: maximum number of attempts of a scheduled run, and the delay
     after a failure.
     """
 
     name: str
     work: Callable[[Any], Mapping[str, Any]]
     title: StrOrPromise
-    words: StrOrPromise
+    description: StrOrPromise
     schedule: Schedule | None = None
-    tries: int = 1
+    max_attempts: int = 1
     retry_minutes: int = 30
 
 
@@ -48,7 +47,7 @@ class Timetable:
 
     job: Job
     schedule: Schedule | None
-    is_on: bool
+    is_enabled: bool
     changed_at: dt.datetime | None = None
     broken: str = ""
 
@@ -91,15 +90,15 @@ def timetable_of(job: Job) -> Timetable:
 
 def _read_timetable(job: Job, row: JobSchedule | None) -> Timetable:
     if row is None:
-        return Timetable(job, job.schedule, is_on=job.schedule is not None)
+        return Timetable(job, job.schedule, is_enabled=job.schedule is not None)
     try:
         schedule = Schedule(row.cron, row.zone, row.opens, row.closes)
     except BadInput as error:
-        return Timetable(job, job.schedule, row.is_on, row.changed_at, broken=str(error))
-    return Timetable(job, schedule, row.is_on, row.changed_at)
+        return Timetable(job, job.schedule, row.is_enabled, row.changed_at, broken=str(error))
+    return Timetable(job, schedule, row.is_enabled, row.changed_at)
 
 
-def set_schedule(name: str, schedule: Schedule, *, is_on: bool, actor: User) -> JobSchedule:
+def set_schedule(name: str, schedule: Schedule, *, is_enabled: bool, actor: User) -> JobSchedule:
     """Set the schedule of a job. Raises `Forbidden`."""
     require(actor, SCHEDULE)
     job = job_named(name)
@@ -110,7 +109,7 @@ def set_schedule(name: str, schedule: Schedule, *, is_on: bool, actor: User) -> 
             "zone": schedule.zone,
             "opens": schedule.opens,
             "closes": schedule.closes,
-            "is_on": is_on,
+            "is_enabled": is_enabled,
             "changed_at": ClockTimestamp(),
             "changed_by": actor,
         },

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.db import connection, models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce
@@ -26,6 +25,7 @@ from chatstore.domain.schedules import Slot
 from chatstore.models import JobRun
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.maintenance import JobRunQuerySet
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.coordination.leases import renewed
 from chatstore.operations.jobs.definitions import Job, job_named, list_timetables, timetable_of
@@ -36,14 +36,14 @@ LEASE = dt.timedelta(seconds=60)
 
 RENEW_SECONDS = 10.0
 
-TRIES = 3
+MAX_ATTEMPTS = 3
 """Number of times a run is started whose worker died or whose store was unavailable, before it fails."""
 
-LOOKS_BACK = dt.timedelta(hours=20)
+MAX_CATCH_UP = dt.timedelta(hours=20)
 """Slots missed for longer than this, because nothing was running, are not caught up."""
 
 
-ASKING_LOCK = 4_005_912
+REQUEST_LOCK = 4_005_912
 """First key of the Postgres advisory locks for requesting a run; any number that is not used elsewhere."""
 
 
@@ -59,25 +59,25 @@ class OutOfHours(ChatstoreError):
     """The run's allowed hours have ended."""
 
 
-def make_due_runs(now: dt.datetime) -> list[JobRun]:
+def create_due_runs(now: dt.datetime) -> list[JobRun]:
     """Create runs for due slots; return those that no other process had created."""
     made = []
     for times in list_timetables():
-        if times.schedule is None or not times.is_on or times.broken:
+        if times.schedule is None or not times.is_enabled or times.broken:
             continue
-        since = now - LOOKS_BACK if times.changed_at is None else max(now - LOOKS_BACK, times.changed_at)
+        since = now - MAX_CATCH_UP if times.changed_at is None else max(now - MAX_CATCH_UP, times.changed_at)
         slot = times.schedule.last_slot(now, since=since)
-        if slot is not None and (run := _make_run(times.job, slot)) is not None:
+        if slot is not None and (run := _create_run(times.job, slot)) is not None:
             made.append(run)
     return made
 
 
-def _make_run(job: Job, slot: Slot) -> JobRun | None:
+def _create_run(job: Job, slot: Slot) -> JobRun | None:
     run, made = JobRun.objects.get_or_create(job=job.name, slot=slot.key, defaults={"due_at": slot.at})
     return run if made else None
 
 
-def ask_run(name: str, *, actor: User, subject: str = "", again_of: JobRun | None = None) -> JobRun:
+def request_run(name: str, *, actor: User, subject: str = "", retry_of: JobRun | None = None) -> JobRun:
     """Request a run now. subject: what it is about ("<channel>:<bucket>").
 
     A run that waits for its time (a retry after a failure) is brought forward, because it skips what earlier
@@ -86,44 +86,44 @@ def ask_run(name: str, *, actor: User, subject: str = "", again_of: JobRun | Non
     """
     require(actor, MAINTAIN)
     job = job_named(name)
-    with _asking_alone(job.name, subject):
+    with _serialized_request(job.name, subject):
         open_run = _open_runs(job.name, subject).first()
         if open_run is not None:
             ahead = JobRun.objects.free().filter(pk=open_run.pk, due_at__gt=ClockTimestamp())
-            if not ahead.update(due_at=ClockTimestamp(), asked_by=actor):
+            if not ahead.update(due_at=ClockTimestamp(), requested_by=actor):
                 raise BadInput(f"{job.title} is already {open_run.state}.")
             open_run.refresh_from_db()
             return open_run
         return JobRun.objects.create(
-            job=job.name, subject=subject, due_at=ClockTimestamp(), asked_by=actor, again_of=again_of
+            job=job.name, subject=subject, due_at=ClockTimestamp(), requested_by=actor, retry_of=retry_of
         )
 
 
-def ask_by_itself(name: str, *, subject: str) -> JobRun | None:
+def request_automatic_run(name: str, *, subject: str) -> JobRun | None:
     """Request a run automatically, for example after a measurement; None while the same one is queued or running."""
     job = job_named(name)
-    with _asking_alone(job.name, subject):
+    with _serialized_request(job.name, subject):
         if _open_runs(job.name, subject).exists():
             return None
         return JobRun.objects.create(job=job.name, subject=subject, due_at=ClockTimestamp())
 
 
 @contextmanager
-def _asking_alone(job: str, subject: str) -> Iterator[None]:
+def _serialized_request(job: str, subject: str) -> Iterator[None]:
     """Open a transaction that serializes requests for the same run, so that the second of two clicks sees the first."""
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [ASKING_LOCK, f"{job} {subject}"])
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [REQUEST_LOCK, f"{job} {subject}"])
         yield
 
 
-def ask_again(run_id: int, *, actor: User) -> JobRun:
-    """Repeat a run that has ended. Raises as `ask_run`, and `NotFound`."""
+def repeat_run(run_id: int, *, actor: User) -> JobRun:
+    """Repeat a run that has ended. Raises as `request_run`, and `NotFound`."""
     require(actor, MAINTAIN)
     run = JobRun.objects.ended().filter(pk=run_id).first()
     if run is None:
         raise NotFound(f"Run {run_id} does not exist or has not ended.")
-    return ask_run(run.job, actor=actor, subject=run.subject, again_of=run)
+    return request_run(run.job, actor=actor, subject=run.subject, retry_of=run)
 
 
 def stop_run(run_id: int, *, actor: User) -> bool:
@@ -135,9 +135,9 @@ def stop_run(run_id: int, *, actor: User) -> bool:
     if not JobRun.objects.filter(pk=run_id).exists():
         raise NotFound(f"Run {run_id} does not exist.")
     runs = JobRun.objects.filter(pk=run_id).open()
-    if runs.free().update(state=RunState.STOPPED, stop_asked_by=actor, **_ENDING):
+    if runs.free().update(state=RunState.STOPPED, stop_requested_by=actor, **_ENDING):
         return True
-    return bool(runs.filter(stop_asked_by=None).update(stop_asked_by=actor))
+    return bool(runs.filter(stop_requested_by=None).update(stop_requested_by=actor))
 
 
 def _open_runs(job: str, subject: str) -> JobRunQuerySet:
@@ -158,24 +158,24 @@ class Claim:
     token: uuid.UUID
     closes_at: dt.datetime | None = None
 
-    def tell(self, *, done: int, total: int | None, what: str = "") -> None:
-        """Record the progress between two parts of the work. Raises as `look`."""
+    def report_progress(self, *, done: int, total: int | None, what: str = "") -> None:
+        """Record the progress between two parts of the work. Raises as `check`."""
         self._update(progress={"done": done, "total": total, "what": what})
-        self.look()
+        self.check()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Check that the run may continue. Raises `RunLost`, `RunStopped`, `OutOfHours`."""
-        run = JobRun.objects.filter(pk=self.run.pk, token=self.token).only("stop_asked_by").first()
+        run = JobRun.objects.filter(pk=self.run.pk, token=self.token).only("stop_requested_by").first()
         if run is None:
             raise RunLost(f"run {self.run.pk}")
-        if run.stop_asked_by_id is not None:
+        if run.stop_requested_by_id is not None:
             raise RunStopped("The run was stopped.")
         if self.closes_at is not None and postgres_now() >= self.closes_at:
             raise OutOfHours(f"The run had not completed when its hours ended at {self.closes_at:%H:%M} UTC.")
 
-    def end(self, did: Mapping[str, Any]) -> None:
-        """Mark the run as done. did: counts by name. Raises `RunLost`."""
-        self._update(state=RunState.DONE, did=dict(did), error="", **_ENDING)
+    def end(self, result: Mapping[str, Any]) -> None:
+        """Mark the run as done. result: counts by name. Raises `RunLost`."""
+        self._update(state=RunState.DONE, result=dict(result), error="", **_ENDING)
 
     def fail(self, error: str) -> None:
         """Mark the run as failed. Raises `RunLost`."""
@@ -185,9 +185,9 @@ class Claim:
         """Mark the run as skipped because it could not start. Raises `RunLost`."""
         self._update(state=RunState.SKIPPED, error=why, **_ENDING)
 
-    def note(self, did: Mapping[str, Any]) -> None:
+    def note(self, result: Mapping[str, Any]) -> None:
         """Store intermediate counts, in case the run does not complete. Raises `RunLost`."""
-        self._update(did=dict(did))
+        self._update(result=dict(result))
 
     def _update(self, **stored: Any) -> None:
         if JobRun.objects.filter(pk=self.run.pk, token=self.token).update(**stored) != 1:
@@ -201,14 +201,14 @@ def claim_run(run_id: int) -> Claim | None:
     """Claim a run; return None if another worker has it or it has ended. Fail a run that was started too often."""
     token = uuid.uuid4()
     runs = JobRun.objects.open().free().filter(pk=run_id)
-    worn_out = runs.filter(tries__gte=TRIES)
-    worn_out.filter(error="").update(error=f"started {TRIES} times without completing")
-    worn_out.update(state=RunState.FAILED, **_ENDING)
+    exhausted = runs.filter(attempts__gte=MAX_ATTEMPTS)
+    exhausted.filter(error="").update(error=f"started {MAX_ATTEMPTS} times without completing")
+    exhausted.update(state=RunState.FAILED, **_ENDING)
     claimed = runs.update(
         state=RunState.RUNNING,
         token=token,
         lease_until=_lease_end(),
-        tries=F("tries") + 1,
+        attempts=F("attempts") + 1,
         started_at=Coalesce(F("started_at"), ClockTimestamp()),
     )
     return Claim(JobRun.objects.get(pk=run_id), token) if claimed else None
@@ -244,7 +244,7 @@ def _work(job: Job, claim: Claim) -> None:
         claim._update(state=RunState.STOPPED, error=str(stopped), **_ENDING)
     except ChatstoreError as error:
         claim.fail(str(error))
-        _try_again(job, claim.run)
+        _schedule_retry(job, claim.run)
     except Exception:
         # A bug: the traceback goes to the log, and the run must not stay in the list as running.
         claim.fail("The run failed with an unexpected error. See the worker's log.")
@@ -260,8 +260,8 @@ def _why_not(job: Job, claim: Claim) -> str:
     if not mine.subject and (other := others.first()) is not None:
         return f"Run {other.pk} of the same job is still running."
     # Hours only apply to automatic runs; a management command requests a run without an account.
-    begins_by_itself = claim.run.slot is not None or claim.run.again_of_id is not None
-    if claim.run.asked_by_id is not None or not begins_by_itself:
+    begins_by_itself = claim.run.slot is not None or claim.run.retry_of_id is not None
+    if claim.run.requested_by_id is not None or not begins_by_itself:
         return ""
     times = timetable_of(job)
     if times.broken:
@@ -276,21 +276,21 @@ def _why_not(job: Job, claim: Claim) -> str:
     return ""
 
 
-def tries_of(run: JobRun) -> list[JobRun]:
+def attempts_of(run: JobRun) -> list[JobRun]:
     """Return a run and the runs that it retries, the first attempt last."""
-    tries = [run]
-    while (before := tries[-1].again_of) is not None:
-        tries.append(before)
-    return tries
+    attempts = [run]
+    while (before := attempts[-1].retry_of) is not None:
+        attempts.append(before)
+    return attempts
 
 
-def _try_again(job: Job, failed: JobRun) -> None:
+def _schedule_retry(job: Job, failed: JobRun) -> None:
     """Schedule a retry of a failed scheduled run, unless it has no attempts left."""
-    tries = tries_of(failed)
-    if tries[-1].slot is None or len(tries) >= job.tries:
+    attempts = attempts_of(failed)
+    if attempts[-1].slot is None or len(attempts) >= job.max_attempts:
         return
     later = ClockTimestamp() + dt.timedelta(minutes=job.retry_minutes)
-    JobRun.objects.create(job=job.name, due_at=later, again_of=failed)
+    JobRun.objects.create(job=job.name, due_at=later, retry_of=failed)
 
 
 def _renew(claim: Claim) -> None:

@@ -16,16 +16,16 @@ from django.db.models import Count, Max, Sum
 from chatstore.models import BucketDeletes
 from chatstore.operations.coordination.clock import postgres_now
 
-SENT_WITHIN_SECONDS = 30.0
+MAX_SEND_DELAY_SECONDS = 30.0
 """Maximum delay between recording a delete and sending it: up to 12 s for a last read, and 4 s of attempts."""
 
 _TABLE = BucketDeletes._meta.db_table
 _NOTE = (
-    f"INSERT INTO {_TABLE} (channel_id, bucket, hour, deletes, last_at, is_looked_at) "
+    f"INSERT INTO {_TABLE} (channel_id, bucket, hour, deletes, last_at, is_reconciled) "
     "VALUES (%s, %s, date_trunc('hour', clock_timestamp(), 'UTC'), %s, {last_at}, FALSE) "
     "ON CONFLICT (channel_id, bucket, hour) DO UPDATE SET deletes = "
     f"{_TABLE}.deletes + EXCLUDED.deletes, last_at = GREATEST({_TABLE}.last_at, EXCLUDED.last_at), "
-    "is_looked_at = FALSE"
+    "is_reconciled = FALSE"
 )
 _NOTE_AHEAD = _NOTE.format(last_at="clock_timestamp() + make_interval(secs => %s::double precision)")
 _NOTE_SENT = _NOTE.format(last_at="%s")
@@ -34,11 +34,11 @@ _NOTE_SENT = _NOTE.format(last_at="%s")
 def note_deletes(channel_id: int, bucket: int, count: int, *, sent_by: dt.datetime | None = None) -> None:
     """Add deletes (tombstones: of a row, both ends of a range, or a partition) to the bucket's current hour.
 
-    sent_by: time by which the last of them was sent; None: they are sent within `SENT_WITHIN_SECONDS` from now.
+    sent_by: time by which the last of them was sent; None: they are sent within `MAX_SEND_DELAY_SECONDS` from now.
     """
     if count <= 0:
         return
-    sql, moment = (_NOTE_AHEAD, SENT_WITHIN_SECONDS) if sent_by is None else (_NOTE_SENT, sent_by)
+    sql, moment = (_NOTE_AHEAD, MAX_SEND_DELAY_SECONDS) if sent_by is None else (_NOTE_SENT, sent_by)
     with connection.cursor() as cursor:
         cursor.execute(sql, (channel_id, bucket, count, moment))
 
@@ -50,7 +50,7 @@ def due_buckets(
 
     Longest waiting first. before, since: bucket numbers, exclusive upper and inclusive lower bound.
     """
-    rows = BucketDeletes.objects.filter(is_looked_at=False)
+    rows = BucketDeletes.objects.filter(is_reconciled=False)
     rows = rows if channel_id is None else rows.filter(channel_id=channel_id)
     rows = rows if before is None else rows.filter(bucket__lt=before)
     rows = rows if since is None else rows.filter(bucket__gte=since)
@@ -67,10 +67,10 @@ def last_delete(channel_id: int, bucket: int) -> dt.datetime | None:
     return last
 
 
-def mark_looked_at(channel_id: int, bucket: int, *, began_at: dt.datetime) -> None:
+def mark_reconciled(channel_id: int, bucket: int, *, began_at: dt.datetime) -> None:
     """Mark deletes as reconciled by a whole-bucket read that began at `began_at`, if they were sent before."""
-    rows = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket, is_looked_at=False)
-    rows.filter(last_at__lte=began_at).update(is_looked_at=True)
+    rows = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket, is_reconciled=False)
+    rows.filter(last_at__lte=began_at).update(is_reconciled=True)
 
 
 def uncovered_by_channel(since: dt.datetime | None, limit: int) -> Sequence[tuple[int, int, int]]:
@@ -86,5 +86,5 @@ def uncovered_by_channel(since: dt.datetime | None, limit: int) -> Sequence[tupl
 
 def prune_deletes(covered_since: dt.datetime) -> int:
     """Delete records that are reconciled and older than the start of a repair that covers them; return how many."""
-    gone, _ = BucketDeletes.objects.filter(is_looked_at=True, last_at__lt=covered_since).delete()
+    gone, _ = BucketDeletes.objects.filter(is_reconciled=True, last_at__lt=covered_since).delete()
     return gone

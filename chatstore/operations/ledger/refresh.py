@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from chatstore.domain.errors import StoreUnavailable, WriteRefused
 from chatstore.domain.live import Live
 from chatstore.domain.whole_reads import WholeRead
-from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel, renew_hold
+from chatstore.operations.coordination.channel_lock import lock_channel, lock_owner, release_channel, renew_lock
 from chatstore.operations.coordination.clock import stamp_now_us
 from chatstore.store import figures, ledger, messages, scans
 
 SOURCE = "own read"
 
-TELL_SECONDS = 15.0
+LEDGER_WRITE_LEASE_SECONDS = 15.0
 """Lease on the channel while the ledger is written; longer than the timeout of a statement."""
 
 
@@ -31,13 +31,13 @@ def note_whole_read(channel_id: int, bucket: int, read: WholeRead) -> Live:
     return live
 
 
-def settle_bucket(channel_id: int, bucket: int, *, job: str | None = None) -> Live:
+def refresh_bucket(channel_id: int, bucket: int, *, job: str | None = None) -> Live:
     """Read a whole bucket, write its live range to the ledger and record its number of messages.
 
     Raises `WriteRefused` unless the channel is locked (by `job`, if given), or if a clock is off.
     """
-    holder = holder_of(channel_id)
-    if holder is None or job not in (None, holder):
+    owner = lock_owner(channel_id)
+    if owner is None or job not in (None, owner):
         raise WriteRefused(f"channel {channel_id} is not locked by the job that is refreshing its ledger")
     read = WholeRead(stamp_now_us())
     for rows in messages.read_ids(channel_id, bucket):
@@ -48,23 +48,23 @@ def settle_bucket(channel_id: int, bucket: int, *, job: str | None = None) -> Li
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class BucketRead:
     """Result of reading a bucket: the read, and the ledger entry that it produced."""
 
     read: WholeRead
     live: Live
 
 
-def look_at_bucket(
+def try_refresh_bucket(
     channel_id: int, bucket: int, *, job: str, between_pages: Callable[[], None] = lambda: None
-) -> Look | None:
+) -> BucketRead | None:
     """Read a whole bucket of a channel that no other job has locked, refresh its ledger row and record figures.
 
     Any job may lock the channel during the read without waiting; the result of the read is then discarded.
     The channel is locked only while the ledger is written. Return None if another job has, or had, the
     channel. Raises `WriteRefused` if a clock is off.
     """
-    if not hold_channel(channel_id, job=job, lease_seconds=0):
+    if not lock_channel(channel_id, job=job, lease_seconds=0):
         return None
     try:
         read = WholeRead(stamp_now_us())
@@ -72,7 +72,7 @@ def look_at_bucket(
         for rows in pages:
             read.add(rows)
             between_pages()
-        if not renew_hold(channel_id, job=job, lease_seconds=TELL_SECONDS):
+        if not renew_lock(channel_id, job=job, lease_seconds=LEDGER_WRITE_LEASE_SECONDS):
             return None
         live = note_whole_read(channel_id, bucket, read)
     finally:
@@ -82,12 +82,12 @@ def look_at_bucket(
         # The trace did not arrive, so the count is unknown and is not recorded.
         seen["tombstones"] = pages.count_tombstones()
     figures.note_figures(channel_id, bucket, seen, source=SOURCE, measured_at=read.measured_at)
-    return Look(read, live)
+    return BucketRead(read, live)
 
 
-def settle_channel(channel_id: int, *, job: str) -> int:
+def refresh_channel(channel_id: int, *, job: str) -> int:
     """Refresh every bucket whose count is missing in the ledger; return how many."""
     buckets = [bucket for bucket, live in ledger.read_ledger(channel_id) if not live.is_known]
     for bucket in buckets:
-        settle_bucket(channel_id, bucket, job=job)
+        refresh_bucket(channel_id, bucket, job=job)
     return len(buckets)

@@ -15,11 +15,11 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.runs import ENDED, RunState, Severity
 from chatstore.domain.schedules import Schedule, Slot
 from chatstore.models import Finding, JobRun
-from chatstore.operations.findings.records import Found, sync_findings
+from chatstore.operations.findings.records import Problem, sync_findings
 from chatstore.operations.jobs.definitions import Job, list_timetables
-from chatstore.operations.jobs.runs import LOOKS_BACK
+from chatstore.operations.jobs.runs import MAX_CATCH_UP
 from chatstore.store import nodes
-from chatstore.store.heartbeats import BEAT, seconds_since
+from chatstore.store.heartbeats import BEAT, seconds_since_heartbeat
 
 MISSED_RUN, FAILED_RUN, BEAT_SILENT, NODE_DOWN = "missed run", "failed run", "beat silent", "node down"
 BROKEN_SCHEDULE = "broken schedule"
@@ -33,23 +33,23 @@ URGENT_FAILURES = 3
 BEAT_SILENT_SECONDS = 60.0
 """Beat records a heartbeat every five seconds; a gap this long is not just a restart."""
 
-_CAME_TO_ITS_END = (RunState.DONE, RunState.FAILED, RunState.STOPPED)
+_FINISHED = (RunState.DONE, RunState.FAILED, RunState.STOPPED)
 
 
-def look_at_runs(now: dt.datetime) -> None:
+def check_runs(now: dt.datetime) -> None:
     """Check for runs not started within 15 minutes of their slot, failed jobs, and broken schedules."""
     known = {finding.subject: finding for finding in Finding.objects.filter(kind=MISSED_RUN, closed_at=None)}
     missed, failed, broken = {}, {}, {}
     for times in list_timetables():
         job, schedule = times.job, times.schedule
-        if schedule is None or not times.is_on:
+        if schedule is None or not times.is_enabled:
             continue
         if times.broken:
-            broken[job.name] = _say_broken(job, times.broken)
+            broken[job.name] = _describe_broken(job, times.broken)
             continue
-        slot = _slot_to_ask_for(schedule, now=now, changed_at=times.changed_at, known=known.get(job.name))
+        slot = _expected_slot(schedule, now=now, changed_at=times.changed_at, known=known.get(job.name))
         if slot is not None and (why := _why_missed(job, slot, now)):
-            missed[job.name] = _say_missed(job, schedule, slot, why)
+            missed[job.name] = _describe_missed(job, schedule, slot, why)
         if (found := _find_failed(job)) is not None:
             failed[job.name] = found
     sync_findings(MISSED_RUN, missed)
@@ -57,11 +57,11 @@ def look_at_runs(now: dt.datetime) -> None:
     sync_findings(BROKEN_SCHEDULE, broken)
 
 
-def _slot_to_ask_for(
+def _expected_slot(
     schedule: Schedule, *, now: dt.datetime, changed_at: dt.datetime | None, known: Finding | None
 ) -> Slot | None:
     """Return the last slot whose run should have started by now; None: there was none recently."""
-    since = now - LOOKS_BACK
+    since = now - MAX_CATCH_UP
     if known is not None:
         # A missed slot stays missed, however long ago, until the job runs.
         since = min(since, dt.datetime.fromisoformat(known.details["due_at"]) - dt.timedelta(seconds=1))
@@ -74,28 +74,28 @@ def _why_missed(job: Job, slot: Slot, now: dt.datetime) -> str:
     """Return why the run of a slot was missed; "" if it ran, or a later one."""
     runs = JobRun.objects.filter(job=job.name, subject="")
     at_work = Q(state=RunState.RUNNING, lease_until__gte=now - MISSED_AFTER)
-    if runs.filter(at_work | Q(state__in=_CAME_TO_ITS_END, ended_at__gte=slot.at)).exists():
+    if runs.filter(at_work | Q(state__in=_FINISHED, ended_at__gte=slot.at)).exists():
         return ""
     run = runs.filter(slot=slot.key).first()
     if run is not None and run.state not in ENDED:
-        return "its worker died and no other took over" if run.tries else "no worker has claimed it"
+        return "its worker died and no other took over" if run.attempts else "no worker has claimed it"
     # A job cannot miss a slot before its first run: the installation may be newer than the slot.
     if not runs.filter(due_at__lt=slot.at).exists():
         return ""
     return "no scheduler polled for due runs" if run is None else run.error.rstrip(".")
 
 
-def _say_missed(job: Job, schedule: Schedule, slot: Slot, why: str) -> Found:
+def _describe_missed(job: Job, schedule: Schedule, slot: Slot, why: str) -> Problem:
     when = f"at {slot.wall:%H:%M} on {slot.wall.day} {slot.wall:%B} ({schedule.zone})"
     details = {"job": job.name, "due_at": slot.at.isoformat()}
-    return Found(Severity.AMBER, f"{job.title} did not run {when}: {why}.", details)
+    return Problem(Severity.AMBER, f"{job.title} did not run {when}: {why}.", details)
 
 
-def _say_broken(job: Job, why: str) -> Found:
-    return Found(Severity.AMBER, f"{job.title} no longer runs on schedule: {why}", {"job": job.name})
+def _describe_broken(job: Job, why: str) -> Problem:
+    return Problem(Severity.AMBER, f"{job.title} no longer runs on schedule: {why}", {"job": job.name})
 
 
-def _find_failed(job: Job) -> Found | None:
+def _find_failed(job: Job) -> Problem | None:
     """Return the problem with a job whose last run failed, or None.
 
     Runs of a single bucket are not reported; the user who requested one sees its result.
@@ -105,11 +105,11 @@ def _find_failed(job: Job) -> Found | None:
         return None
     failed = ended[0]
     is_urgent = len(ended) == URGENT_FAILURES and all(run.state == RunState.FAILED for run in ended)
-    again = JobRun.objects.filter(again_of=failed).open().first()
-    words = f"{job.title} failed{f' {URGENT_FAILURES} times in a row' if is_urgent else ''}: {failed.error}"
+    again = JobRun.objects.filter(retry_of=failed).open().first()
+    summary = f"{job.title} failed{f' {URGENT_FAILURES} times in a row' if is_urgent else ''}: {failed.error}"
     if again is not None:
-        words += f" It is retried at {again.due_at:%H:%M} UTC."
-    return Found(Severity.RED if is_urgent else Severity.AMBER, words, {"job": job.name, "run": failed.pk})
+        summary += f" It is retried at {again.due_at:%H:%M} UTC."
+    return Problem(Severity.RED if is_urgent else Severity.AMBER, summary, {"job": job.name, "run": failed.pk})
 
 
 def _ended_runs(job: Job) -> list[JobRun]:
@@ -119,30 +119,32 @@ def _ended_runs(job: Job) -> list[JobRun]:
     return list(runs.order_by("-ended_at", "-id")[:URGENT_FAILURES])
 
 
-def look_at_beat(_now: dt.datetime) -> None:
+def check_beat(_now: dt.datetime) -> None:
     """Check whether beat is running."""
-    words = say_beat_silence()
-    sync_findings(BEAT_SILENT, {"": Found(Severity.RED, words)} if words else {})
+    summary = describe_beat_silence()
+    sync_findings(BEAT_SILENT, {"": Problem(Severity.RED, summary)} if summary else {})
 
 
-def say_beat_silence() -> str:
+def describe_beat_silence() -> str:
     """Return a sentence if beat has stopped; "" if it is running. Raises `StoreUnavailable`."""
-    since = seconds_since(BEAT)
+    since = seconds_since_heartbeat(BEAT)
     if since is None:
         return "Beat has never sent a heartbeat, so due runs do not start. Check that it is running."
     if since < BEAT_SILENT_SECONDS:
         return ""
-    return f"Beat has sent no heartbeat for {_say_minutes(since)}, so due runs do not start. Check that it is running."
+    return (
+        f"Beat has sent no heartbeat for {_format_minutes(since)}, so due runs do not start. Check that it is running."
+    )
 
 
-def _say_minutes(seconds: float) -> str:
+def _format_minutes(seconds: float) -> str:
     minutes = int(seconds // 60)
     if minutes >= 120:
         return f"{minutes // 60} hours"
     return f"{minutes} minute{'' if minutes == 1 else 's'}"
 
 
-def look_at_nodes(_now: dt.datetime) -> None:
+def check_nodes(_now: dt.datetime) -> None:
     """Check for nodes that are down."""
     try:
         hosts = nodes.list_states()
@@ -156,7 +158,7 @@ def look_at_nodes(_now: dt.datetime) -> None:
     sync_findings(
         NODE_DOWN,
         {
-            address: Found(
+            address: Problem(
                 Severity.RED,
                 f"Node {address} ({datacenter}) is down: "
                 f"{up} of {len(hosts)} {'is' if up == 1 else 'are'} up{of_others}.",

@@ -7,35 +7,36 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.contrib.auth.models import AbstractUser, AnonymousUser, User
+from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import Exists, OuterRef
 
-from chatstore.domain.buckets import bucket_days, days_in_words
+from chatstore.domain.buckets import bucket_days, format_date_range
 from chatstore.domain.errors import BadInput, NotFound, StoreUnavailable
 from chatstore.domain.runs import ENDED, RunState
 from chatstore.domain.schedules import Schedule, Slot
 from chatstore.models import Channel, Finding, JobRun
 from chatstore.models.maintenance import JobRunQuerySet
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import open_findings
 from chatstore.operations.jobs.definitions import Job, job_named, list_jobs, timetable_of
-from chatstore.operations.jobs.runs import ask_run
-from chatstore.operations.monitoring.checks import say_beat_silence
+from chatstore.operations.jobs.runs import request_run
+from chatstore.operations.monitoring.checks import describe_beat_silence
 from chatstore.operations.rights import READ_HEALTH, require
-from chatstore.store.heartbeats import WATCH, seconds_since
+from chatstore.store.heartbeats import MONITOR, seconds_since_heartbeat
 
 Actor = AbstractUser | AnonymousUser
 
 NEXT_RUNS, LAST_RUNS = 5, 30
-RUNS_ABOUT = 12
-RUNS_A_PAGE = 30
+MAX_SUBJECT_RUNS = 12
+RUNS_PER_PAGE = 30
 FAILED_RUNS = 8
 """Maximum number of failed runs on the maintenance page; the history lists the others."""
 
 FAILED_WITHIN = dt.timedelta(days=7)
 """Older failures that were not repeated are only in the history."""
 
-WATCH_SILENT_SECONDS = 300.0
+MONITOR_SILENT_SECONDS = 300.0
 """The monitor runs its checks every minute."""
 
 _BUCKET = re.compile(r"(-?\d{1,20}):(-?\d{1,9})")
@@ -52,7 +53,7 @@ class Subject:
     @property
     def days(self) -> str:
         """Days of the bucket, for example "11–20 March 2024"."""
-        return days_in_words(*bucket_days(self.bucket))
+        return format_date_range(*bucket_days(self.bucket))
 
     def __str__(self) -> str:
         return f"{self.channel or f'channel {self.channel_id}'}, {self.days}"
@@ -62,16 +63,16 @@ class Subject:
 class ListedRun:
     """Run as shown on a page.
 
-    title, words: of its job; empty words if the job no longer exists. subject: the bucket that it
-    is about, if any. seconds: duration so far; None: not started. is_ahead: it is scheduled for later.
+    title, description: of its job; empty description if the job no longer exists. subject: the bucket that it
+    is about, if any. seconds: duration so far; None: not started. is_upcoming: it is scheduled for later.
     """
 
     run: JobRun
     title: str
-    words: str
+    description: str
     subject: Subject | None
     seconds: float | None
-    is_ahead: bool
+    is_upcoming: bool
 
     @property
     def has_ended(self) -> bool:
@@ -87,7 +88,7 @@ class JobView:
 
     job: Job
     schedule: Schedule
-    is_on: bool
+    is_enabled: bool
     next_slots: Sequence[Slot]
     last: Sequence[ListedRun]
     open: Sequence[ListedRun]
@@ -96,7 +97,7 @@ class JobView:
     @property
     def may_run_now(self) -> bool:
         """Whether no run of it is due or running; a run scheduled for later would be brought forward."""
-        return all(entry.is_ahead for entry in self.open)
+        return all(entry.is_upcoming for entry in self.open)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -134,17 +135,17 @@ def next_slots(schedule: Schedule) -> list[Slot]:
     return schedule.next_slots(postgres_now(), NEXT_RUNS)
 
 
-def ask_now(name: str, *, actor: User) -> JobRun:
-    """Request a run of a scheduled job now, without changing its next slot. Raises as `ask_run`."""
+def request_run_now(name: str, *, actor: User) -> JobRun:
+    """Request a run of a scheduled job now, without changing its next slot. Raises as `request_run`."""
     if job_named(name).schedule is None:
         raise BadInput("This job runs on one bucket. Start it from the bucket’s page under channel health.")
-    return ask_run(name, actor=actor)
+    return request_run(name, actor=actor)
 
 
-def open_runs(user: Actor, *, at_most: int | None = None) -> list[ListedRun]:
+def open_runs(user: Actor, *, limit: int | None = None) -> list[ListedRun]:
     """Return running, then queued runs, longest waiting first. Raises `Forbidden`."""
     require(user, READ_HEALTH)
-    return _describe(_runs().open().order_by("-state", "due_at", "id")[:at_most])
+    return _describe(_runs().open().order_by("-state", "due_at", "id")[:limit])
 
 
 def count_open_runs(user: Actor) -> int:
@@ -197,15 +198,15 @@ def list_runs(
         runs = runs.filter(due_at__lt=_midnight(until) + dt.timedelta(days=1))
     if before is not None:
         runs = runs.filter(pk__lt=before)
-    found = _describe(runs[: RUNS_A_PAGE + 1])
-    shown = found[:RUNS_A_PAGE]
-    return RunPage(shown, older=shown[-1].run.pk if len(found) > RUNS_A_PAGE else None)
+    found = _describe(runs[: RUNS_PER_PAGE + 1])
+    shown = found[:RUNS_PER_PAGE]
+    return RunPage(shown, older=shown[-1].run.pk if len(found) > RUNS_PER_PAGE else None)
 
 
-def runs_about(user: Actor, subject: str) -> list[ListedRun]:
+def runs_for_subject(user: Actor, subject: str) -> list[ListedRun]:
     """Return the last runs about a channel ("<id>") or bucket ("<id>:<bucket>"), newest first. Raises `Forbidden`."""
     require(user, READ_HEALTH)
-    return _describe(_runs().filter(subject=subject).order_by("-due_at", "-id")[:RUNS_ABOUT])
+    return _describe(_runs().filter(subject=subject).order_by("-due_at", "-id")[:MAX_SUBJECT_RUNS])
 
 
 def run_for(user: Actor, run_id: int) -> ListedRun:
@@ -223,18 +224,18 @@ def findings_for(user: Actor) -> list[Finding]:
     return open_findings()
 
 
-def say_silence() -> str:
+def describe_silence() -> str:
     """Return a sentence if beat or the monitor has stopped; "" if both are running.
 
     Pages show it themselves, because no notification is sent while all workers are down.
     """
     try:
-        words = say_beat_silence()
-        since = seconds_since(WATCH)
+        problem = describe_beat_silence()
+        since = seconds_since_heartbeat(MONITOR)
     except StoreUnavailable as error:
         return f"Could not check whether beat is running. {error}"
-    if words or (since is not None and since < WATCH_SILENT_SECONDS):
-        return words
+    if problem or (since is not None and since < MONITOR_SILENT_SECONDS):
+        return problem
     return (
         "No worker has run the monitor checks for 5 minutes, so the findings may be outdated. "
         "Check that the workers are running."
@@ -251,8 +252,8 @@ def _describe_job(job: Job, now: dt.datetime) -> JobView | None:
     return JobView(
         job=job,
         schedule=schedule,
-        is_on=times.is_on,
-        next_slots=schedule.next_slots(now, NEXT_RUNS) if times.is_on and not times.broken else [],
+        is_enabled=times.is_enabled,
+        next_slots=schedule.next_slots(now, NEXT_RUNS) if times.is_enabled and not times.broken else [],
         last=last[::-1],
         open=_describe(runs.open().order_by("due_at", "id")),
         broken=times.broken,
@@ -260,7 +261,7 @@ def _describe_job(job: Job, now: dt.datetime) -> JobView | None:
 
 
 def _runs() -> JobRunQuerySet:
-    return JobRun.objects.select_related("asked_by", "stop_asked_by")
+    return JobRun.objects.select_related("requested_by", "stop_requested_by")
 
 
 def _describe(runs: JobRunQuerySet) -> list[ListedRun]:
@@ -271,9 +272,9 @@ def _describe(runs: JobRunQuerySet) -> list[ListedRun]:
     described = []
     for run in found:
         job = jobs.get(run.job)
-        title, words = (str(job.title), str(job.words)) if job else (run.job, "")
+        title, description = (str(job.title), str(job.description)) if job else (run.job, "")
         seconds = None if run.started_at is None else ((run.ended_at or now) - run.started_at).total_seconds()
-        described.append(ListedRun(run, title, words, subjects.get(run.pk), seconds, run.due_at > now))
+        described.append(ListedRun(run, title, description, subjects.get(run.pk), seconds, run.due_at > now))
     return described
 
 

@@ -23,10 +23,10 @@ RAISE, RESTORE = "raise_gc_grace", "restore_gc_grace"
 
 def raise_run(claim: Claim) -> Mapping[str, Any]:
     """Run the job "raise_gc_grace": raise to ten days. Raises `StoreUnavailable`, `BadInput` if it already is."""
-    claim.look()
+    claim.check()
     before = tables.read_table(MESSAGES).gc_grace_seconds
     if before >= RAISED_SECONDS:
-        raise BadInput(f"gc_grace of {MESSAGES} is already {_say_days(before)}.")
+        raise BadInput(f"gc_grace of {MESSAGES} is already {_format_days(before)}.")
     return _change(RAISED_SECONDS, before=before)
 
 
@@ -35,10 +35,10 @@ def restore_run(claim: Claim) -> Mapping[str, Any]:
 
     Raises `StoreUnavailable`, `BadInput` while that would drop tombstones that no repair covers.
     """
-    claim.look()
+    claim.check()
     clock = read_clock(MESSAGES)
     if not clock.is_raised:
-        raise BadInput(f"gc_grace of {MESSAGES} is {_say_days(clock.gc_grace_seconds)}, its declared value.")
+        raise BadInput(f"gc_grace of {MESSAGES} is {_format_days(clock.gc_grace_seconds)}, its declared value.")
     if not clock.would_be_green:
         raise BadInput("Some deletes that no repair covers are older than the declared gc_grace. Repair first.")
     return _change(TABLES[MESSAGES], before=clock.gc_grace_seconds)
@@ -62,9 +62,9 @@ def restore_after_repair(clock: RepairClock) -> bool:
 
 def _change(seconds: int, *, before: int) -> dict[str, Any]:
     tables.set_gc_grace(MESSAGES, seconds)
-    return {"was": _say_days(before), "is": _say_days(seconds)}
+    return {"was": _format_days(before), "is": _format_days(seconds)}
 
 
-def _say_days(seconds: int) -> str:
+def _format_days(seconds: int) -> str:
     days = seconds / 86_400
     return f"{days:g} day{'' if days == 1 else 's'}" if days >= 1 else f"{seconds:,} s"

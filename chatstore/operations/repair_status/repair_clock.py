@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from django.conf import settings
 from django.db.models import Min, QuerySet
 
-from chatstore.domain.datetimes import say_moment
+from chatstore.domain.datetimes import format_datetime
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.repair_clocks import ClockState, RepairClock
 from chatstore.domain.runs import Severity
@@ -20,8 +20,8 @@ from chatstore.domain.token_ranges import covered_since, primary_ranges
 from chatstore.models import BucketDeletes
 from chatstore.models.cassandra import TABLES
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.findings.records import Found, sync_findings
-from chatstore.operations.jobs.runs import ask_by_itself
+from chatstore.operations.findings.records import Problem, sync_findings
+from chatstore.operations.jobs.runs import request_automatic_run
 from chatstore.store import cassandra, repair_history, repairs, tables
 
 MESSAGES = "messages"
@@ -33,7 +33,7 @@ or are erased at consistency level ALL.
 
 LATE_REPAIR = "late repair"
 
-LOOK_EVERY_MINUTES = 5
+CHECK_INTERVAL_MINUTES = 5
 """Reading the history takes several reads per table, too many for every run of the monitor."""
 
 RAISED_SECONDS = 10 * 86_400
@@ -68,7 +68,7 @@ def read_clock(table: str, now: dt.datetime | None = None) -> RepairClock:
         gc_grace_seconds=facts.gc_grace_seconds,
         normal_gc_grace_seconds=TABLES[table],
         is_deleted_from=is_deleted_from,
-        waits_at_red=table == MESSAGES,
+        blocks_purges_at_red=table == MESSAGES,
     )
 
 
@@ -96,7 +96,7 @@ def last_repairs_of(channel_id: int, buckets: Sequence[int]) -> dict[int, dt.dat
     return found
 
 
-def surely_before(began_at: dt.datetime) -> dt.datetime:
+def covered_until(began_at: dt.datetime) -> dt.datetime:
     """Return the time up to which deletes are covered by a repair begun at `began_at`, whichever clock is ahead."""
     return began_at - dt.timedelta(seconds=settings.CLOCK_SKEW_SECONDS)
 
@@ -106,7 +106,7 @@ def first_uncovered_delete(began_at: dt.datetime | None) -> dt.datetime | None:
     rows = BucketDeletes.objects.all()
     if began_at is None:
         return _first_hour(rows)
-    since = surely_before(began_at)
+    since = covered_until(began_at)
     first = _first_hour(rows.filter(last_at__gte=since))
     # Deletes are recorded by hour; of the hour in which the repair began, only later ones count.
     return None if first is None else max(first, since)
@@ -125,7 +125,7 @@ def why_deletes_wait(now: dt.datetime | None = None) -> str:
     if not settings.PURGES_WAIT_FOR_REPAIR:
         return ""
     moment = now or postgres_now()
-    if _are_deletes_all_ours():
+    if _are_all_deletes_recorded():
         first = first_uncovered_delete(None)
         grace = tables.read_table(MESSAGES).gc_grace_seconds
         if first is None or (moment - first).total_seconds() < grace:
@@ -148,44 +148,46 @@ def check_repaired(now: dt.datetime | None = None) -> None:
 # --- Monitor checks ------------------------------------------------------------------
 
 
-def look_at_repairs(now: dt.datetime) -> None:
+def check_repairs(now: dt.datetime) -> None:
     """Monitor check: update the findings of late repairs. Raises `StoreUnavailable`."""
-    if now.minute % LOOK_EVERY_MINUTES == 0:
-        judge_clocks(read_clocks(now))
+    if now.minute % CHECK_INTERVAL_MINUTES == 0:
+        report_late_repairs(read_clocks(now))
 
 
-def judge_clocks(clocks: Sequence[RepairClock]) -> None:
+def report_late_repairs(clocks: Sequence[RepairClock]) -> None:
     """Open and close the findings of late repairs; raise gc_grace automatically if that is enabled."""
-    sync_findings(LATE_REPAIR, {clock.table: _say_late(clock) for clock in clocks if clock.state != ClockState.GREEN})
+    sync_findings(
+        LATE_REPAIR, {clock.table: _describe_late(clock) for clock in clocks if clock.state != ClockState.GREEN}
+    )
     for clock in clocks:
-        is_asked = clock.waits_at_red and clock.state != ClockState.GREEN and not clock.is_raised
+        is_asked = clock.blocks_purges_at_red and clock.state != ClockState.GREEN and not clock.is_raised
         if is_asked and settings.GC_GRACE_RAISE_BY_ITSELF:
-            ask_by_itself("raise_gc_grace", subject="")
+            request_automatic_run("raise_gc_grace", subject="")
 
 
-def _say_late(clock: RepairClock) -> Found:
+def _describe_late(clock: RepairClock) -> Problem:
     details = {"table": clock.table, "share": round(clock.share, 2)}
     since = "has not been repaired" if clock.began_at is None else "was last repaired in full"
-    when = "" if clock.began_at is None else f" on {say_moment(clock.began_at)}"
+    when = "" if clock.began_at is None else f" on {format_datetime(clock.began_at)}"
     if clock.state == ClockState.RED:
-        words = (
+        summary = (
             f"{clock.table} {since}{when}, and its deletes have waited longer than gc_grace for a repair. "
             "Purges wait until a repair completes."
         )
-        return Found(Severity.RED, words, details)
+        return Problem(Severity.RED, summary, details)
     left = f"{clock.hours_left:.0f} hours of gc_grace are left" if clock.hours_left > 0 else "gc_grace has passed"
-    words = f"{clock.table} {since}{when}; {left} for deletes that no repair covers. Repair now, or raise gc_grace."
-    return Found(Severity.AMBER, words, details)
+    summary = f"{clock.table} {since}{when}; {left} for deletes that no repair covers. Repair now, or raise gc_grace."
+    return Problem(Severity.AMBER, summary, details)
 
 
 def _counts_from(table: str, began_at: dt.datetime | None, created_at: dt.datetime | None) -> dt.datetime | None:
-    if table == MESSAGES and _are_deletes_all_ours():
+    if table == MESSAGES and _are_all_deletes_recorded():
         return first_uncovered_delete(began_at)
     # Deletes from this table are not recorded, so they may have happened at any time since.
-    return created_at if began_at is None else surely_before(began_at)
+    return created_at if began_at is None else covered_until(began_at)
 
 
-def _are_deletes_all_ours() -> bool:
+def _are_all_deletes_recorded() -> bool:
     """Return whether all deletes of messages are recorded; those of other programs are not."""
     return bool(settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN)
 

@@ -9,9 +9,9 @@ from django.conf import settings
 from chatstore.domain.buckets import bucket_at, bucket_of
 from chatstore.domain.slices import fill_gaps
 from chatstore.store import ledger
-from chatstore.store.ledger import LedgerRow, Newest, PendingRows
+from chatstore.store.ledger import LedgerRow, NewestRows, PendingRows
 
-LATER_ROWS = 256
+ROWS_PER_READ = 256
 """Rows per further read: seven years of a channel."""
 
 
@@ -30,15 +30,15 @@ class LedgerWindow:
         self._ended = False
         self._ready: list[LedgerRow] | None = None
         self._pending: PendingRows | None = None
-        self._newest: Newest | None = None
-        self._asks_ledger_alone: bool = settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN
-        if self._asks_ledger_alone and not self._recall():
-            seen = ledger.guess_newest(channel_id)
-            is_far = seen is not None and len(seen.rows) > ledger.NEWEST_ROWS
-            self._pending = self._ask(LATER_ROWS if is_far else ledger.NEWEST_ROWS)
+        self._newest: NewestRows | None = None
+        self._ledger_is_complete: bool = settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN
+        if self._ledger_is_complete and not self._use_cache():
+            seen = ledger.last_known_newest(channel_id)
+            is_remote = seen is not None and len(seen.rows) > ledger.NEWEST_ROWS
+            self._pending = self._ask(ROWS_PER_READ if is_remote else ledger.NEWEST_ROWS)
 
     @property
-    def is_at_hand(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether the first rows are available without waiting."""
         return self._ready is not None
 
@@ -49,10 +49,10 @@ class LedgerWindow:
             return rows
         if self._ended:
             return []
-        if not self._asks_ledger_alone:
+        if not self._ledger_is_complete:
             self._ended = True
             return self._read_with_gaps()
-        return self._receive(self._pending or self._ask(LATER_ROWS))
+        return self._receive(self._pending or self._ask(ROWS_PER_READ))
 
     def _ask(self, limit: int) -> PendingRows:
         self._asked_at, self._asked_limit = time.monotonic(), limit
@@ -62,11 +62,11 @@ class LedgerWindow:
         rows, self._pending = pending.rows(), None
         self._ended = len(rows) < self._asked_limit
         if self._newest is not None:
-            self._newest = Newest([*self._newest.rows, *rows], self._newest.asked_at, self._ended)
-            ledger.remember_more(self._channel_id, self._newest)
+            self._newest = NewestRows([*self._newest.rows, *rows], self._newest.asked_at, self._ended)
+            ledger.extend_cached(self._channel_id, self._newest)
         elif self._descending and self._start == ledger.NEWEST_BUCKET:
-            self._newest = Newest(rows, self._asked_at, self._ended)
-            ledger.remember_newest(self._channel_id, self._newest)
+            self._newest = NewestRows(rows, self._asked_at, self._ended)
+            ledger.cache_newest(self._channel_id, self._newest)
         if rows:
             self._move_past(rows[-1][0])
         return rows
@@ -74,9 +74,9 @@ class LedgerWindow:
     def _move_past(self, bucket: int) -> None:
         self._start = bucket - 1 if self._descending else bucket + 1
 
-    def _recall(self) -> bool:
+    def _use_cache(self) -> bool:
         """Start with the cached newest rows if they reach as far as this window's start."""
-        newest = ledger.recall_newest(self._channel_id)
+        newest = ledger.cached_newest(self._channel_id)
         if newest is None:
             return False
         rows = newest.rows

@@ -21,7 +21,7 @@ from chatstore.store.foreground import note_page_read
 from chatstore.store.messages import to_message
 from chatstore.store.reading.search import Search
 
-MOST_A_PAGE = 500
+MAX_PAGE_SIZE = 500
 
 
 def read_page(
@@ -76,8 +76,8 @@ def _counted(page: Page) -> Page:
 
 
 def _check_limit(limit: int) -> None:
-    if not 1 <= limit <= MOST_A_PAGE:
-        raise BadInput(f"a page has 1 to {MOST_A_PAGE} messages")
+    if not 1 <= limit <= MAX_PAGE_SIZE:
+        raise BadInput(f"a page has 1 to {MAX_PAGE_SIZE} messages")
 
 
 def _deadline(seconds: float | None) -> float:

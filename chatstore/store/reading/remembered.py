@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 
 
-class Remembered:
+class LRUSet:
     """A set that drops the least recently used keys beyond `limit`. Thread-safe."""
 
     def __init__(self, limit: int) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
 from chatstore.domain.errors import TooManyTombstones
-from chatstore.domain.slices import MOST_AT_ONCE, WAVE_GROWTH, Slice, cut_slices, size_wave
+from chatstore.domain.slices import MAX_CONCURRENT_SLICES, WAVE_GROWTH, Slice, cut_slices, size_wave
 from chatstore.domain.snowflakes import MAX_ID
 from chatstore.store import cassandra, counters, ledger
 from chatstore.store.driver_errors import DeadlinePassed
@@ -30,14 +30,14 @@ _SELECT = (
 SELECT_DOWN = f"{_SELECT} ORDER BY message_id DESC LIMIT ?"
 SELECT_UP = f"{_SELECT} ORDER BY message_id ASC LIMIT ?"
 
-MOST_PIECES = 256
+MAX_PIECES = 256
 """Maximum pieces of one bucket full of tombstones that a page prepares."""
 
 _AUTHOR = COLUMNS.index("author_id")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PendingSlice:
     """A slice with its request in flight, and the request's row limit."""
 
     slice: Slice
@@ -63,12 +63,12 @@ class Search:
         self._descending = descending
         self._missing = need
         self._deadline = deadline
-        self._moved = False
+        self._made_progress = False
         self._slices: deque[Slice] = deque()
-        self._flying: deque[Asked] = deque()
+        self._in_flight: deque[PendingSlice] = deque()
         self._empty: list[int] = []
         self._unknown_asked = self._unknown_found = 0
-        self._unknown_at_once = 1
+        self._max_unknown = 1
 
     @property
     def cql(self) -> str:
@@ -81,14 +81,14 @@ class Search:
         if self._descending and self._high == MAX_ID:
             start = ledger.NEWEST_BUCKET
         self._window = LedgerWindow(self.channel_id, start=start, descending=self._descending)
-        if not self._window.is_at_hand:
-            self._ask_beside()
-        guessed = self._flying.popleft() if self._flying else None
+        if not self._window.is_ready:
+            self._send_guess()
+        guessed = self._in_flight.popleft() if self._in_flight else None
         self._refill()
         if guessed is not None:
-            self._use_guess(guessed)
+            self._take_guess(guessed)
         while self._missing > 0:
-            if not self._flying and not self._send_wave():
+            if not self._in_flight and not self._send_wave():
                 self.is_whole = True
                 break
             if self._is_late() or not self._take_one():
@@ -103,25 +103,25 @@ class Search:
         return sum(1 for bucket in self._empty if (bucket > end if self._descending else bucket < end))
 
     def _is_late(self) -> bool:
-        return self._moved and time.monotonic() > self._deadline
+        return self._made_progress and time.monotonic() > self._deadline
 
     # --- Requests
 
-    def _ask(self, part: Slice, *, limit: int, patient: bool) -> Asked:
-        """Request a slice. With `patient` the response is awaited beyond the deadline."""
+    def _ask(self, part: Slice, *, limit: int, waits_past_deadline: bool) -> PendingSlice:
+        """Request a slice. With `waits_past_deadline` the response is awaited beyond the deadline."""
         self.asked.append((part, limit))
-        left = None if patient else max(self._deadline - time.monotonic(), 0.05)
+        left = None if waits_past_deadline else max(self._deadline - time.monotonic(), 0.05)
         params = (self.channel_id, part.bucket, part.low, part.high, limit)
-        return Asked(part, cassandra.submit(self.cql, params, timeout=left), limit)
+        return PendingSlice(part, cassandra.submit(self.cql, params, timeout=left), limit)
 
-    def _ask_beside(self) -> None:
+    def _send_guess(self) -> None:
         """Request the slice that probably comes first, while the ledger is being read."""
         guess = self._guess()
         if guess is not None:
-            self._flying.append(self._ask(guess, limit=self._missing, patient=True))
+            self._in_flight.append(self._ask(guess, limit=self._missing, waits_past_deadline=True))
 
     def _guess(self) -> Slice | None:
-        seen = ledger.guess_newest(self.channel_id)
+        seen = ledger.last_known_newest(self.channel_id)
         start = bucket_of(self._high if self._descending else self._low)
         if seen is not None and seen.rows and (seen.is_whole or start >= seen.rows[-1][0]):
             guesses = cut_slices(seen.rows, low=self._low, high=self._high)
@@ -136,7 +136,7 @@ class Search:
             rows = self._window.next_rows()
             if not rows:
                 return
-            self._empty += [bucket for bucket, live in rows if live.is_nothing]
+            self._empty += [bucket for bucket, live in rows if live.is_empty]
             for part in cut_slices(rows, low=self._low, high=self._high):
                 self._slices.extend(self._narrow(part))
 
@@ -145,7 +145,7 @@ class Search:
         width = widths.get(self.channel_id, part.bucket)
         if width is None:
             return [part]
-        pieces = part.pieces(max(width, (part.high - part.low) // MOST_PIECES + 1))
+        pieces = part.pieces(max(width, (part.high - part.low) // MAX_PIECES + 1))
         return pieces[::-1] if self._descending else pieces
 
     def _send_wave(self) -> bool:
@@ -158,17 +158,19 @@ class Search:
             [part.expected for part in self._slices],
             need=self._missing,
             guess=guess,
-            unknown_at_once=self._unknown_at_once,
+            max_unknown=self._max_unknown,
         )
-        self._unknown_at_once = min(self._unknown_at_once * WAVE_GROWTH, MOST_AT_ONCE)
+        self._max_unknown = min(self._max_unknown * WAVE_GROWTH, MAX_CONCURRENT_SLICES)
         for number in range(size):
-            patient = number == 0 and not self._moved
-            self._flying.append(self._ask(self._slices.popleft(), limit=self._missing, patient=patient))
+            waits_past_deadline = number == 0 and not self._made_progress
+            self._in_flight.append(
+                self._ask(self._slices.popleft(), limit=self._missing, waits_past_deadline=waits_past_deadline)
+            )
         return True
 
     # --- Responses
 
-    def _use_guess(self, guessed: Asked) -> None:
+    def _take_guess(self, guessed: PendingSlice) -> None:
         """Keep the slice requested beside the ledger if it is the near part of the first slice.
 
         A guess that reaches into deleted ids, by the ledger, may be slow or fail; its response is not awaited.
@@ -180,14 +182,14 @@ class Search:
         if asked.bucket != true.bucket or not is_near or asked.low < true.low or asked.high > true.high:
             return
         self._slices.popleft()
-        rest = self._beyond(true, asked.low - 1 if self._descending else asked.high + 1)
+        rest = self._remainder(true, asked.low - 1 if self._descending else asked.high + 1)
         if rest is not None:
             self._slices.appendleft(rest)
-        self._flying.append(guessed)
+        self._in_flight.append(guessed)
 
     def _take_one(self) -> bool:
         """Process the nearest response; return False if the deadline passed while waiting for it."""
-        asked = self._flying.popleft()
+        asked = self._in_flight.popleft()
         try:
             rows = asked.pending.rows()
         except TooManyTombstones:
@@ -196,44 +198,44 @@ class Search:
             counters.count(counters.ABORTED)
             lower, upper = asked.slice.halves()
             widths.note(self.channel_id, lower.bucket, lower.high - lower.low + 1)
-            self._give_back(lower, upper)
+            self._requeue(lower, upper)
             return True
         except DeadlinePassed:
-            if not self._moved:
+            if not self._made_progress:
                 raise
             return False
         self._take_rows(asked, rows)
         return True
 
-    def _take_rows(self, asked: Asked, rows: list[cassandra.Row]) -> None:
+    def _take_rows(self, asked: PendingSlice, rows: list[cassandra.Row]) -> None:
         self.rows += rows
         found = sum(1 for row in rows if row[_AUTHOR] is not None)
         self._missing -= found
         if asked.slice.expected is None:
             self._unknown_asked += 1
             self._unknown_found += len(rows)
-        self._moved = True
+        self._made_progress = True
         far = asked.slice.low if self._descending else asked.slice.high
         if len(rows) < asked.limit:
             self.edge = far
             return
         self.edge = rows[-1][0]
-        rest = self._beyond(asked.slice, self.edge - 1 if self._descending else self.edge + 1)
+        rest = self._remainder(asked.slice, self.edge - 1 if self._descending else self.edge + 1)
         if rest is not None:
-            self._give_back(rest)
+            self._requeue(rest)
 
-    def _beyond(self, part: Slice, near: int) -> Slice | None:
+    def _remainder(self, part: Slice, near: int) -> Slice | None:
         """Return the part of a slice beyond an id, which becomes its near end."""
         low, high = (part.low, near) if self._descending else (near, part.high)
         return Slice(part.bucket, low, high) if low <= high else None
 
-    def _give_back(self, *parts: Slice) -> None:
+    def _requeue(self, *parts: Slice) -> None:
         """Put slices in front of all others, after returning the slices in flight to the queue.
 
         The responses in flight are dropped; this happens only in buckets full of tombstones and with hidden rows.
         """
-        while self._flying:
-            self._slices.appendleft(self._flying.pop().slice)
+        while self._in_flight:
+            self._slices.appendleft(self._in_flight.pop().slice)
         nearest_last = sorted(parts, key=lambda part: part.low, reverse=not self._descending)
         for part in nearest_last:
             self._slices.appendleft(part)

@@ -9,10 +9,10 @@ import threading
 import time
 from collections import OrderedDict
 
-FORGET_SECONDS = 300.0
+EXPIRE_SECONDS = 300.0
 """The bucket may be repaired by then; a page that finds it is not pays one failed read."""
 
-MOST_BUCKETS = 10_000
+MAX_BUCKETS = 10_000
 
 _Key = tuple[int, int]
 
@@ -29,13 +29,13 @@ class Widths:
         with self._lock:
             self._noted[channel_id, bucket] = (time.monotonic(), width)
             self._noted.move_to_end((channel_id, bucket))
-            while len(self._noted) > MOST_BUCKETS:
+            while len(self._noted) > MAX_BUCKETS:
                 self._noted.popitem(last=False)
 
     def get(self, channel_id: int, bucket: int) -> int | None:
         """Return how many ids of the bucket to read at once; None if nothing failed lately."""
         noted = self._noted.get((channel_id, bucket))
-        return noted[1] if noted is not None and time.monotonic() - noted[0] < FORGET_SECONDS else None
+        return noted[1] if noted is not None and time.monotonic() - noted[0] < EXPIRE_SECONDS else None
 
 
 widths = Widths()

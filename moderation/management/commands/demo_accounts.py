@@ -41,8 +41,8 @@ class Command(InertCommand):
             set_demo_account(name, password=passwords[name])
         write_passwords(path, passwords)
         if not options["quiet"]:
-            for name, (role, words) in CAST.items():
-                self.stdout.write(f"{name}  {passwords[name]}  {role or 'no group'}: {words}")
+            for name, (role, description) in CAST.items():
+                self.stdout.write(f"{name}  {passwords[name]}  {role or 'no group'}: {description}")
 
 
 def read_passwords(path: Path) -> dict[str, str]:

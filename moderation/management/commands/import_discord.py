@@ -18,7 +18,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from chatstore.domain.controls import show_in_a_line
+from chatstore.domain.controls import show_on_one_line
 from chatstore.domain.errors import BadInput, ChatstoreError
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.management.inert import InertCommand
@@ -32,7 +32,7 @@ from chatstore.operations.importing.discord import (
     import_discord,
 )
 from moderation.management.commands.purge import BAD_INPUT, find_moderator
-from moderation.operations.undo.import_guard import PutBack, StandingPurges, put_back_as
+from moderation.operations.undo.import_guard import OnRestored, RemovedIds, restore_on_import_as
 
 BAR_WIDTH = 30
 PLAIN_LINE_SECONDS = 10.0
@@ -87,8 +87,8 @@ class Command(InertCommand):
         if options["json"]:
             self.stdout.write(json.dumps(describe_summary(summary, dry_run=options["dry_run"]), indent=2))
         else:
-            self.stdout.write("\n".join(tell_summary(summary, dry_run=options["dry_run"])))
-        for line in (*tell_problems(summary), *warnings.tell()):
+            self.stdout.write("\n".join(format_summary(summary, dry_run=options["dry_run"])))
+        for line in (*format_problems(summary), *warnings.format()):
             self.stderr.write(line)
         if not summary.is_whole:
             if report is None:
@@ -97,8 +97,8 @@ class Command(InertCommand):
 
     def _import(self, options: dict[str, Any], report: Callable[[ImportProblem], None] | None) -> ImportSummary:
         choices = ImportChoices(
-            standing=StandingPurges,
-            on_put_back=_find_restorer(options),
+            removed_ids=RemovedIds,
+            on_restored=_find_restorer(options),
             on_problem=report,
             channel_ids=dict(options["channel_id"]),
             derives_ids=options["derive_ids"],
@@ -107,7 +107,7 @@ class Command(InertCommand):
         )
         bar = _Bar()
         try:
-            return import_discord(options["paths"], choices=choices, tell=bar.show)
+            return import_discord(options["paths"], choices=choices, on_progress=bar.show)
         except BadInput as error:
             raise CommandError(str(error), returncode=2) from None
         except ChatstoreError as error:
@@ -118,11 +118,11 @@ class Command(InertCommand):
             bar.end()
 
 
-def _find_restorer(options: dict[str, Any]) -> PutBack | None:
+def _find_restorer(options: dict[str, Any]) -> OnRestored | None:
     if not options["restore"]:
         return None
     try:
-        return put_back_as(find_moderator(options["moderator"]))
+        return restore_on_import_as(find_moderator(options["moderator"]))
     except BadInput as error:
         raise CommandError(str(error), returncode=BAD_INPUT) from None
     except ChatstoreError as error:
@@ -173,10 +173,10 @@ class Warnings(logging.Filter):
             self._report(warning)
         return False
 
-    def tell(self) -> list[str]:
+    def format(self) -> list[str]:
         """Return one line per kind."""
         return [
-            show_in_a_line(f"{each.count:,} × warning: {each.first.reason}" if each.count > 1 else each.first.reason)
+            show_on_one_line(f"{each.count:,} × warning: {each.first.reason}" if each.count > 1 else each.first.reason)
             for each in self._kinds.values()
         ]
 
@@ -223,7 +223,7 @@ def describe_summary(summary: ImportSummary, *, dry_run: bool) -> dict[str, Any]
     }
 
 
-def tell_summary(summary: ImportSummary, *, dry_run: bool) -> list[str]:
+def format_summary(summary: ImportSummary, *, dry_run: bool) -> list[str]:
     """Return the summary as a few lines of text."""
     rate = summary.messages / summary.seconds if summary.seconds else 0
     read = f"{summary.messages:,} messages in {summary.files:,} files of {summary.channels:,} channels"
@@ -243,13 +243,13 @@ def tell_summary(summary: ImportSummary, *, dry_run: bool) -> list[str]:
     return lines
 
 
-def tell_problems(summary: ImportSummary) -> list[str]:
+def format_problems(summary: ImportSummary) -> list[str]:
     """Return one line per kind of problem, with its first occurrence."""
     lines = []
     for kind, found in (*group_problems(summary.failed_files).items(), *summary.rejections.items()):
         first = found.first
         where = first.file if first.message is None else f"{first.file}, message {first.message:,}"
-        example = show_in_a_line(f"{where}: {first.reason}")
+        example = show_on_one_line(f"{where}: {first.reason}")
         lines.append(example if found.count == 1 else f"{found.count:,} × {kind}. First: {example}")
     return lines
 

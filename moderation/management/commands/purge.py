@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
@@ -18,6 +17,7 @@ from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput, ChatstoreError
 from chatstore.management.inert import InertCommand
 from chatstore.models import Channel
+from chatstore.models.users import User
 from moderation.domain.filters import Content
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
@@ -26,16 +26,16 @@ from moderation.operations.access.visibility import visible_channels
 from moderation.operations.preview import purge_summary
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import confirm_purge, discard_preview, draft_purge
-from moderation.operations.purging.worker import run_to_its_end
-from moderation.operations.selection.parsing import Description, Terms, find_channel, select_described
-from moderation.operations.selection.summary import sentence_of
-from moderation.operations.steps.totals import sum_of
-from moderation.tasks import ring, ring_next
+from moderation.operations.purging.worker import run_to_completion
+from moderation.operations.selection.parsing import Description, Terms, find_channel, parse_selection
+from moderation.operations.selection.summary import selection_summary
+from moderation.operations.steps.totals import totals_of
+from moderation.tasks import enqueue_next, enqueue_workers
 
-DONE, FAILED, BAD_INPUT, NOTHING_MATCHED, GOES_ON = 0, 1, 2, 3, 4
+DONE, FAILED, BAD_INPUT, NOTHING_MATCHED, NOT_FINISHED = 0, 1, 2, 3, 4
 """Exit codes. NOT_FINISHED: the command was interrupted, or the purge was paused."""
 
-LEFT_TO_WORKERS = "Purge {} continues in the background. To stop it, cancel it on its page."
+CONTINUES_IN_BACKGROUND = "Purge {} continues in the background. To stop it, cancel it on its page."
 
 GROUPS = {"": "messages that match all of these", "any-": "and at least one of these", "not-": "and none of these"}
 """Prefixes of the options that select messages, with the titles of their groups."""
@@ -79,10 +79,10 @@ class Command(InertCommand):
             self._show_preview(purge, options)
             purge = self._confirm(purge, moderator, options)
             if options["detach"]:
-                ring(purge.id)
+                enqueue_workers(purge.id)
                 self._finish(purge, options, DONE)
-            purge = run_in_front(purge.id, self.stderr.write, left=LEFT_TO_WORKERS.format(purge.id))
-            ring_next(purge.id)
+            purge = run_in_foreground(purge.id, self.stderr.write, interrupted=CONTINUES_IN_BACKGROUND.format(purge.id))
+            enqueue_next(purge.id)
         except BadInput as error:
             # The message may contain channel names.
             self.stderr.write(f"error: {show_hidden(str(error))}")
@@ -95,16 +95,16 @@ class Command(InertCommand):
     def _show_preview(self, purge: Purge, options: dict[str, Any]) -> None:
         preview = purge_summary.preview_of(purge)
         if not options["json"]:
-            self.stdout.write(f"{preview.count:,} messages: {sentence_of(purge)}")
+            self.stdout.write(f"{preview.count:,} messages: {selection_summary(purge)}")
             self.stdout.write(f"from {preview.oldest:%Y-%m-%d %H:%M} to {preview.newest:%Y-%m-%d %H:%M} UTC")
-            self.stdout.write(purge_summary.say_plan(preview))
+            self.stdout.write(purge_summary.describe_plan(preview))
 
     def _confirm(self, purge: Purge, moderator: User, options: dict[str, Any]) -> Purge:
-        digest = bytes(purge.digest or b"")
+        manifest_hash = bytes(purge.manifest_hash or b"")
         try:
             if not options["yes"]:
                 self._ask(purge, options)
-            return confirm_purge(purge.id, moderator=moderator, reason=options["reason"], digest=digest)
+            return confirm_purge(purge.id, moderator=moderator, reason=options["reason"], manifest_hash=manifest_hash)
         except (BadInput, KeyboardInterrupt):
             # Don't leave it in the list of purges awaiting confirmation.
             discard_preview(purge.id, moderator=moderator)
@@ -123,27 +123,27 @@ class Command(InertCommand):
             raise BadInput("Not confirmed. Nothing was deleted.")
 
     def _finish(self, purge: Purge, options: dict[str, Any], code: int) -> NoReturn:
-        summary = purge_summary.summary_of(purge)
+        summary = purge_summary.purge_as_json(purge)
         if options["json"]:
             self.stdout.write(json.dumps(summary))
         elif code == NOTHING_MATCHED:
             self.stdout.write("Nothing matched. Nothing was deleted.")
         else:
-            self.stdout.write(f"purge {purge.id} {purge.get_state_display()}: {purge_summary.say_sum(purge)}")
+            self.stdout.write(f"purge {purge.id} {purge.get_state_display()}: {purge_summary.format_totals(purge)}")
         sys.exit(code)
 
 
-def run_in_front(purge_id: int, tell: Callable[[str], object], *, left: str) -> Purge:
+def run_in_foreground(purge_id: int, report: Callable[[str], object], *, interrupted: str) -> Purge:
     """Run a purge or its undo to completion. report: receives each reason for waiting.
 
     Ctrl-C leaves it to the workers, writes the line `interrupted` and exits with `NOT_FINISHED`.
     """
     try:
-        return run_to_its_end(purge_id, tell=tell)
+        return run_to_completion(purge_id, report=report)
     except KeyboardInterrupt:
-        ring(purge_id)
-        tell(left)
-        sys.exit(GOES_ON)
+        enqueue_workers(purge_id)
+        report(interrupted)
+        sys.exit(NOT_FINISHED)
 
 
 def find_moderator(username: str | None) -> User:
@@ -216,7 +216,7 @@ def _selection(options: dict[str, Any], moderator: User) -> Selection:
         # Confirmed at the prompt before anything is deleted, or waived by --yes.
         channel_name=_name_of(channels, moderator) if options["everything"] else "",
     )
-    return select_described(described, user=moderator, now=timezone.now())
+    return parse_selection(described, user=moderator, now=timezone.now())
 
 
 def _name_of(channel: str, moderator: User) -> str:
@@ -224,7 +224,7 @@ def _name_of(channel: str, moderator: User) -> str:
 
 
 def _exit_code(purge: Purge) -> int:
-    total = sum_of(purge)
+    total = totals_of(purge)
     if purge.state == PurgeState.PAUSED:
-        return GOES_ON
+        return NOT_FINISHED
     return FAILED if total.failed or total.held or total.left > total.later else DONE

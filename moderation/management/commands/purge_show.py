@@ -13,8 +13,8 @@ from chatstore.management.inert import InertCommand
 from moderation.models import Purge
 from moderation.operations.preview import purge_summary
 from moderation.operations.purging.failures import failures_of
-from moderation.operations.purging.wait_reasons import say_wait, wait_of
-from moderation.operations.selection.summary import sentence_of
+from moderation.operations.purging.wait_reasons import format_wait, wait_of
+from moderation.operations.selection.summary import selection_summary
 
 
 class Command(InertCommand):
@@ -26,16 +26,16 @@ class Command(InertCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         purge = find_purge(options["purge"])
-        summary = purge_summary.summary_of(purge)
+        summary = purge_summary.purge_as_json(purge)
         if options["json"]:
             self.stdout.write(json.dumps(summary))
             return
-        self.stdout.write(f"purge {purge.id}: {sentence_of(purge)}")
+        self.stdout.write(f"purge {purge.id}: {selection_summary(purge)}")
         self.stdout.write(f"{purge.get_state_display()}, by {purge.moderator}: {purge.reason or 'no reason yet'}")
         wait = wait_of(None, purge)
         if wait is not None:
-            self.stdout.write(say_wait(wait))
-        self.stdout.write(purge_summary.say_sum(purge))
+            self.stdout.write(format_wait(wait))
+        self.stdout.write(purge_summary.format_totals(purge))
         for line in failures_of(purge).as_lines():
             self.stdout.write(line)
 
@@ -45,5 +45,5 @@ def find_purge(text: str) -> Purge:
     try:
         return Purge.objects.get(id=parse_snowflake(text))
     except (BadInput, Purge.DoesNotExist) as error:
-        words = str(error) if isinstance(error, BadInput) else f"There is no purge {text}."
-        raise CommandError(words, returncode=2) from None
+        message = str(error) if isinstance(error, BadInput) else f"There is no purge {text}."
+        raise CommandError(message, returncode=2) from None

@@ -11,12 +11,12 @@ from django.core.management.base import CommandError, CommandParser
 from chatstore.domain.errors import BadInput, ChatstoreError
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.management.inert import InertCommand
-from moderation.management.commands.purge import BAD_INPUT, DONE, FAILED, find_moderator, run_in_front
+from moderation.management.commands.purge import BAD_INPUT, DONE, FAILED, find_moderator, run_in_foreground
 from moderation.management.commands.purge_show import find_purge
 from moderation.models import Purge, Undo
-from moderation.operations.purging.wait_reasons import say_wait, wait_of
-from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
-from moderation.tasks import ring, ring_next
+from moderation.operations.purging.wait_reasons import format_wait, wait_of
+from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
+from moderation.tasks import enqueue_next, enqueue_workers
 
 
 class Command(InertCommand):
@@ -34,35 +34,35 @@ class Command(InertCommand):
         """Exit with 0 done, 1 failed, 2 bad input, 4 not finished."""
         purge = find_purge(options["purge"])
         try:
-            undo = ask_undo(purge.id, moderator=find_moderator(options["moderator"]), part=_part_of(options))
+            undo = request_undo(purge.id, moderator=find_moderator(options["moderator"]), part=_part_of(options))
             if options["detach"]:
-                ring(purge.id)
+                enqueue_workers(purge.id)
             else:
-                left = f"The undo of purge {purge.id} continues in the background."
-                purge = run_in_front(purge.id, self.stderr.write, left=left)
-                ring_next(purge.id)
+                interrupted = f"The undo of purge {purge.id} continues in the background."
+                purge = run_in_foreground(purge.id, self.stderr.write, interrupted=interrupted)
+                enqueue_next(purge.id)
         except BadInput as error:
-            raise CommandError(f"{error}{_say_why(purge)}", returncode=BAD_INPUT) from None
+            raise CommandError(f"{error}{_format_blocker(purge)}", returncode=BAD_INPUT) from None
         except ChatstoreError as error:
             raise CommandError(str(error), returncode=FAILED) from None
         purge.refresh_from_db()
-        self._tell(undo, state=purge.state, as_json=options["json"])
+        self._print_result(undo, state=purge.state, as_json=options["json"])
         if not options["detach"]:
-            sys.exit(FAILED if sum_of_undo(undo).failed else DONE)
+            sys.exit(FAILED if undo_totals_of(undo).failed else DONE)
 
-    def _tell(self, undo: Undo, *, state: str, as_json: bool) -> None:
-        counts = sum_of_undo(undo).as_json()
+    def _print_result(self, undo: Undo, *, state: str, as_json: bool) -> None:
+        counts = undo_totals_of(undo).as_json()
         if as_json:
             self.stdout.write(json.dumps({"id": str(undo.pk), "purge": str(undo.purge_id), "state": state, **counts}))
             return
-        words = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())
-        self.stdout.write(f"purge {undo.purge_id} {state.replace('_', ' ')}: {words}")
+        text = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())
+        self.stdout.write(f"purge {undo.purge_id} {state.replace('_', ' ')}: {text}")
 
 
-def _say_why(purge: Purge) -> str:
+def _format_blocker(purge: Purge) -> str:
     """Return what prevents a purge from completing, after a refusal; "" if unknown."""
     purge.refresh_from_db()
-    line = say_wait(wait_of(None, purge))
+    line = format_wait(wait_of(None, purge))
     return f" {line}." if line else ""
 
 

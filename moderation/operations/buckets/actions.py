@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.contrib.auth.models import User
-
 from chatstore.domain.errors import ChatstoreError, NotFound
 from chatstore.models import JobRun
+from chatstore.models.users import User
 from chatstore.operations.bucket_jobs.compaction import why_not_compact
 from chatstore.operations.health.channel_health import BucketHealth
-from chatstore.operations.jobs.runs import ask_run
+from chatstore.operations.jobs.runs import request_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +19,7 @@ class Action:
     slug: str
     job: str
     button: str
-    words: str
+    description: str
 
 
 ACTIONS = (
@@ -70,15 +69,15 @@ class Offer:
     """Action as the page offers it. blocked_reason: why it is not available now; empty if it is."""
 
     action: Action
-    why_not: str = ""
+    blocked_reason: str = ""
 
 
 def offers_for(channel_id: int, health: BucketHealth) -> list[Offer]:
     """Return every action, with the reason if it is known to be unavailable."""
-    return [Offer(action, _why_not(action, channel_id, health)) for action in ACTIONS]
+    return [Offer(action, _blocked_reason(action, channel_id, health)) for action in ACTIONS]
 
 
-def _why_not(action: Action, channel_id: int, health: BucketHealth) -> str:
+def _blocked_reason(action: Action, channel_id: int, health: BucketHealth) -> str:
     if not health.was_written:
         return "Nothing was ever written to this bucket."
     if action.slug != "compact":
@@ -89,9 +88,9 @@ def _why_not(action: Action, channel_id: int, health: BucketHealth) -> str:
         return f"It is not known whether this is possible now. {error}"
 
 
-def act_on_bucket(slug: str, channel_id: int, bucket: int, *, actor: User) -> JobRun:
-    """Request the run of an action. Raises `NotFound` for an unknown action, and what `ask_run` raises."""
+def run_bucket_action(slug: str, channel_id: int, bucket: int, *, actor: User) -> JobRun:
+    """Request the run of an action. Raises `NotFound` for an unknown action, and what `request_run` raises."""
     for action in ACTIONS:
         if action.slug == slug:
-            return ask_run(action.job, actor=actor, subject=f"{channel_id}:{bucket}")
+            return request_run(action.job, actor=actor, subject=f"{channel_id}:{bucket}")
     raise NotFound(f"There is no bucket action called {slug!r}.")

@@ -17,9 +17,9 @@ from moderation.presentation.history_chart import (
     Mark,
     Scale,
     draw_history,
-    say_count,
-    say_milliseconds,
-    say_size,
+    format_milliseconds,
+    format_number,
+    format_size,
 )
 
 
@@ -47,9 +47,9 @@ def _draw(days: Sequence[Day], channel_id: int | None, now: dt.datetime) -> Char
 
 def _scales(limits: Limits) -> list[Scale]:
     return [
-        Scale("Tombstones, of the worst bucket", say_count, limit=limits.warn_tombstones, is_log=True),
-        Scale("Size of the largest bucket", say_size, limit=limits.warn_bytes),
-        Scale("Newest page, time to read", say_milliseconds),
+        Scale("Tombstones, of the worst bucket", format_number, limit=limits.warn_tombstones, is_log=True),
+        Scale("Size of the largest bucket", format_size, limit=limits.warn_bytes),
+        Scale("Newest page, time to read", format_milliseconds),
     ]
 
 

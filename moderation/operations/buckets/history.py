@@ -15,11 +15,11 @@ from moderation.operations.access.visibility import Actor, visible_purges
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.presentation.history_chart import Mark
 
-TOUCHES_AT_MOST = 30
+MAX_BUCKET_EVENTS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class BucketEvent:
     """Activity of one job in a bucket. listed: the purge, if the user may see it; None for a rewrite.
 
     kind: "purge", "undo" or "rewrite". messages: number that it deleted or restored there. at: when its last step
@@ -34,19 +34,19 @@ class Touch:
     at: dt.datetime | None
 
 
-def touches_of_bucket(user: Actor, channel_id: int, bucket: int) -> list[Touch]:
+def bucket_events(user: Actor, channel_id: int, bucket: int) -> list[BucketEvent]:
     """Return the activity of confirmed purges, their undos and rewrites in a bucket, latest first."""
     steps = Step.objects.filter(channel_id=channel_id, bucket=bucket, purge__confirmed_at__isnull=False)
-    latest = steps.order_by("-purge_id", "ordinal")[: TOUCHES_AT_MOST * 2]
+    latest = steps.order_by("-purge_id", "ordinal")[: MAX_BUCKET_EVENTS * 2]
     found = latest.only("purge_id", "ordinal", "kind", "state", "deleted", "restored", "counted_at")
     grouped: dict[tuple[int, str], list[Step]] = {}
     for step in found:
         grouped.setdefault((step.purge_id, _kind_of(step)), []).append(step)
-    visible = visible_purges(user).filter(pk__in={purge_id for purge_id, _ in grouped}).defer("digest")
+    visible = visible_purges(user).filter(pk__in={purge_id for purge_id, _ in grouped}).defer("manifest_hash")
     listed = {one.purge.pk: one for one in describe_purges(user, list(visible))}
-    touches = [_sum(kind, same, listed.get(purge_id)) for (purge_id, kind), same in grouped.items()]
-    touches.sort(key=lambda touch: (touch.at is None, touch.at or dt.datetime.min.replace(tzinfo=dt.UTC)), reverse=True)
-    return touches[:TOUCHES_AT_MOST]
+    events = [_summarize(kind, same, listed.get(purge_id)) for (purge_id, kind), same in grouped.items()]
+    events.sort(key=lambda event: (event.at is None, event.at or dt.datetime.min.replace(tzinfo=dt.UTC)), reverse=True)
+    return events[:MAX_BUCKET_EVENTS]
 
 
 def _kind_of(step: Step) -> str:
@@ -55,9 +55,9 @@ def _kind_of(step: Step) -> str:
     return "rewrite" if step.kind == StepKind.REWRITE else "purge"
 
 
-def _sum(kind: str, steps: Sequence[Step], listed: ListedPurge | None) -> Touch:
+def _summarize(kind: str, steps: Sequence[Step], listed: ListedPurge | None) -> BucketEvent:
     counted = [step.counted_at for step in steps if step.counted_at is not None]
-    return Touch(
+    return BucketEvent(
         kind=kind,
         purge_id=steps[0].purge_id,
         listed=listed,
@@ -82,7 +82,7 @@ def purge_days(*, since: dt.datetime) -> list[Mark]:
     found = _counted(since).values(day=TruncDate("counted_at", tzinfo=dt.UTC))
     rows = found.annotate(at=Max("counted_at"), number=Sum("deleted"), purges=Count("purge_id", distinct=True))
     return [
-        Mark("purge", row["at"], f"{row['purges']} purge{_s(row['purges'])} deleted {_messages(row['number'])}")
+        Mark("purge", row["at"], f"{row['purges']} purge{_plural(row['purges'])} deleted {_messages(row['number'])}")
         for row in rows.order_by("day")
     ]
 
@@ -93,8 +93,8 @@ def _counted(since: dt.datetime) -> QuerySet[Step]:
 
 
 def _messages(number: int) -> str:
-    return f"{number:,} message{_s(number)}"
+    return f"{number:,} message{_plural(number)}"
 
 
-def _s(number: int) -> str:
+def _plural(number: int) -> str:
     return "" if number == 1 else "s"

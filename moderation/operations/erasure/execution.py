@@ -22,29 +22,29 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Max, Q
 
-from chatstore.domain.datetimes import say_moment
+from chatstore.domain.datetimes import format_datetime
 from chatstore.domain.errors import StoreUnavailable, WriteRefused
 from chatstore.models.functions import ClockTimestamp
-from chatstore.operations.bucket_jobs.compaction import drop_deleted
-from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.bucket_jobs.compaction import garbage_collect_tables
+from chatstore.operations.coordination.channel_lock import lock_channel, lock_owner, release_channel
 from chatstore.operations.coordination.clock import postgres_now, stamp_now_us
 from chatstore.operations.coordination.leases import renewed
 from chatstore.operations.jobs.definitions import job_named, timetable_of
 from chatstore.operations.jobs.runs import Claim
-from chatstore.operations.repair_status.repair_clock import MESSAGES, is_only_copy, last_repairs_of, surely_before
-from moderation.domain.states import REMOVING, ErasureAnswer, PurgeState
+from chatstore.operations.repair_status.repair_clock import MESSAGES, covered_until, is_only_copy, last_repairs_of
+from moderation.domain.states import REMOVING, ErasureDecision, PurgeState
 from moderation.models import Erasure, Purge
-from moderation.operations.access.audit import record_act
-from moderation.operations.holds import hold_over_purge, take_turns_with_holds
-from moderation.operations.purging.wait_reasons import say_behind
+from moderation.operations.access.audit import record_action
+from moderation.operations.holds import block_new_holds, hold_over_purge
+from moderation.operations.purging.wait_reasons import describe_blocking_job
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
-from moderation.store.quarantine import erase_kept
+from moderation.store.quarantine import erase_quarantined
 
 JOB = "erase"
 
 QUARANTINE = "quarantine"
 
-LIES_AHEAD_US = 86_400 * 1_000_000
+STAMP_AHEAD_US = 86_400 * 1_000_000
 """The stamp is a day in the future, as long as the deletes are kept. The purge never quarantines anything again, so
 copies that a worker suspended in the middle of quarantining still sends are deleted on arrival.
 """
@@ -55,7 +55,7 @@ CHANNEL_LEASE_SECONDS = 300.0
 
 def due_erasures() -> list[int]:
     """Return purges with an approved erasure that no worker processes although copies are still readable."""
-    due = Erasure.objects.filter(_FREE, answer=ErasureAnswer.APPROVED, unreadable_at=None)
+    due = Erasure.objects.filter(_FREE, decision=ErasureDecision.APPROVED, unreadable_at=None)
     return list(due.order_by("id").values_list("purge_id", flat=True))
 
 
@@ -91,19 +91,19 @@ def begin_erasure(purge_id: int) -> bool:
     with brief_transaction():
         purge = lock_purge(purge_id)
         free = _open(purge_id).filter(_FREE)
-        erasure = free.select_related("answered_by").first()
+        erasure = free.select_related("decided_by").first()
         if erasure is None or purge.state != PurgeState.ERASING:
             return False
         if erasure.stamp is None:
-            take_turns_with_holds()
+            block_new_holds()
             if hold_over_purge(purge) is not None:
-                _give_up(erasure)
+                _cancel_for_hold(erasure)
                 return False
             free.update(
-                stamp=stamp_now_us() + LIES_AHEAD_US,
+                stamp=stamp_now_us() + STAMP_AHEAD_US,
                 channels_left=sorted(purge.steps.order_by().values_list("channel_id", flat=True).distinct()),
             )
-            record_act("erase_begun", actor=None, purge=purge, details={"erasure": str(erasure.pk)})
+            record_action("erase_begun", actor=None, purge=purge, details={"erasure": str(erasure.pk)})
         return bool(_open(purge_id).update(lease_until=_lease_end()))
 
 
@@ -112,12 +112,12 @@ def erase_channel(erasure: Erasure, channel_id: int) -> str:
     if erasure.stamp is None:
         raise ValueError("the erasure has no stamp although it has begun")
     purge_id, job = erasure.purge_id, f"erase:{erasure.purge_id}"
-    if not hold_channel(channel_id, job=job, lease_seconds=CHANNEL_LEASE_SECONDS):
-        return say_behind(holder_of(channel_id) or "another job")
+    if not lock_channel(channel_id, job=job, lease_seconds=CHANNEL_LEASE_SECONDS):
+        return describe_blocking_job(lock_owner(channel_id) or "another job")
     try:
         steps = erasure.purge.steps.filter(channel_id=channel_id, kind__in=REMOVING).order_by()
         buckets = sorted(steps.values_list("bucket", flat=True).distinct())
-        erase_kept(purge_id, channel_id, buckets, stamp=erasure.stamp)
+        erase_quarantined(purge_id, channel_id, buckets, stamp=erasure.stamp)
     finally:
         release_channel(channel_id, job=job)
     with brief_transaction():
@@ -133,8 +133,8 @@ def end_deleting(purge_id: int) -> bool:
         purge = lock_purge(purge_id)
         ended = _open(purge_id).filter(stamp__isnull=False, channels_left=[])
         if ended.update(unreadable_at=ClockTimestamp(), lease_until=None, wait_reason=""):
-            record_act("erase_unreadable", actor=None, purge=purge)
-        return purge.erasures.filter(answer=ErasureAnswer.APPROVED, unreadable_at__isnull=False).exists()
+            record_action("erase_unreadable", actor=None, purge=purge)
+        return purge.erasures.filter(decision=ErasureDecision.APPROVED, unreadable_at__isnull=False).exists()
 
 
 def take_off_disk(claim: Claim) -> Mapping[str, int]:
@@ -145,14 +145,14 @@ def take_off_disk(claim: Claim) -> Mapping[str, int]:
     Does nothing if nothing was erased. Raises `NodeUnreachable`, `NodetoolFailed`, `StoreUnavailable`.
     """
     waiting = list(
-        Erasure.objects.filter(answer=ErasureAnswer.APPROVED, unreadable_at__isnull=False, off_disk_at=None)
+        Erasure.objects.filter(decision=ErasureDecision.APPROVED, unreadable_at__isnull=False, off_disk_at=None)
         .select_related("purge")
         .order_by("id")
     )
-    ready = [erasure for erasure in waiting if not _say_unrepaired(erasure)]
+    ready = [erasure for erasure in waiting if not _unrepaired_reason(erasure)]
     if ready:
-        claim.tell(done=0, total=len(ready), what="purges: every node rewrites its files")
-        drop_deleted([QUARANTINE, MESSAGES], look=claim.look)
+        claim.report_progress(done=0, total=len(ready), what="purges: every node rewrites its files")
+        garbage_collect_tables([QUARANTINE, MESSAGES], check=claim.check)
     for erasure in ready:
         _note_off_disk(erasure)
     return {"erased": len(ready), "waiting for a repair": len(waiting) - len(ready)}
@@ -161,18 +161,18 @@ def take_off_disk(claim: Claim) -> Mapping[str, int]:
 def next_run_at() -> dt.datetime | None:
     """Return when that job runs next; None if it is disabled or its schedule is invalid."""
     times = timetable_of(job_named(JOB))
-    if times.schedule is None or not times.is_on or times.broken:
+    if times.schedule is None or not times.is_enabled or times.broken:
         return None
     return next((slot.at for slot in times.schedule.next_slots(postgres_now(), 1)), None)
 
 
-def _say_unrepaired(erasure: Erasure) -> str:
+def _unrepaired_reason(erasure: Erasure) -> str:
     """Return why a replica may have missed some of the purge's deletes; "" if none can have.
 
     Stores it with the erasure.
     """
     last = None if is_only_copy() else _first_unrepaired(erasure.purge)
-    reason = "" if last is None else f"for a full repair of messages that begins after {say_moment(last)}"
+    reason = "" if last is None else f"for a full repair of messages that begins after {format_datetime(last)}"
     Erasure.objects.filter(pk=erasure.pk).update(wait_reason=reason)
     return reason
 
@@ -185,7 +185,7 @@ def _first_unrepaired(purge: Purge) -> dt.datetime | None:
         ends[channel_id][bucket] = at
     for channel_id, deleted_at in ends.items():
         for bucket, began_at in last_repairs_of(channel_id, list(deleted_at)).items():
-            if began_at is None or surely_before(began_at) < deleted_at[bucket]:
+            if began_at is None or covered_until(began_at) < deleted_at[bucket]:
                 return deleted_at[bucket]
     return None
 
@@ -198,13 +198,13 @@ def _note_off_disk(erasure: Erasure) -> None:
         )
         if noted and purge.state == PurgeState.ERASING:
             Purge.objects.filter(id=purge.pk).update(state=PurgeState.ERASED)
-            record_act("erased", actor=None, purge=purge, details={"erasure": str(erasure.pk)})
+            record_action("erased", actor=None, purge=purge, details={"erasure": str(erasure.pk)})
 
 
-def _give_up(erasure: Erasure) -> None:
-    Erasure.objects.filter(pk=erasure.pk).update(answer=ErasureAnswer.HELD)
-    Purge.objects.filter(id=erasure.purge_id).update(state=erasure.was)
-    record_act("erase_held", actor=None, purge=erasure.purge, details={"erasure": str(erasure.pk)})
+def _cancel_for_hold(erasure: Erasure) -> None:
+    Erasure.objects.filter(pk=erasure.pk).update(decision=ErasureDecision.HELD)
+    Purge.objects.filter(id=erasure.purge_id).update(state=erasure.previous_state)
+    record_action("erase_held", actor=None, purge=erasure.purge, details={"erasure": str(erasure.pk)})
 
 
 _FREE = Q(lease_until=None) | Q(lease_until__lt=ClockTimestamp())
@@ -212,7 +212,7 @@ _FREE = Q(lease_until=None) | Q(lease_until__lt=ClockTimestamp())
 
 def _open(purge_id: int) -> models.QuerySet[Erasure]:
     """Return the approved erasure of a purge while some copies are readable."""
-    return Erasure.objects.filter(purge_id=purge_id, answer=ErasureAnswer.APPROVED, unreadable_at=None)
+    return Erasure.objects.filter(purge_id=purge_id, decision=ErasureDecision.APPROVED, unreadable_at=None)
 
 
 def _renew_seconds() -> float:

@@ -15,17 +15,17 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
-from django.contrib.auth.models import User
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from chatstore.domain.errors import BadInput
 from chatstore.models.functions import ClockTimestamp
-from moderation.domain.states import CAN_BE_ERASED, ErasureAnswer, PurgeState
+from chatstore.models.users import User
+from moderation.domain.states import CAN_BE_ERASED, ErasureDecision, PurgeState
 from moderation.models import Erasure, Purge, Undo
-from moderation.operations.access.audit import record_act, save_with_next_id
+from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.visibility import Actor, purge_for, require, visible_purges
-from moderation.operations.holds import hold_over_purge, take_turns_with_holds
-from moderation.operations.purging.lifecycle import REASON_AT_MOST
+from moderation.operations.holds import block_new_holds, hold_over_purge
+from moderation.operations.purging.lifecycle import MAX_REASON_CHARACTERS
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.shared_copies import shared_copies
@@ -33,10 +33,10 @@ from moderation.operations.undo.requests import undo_until
 
 ERASE = "moderation.erase_purge"
 
-LAPSES_AFTER = dt.timedelta(hours=24)
+REQUEST_LIFETIME = dt.timedelta(hours=24)
 
 
-def ask_erase(purge_id: int, *, moderator: User, reason: str) -> Erasure:
+def request_erasure(purge_id: int, *, moderator: User, reason: str) -> Erasure:
     """Request the erasure of a purge's copies; another person has to approve it within a day.
 
     Raises `Forbidden`, `NotFound`; `BadInput` without a reason, if the copies cannot be erased now, and if another
@@ -46,46 +46,48 @@ def ask_erase(purge_id: int, *, moderator: User, reason: str) -> Erasure:
     reason = reason.strip()
     if not reason:
         raise BadInput("Enter a reason. The approver will see it.")
-    if len(reason) > REASON_AT_MOST:
-        raise BadInput(f"The reason is too long. Use at most {REASON_AT_MOST:,} characters.")
-    also_kept = _also_kept(purge_for(moderator, purge_id))
+    if len(reason) > MAX_REASON_CHARACTERS:
+        raise BadInput(f"The reason is too long. Use at most {MAX_REASON_CHARACTERS:,} characters.")
+    also_kept = _count_also_kept(purge_for(moderator, purge_id))
     with brief_transaction():
         purge = lock_purge(purge_id)
         check_erasable(purge)
         if open_request(purge) is not None:
             raise BadInput("Erasure has already been requested. It is waiting for approval.")
-        erasure = Erasure(purge=purge, asked_by=moderator, reason=reason, also_kept=also_kept)
+        erasure = Erasure(purge=purge, requested_by=moderator, reason=reason, also_kept=also_kept)
         save_with_next_id(erasure)
-        record_act("erase_asked", actor=moderator, purge=purge, details={"erasure": str(erasure.pk), "reason": reason})
+        record_action(
+            "erase_asked", actor=moderator, purge=purge, details={"erasure": str(erasure.pk), "reason": reason}
+        )
     erasure.refresh_from_db()
     return erasure
 
 
-def approve_erase(purge_id: int, erasure_id: int, *, moderator: User) -> Erasure:
+def approve_erasure(purge_id: int, erasure_id: int, *, moderator: User) -> Erasure:
     """Approve a request: → *erasing*. Idempotent. The caller enqueues the work after the commit.
 
     Raises `Forbidden`, `NotFound`; `BadInput` for the requester, for a request that was decided or has expired, and
     as `request_erasure`.
     """
     require(moderator, ERASE)
-    also_kept = _also_kept(purge_for(moderator, purge_id))
+    also_kept = _count_also_kept(purge_for(moderator, purge_id))
     with brief_transaction():
         purge = lock_purge(purge_id)
         erasure = _request(purge, erasure_id)
-        if erasure.asked_by_id == moderator.pk:
+        if erasure.requested_by_id == moderator.pk:
             raise BadInput("You cannot approve your own request. Ask another person to approve it.")
-        if erasure.answer == ErasureAnswer.APPROVED:
+        if erasure.decision == ErasureDecision.APPROVED:
             return erasure
         _check_open(purge, erasure)
         check_erasable(purge)
-        _answer(erasure, ErasureAnswer.APPROVED, moderator, was=purge.state, also_kept=also_kept)
+        _decide(erasure, ErasureDecision.APPROVED, moderator, previous_state=purge.state, also_kept=also_kept)
         Purge.objects.filter(id=purge_id).update(state=PurgeState.ERASING, wait_reason="", wait_until=None)
-        details = {"erasure": str(erasure.pk), "asked_by": erasure.asked_by.get_username(), "was": purge.state}
-        record_act("erase_approved", actor=moderator, purge=purge, details=details)
+        details = {"erasure": str(erasure.pk), "requested_by": erasure.requested_by.get_username(), "was": purge.state}
+        record_action("erase_approved", actor=moderator, purge=purge, details=details)
     return erasure
 
 
-def refuse_erase(purge_id: int, erasure_id: int, *, moderator: User) -> Erasure:
+def refuse_erasure(purge_id: int, erasure_id: int, *, moderator: User) -> Erasure:
     """Refuse or withdraw a request. Raises `Forbidden`, `NotFound`; `BadInput` for a request that is not open."""
     require(moderator, ERASE)
     with brief_transaction():
@@ -93,21 +95,21 @@ def refuse_erase(purge_id: int, erasure_id: int, *, moderator: User) -> Erasure:
         purge = lock_purge(purge_id)
         erasure = _request(purge, erasure_id)
         _check_open(purge, erasure)
-        _answer(erasure, ErasureAnswer.REFUSED, moderator)
-        record_act("erase_refused", actor=moderator, purge=purge, details={"erasure": str(erasure.pk)})
+        _decide(erasure, ErasureDecision.REFUSED, moderator)
+        record_action("erase_refused", actor=moderator, purge=purge, details={"erasure": str(erasure.pk)})
     return erasure
 
 
 def check_erasable(purge: Purge) -> None:
     """Raise `BadInput` if the purge's copies cannot be erased now. The caller's transaction locks its row."""
-    if why_not := why_not_erase(purge):
-        raise BadInput(why_not)
-    take_turns_with_holds()
+    if reason_against := erasure_blocked_reason(purge):
+        raise BadInput(reason_against)
+    block_new_holds()
     if hold := hold_over_purge(purge):
-        raise BadInput(say_held(hold.reason))
+        raise BadInput(describe_blocking_hold(hold.reason))
 
 
-def why_not_erase(purge: Purge) -> str:
+def erasure_blocked_reason(purge: Purge) -> str:
     """Return why a purge's copies cannot be erased in its state, holds aside; "" if they can."""
     if purge.state == PurgeState.UNDO_EXPIRED:
         return "Its copies expire on their own, one day after the undo period."
@@ -116,43 +118,43 @@ def why_not_erase(purge: Purge) -> str:
     return "There are no copies, because nothing was deleted." if undo_until(purge) is None else ""
 
 
-def say_held(reason: str) -> str:
+def describe_blocking_hold(reason: str) -> str:
     """Describe the hold that prevents an erasure, in two sentences."""
     return f"A hold covers some of these messages (“{reason}”). They cannot be erased until it is lifted."
 
 
 def open_request(purge: Purge) -> Erasure | None:
     """Return the request that is waiting for approval; None if there is none or it has expired."""
-    return _open_requests().filter(purge=purge).select_related("asked_by").first()
+    return _open_requests().filter(purge=purge).select_related("requested_by").first()
 
 
 def requests_for(user: Actor) -> list[tuple[ListedPurge, Erasure]]:
     """Return the requests that a user may decide, oldest first, without their own; none without the permission."""
     if not user.has_perm(ERASE):
         return []
-    waiting = _open_requests().filter(purge__in=visible_purges(user)).exclude(asked_by_id=user.pk).order_by("id")
-    found: Sequence[Erasure] = list(waiting.select_related("asked_by", "purge__moderator"))
+    waiting = _open_requests().filter(purge__in=visible_purges(user)).exclude(requested_by_id=user.pk).order_by("id")
+    found: Sequence[Erasure] = list(waiting.select_related("requested_by", "purge__moderator"))
     return list(zip(describe_purges(user, [erasure.purge for erasure in found]), found, strict=True))
 
 
 def _open_requests() -> QuerySet[Erasure]:
-    undone_since = Undo.objects.filter(purge_id=OuterRef("purge_id"), asked_at__gte=OuterRef("asked_at"))
+    undone_since = Undo.objects.filter(purge_id=OuterRef("purge_id"), requested_at__gte=OuterRef("requested_at"))
     return Erasure.objects.filter(
         ~Exists(undone_since),
-        ~Q(purge__finished_at__gt=F("asked_at")),
-        answer=ErasureAnswer.NONE,
-        asked_at__gt=ClockTimestamp() - LAPSES_AFTER,
+        ~Q(purge__finished_at__gt=F("requested_at")),
+        decision=ErasureDecision.NONE,
+        requested_at__gt=ClockTimestamp() - REQUEST_LIFETIME,
         purge__state__in=CAN_BE_ERASED,
     )
 
 
-def _also_kept(purge: Purge) -> dict[str, int]:
+def _count_also_kept(purge: Purge) -> dict[str, int]:
     """Return the number of its messages that other purges have copies of too, by their ids."""
     return {str(other): count for other, count in shared_copies(purge).items()}
 
 
 def _request(purge: Purge, erasure_id: int) -> Erasure:
-    erasure = purge.erasures.filter(pk=erasure_id).select_related("asked_by").first()
+    erasure = purge.erasures.filter(pk=erasure_id).select_related("requested_by").first()
     if erasure is None:
         raise BadInput("There is no such request.")
     return erasure
@@ -164,8 +166,8 @@ def _check_open(purge: Purge, erasure: Erasure) -> None:
         raise BadInput("This request has already been decided or has expired. Reload the purge.")
 
 
-def _answer(erasure: Erasure, answer: ErasureAnswer, moderator: User, **stored: object) -> None:
+def _decide(erasure: Erasure, decision: ErasureDecision, moderator: User, **stored: object) -> None:
     Erasure.objects.filter(pk=erasure.pk).update(
-        answer=answer, answered_by=moderator, answered_at=ClockTimestamp(), **stored
+        decision=decision, decided_by=moderator, decided_at=ClockTimestamp(), **stored
     )
     erasure.refresh_from_db()

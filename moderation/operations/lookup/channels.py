@@ -10,7 +10,7 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.gateway.timeline import (
-    ACTIVE_CHANNELS_AT_MOST,
+    MAX_ACTIVE_CHANNELS,
     last_day_of,
     name_users,
     newest_message,
@@ -38,12 +38,12 @@ class Overview:
 
     recent: Sequence[ActiveChannel] = ()
     others: Sequence[ActiveChannel] = ()
-    silent: str = ""
+    error: str = ""
 
 
 def channels_by_activity(user: Actor) -> Overview:
     """Return the channels by recent activity. If the store is unavailable, return the names and the error."""
-    channels = list(visible_channels(user)[:ACTIVE_CHANNELS_AT_MOST])
+    channels = list(visible_channels(user)[:MAX_ACTIVE_CHANNELS])
     try:
         ranked = rank_by_activity(channels)
         newest = {
@@ -52,7 +52,7 @@ def channels_by_activity(user: Actor) -> Overview:
             if bucket is not None
         }
     except StoreUnavailable as error:
-        return Overview(others=[ActiveChannel(channel, None, None, None) for channel in channels], silent=str(error))
+        return Overview(others=[ActiveChannel(channel, None, None, None) for channel in channels], error=str(error))
     users = name_users(message for message in newest.values() if message)
     described = [_describe(channel, bucket, newest.get(channel.pk), users) for channel, bucket in ranked]
     recent = [entry for entry in described if entry.newest is not None]

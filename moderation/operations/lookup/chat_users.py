@@ -25,7 +25,7 @@ from chatstore.store.ledger import read_ledger
 from moderation.models import ManifestBucket
 from moderation.operations.access.visibility import Actor, require, visible_channels, visible_purges
 from moderation.operations.selection.summary import ListedPurge, describe_purges
-from moderation.presentation.presence import Presences, draw_presences
+from moderation.presentation.presence import ActivityStrips, draw_activity
 
 CHANNELS_SHOWN = 12
 PURGES_SHOWN = 20
@@ -33,11 +33,11 @@ PURGES_SHOWN = 20
 FIRST_PLAUSIBLE_MS = EPOCH_MS + 86_400_000
 """Smaller ids were assigned by another system and are not snowflakes of the first day of 2015."""
 
-PLACES_BETWEEN_LOOKS = 1_000
+BUCKETS_PER_CHECK = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Presence:
+class ChannelActivity:
     """Activity of the user in a channel: number of ten-day periods, and the last one.
 
     periods, until: without periods that have no live rows of any author; 0 and None if no other is left. matched:
@@ -45,13 +45,13 @@ class Presence:
     """
 
     channel: Channel
-    stretches: int
+    periods: int
     until: dt.date | None
-    chosen: int
+    matched: int
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenIn:
+class MatchedByPurge:
     """Confirmed purge, and the number of the user's messages that it selected."""
 
     listed: ListedPurge
@@ -71,13 +71,13 @@ class Profile:
     user_id: int
     user: ChatUser | None
     made_at: dt.datetime | None
-    presences: Sequence[Presence]
-    strips: Presences | None
+    activity: Sequence[ChannelActivity]
+    strips: ActivityStrips | None
     more_channels: int
     looked_back_to: dt.date | None
-    purges: Sequence[ChosenIn]
+    purges: Sequence[MatchedByPurge]
     purge_count: int
-    chosen: int
+    matched: int
 
 
 def profile_of(user: Actor, user_id: int) -> Profile:
@@ -86,28 +86,30 @@ def profile_of(user: Actor, user_id: int) -> Profile:
     known = ChatUser.objects.filter(pk=user_id).first()
     places, looked_back_to = _read_places(user_id)
     channels = visible_channels(user).in_bulk(places)
-    here = {channel_id: there for channel_id, there in places.items() if channel_id in channels}
+    visible = {channel_id: buckets for channel_id, buckets in places.items() if channel_id in channels}
     purges = _purges_of(user, user_id)
-    if known is None and not here and not purges:
+    if known is None and not visible and not purges:
         raise NotFound(f"There is no user {user_id}.")
-    busiest = sorted(here, key=lambda channel_id: (-len(here[channel_id]), -max(here[channel_id]), channel_id))
+    busiest = sorted(visible, key=lambda channel_id: (-len(visible[channel_id]), -max(visible[channel_id]), channel_id))
     shown = busiest[:CHANNELS_SHOWN]
-    left = {channel_id: _without_empty(channel_id, here[channel_id]) for channel_id in shown}
-    chosen_in = _chosen_in(user, user_id, shown)
+    nonempty = {channel_id: _nonempty(channel_id, visible[channel_id]) for channel_id in shown}
+    matched = _matched_by_channel(user, user_id, shown)
     return Profile(
         user_id=user_id,
         user=known,
         made_at=account_made_at(user_id, now=timezone.now()),
-        presences=[
-            Presence(channels[i], len(left[i]), last_day_of(max(left[i])) if left[i] else None, chosen_in.get(i, 0))
+        activity=[
+            ChannelActivity(
+                channels[i], len(nonempty[i]), last_day_of(max(nonempty[i])) if nonempty[i] else None, matched.get(i, 0)
+            )
             for i in shown
         ],
-        strips=draw_presences(left, today=bucket_at(unix_ms(timezone.now()))),
+        strips=draw_activity(nonempty, today=bucket_at(unix_ms(timezone.now()))),
         more_channels=len(busiest) - len(shown),
         looked_back_to=None if looked_back_to is None else last_day_of(looked_back_to),
         purges=_describe(user, purges),
         purge_count=len(purges),
-        chosen=sum(purges.values()),
+        matched=sum(purges.values()),
     )
 
 
@@ -122,30 +124,30 @@ def _read_places(author_id: int) -> tuple[dict[int, list[int]], int | None]:
     places: dict[int, list[int]] = {}
     for number, (bucket, channel_id) in enumerate(author_buckets(author_id), start=1):
         places.setdefault(channel_id, []).append(bucket)
-        if number % PLACES_BETWEEN_LOOKS == 0 and time.monotonic() > end:
+        if number % BUCKETS_PER_CHECK == 0 and time.monotonic() > end:
             return places, bucket
     return places, None
 
 
-def _without_empty(channel_id: int, buckets: Sequence[int]) -> list[int]:
+def _nonempty(channel_id: int, buckets: Sequence[int]) -> list[int]:
     """Return the buckets that have, or may have, live rows."""
-    empty = {bucket for bucket, live in read_ledger(channel_id) if live.is_nothing}
+    empty = {bucket for bucket, live in read_ledger(channel_id) if live.is_empty}
     return [bucket for bucket in buckets if bucket not in empty]
 
 
-def _chosen_in(user: Actor, author_id: int, channel_ids: Sequence[int]) -> dict[int, int]:
+def _matched_by_channel(user: Actor, author_id: int, channel_ids: Sequence[int]) -> dict[int, int]:
     """Return the number of the user's messages that confirmed purges selected, by channel."""
-    chosen = _chosen(user, author_id).filter(channel_id__in=channel_ids).order_by().values("channel_id")
-    return dict(chosen.annotate(chosen=Sum(_count_of(author_id))).values_list("channel_id", "chosen"))
+    matched = _matched_buckets(user, author_id).filter(channel_id__in=channel_ids).order_by().values("channel_id")
+    return dict(matched.annotate(matched=Sum(_count_of(author_id))).values_list("channel_id", "chosen"))
 
 
 def _purges_of(user: Actor, author_id: int) -> dict[int, int]:
     """Return the number of the user's messages by confirmed purge, the last confirmed first."""
-    chosen = _chosen(user, author_id).values("purge_id").annotate(chosen=Sum(_count_of(author_id)))
-    return dict(chosen.order_by("-purge__confirmed_at", "-purge_id").values_list("purge_id", "chosen"))
+    matched = _matched_buckets(user, author_id).values("purge_id").annotate(matched=Sum(_count_of(author_id)))
+    return dict(matched.order_by("-purge__confirmed_at", "-purge_id").values_list("purge_id", "chosen"))
 
 
-def _chosen(user: Actor, author_id: int) -> QuerySet[ManifestBucket]:
+def _matched_buckets(user: Actor, author_id: int) -> QuerySet[ManifestBucket]:
     return ManifestBucket.objects.filter(
         authors__has_key=str(author_id), purge__confirmed_at__isnull=False, purge__in=visible_purges(user)
     )
@@ -157,8 +159,8 @@ def _count_of(author_id: int) -> Cast:
     return Cast(count, BigIntegerField())
 
 
-def _describe(user: Actor, counts: dict[int, int]) -> list[ChosenIn]:
+def _describe(user: Actor, counts: dict[int, int]) -> list[MatchedByPurge]:
     shown = list(counts)[:PURGES_SHOWN]
-    found = visible_purges(user).defer("digest").in_bulk(shown)
+    found = visible_purges(user).defer("manifest_hash").in_bulk(shown)
     listed = describe_purges(user, [found[purge_id] for purge_id in shown if purge_id in found])
-    return [ChosenIn(entry, counts[entry.purge.pk]) for entry in listed]
+    return [MatchedByPurge(entry, counts[entry.purge.pk]) for entry in listed]

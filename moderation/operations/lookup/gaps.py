@@ -15,7 +15,7 @@ from moderation.domain.states import StepState
 from moderation.models import Step
 from moderation.operations.access.visibility import name_of
 
-STEPS_AT_MOST = 300
+MAX_STEPS = 300
 """Maximum number of steps read for one page, newest first; a bucket rarely has more than a few."""
 
 
@@ -42,11 +42,11 @@ def find_gaps(
     gaps: dict[int | None, list[Gap]] = {}
     if low >= high:
         return gaps
-    fences = [low, *message_ids, high]
+    bounds = [low, *message_ids, high]
     counts: dict[tuple[int | None, int], Gap] = {}
     for step in _steps_between(channel_id, low, high):
-        for place, count in _count_in_places(step, fences):
-            above = message_ids[place] if place < len(message_ids) else None
+        for index, count in _count_in_gaps(step, bounds):
+            above = message_ids[index] if index < len(message_ids) else None
             known = counts.get((above, step.purge_id))
             counts[above, step.purge_id] = Gap(
                 purge_id=step.purge_id,
@@ -72,23 +72,23 @@ def _steps_between(channel_id: int, low: int, high: int) -> list[Step]:
         deleted__gt=0,
     )
     wanted = steps.select_related("purge__moderator").defer("ids", "sketch", "gone_ids", "failed_ids", "survivors")
-    return list(wanted.order_by("-counted_at")[:STEPS_AT_MOST])
+    return list(wanted.order_by("-counted_at")[:MAX_STEPS])
 
 
-def _count_in_places(step: Step, fences: Sequence[int]) -> list[tuple[int, int]]:
+def _count_in_gaps(step: Step, bounds: Sequence[int]) -> list[tuple[int, int]]:
     """Return (gap, number of the step's messages deleted there) for gaps with any.
 
     Gap n is between bounds n and n + 1. If the whole bucket is inside one gap, its ids are not unpacked.
     """
     first, last = bucket_ids(step.bucket)
-    place = bisect_right(fences, first) - 1
-    is_whole = 0 <= place < len(fences) - 1 and fences[place] <= first and last < fences[place + 1]
+    index = bisect_right(bounds, first) - 1
+    is_whole = 0 <= index < len(bounds) - 1 and bounds[index] <= first and last < bounds[index + 1]
     if is_whole and step.undone_ids is None:
-        return [(place, step.deleted)]
+        return [(index, step.deleted)]
     ids = _removed_ids(step.purge_id, step.ordinal, bytes(step.undone_ids or b""))
     found = []
-    for number in range(len(fences) - 1):
-        inside = bisect_left(ids, fences[number + 1]) - bisect_right(ids, fences[number])
+    for number in range(len(bounds) - 1):
+        inside = bisect_left(ids, bounds[number + 1]) - bisect_right(ids, bounds[number])
         if inside > 0:
             found.append((number, inside))
     return found
@@ -101,5 +101,5 @@ def _removed_ids(purge_id: int, ordinal: int, undone: bytes) -> tuple[int, ...]:
     undone: packed ids that were restored. Nothing else about a counted step changes.
     """
     step = Step.objects.only("ids", "gone_ids", "failed_ids").get(purge_id=purge_id, ordinal=ordinal)
-    others = {*unpack_ids(step.gone_ids), *unpack_ids(step.failed_ids), *unpack_ids(undone or None)}
-    return tuple(message_id for message_id in unpack_ids(step.ids) if message_id not in others)
+    kept = {*unpack_ids(step.gone_ids), *unpack_ids(step.failed_ids), *unpack_ids(undone or None)}
+    return tuple(message_id for message_id in unpack_ids(step.ids) if message_id not in kept)

@@ -6,35 +6,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from django.contrib.auth.models import User
 from django.db.models import BooleanField, Case, Value, When
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
+from chatstore.models.users import User
 from chatstore.store import messages, withdrawn
 from chatstore.store.locating import Located, locate_message
-from moderation.domain.outcomes import Fate
-from moderation.domain.restoring import newest_whole_rows
-from moderation.domain.states import KEEPS_NOTHING, PurgeState
+from moderation.domain.outcomes import PurgeOutcome
+from moderation.domain.restoring import newest_complete_rows
+from moderation.domain.states import WITHOUT_COPIES, PurgeState
 from moderation.models import Undo
 from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
 from moderation.operations.lookup.purge_index import PurgePart, find_parts
-from moderation.operations.undo.requests import UndoPart, ask_undo, can_be_undone
-from moderation.store.quarantine import Place, kept_attempts, kept_copies
+from moderation.operations.undo.requests import UndoPart, can_be_undone, request_undo
+from moderation.store.quarantine import QuarantineKey, quarantine_attempts, quarantined_copies
 
-CHANNELS_AT_MOST = 20_000
+MAX_CHANNELS_SEARCHED = 20_000
 """Maximum number of channels searched for a bare id; usually the deadline is reached first."""
 
 
-LOOK_SECONDS = 0.6
+LOCATE_SECONDS = 0.6
 """Deadline of the search for a bare id. Together with the manifests searched before, the result should take at most a
 second.
 """
 
 
-class Verdict(StrEnum):
+class MessageStatus(StrEnum):
     """Status of a message. GONE: a purge found it already gone, and the cause was not recorded."""
 
     LIVE = "live"
@@ -45,7 +45,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class MessageHistory:
     """History of one message. live: its current version, if it exists.
 
     parts: outcomes of each purge that selected it, newest first. undoable_parts: purges that still delete it and can
@@ -59,53 +59,53 @@ class Story:
     parts: Sequence[PurgePart]
 
     @property
-    def verdict(self) -> Verdict:
+    def status(self) -> MessageStatus:
         """Status of the message."""
         if self.live is not None:
-            return Verdict.LIVE
-        if self.removal is not None and self.removal.fate is Fate.DELETED:
-            return Verdict.REMOVED
+            return MessageStatus.LIVE
+        if self.removal is not None and self.removal.outcome is PurgeOutcome.DELETED:
+            return MessageStatus.REMOVED
         if self.is_withdrawn:
-            return Verdict.WITHDRAWN
-        return Verdict.GONE if self.parts else Verdict.NEVER_SEEN
+            return MessageStatus.WITHDRAWN
+        return MessageStatus.GONE if self.parts else MessageStatus.NEVER_SEEN
 
     @property
     def removal(self) -> PurgePart | None:
         """The purge that deletes the message: the last that deleted it, else the last that found it already gone."""
-        deleted = (part for part in self.standing if part.fate is Fate.DELETED)
-        return next(deleted, next(iter(self.standing), None))
+        deleted = (part for part in self.parts_in_effect if part.outcome is PurgeOutcome.DELETED)
+        return next(deleted, next(iter(self.parts_in_effect), None))
 
     @property
-    def standing(self) -> list[PurgePart]:
+    def parts_in_effect(self) -> list[PurgePart]:
         """Purges because of which the message is deleted, newest first.
 
         It is restored when the last of them is undone.
         """
-        return [part for part in self.parts if part.stands]
+        return [part for part in self.parts if part.is_in_effect]
 
     @property
-    def may_undo(self) -> list[PurgePart]:
+    def undoable_parts(self) -> list[PurgePart]:
         """Purges that still delete it and can be undone; none if that would not restore the message."""
         if self.live is not None or self.is_withdrawn:
             return []
-        return [part for part in self.standing if can_be_undone(part.purge)]
+        return [part for part in self.parts_in_effect if can_be_undone(part.purge)]
 
     @property
-    def is_too_late(self) -> bool:
+    def is_past_undo(self) -> bool:
         """True if the message can no longer be restored: a purge that deletes it can no longer be undone."""
         if self.live is not None or self.is_withdrawn:
             return False
-        return any(part.purge.state in (PurgeState.UNDO_EXPIRED, *KEEPS_NOTHING) for part in self.standing)
+        return any(part.purge.state in (PurgeState.UNDO_EXPIRED, *WITHOUT_COPIES) for part in self.parts_in_effect)
 
     @property
     def erased(self) -> PurgePart | None:
         """The purge that deletes the message and whose copies were erased."""
         if self.live is not None or self.is_withdrawn:
             return None
-        return next((part for part in self.standing if part.purge.state in KEEPS_NOTHING), None)
+        return next((part for part in self.parts_in_effect if part.purge.state in WITHOUT_COPIES), None)
 
 
-def story_of(user: Actor, channel_id: int, message_id: int) -> Story:
+def history_of_message(user: Actor, channel_id: int, message_id: int) -> MessageHistory:
     """Return the history of a message of a channel. Raises `NotFound` for the channel, `StoreUnavailable`."""
     channel = channel_for(user, channel_id)
     noted = withdrawn.read_withdrawal(channel_id, message_id)
@@ -113,11 +113,11 @@ def story_of(user: Actor, channel_id: int, message_id: int) -> Story:
     live = messages.read_message(channel_id, message_id)
     parts = find_parts(message_id, channel_id=channel_id, withdrawn=is_withdrawn)
     if message_id in noted.claims:
-        found = live or _read_kept(channel_id, message_id, parts)
+        found = live or _read_quarantined(channel_id, message_id, parts)
         if found is not None and noted.has(message_id, author_id=found.author_id):
             is_withdrawn = True
             parts = find_parts(message_id, channel_id=channel_id, withdrawn=True)
-    return Story(channel=channel, message_id=message_id, live=live, is_withdrawn=is_withdrawn, parts=parts)
+    return MessageHistory(channel=channel, message_id=message_id, live=live, is_withdrawn=is_withdrawn, parts=parts)
 
 
 def locate(user: Actor, message_id: int) -> Located:
@@ -135,44 +135,46 @@ def locate(user: Actor, message_id: int) -> Located:
             return Located(channel_id, 1, is_whole=True)
     # A channel's id contains its creation time: the newest channel of that time is the most likely,
     # and channels created later come last, because an import may have added older messages to them.
-    was_made = Case(When(pk__lte=message_id, then=Value(True)), default=Value(False), output_field=BooleanField())
-    likeliest = channels.order_by(was_made.desc(), "-pk").values_list("pk", flat=True)[:CHANNELS_AT_MOST]
-    return locate_message(likeliest.iterator(), message_id, deadline_seconds=LOOK_SECONDS)
+    existed_then = Case(When(pk__lte=message_id, then=Value(True)), default=Value(False), output_field=BooleanField())
+    likeliest = channels.order_by(existed_then.desc(), "-pk").values_list("pk", flat=True)[:MAX_CHANNELS_SEARCHED]
+    return locate_message(likeliest.iterator(), message_id, deadline_seconds=LOCATE_SECONDS)
 
 
-def kept_copy(user: Actor, story: Story) -> Message | None:
+def quarantined_copy(user: Actor, history: MessageHistory) -> Message | None:
     """Return the deleted message from the newest quarantine that has it; None if no copy is left.
 
     Raises `Forbidden` for users who may not see purges, `StoreUnavailable`.
     """
     require(user, "moderation.view_purge")
-    return _read_kept(story.channel.pk, story.message_id, story.parts)
+    return _read_quarantined(history.channel.pk, history.message_id, history.parts)
 
 
-def _read_kept(channel_id: int, message_id: int, parts: Sequence[PurgePart]) -> Message | None:
+def _read_quarantined(channel_id: int, message_id: int, parts: Sequence[PurgePart]) -> Message | None:
     """Return the newest complete copy in the quarantine of any of the purges."""
     bucket = bucket_of(message_id)
-    places = [
-        Place(part.purge.pk, channel_id, bucket, attempt)
+    keys = [
+        QuarantineKey(part.purge.pk, channel_id, bucket, attempt)
         for part in parts
-        if part.purge.state not in KEEPS_NOTHING
-        for attempt in kept_attempts(part.purge.pk, channel_id, bucket)
+        if part.purge.state not in WITHOUT_COPIES
+        for attempt in quarantine_attempts(part.purge.pk, channel_id, bucket)
     ]
-    places.sort(key=lambda place: place.attempt, reverse=True)
-    copies = (kept_copies(place, message_id) for place in places)
-    for rows in newest_whole_rows(copies, wanted=lambda found: found == message_id):
+    keys.sort(key=lambda key: key.attempt, reverse=True)
+    copies = (quarantined_copies(key, message_id) for key in keys)
+    for rows in newest_complete_rows(copies, wanted=lambda found: found == message_id):
         return messages.to_message(channel_id, rows[0])
     return None
 
 
-def ask_undo_of_message(purge_id: int, *, moderator: User, channel_id: int, message_id: int) -> Undo:
+def request_undo_of_message(purge_id: int, *, moderator: User, channel_id: int, message_id: int) -> Undo:
     """Request the undo of a purge for one message. The caller enqueues the work after the commit.
 
     Raises `BadInput` if the message is not deleted by that purge, or the purge cannot be undone now.
     """
     require(moderator, "moderation.add_purge")
     channel_for(moderator, channel_id)
-    if not any(part.stands and part.purge.pk == purge_id for part in find_parts(message_id, channel_id=channel_id)):
+    if not any(
+        part.is_in_effect and part.purge.pk == purge_id for part in find_parts(message_id, channel_id=channel_id)
+    ):
         raise BadInput("This message is not deleted by that purge, or has been restored. Reload the page.")
     part = UndoPart(channel_ids=(channel_id,), message_ids=(message_id,))
-    return ask_undo(purge_id, moderator=moderator, part=part)
+    return request_undo(purge_id, moderator=moderator, part=part)

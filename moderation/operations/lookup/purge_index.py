@@ -15,9 +15,9 @@ from django.db.models import BooleanField, F, Func, Q, QuerySet
 from zstandard import ZstdError
 
 from chatstore.domain.buckets import bucket_of
-from moderation.domain.outcomes import Comeback, Fate, UndoSets, comeback_in, fate_in
+from moderation.domain.outcomes import PurgeOutcome, RestoreOutcome, UndoIds, purge_outcome, restore_outcome
 from moderation.domain.packing import unpack_ids
-from moderation.domain.sketches import place_of
+from moderation.domain.sketches import bit_of
 from moderation.domain.states import REMOVING, StepKind, StepState
 from moderation.models import Purge, Step, Undo
 from moderation.operations.undo.requests import UndoPart
@@ -28,7 +28,7 @@ STEPS_AT_ONCE = 50
 logger = logging.getLogger(__name__)
 
 
-class SketchHolds(Func):
+class SketchContains(Func):
     """Test of a step's sketch for an id. Postgres fetches one byte of it.
 
     True for a step without a sketch; False for an empty sketch.
@@ -42,16 +42,16 @@ class SketchHolds(Func):
     )
 
     def __init__(self, message_id: int) -> None:
-        byte, bit = place_of(message_id)
+        byte, bit = bit_of(message_id)
         super().__init__(F("sketch"), byte=f"{byte}::bigint", bit=bit)
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
+class UndoResult:
     """Outcome of one undo for the message. undo: None if an import restored it."""
 
     undo: Undo | None
-    comeback: Comeback
+    outcome: RestoreOutcome
     at: dt.datetime | None
 
 
@@ -66,19 +66,19 @@ class PurgePart:
     purge: Purge
     ordinal: int
     channel_id: int
-    fate: Fate
+    outcome: PurgeOutcome
     at: dt.datetime | None
     error: str
-    stands: bool
-    returns: Sequence[Return]
+    is_in_effect: bool
+    undo_results: Sequence[UndoResult]
 
 
 def may_be_in_step(message_id: int) -> Q:
     """Return a condition for steps that may contain an id, by first and last id and by sketch."""
-    return Q(Q(first_id=None) | Q(first_id__lte=message_id, last_id__gte=message_id), SketchHolds(message_id))
+    return Q(Q(first_id=None) | Q(first_id__lte=message_id, last_id__gte=message_id), SketchContains(message_id))
 
 
-def steps_that_may_hold(message_id: int, *, channel_id: int | None = None) -> QuerySet[Step]:
+def steps_that_may_contain(message_id: int, *, channel_id: int | None = None) -> QuerySet[Step]:
     """Return the deleting steps of confirmed purges whose ids must be searched for a message."""
     steps = Step.objects.filter(
         may_be_in_step(message_id),
@@ -95,7 +95,7 @@ def find_parts(message_id: int, *, channel_id: int | None = None, withdrawn: boo
     withdrawn: the message's author has withdrawn it, which explains why an undo skipped it. Three queries for any
     number of purges.
     """
-    found = _steps_that_hold(message_id, channel_id)
+    found = _steps_containing(message_id, channel_id)
     steps = (
         list(Step.objects.filter(_any_of(found)).select_related("purge__moderator").defer("sketch")) if found else []
     )
@@ -105,17 +105,17 @@ def find_parts(message_id: int, *, channel_id: int | None = None, withdrawn: boo
     return parts
 
 
-def _steps_that_hold(message_id: int, channel_id: int | None) -> list[tuple[int, int]]:
+def _steps_containing(message_id: int, channel_id: int | None) -> list[tuple[int, int]]:
     """Return (purge id, ordinal) of the steps that contain the id."""
-    candidates = steps_that_may_hold(message_id, channel_id=channel_id).values_list("purge_id", "ordinal", "ids")
+    candidates = steps_that_may_contain(message_id, channel_id=channel_id).values_list("purge_id", "ordinal", "ids")
     return [
         (purge_id, ordinal)
         for purge_id, ordinal, packed in candidates.iterator(chunk_size=STEPS_AT_ONCE)
-        if _holds(packed, message_id, purge_id=purge_id, ordinal=ordinal)
+        if _contains(packed, message_id, purge_id=purge_id, ordinal=ordinal)
     ]
 
 
-def _holds(packed: bytes | memoryview, message_id: int, *, purge_id: int, ordinal: int) -> bool:
+def _contains(packed: bytes | memoryview, message_id: int, *, purge_id: int, ordinal: int) -> bool:
     try:
         return message_id in unpack_ids(packed)
     except (ValueError, ZstdError):
@@ -133,49 +133,51 @@ def _any_of(keys: Iterable[tuple[int, int]]) -> Q:
 
 def _undo_steps(steps: Sequence[Step]) -> Mapping[tuple[int, int], list[Step]]:
     """Return the undo steps of some steps, by purge and ordinal, newest first."""
-    taking: dict[tuple[int, int], list[Step]] = {(step.purge_id, step.ordinal): [] for step in steps}
+    undo_steps_by_source: dict[tuple[int, int], list[Step]] = {(step.purge_id, step.ordinal): [] for step in steps}
     if not any(step.undone_ids is not None or step.state == StepState.COUNTED for step in steps):
-        return taking
+        return undo_steps_by_source
     wanted = Q()
-    for purge_id, ordinal in taking:
-        wanted |= Q(purge_id=purge_id, takes_back=ordinal)
+    for purge_id, ordinal in undo_steps_by_source:
+        wanted |= Q(purge_id=purge_id, undoes_ordinal=ordinal)
     undos = Step.objects.filter(wanted, kind=StepKind.UNDO).select_related("undo__moderator")
     for undo_step in undos.order_by("-ordinal"):
-        if undo_step.takes_back is not None:
-            taking[undo_step.purge_id, undo_step.takes_back].append(undo_step)
-    return taking
+        if undo_step.undoes_ordinal is not None:
+            undo_steps_by_source[undo_step.purge_id, undo_step.undoes_ordinal].append(undo_step)
+    return undo_steps_by_source
 
 
 def _part_of(message_id: int, step: Step, undos: Mapping[tuple[int, int], list[Step]], *, withdrawn: bool) -> PurgePart:
-    fate = fate_in(message_id, state=step.state, gone=unpack_ids(step.gone_ids), failed=unpack_ids(step.failed_ids))
+    outcome = purge_outcome(
+        message_id, state=step.state, gone=unpack_ids(step.gone_ids), failed=unpack_ids(step.failed_ids)
+    )
     undone = message_id in unpack_ids(step.undone_ids)
-    returns = list(_returns_of(message_id, undos[step.purge_id, step.ordinal], withdrawn=withdrawn))
-    if undone and not returns:
-        returns.append(Return(None, Comeback.RESTORED, None))
+    undo_results = list(_results_of(message_id, undos[step.purge_id, step.ordinal], withdrawn=withdrawn))
+    if undone and not undo_results:
+        undo_results.append(UndoResult(None, RestoreOutcome.RESTORED, None))
     return PurgePart(
         purge=step.purge,
         ordinal=step.ordinal,
         channel_id=step.channel_id,
-        fate=fate,
+        outcome=outcome,
         at=step.counted_at,
         error=step.error,
-        stands=fate in (Fate.DELETED, Fate.ALREADY_GONE) and not undone,
-        returns=returns,
+        is_in_effect=outcome in (PurgeOutcome.DELETED, PurgeOutcome.ALREADY_GONE) and not undone,
+        undo_results=undo_results,
     )
 
 
-def _returns_of(message_id: int, undo_steps: Iterable[Step], *, withdrawn: bool) -> Iterator[Return]:
+def _results_of(message_id: int, undo_steps: Iterable[Step], *, withdrawn: bool) -> Iterator[UndoResult]:
     for step in undo_steps:
         if step.state == StepState.COUNTED:
-            comeback = comeback_in(message_id, _sets_of(step), withdrawn=withdrawn)
+            outcome = restore_outcome(message_id, _sets_of(step), withdrawn=withdrawn)
         else:
-            comeback = Comeback.ON_ITS_WAY if _is_asked_for(message_id, step) else None
-        if comeback is not None:
-            yield Return(step.undo, comeback, step.counted_at)
+            outcome = RestoreOutcome.IN_PROGRESS if _is_asked_for(message_id, step) else None
+        if outcome is not None:
+            yield UndoResult(step.undo, outcome, step.counted_at)
 
 
-def _sets_of(step: Step) -> UndoSets:
-    return UndoSets(
+def _sets_of(step: Step) -> UndoIds:
+    return UndoIds(
         written=unpack_ids(step.ids),
         left_out=unpack_ids(step.gone_ids),
         missing=unpack_ids(step.failed_ids),

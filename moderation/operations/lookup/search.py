@@ -13,22 +13,22 @@ from django.utils import timezone
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
-from chatstore.operations.gateway.timeline import last_day_of, recent_places
+from chatstore.operations.gateway.timeline import last_day_of, recent_channels
 from chatstore.store.locating import Located
 from moderation.domain.links import find_message_link
 from moderation.operations.access.visibility import Actor, require, visible_channels
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.lookup.message_history import locate
 
-HITS_AT_MOST = 20
-USERS_AT_MOST = 10
+MAX_HITS = 20
+MAX_USERS = 10
 QUERY_CHARACTERS = 300
 
 _ID = re.compile(r"-?[0-9]{6,20}")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecentChannel:
     """Channel in which a user posted, and the last day of their latest period there."""
 
     channel: Channel
@@ -41,80 +41,80 @@ class FoundUser:
 
     user: ChatUser
     made_at: dt.datetime | None
-    places: Sequence[Place]
+    recent_channels: Sequence[RecentChannel]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """Search result. message: (channel id, message id) if the query names exactly one.
 
     not_found: extent of the search for a bare id that no channel has.
     """
 
     message: tuple[int, int] | None = None
-    looked_for: Located | None = None
+    not_found: Located | None = None
     channels: Sequence[Channel] = ()
     users: Sequence[FoundUser] = ()
 
 
-def search_anything(user: Actor, query: str) -> Found:
+def search_anything(user: Actor, query: str) -> SearchResult:
     """Return the visible results for a query. Raises `BadInput` if it is empty."""
     require(user, "chatstore.view_channel")
-    words = query.strip()
-    if not words:
+    query_text = query.strip()
+    if not query_text:
         raise BadInput("Enter a message link, an id, or the name of a channel or user.")
-    if len(words) > QUERY_CHARACTERS or "\x00" in words:
+    if len(query_text) > QUERY_CHARACTERS or "\x00" in query_text:
         raise BadInput("The search text is too long. Enter a name, an id or a message link.")
-    link = find_message_link(words)
+    link = find_message_link(query_text)
     if link:
         return _follow_link(user, *map(parse_snowflake, link))
-    if _ID.fullmatch(words):
-        return _find_id(user, parse_snowflake(words))
-    return _find_names(user, words)
+    if _ID.fullmatch(query_text):
+        return _find_id(user, parse_snowflake(query_text))
+    return _find_names(user, query_text)
 
 
-def _follow_link(user: Actor, channel_id: int, message_id: int) -> Found:
-    known = visible_channels(user).filter(pk=channel_id).exists()
-    return Found(message=(channel_id, message_id)) if known else Found()
+def _follow_link(user: Actor, channel_id: int, message_id: int) -> SearchResult:
+    is_visible = visible_channels(user).filter(pk=channel_id).exists()
+    return SearchResult(message=(channel_id, message_id)) if is_visible else SearchResult()
 
 
-def _find_id(user: Actor, number: int) -> Found:
-    channels = list(visible_channels(user).filter(Q(pk=number) | Q(guild_id=number))[:HITS_AT_MOST])
-    users = _place_users(user, list(_visible_users(user, Q(pk=number))))
+def _find_id(user: Actor, number: int) -> SearchResult:
+    channels = list(visible_channels(user).filter(Q(pk=number) | Q(guild_id=number))[:MAX_HITS])
+    users = _describe_users(user, list(_visible_users(user, Q(pk=number))))
     if channels or users:
-        return Found(channels=channels, users=users)
+        return SearchResult(channels=channels, users=users)
     located = locate(user, number)
     if located.channel_id is None:
-        return Found(looked_for=located)
-    return Found(message=(located.channel_id, number))
+        return SearchResult(not_found=located)
+    return SearchResult(message=(located.channel_id, number))
 
 
-def _find_names(user: Actor, words: str) -> Found:
-    name = words.lstrip("#@")
+def _find_names(user: Actor, query_text: str) -> SearchResult:
+    name = query_text.lstrip("#@")
     channels = visible_channels(user).filter(Q(name__icontains=name) | Q(guild__name__icontains=name))
     users = _visible_users(user, Q(name__icontains=name) | Q(display_name__icontains=name))
-    return Found(
-        channels=list(channels[:HITS_AT_MOST]),
-        users=_place_users(user, list(users[:USERS_AT_MOST])),
+    return SearchResult(
+        channels=list(channels[:MAX_HITS]),
+        users=_describe_users(user, list(users[:MAX_USERS])),
     )
 
 
 def _visible_users(user: Actor, wanted: Q) -> Sequence[ChatUser]:
     users = ChatUser.objects.filter(wanted)
-    return list(users[:USERS_AT_MOST]) if user.has_perm("chatstore.view_chatuser") else []
+    return list(users[:MAX_USERS]) if user.has_perm("chatstore.view_chatuser") else []
 
 
-def _place_users(user: Actor, people: Sequence[ChatUser]) -> list[FoundUser]:
-    places = {person.pk: recent_places(person.pk) for person in people}
-    wanted = {channel_id for found in places.values() for channel_id, _ in found}
+def _describe_users(user: Actor, people: Sequence[ChatUser]) -> list[FoundUser]:
+    recent_channels = {person.pk: recent_channels(person.pk) for person in people}
+    wanted = {channel_id for found in recent_channels.values() for channel_id, _ in found}
     channels = visible_channels(user).in_bulk(wanted)
     return [
         FoundUser(
             person,
             account_made_at(person.pk, now=timezone.now()),
             [
-                Place(channels[channel_id], last_day_of(bucket))
-                for channel_id, bucket in places[person.pk]
+                RecentChannel(channels[channel_id], last_day_of(bucket))
+                for channel_id, bucket in recent_channels[person.pk]
                 if channel_id in channels
             ],
         )

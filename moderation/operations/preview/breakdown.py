@@ -11,9 +11,9 @@ from chatstore.models import Channel, ChatUser
 from moderation.domain.states import REMOVING, StepState
 from moderation.models import Purge
 from moderation.operations.preview.purge_summary import Preview
-from moderation.operations.steps.removed_ids import count_standing
+from moderation.operations.steps.removed_ids import count_removed
 
-NAMED_AT_MOST = 50
+MAX_NAMED_AUTHORS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class ChannelShare:
 
     channel_id: int
     channel: Channel | None
-    going: int
-    staying: int
-    standing: int
+    matched: int
+    kept: int
+    removed: int
     at: str
 
 
@@ -38,45 +38,45 @@ class AuthorShare:
     user_id: int
     user: ChatUser | None
     count: int
-    is_back: bool
+    is_restored: bool
 
 
 def share_by_channel(purge: Purge, preview: Preview, channels: Sequence[Channel]) -> list[ChannelShare]:
     """Return every channel of the manifest, the largest first. channels: those that the viewer may see."""
     visible = {channel.pk: channel for channel in channels}
-    standing = standing_by_channel(purge)
-    going: Counter[int] = Counter()
-    staying: Counter[int] = Counter()
+    removed = removed_by_channel(purge)
+    matched: Counter[int] = Counter()
+    kept: Counter[int] = Counter()
     first: dict[int, int] = {}
     for entry in preview.per_bucket:
-        going[entry.channel_id] += entry.matched
-        staying[entry.channel_id] += entry.survivors
+        matched[entry.channel_id] += entry.matched
+        kept[entry.channel_id] += entry.survivors
         first[entry.channel_id] = min(entry.bucket, first.get(entry.channel_id, entry.bucket))
     return [
         ChannelShare(
             channel_id,
             visible.get(channel_id),
             count,
-            staying[channel_id],
-            standing[channel_id],
+            kept[channel_id],
+            removed[channel_id],
             bucket_days(first[channel_id])[0].isoformat(),
         )
-        for channel_id, count in going.most_common()
+        for channel_id, count in matched.most_common()
     ]
 
 
 def share_by_author(purge: Purge, preview: Preview) -> list[AuthorShare]:
     """Return every author of the manifest, the largest first; names of the first `MAX_NAMED_AUTHORS`."""
-    users = ChatUser.objects.in_bulk([author for author, _ in preview.per_author[:NAMED_AT_MOST]])
-    back = {
+    users = ChatUser.objects.in_bulk([author for author, _ in preview.per_author[:MAX_NAMED_AUTHORS]])
+    restored = {
         int(author)
         for part in purge.undos.exclude(finished_at=None).values_list("part", flat=True)
         if not part["channels"] and not part["messages"]
         for author in part["authors"]
     }
-    return [AuthorShare(author, users.get(author), count, author in back) for author, count in preview.per_author]
+    return [AuthorShare(author, users.get(author), count, author in restored) for author, count in preview.per_author]
 
 
-def standing_by_channel(purge: Purge) -> Mapping[int, int]:
+def removed_by_channel(purge: Purge) -> Mapping[int, int]:
     """Return the number of messages that the purge deleted or found already gone, without restored ones, by channel."""
-    return count_standing(purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED))
+    return count_removed(purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED))

@@ -16,7 +16,7 @@ from moderation.domain.states import REMOVING, StepState
 from moderation.models import Purge
 from moderation.presentation.strip import NARROW, Strip, StripBucket, draw_strip
 
-CHANNELS_WHOLE = 12
+MAX_FULL_CHANNELS = 12
 """Maximum number of channels whose whole history is read for one picture: one read each."""
 
 
@@ -33,33 +33,33 @@ def map_purge(purge: Purge, channel_ids: Sequence[int]) -> Strip:
     Uses the scan's own counts where available, so that the picture is stable while the purge runs. Restored and held
     messages are grey. With more than `MAX_FULL_CHANNELS` channels, only buckets that the scan read are drawn.
     """
-    staying: Counter[int] = Counter()
-    going: Counter[int] = Counter()
+    kept: Counter[int] = Counter()
+    highlighted: Counter[int] = Counter()
     uncounted: set[int] = set()
     frozen = set()
     for entry in purge.manifest_buckets.filter(channel_id__in=channel_ids).defer("authors", "plan"):
         frozen.add((entry.channel_id, entry.bucket))
-        staying[entry.bucket] += entry.survivors
-        going[entry.bucket] += entry.count
+        kept[entry.bucket] += entry.survivors
+        highlighted[entry.bucket] += entry.count
     for bucket, count in _held_by_bucket(purge, channel_ids).items():
-        staying[bucket] += count
-        going[bucket] -= count
-    for channel_id in channel_ids if len(channel_ids) <= CHANNELS_WHOLE else ():
+        kept[bucket] += count
+        highlighted[bucket] -= count
+    for channel_id in channel_ids if len(channel_ids) <= MAX_FULL_CHANNELS else ():
         for other in _count_if_possible(channel_id):
             if (channel_id, other.bucket) not in frozen:
-                staying[other.bucket] += other.count or 0
+                kept[other.bucket] += other.count or 0
                 if other.count is None:
                     uncounted.add(other.bucket)
     removed = _removed_by_bucket(purge, channel_ids)
-    back = _back_by_bucket(purge, channel_ids)
+    restored = _restored_by_bucket(purge, channel_ids)
     return draw_strip(
         StripBucket(
             bucket,
-            None if bucket in uncounted and not going[bucket] else staying[bucket] + going[bucket],
-            going=going[bucket] - back[bucket],
+            None if bucket in uncounted and not highlighted[bucket] else kept[bucket] + highlighted[bucket],
+            highlighted=highlighted[bucket] - restored[bucket],
             done=removed.get(bucket, False),
         )
-        for bucket in staying.keys() | going.keys()
+        for bucket in kept.keys() | highlighted.keys()
     )
 
 
@@ -87,9 +87,9 @@ def _held_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Counter[int]:
     return held
 
 
-def _back_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Counter[int]:
-    back: Counter[int] = Counter()
+def _restored_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Counter[int]:
+    restored: Counter[int] = Counter()
     undone = purge.steps.filter(channel_id__in=channel_ids, undone_ids__isnull=False)
     for bucket, ids in undone.values_list("bucket", "undone_ids"):
-        back[bucket] += len(unpack_ids(ids))
-    return back
+        restored[bucket] += len(unpack_ids(ids))
+    return restored

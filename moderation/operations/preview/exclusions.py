@@ -13,30 +13,30 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from django.contrib.auth.models import User
 from django.db.models import Max, Q, Sum
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
+from chatstore.models.users import User
 from chatstore.store import scans
 from moderation.domain.packing import unpack_ids
 from moderation.domain.selection import Selection
 from moderation.domain.states import REMOVING, PurgeState
 from moderation.models import ManifestBucket, Purge
-from moderation.operations.access.audit import record_act
+from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.lookup.purge_index import STEPS_AT_ONCE, may_be_in_step
-from moderation.operations.preview.scan import ScannedBucket, digest_of_manifest, split_bucket, store_bucket
-from moderation.operations.selection.scope import check_places
+from moderation.operations.preview.scan import ScannedBucket, hash_manifest, split_bucket, store_bucket
+from moderation.operations.selection.scope import check_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
-UNTICKED = "purge_unticked"
-TICKED_AGAIN = "purge_ticked_again"
+EXCLUDED = "purge_unticked"
+INCLUDED = "purge_ticked_again"
 
 IDS_AT_ONCE = 100
 """Ids per query."""
 
-Place = tuple[int, int]
+BucketKey = tuple[int, int]
 """Channel id and bucket."""
 
 
@@ -45,10 +45,10 @@ class _Change:
     """Change of one bucket: its new part of the manifest, and the ids that were excluded or included."""
 
     scanned: ScannedBucket
-    moved: Sequence[int]
+    message_ids: Sequence[int]
 
 
-def untick_messages(purge_id: int, ids: Collection[int], *, moderator: User, digest: bytes) -> Purge:
+def exclude_messages(purge_id: int, ids: Collection[int], *, moderator: User, manifest_hash: bytes) -> Purge:
     """Exclude messages from a preview. Idempotent.
 
     manifest_hash: of the preview that was shown. Raises `BadInput` if it has changed, if the purge is no longer a
@@ -58,20 +58,20 @@ def untick_messages(purge_id: int, ids: Collection[int], *, moderator: User, dig
     wanted = frozenset(ids)
     if wanted <= frozenset(selection.except_ids) or not wanted:
         return purge
-    _check_preview(purge, digest)
+    _check_preview(purge, manifest_hash)
     chosen = replace(selection, except_ids=tuple(sorted(wanted.union(selection.except_ids))))
     changes = [
-        _leave_out(purge, place, matched, wanted.intersection(matched))
-        for place in _places_of(purge, wanted)
-        if not wanted.isdisjoint(matched := _frozen_ids(purge, place))
+        _exclude(purge, key, matched, wanted.intersection(matched))
+        for key in _buckets_of(purge, wanted)
+        if not wanted.isdisjoint(matched := _frozen_ids(purge, key))
     ]
-    found = {message_id for change in changes for message_id in change.moved}
+    found = {message_id for change in changes for message_id in change.message_ids}
     if found != wanted - frozenset(selection.except_ids):
         raise BadInput("Some of these messages are not in the preview. Reload it and try again.")
-    return _store(purge, chosen, changes, moderator=moderator, digest=digest, act=UNTICKED)
+    return _store(purge, chosen, changes, moderator=moderator, manifest_hash=manifest_hash, action=EXCLUDED)
 
 
-def tick_again(purge_id: int, ids: Collection[int], *, moderator: User, digest: bytes) -> Purge:
+def include_messages(purge_id: int, ids: Collection[int], *, moderator: User, manifest_hash: bytes) -> Purge:
     """Include excluded messages again. Idempotent.
 
     Raises `BadInput` as `exclude_messages` does, and if a message no longer exists.
@@ -80,19 +80,19 @@ def tick_again(purge_id: int, ids: Collection[int], *, moderator: User, digest: 
     wanted = frozenset(ids).intersection(selection.except_ids)
     if not wanted:
         return purge
-    _check_preview(purge, digest)
+    _check_preview(purge, manifest_hash)
     chosen = replace(selection, except_ids=tuple(i for i in selection.except_ids if i not in wanted))
-    changes = [_take_in(purge, place, found) for place, found in _places_of_unticked(purge, wanted).items()]
-    return _store(purge, chosen, changes, moderator=moderator, digest=digest, act=TICKED_AGAIN)
+    changes = [_include(purge, key, found) for key, found in _buckets_of_excluded(purge, wanted).items()]
+    return _store(purge, chosen, changes, moderator=moderator, manifest_hash=manifest_hash, action=INCLUDED)
 
 
-def unticked_messages(purge: Purge) -> list[tuple[int, int]]:
+def excluded_messages(purge: Purge) -> list[tuple[int, int]]:
     """Return (channel id, message id) of the excluded messages, ascending.
 
     The purge's audit log has their channels.
     """
     except_ids = frozenset(Selection.from_json(purge.selection).except_ids)
-    found = _places_of_unticked(purge, except_ids) if except_ids else {}
+    found = _buckets_of_excluded(purge, except_ids) if except_ids else {}
     return sorted((channel_id, message_id) for (channel_id, _), ids in found.items() for message_id in ids)
 
 
@@ -100,112 +100,112 @@ def _open(purge_id: int, moderator: User) -> tuple[Purge, Selection]:
     require(moderator, "moderation.add_purge")
     purge = purge_for(moderator, purge_id)
     selection = Selection.from_json(purge.selection)
-    check_places(selection, moderator)
+    check_scope(selection, moderator)
     return purge, selection
 
 
-def _check_preview(purge: Purge, digest: bytes) -> None:
+def _check_preview(purge: Purge, manifest_hash: bytes) -> None:
     if purge.state != PurgeState.READY:
         raise BadInput(f"A purge that is {purge.get_state_display()} cannot be changed.")
-    if purge.digest is None or bytes(purge.digest) != digest:
+    if purge.manifest_hash is None or bytes(purge.manifest_hash) != manifest_hash:
         raise BadInput("The preview has changed since you opened it. Reload it and try again.")
 
 
-def _places_of(purge: Purge, ids: Collection[int]) -> list[Place]:
+def _buckets_of(purge: Purge, ids: Collection[int]) -> list[BucketKey]:
     """Return every bucket whose frozen ids include one of these.
 
     A bucket number may be frozen in 50,000 channels: steps that cannot contain an id are skipped by their first and
     last id and their sketch; the others are unpacked one after the other.
     """
     wanted = sorted(ids)
-    places: dict[Place, None] = {}
+    keys: dict[BucketKey, None] = {}
     for start in range(0, len(wanted), IDS_AT_ONCE):
         some = frozenset(wanted[start : start + IDS_AT_ONCE])
-        may_hold = Q()
+        may_contain = Q()
         for message_id in some:
-            may_hold |= Q(may_be_in_step(message_id), bucket=bucket_of(message_id))
-        steps = purge.steps.filter(may_hold, kind__in=REMOVING).order_by("channel_id", "bucket")
+            may_contain |= Q(may_be_in_step(message_id), bucket=bucket_of(message_id))
+        steps = purge.steps.filter(may_contain, kind__in=REMOVING).order_by("channel_id", "bucket")
         for channel_id, bucket, packed in steps.values_list("channel_id", "bucket", "ids").iterator(STEPS_AT_ONCE):
             if not some.isdisjoint(unpack_ids(packed)):
-                places[channel_id, bucket] = None
-    return list(places)
+                keys[channel_id, bucket] = None
+    return list(keys)
 
 
-def _frozen_ids(purge: Purge, place: Place) -> list[int]:
+def _frozen_ids(purge: Purge, key: BucketKey) -> list[int]:
     """Return the ids of a bucket in the manifest, ascending."""
-    steps = purge.steps.filter(channel_id=place[0], bucket=place[1], kind__in=REMOVING)
+    steps = purge.steps.filter(channel_id=key[0], bucket=key[1], kind__in=REMOVING)
     return sorted(chain.from_iterable(map(unpack_ids, steps.values_list("ids", flat=True))))
 
 
-def _places_of_unticked(purge: Purge, ids: frozenset[int]) -> Mapping[Place, set[int]]:
-    found: dict[Place, set[int]] = defaultdict(set)
-    for details in purge.audit.filter(act=UNTICKED).values_list("details", flat=True):
+def _buckets_of_excluded(purge: Purge, ids: frozenset[int]) -> Mapping[BucketKey, set[int]]:
+    found: dict[BucketKey, set[int]] = defaultdict(set)
+    for details in purge.audit.filter(action=EXCLUDED).values_list("details", flat=True):
         for channel_id, texts in details["messages"].items():
             for message_id in ids.intersection(map(int, texts)):
                 found[int(channel_id), bucket_of(message_id)].add(message_id)
     return found
 
 
-def _leave_out(purge: Purge, place: Place, matched: Sequence[int], out: Collection[int]) -> _Change:
-    rest = [message_id for message_id in matched if message_id not in out]
-    writers, tombstones = _read_bucket(place)
-    authors = _authors_of(purge, place)
-    authors.subtract(_writers_of(out, writers))
-    return _Change(_plan(place, rest, writers, +authors, tombstones), sorted(out))
+def _exclude(purge: Purge, key: BucketKey, matched: Sequence[int], excluded: Collection[int]) -> _Change:
+    rest = [message_id for message_id in matched if message_id not in excluded]
+    authors_by_id, tombstones = _read_bucket(key)
+    authors = _authors_of(purge, key)
+    authors.subtract(_present_authors(excluded, authors_by_id))
+    return _Change(_plan(key, rest, authors_by_id, +authors, tombstones), sorted(excluded))
 
 
-def _take_in(purge: Purge, place: Place, back: Collection[int]) -> _Change:
-    writers, tombstones = _read_bucket(place)
-    gone = len(back) - len(_writers_of(back, writers))
-    if gone:
-        raise BadInput(f"{gone:,} of these messages no longer {'exists' if gone == 1 else 'exist'}.")
-    authors = _authors_of(purge, place)
-    authors.update(_writers_of(back, writers))
-    frozen = _frozen_ids(purge, place)
-    return _Change(_plan(place, sorted({*frozen, *back}), writers, authors, tombstones), sorted(back))
+def _include(purge: Purge, key: BucketKey, included: Collection[int]) -> _Change:
+    authors_by_id, tombstones = _read_bucket(key)
+    missing = len(included) - len(_present_authors(included, authors_by_id))
+    if missing:
+        raise BadInput(f"{missing:,} of these messages no longer {'exists' if missing == 1 else 'exist'}.")
+    authors = _authors_of(purge, key)
+    authors.update(_present_authors(included, authors_by_id))
+    frozen = _frozen_ids(purge, key)
+    return _Change(_plan(key, sorted({*frozen, *included}), authors_by_id, authors, tombstones), sorted(included))
 
 
-def _read_bucket(place: Place) -> tuple[dict[int, int | None], int]:
+def _read_bucket(key: BucketKey) -> tuple[dict[int, int | None], int]:
     """Return (author by message id, None for a row with only a late edit; tombstones that the read scanned)."""
-    pages = scans.read_all_ids(*place)
-    writers = {message_id: author for page in pages for message_id, author in page}
-    return writers, pages.count_tombstones()
+    pages = scans.read_all_ids(*key)
+    authors_by_id = {message_id: author for page in pages for message_id, author in page}
+    return authors_by_id, pages.count_tombstones()
 
 
-def _writers_of(ids: Collection[int], writers: Mapping[int, int | None]) -> list[int]:
+def _present_authors(ids: Collection[int], authors_by_id: Mapping[int, int | None]) -> list[int]:
     """Return the authors of those messages that still exist."""
-    return [author for author in map(writers.get, ids) if author is not None]
+    return [author for author in map(authors_by_id.get, ids) if author is not None]
 
 
-def _authors_of(purge: Purge, place: Place) -> Counter[int]:
-    known = purge.manifest_buckets.filter(channel_id=place[0], bucket=place[1]).values_list("authors", flat=True)
+def _authors_of(purge: Purge, key: BucketKey) -> Counter[int]:
+    known = purge.manifest_buckets.filter(channel_id=key[0], bucket=key[1]).values_list("authors", flat=True)
     return Counter({int(author): count for counts in known for author, count in counts.items()})
 
 
 def _plan(
-    place: Place, matched: list[int], writers: Mapping[int, int | None], authors: Counter[int], tombstones: int
+    key: BucketKey, matched: list[int], authors_by_id: Mapping[int, int | None], authors: Counter[int], tombstones: int
 ) -> ScannedBucket:
-    channel_id, bucket = place
-    survivors = sorted(writers.keys() - frozenset(matched))
+    channel_id, bucket = key
+    survivors = sorted(authors_by_id.keys() - frozenset(matched))
     return ScannedBucket(
         channel_id=channel_id,
         bucket=bucket,
-        scanned=len(writers),
+        scanned=len(authors_by_id),
         matched=matched,
         survivors=len(survivors),
         authors=authors,
-        split=split_bucket(bucket, matched, survivors, standing_tombstones=tombstones),
+        split=split_bucket(bucket, matched, survivors, existing_tombstones=tombstones),
     )
 
 
 def _store(
-    purge: Purge, chosen: Selection, changes: Sequence[_Change], *, moderator: User, digest: bytes, act: str
+    purge: Purge, chosen: Selection, changes: Sequence[_Change], *, moderator: User, manifest_hash: bytes, action: str
 ) -> Purge:
-    moved: dict[str, list[str]] = defaultdict(list)
+    message_ids: dict[str, list[str]] = defaultdict(list)
     with brief_transaction():
         locked = lock_purge(purge.pk)
         # It may have been confirmed or changed while the buckets were read.
-        _check_preview(locked, digest)
+        _check_preview(locked, manifest_hash)
         ordinal = purge.steps.aggregate(last=Max("ordinal"))["last"] or 0
         for change in changes:
             here = {"channel_id": change.scanned.channel_id, "bucket": change.scanned.bucket}
@@ -213,18 +213,18 @@ def _store(
             ManifestBucket.objects.filter(purge=purge, **here).delete()
             if change.scanned.matched:
                 ordinal = store_bucket(purge.pk, change.scanned, ordinal)
-            moved[str(change.scanned.channel_id)] += map(str, change.moved)
+            message_ids[str(change.scanned.channel_id)] += map(str, change.message_ids)
         left = purge.manifest_buckets.aggregate(left=Sum("count", default=0))["left"]
-        now = digest_of_manifest(purge.pk)
-        if left and now is None:
+        new_hash = hash_manifest(purge.pk)
+        if left and new_hash is None:
             raise BadInput("This preview was created by an older version of Chatstore. Create a new one.")
         Purge.objects.filter(id=purge.pk).update(
             selection=chosen.as_json(),
             manifest=left,
-            digest=now,
+            manifest_hash=new_hash,
             state=PurgeState.READY if left else PurgeState.NOTHING_MATCHED,
         )
-        details = {"messages": moved, "digest": now.hex() if now else None, "manifest": left}
-        record_act(act, actor=moderator, purge=purge, details=details)
+        details = {"messages": message_ids, "manifest_hash": new_hash.hex() if new_hash else None, "manifest": left}
+        record_action(action, actor=moderator, purge=purge, details=details)
         purge.refresh_from_db()
     return purge

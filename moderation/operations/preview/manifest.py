@@ -15,30 +15,30 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, Message
 from chatstore.models import Channel
 from chatstore.store import messages, scans, withdrawn
-from moderation.domain.outcomes import Fate, fate_in
+from moderation.domain.outcomes import PurgeOutcome, purge_outcome
 from moderation.domain.packing import unpack_ids
-from moderation.domain.restoring import newest_whole_rows
-from moderation.domain.states import KEEPS_NOTHING, REMOVING
+from moderation.domain.restoring import newest_complete_rows
+from moderation.domain.states import REMOVING, WITHOUT_COPIES
 from moderation.models import Purge, Step
 from moderation.operations.access.visibility import Actor
-from moderation.operations.preview.exclusions import unticked_messages
+from moderation.operations.preview.exclusions import excluded_messages
 from moderation.operations.selection.scope import channels_of
 from moderation.operations.undo.import_guard import restored_in
-from moderation.store.quarantine import Place, kept_attempts, kept_copies
+from moderation.store.quarantine import QuarantineKey, quarantine_attempts, quarantined_copies
 
 ENTRIES_A_PAGE = 50
 
-LOOKED_AT_MOST = 2_000
+MAX_MESSAGES_READ = 2_000
 """Maximum number of messages read for one page that is filtered by author. The next page continues from there."""
 
-UNTICKED_SHOWN = 100
+MAX_EXCLUDED_SHOWN = 100
 
 Key = tuple[int, int]
 """Channel id and message id: the cursor of a page."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManifestEntry:
     """Message of the manifest.
 
     message: current version, or the purge's copy; None if there is neither. is_live: it currently exists. is_undone:
@@ -50,7 +50,7 @@ class Entry:
     message_id: int
     message: Message | None
     is_live: bool
-    fate: Fate | None
+    outcome: PurgeOutcome | None
     is_undone: bool = False
     is_withdrawn: bool = False
 
@@ -59,12 +59,12 @@ class Entry:
 class ManifestPage:
     """Page of the manifest, by channel and id. after: exclusive cursor of the next page, or None."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[ManifestEntry]
     after: Key | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Share:
+class _BucketShare:
     """Bucket of the manifest. only: the ids to include; None: all of them."""
 
     channel_id: int
@@ -77,7 +77,7 @@ class _Frozen:
     """Id of the manifest and its step's outcome for it."""
 
     message_id: int
-    fate: Fate
+    outcome: PurgeOutcome
     is_undone: bool
 
 
@@ -97,8 +97,8 @@ def list_manifest(
     Raises `StoreUnavailable`.
     """
     channels = {channel.pk: channel for channel in channels_of(user, purge)}
-    entries: list[Entry] = []
-    looked = 0
+    entries: list[ManifestEntry] = []
+    messages_read = 0
     last: Key | None = None
     if import_id is None:
         shares = _buckets_after(purge, channels, after, channel_id=channel_id, author_id=author_id)
@@ -108,53 +108,53 @@ def list_manifest(
         frozen = _frozen_ids(purge, share, after)
         while part := list(islice(frozen, limit + 1)):
             found = _read_entries(purge, channels[share.channel_id], share.bucket, part)
-            entries += [_veil(entry) for entry in found if author_id is None or _is_by(entry, author_id)]
+            entries += [_hide_withdrawn(entry) for entry in found if author_id is None or _is_by(entry, author_id)]
             last = share.channel_id, part[-1].message_id
-            looked += len(part)
+            messages_read += len(part)
             if len(entries) > limit:
                 shown = entries[:limit]
                 return ManifestPage(shown, (shown[-1].channel.pk, shown[-1].message_id))
-            if looked >= LOOKED_AT_MOST:
+            if messages_read >= MAX_MESSAGES_READ:
                 return ManifestPage(entries, last)
     return ManifestPage(entries, None)
 
 
-def list_unticked(user: Actor, purge: Purge) -> list[Entry]:
+def list_excluded(user: Actor, purge: Purge) -> list[ManifestEntry]:
     """Return up to `MAX_EXCLUDED_SHOWN` excluded messages. Raises `StoreUnavailable`."""
     channels = {channel.pk: channel for channel in channels_of(user, purge)}
-    pairs = [pair for pair in unticked_messages(purge) if pair[0] in channels][:UNTICKED_SHOWN]
-    entries: list[Entry] = []
+    pairs = [pair for pair in excluded_messages(purge) if pair[0] in channels][:MAX_EXCLUDED_SHOWN]
+    entries: list[ManifestEntry] = []
     for channel_id, bucket in dict.fromkeys((channel, bucket_of(i)) for channel, i in pairs):
         ids = [i for channel, i in pairs if (channel, bucket_of(i)) == (channel_id, bucket)]
         live = _read_live(channel_id, bucket, ids)
-        entries += [Entry(channels[channel_id], i, live.get(i), i in live, None) for i in ids]
+        entries += [ManifestEntry(channels[channel_id], i, live.get(i), i in live, None) for i in ids]
     return entries
 
 
-def _is_by(entry: Entry, author_id: int) -> bool:
+def _is_by(entry: ManifestEntry, author_id: int) -> bool:
     return entry.message is not None and entry.message.author_id == author_id
 
 
-def _veil(entry: Entry) -> Entry:
+def _hide_withdrawn(entry: ManifestEntry) -> ManifestEntry:
     return replace(entry, message=None) if entry.is_withdrawn else entry
 
 
 def _buckets_after(
     purge: Purge, channels: Collection[int], after: Key | None, *, channel_id: int | None, author_id: int | None
-) -> Iterator[_Share]:
+) -> Iterator[_BucketShare]:
     buckets = purge.manifest_buckets.filter(_not_before(after), channel_id__in=channels)
     if channel_id is not None:
         buckets = buckets.filter(channel_id=channel_id)
     if author_id is not None:
         buckets = buckets.filter(authors__has_key=str(author_id))
-    return starmap(_Share, buckets.order_by("channel_id", "bucket").values_list("channel_id", "bucket"))
+    return starmap(_BucketShare, buckets.order_by("channel_id", "bucket").values_list("channel_id", "bucket"))
 
 
 def _restored_after(
     purge: Purge, channels: Collection[int], after: Key | None, *, channel_id: int | None, import_id: str
-) -> Iterator[_Share]:
+) -> Iterator[_BucketShare]:
     places = _not_before(after) if channel_id is None else _not_before(after) & Q(channel_id=channel_id)
-    shares = starmap(_Share, restored_in(purge, import_id, places=places))
+    shares = starmap(_BucketShare, restored_in(purge, import_id, places=places))
     return (share for share in shares if share.channel_id in channels)
 
 
@@ -165,10 +165,10 @@ def _not_before(after: Key | None) -> Q:
     return Q(channel_id__gt=after[0]) | Q(channel_id=after[0], bucket__gte=bucket_of(after[1]))
 
 
-def _frozen_ids(purge: Purge, share: _Share, after: Key | None) -> Iterator[_Frozen]:
+def _frozen_ids(purge: Purge, share: _BucketShare, after: Key | None) -> Iterator[_Frozen]:
     """Yield the ids of a bucket's steps after the cursor, ascending."""
     steps = purge.steps.filter(channel_id=share.channel_id, bucket=share.bucket, kind__in=REMOVING)
-    outcomes = [_Outcome(step) for step in steps]
+    outcomes = [_StepOutcomes(step) for step in steps]
     least = after[1] if after is not None and after[0] == share.channel_id else None
     parts = (((message_id, n) for message_id in outcome.ids_after(least)) for n, outcome in enumerate(outcomes))
     for message_id, n in heapq.merge(*parts):
@@ -176,11 +176,11 @@ def _frozen_ids(purge: Purge, share: _Share, after: Key | None) -> Iterator[_Fro
             yield outcomes[n].of_id(message_id)
 
 
-def _keeps(purge: Purge) -> bool:
-    return purge.confirmed_at is not None and purge.state not in KEEPS_NOTHING
+def _has_copies(purge: Purge) -> bool:
+    return purge.confirmed_at is not None and purge.state not in WITHOUT_COPIES
 
 
-class _Ids:
+class _PackedIds:
     """Packed ids for membership tests one at a time: a list takes half the memory of a set."""
 
     def __init__(self, packed: bytes | memoryview | None) -> None:
@@ -189,17 +189,17 @@ class _Ids:
     def __contains__(self, message_id: object) -> bool:
         if not isinstance(message_id, int):
             return False
-        place = bisect_left(self.ids, message_id)
-        return place < len(self.ids) and self.ids[place] == message_id
+        index = bisect_left(self.ids, message_id)
+        return index < len(self.ids) and self.ids[index] == message_id
 
 
-class _Outcome:
+class _StepOutcomes:
     """Outcome of a step for each of its ids."""
 
     def __init__(self, step: Step) -> None:
         self._state = step.state
-        self._ids, self._gone = unpack_ids(step.ids), _Ids(step.gone_ids)
-        self._failed, self._undone = _Ids(step.failed_ids), _Ids(step.undone_ids)
+        self._ids, self._gone = unpack_ids(step.ids), _PackedIds(step.gone_ids)
+        self._failed, self._undone = _PackedIds(step.failed_ids), _PackedIds(step.undone_ids)
 
     def ids_after(self, least: int | None) -> Iterator[int]:
         """Iterate over the ids above `least`, ascending."""
@@ -207,29 +207,29 @@ class _Outcome:
 
     def of_id(self, message_id: int) -> _Frozen:
         """Return the outcome for one id."""
-        fate = fate_in(message_id, state=self._state, gone=self._gone, failed=self._failed)
-        return _Frozen(message_id, fate, message_id in self._undone)
+        outcome = purge_outcome(message_id, state=self._state, gone=self._gone, failed=self._failed)
+        return _Frozen(message_id, outcome, message_id in self._undone)
 
 
-def _read_entries(purge: Purge, channel: Channel, bucket: int, frozen: Sequence[_Frozen]) -> list[Entry]:
+def _read_entries(purge: Purge, channel: Channel, bucket: int, frozen: Sequence[_Frozen]) -> list[ManifestEntry]:
     ids = [entry.message_id for entry in frozen]
     live = _read_live(channel.pk, bucket, ids)
     missing = [message_id for message_id in ids if message_id not in live]
-    kept = _read_kept(purge, channel.pk, bucket, missing) if missing and _keeps(purge) else {}
-    noted = withdrawn.read_withdrawals(channel.pk, bucket) if kept else withdrawals.NONE
+    quarantined = _read_quarantined(purge, channel.pk, bucket, missing) if missing and _has_copies(purge) else {}
+    noted = withdrawn.read_withdrawals(channel.pk, bucket) if quarantined else withdrawals.NONE
 
     def is_withdrawn(message_id: int) -> bool:
         if message_id in live:
             return False
-        return noted.has(message_id, author_id=kept[message_id].author_id if message_id in kept else None)
+        return noted.has(message_id, author_id=quarantined[message_id].author_id if message_id in quarantined else None)
 
     return [
-        Entry(
+        ManifestEntry(
             channel,
             entry.message_id,
-            live.get(entry.message_id) or kept.get(entry.message_id),
+            live.get(entry.message_id) or quarantined.get(entry.message_id),
             entry.message_id in live,
-            entry.fate,
+            entry.outcome,
             entry.is_undone,
             is_withdrawn=is_withdrawn(entry.message_id),
         )
@@ -242,9 +242,9 @@ def _read_live(channel_id: int, bucket: int, ids: Sequence[int]) -> Mapping[int,
     return {row[MESSAGE_ID]: messages.to_message(channel_id, row) for row in rows}
 
 
-def _read_kept(purge: Purge, channel_id: int, bucket: int, ids: Sequence[int]) -> Mapping[int, Message]:
+def _read_quarantined(purge: Purge, channel_id: int, bucket: int, ids: Sequence[int]) -> Mapping[int, Message]:
     """Return the purge's own copies of the messages, each from its newest complete attempt."""
-    attempts = sorted(kept_attempts(purge.pk, channel_id, bucket), reverse=True)
-    copies = (kept_copies(Place(purge.pk, channel_id, bucket, attempt), *ids) for attempt in attempts)
-    rows = (row for page in newest_whole_rows(copies, wanted=frozenset(ids).__contains__) for row in page)
+    attempts = sorted(quarantine_attempts(purge.pk, channel_id, bucket), reverse=True)
+    copies = (quarantined_copies(QuarantineKey(purge.pk, channel_id, bucket, attempt), *ids) for attempt in attempts)
+    rows = (row for page in newest_complete_rows(copies, wanted=frozenset(ids).__contains__) for row in page)
     return {row[MESSAGE_ID]: messages.to_message(channel_id, row) for row in rows}

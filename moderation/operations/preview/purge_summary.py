@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from chatstore.domain.snowflakes import time_of
 from moderation.domain.packing import unpack_ids
-from moderation.domain.planner import BucketPlan, Way
+from moderation.domain.planner import BucketPlan, DeleteStrategy
 from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind, StepState
 from moderation.models import Purge, Step
-from moderation.operations.steps.removed_ids import count_standing
-from moderation.operations.steps.totals import PurgeSum, sum_of
+from moderation.operations.steps.removed_ids import count_removed
+from moderation.operations.steps.totals import PurgeTotals, totals_of
 from moderation.operations.undo.requests import UndoPart
 
 
@@ -36,7 +36,7 @@ class Preview:
     """Frozen preview of the messages that a purge would delete."""
 
     count: int
-    digest_hex: str
+    manifest_hash_hex: str
     per_bucket: Sequence[BucketPreview]
     per_author: Sequence[tuple[int, int]]
     oldest: dt.datetime | None
@@ -62,7 +62,7 @@ class Progress:
     seconds_left: estimated working time, without messages that are deferred until they are over an hour old.
     """
 
-    sum: PurgeSum
+    totals: PurgeTotals
     rate_per_second: float | None
     seconds_left: float | None
     per_bucket: Sequence[BucketProgress]
@@ -70,7 +70,7 @@ class Progress:
     @property
     def done(self) -> int:
         """Number of messages with a verified outcome."""
-        return self.sum.manifest - self.sum.left
+        return self.totals.manifest - self.totals.left
 
     @property
     def is_final(self) -> bool:
@@ -98,7 +98,7 @@ def preview_of(purge: Purge) -> Preview:
     tops = [row.last_id for row in buckets if row.last_id is not None]
     return Preview(
         count=sum(bucket.matched for bucket in per_bucket),
-        digest_hex=bytes(purge.digest).hex() if purge.digest else "",
+        manifest_hash_hex=bytes(purge.manifest_hash).hex() if purge.manifest_hash else "",
         per_bucket=per_bucket,
         per_author=authors.most_common(),
         oldest=time_of(min(ends)) if ends else None,
@@ -106,43 +106,49 @@ def preview_of(purge: Purge) -> Preview:
     )
 
 
-def say_plan(preview: Preview) -> str:
+def describe_plan(preview: Preview) -> str:
     """Describe the plan for moderators; empty if nothing is deleted."""
-    ways = Counter(dict.fromkeys(Way, 0))
+    counts_by_strategy = Counter(dict.fromkeys(DeleteStrategy, 0))
     worst = 0
     for bucket in preview.per_bucket:
         for part in bucket.plan.parts:
-            ways[part.way] += part.count if part.way in (Way.ROWS, Way.LATER) else 1
+            counts_by_strategy[part.strategy] += (
+                part.count if part.strategy in (DeleteStrategy.ROWS, DeleteStrategy.LATER) else 1
+            )
         worst = max(worst, bucket.plan.tombstones)
-    again = _say(sum(bucket.plan.rewritten for bucket in preview.per_bucket), "{} kept", "message")
-    said = [
-        _say(ways[Way.DROP], "{} deleted as a whole", "period"),
-        _say(ways[Way.RANGES], "{} cleared by ranges", "period"),
-        _say(ways[Way.REWRITE], f"{{}} rewritten ({again})", "period"),
-        _say(ways[Way.ROWS], "{} deleted individually, right away", "message"),
-        _say(ways[Way.LATER], "{} of the last hour deleted once they are over an hour old", "message"),
+    rewritten = _format_count(sum(bucket.plan.rewritten for bucket in preview.per_bucket), "{} kept", "message")
+    phrases = [
+        _format_count(counts_by_strategy[DeleteStrategy.DROP], "{} deleted as a whole", "period"),
+        _format_count(counts_by_strategy[DeleteStrategy.RANGES], "{} cleared by ranges", "period"),
+        _format_count(counts_by_strategy[DeleteStrategy.REWRITE], f"{{}} rewritten ({rewritten})", "period"),
+        _format_count(counts_by_strategy[DeleteStrategy.ROWS], "{} deleted individually, right away", "message"),
+        _format_count(
+            counts_by_strategy[DeleteStrategy.LATER],
+            "{} of the last hour deleted once they are over an hour old",
+            "message",
+        ),
     ]
-    words = ", ".join(filter(None, said))
+    plan = ", ".join(filter(None, phrases))
     channels = len({bucket.channel_id for bucket in preview.per_bucket})
     if channels > 1:
-        words = f"in {channels:,} channels, {words}"
-    return f"{words}. Operators: at most {_say(worst, '{}', 'tombstone')} more per period." if words else ""
+        plan = f"in {channels:,} channels, {plan}"
+    return f"{plan}. Operators: at most {_format_count(worst, '{}', 'tombstone')} more per period." if plan else ""
 
 
-def _say(count: int, phrase: str, noun: str) -> str:
+def _format_count(count: int, phrase: str, noun: str) -> str:
     return phrase.format(f"{count:,} {noun}{'' if count == 1 else 's'}") if count else ""
 
 
 def progress_of(purge: Purge) -> Progress:
     """Return the progress of a purge, from the results stored on its steps."""
-    total = sum_of(purge)
+    total = totals_of(purge)
     done = total.manifest - total.left
-    seconds = worked_seconds_of(purge)
+    seconds = active_seconds_of(purge)
     rate = done / seconds if seconds and done else None
     is_final = purge.state in FINAL_PURGES
     left = total.left - total.later
     return Progress(
-        sum=total,
+        totals=total,
         rate_per_second=rate,
         seconds_left=0 if is_final else (left / rate if rate else None),
         per_bucket=[
@@ -184,25 +190,29 @@ def seconds_of(purge: Purge) -> float | None:
     return ((purge.finished_at or timezone.now()) - purge.confirmed_at).total_seconds()
 
 
-_RESTS_FROM = frozenset({"purge_paused", "purge_cancelled", "purge_finished"})
-_GOES_ON_FROM = frozenset({"purge_resumed", "purge_finish_asked", "purge_retry_asked"})
+_PAUSING_ACTIONS = frozenset({"purge_paused", "purge_cancelled", "purge_finished"})
+_RESUMING_ACTIONS = frozenset({"purge_resumed", "purge_finish_asked", "purge_retry_asked"})
 
 
-def worked_seconds_of(purge: Purge) -> float | None:
+def active_seconds_of(purge: Purge) -> float | None:
     """Return the seconds from the first step to the end, or to now, without pauses and the time after a cancel."""
     if purge.started_at is None:
         return None
     end = purge.finished_at or timezone.now()
-    rested, since = dt.timedelta(0), None
-    acts = purge.audit.filter(act__in=_RESTS_FROM | _GOES_ON_FROM).order_by("at", "id").values_list("act", "at")
-    for act, at in acts:
-        if act in _RESTS_FROM:
+    paused, since = dt.timedelta(0), None
+    entries = (
+        purge.audit.filter(action__in=_PAUSING_ACTIONS | _RESUMING_ACTIONS)
+        .order_by("at", "id")
+        .values_list("action", "at")
+    )
+    for action, at in entries:
+        if action in _PAUSING_ACTIONS:
             since = since or at
         elif since is not None:
-            rested, since = rested + (at - since), None
+            paused, since = paused + (at - since), None
     if since is not None and since < end:
-        rested += end - since
-    return (end - purge.started_at - rested).total_seconds()
+        paused += end - since
+    return (end - purge.started_at - paused).total_seconds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +238,9 @@ def undo_progress_of(purge: Purge) -> UndoProgress | None:
     if undo is None:
         return None
     counted = undo.steps.filter(state=StepState.COUNTED)
-    decided: int = counted.aggregate(asked=Sum("asked", default=0))["asked"]
-    left = undo.steps.exclude(state=StepState.COUNTED).values("takes_back")
-    seconds = (timezone.now() - undo.asked_at).total_seconds()
+    decided: int = counted.aggregate(requested=Sum("requested", default=0))["requested"]
+    left = undo.steps.exclude(state=StepState.COUNTED).values("undoes_ordinal")
+    seconds = (timezone.now() - undo.requested_at).total_seconds()
     return UndoProgress(
         expected=decided + _expected(purge, UndoPart.from_json(undo.part), purge.steps.filter(ordinal__in=left)),
         decided=decided,
@@ -253,17 +263,17 @@ def _expected(purge: Purge, part: UndoPart, sources: QuerySet[Step]) -> int:
             if (channel_id, bucket) in places
             for author in authors
         )
-    return count_standing(sources).total()
+    return count_removed(sources).total()
 
 
-def summary_of(purge: Purge) -> dict[str, object]:
+def purge_as_json(purge: Purge) -> dict[str, object]:
     """Return the output of `manage.py purge --json`."""
-    total = sum_of(purge)
+    total = totals_of(purge)
     seconds = seconds_of(purge)
     return {
         "id": str(purge.id),
         "state": purge.state,
-        "digest": bytes(purge.digest).hex() if purge.digest else None,
+        "manifest_hash": bytes(purge.manifest_hash).hex() if purge.manifest_hash else None,
         "manifest": total.manifest,
         "deleted": total.deleted,
         "already_gone": total.already_gone,
@@ -271,18 +281,20 @@ def summary_of(purge: Purge) -> dict[str, object]:
         "failed": total.failed,
         "left": total.left,
         "seconds": None if seconds is None else round(seconds, 3),
-        "buckets": _buckets_by_way(purge) | {"later": total.later},
+        "buckets": _buckets_by_strategy(purge) | {"later": total.later},
     }
 
 
-def say_sum(purge: Purge) -> str:
+def format_totals(purge: Purge) -> str:
     """Format the totals: "120 deleted, 0 already gone, 0 held, 0 failed, 0 left"."""
-    counts = sum_of(purge).as_json()
+    counts = totals_of(purge).as_json()
     named = ("deleted", "already_gone", "held", "failed", "left")
     return ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in named)
 
 
-def _buckets_by_way(purge: Purge) -> dict[str, int]:
+def _buckets_by_strategy(purge: Purge) -> dict[str, int]:
     """Return the number of buckets by delete strategy; a bucket with two strategies counts in both."""
-    ways = Counter(purge.steps.exclude(how="").exclude(kind=StepKind.UNDO).values_list("how", flat=True))
-    return {way: ways[way] for way in ("rows", "drop", "ranges", "rewrite")}
+    counts_by_strategy = Counter(
+        purge.steps.exclude(strategy="").exclude(kind=StepKind.UNDO).values_list("strategy", flat=True)
+    )
+    return {strategy: counts_by_strategy[strategy] for strategy in ("rows", "drop", "ranges", "rewrite")}

@@ -24,25 +24,25 @@ CONTEXT = 2
 WINDOW = 50
 """Messages per read; it covers samples that are close together."""
 
-READS_AT_MOST = 15
+MAX_READS = 15
 """Per end. Samples that are far apart take one read each, and the rest of them is left out."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SampleWindow:
     """Consecutive messages of a channel, oldest first. matched: ids to delete."""
 
     channel: Channel
     messages: list[Message] = field(default_factory=list)
-    goes: set[int] = field(default_factory=set)
+    matched: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
     """Samples of both ends of a manifest by time. newest is empty if the oldest are all of them."""
 
-    oldest: Sequence[Run]
-    newest: Sequence[Run]
+    oldest: Sequence[SampleWindow]
+    newest: Sequence[SampleWindow]
 
 
 def sample_manifest(purge: Purge, channels: Sequence[Channel]) -> Samples:
@@ -53,13 +53,13 @@ def sample_manifest(purge: Purge, channels: Sequence[Channel]) -> Samples:
     known = {channel.pk: channel for channel in channels}
     first = _end_of(purge, known, newest=False)
     last = [pair for pair in _end_of(purge, known, newest=True) if pair not in set(first)]
-    return Samples(_runs_of(purge, known, first), _runs_of(purge, known, last))
+    return Samples(_windows_of(purge, known, first), _windows_of(purge, known, last))
 
 
 def _end_of(purge: Purge, channel_ids: Iterable[int], *, newest: bool) -> list[tuple[int, int]]:
     """Return (message id, channel id) of the samples at one end, over all channels."""
-    edge = F("last_id").desc(nulls_first=True) if newest else F("first_id").asc(nulls_first=True)
-    steps = purge.steps.filter(kind__in=REMOVING, channel_id__in=channel_ids).order_by(edge)
+    last_complete = F("last_id").desc(nulls_first=True) if newest else F("first_id").asc(nulls_first=True)
+    steps = purge.steps.filter(kind__in=REMOVING, channel_id__in=channel_ids).order_by(last_complete)
     best: list[tuple[int, int]] = []
     for channel_id, packed, first_id, last_id in steps.values_list("channel_id", "ids", "first_id", "last_id").iterator(
         chunk_size=8
@@ -73,19 +73,19 @@ def _end_of(purge: Purge, channel_ids: Iterable[int], *, newest: bool) -> list[t
     return best
 
 
-def _runs_of(purge: Purge, channels: dict[int, Channel], samples: Sequence[tuple[int, int]]) -> list[Run]:
+def _windows_of(purge: Purge, channels: dict[int, Channel], samples: Sequence[tuple[int, int]]) -> list[SampleWindow]:
     by_channel: dict[int, list[int]] = defaultdict(list)
     for message_id, channel_id in sorted(samples):
         by_channel[channel_id].append(message_id)
-    runs: list[Run] = []
-    reads = READS_AT_MOST
+    windows: list[SampleWindow] = []
+    reads = MAX_READS
     for channel_id, ids in by_channel.items():
-        reads -= _read_runs(channels[channel_id], ids, runs, reads=reads)
-    _mark(purge, runs)
-    return runs
+        reads -= _read_windows(channels[channel_id], ids, windows, reads=reads)
+    _mark_matched(purge, windows)
+    return windows
 
 
-def _read_runs(channel: Channel, samples: Sequence[int], runs: list[Run], *, reads: int) -> int:
+def _read_windows(channel: Channel, samples: Sequence[int], windows: list[SampleWindow], *, reads: int) -> int:
     """Add the windows around the samples, ascending; return the number of reads."""
     left, taken = list(samples), 0
     last: int | None = None
@@ -94,16 +94,16 @@ def _read_runs(channel: Channel, samples: Sequence[int], runs: list[Run], *, rea
         taken += 1
         rows = page.messages[::-1]
         # The page does not contain the context after its last messages.
-        edge = rows[-1 - CONTEXT].message_id if page.newer is not None and len(rows) > CONTEXT else None
-        here = [i for n, i in enumerate(left) if n == 0 or edge is None or i <= edge]
+        last_complete = rows[-1 - CONTEXT].message_id if page.newer is not None and len(rows) > CONTEXT else None
+        here = [i for n, i in enumerate(left) if n == 0 or last_complete is None or i <= last_complete]
         left = left[len(here) :]
         for position in _positions_near(rows, here):
             message = rows[position]
             if last is not None and message.message_id <= last:
                 continue
             if last is None or position == 0 or rows[position - 1].message_id != last:
-                runs.append(Run(channel))
-            runs[-1].messages.append(message)
+                windows.append(SampleWindow(channel))
+            windows[-1].messages.append(message)
             last = message.message_id
     return taken
 
@@ -112,22 +112,22 @@ def _positions_near(rows: Sequence[Message], samples: Sequence[int]) -> Iterator
     wanted = frozenset(samples)
     at = [position for position, row in enumerate(rows) if row.message_id in wanted]
     for position in range(len(rows)):
-        place = bisect_left(at, position - CONTEXT)
-        if place < len(at) and at[place] <= position + CONTEXT:
+        index = bisect_left(at, position - CONTEXT)
+        if index < len(at) and at[index] <= position + CONTEXT:
             yield position
 
 
-def _mark(purge: Purge, runs: Sequence[Run]) -> None:
+def _mark_matched(purge: Purge, windows: Sequence[SampleWindow]) -> None:
     """Mark the matched ids among all messages shown: neighbours of a sample may match too."""
     shown: dict[tuple[int, int], set[int]] = defaultdict(set)
-    for run in runs:
-        for message in run.messages:
-            shown[run.channel.pk, bucket_of(message.message_id)].add(message.message_id)
+    for window in windows:
+        for message in window.messages:
+            shown[window.channel.pk, bucket_of(message.message_id)].add(message.message_id)
     going: dict[int, set[int]] = defaultdict(set)
     for (channel_id, bucket), ids in shown.items():
         for packed in purge.steps.filter(channel_id=channel_id, bucket=bucket, kind__in=REMOVING).values_list(
             "ids", flat=True
         ):
             going[channel_id] |= ids.intersection(unpack_ids(packed))
-    for run in runs:
-        run.goes.update(going[run.channel.pk])
+    for window in windows:
+        window.matched.update(going[window.channel.pk])

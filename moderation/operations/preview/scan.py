@@ -27,15 +27,15 @@ from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.store import scans
 from moderation.domain.filters import Row
-from moderation.domain.holds import Spared
-from moderation.domain.packing import digest_of_bucket
+from moderation.domain.holds import HeldRows
+from moderation.domain.packing import hash_bucket
 from moderation.domain.planner import RECENT_MS, BucketSplit, plan_bucket
 from moderation.domain.selection import Selection
 from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import ManifestBucket, Purge, Step
-from moderation.operations.holds import cover_of
-from moderation.operations.selection.scope import places_of
+from moderation.operations.holds import hold_coverage
+from moderation.operations.selection.scope import buckets_in_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 SCAN_LEASE = dt.timedelta(seconds=60)
@@ -51,7 +51,7 @@ SCAN_RETRY = dt.timedelta(seconds=5)
 """Delay after the store was unavailable."""
 
 
-class LostScan(Exception):
+class ScanLost(Exception):
     """Another worker has taken over the scan."""
 
 
@@ -66,7 +66,7 @@ class ScannedBucket:
     survivors: int
     authors: Counter[int]
     split: BucketSplit
-    held_back: int = 0
+    held_at_scan: int = 0
 
 
 def scan_purge(purge_id: int) -> None:
@@ -85,12 +85,12 @@ def scan_purge(purge_id: int) -> None:
     pick = selection.matcher(bots=_bots(selection))
     try:
         ordinal = 0
-        for channel_id, bucket in places_of(selection, purge.moderator):
+        for channel_id, bucket in buckets_in_scope(selection, purge.moderator):
             scanned = _scan_bucket(channel_id, bucket, selection.columns, pick, renew)
             if scanned.scanned:
                 ordinal = _freeze_bucket(purge_id, token, scanned, ordinal)
         _freeze_manifest(purge_id, token)
-    except LostScan:
+    except ScanLost:
         return
     except (StoreUnavailable, TooManyTombstones) as unavailable:
         Purge.objects.filter(id=purge_id, scan_token=token).update(
@@ -111,7 +111,7 @@ def _claim_scan(purge_id: int, token: uuid.UUID) -> bool:
             Q(scan_lease_until__isnull=True) | Q(scan_lease_until__lt=ClockTimestamp()),
             id=purge_id,
             state=PurgeState.SCANNING,
-        ).update(scan_token=token, scan_lease_until=_lease_end(), scanned=0, manifest=0, held_back=0, wait_reason="")
+        ).update(scan_token=token, scan_lease_until=_lease_end(), scanned=0, manifest=0, held_at_scan=0, wait_reason="")
         if claimed:
             Step.objects.filter(purge_id=purge_id).delete()
             ManifestBucket.objects.filter(purge_id=purge_id).delete()
@@ -121,7 +121,7 @@ def _claim_scan(purge_id: int, token: uuid.UUID) -> bool:
 def _renew_scan(purge_id: int, token: uuid.UUID) -> None:
     renewed = Purge.objects.filter(id=purge_id, scan_token=token).update(scan_lease_until=_lease_end())
     if renewed != 1:
-        raise LostScan
+        raise ScanLost
 
 
 def _bots(selection: Selection) -> frozenset[int]:
@@ -140,15 +140,15 @@ def _scan_bucket(
     matched: list[int] = []
     survivors: list[int] = []
     authors: Counter[int] = Counter()
-    spared = Spared(cover_of(channel_id))
+    held_rows = HeldRows(hold_coverage(channel_id))
     pages = scans.read_parts(channel_id, bucket, columns)
     renewed_at = time.monotonic()
     for page in pages:
-        going = spared.leave(pick(page))
-        ids = [row[MESSAGE_ID] for row in going]
+        unheld = held_rows.without_held(pick(page))
+        ids = [row[MESSAGE_ID] for row in unheld]
         matched.extend(ids)
-        authors.update(map(itemgetter(1), going))
-        if len(going) < len(page):
+        authors.update(map(itemgetter(1), unheld))
+        if len(unheld) < len(page):
             chosen = frozenset(ids)
             survivors.extend(row[MESSAGE_ID] for row in page if row[MESSAGE_ID] not in chosen)
         if time.monotonic() - renewed_at >= RENEW_SECONDS:
@@ -163,12 +163,12 @@ def _scan_bucket(
         matched=matched,
         survivors=len(survivors),
         authors=authors,
-        split=split_bucket(bucket, matched, survivors, standing_tombstones=pages.count_tombstones()),
-        held_back=len(spared.ids),
+        split=split_bucket(bucket, matched, survivors, existing_tombstones=pages.count_tombstones()),
+        held_at_scan=len(held_rows.ids),
     )
 
 
-def split_bucket(bucket: int, matched: list[int], survivors: list[int], *, standing_tombstones: int) -> BucketSplit:
+def split_bucket(bucket: int, matched: list[int], survivors: list[int], *, existing_tombstones: int) -> BucketSplit:
     """Split the matched ids of a bucket into steps and plan them for its current contents.
 
     matched, survivors: ids, ascending. existing_tombstones: tombstones that a read of the bucket already scans.
@@ -178,7 +178,7 @@ def split_bucket(bucket: int, matched: list[int], survivors: list[int], *, stand
         matched,
         survivors,
         recent_from=first_id_at(now_ms - RECENT_MS),
-        standing_tombstones=standing_tombstones,
+        existing_tombstones=existing_tombstones,
         sealed=is_sealed(bucket, now_ms=now_ms),
         budget=settings.PURGE_TOMBSTONE_BUDGET,
         later_from=settings.PURGE_LATER_TOMBSTONES,
@@ -189,11 +189,11 @@ def _freeze_bucket(purge_id: int, token: uuid.UUID, scanned: ScannedBucket, ordi
     with brief_transaction():
         purge = lock_purge(purge_id)
         if purge.scan_token != token or purge.state != PurgeState.SCANNING:
-            raise LostScan
+            raise ScanLost
         Purge.objects.filter(id=purge_id).update(
             scanned=purge.scanned + scanned.scanned,
             manifest=purge.manifest + len(scanned.matched),
-            held_back=purge.held_back + scanned.held_back,
+            held_at_scan=purge.held_at_scan + scanned.held_at_scan,
             scan_lease_until=_lease_end(),
         )
         return store_bucket(purge_id, scanned, ordinal) if scanned.matched else ordinal
@@ -212,14 +212,14 @@ def store_bucket(purge_id: int, scanned: ScannedBucket, ordinal: int) -> int:
         count=len(scanned.matched),
         first_id=scanned.matched[0],
         last_id=scanned.matched[-1],
-        digest=digest_of_bucket(scanned.channel_id, scanned.matched),
+        manifest_hash=hash_bucket(scanned.channel_id, scanned.matched),
         survivors=scanned.survivors,
         authors={str(author): count for author, count in scanned.authors.most_common()},
         plan=split.plan.as_json(),
     )
     for kind, ids in (
         (StepKind.ROWS, split.rows),
-        (StepKind.SPANS, split.spans),
+        (StepKind.RANGES, split.ranges),
         (StepKind.LATER, split.later),
     ):
         if ids:
@@ -239,30 +239,30 @@ def store_bucket(purge_id: int, scanned: ScannedBucket, ordinal: int) -> int:
     return ordinal
 
 
-_DIGEST = f"""SELECT sha256(string_agg(digest, ''::bytea ORDER BY channel_id, bucket))
-    FROM {ManifestBucket._meta.db_table} WHERE purge_id = %s HAVING bool_and(digest IS NOT NULL)"""
+_MANIFEST_HASH = f"""SELECT sha256(string_agg(manifest_hash, ''::bytea ORDER BY channel_id, bucket))
+    FROM {ManifestBucket._meta.db_table} WHERE purge_id = %s HAVING bool_and(manifest_hash IS NOT NULL)"""
 
 
-def digest_of_manifest(purge_id: int) -> bytes | None:
+def hash_manifest(purge_id: int) -> bytes | None:
     """Return the hash of everything that a purge is to delete, as currently stored; None if that is nothing.
 
     Computed by Postgres, because there may be 50,000 buckets. Also None for a preview of an older version, whose
     buckets have no hashes.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_DIGEST, [purge_id])
+        cursor.execute(_MANIFEST_HASH, [purge_id])
         row = cursor.fetchone()
     return None if row is None or row[0] is None else bytes(row[0])
 
 
 def _freeze_manifest(purge_id: int, token: uuid.UUID) -> None:
-    digest = digest_of_manifest(purge_id)
+    manifest_hash = hash_manifest(purge_id)
     total: int = Step.objects.filter(purge_id=purge_id).aggregate(total=Sum("count", default=0))["total"]
     matched = ManifestBucket.objects.filter(purge_id=purge_id).exists()
     Purge.objects.filter(id=purge_id, scan_token=token, state=PurgeState.SCANNING).update(
         state=PurgeState.READY if matched else PurgeState.NOTHING_MATCHED,
         manifest=total,
-        digest=digest,
+        manifest_hash=manifest_hash,
         ready_at=ClockTimestamp(),
         scan_token=None,
         scan_lease_until=None,

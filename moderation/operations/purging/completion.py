@@ -13,18 +13,18 @@ from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now_us
 from moderation.domain.states import BEFORE_STAMPED, PurgeState, StepState
 from moderation.models import Purge
-from moderation.operations.access.audit import record_act
+from moderation.operations.access.audit import record_action
 from moderation.operations.steps.claiming import RUNNABLE, brief_transaction, lock_purge, release_idle_channels
-from moderation.operations.steps.totals import sum_of
+from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import finish_undos
 
 logger = logging.getLogger(__name__)
 
-OBSTACLE_RETRY_SECONDS = 5.0
+BLOCKED_RETRY_SECONDS = 5.0
 """Delay before a retry when the store was unavailable or another job had locked the channel."""
 
 
-def settle_purge(purge_id: int, *, obstacle: str = "") -> Purge:
+def settle_purge(purge_id: int, *, blocked_by: str = "") -> Purge:
     """Finish the purge, or store what it waits for; unlock the channels that it does not need.
 
     blocked_by: what blocks every step, as UI text.
@@ -38,7 +38,7 @@ def settle_purge(purge_id: int, *, obstacle: str = "") -> Purge:
             if not open_steps.exists():
                 _finish(purge)
             elif purge.state != PurgeState.PAUSED and not open_steps.leased().exists():
-                _wait(purge, obstacle)
+                _wait(purge, blocked_by)
         release_idle_channels(purge_id)
     purge.refresh_from_db()
     return purge
@@ -56,10 +56,10 @@ def _finish(purge: Purge) -> None:
         state = finish_undos(purge)
         Purge.objects.filter(id=purge.id).update(state=state, wait_reason="", wait_until=None)
         return
-    total = sum_of(purge)
+    total = totals_of(purge)
     state = PurgeState.DONE_WITH_FAILURES if total.failed or total.held else PurgeState.DONE
     Purge.objects.filter(id=purge.id).update(state=state, finished_at=ClockTimestamp(), wait_reason="", wait_until=None)
-    record_act("purge_finished", actor=None, purge=purge, details=total.as_json())
+    record_action("purge_finished", actor=None, purge=purge, details=total.as_json())
     transaction.on_commit(
         lambda: logger.info(
             "purge %s %s: %s deleted, %s already gone, %s held, %s failed",
@@ -68,14 +68,14 @@ def _finish(purge: Purge) -> None:
     )  # fmt: skip
 
 
-def _wait(purge: Purge, obstacle: str) -> None:
+def _wait(purge: Purge, blocked_by: str) -> None:
     now = postgres_now_us() / 1_000_000
     waiting = purge.steps.open()
     first = waiting.order_by(Coalesce("due_at", ClockTimestamp()), "ordinal").first()
     due_at = waiting.aggregate(due_at=Min(Coalesce("due_at", ClockTimestamp())))["due_at"]
-    reason = obstacle or (first.wait_reason if first else "")
-    if obstacle:
-        due_at = dt.datetime.fromtimestamp(now + OBSTACLE_RETRY_SECONDS, tz=dt.UTC)
+    reason = blocked_by or (first.wait_reason if first else "")
+    if blocked_by:
+        due_at = dt.datetime.fromtimestamp(now + BLOCKED_RETRY_SECONDS, tz=dt.UTC)
     state = purge.state if purge.state == PurgeState.UNDOING else PurgeState.WAITING
     Purge.objects.filter(id=purge.id).update(state=state, wait_reason=reason or "for a worker", wait_until=due_at)
 
@@ -92,4 +92,4 @@ def _settle_cancelled(purge: Purge) -> None:
         Purge.objects.filter(id=purge.id).update(
             state=PurgeState.CANCELLED, finished_at=ClockTimestamp(), wait_reason="", wait_until=None
         )
-        record_act("purge_cancelled", actor=None, purge=purge, details=sum_of(purge).as_json())
+        record_action("purge_cancelled", actor=None, purge=purge, details=totals_of(purge).as_json())

@@ -9,46 +9,48 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.conf import settings
-from django.contrib.auth.models import User
 
 from chatstore.domain.errors import BadInput
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import PURGE_MOVES, PurgeState, StepKind, StepState
 from moderation.models import Purge, Step
-from moderation.operations.access.audit import record_act
+from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
-from moderation.operations.steps.split import part_step
-from moderation.operations.steps.totals import sum_of
+from moderation.operations.steps.split import split_step
+from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import undo_until
 
 
 def pause_purge(purge_id: int, *, moderator: User) -> Purge:
     """Pause a purge until it is resumed. Raises `BadInput` if it is not running."""
-    return _steer(purge_id, moderator, to=PurgeState.PAUSED, act="purge_paused", word="paused")
+    return _change_state(purge_id, moderator, to=PurgeState.PAUSED, action="purge_paused", participle="paused")
 
 
 def resume_purge(purge_id: int, *, moderator: User) -> Purge:
     """Resume a paused purge. Raises `BadInput` if it is not paused."""
-    return _steer(
-        purge_id, moderator, to=PurgeState.QUEUED, act="purge_resumed", word="resumed", only=PurgeState.PAUSED
+    return _change_state(
+        purge_id, moderator, to=PurgeState.QUEUED, action="purge_resumed", participle="resumed", only=PurgeState.PAUSED
     )
 
 
 def cancel_purge(purge_id: int, *, moderator: User) -> Purge:
     """Cancel a purge: messages whose step is not stamped yet are kept. Raises `BadInput` if it cannot be cancelled."""
-    return _steer(purge_id, moderator, to=PurgeState.CANCELLING, act="purge_cancel_asked", word="cancelled")
+    return _change_state(
+        purge_id, moderator, to=PurgeState.CANCELLING, action="purge_cancel_asked", participle="cancelled"
+    )
 
 
 def finish_purge(purge_id: int, *, moderator: User) -> Purge:
     """Continue a cancelled purge. Raises `BadInput` if it was not cancelled."""
-    return _steer(
+    return _change_state(
         purge_id,
         moderator,
         to=PurgeState.QUEUED,
-        act="purge_finish_asked",
-        word="finished",
+        action="purge_finish_asked",
+        participle="finished",
         only=PurgeState.CANCELLED,
         prepare=_reopen_cancelled,
     )
@@ -56,18 +58,18 @@ def finish_purge(purge_id: int, *, moderator: User) -> Purge:
 
 def retry_purge(purge_id: int, *, moderator: User) -> Purge:
     """Retry failed and held messages. Raises `BadInput` if there are none."""
-    return _steer(
+    return _change_state(
         purge_id,
         moderator,
         to=PurgeState.QUEUED,
-        act="purge_retry_asked",
-        word="retried",
+        action="purge_retry_asked",
+        participle="retried",
         only=PurgeState.DONE_WITH_FAILURES,
         prepare=_reopen_failed,
     )
 
 
-STEER: dict[str, Callable[..., Purge]] = {
+CONTROLS: dict[str, Callable[..., Purge]] = {
     "pause": pause_purge,
     "resume": resume_purge,
     "cancel": cancel_purge,
@@ -76,10 +78,10 @@ STEER: dict[str, Callable[..., Purge]] = {
 }
 """Controls by the names used in URLs."""
 
-_GO_ON = frozenset({"resume", "finish", "retry"})
+_CONTINUING = frozenset({"resume", "finish", "retry"})
 """Controls after which more messages are deleted."""
 
-_ACTS_IN: dict[PurgeState, tuple[str, ...]] = {
+_CONTROLS_IN: dict[PurgeState, tuple[str, ...]] = {
     PurgeState.QUEUED: ("pause", "cancel"),
     PurgeState.RUNNING: ("pause", "cancel"),
     PurgeState.WAITING: ("pause", "cancel"),
@@ -89,12 +91,12 @@ _ACTS_IN: dict[PurgeState, tuple[str, ...]] = {
 }
 
 
-def acts_on(purge: Purge) -> tuple[str, ...]:
+def available_controls(purge: Purge) -> tuple[str, ...]:
     """Return the names of the controls that are available now."""
-    acts = _ACTS_IN.get(PurgeState(purge.state), ())
-    if not _GO_ON.isdisjoint(acts) and _is_too_late(purge):
-        return tuple(act for act in acts if act not in _GO_ON)
-    return acts
+    controls = _CONTROLS_IN.get(PurgeState(purge.state), ())
+    if not _CONTINUING.isdisjoint(controls) and _is_too_late(purge):
+        return tuple(action for action in controls if action not in _CONTINUING)
+    return controls
 
 
 def _is_too_late(purge: Purge) -> bool:
@@ -103,13 +105,13 @@ def _is_too_late(purge: Purge) -> bool:
     return until is not None and until <= postgres_now()
 
 
-def _steer(
+def _change_state(
     purge_id: int,
     moderator: User,
     *,
     to: PurgeState,
-    act: str,
-    word: str,
+    action: str,
+    participle: str,
     only: PurgeState | None = None,
     prepare: Callable[[Purge], None] | None = None,
 ) -> Purge:
@@ -121,7 +123,7 @@ def _steer(
         if state == to or (to == PurgeState.CANCELLING and state == PurgeState.CANCELLED):
             return purge
         if to not in PURGE_MOVES.get(state, ()) or (only is not None and state != only):
-            raise BadInput(f"A purge that is {purge.get_state_display()} cannot be {word}.")
+            raise BadInput(f"A purge that is {purge.get_state_display()} cannot be {participle}.")
         if to == PurgeState.QUEUED and _is_too_late(purge):
             raise BadInput(
                 f"This purge started over {settings.QUARANTINE_DAYS} days ago, so messages deleted now could not be "
@@ -130,7 +132,7 @@ def _steer(
         if prepare is not None:
             prepare(purge)
         Purge.objects.filter(id=purge_id).update(state=to, wait_reason="", wait_until=None, finished_at=None)
-        record_act(act, actor=moderator, purge=purge, details=sum_of(purge).as_json())
+        record_action(action, actor=moderator, purge=purge, details=totals_of(purge).as_json())
         purge.refresh_from_db()
     return purge
 
@@ -145,5 +147,5 @@ def _reopen_failed(purge: Purge) -> None:
     )
     counted = purge.steps.filter(state=StepState.COUNTED, failed__gt=0).exclude(kind=StepKind.UNDO)
     for step in counted.order_by("ordinal"):
-        part_step(step, unpack_ids(step.failed_ids))
+        split_step(step, unpack_ids(step.failed_ids))
         Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(failed=0, failed_ids=None, error="")

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import datetime as dt
 
-from django.contrib.auth.models import User
 from django.db import transaction
 
 from chatstore.domain.errors import BadInput
 from chatstore.models.functions import ClockTimestamp
+from chatstore.models.users import User
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations.access.audit import record_act, save_with_next_id
+from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.visibility import purge_for, require
-from moderation.operations.selection.scope import check_places
+from moderation.operations.selection.scope import check_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 PREVIEW_LIFE = dt.timedelta(hours=24)
 """An older preview may be outdated; it expires unconfirmed."""
 
-REASON_AT_MOST = 1_000
+MAX_REASON_CHARACTERS = 1_000
 
 
 def draft_purge(*, moderator: User, selection: Selection) -> Purge:
     """Create a purge to be scanned. Raises `Forbidden`, and `NotFound` for channels that the moderator cannot see."""
     require(moderator, "moderation.add_purge")
-    check_places(selection, moderator)
+    check_scope(selection, moderator)
     purge = Purge(state=PurgeState.SCANNING, selection=selection.as_json(), moderator=moderator)
     with transaction.atomic():
         save_with_next_id(purge)
-        record_act(
+        record_action(
             "purge_drafted",
             actor=moderator,
             purge=purge,
@@ -40,7 +40,7 @@ def draft_purge(*, moderator: User, selection: Selection) -> Purge:
     return purge
 
 
-def confirm_purge(purge_id: int, *, moderator: User, reason: str, digest: bytes) -> Purge:
+def confirm_purge(purge_id: int, *, moderator: User, reason: str, manifest_hash: bytes) -> Purge:
     """Confirm exactly the manifest with this hash: *ready* → *queued*. Idempotent.
 
     Raises `BadInput` without a reason, for another hash, and for an empty or expired preview.
@@ -49,12 +49,12 @@ def confirm_purge(purge_id: int, *, moderator: User, reason: str, digest: bytes)
     reason = reason.strip()
     if not reason:
         raise BadInput("Enter a reason. Everyone who can view the purge will see it.")
-    if len(reason) > REASON_AT_MOST:
-        raise BadInput(f"The reason is too long. Use at most {REASON_AT_MOST:,} characters.")
+    if len(reason) > MAX_REASON_CHARACTERS:
+        raise BadInput(f"The reason is too long. Use at most {MAX_REASON_CHARACTERS:,} characters.")
     with brief_transaction():
         purge_for(moderator, purge_id)
         purge = lock_purge(purge_id)
-        if purge.digest is None or bytes(purge.digest) != digest:
+        if purge.manifest_hash is None or bytes(purge.manifest_hash) != manifest_hash:
             raise BadInput("The preview has changed since you opened it. Reload it, then confirm.")
         if purge.confirmed_at is not None:
             return purge
@@ -66,11 +66,11 @@ def confirm_purge(purge_id: int, *, moderator: User, reason: str, digest: bytes)
         Purge.objects.filter(id=purge_id).update(
             state=PurgeState.QUEUED, reason=reason, confirmed_at=ClockTimestamp(), moderator=moderator
         )
-        record_act(
+        record_action(
             "purge_confirmed",
             actor=moderator,
             purge=purge,
-            details={"reason": reason, "digest": digest.hex(), "manifest": purge.manifest},
+            details={"reason": reason, "manifest_hash": manifest_hash.hex(), "manifest": purge.manifest},
         )
         purge.refresh_from_db()
     return purge
@@ -82,7 +82,7 @@ def discard_preview(purge_id: int, *, moderator: User) -> None:
     with brief_transaction():
         purge = purge_for(moderator, purge_id)
         if Purge.objects.filter(id=purge_id, state=PurgeState.READY).update(state=PurgeState.EXPIRED):
-            record_act("preview_discarded", actor=moderator, purge=purge)
+            record_action("preview_discarded", actor=moderator, purge=purge)
 
 
 def expire_previews() -> int:

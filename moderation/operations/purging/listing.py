@@ -11,7 +11,7 @@ from django.db.models import Exists, Min, OuterRef, Q
 from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
-from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, KEEPS_NOTHING, PurgeState
+from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, WITHOUT_COPIES, PurgeState
 from moderation.models import Hold, ManifestBucket, Step
 from moderation.operations.access.visibility import Actor, visible_purges
 from moderation.operations.holds import time_held
@@ -24,7 +24,7 @@ STATE_FILTERS: dict[str, tuple[str, frozenset[PurgeState]]] = {
     "ready": ("Awaiting confirmation", frozenset({PurgeState.SCANNING, PurgeState.READY})),
     "done": ("Done", frozenset({PurgeState.DONE, PurgeState.DONE_WITH_FAILURES, PurgeState.UNDO_EXPIRED})),
     "undone": ("Restored", frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE})),
-    "erased": ("Erased", KEEPS_NOTHING),
+    "erased": ("Erased", WITHOUT_COPIES),
     "cancelled": ("Cancelled", frozenset({PurgeState.CANCELLED, PurgeState.EXPIRED})),
 }
 """Filters by state, with their labels."""
@@ -48,7 +48,7 @@ def list_purges(
     limit: int = PURGES_A_PAGE,
 ) -> PurgePage:
     """Return the purges that a user may see. Raises `BadInput` for an unknown state."""
-    purges = visible_purges(user).defer("digest").order_by("-id")
+    purges = visible_purges(user).defer("manifest_hash").order_by("-id")
     if state:
         if state not in STATE_FILTERS:
             raise BadInput(f"Unknown state {state!r}. Choose one of the filters.")
@@ -65,10 +65,10 @@ def list_purges(
         purges = purges.filter(pk__lt=before)
     found = list(purges[: limit + 1])
     shown = found[:limit]
-    return PurgePage(_say_until(describe_purges(user, shown)), older=shown[-1].pk if len(found) > limit else None)
+    return PurgePage(_with_undo_until(describe_purges(user, shown)), older=shown[-1].pk if len(found) > limit else None)
 
 
-def _say_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
+def _with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
     """Add the end of the undo period to purges that can still be undone."""
     offered = {one.purge.pk: one.purge for one in listed if one.purge.state in CAN_BE_UNDONE}
     kept = Step.objects.filter(purge__in=offered).order_by().values_list("purge_id").annotate(Min("quarantined_at"))

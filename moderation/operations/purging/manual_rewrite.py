@@ -10,25 +10,25 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.db import transaction
 
 from chatstore.domain.errors import BadInput, ChatstoreError
-from chatstore.operations.health.probes import read_bucket
+from chatstore.models.users import User
+from chatstore.operations.health.probes import parse_bucket_subject
 from chatstore.operations.jobs.runs import Claim, RunStopped
 from chatstore.operations.rights import MAINTAIN, require
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.selection import Selection
 from moderation.domain.states import ACTIVE_PURGES, PURGE_MOVES, PurgeState
 from moderation.models import Purge
-from moderation.operations.access.audit import record_act
+from moderation.operations.access.audit import record_action
 from moderation.operations.purging.completion import settle_purge
-from moderation.operations.purging.rewrite import make_rewrite
+from moderation.operations.purging.rewrite import create_rewrite
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
-LOOK_EVERY_SECONDS = 2.0
-FOLLOWED_FOR_SECONDS = 120.0
+POLL_SECONDS = 2.0
+MAX_FOLLOW_SECONDS = 120.0
 """A rewrite that waits longer than this for another job continues in the background, as every purge does."""
 
 
@@ -39,25 +39,25 @@ class RewriteFailed(ChatstoreError):
 def rewrite_bucket_run(claim: Claim) -> Mapping[str, Any]:
     """Run the job "rewrite" for a bucket ("<channel>:<bucket>").
 
-    Raises `RewriteFailed`, and what `Claim.tell` raises.
+    Raises `RewriteFailed`, and what `Claim.report_progress` raises.
     """
-    purge_id = claim.run.did.get("rewrite")
+    purge_id = claim.run.result.get("rewrite")
     if purge_id is None:
-        channel_id, bucket = read_bucket(claim.run.subject)
-        if claim.run.asked_by is None:
+        channel_id, bucket = parse_bucket_subject(claim.run.subject)
+        if claim.run.requested_by is None:
             raise BadInput("A rewrite must be requested by a user.")
-        purge_id = ask_rewrite(channel_id, bucket, actor=claim.run.asked_by).pk
+        purge_id = request_rewrite(channel_id, bucket, actor=claim.run.requested_by).pk
         claim.note({"rewrite": purge_id})
-    give_up = time.monotonic() + FOLLOWED_FOR_SECONDS
-    while (purge := run_purge(purge_id, waits_for_channel=False)).state in ACTIVE_PURGES:
-        if time.monotonic() > give_up:
+    deadline = time.monotonic() + MAX_FOLLOW_SECONDS
+    while (purge := run_purge(purge_id, wait_for_channel=False)).state in ACTIVE_PURGES:
+        if time.monotonic() > deadline:
             return {"rewrite": purge_id, "still waiting": purge.wait_reason or "for a worker"}
         try:
-            claim.tell(done=0, total=1, what=purge.wait_reason)
+            claim.report_progress(done=0, total=1, what=purge.wait_reason)
         except RunStopped:
             _stop_rewrite(purge_id)
             raise
-        time.sleep(LOOK_EVERY_SECONDS)
+        time.sleep(POLL_SECONDS)
     step = purge.steps.get(ordinal=1)
     if step.error:
         raise RewriteFailed(f"The bucket was not rewritten: {step.error}.")
@@ -74,11 +74,11 @@ def _stop_rewrite(purge_id: int) -> None:
     settle_purge(purge_id)
 
 
-def ask_rewrite(channel_id: int, bucket: int, *, actor: User) -> Purge:
+def request_rewrite(channel_id: int, bucket: int, *, actor: User) -> Purge:
     """Queue a rewrite of a bucket. Raises `Forbidden`. The caller runs it; otherwise beat enqueues it."""
     require(actor, MAINTAIN)
     with transaction.atomic():
-        purge = make_rewrite(
+        purge = create_rewrite(
             channel_id,
             bucket,
             ids=pack_ids(()),
@@ -87,5 +87,5 @@ def ask_rewrite(channel_id: int, bucket: int, *, actor: User) -> Purge:
             reason="manual rewrite of the bucket",
         )
         details = {"bucket": bucket}
-        record_act("rewrite_asked", actor=actor, purge=purge, channel_id=channel_id, details=details)
+        record_action("rewrite_asked", actor=actor, purge=purge, channel_id=channel_id, details=details)
     return purge

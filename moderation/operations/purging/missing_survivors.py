@@ -9,19 +9,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 
-from chatstore.domain.buckets import bucket_days, days_in_words
+from chatstore.domain.buckets import bucket_days, format_date_range
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel
-from chatstore.operations.findings.records import MISSING_SURVIVORS, Found, open_finding
+from chatstore.operations.findings.records import MISSING_SURVIVORS, Problem, open_finding
 from chatstore.store import withdrawn
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import BETWEEN_STAMPED_AND_COUNTED, REMOVING
 from moderation.models import Step
-from moderation.operations.steps.removed_ids import standing_ids
+from moderation.operations.steps.removed_ids import removed_ids
 
 logger = logging.getLogger(__name__)
 
-TOLD_AT_MOST = 100
+MAX_LISTED_IDS = 100
 """Maximum number of ids in a finding's details; enough to see what they have in common."""
 
 
@@ -32,16 +32,18 @@ def unexplained(step: Step, missing: Collection[int]) -> list[int]:
     """
     if not missing:
         return []
-    left = set(missing).difference(withdrawn.read_withdrawals(step.channel_id, step.bucket).certain)
+    unexplained_ids = set(missing).difference(withdrawn.read_withdrawals(step.channel_id, step.bucket).certain)
     here = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind__in=REMOVING)
-    going = here.filter(state__in=BETWEEN_STAMPED_AND_COUNTED).exclude(purge_id=step.purge_id, ordinal=step.ordinal)
-    for ids in going.values_list("ids", flat=True):
-        left.difference_update(unpack_ids(ids))
+    other_deletes = here.filter(state__in=BETWEEN_STAMPED_AND_COUNTED).exclude(
+        purge_id=step.purge_id, ordinal=step.ordinal
+    )
+    for ids in other_deletes.values_list("ids", flat=True):
+        unexplained_ids.difference_update(unpack_ids(ids))
     # Restored messages were live again when this step began.
-    return sorted(left - standing_ids(step.channel_id, step.bucket))
+    return sorted(unexplained_ids - removed_ids(step.channel_id, step.bucket))
 
 
-def _subject(step: Step) -> str:
+def _finding_key(step: Step) -> str:
     """Return the finding's key.
 
     Each step's loss is its own finding, so that a second one in the bucket is reported too.
@@ -49,20 +51,22 @@ def _subject(step: Step) -> str:
     return f"{step.channel_id}:{step.bucket}:{step.purge_id}.{step.ordinal}"
 
 
-def tell_missing(step: Step, lost: Sequence[int]) -> None:
+def report_missing(step: Step, lost: Sequence[int]) -> None:
     """Open a finding for ids that nothing accounts for; in the transaction that counts the step."""
     if not lost:
         return
     channel = Channel.objects.filter(id=step.channel_id).first()
-    where = f"{channel or f'channel {step.channel_id}'}, {days_in_words(*bucket_days(step.bucket))}"
-    which = "A message" if len(lost) == 1 else f"{len(lost):,} messages"
-    words = f"{which} that should have been kept {'is' if len(lost) == 1 else 'are'} missing after a purge in {where}."
+    location = f"{channel or f'channel {step.channel_id}'}, {format_date_range(*bucket_days(step.bucket))}"
+    subject = "A message" if len(lost) == 1 else f"{len(lost):,} messages"
+    message = (
+        f"{subject} that should have been kept {'is' if len(lost) == 1 else 'are'} missing after a purge in {location}."
+    )
     details = {
         "channel": str(step.channel_id),
         "bucket": step.bucket,
         "purge": str(step.purge_id),
         "count": len(lost),
-        "messages": [str(message_id) for message_id in lost[:TOLD_AT_MOST]],
+        "messages": [str(message_id) for message_id in lost[:MAX_LISTED_IDS]],
     }
-    open_finding(MISSING_SURVIVORS, _subject(step), Found(Severity.RED, words, details))
+    open_finding(MISSING_SURVIVORS, _finding_key(step), Problem(Severity.RED, message, details))
     logger.error("purge %s, bucket %s: %s survivors missing", step.purge_id, step.bucket, len(lost))

@@ -13,13 +13,13 @@ from django.conf import settings
 
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, WRITETIME
 from chatstore.operations.bucket_jobs.nightly_ledger import channel_of
-from chatstore.operations.coordination.channel_lock import hold_channel, release_channel, renew_hold
+from chatstore.operations.coordination.channel_lock import lock_channel, release_channel, renew_lock
 from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.operations.jobs.runs import Claim
 from chatstore.operations.ledger.delete_log import due_buckets, note_deletes
-from chatstore.operations.ledger.refresh import settle_bucket
+from chatstore.operations.ledger.refresh import refresh_bucket
 from chatstore.store import counters, figures, scans
-from moderation.operations.access.audit import record_act
+from moderation.operations.access.audit import record_action
 from moderation.operations.steps.claiming import brief_transaction
 from moderation.store import deletes
 from moderation.store.pace import Pace
@@ -34,7 +34,7 @@ LEASE_SECONDS = 120.0
 IDS_IN_AUDIT = 100
 
 
-class ChannelTaken(Exception):
+class ChannelLocked(Exception):
     """Another job has locked the channel."""
 
 
@@ -45,20 +45,20 @@ def remove_authorless(claim: Claim) -> Mapping[str, int]:
     persist, and the next run continues.
     """
     job = f"authorless:{claim.run.pk}"
-    did = {"removed": 0, "too young": 0, "buckets": 0, "left for the next run": 0}
+    counts = {"removed": 0, "too young": 0, "buckets": 0, "left for the next run": 0}
     due = list_authorless(channel_id=channel_of(claim))
     for number, (channel_id, bucket) in enumerate(due):
-        claim.tell(done=number, total=len(due), what="buckets")
+        claim.report_progress(done=number, total=len(due), what="buckets")
         try:
             removed, young = _remove_in(channel_id, bucket, job)
-        except ChannelTaken:
-            did["left for the next run"] += 1
+        except ChannelLocked:
+            counts["left for the next run"] += 1
             continue
-        did["removed"] += removed
-        did["too young"] += young
-        did["buckets"] += 1
-        claim.note(did)
-    return did
+        counts["removed"] += removed
+        counts["too young"] += young
+        counts["buckets"] += 1
+        claim.note(counts)
+    return counts
 
 
 def list_authorless(*, channel_id: int | None = None, limit: int = BUCKETS_A_NIGHT) -> list[tuple[int, int]]:
@@ -68,38 +68,38 @@ def list_authorless(*, channel_id: int | None = None, limit: int = BUCKETS_A_NIG
         wanted.setdefault(its_channel, []).append(bucket)
     found = []
     for its_channel, buckets in wanted.items():
-        kept = figures.read_figures(its_channel)
-        found += [(its_channel, one) for one in buckets if one in kept and _has_authorless(kept[one])]
+        measured = figures.read_figures(its_channel)
+        found += [(its_channel, one) for one in buckets if one in measured and _has_authorless(measured[one])]
     return found
 
 
-def _has_authorless(kept: Mapping[str, figures.Figure]) -> bool:
-    counted = kept.get("authorless")
+def _has_authorless(measured: Mapping[str, figures.Figure]) -> bool:
+    counted = measured.get("authorless")
     return counted is not None and counted.value > 0
 
 
 def _remove_in(channel_id: int, bucket: int, job: str) -> tuple[int, int]:
     """Return (rows deleted, rows too young) for a bucket, with its channel locked. Raises `ChannelLocked`."""
 
-    def keep_channel(hold: Callable[..., bool]) -> None:
-        if not hold(channel_id, job=job, lease_seconds=LEASE_SECONDS):
-            raise ChannelTaken
+    def lock_or_raise(lock: Callable[..., bool]) -> None:
+        if not lock(channel_id, job=job, lease_seconds=LEASE_SECONDS):
+            raise ChannelLocked
 
-    keep_channel(hold_channel)
+    lock_or_raise(lock_channel)
     try:
         before_us = postgres_now_us() - DAY_US
         suspects: list[int] = []
         for page in scans.read_all_ids(channel_id, bucket):
             suspects.extend(message_id for message_id, author_id in page if author_id is None)
-            keep_channel(renew_hold)
+            lock_or_raise(renew_lock)
         # Read again with their stamps: rows that have an author by now are skipped.
         rows = [row for page in scans.read_rows_with_writetime(channel_id, bucket, suspects) for row in page]
         authorless = [(row[MESSAGE_ID], row[WRITETIME]) for row in rows if row[AUTHOR_ID] is None]
         old = [(message_id, stamp) for message_id, stamp in authorless if 0 < stamp < before_us]
-        keep_channel(renew_hold)
+        lock_or_raise(renew_lock)
         if old:
             _remove(channel_id, bucket, old)
-        settle_bucket(channel_id, bucket, job=job)
+        refresh_bucket(channel_id, bucket, job=job)
     finally:
         release_channel(channel_id, job=job)
     return len(old), len(authorless) - len(old)
@@ -111,5 +111,5 @@ def _remove(channel_id: int, bucket: int, rows: list[tuple[int, int]]) -> None:
     ids = [str(message_id) for message_id, _ in sorted(rows)[:IDS_IN_AUDIT]]
     with brief_transaction():
         details = {"bucket": bucket, "removed": len(rows), "ids": ids}
-        record_act("authorless_removed", actor=None, channel_id=channel_id, details=details)
+        record_action("authorless_removed", actor=None, channel_id=channel_id, details=details)
     counters.count(counters.HEALED, len(rows))

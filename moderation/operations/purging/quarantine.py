@@ -19,27 +19,27 @@ from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.operations.ledger.delete_log import last_delete
 from chatstore.store import scans
 from moderation.domain.chunks import PackedRows
-from moderation.domain.holds import Cover, Spared, without
+from moderation.domain.holds import HeldRows, HoldCoverage, without
 from moderation.domain.packing import unpack_ids
-from moderation.domain.planner import RECENT_MS, BucketPlan, SpanPlan, Way, ids_inside, plan_spans
+from moderation.domain.planner import RECENT_MS, BucketPlan, DeleteStrategy, RangePlan, ids_inside, plan_ranges
 from moderation.domain.states import StepKind, StepState
 from moderation.models import ManifestBucket, Step
-from moderation.operations.holds import cover_of
-from moderation.operations.purging.rewrite import THICK
+from moderation.operations.holds import hold_coverage
+from moderation.operations.purging.rewrite import DENSE_RATIO
 from moderation.operations.steps.claiming import (
     brief_transaction,
-    check_may_go_on,
+    check_not_stopped,
     check_still_running,
     move_step,
-    watch_purge,
+    purge_state_checker,
 )
 from moderation.store.pace import Pace
-from moderation.store.quarantine import Place, quarantine_bucket, quarantine_rows
+from moderation.store.quarantine import QuarantineKey, quarantine_bucket, quarantine_rows
 
-STAYS_AT_MOST = 64 << 20
+MAX_SURVIVOR_BYTES = 64 << 20
 """Bytes of packed survivor rows in one worker's memory. Beyond this, they are read a second time."""
 
-NOTHING_GOES = SpanPlan(Way.ROWS, (), 0)
+NO_DELETES = RangePlan(DeleteStrategy.ROWS, (), 0)
 """Plan of a step all of whose messages are held."""
 
 KNOWN_COLUMNS = frozenset({"channel_id", "bucket", "message_id", *VALUE_COLUMNS})
@@ -50,22 +50,22 @@ class PlanRejected(ChatstoreError):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class QuarantinedStep:
     """Result of quarantining a step, needed to continue. Lost in a crash, after which the step starts over.
 
     survivor_rows: the rows to keep, if the plan rewrites many of them. held: ids that a hold covers; hold_ids: the
     holds known when the step was read.
     """
 
-    gone: Sequence[int]
-    plan: SpanPlan
+    already_gone: Sequence[int]
+    plan: RangePlan
     tombstones: int
-    stays: PackedRows | None = None
+    survivor_rows: PackedRows | None = None
     held: Sequence[int] = ()
     hold_ids: frozenset[int] = frozenset()
 
 
-def quarantine_step(step: Step, *, pace: Pace, room: int = STAYS_AT_MOST) -> Kept:
+def quarantine_step(step: Step, *, pace: Pace, max_bytes: int = MAX_SURVIVOR_BYTES) -> QuarantinedStep:
     """*pending* → *quarantined*. Raises `PlanRejected`, `WriteRefused`, `StepLost`, `StoreUnavailable`.
 
     max_bytes: limit of `QuarantinedStep.survivor_rows`.
@@ -79,11 +79,11 @@ def quarantine_step(step: Step, *, pace: Pace, room: int = STAYS_AT_MOST) -> Kep
     ids = unpack_ids(step.ids)
     if step.kind == StepKind.REWRITE:
         # A rewrite deletes no messages, so holds don't matter.
-        kept = _keep_nothing(step, ids)
+        quarantined = _plan_rewrite(step, ids)
     else:
-        kept = _keep_unless_held(step, ids, cover_of(step.channel_id), pace, room)
+        quarantined = _quarantine_unless_held(step, ids, hold_coverage(step.channel_id), pace, max_bytes)
     move_step(step, StepState.QUARANTINED, quarantined_at=postgres_now())
-    return kept
+    return quarantined
 
 
 def on_disk_at_us(step: Step) -> int:
@@ -104,11 +104,11 @@ def check_columns() -> None:
         )
 
 
-def place_of(step: Step, attempt: int) -> Place:
-    return Place(step.purge_id, step.channel_id, step.bucket, attempt)
+def quarantine_key(step: Step, attempt: int) -> QuarantineKey:
+    return QuarantineKey(step.purge_id, step.channel_id, step.bucket, attempt)
 
 
-def stored(stamp: int | None) -> int:
+def require_stamp(stamp: int | None) -> int:
     """Return a stamp that the step's state guarantees.
 
     A missing one means a corrupt row and must not be treated as 0.
@@ -118,34 +118,40 @@ def stored(stamp: int | None) -> int:
     return stamp
 
 
-def _keep_unless_held(step: Step, ids: Sequence[int], cover: Cover, pace: Pace, room: int) -> Kept:
-    if cover.everything:
-        return Kept((), NOTHING_GOES, 0, held=ids, hold_ids=cover.hold_ids)
-    spared = Spared(cover)
-    by_row = step.kind == StepKind.ROWS
-    kept = _keep_rows(step, ids, spared) if by_row else _keep_bucket(step, ids, spared, pace, room)
-    return replace(kept, held=sorted(spared.ids), hold_ids=cover.hold_ids)
+def _quarantine_unless_held(
+    step: Step, ids: Sequence[int], coverage: HoldCoverage, pace: Pace, max_bytes: int
+) -> QuarantinedStep:
+    if coverage.everything:
+        return QuarantinedStep((), NO_DELETES, 0, held=ids, hold_ids=coverage.hold_ids)
+    held_rows = HeldRows(coverage)
+    is_row_step = step.kind == StepKind.ROWS
+    quarantined = (
+        _quarantine_rows(step, ids, held_rows)
+        if is_row_step
+        else _quarantine_bucket(step, ids, held_rows, pace, max_bytes)
+    )
+    return replace(quarantined, held=sorted(held_rows.ids), hold_ids=coverage.hold_ids)
 
 
-def _keep_rows(step: Step, ids: Sequence[int], spared: Spared) -> Kept:
-    place = place_of(step, stored(step.read_stamp))
-    seen = quarantine_rows(place, ids, spared=spared, before_each_page=watch_purge(step.purge_id))
+def _quarantine_rows(step: Step, ids: Sequence[int], held_rows: HeldRows) -> QuarantinedStep:
+    place = quarantine_key(step, require_stamp(step.read_stamp))
+    seen = quarantine_rows(place, ids, held_rows=held_rows, before_each_page=purge_state_checker(step.purge_id))
     found = {message_id for message_id, _, has_author in seen if has_author}
-    gone = [message_id for message_id in without(ids, spared.ids) if message_id not in found]
-    return Kept(gone, SpanPlan(Way.ROWS, (), len(seen)), len(seen))
+    already_gone = [message_id for message_id in without(ids, held_rows.ids) if message_id not in found]
+    return QuarantinedStep(already_gone, RangePlan(DeleteStrategy.ROWS, (), len(seen)), len(seen))
 
 
-def _standing(step: Step, preview: BucketPlan) -> int | None:
+def _known_tombstones(step: Step, preview: BucketPlan) -> int | None:
     """Return the tombstones that the scan counted in the bucket; None if this system has deleted there since.
 
     Counting again would make the read 50 % more expensive. Deletes that were not recorded, by other programs, show up
     in the verification read: if the bucket is over its budget, a rewrite is queued.
     """
     last = last_delete(step.channel_id, step.bucket)
-    return preview.standing if last is None or last < step.purge.created_at else None
+    return preview.existing_tombstones if last is None or last < step.purge.created_at else None
 
 
-def _is_alone(step: Step) -> bool:
+def _is_last_open_step(step: Step) -> bool:
     """Return whether no other step of the purge still has to delete ids of the bucket.
 
     The ids of another step are survivors for this one: a range over the whole bucket would rewrite what the other
@@ -156,41 +162,43 @@ def _is_alone(step: Step) -> bool:
     return not here.exclude(ordinal=step.ordinal).open().exists()
 
 
-def _keep_bucket(step: Step, ids: Sequence[int], spared: Spared, pace: Pace, room: int) -> Kept:
-    place = place_of(step, stored(step.read_stamp))
+def _quarantine_bucket(
+    step: Step, ids: Sequence[int], held_rows: HeldRows, pace: Pace, max_bytes: int
+) -> QuarantinedStep:
+    place = quarantine_key(step, require_stamp(step.read_stamp))
     seen = ManifestBucket.objects.get(purge_id=step.purge_id, channel_id=step.channel_id, bucket=step.bucket)
     preview = BucketPlan.from_json(seen.plan)
     # Buffer the survivors if enough of them have to be rewritten.
-    stays = PackedRows(room) if preview.rewritten * THICK > seen.survivors else None
-    is_alone = _is_alone(step)
+    survivor_rows = PackedRows(max_bytes) if preview.rewritten * DENSE_RATIO > seen.survivors else None
+    is_last = _is_last_open_step(step)
 
     def before_each_page() -> None:
-        check_may_go_on(step.purge_id)
+        check_not_stopped(step.purge_id)
         pace.rest()
 
     reading = quarantine_bucket(
         place,
         ids,
-        spared=spared,
-        stays=stays,
-        standing=_standing(step, preview),
+        held_rows=held_rows,
+        survivor_rows=survivor_rows,
+        existing_tombstones=_known_tombstones(step, preview),
         before_each_page=before_each_page,
     )
-    going = without(ids, spared.ids)
-    if not going:
-        return Kept((), NOTHING_GOES, reading.tombstones)
-    plan = plan_spans(
-        going,
+    unheld = without(ids, held_rows.ids)
+    if not unheld:
+        return QuarantinedStep((), NO_DELETES, reading.tombstones)
+    plan = plan_ranges(
+        unheld,
         reading.survivors[::-1],
-        standing_tombstones=reading.tombstones,
-        sealed=is_sealed(step.bucket, now_ms=stored(step.read_stamp) // 1_000) and is_alone,
+        existing_tombstones=reading.tombstones,
+        sealed=is_sealed(step.bucket, now_ms=require_stamp(step.read_stamp) // 1_000) and is_last,
         budget=settings.PURGE_TOMBSTONE_BUDGET,
     )
-    gone = [] if len(reading.found) == len(going) else sorted(frozenset(going).difference(reading.found))
-    return Kept(gone, plan, reading.tombstones + plan.tombstones, stays)
+    already_gone = [] if len(reading.found) == len(unheld) else sorted(frozenset(unheld).difference(reading.found))
+    return QuarantinedStep(already_gone, plan, reading.tombstones + plan.tombstones, survivor_rows)
 
 
-def _keep_nothing(step: Step, gone_before: Sequence[int]) -> Kept:
+def _plan_rewrite(step: Step, gone_before: Sequence[int]) -> QuarantinedStep:
     """Plan a rewrite: all live rows are kept, and the ranges are those that a purge deleted by row.
 
     If other deletes use up the bucket's budget, everything over an hour old becomes one range. The same applies to a
@@ -203,18 +211,18 @@ def _keep_nothing(step: Step, gone_before: Sequence[int]) -> Kept:
     budget: int = settings.PURGE_TOMBSTONE_BUDGET
     wanted = tombstones > 0 if not gone_before else tombstones > budget and bool(matched)
     if not wanted:
-        return Kept((), SpanPlan(Way.REWRITE, (), 0), tombstones)
+        return QuarantinedStep((), RangePlan(DeleteStrategy.REWRITE, (), 0), tombstones)
     # A range removes the row tombstones inside it; other tombstones can be anywhere.
     others = max(0, tombstones - len(matched))
-    read_ms = stored(step.read_stamp) // 1_000
+    read_ms = require_stamp(step.read_stamp) // 1_000
     sealed = is_sealed(step.bucket, now_ms=read_ms)
     whole = bucket_ids(step.bucket)
-    span = (whole[0], first_id_at(read_ms - RECENT_MS) - 1)
+    older = (whole[0], first_id_at(read_ms - RECENT_MS) - 1)
     if not gone_before and sealed:
-        return Kept((), SpanPlan(Way.REWRITE, [whole], 1, survivors), 1)
-    if not sealed and span[0] < span[1] and (others > budget or not gone_before):
-        return Kept((), SpanPlan(Way.REWRITE, [span], 2, ids_inside(survivors, [span])), 2)
+        return QuarantinedStep((), RangePlan(DeleteStrategy.REWRITE, [whole], 1, survivors), 1)
+    if not sealed and older[0] < older[1] and (others > budget or not gone_before):
+        return QuarantinedStep((), RangePlan(DeleteStrategy.REWRITE, [older], 2, ids_inside(survivors, [older])), 2)
     if not matched:
-        return Kept((), SpanPlan(Way.REWRITE, (), 0), tombstones)
-    plan = plan_spans(matched, survivors, standing_tombstones=others, sealed=sealed, budget=budget)
-    return Kept((), replace(plan, way=Way.REWRITE), plan.tombstones)
+        return QuarantinedStep((), RangePlan(DeleteStrategy.REWRITE, (), 0), tombstones)
+    plan = plan_ranges(matched, survivors, existing_tombstones=others, sealed=sealed, budget=budget)
+    return QuarantinedStep((), replace(plan, strategy=DeleteStrategy.REWRITE), plan.tombstones)

@@ -20,13 +20,12 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from django.contrib.auth.models import User
-
 from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import MESSAGE_ID
 from chatstore.domain.snowflakes import ms_of
 from chatstore.models.functions import ClockTimestamp
+from chatstore.models.users import User
 from chatstore.store import scans
 from chatstore.store.cassandra import ALL
 from moderation.domain.chunks import PackedRows, Row
@@ -40,14 +39,14 @@ from moderation.store.restores import write_rows
 REWRITE_AFTER_MS = 70 * 60 * 1_000
 """Delay after the newest matched id. By then all ids are over an hour old, and no client's retries can still arrive."""
 
-ROWS_A_LOOK = 500
+ROWS_PER_CHECK = 500
 """Rows written between two checks of the purge's state; a page of the read has thousands."""
 
-THICK = 8
+DENSE_RATIO = 8
 """Minimum density, one survivor in this many rows: an IN of 100 ids costs as much as a slice of 800 rows."""
 
 
-def rewrite_survivors(step: Step, pace: Pace, *, stays: PackedRows | None, look: Callable[[], None]) -> None:
+def rewrite_survivors(step: Step, pace: Pace, *, survivor_rows: PackedRows | None, check: Callable[[], None]) -> None:
     """Rewrite the survivors inside the step's ranges and read them back.
 
     survivor_rows: the rows that the step's own read returned; may contain others. check: called every few rows;
@@ -59,14 +58,16 @@ def rewrite_survivors(step: Step, pace: Pace, *, stays: PackedRows | None, look:
         return
     stamp = step.delete_stamp + 1
     # When survivors are dense, one range read is faster than point reads.
-    thick = len(ids) * THICK >= len(ids) + step.count
-    if stays is not None and stays.is_whole:
-        rows = _only(stays, frozenset(ids))
+    is_dense = len(ids) * DENSE_RATIO >= len(ids) + step.count
+    if survivor_rows is not None and survivor_rows.is_whole:
+        rows = _only(survivor_rows, frozenset(ids))
     else:
-        rows = scans.read_rows(step.channel_id, step.bucket, ids, thick=thick)
-    write_rows(step.channel_id, step.bucket, _watched(rows, look), stamp_of=lambda _: stamp, pace=pace, consistency=ALL)
-    for page in scans.read_oldest_writetimes(step.channel_id, step.bucket, ids, thick=thick):
-        look()
+        rows = scans.read_rows(step.channel_id, step.bucket, ids, dense=is_dense)
+    write_rows(
+        step.channel_id, step.bucket, _checked(rows, check), stamp_of=lambda _: stamp, pace=pace, consistency=ALL
+    )
+    for page in scans.read_oldest_writetimes(step.channel_id, step.bucket, ids, dense=is_dense):
+        check()
         pace.rest()
         older = [message_id for message_id, oldest in page if oldest < stamp]
         if older:
@@ -77,11 +78,11 @@ def _only(pages: Iterable[list[Row]], ids: frozenset[int]) -> Iterator[list[Row]
     return ([row for row in page if row[MESSAGE_ID] in ids] for page in pages)
 
 
-def _watched(pages: Iterator[list[Row]], look: Callable[[], None]) -> Iterator[list[Row]]:
+def _checked(pages: Iterator[list[Row]], check: Callable[[], None]) -> Iterator[list[Row]]:
     for page in pages:
-        for start in range(0, len(page), ROWS_A_LOOK):
-            look()
-            yield page[start : start + ROWS_A_LOOK]
+        for start in range(0, len(page), ROWS_PER_CHECK):
+            check()
+            yield page[start : start + ROWS_PER_CHECK]
 
 
 def queue_rewrite(step: Step, *, now_ms: int) -> None:
@@ -92,11 +93,11 @@ def queue_rewrite(step: Step, *, now_ms: int) -> None:
     """
     if step.kind == StepKind.REWRITE and is_sealed(step.bucket, now_ms=now_ms):
         return
-    waiting = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind=StepKind.REWRITE)
-    if waiting.open().exclude(purge_id=step.purge_id).exists():
+    queued = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind=StepKind.REWRITE)
+    if queued.open().exclude(purge_id=step.purge_id).exists():
         return
     newest = bucket_ids(step.bucket)[1] if step.kind == StepKind.REWRITE else unpack_ids(step.ids)[-1]
-    make_rewrite(
+    create_rewrite(
         step.channel_id,
         step.bucket,
         ids=step.ids,
@@ -108,7 +109,7 @@ def queue_rewrite(step: Step, *, now_ms: int) -> None:
     )
 
 
-def make_rewrite(
+def create_rewrite(
     channel_id: int,
     bucket: int,
     *,

@@ -35,27 +35,31 @@ def due_purges() -> list[int]:
     return list(purges.order_by("id").values_list("id", flat=True))
 
 
-def take_bells(purge_id: int) -> int:
+def reserve_wakeups(purge_id: int) -> int:
     """Return the number of workers to enqueue for a purge, and reserve them; 0 while a reservation exists.
 
     Otherwise a purge that waits while all workers are busy would be enqueued again at every poll.
     """
-    lapses_at = ClockTimestamp() + dt.timedelta(seconds=settings.BELL_SECONDS)
-    silent = Q(rung_until__isnull=True) | Q(rung_until__lt=ClockTimestamp())
-    return workers_wanted(purge_id) if Purge.objects.filter(silent, id=purge_id).update(rung_until=lapses_at) else 0
+    expires_at = ClockTimestamp() + dt.timedelta(seconds=settings.WAKEUP_EXPIRES_SECONDS)
+    not_notified = Q(wakeup_expires_at__isnull=True) | Q(wakeup_expires_at__lt=ClockTimestamp())
+    return (
+        workers_needed(purge_id)
+        if Purge.objects.filter(not_notified, id=purge_id).update(wakeup_expires_at=expires_at)
+        else 0
+    )
 
 
-def note_heard(purge_id: int) -> None:
+def clear_wakeup(purge_id: int) -> None:
     """Clear the reservation: a worker has started, or none could be enqueued."""
-    Purge.objects.filter(id=purge_id, rung_until__isnull=False).update(rung_until=None)
+    Purge.objects.filter(id=purge_id, wakeup_expires_at__isnull=False).update(wakeup_expires_at=None)
 
 
-def workers_wanted(purge_id: int) -> int:
+def workers_needed(purge_id: int) -> int:
     """Return how many more workers a purge could use now; at least one, to update its state."""
     free = Step.objects.free().filter(purge_id=purge_id)
-    found: int = Purge.objects.annotate(workers=_workers_on("id")).values_list("workers", flat=True).get(id=purge_id)
+    workers: int = Purge.objects.annotate(workers=_workers_on("id")).values_list("workers", flat=True).get(id=purge_id)
     steps = free.open()[: settings.PURGE_WORKERS].count()
-    return max(1, min(settings.PURGE_WORKERS - found, steps))
+    return max(1, min(settings.PURGE_WORKERS - workers, steps))
 
 
 def _workers_on(purge: str) -> Coalesce:
@@ -65,37 +69,37 @@ def _workers_on(purge: str) -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
-def next_in_line(purge_id: int) -> list[int]:
+def unblocked_purges(purge_id: int) -> list[int]:
     """Return the purges that can continue after a worker has processed a purge.
 
     For each of its channels that is not locked, that is the earliest requested purge with due steps there. Rewrites
     come last.
     """
-    held = ChannelLock.objects.exclude(lease_until__lt=ClockTimestamp()).values("channel_id")
-    channels = Step.objects.filter(purge_id=purge_id).exclude(channel_id__in=held).values("channel_id")
-    return _first_in(Q(channel_id__in=channels), behind=purge_id)
+    locked = ChannelLock.objects.exclude(lease_until__lt=ClockTimestamp()).values("channel_id")
+    channels = Step.objects.filter(purge_id=purge_id).exclude(channel_id__in=locked).values("channel_id")
+    return _longest_waiting(Q(channel_id__in=channels), excluding=purge_id)
 
 
-def next_in_channel(channel_id: int, *, behind: int) -> list[int]:
+def waiting_in_channel(channel_id: int, *, excluding: int) -> list[int]:
     """Return the same for one channel, which the purge `excluding` has just released."""
-    return _first_in(Q(channel_id=channel_id), behind=behind)
+    return _longest_waiting(Q(channel_id=channel_id), excluding=excluding)
 
 
-def _first_in(channels: Q, *, behind: int) -> list[int]:
+def _longest_waiting(channels: Q, *, excluding: int) -> list[int]:
     waiting = (
         Step.objects.open()
         .free()
         .due()
         .filter(channels, purge__state__in=ACTIVE_PURGES - {PurgeState.PAUSED})
-        .exclude(purge_id=behind)
+        .exclude(purge_id=excluding)
         .values("channel_id", "purge_id")
-        .annotate(asked_at=Greatest(F("purge__confirmed_at"), Max("purge__undos__asked_at")))
-        .order_by("purge__is_rewrite", "asked_at")
+        .annotate(requested_at=Greatest(F("purge__confirmed_at"), Max("purge__undos__requested_at")))
+        .order_by("purge__is_rewrite", "requested_at")
     )
-    first: dict[int, int] = {}
+    next_purge: dict[int, int] = {}
     for row in waiting:
-        first.setdefault(row["channel_id"], row["purge_id"])
-    return list(dict.fromkeys(first.values()))
+        next_purge.setdefault(row["channel_id"], row["purge_id"])
+    return list(dict.fromkeys(next_purge.values()))
 
 
 def due_scans() -> list[int]:

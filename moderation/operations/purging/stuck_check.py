@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from django.db.models import Count, Exists, OuterRef, Q
 
 from chatstore.domain.runs import Severity
-from chatstore.operations.findings.records import Found, sync_findings
+from chatstore.operations.findings.records import Problem, sync_findings
 from moderation.domain.states import BEFORE_STAMPED, PurgeState
 from moderation.models import Purge, Step
 from moderation.operations.access.visibility import name_of
-from moderation.operations.purging.wait_reasons import BEHIND, WAITS_IN, say_wait, wait_of
-from moderation.store.progress_tracker import note_positions
+from moderation.operations.purging.wait_reasons import BEHIND_PREFIX, WAITING_STATES, format_wait, wait_of
+from moderation.store.progress_tracker import record_positions
 
 STUCK_PURGE = "stuck purge"
 
@@ -25,24 +25,26 @@ old.
 """
 
 
-def look_at_purges(now: dt.datetime) -> None:
+def check_stuck_purges(now: dt.datetime) -> None:
     """Open findings for stuck purges: no step has moved for 30 minutes, one is due, and no other job blocks it."""
-    purges = _purges_that_should_move(now)
-    since = note_positions(_positions_of(purges), now=now)
+    purges = _purges_expected_to_progress(now)
+    since = record_positions(_positions_of(purges), now=now)
     stuck = [purge for purge in purges if now - since[purge.pk] >= STUCK_AFTER]
-    sync_findings(STUCK_PURGE, {str(purge.pk): _say_stuck(purge, now - since[purge.pk]) for purge in stuck})
+    sync_findings(STUCK_PURGE, {str(purge.pk): _describe_stuck(purge, now - since[purge.pk]) for purge in stuck})
 
 
-def _purges_that_should_move(now: dt.datetime) -> list[Purge]:
+def _purges_expected_to_progress(now: dt.datetime) -> list[Purge]:
     open_steps = Step.objects.filter(purge_id=OuterRef("id")).open()
     due = open_steps.filter(Q(due_at=None) | Q(due_at__lte=now + RETRY))
-    purges = Purge.objects.filter(Exists(due) | ~Exists(open_steps), state__in=WAITS_IN).select_related("moderator")
-    return [purge for purge in purges.order_by("id") if not _is_behind(purge)]
+    purges = Purge.objects.filter(Exists(due) | ~Exists(open_steps), state__in=WAITING_STATES).select_related(
+        "moderator"
+    )
+    return [purge for purge in purges.order_by("id") if not _is_blocked(purge)]
 
 
-def _is_behind(purge: Purge) -> bool:
+def _is_blocked(purge: Purge) -> bool:
     wait = wait_of(None, purge)
-    return wait is not None and wait.words.startswith(BEHIND)
+    return wait is not None and wait.reason.startswith(BEHIND_PREFIX)
 
 
 def _positions_of(purges: Sequence[Purge]) -> dict[int, str]:
@@ -62,10 +64,10 @@ def _stage_of(purge: Purge) -> str:
     return "undoing" if purge.state == PurgeState.UNDOING else "removing"
 
 
-def _say_stuck(purge: Purge, standing: dt.timedelta) -> Found:
+def _describe_stuck(purge: Purge, idle_for: dt.timedelta) -> Problem:
     what = "The rewrite of a bucket" if purge.is_rewrite else f"Purge {purge.pk} by {name_of(purge.moderator)}"
     wait = wait_of(None, purge)
-    reason = f" ({said})" if (said := say_wait(wait)) else ""
-    minutes = int(standing.total_seconds() // 60)
+    reason = f" ({text})" if (text := format_wait(wait)) else ""
+    minutes = int(idle_for.total_seconds() // 60)
     details = {"purge": purge.pk, "is_rewrite": purge.is_rewrite, "channels": purge.selection.get("channels", [])}
-    return Found(Severity.AMBER, f"{what} has made no progress for {minutes} minutes{reason}.", details)
+    return Problem(Severity.AMBER, f"{what} has made no progress for {minutes} minutes{reason}.", details)

@@ -17,10 +17,10 @@ from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.states import PurgeState, StepKind, StepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.access.visibility import Actor, name_of, visible_purges
-from moderation.operations.selection.summary import sentence_of
+from moderation.operations.selection.summary import selection_summary
 from moderation.operations.steps.claiming import job_of
 
-WAITS_IN = frozenset(
+WAITING_STATES = frozenset(
     {
         PurgeState.SCANNING,
         PurgeState.QUEUED,
@@ -32,10 +32,10 @@ WAITS_IN = frozenset(
 )
 """States in which a worker should process a purge or know the reason why not."""
 
-UNSEEN_AFTER = 2
+IDLE_AFTER_POLLS = 2
 """Number of polls without a worker after which the page reports it."""
 
-BEHIND = "behind "
+BEHIND_PREFIX = "behind "
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,31 +46,31 @@ class Wait:
     no worker has processed the purge although it is due.
     """
 
-    words: str = ""
-    behind: Purge | None = None
+    reason: str = ""
+    blocking_purge: Purge | None = None
     until: dt.datetime | None = None
-    unseen_seconds: float | None = None
+    idle_seconds: float | None = None
 
     @property
-    def sentence(self) -> str:
+    def message(self) -> str:
         """The reason as a sentence: "Waiting behind purge 81 (…)", "Waiting for a worker"."""
-        if not self.words:
+        if not self.reason:
             return ""
-        return f"Waiting{' ' if self.words.startswith((BEHIND, 'for ', 'until ')) else ': '}{self.words}"
+        return f"Waiting{' ' if self.reason.startswith((BEHIND_PREFIX, 'for ', 'until ')) else ': '}{self.reason}"
 
 
-def say_behind(job: str) -> str:
+def describe_blocking_job(job: str) -> str:
     """Describe the job that has locked a channel: "behind purge 81 (everything by …, by Mona)"."""
-    words, _ = _describe_job(job)
-    return BEHIND + words
+    reason, _ = _describe_job(job)
+    return BEHIND_PREFIX + reason
 
 
-def say_wait(wait: Wait | None) -> str:
+def format_wait(wait: Wait | None) -> str:
     """Format the wait as one line for a terminal; "" if there is none."""
     if wait is None:
         return ""
-    unseen = "" if wait.unseen_seconds is None else f"no worker has processed it for {wait.unseen_seconds:.0f} s"
-    return "; ".join(filter(None, (wait.sentence, unseen)))
+    idle = "" if wait.idle_seconds is None else f"no worker has processed it for {wait.idle_seconds:.0f} s"
+    return "; ".join(filter(None, (wait.message, idle)))
 
 
 def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
@@ -78,24 +78,30 @@ def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
 
     Other purges are named only to users who may see them; always without a user.
     """
-    if purge.state not in WAITS_IN:
+    if purge.state not in WAITING_STATES:
         return None
     now = postgres_now()
-    unseen = _unseen_seconds(purge, now)
-    job = _job_before(purge)
+    idle = _idle_seconds(purge, now)
+    job = _blocking_job(purge)
     if job is not None:
-        words, behind = _describe_job(job)
-        if behind is not None and user is not None and not visible_purges(user).filter(pk=behind.pk).exists():
-            words, behind = "another job", None
-        return Wait(BEHIND + words, behind, unseen_seconds=unseen)
-    reason = "for a worker; the channel is unlocked" if purge.wait_reason.startswith(BEHIND) else purge.wait_reason
-    if reason:
-        return Wait(reason, until=purge.wait_until, unseen_seconds=unseen)
+        reason, blocking_purge = _describe_job(job)
+        if (
+            blocking_purge is not None
+            and user is not None
+            and not visible_purges(user).filter(pk=blocking_purge.pk).exists()
+        ):
+            reason, blocking_purge = "another job", None
+        return Wait(BEHIND_PREFIX + reason, blocking_purge, idle_seconds=idle)
+    stored_reason = (
+        "for a worker; the channel is unlocked" if purge.wait_reason.startswith(BEHIND_PREFIX) else purge.wait_reason
+    )
+    if stored_reason:
+        return Wait(stored_reason, until=purge.wait_until, idle_seconds=idle)
     on_disk_at = _on_disk_at(purge)
     if on_disk_at is not None:
-        words = "for the undo copy to reach disk on every replica (nothing is deleted before that)"
-        return Wait(words, until=on_disk_at, unseen_seconds=unseen)
-    return None if unseen is None else Wait(unseen_seconds=unseen)
+        reason = "for the undo copy to reach disk on every replica (nothing is deleted before that)"
+        return Wait(reason, until=on_disk_at, idle_seconds=idle)
+    return None if idle is None else Wait(idle_seconds=idle)
 
 
 def _describe_job(job: str) -> tuple[str, Purge | None]:
@@ -109,29 +115,29 @@ def _describe_job(job: str) -> tuple[str, Purge | None]:
     if purge is None:
         return f"another job ({job.replace(':', ' ')})", None
     if not purge.is_rewrite:
-        undone = "the undo of " if purge.state == PurgeState.UNDOING else ""
-        return f"{undone}{_name(purge)}", purge
-    left_by = _purge_that_left(purge)
-    if left_by is None:
+        undo_prefix = "the undo of " if purge.state == PurgeState.UNDOING else ""
+        return f"{undo_prefix}{_name(purge)}", purge
+    source = _purge_behind_rewrite(purge)
+    if source is None:
         return "the rewrite of a bucket", None
-    return f"the rewrite that follows {_name(left_by)}", left_by
+    return f"the rewrite that follows {_name(source)}", source
 
 
 def _name(purge: Purge) -> str:
-    return f"purge {purge.pk} ({sentence_of(purge)}, by {name_of(purge.moderator)})"
+    return f"purge {purge.pk} ({selection_summary(purge)}, by {name_of(purge.moderator)})"
 
 
-def _purge_that_left(rewrite: Purge) -> Purge | None:
+def _purge_behind_rewrite(rewrite: Purge) -> Purge | None:
     """Return the purge that a rewrite follows. One of its steps has the rewrite's ids."""
     step = rewrite.steps.first()
     if step is None:
         return None
     same = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, ids=step.ids)
-    left = same.exclude(kind=StepKind.REWRITE).select_related("purge__moderator").first()
-    return None if left is None else left.purge
+    source_step = same.exclude(kind=StepKind.REWRITE).select_related("purge__moderator").first()
+    return None if source_step is None else source_step.purge
 
 
-def _job_before(purge: Purge) -> str | None:
+def _blocking_job(purge: Purge) -> str | None:
     """Return a job that has locked one of the purge's channels, if all channels with due steps are locked by others."""
     if purge.steps.leased().open().exists():
         return None
@@ -144,21 +150,21 @@ def _job_before(purge: Purge) -> str | None:
 
 def _on_disk_at(purge: Purge) -> dt.datetime | None:
     """Return when the first step that waits for the disk continues, if all leased steps wait for it."""
-    in_hand = purge.steps.leased().open()
-    kept = dict(in_hand.values_list("ordinal", "quarantined_at"))
-    waiting = in_hand.filter(state=StepState.QUARANTINED).exclude(kind=StepKind.UNDO).count()
-    moments = [moment for moment in kept.values() if moment is not None]
-    if not moments or waiting < len(kept):
+    leased = purge.steps.leased().open()
+    quarantined_at_by_step = dict(leased.values_list("ordinal", "quarantined_at"))
+    waiting = leased.filter(state=StepState.QUARANTINED).exclude(kind=StepKind.UNDO).count()
+    moments = [moment for moment in quarantined_at_by_step.values() if moment is not None]
+    if not moments or waiting < len(quarantined_at_by_step):
         return None
     period_ms: int = settings.CASSANDRA["commitlog_sync_period_ms"]
     return min(moments) + dt.timedelta(milliseconds=period_ms)
 
 
-def _unseen_seconds(purge: Purge, now: dt.datetime) -> float | None:
+def _idle_seconds(purge: Purge, now: dt.datetime) -> float | None:
     """Return the seconds since a worker could have processed the purge; None if one did recently or need not yet."""
     leases = purge.steps.open().aggregate(until=Max("lease_until"))
-    acted = AuditEntry.objects.filter(purge=purge).aggregate(at=Max("at"))
-    moments = (purge.wait_until, purge.scan_lease_until, leases["until"], acted["at"], purge.confirmed_at)
-    due_since = max((moment for moment in moments if moment is not None), default=purge.created_at)
-    seconds = (now - due_since).total_seconds()
-    return seconds if seconds > UNSEEN_AFTER * settings.BEAT_LOOK_SECONDS else None
+    last_action = AuditEntry.objects.filter(purge=purge).aggregate(at=Max("at"))
+    moments = (purge.wait_until, purge.scan_lease_until, leases["until"], last_action["at"], purge.confirmed_at)
+    idle_since = max((moment for moment in moments if moment is not None), default=purge.created_at)
+    seconds = (now - idle_since).total_seconds()
+    return seconds if seconds > IDLE_AFTER_POLLS * settings.BEAT_POLL_SECONDS else None

@@ -29,18 +29,24 @@ from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind, StepStat
 from moderation.models import Purge, Step
 from moderation.operations.purging.completion import seconds_until_due, settle_purge
 from moderation.operations.purging.execution import fail_step, finish_step, stamp_step
-from moderation.operations.purging.quarantine import STAYS_AT_MOST, Kept, PlanRejected, on_disk_at_us, quarantine_step
-from moderation.operations.purging.wait_reasons import say_behind, say_wait, wait_of
+from moderation.operations.purging.quarantine import (
+    MAX_SURVIVOR_BYTES,
+    PlanRejected,
+    QuarantinedStep,
+    on_disk_at_us,
+    quarantine_step,
+)
+from moderation.operations.purging.wait_reasons import describe_blocking_job, format_wait, wait_of
 from moderation.operations.steps.claiming import (
-    LOOK_SECONDS,
     RUNNABLE,
+    STATE_CHECK_SECONDS,
     ChannelBusy,
-    LostStep,
-    check_may_go_on,
+    StepLost,
+    check_not_stopped,
     claim_step,
-    put_back,
     release_done_channel,
     renewed_leases,
+    requeue_step,
 )
 from moderation.operations.undo.restore import restore_step
 from moderation.store.pace import Pace
@@ -50,7 +56,7 @@ logger = logging.getLogger(__name__)
 PIPELINE = 8
 """Maximum number of steps of one worker that wait for the disk at a time."""
 
-PATIENCE_SECONDS = 15.0
+IDLE_TIMEOUT_SECONDS = 15.0
 """Total time for which a worker waits for a purge that makes no progress; beat handles longer waits.
 
 A worker that waited indefinitely could be the one that the lock owner of the channel needs.
@@ -59,35 +65,35 @@ A worker that waited indefinitely could be the one that the lock owner of the ch
 RETRY_SECONDS = 5.0
 """Delay after the store was unavailable or this process's clock was off."""
 
-PUZZLED_RETRY_SECONDS = 60.0
+UNEXPECTED_ERROR_RETRY_SECONDS = 60.0
 """Delay after an unexpected error: it often recurs, and each one is logged with a traceback."""
 
 
-CHECK_REPAIR_SECONDS = 30.0
+REPAIR_CHECK_SECONDS = 30.0
 """A repair becomes late after days, so it need not be checked for each step."""
 
 
 @dataclass(slots=True)
-class Run:
+class PurgeWorker:
     """One worker processing one purge."""
 
     purge_id: int
-    released: Callable[[int], None] = lambda _: None
+    on_release: Callable[[int], None] = lambda _: None
     token: uuid.UUID = field(default_factory=uuid.uuid4)
     pace: Pace = field(default_factory=lambda: Pace(settings.PURGE_STATEMENTS_PER_SECOND / settings.PURGE_WORKERS))
-    on_the_way: deque[tuple[Step, Kept]] = field(default_factory=deque)
+    in_flight: deque[tuple[Step, QuarantinedStep]] = field(default_factory=deque)
     counted: int = 0
-    obstacle: str = ""
-    is_behind: bool = False
+    blocked_by: str = ""
+    waits_for_lock: bool = False
     checks_repair_at: float = 0.0
 
 
 def run_purge(
     purge_id: int,
     *,
-    patience_seconds: float = PATIENCE_SECONDS,
-    waits_for_channel: bool = True,
-    released: Callable[[int], None] = lambda _: None,
+    idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS,
+    wait_for_channel: bool = True,
+    on_release: Callable[[int], None] = lambda _: None,
 ) -> Purge:
     """Process a confirmed purge until no step is due; return its current state.
 
@@ -95,143 +101,147 @@ def run_purge(
     wait_for_channel: also wait for another job's lock. A Celery worker does not, because that job may need it.
     on_release: called with each channel that is unlocked, to notify purges that wait for it.
     """
-    run = Run(purge_id, released)
-    waits_since = time.monotonic()
-    with renewed_leases(run.token):
+    worker = PurgeWorker(purge_id, on_release)
+    idle_since = time.monotonic()
+    with renewed_leases(worker.token):
         while True:
-            counted = run.counted
-            obstacle = _work(run)
-            if run.counted > counted:
-                waits_since = time.monotonic()
-            purge = settle_purge(purge_id, obstacle=obstacle)
-            if run.is_behind and not waits_for_channel:
+            counted = worker.counted
+            blocked_by = _run_due_steps(worker)
+            if worker.counted > counted:
+                idle_since = time.monotonic()
+            purge = settle_purge(purge_id, blocked_by=blocked_by)
+            if worker.waits_for_lock and not wait_for_channel:
                 return purge
             pause = seconds_until_due(purge)
-            if pause is None or time.monotonic() + pause > waits_since + patience_seconds:
+            if pause is None or time.monotonic() + pause > idle_since + idle_timeout_seconds:
                 return purge
             time.sleep(max(0.1, pause))
 
 
-def run_beside_others(purge_id: int, *, patience_seconds: float = PATIENCE_SECONDS) -> Purge:
+def run_with_workers(purge_id: int, *, idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS) -> Purge:
     """Call `run_purge` until no other worker has a lease on a step, so that a command reports the combined result."""
-    run_purge(purge_id, patience_seconds=patience_seconds)
+    run_purge(purge_id, idle_timeout_seconds=idle_timeout_seconds)
     steps = Step.objects.filter(purge=purge_id).open()
     while steps.leased().exists():
-        time.sleep(LOOK_SECONDS)
+        time.sleep(STATE_CHECK_SECONDS)
         run_purge(purge_id)
     # Account for steps that other workers have completed since.
-    return run_purge(purge_id, patience_seconds=0)
+    return run_purge(purge_id, idle_timeout_seconds=0)
 
 
-def run_to_its_end(purge_id: int, *, tell: Callable[[str], object]) -> Purge:
+def run_to_completion(purge_id: int, *, report: Callable[[str], object]) -> Purge:
     """Call `run_with_workers` repeatedly while the purge waits for another job, a repair or the store.
 
     report: called with the reason for waiting, as one line, whenever it changes. Returns when only
     deferred steps are left, or when the purge was paused or cancelled.
     """
-    said = ""
+    reported = ""
     while True:
         # A short timeout, so that the reason for waiting is reported soon.
-        purge = run_beside_others(purge_id, patience_seconds=2)
-        if not _goes_on(purge):
+        purge = run_with_workers(purge_id, idle_timeout_seconds=2)
+        if not _has_runnable_steps(purge):
             return purge
-        line = say_wait(wait_of(None, purge))
-        if line and line != said:
-            tell(line)
-            said = line
-        time.sleep(LOOK_SECONDS)
+        line = format_wait(wait_of(None, purge))
+        if line and line != reported:
+            report(line)
+            reported = line
+        time.sleep(STATE_CHECK_SECONDS)
 
 
-def _goes_on(purge: Purge) -> bool:
+def _has_runnable_steps(purge: Purge) -> bool:
     """Return whether the purge has open steps besides deferred ones."""
     left = purge.steps.open().exclude(kind=StepKind.LATER, due_at__gt=ClockTimestamp())
     return purge.state in (*RUNNABLE, PurgeState.UNDOING) and left.exists()
 
 
-def _work(run: Run) -> str:
+def _run_due_steps(worker: PurgeWorker) -> str:
     """Process all due steps; return what blocks all of them, or ""."""
-    run.obstacle, run.is_behind = "", False
+    worker.blocked_by, worker.waits_for_lock = "", False
     try:
-        while not run.obstacle and (step := claim_step(run.purge_id, token=run.token)):
-            _begin(run, step)
-            while run.on_the_way and (len(run.on_the_way) >= PIPELINE or _is_on_disk(run.on_the_way[0][0])):
-                _end(run)
+        while not worker.blocked_by and (step := claim_step(worker.purge_id, token=worker.token)):
+            _begin_step(worker, step)
+            while worker.in_flight and (len(worker.in_flight) >= PIPELINE or _is_on_disk(worker.in_flight[0][0])):
+                _end_step(worker)
     except ChannelBusy as busy:
-        run.obstacle, run.is_behind = say_behind(str(busy)), True
+        worker.blocked_by, worker.waits_for_lock = describe_blocking_job(str(busy)), True
     finally:
-        while run.on_the_way:
-            _end(run)
-    return run.obstacle
+        while worker.in_flight:
+            _end_step(worker)
+    return worker.blocked_by
 
 
-def _begin(run: Run, step: Step) -> None:
-    with _outcomes(run, step):
+def _begin_step(worker: PurgeWorker, step: Step) -> None:
+    with _handling_errors(worker, step):
         if step.kind == StepKind.UNDO:
-            restore_step(step, pace=run.pace)
-            run.counted += 1
+            restore_step(step, pace=worker.pace)
+            worker.counted += 1
             return
         if step.state != StepState.PENDING:
-            _finish(run, step)
+            _finish_step(worker, step)
             return
-        _check_repaired(run)
+        _check_repaired(worker)
         wait = _seconds_until_quiet(step)
         if wait > 0:
-            put_back(
+            requeue_step(
                 step,
                 due_in=wait,
                 reason="for 10 seconds without writes, so that the range delete does not affect new messages",
             )
             return
-        room = STAYS_AT_MOST - sum(kept.stays.size for _, kept in run.on_the_way if kept.stays is not None)
-        run.on_the_way.append((step, quarantine_step(step, pace=run.pace, room=room)))
+        max_bytes = MAX_SURVIVOR_BYTES - sum(
+            quarantined.survivor_rows.size
+            for _, quarantined in worker.in_flight
+            if quarantined.survivor_rows is not None
+        )
+        worker.in_flight.append((step, quarantine_step(step, pace=worker.pace, max_bytes=max_bytes)))
 
 
-def _end(run: Run) -> None:
-    step, kept = run.on_the_way.popleft()
-    with _outcomes(run, step):
+def _end_step(worker: PurgeWorker) -> None:
+    step, quarantined = worker.in_flight.popleft()
+    with _handling_errors(worker, step):
         while (left := (on_disk_at_us(step) - postgres_now_us()) / 1_000_000) > 0:
-            time.sleep(min(left, LOOK_SECONDS))
-            check_may_go_on(step.purge_id)
-            run.pace.begin()
-        stamp_step(step, kept)
-        _finish(run, step, kept)
+            time.sleep(min(left, STATE_CHECK_SECONDS))
+            check_not_stopped(step.purge_id)
+            worker.pace.begin()
+        stamp_step(step, quarantined)
+        _finish_step(worker, step, quarantined)
 
 
-def _finish(run: Run, step: Step, kept: Kept | None = None) -> None:
-    finish_step(step, pace=run.pace, kept=kept)
-    run.counted += 1
+def _finish_step(worker: PurgeWorker, step: Step, quarantined: QuarantinedStep | None = None) -> None:
+    finish_step(step, pace=worker.pace, quarantined=quarantined)
+    worker.counted += 1
 
 
 @contextmanager
-def _outcomes(run: Run, step: Step) -> Iterator[None]:
+def _handling_errors(worker: PurgeWorker, step: Step) -> Iterator[None]:
     """Handle errors of a step. The class alone decides the result."""
     try:
-        with _failing(step):
+        with _failing_if_rejected(step):
             yield
         if step.state in FINAL_STEPS and release_done_channel(step):
-            run.released(step.channel_id)
-    except LostStep:
+            worker.on_release(step.channel_id)
+    except StepLost:
         # Taken over by another worker, or the purge was cancelled: then the claim must be released.
         logger.info("lost step %s of purge %s", step.ordinal, step.purge_id)
-        put_back(step, due_in=0, reason="")
+        requeue_step(step, due_in=0, reason="")
     except (StoreUnavailable, TooManyTombstones) as unavailable:
-        run.pace.halve()
-        run.obstacle = str(unavailable)
-        put_back(step, due_in=RETRY_SECONDS, reason=run.obstacle)
+        worker.pace.halve()
+        worker.blocked_by = str(unavailable)
+        requeue_step(step, due_in=RETRY_SECONDS, reason=worker.blocked_by)
     except WriteRefused as refused:
-        run.obstacle = str(refused)
-        put_back(step, due_in=RETRY_SECONDS, reason=run.obstacle)
+        worker.blocked_by = str(refused)
+        requeue_step(step, due_in=RETRY_SECONDS, reason=worker.blocked_by)
     except Error:
         # Postgres is unavailable or aborted the update: the step cannot be requeued, and its lease expires.
         raise
     except Exception as error:
         logger.exception("step %s of purge %s failed unexpectedly", step.ordinal, step.purge_id)
         reason = f"unexpected error ({type(error).__name__}); it was logged and is retried every minute"
-        put_back(step, due_in=PUZZLED_RETRY_SECONDS, reason=reason)
+        requeue_step(step, due_in=UNEXPECTED_ERROR_RETRY_SECONDS, reason=reason)
 
 
 @contextmanager
-def _failing(step: Step) -> Iterator[None]:
+def _failing_if_rejected(step: Step) -> Iterator[None]:
     try:
         yield
     except PlanRejected as rejected:
@@ -242,11 +252,11 @@ def _is_on_disk(step: Step) -> bool:
     return on_disk_at_us(step) <= postgres_now_us()
 
 
-def _check_repaired(run: Run) -> None:
+def _check_repaired(worker: PurgeWorker) -> None:
     """Raise `RepairIsLate`, which requeues the step like store errors do; checked twice a minute."""
-    if time.monotonic() >= run.checks_repair_at:
+    if time.monotonic() >= worker.checks_repair_at:
         check_repaired()
-        run.checks_repair_at = time.monotonic() + CHECK_REPAIR_SECONDS
+        worker.checks_repair_at = time.monotonic() + REPAIR_CHECK_SECONDS
 
 
 def _seconds_until_quiet(step: Step) -> float:

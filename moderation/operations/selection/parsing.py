@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
-from moderation.domain.datetimes import id_from, parse_moment
+from moderation.domain.datetimes import first_id_from, parse_datetime
 from moderation.domain.filters import (
     All,
     AnyOf,
@@ -31,7 +31,7 @@ from moderation.domain.filters import (
 from moderation.domain.selection import Selection
 from moderation.operations.access.visibility import Actor, visible_channels
 
-NAMED_AT_MOST = 20
+MAX_NAMES = 20
 """Maximum number of authors or channels in one field."""
 
 
@@ -72,7 +72,7 @@ class Description:
     channel_name: str = ""
 
 
-def select_ticked(channel_id: int, message_ids: Sequence[str]) -> Selection:
+def select_messages(channel_id: int, message_ids: Sequence[str]) -> Selection:
     """Return a selection of individual messages of a channel.
 
     Raises `BadInput` if there are none or an id is invalid.
@@ -83,7 +83,7 @@ def select_ticked(channel_id: int, message_ids: Sequence[str]) -> Selection:
     return Selection(channel_ids=(channel_id,), message_ids=tuple(ids))
 
 
-def select_described(description: Description, *, user: Actor, now: dt.datetime) -> Selection:
+def parse_selection(description: Description, *, user: Actor, now: dt.datetime) -> Selection:
     """Return the described selection.
 
     Raises `BadInput` for names that are unknown or ambiguous, and if there are no conditions.
@@ -129,9 +129,9 @@ def _conditions(terms: Terms, *, now: dt.datetime) -> Iterator[Filter]:
     if names:
         yield Author(tuple(dict.fromkeys(map(find_author, names))))
     if terms.after.strip():
-        yield Since(id_from(parse_moment(terms.after, now=now)))
+        yield Since(first_id_from(parse_datetime(terms.after, now=now)))
     if terms.before.strip():
-        yield Before(id_from(parse_moment(terms.before, now=now)))
+        yield Before(first_id_from(parse_datetime(terms.before, now=now)))
     if terms.words.strip():
         yield Words(terms.words.strip())
     if terms.pattern.strip():
@@ -198,8 +198,8 @@ def _number(name: str) -> int | None:
 def split_names(text: str) -> list[str]:
     """Return the names in a field, separated by commas. Raises `BadInput` for too many names or a NUL character."""
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if len(names) > NAMED_AT_MOST:
-        raise BadInput(f"Too many names. Enter at most {NAMED_AT_MOST} in one field.")
+    if len(names) > MAX_NAMES:
+        raise BadInput(f"Too many names. Enter at most {MAX_NAMES} in one field.")
     if "\x00" in text:
         raise BadInput("A name cannot contain a NUL character. Remove it.")
     return names

@@ -20,7 +20,7 @@ from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, channel_for, visible_channels
 
 
-def check_places(selection: Selection, user: Actor) -> None:
+def check_scope(selection: Selection, user: Actor) -> None:
     """Raise `NotFound` for a channel that the user cannot see, or a guild without visible channels."""
     for channel_id in selection.channel_ids:
         channel_for(user, channel_id)
@@ -29,32 +29,32 @@ def check_places(selection: Selection, user: Actor) -> None:
         raise NotFound(f"There is no guild {guild_id}.")
 
 
-def places_of(selection: Selection, user: Actor) -> Iterator[tuple[int, int]]:
+def buckets_in_scope(selection: Selection, user: Actor) -> Iterator[tuple[int, int]]:
     """Yield (channel id, bucket) of every bucket that may contain selected messages, oldest first in each channel.
 
     Only channels that the user can see now. Without a channel in the selection, the author index saves reading all
     other channels. It may include channels without a row in Postgres, because the gateway accepts posts to any
     channel id; a row is created for those, so that the purge includes and names them.
     """
-    posted: Mapping[int, set[int]] = {}
+    buckets_by_channel: Mapping[int, set[int]] = {}
     if not selection.channel_ids and selection.author_ids is not None:
-        posted = _posted_in(selection.author_ids)
+        buckets_by_channel = _posted_in(selection.author_ids)
         if selection.guild_id is None:
-            _register(posted)
+            _create_missing_channels(buckets_by_channel)
     channels = visible_channels(user)
     if selection.channel_ids:
         channels = channels.filter(pk__in=selection.channel_ids)
     elif selection.guild_id is not None:
         channels = channels.filter(guild_id=selection.guild_id)
-    seen = sorted(channels.values_list("pk", flat=True))
+    visible = sorted(channels.values_list("pk", flat=True))
     # If other programs write too, an author's index may be incomplete.
     if selection.channel_ids or selection.author_ids is None or not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
-        for channel_id in seen:
+        for channel_id in visible:
             yield from _buckets_of(channel_id, selection)
         return
-    for channel_id in seen:
-        if channel_id in posted:
-            yield from _buckets_of(channel_id, selection, among=posted[channel_id])
+    for channel_id in visible:
+        if channel_id in buckets_by_channel:
+            yield from _buckets_of(channel_id, selection, among=buckets_by_channel[channel_id])
 
 
 def _posted_in(author_ids: Iterable[int]) -> Mapping[int, set[int]]:
@@ -66,7 +66,7 @@ def _posted_in(author_ids: Iterable[int]) -> Mapping[int, set[int]]:
     return buckets
 
 
-def _register(channel_ids: Iterable[int]) -> None:
+def _create_missing_channels(channel_ids: Iterable[int]) -> None:
     """Create a row for each channel that has none, named after its id."""
     wanted = set(channel_ids)
     unknown = wanted.difference(Channel.objects.filter(pk__in=wanted).values_list("pk", flat=True))
@@ -96,7 +96,7 @@ def channels_of(user: Actor, purge: Purge) -> Sequence[Channel]:
     return list(visible_channels(user).filter(pk__in=wanted))
 
 
-def say_place(selection: Selection, channels: Mapping[int, Channel], guilds: Mapping[int, Guild]) -> str:
+def format_scope(selection: Selection, channels: Mapping[int, Channel], guilds: Mapping[int, Guild]) -> str:
     """Return the scope as text: "in #general", "in 12 channels", "in all channels of Gophers", "in all channels"."""
     if selection.guild_id is not None:
         guild = guilds.get(selection.guild_id)

@@ -10,8 +10,8 @@ from chatstore.models import Channel, ChatUser, Guild
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, visible_channels
-from moderation.operations.selection.scope import say_place
-from moderation.presentation.wording import say_selection
+from moderation.operations.selection.scope import format_scope
+from moderation.presentation.wording import summarize_selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class ListedPurge:
 
     purge: Purge
     channel_id: int | None
-    sentence: str
+    summary: str
     undo_until: dt.datetime | None = None
 
     @property
@@ -31,20 +31,20 @@ class ListedPurge:
         """Count and summary: "1,204 messages: everything by Victor in #general"."""
         count = self.purge.manifest
         if not count or self.purge.selection["messages"]:
-            return self.sentence[:1].upper() + self.sentence[1:]
-        return f"{count:,} message{'' if count == 1 else 's'}: {self.sentence}"
+            return self.summary[:1].upper() + self.summary[1:]
+        return f"{count:,} message{'' if count == 1 else 's'}: {self.summary}"
 
 
 def describe_purges(user: Actor | None, purges: Sequence[Purge]) -> list[ListedPurge]:
     """Return the purges with their summaries, with the names that the user may see; all names without a user."""
     selections = [Selection.from_json(purge.selection) for purge in purges]
     return [
-        ListedPurge(purge, selection.only_channel_id, sentence)
-        for purge, selection, sentence in zip(purges, selections, say_selections(user, selections), strict=True)
+        ListedPurge(purge, selection.only_channel_id, summary)
+        for purge, selection, summary in zip(purges, selections, summarize_selections(user, selections), strict=True)
     ]
 
 
-def say_selections(user: Actor | None, selections: Sequence[Selection]) -> list[str]:
+def summarize_selections(user: Actor | None, selections: Sequence[Selection]) -> list[str]:
     """Summarize selections, with the names that the user may see; all names without a user."""
     channels = Channel.objects.all() if user is None else visible_channels(user)
     known = channels.in_bulk({i for selection in selections for i in selection.channel_ids})
@@ -52,10 +52,11 @@ def say_selections(user: Actor | None, selections: Sequence[Selection]) -> list[
     authors = ChatUser.objects.in_bulk({author for selection in selections for author in selection.named_authors})
     names = {author_id: str(author) for author_id, author in authors.items()}
     return [
-        say_selection(selection, place=say_place(selection, known, guilds), authors=names) for selection in selections
+        summarize_selection(selection, scope=format_scope(selection, known, guilds), authors=names)
+        for selection in selections
     ]
 
 
-def sentence_of(purge: Purge) -> str:
+def selection_summary(purge: Purge) -> str:
     """Summarize a purge's selection: "everything by Victor in #general since 1 May 2024, pinned kept"."""
-    return describe_purges(None, [purge])[0].sentence
+    return describe_purges(None, [purge])[0].summary

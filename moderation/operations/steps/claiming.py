@@ -21,7 +21,7 @@ from django.db.models import F
 
 from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
-from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.operations.coordination.channel_lock import lock_channel, lock_owner, release_channel
 from chatstore.operations.coordination.leases import renewed
 from moderation.domain.states import (
     BEFORE_STAMPED,
@@ -34,18 +34,18 @@ from moderation.models.purges import DUE, IN_PROGRESS, StepQuerySet
 
 RUNNABLE = (PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING)
 
-GOING_ON = (PurgeState.RUNNING, PurgeState.UNDOING)
+WORKING_STATES = (PurgeState.RUNNING, PurgeState.UNDOING)
 
-_TURN = (F("due_at").asc(nulls_first=True), "ordinal")
+_STEP_ORDER = (F("due_at").asc(nulls_first=True), "ordinal")
 
-LOOK_SECONDS = 0.5
+STATE_CHECK_SECONDS = 0.5
 """Interval at which a worker checks whether it may continue. A pause must take effect within two seconds."""
 
-ASLEEP_SECONDS = 5
+IDLE_TRANSACTION_SECONDS = 5
 """Postgres ends a transaction that locks a purge or a step after this long without a statement from its worker."""
 
 
-class LostStep(Exception):
+class StepLost(Exception):
     """Another worker has claimed the step, or its purge was cancelled. Nothing was changed."""
 
 
@@ -67,7 +67,7 @@ def brief_transaction() -> Iterator[None]:
     """
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute(f"SET LOCAL idle_in_transaction_session_timeout = '{ASLEEP_SECONDS}s'")
+            cursor.execute(f"SET LOCAL idle_in_transaction_session_timeout = '{IDLE_TRANSACTION_SECONDS}s'")
         yield
 
 
@@ -91,7 +91,7 @@ def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
             due = due.filter(state__in=BETWEEN_STAMPED_AND_COUNTED)
         elif purge.state not in (*RUNNABLE, PurgeState.UNDOING):
             return None
-        step = _hold_next(due, job=job_of(purge_id))
+        step = _lock_next(due, job=job_of(purge_id))
         if step is None:
             return None
         state = StepState.PENDING if step.state in BEFORE_STAMPED else step.state
@@ -109,20 +109,20 @@ def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
         return step
 
 
-def _hold_next(due: StepQuerySet, *, job: str) -> Step | None:
+def _lock_next(due: StepQuerySet, *, job: str) -> Step | None:
     """Return the first due step whose channel can be locked. Raises `ChannelBusy` if steps are due but none can.
 
     Requeued steps come after steps that were never attempted, so that one failing bucket does not delay the others.
     """
-    holder = ""
+    owner = ""
     busy: list[int] = []
-    while (step := due.exclude(channel_id__in=busy).order_by(*_TURN).first()) is not None:
-        if hold_channel(step.channel_id, job=job):
+    while (step := due.exclude(channel_id__in=busy).order_by(*_STEP_ORDER).first()) is not None:
+        if lock_channel(step.channel_id, job=job):
             return step
         busy.append(step.channel_id)
-        holder = holder or holder_of(step.channel_id) or "another job"
+        owner = owner or lock_owner(step.channel_id) or "another job"
     if busy:
-        raise ChannelBusy(holder)
+        raise ChannelBusy(owner)
     return None
 
 
@@ -146,7 +146,7 @@ def move_step(step: Step, to: StepState, **stored: Any) -> None:
             purge_id=step.purge_id, ordinal=step.ordinal, token=step.token, state=step.state
         ).update(state=to, **stored)
         if moved != 1:
-            raise LostStep(f"step {step.ordinal} of purge {step.purge_id}")
+            raise StepLost(f"step {step.ordinal} of purge {step.purge_id}")
     step.state = to
     for name, value in stored.items():
         setattr(step, name, value)
@@ -154,39 +154,39 @@ def move_step(step: Step, to: StepState, **stored: Any) -> None:
 
 def check_still_running(purge_id: int) -> None:
     """Lock the purge's row for the transaction; raise `StepLost` unless it is running or being undone."""
-    if lock_purge(purge_id).state not in GOING_ON:
-        raise LostStep(f"purge {purge_id} is no longer running")
+    if lock_purge(purge_id).state not in WORKING_STATES:
+        raise StepLost(f"purge {purge_id} is no longer running")
 
 
-def check_may_go_on(purge_id: int) -> None:
+def check_not_stopped(purge_id: int) -> None:
     """Check the purge's state without locking, during a long read; raise `StepLost` if it no longer runs."""
-    if not Purge.objects.filter(id=purge_id, state__in=GOING_ON).exists():
-        raise LostStep(f"purge {purge_id} is no longer running")
+    if not Purge.objects.filter(id=purge_id, state__in=WORKING_STATES).exists():
+        raise StepLost(f"purge {purge_id} is no longer running")
 
 
-def watch_purge(purge_id: int) -> Callable[[], None]:
+def purge_state_checker(purge_id: int) -> Callable[[], None]:
     """Return `check_not_stopped`, limited to one call per `STATE_CHECK_SECONDS`, for loops over many small pages."""
-    looked_at = time.monotonic()
+    checked_at = time.monotonic()
 
-    def look() -> None:
-        nonlocal looked_at
-        if time.monotonic() - looked_at >= LOOK_SECONDS:
-            check_may_go_on(purge_id)
-            looked_at = time.monotonic()
+    def check() -> None:
+        nonlocal checked_at
+        if time.monotonic() - checked_at >= STATE_CHECK_SECONDS:
+            check_not_stopped(purge_id)
+            checked_at = time.monotonic()
 
-    return look
+    return check
 
 
-def check_still_mine(step: Step) -> None:
+def check_still_claimed(step: Step) -> None:
     """Lock the step's row for the transaction; raise `StepLost` if another worker has claimed it."""
-    mine = Step.objects.select_for_update().filter(
+    claimed = Step.objects.select_for_update().filter(
         purge_id=step.purge_id, ordinal=step.ordinal, token=step.token, state=step.state
     )
-    if mine.values_list("ordinal").first() is None:
-        raise LostStep(f"step {step.ordinal} of purge {step.purge_id}")
+    if claimed.values_list("ordinal").first() is None:
+        raise StepLost(f"step {step.ordinal} of purge {step.purge_id}")
 
 
-def put_back(step: Step, *, due_in: float, reason: str) -> None:
+def requeue_step(step: Step, *, due_in: float, reason: str) -> None:
     """Release a claimed step for a retry in `due_in` seconds and store the reason for the delay."""
     state = StepState.PENDING if step.state in BEFORE_STAMPED else step.state
     wait = models.Value(dt.timedelta(seconds=due_in), output_field=models.DurationField())

@@ -12,15 +12,15 @@ from moderation.domain.states import StepKind, StepState
 from moderation.models import Step
 
 
-def part_step(
-    step: Step, apart: Sequence[int], *, kind: StepKind = StepKind.ROWS, state: StepState = StepState.PENDING
+def split_step(
+    step: Step, separated: Sequence[int], *, kind: StepKind = StepKind.ROWS, state: StepState = StepState.PENDING
 ) -> None:
     """Move ids (ascending) from a step to a new one at the end of the purge.
 
     A *held* step is counted immediately. The caller's transaction locks the purge's row.
     """
     last: int = Step.objects.filter(purge_id=step.purge_id).aggregate(last=Max("ordinal"))["last"]
-    rest = sorted(frozenset(unpack_ids(step.ids)).difference(apart))
+    rest = sorted(frozenset(unpack_ids(step.ids)).difference(separated))
     Step.objects.create(
         purge_id=step.purge_id,
         ordinal=last + 1,
@@ -28,8 +28,8 @@ def part_step(
         bucket=step.bucket,
         kind=kind,
         state=state,
-        held=len(apart) if state == StepState.HELD else 0,
-        **step_columns(apart),
+        held=len(separated) if state == StepState.HELD else 0,
+        **step_columns(separated),
     )
     step.ids, step.count = pack_ids(rest), len(rest)
     Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(ids=step.ids, count=step.count)

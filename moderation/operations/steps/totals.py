@@ -11,7 +11,7 @@ from moderation.models import Purge
 
 
 @dataclass(frozen=True, slots=True)
-class PurgeSum:
+class PurgeTotals:
     """Counts of verified outcomes. left: messages without an outcome so far, or ever if the purge was cancelled.
 
     later: the part of `left` that is deferred until it is over an hour old.
@@ -30,15 +30,15 @@ class PurgeSum:
         return asdict(self)
 
 
-def sum_of(purge: Purge) -> PurgeSum:
+def totals_of(purge: Purge) -> PurgeTotals:
     """Add up the steps of a purge."""
-    waits_for_hour = Q(kind=StepKind.LATER) & ~Q(state__in=(*FINAL_STEPS, StepState.CANCELLED))
+    is_deferred = Q(kind=StepKind.LATER) & ~Q(state__in=(*FINAL_STEPS, StepState.CANCELLED))
     total = purge.steps.exclude(kind=StepKind.UNDO).aggregate(
         deleted=Sum("deleted", default=0),
         already_gone=Sum("already_gone", default=0),
         held=Sum("held", default=0),
         failed=Sum("failed", default=0),
-        later=Sum("count", filter=waits_for_hour, default=0),
+        later=Sum("count", filter=is_deferred, default=0),
     )
     outcomes = total["deleted"] + total["already_gone"] + total["held"] + total["failed"]
-    return PurgeSum(manifest=purge.manifest, left=purge.manifest - outcomes, **total)
+    return PurgeTotals(manifest=purge.manifest, left=purge.manifest - outcomes, **total)

@@ -17,18 +17,18 @@ from django.db.models import Case, Min, Q, When
 
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID
 from chatstore.models.functions import ClockTimestamp
-from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
+from chatstore.operations.coordination.channel_lock import lock_channel, release_channel
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.operations.jobs.runs import Claim
-from moderation.domain.holds import Cover
+from moderation.domain.holds import HoldCoverage
 from moderation.domain.states import PURGE_MOVES, REMOVING, PurgeState, StepState
 from moderation.models import Purge, Step
-from moderation.operations.access.audit import record_act
-from moderation.operations.holds import covering, covers_of, in_force_since
+from moderation.operations.access.audit import record_action
+from moderation.operations.holds import coverage_of, holds_covering, holds_in_force_since
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
-from moderation.operations.steps.removed_ids import standing_of
-from moderation.operations.steps.shared_copies import keep_again
+from moderation.operations.steps.removed_ids import removed_by_step
+from moderation.operations.steps.shared_copies import renew_copies
 from moderation.operations.undo.requests import undo_until
 
 EXPIRES_FROM = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.UNDO_EXPIRED in after)
@@ -45,7 +45,7 @@ def close_expired(claim: Claim) -> Mapping[str, int]:
     due = list_expired()
     closed = 0
     for number, purge_id in enumerate(due):
-        claim.tell(done=number, total=len(due), what="purges")
+        claim.report_progress(done=number, total=len(due), what="purges")
         closed += close_purge(purge_id)
     return {"closed": closed, "copies renewed": renewed}
 
@@ -57,15 +57,15 @@ def renew_held() -> int:
     """
     now = postgres_now()
     oldest = now - dt.timedelta(days=settings.QUARANTINE_DAYS)
-    if not in_force_since(oldest).exists():
+    if not holds_in_force_since(oldest).exists():
         return 0
-    keeping = Purge.objects.filter(state__in=EXPIRES_FROM, is_rewrite=False).order_by("id")
-    return sum(_renew_purge(purge, now) for purge in keeping.iterator())
+    open_purges = Purge.objects.filter(state__in=EXPIRES_FROM, is_rewrite=False).order_by("id")
+    return sum(_renew_purge(purge, now) for purge in open_purges.iterator())
 
 
 def _renew_purge(purge: Purge, now: dt.datetime) -> int:
     until = undo_until(purge)
-    holds = covering(purge, since=purge.created_at)
+    holds = holds_covering(purge, since=purge.created_at)
     if not holds or until is None or until <= now:
         return 0
     days = dt.timedelta(days=settings.QUARANTINE_DAYS)
@@ -73,23 +73,27 @@ def _renew_purge(purge: Purge, now: dt.datetime) -> int:
     # A hold may last for years. Once it is lifted, the rest of the undo period is known.
     wanted = now + days / 2 if is_held else until
     # Renewals made before the newest hold did not include the copies that it covers.
-    kept_again_under_all = Q(kept_again_at__gt=max(hold.placed_at for hold in holds))
+    renewed_under_all = Q(renewed_at__gt=max(hold.placed_at for hold in holds))
     steps = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED).alias(
-        kept_at=Case(When(kept_again_under_all, then="kept_again_at"), default="quarantined_at")
+        kept_at=Case(When(renewed_under_all, then="renewed_at"), default="quarantined_at")
     )
-    return sum(_renew_step(step, covers_of(holds, step.channel_id)) for step in steps.filter(kept_at__lt=wanted - days))
+    return sum(
+        _renew_step(step, coverage_of(holds, step.channel_id)) for step in steps.filter(kept_at__lt=wanted - days)
+    )
 
 
-def _renew_step(step: Step, cover: Cover) -> int:
+def _renew_step(step: Step, coverage: HoldCoverage) -> int:
     job = f"keep:{step.purge_id}"
-    if not cover or not hold_channel(step.channel_id, job=job, lease_seconds=CHANNEL_LEASE_SECONDS):
+    if not coverage or not lock_channel(step.channel_id, job=job, lease_seconds=CHANNEL_LEASE_SECONDS):
         return 0
     try:
         attempt = issue_stamp(step.channel_id, step.bucket)
-        ids = standing_of(step)
-        count = keep_again(step, ids, attempt=attempt, among=lambda row: cover.covers(row[MESSAGE_ID], row[AUTHOR_ID]))
+        ids = removed_by_step(step)
+        count = renew_copies(
+            step, ids, attempt=attempt, wanted_row=lambda row: coverage.covers(row[MESSAGE_ID], row[AUTHOR_ID])
+        )
         if count:
-            Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(kept_again_at=ClockTimestamp())
+            Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(renewed_at=ClockTimestamp())
         return count
     finally:
         release_channel(step.channel_id, job=job)
@@ -97,9 +101,11 @@ def _renew_step(step: Step, cover: Cover) -> int:
 
 def list_expired(limit: int = PURGES_A_RUN) -> list[int]:
     """Return purges with copies, the first made over `QUARANTINE_DAYS` ago; oldest first."""
-    over = ClockTimestamp() - dt.timedelta(days=settings.QUARANTINE_DAYS)
-    kept = Purge.objects.filter(state__in=EXPIRES_FROM, is_rewrite=False).alias(first=Min("steps__quarantined_at"))
-    return list(kept.filter(first__lt=over).order_by("id").values_list("id", flat=True)[:limit])
+    cutoff = ClockTimestamp() - dt.timedelta(days=settings.QUARANTINE_DAYS)
+    with_copies = Purge.objects.filter(state__in=EXPIRES_FROM, is_rewrite=False).alias(
+        first=Min("steps__quarantined_at")
+    )
+    return list(with_copies.filter(first__lt=cutoff).order_by("id").values_list("id", flat=True)[:limit])
 
 
 def close_purge(purge_id: int) -> bool:
@@ -110,5 +116,5 @@ def close_purge(purge_id: int) -> bool:
         if purge.state not in EXPIRES_FROM or until is None or until > postgres_now():
             return False
         Purge.objects.filter(id=purge_id).update(state=PurgeState.UNDO_EXPIRED, wait_reason="", wait_until=None)
-        record_act("undo_expired", actor=None, purge=purge, details={"was": purge.state})
+        record_action("undo_expired", actor=None, purge=purge, details={"was": purge.state})
     return True

@@ -10,31 +10,31 @@ from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 
-from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import Max, Q, QuerySet, Sum
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from chatstore.domain.buckets import BucketKey
+from chatstore.models.users import User
 from moderation.domain.packing import count_packed, pack_ids, unpack_ids
 from moderation.domain.states import StepKind, StepState
 from moderation.models import Purge, Step
-from moderation.operations.access.audit import record_act
+from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import name_of, require
 from moderation.operations.steps.claiming import brief_transaction
-from moderation.operations.steps.removed_ids import standing_ids, standing_of
+from moderation.operations.steps.removed_ids import removed_by_step, removed_ids
 
-PUT_BACK = "put_back_by_import"
+RESTORED_BY_IMPORT = "put_back_by_import"
 
-ACTS_AT_ONCE = 20
+AUDIT_ENTRIES_AT_ONCE = 20
 """Audit entries in memory at a time, each with at most the ids of one load."""
 
-PutBack = Callable[[int, int, Iterable[int]], None]
+OnRestored = Callable[[int, int, Iterable[int]], None]
 """(channel id, bucket, ids) that were restored."""
 
 
-class StandingPurges:
+class RemovedIds:
     """Ids deleted by purges, in channels that an import has locked.
 
     The lock keeps the steps of these channels unchanged, so what was read remains valid: the buckets with steps are
@@ -51,42 +51,42 @@ class StandingPurges:
         if key not in self._buckets:
             return ()
         if self._last is None or self._last[0] != key:
-            self._last = key, standing_ids(channel_id, bucket)
+            self._last = key, removed_ids(channel_id, bucket)
         return self._last[1]
 
 
-def put_back_as(moderator: User) -> PutBack:
+def restore_on_import_as(moderator: User) -> OnRestored:
     """Return the callback for one import with `--restore`, requested by `moderator`. Raises `Forbidden`."""
     require(moderator, "moderation.add_purge")
-    return partial(put_back, moderator=moderator, import_id=uuid.uuid4().hex)
+    return partial(restore_on_import, moderator=moderator, import_id=uuid.uuid4().hex)
 
 
-def put_back(channel_id: int, bucket: int, ids: Iterable[int], *, moderator: User, import_id: str) -> None:
+def restore_on_import(channel_id: int, bucket: int, ids: Iterable[int], *, moderator: User, import_id: str) -> None:
     """Record that an import restored ids: no purge of the bucket deletes them any more.
 
     The audit log of each affected purge lists the ids, the import, and who requested it. Called after the rows were
     written, by an import that has locked the channel. A run that dies in between is repeated and records them then.
     Idempotent.
     """
-    back = set(ids)
+    restored = set(ids)
     with brief_transaction():
         for step in _removing_steps(channel_id, bucket).select_related("purge").select_for_update(of=("self",)):
-            mine = pack_ids(sorted(back & standing_of(step)))
-            if count_packed(mine):
-                step.undone_ids = pack_ids(sorted({*unpack_ids(step.undone_ids), *unpack_ids(mine)}))
+            packed = pack_ids(sorted(restored & removed_by_step(step)))
+            if count_packed(packed):
+                step.undone_ids = pack_ids(sorted({*unpack_ids(step.undone_ids), *unpack_ids(packed)}))
                 step.save(update_fields=["undone_ids"])
-                record_act(
-                    PUT_BACK,
+                record_action(
+                    RESTORED_BY_IMPORT,
                     actor=moderator,
                     purge=step.purge,
                     channel_id=channel_id,
-                    details={"bucket": bucket, "ids": count_packed(mine), "import": import_id},
-                    ids=mine,
+                    details={"bucket": bucket, "ids": count_packed(packed), "import": import_id},
+                    ids=packed,
                 )
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoredByImport:
     """Messages of a purge that an import restored. at: when the last of them was restored.
 
     import_id, moderator: None if an older version did not record them.
@@ -103,13 +103,13 @@ class Restored:
         return "" if self.moderator is None else name_of(self.moderator)
 
 
-def imports_of(purge: Purge) -> list[Restored]:
+def imports_of(purge: Purge) -> list[RestoredByImport]:
     """Return the imports that restored messages of a purge, oldest first."""
-    acts = purge.audit.filter(act=PUT_BACK).order_by()
-    acts = acts.annotate(run=_detail("import"), count=Cast(_detail("ids"), models.IntegerField()))
-    found = acts.values_list("run", "actor").annotate(total=Sum("count"), last=Max("at")).order_by("last")
+    entries = purge.audit.filter(action=RESTORED_BY_IMPORT).order_by()
+    entries = entries.annotate(run=_detail("import"), count=Cast(_detail("ids"), models.IntegerField()))
+    found = entries.values_list("run", "actor").annotate(total=Sum("count"), last=Max("at")).order_by("last")
     actors = User.objects.in_bulk([actor for _, actor, _, _ in found if actor is not None])
-    return [Restored(run, actors.get(actor), total, last) for run, actor, total, last in found]
+    return [RestoredByImport(run, actors.get(actor), total, last) for run, actor, total, last in found]
 
 
 def restored_in(purge: Purge, import_id: str, *, places: Q) -> Iterator[tuple[int, int, frozenset[int]]]:
@@ -118,8 +118,14 @@ def restored_in(purge: Purge, import_id: str, *, places: Q) -> Iterator[tuple[in
     places: a condition on `channel_id` and `bucket`.
     """
     bucket = Cast(_detail("bucket"), models.IntegerField())
-    acts = purge.audit.filter(act=PUT_BACK, details__import=import_id).annotate(bucket=bucket).filter(places)
-    rows = acts.order_by("channel_id", "bucket").values_list("channel_id", "bucket", "ids").iterator(ACTS_AT_ONCE)
+    entries = (
+        purge.audit.filter(action=RESTORED_BY_IMPORT, details__import=import_id).annotate(bucket=bucket).filter(places)
+    )
+    rows = (
+        entries.order_by("channel_id", "bucket")
+        .values_list("channel_id", "bucket", "ids")
+        .iterator(AUDIT_ENTRIES_AT_ONCE)
+    )
     for (channel_id, in_bucket), here in groupby(rows, key=itemgetter(0, 1)):
         yield channel_id, in_bucket, frozenset(chain.from_iterable(unpack_ids(row[2]) for row in here))
 
@@ -133,5 +139,5 @@ def _removing_steps(channel_id: int, bucket: int) -> QuerySet[Step]:
         channel_id=channel_id,
         bucket=bucket,
         state=StepState.COUNTED,
-        kind__in=(StepKind.ROWS, StepKind.SPANS, StepKind.LATER),
+        kind__in=(StepKind.ROWS, StepKind.RANGES, StepKind.LATER),
     )

@@ -6,7 +6,6 @@ import datetime as dt
 from dataclasses import asdict, dataclass
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import Exists, Min, OuterRef, QuerySet, Sum
 from django.db.models.functions import Now
@@ -14,6 +13,7 @@ from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
+from chatstore.models.users import User
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.states import (
     CAN_BE_UNDONE,
@@ -23,11 +23,11 @@ from moderation.domain.states import (
     StepState,
 )
 from moderation.models import Purge, Step, Undo
-from moderation.operations.access.audit import record_act, save_with_next_id
+from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.holds import time_held
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
-from moderation.operations.steps.removed_ids import count_standing
+from moderation.operations.steps.removed_ids import count_removed
 
 _STEPS = Step._meta.db_table
 
@@ -53,15 +53,15 @@ class UndoPart:
 
 
 @dataclass(frozen=True, slots=True)
-class UndoSum:
+class UndoTotals:
     """Totals of an undo: requested = restored + withdrawn + still_purged + already_live + no_copy + failed."""
 
-    asked: int
+    requested: int
     restored: int
     withdrawn: int
     still_purged: int
     already_live: int
-    nowhere_kept: int
+    no_copy: int
     failed: int
 
     def as_json(self) -> dict[str, int]:
@@ -74,23 +74,23 @@ def undo_until(purge: Purge) -> dt.datetime | None:
 
     The period is suspended while a hold covers some of its messages; copies that no hold covers expire as usual.
     """
-    until = unheld_until(purge)
-    return None if until is None else until + time_held(purge, since=until - _days())
+    until = undo_until_without_holds(purge)
+    return None if until is None else until + time_held(purge, since=until - _undo_period())
 
 
-def unheld_until(purge: Purge) -> dt.datetime | None:
+def undo_until_without_holds(purge: Purge) -> dt.datetime | None:
     """Return the same for messages that no hold covers."""
     kept: dt.datetime | None = purge.steps.aggregate(first=Min("quarantined_at"))["first"]
-    return None if kept is None else kept + _days()
+    return None if kept is None else kept + _undo_period()
 
 
-def is_past_days(purge: Purge) -> bool:
+def is_past_undo_period(purge: Purge) -> bool:
     """Return whether the undo period has passed, holds aside: only held messages can still be restored."""
-    until = unheld_until(purge)
+    until = undo_until_without_holds(purge)
     return until is not None and until <= timezone.now()
 
 
-def _days() -> dt.timedelta:
+def _undo_period() -> dt.timedelta:
     return dt.timedelta(days=settings.QUARANTINE_DAYS)
 
 
@@ -102,7 +102,7 @@ def can_be_undone(purge: Purge) -> bool:
     return until is not None and timezone.now() < until
 
 
-def ask_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
+def request_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
     """Request the undo of a purge or a part of it: → *undoing*.
 
     Cancels a paused purge first. Raises `BadInput` if there is nothing to restore or the undo period has passed.
@@ -111,14 +111,14 @@ def ask_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
     with brief_transaction():
         purge_for(moderator, purge_id)
         purge = lock_purge(purge_id)
-        is_over = purge.state == PurgeState.UNDO_EXPIRED
-        if purge.state not in CAN_BE_UNDONE and not is_over:
+        has_expired = purge.state == PurgeState.UNDO_EXPIRED
+        if purge.state not in CAN_BE_UNDONE and not has_expired:
             raise BadInput(f"A purge that is {purge.get_state_display()} cannot be undone now.")
-        if is_over or not can_be_undone(purge):
+        if has_expired or not can_be_undone(purge):
             raise BadInput(
                 f"Deleted messages can be restored for {settings.QUARANTINE_DAYS} days. That period has passed."
             )
-        sources = _steps_to_take_back(purge, part)
+        sources = _steps_to_undo(purge, part)
         if not sources.exists():
             raise BadInput("This purge did not delete any of the requested messages.")
         if purge.state == PurgeState.PAUSED:
@@ -127,26 +127,26 @@ def ask_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
         save_with_next_id(undo)
         _make_steps(purge, undo, sources)
         Purge.objects.filter(id=purge_id).update(state=PurgeState.UNDOING, wait_reason="", wait_until=None)
-        record_act("undo_asked", actor=moderator, purge=purge, details={"undo": str(undo.pk), "part": undo.part})
+        record_action("undo_asked", actor=moderator, purge=purge, details={"undo": str(undo.pk), "part": undo.part})
     return undo
 
 
-def sum_of_undo(undo: Undo) -> UndoSum:
+def undo_totals_of(undo: Undo) -> UndoTotals:
     """Add up the steps of one undo."""
-    names = UndoSum.__dataclass_fields__
-    return UndoSum(**undo.steps.aggregate(**{name: Sum(name, default=0) for name in names}))
+    names = UndoTotals.__dataclass_fields__
+    return UndoTotals(**undo.steps.aggregate(**{name: Sum(name, default=0) for name in names}))
 
 
-def _steps_to_take_back(purge: Purge, part: UndoPart) -> QuerySet[Step]:
+def _steps_to_undo(purge: Purge, part: UndoPart) -> QuerySet[Step]:
     counted = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED)
-    if is_past_days(purge):
-        counted = counted.filter(kept_again_at__isnull=False)
+    if is_past_undo_period(purge):
+        counted = counted.filter(renewed_at__isnull=False)
     if part.channel_ids:
         counted = counted.filter(channel_id__in=part.channel_ids)
     if part.author_ids:
         authors = [str(author) for author in part.author_ids]
-        theirs = purge.manifest_buckets.filter(channel_id=OuterRef("channel_id"), bucket=OuterRef("bucket"))
-        counted = counted.filter(Exists(theirs.filter(authors__has_any_keys=authors)))
+        author_buckets = purge.manifest_buckets.filter(channel_id=OuterRef("channel_id"), bucket=OuterRef("bucket"))
+        counted = counted.filter(Exists(author_buckets.filter(authors__has_any_keys=authors)))
     if part.message_ids:
         wanted = frozenset(part.message_ids)
         there = counted.filter(bucket__in={bucket_of(message_id) for message_id in wanted})
@@ -160,7 +160,7 @@ def _cancel_rest(purge: Purge, moderator: User) -> None:
     if left.in_progress().exists():
         raise BadInput("A worker is still completing a step of this purge. Try again in a moment.")
     left.update(state=StepState.CANCELLED, token=None, lease_until=None)
-    record_act("purge_cancelled", actor=moderator, purge=purge)
+    record_action("purge_cancelled", actor=moderator, purge=purge)
 
 
 def _make_steps(purge: Purge, undo: Undo, sources: QuerySet[Step]) -> None:
@@ -169,7 +169,7 @@ def _make_steps(purge: Purge, undo: Undo, sources: QuerySet[Step]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {_STEPS} (purge_id, ordinal, channel_id, bucket, kind, state, ids, count, undo_id, "
-            "takes_back, deleted, already_gone, held, failed, how, wait_reason, error) SELECT purge_id, "
+            "undoes_ordinal, deleted, already_gone, held, failed, strategy, wait_reason, error) SELECT purge_id, "
             f"(SELECT max(ordinal) FROM {_STEPS} WHERE purge_id = %s) + row_number() OVER (ORDER BY ordinal), "
             "channel_id, bucket, %s, %s, %s, 0, %s, ordinal, 0, 0, 0, 0, '', '', '' "
             f"FROM {_STEPS} WHERE purge_id = %s AND ordinal IN ({chosen})",
@@ -184,7 +184,7 @@ def finish_undos(purge: Purge) -> PurgeState:
     """
     for undo in purge.undos.filter(finished_at=None):
         Undo.objects.filter(id=undo.pk).update(finished_at=Now())
-        record_act("undo_finished", actor=None, purge=purge, details=sum_of_undo(undo).as_json())
+        record_action("undo_finished", actor=None, purge=purge, details=undo_totals_of(undo).as_json())
     counted = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED)
-    stands = count_standing(counted).total() > 0
-    return PurgeState.PARTLY_UNDONE if stands else PurgeState.UNDONE
+    is_partial = count_removed(counted).total() > 0
+    return PurgeState.PARTLY_UNDONE if is_partial else PurgeState.UNDONE

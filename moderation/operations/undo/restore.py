@@ -24,14 +24,14 @@ from chatstore.store import ledger, scans
 from chatstore.store.withdrawn import read_withdrawals
 from moderation.domain.chunks import Row, writetime_of
 from moderation.domain.packing import pack_ids, unpack_ids
-from moderation.domain.restoring import sort_out
-from moderation.domain.states import KEEPS_NOTHING, REMOVING, StepState
+from moderation.domain.restoring import plan_restore
+from moderation.domain.states import REMOVING, WITHOUT_COPIES, StepState
 from moderation.models import Step
-from moderation.operations.access.audit import record_act
+from moderation.operations.access.audit import record_action
 from moderation.operations.steps.claiming import brief_transaction, check_still_running, move_step
-from moderation.operations.steps.removed_ids import standing_elsewhere, standing_of
-from moderation.operations.steps.shared_copies import copies_of, keep_again
-from moderation.operations.undo.requests import UndoPart, is_past_days
+from moderation.operations.steps.removed_ids import removed_by_others, removed_by_step
+from moderation.operations.steps.shared_copies import copies_of, renew_copies
+from moderation.operations.undo.requests import UndoPart, is_past_undo_period
 from moderation.store import deletes
 from moderation.store.pace import Pace
 from moderation.store.restores import write_rows
@@ -43,10 +43,10 @@ def restore_step(step: Step, *, pace: Pace) -> None:
     # and a clock that is behind would leave restored messages invisible.
     check_clock()
     if step.state == StepState.PENDING:
-        _decide(step)
+        _plan(step)
     wanted = unpack_ids(step.ids)
     if step.state == StepState.STAMPED:
-        _leave_copies(step)
+        _store_copies_for_others(step)
         ledger.clear_live(step.channel_id, step.bucket)
         _write(step, wanted, pace)
         move_step(step, StepState.REWRITTEN)
@@ -55,51 +55,51 @@ def restore_step(step: Step, *, pace: Pace) -> None:
     _verify(step, wanted, pace)
 
 
-def _decide(step: Step) -> None:
+def _plan(step: Step) -> None:
     with brief_transaction():
         check_still_running(step.purge_id)
         stamp = issue_stamp(step.channel_id, step.bucket)
         move_step(step, StepState.QUARANTINING, read_stamp=stamp)
-    asked = _asked_ids(step)
-    outcome = sort_out(
-        asked,
-        withdrawn=_withdrawn_of(step, asked),
-        standing_elsewhere=standing_elsewhere(step),
+    requested = _requested_ids(step)
+    plan = plan_restore(
+        requested,
+        withdrawn=_withdrawn_of(step, requested),
+        removed_elsewhere=removed_by_others(step),
         live=_live_ids(step),
     )
     move_step(step, StepState.QUARANTINED)
     move_step(
         step,
         StepState.STAMPED,
-        how="undo",
-        ids=pack_ids(sorted(outcome.wanted)),
-        gone_ids=pack_ids(sorted(outcome.withdrawn | outcome.still_purged | outcome.already_live)),
-        asked=len(asked),
-        withdrawn=len(outcome.withdrawn),
-        still_purged=len(outcome.still_purged),
-        already_live=len(outcome.already_live),
+        strategy="undo",
+        ids=pack_ids(sorted(plan.wanted)),
+        gone_ids=pack_ids(sorted(plan.withdrawn | plan.still_purged | plan.already_live)),
+        requested=len(requested),
+        withdrawn=len(plan.withdrawn),
+        still_purged=len(plan.still_purged),
+        already_live=len(plan.already_live),
     )
 
 
-def _asked_ids(step: Step) -> set[int]:
+def _requested_ids(step: Step) -> set[int]:
     """Return the ids that the step deleted or found already gone, that it still deletes, and that the undo requests."""
     source = _source(step)
-    stands = standing_of(source)
+    stands = removed_by_step(source)
     part = UndoPart.from_json(step.undo.part) if step.undo else UndoPart()
     if part.message_ids:
         stands.intersection_update(part.message_ids)
-    if part.author_ids or is_past_days(step.purge):
+    if part.author_ids or is_past_undo_period(step.purge):
         # After the undo period only copies that a hold covered are left, and only those were offered.
         authors = frozenset(part.author_ids)
-        kept = (row for chunk in copies_of(step.channel_id, step.bucket, stands) for row in chunk)
-        stands = {row[MESSAGE_ID] for row in kept if not authors or row[AUTHOR_ID] in authors}
+        has_copy = (row for chunk in copies_of(step.channel_id, step.bucket, stands) for row in chunk)
+        stands = {row[MESSAGE_ID] for row in has_copy if not authors or row[AUTHOR_ID] in authors}
     return stands
 
 
 def _source(step: Step) -> Step:
-    if step.takes_back is None:
+    if step.undoes_ordinal is None:
         raise ValueError("the undo step does not refer to the step that it undoes")
-    return Step.objects.get(purge_id=step.purge_id, ordinal=step.takes_back)
+    return Step.objects.get(purge_id=step.purge_id, ordinal=step.undoes_ordinal)
 
 
 def _withdrawn_of(step: Step, ids: set[int]) -> set[int]:
@@ -119,7 +119,7 @@ def _live_ids(step: Step) -> set[int]:
     return {message_id for page in pages for message_id, author in page if author is not None}
 
 
-def _leave_copies(step: Step) -> None:
+def _store_copies_for_others(step: Step) -> None:
     """Store copies with other purges that had found a message already gone and still delete it.
 
     The message is restored when such a purge is undone, up to 30 days after its own quarantine; this purge's copies
@@ -127,13 +127,15 @@ def _leave_copies(step: Step) -> None:
     """
     here = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind__in=REMOVING)
     others = here.filter(state=StepState.COUNTED).exclude(purge_id=step.purge_id)
-    found_gone = others.exclude(purge__state__in=KEEPS_NOTHING).order_by("purge_id", "ordinal")
-    asked = frozenset(unpack_ids(step.gone_ids))
+    found_gone = others.exclude(purge__state__in=WITHOUT_COPIES).order_by("purge_id", "ordinal")
+    requested = frozenset(unpack_ids(step.gone_ids))
     for number, other in enumerate(found_gone):
-        needed = asked.intersection(unpack_ids(other.gone_ids)).difference(unpack_ids(other.undone_ids))
+        needed = requested.intersection(unpack_ids(other.gone_ids)).difference(unpack_ids(other.undone_ids))
         needed -= _withdrawn_of(step, set(needed))
-        if needed and keep_again(other, needed, attempt=_stamp_of_undo(step) + number):
-            Step.objects.filter(purge_id=other.purge_id, ordinal=other.ordinal).update(copies_left_at=ClockTimestamp())
+        if needed and renew_copies(other, needed, attempt=_stamp_of_undo(step) + number):
+            Step.objects.filter(purge_id=other.purge_id, ordinal=other.ordinal).update(
+                copies_stored_at=ClockTimestamp()
+            )
 
 
 def _stamp_of_undo(step: Step) -> int:
@@ -155,10 +157,10 @@ def _write(step: Step, wanted: Sequence[int], pace: Pace) -> None:
 
 
 def _verify(step: Step, wanted: Sequence[int], pace: Pace) -> None:
-    gone_since = _withdrawn_of(step, set(wanted))
-    _delete_withdrawn(step, sorted(gone_since), pace)
-    missing = set(wanted).difference(_live_ids(step), gone_since)
-    kept = (
+    withdrawn_since = _withdrawn_of(step, set(wanted))
+    _delete_withdrawn(step, sorted(withdrawn_since), pace)
+    missing = set(wanted).difference(_live_ids(step), withdrawn_since)
+    has_copy = (
         {row[MESSAGE_ID] for chunk in copies_of(step.channel_id, step.bucket, missing) for row in chunk}
         if missing
         else set()
@@ -168,7 +170,7 @@ def _verify(step: Step, wanted: Sequence[int], pace: Pace) -> None:
     ledger.clear_live(step.channel_id, step.bucket)
     if step.state == StepState.VERIFIED:
         move_step(step, StepState.CLOSED)
-    _count(step, wanted, missing=missing, kept=kept, gone_since=gone_since)
+    _count(step, wanted, missing=missing, has_copy=has_copy, withdrawn_since=withdrawn_since)
 
 
 def _delete_withdrawn(step: Step, ids: Sequence[int], pace: Pace) -> None:
@@ -179,16 +181,18 @@ def _delete_withdrawn(step: Step, ids: Sequence[int], pace: Pace) -> None:
     deletes.delete_rows(step.channel_id, step.bucket, stamps, pace=pace)
 
 
-def _count(step: Step, wanted: Sequence[int], *, missing: set[int], kept: set[int], gone_since: set[int]) -> None:
+def _count(
+    step: Step, wanted: Sequence[int], *, missing: set[int], has_copy: set[int], withdrawn_since: set[int]
+) -> None:
     with brief_transaction():
         move_step(
             step,
             StepState.COUNTED,
-            restored=len(wanted) - len(missing) - len(gone_since),
-            withdrawn=step.withdrawn + len(gone_since),
-            nowhere_kept=len(missing - kept),
-            failed=len(kept),
-            error=f"{len(kept)} could not be restored" if kept else "",
+            restored=len(wanted) - len(missing) - len(withdrawn_since),
+            withdrawn=step.withdrawn + len(withdrawn_since),
+            no_copy=len(missing - has_copy),
+            failed=len(has_copy),
+            error=f"{len(has_copy)} could not be restored" if has_copy else "",
             counted_at=postgres_now(),
             token=None,
             lease_until=None,
@@ -196,8 +200,8 @@ def _count(step: Step, wanted: Sequence[int], *, missing: set[int], kept: set[in
         source = _source(step)
         undone = {*unpack_ids(source.undone_ids), *unpack_ids(step.gone_ids), *wanted} - missing
         Step.objects.filter(purge_id=step.purge_id, ordinal=source.ordinal).update(undone_ids=pack_ids(sorted(undone)))
-        counts = ("asked", "restored", "withdrawn", "still_purged", "already_live", "nowhere_kept", "failed")
-        record_act(
+        counts = ("requested", "restored", "withdrawn", "still_purged", "already_live", "no_copy", "failed")
+        record_action(
             "undo_step_counted",
             actor=None,
             purge=step.purge,

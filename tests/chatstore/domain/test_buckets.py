@@ -42,7 +42,7 @@ def test_windows_of_buckets_meet(bucket: int) -> None:
     assert ends == bucket_window(bucket + 1)[0]
 
 
-def test_the_last_moment_before_2015_belongs_to_bucket_minus_one() -> None:
+def test_the_last_millisecond_before_2015_is_in_bucket_minus_one() -> None:
     assert bucket_of(first_id_at(EPOCH_MS)) == 0
     assert bucket_of(first_id_at(EPOCH_MS) - 1) == -1
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatstore.domain.controls import make_inert, show_controls, show_hidden, show_in_a_line
+from chatstore.domain.controls import make_inert, show_controls, show_hidden, show_on_one_line
 
 INVISIBLE = (
     "\u00ad\u034f\u115f\u1160\u17b4\u180b\u180e\u200b\u200c\u200d\u2060\u2063\u206f\u2800\u3164\ufe00\ufe0f\ufeff\uffa0"
@@ -18,14 +18,14 @@ TAGS = "".join(chr(0xE0000 + code) for code in (0x01, 0x20, 0x61, 0x7E, 0x7F))
 ACTING = "\x00\x07\x1b\x7f\x85\u061c\u200e\u200f\u202a\u202e\u2028\u2029\u2066\u2069\ud83d"
 
 
-def test_what_hides_in_a_name_is_spelt_out() -> None:
+def test_hidden_characters_in_a_name_are_spelt_out() -> None:
     assert show_hidden("mo\u00adna") == "mo[SHY]na"
     assert show_hidden("\u200b" * 40) == "[ZWSP×40]"
     assert show_hidden("\u200b\u200c\u200b") == "[ZWSP][ZWNJ][ZWSP]"
     assert show_hidden("".join(chr(0xE0000 + ord(letter)) for letter in "admin")) == "[TAG:admin]"
     assert show_hidden("mona\u3164\U000e0100") == "mona[U+3164][U+E0100]"
     assert show_hidden("a\u202eb\x00") == "a[RLO]b[NUL]"
-    assert show_in_a_line("mo\u00adna\nis here") == "mo[SHY]na is here"
+    assert show_on_one_line("mo\u00adna\nis here") == "mo[SHY]na is here"
 
 
 def test_a_name_of_nothing_but_blanks_is_spelt_out() -> None:
@@ -67,11 +67,11 @@ def test_names_that_differ_are_shown_differently() -> None:
         "two\nlines\tand more",
     ],
 )
-def test_an_honest_name_stays_as_it_is(name: str) -> None:
+def test_an_ordinary_name_is_not_changed(name: str) -> None:
     assert show_hidden(name) == name
 
 
-def test_what_joins_is_spelt_out_where_it_joins_nothing() -> None:
+def test_joiners_are_spelt_out_where_they_join_nothing() -> None:
     assert show_hidden("a\u200db") == "a[ZWJ]b"
     assert show_hidden("محمد\u200cرضا") == "محمد[ZWNJ]رضا"
     assert show_hidden("☀\ufe0f\ufe0f") == "☀\ufe0f[VS16]"
@@ -79,7 +79,7 @@ def test_what_joins_is_spelt_out_where_it_joins_nothing() -> None:
 
 
 @given(st.text(st.characters() | st.sampled_from(INVISIBLE + TAGS + ACTING)))
-def test_nothing_that_acts_is_left_in_a_name_or_a_text_or_an_address(text: str) -> None:
+def test_no_control_character_is_left_in_a_name_a_text_or_an_address(text: str) -> None:
     for shown in (show_hidden(text), show_controls(text), make_inert(text)):
         shown.encode()
         left = set(shown) - set("\n\t")

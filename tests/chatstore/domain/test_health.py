@@ -9,27 +9,27 @@ from hypothesis import strategies as st
 from chatstore.domain.health import (
     SPARSE_BELOW,
     BucketState,
-    Known,
+    KnownBucket,
     Limits,
     dead_share,
     explain,
+    format_bytes,
     is_slowed,
-    say_bytes,
     severity_of,
     state_of,
 )
-from chatstore.domain.live import NOTHING, UNKNOWN, Live
+from chatstore.domain.live import EMPTY, UNKNOWN, Live
 from chatstore.domain.runs import Severity
 
 LIMITS = Limits(warn_tombstones=1_000, alarm_tombstones=50_000, warn_bytes=50_000_000, alarm_bytes=100_000_000)
 
 lives = (
     st.none()
-    | st.sampled_from([UNKNOWN, NOTHING, Live(-5, None, None)])
+    | st.sampled_from([UNKNOWN, EMPTY, Live(-5, None, None)])
     | st.builds(Live, st.just(3), st.just(90), st.integers(1, 100_000))
 )
 known = st.builds(
-    Known,
+    KnownBucket,
     live=lives,
     is_open=st.booleans(),
     may_be_unlisted=st.booleans(),
@@ -40,52 +40,52 @@ known = st.builds(
 
 
 @given(known)
-def test_a_bucket_over_no_limit_is_never_called_bad_and_one_over_a_limit_always_is(one: Known) -> None:
+def test_a_bucket_over_no_limit_is_never_called_bad_and_one_over_a_limit_always_is(one: KnownBucket) -> None:
     over = (one.tombstones or 0) >= LIMITS.warn_tombstones or (one.bytes or 0) >= LIMITS.warn_bytes
     assert (state_of(one, LIMITS) in (BucketState.TOMBSTONES, BucketState.HEAVY)) == over
     assert (severity_of(one, LIMITS) is not None) == over
 
 
 @given(known)
-def test_only_what_pages_do_not_ask_is_called_empty(one: Known) -> None:
+def test_only_buckets_skipped_by_pages_are_empty(one: KnownBucket) -> None:
     if state_of(one, LIMITS) == BucketState.EMPTY:
-        assert one.live is None or one.live.is_nothing
+        assert one.live is None or one.live.is_empty
         assert one.messages == 0
 
 
 @given(known)
-def test_a_sealed_bucket_is_unknown_exactly_when_nobody_can_say_how_many_live_there(one: Known) -> None:
+def test_a_sealed_bucket_is_unknown_exactly_when_its_live_count_is(one: KnownBucket) -> None:
     quiet = replace(one, is_open=False, tombstones=None, bytes=None)
     assert (state_of(quiet, LIMITS) == BucketState.UNKNOWN) == (quiet.messages is None)
 
 
 @given(known)
-def test_a_figure_of_nothing_beside_a_ledger_that_was_cleared_since_counts_for_nothing(one: Known) -> None:
+def test_a_zero_figure_is_ignored_after_the_ledger_was_cleared(one: KnownBucket) -> None:
     cleared = replace(one, live=UNKNOWN, live_rows=0)
     assert cleared.messages is None
 
 
 @given(known)
-def test_every_state_has_its_reason_in_words(one: Known) -> None:
+def test_every_state_has_a_reason(one: KnownBucket) -> None:
     assert explain(one, LIMITS).endswith(".")
 
 
 def test_the_states_of_plain_buckets() -> None:
     full = Live(1, 9, SPARSE_BELOW)
-    assert state_of(Known(full, live_rows=SPARSE_BELOW), LIMITS) == BucketState.LIVE
-    assert state_of(Known(full, live_rows=SPARSE_BELOW - 1), LIMITS) == BucketState.SPARSE
-    assert state_of(Known(None), LIMITS) == BucketState.EMPTY
-    assert state_of(Known(None, may_be_unlisted=True), LIMITS) == BucketState.UNKNOWN
-    assert state_of(Known(UNKNOWN), LIMITS) == BucketState.UNKNOWN
-    assert state_of(Known(UNKNOWN, is_open=True), LIMITS) == BucketState.OPEN
+    assert state_of(KnownBucket(full, live_rows=SPARSE_BELOW), LIMITS) == BucketState.LIVE
+    assert state_of(KnownBucket(full, live_rows=SPARSE_BELOW - 1), LIMITS) == BucketState.SPARSE
+    assert state_of(KnownBucket(None), LIMITS) == BucketState.EMPTY
+    assert state_of(KnownBucket(None, may_be_unlisted=True), LIMITS) == BucketState.UNKNOWN
+    assert state_of(KnownBucket(UNKNOWN), LIMITS) == BucketState.UNKNOWN
+    assert state_of(KnownBucket(UNKNOWN, is_open=True), LIMITS) == BucketState.OPEN
     # A bucket without live messages may still be full of tombstones.
-    assert state_of(Known(NOTHING, tombstones=60_000), LIMITS) == BucketState.TOMBSTONES
+    assert state_of(KnownBucket(EMPTY, tombstones=60_000), LIMITS) == BucketState.TOMBSTONES
 
 
-def test_the_alarm_comes_at_half_of_what_fails_a_read() -> None:
-    assert severity_of(Known(UNKNOWN, tombstones=49_999), LIMITS) == Severity.AMBER
-    assert severity_of(Known(UNKNOWN, tombstones=50_000), LIMITS) == Severity.RED
-    assert severity_of(Known(UNKNOWN, bytes=100_000_000), LIMITS) == Severity.RED
+def test_the_alarm_threshold_is_half_of_the_failure_threshold() -> None:
+    assert severity_of(KnownBucket(UNKNOWN, tombstones=49_999), LIMITS) == Severity.AMBER
+    assert severity_of(KnownBucket(UNKNOWN, tombstones=50_000), LIMITS) == Severity.RED
+    assert severity_of(KnownBucket(UNKNOWN, bytes=100_000_000), LIMITS) == Severity.RED
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_a_page_is_slowed_at_three_times_its_cost_and_never_below_20_ms() -> Non
 
 
 @pytest.mark.parametrize(
-    ("count", "words"),
+    ("count", "text"),
     [(0, "0 B"), (812, "812 B"), (1_000, "1.0 kB"), (999_600, "1.0 MB"), (1_234_567, "1.2 MB"), (123_456_789, "123 MB"),
      (2_000_000_000_000, "2.0 TB")],
 )  # fmt: skip
-def test_sizes_are_said_in_decimal_units(count: int, words: str) -> None:
-    assert say_bytes(count) == words
+def test_sizes_are_formatted_in_decimal_units(count: int, text: str) -> None:
+    assert format_bytes(count) == text

@@ -77,14 +77,14 @@ def test_an_unreadable_item_costs_only_itself(before: list[Any], after: list[Any
         ('{"a": tru}', "Expecting value"),
     ],
 )
-def test_the_reason_is_said(bad: str, reason: str) -> None:
+def test_the_reason_is_reported(bad: str, reason: str) -> None:
     [found, last] = read_items(f"[{bad}, 1]".encode(), limit=50_000)
     assert isinstance(found, Unreadable)
     assert reason in found.reason
     assert last == 1
 
 
-def test_a_value_over_the_limit_is_never_held() -> None:
+def test_a_value_over_the_limit_is_never_kept_in_memory() -> None:
     parts = iter([b'[1, {"a": "', *[b'["\\\\"\\"x{' * 100_000] * 8, b'"}, 2]'])
     stream = JsonStream(lambda size: next(parts, b""), limit=LIMIT)
     held = 0
@@ -97,7 +97,7 @@ def test_a_value_over_the_limit_is_never_held() -> None:
     assert held < 2_000_000
 
 
-def test_what_is_made_to_fill_memory_is_refused() -> None:
+def test_input_crafted_to_fill_memory_is_refused() -> None:
     crowd = b"[" + b"[]," * 1_000_000 + b"0]"
     [found] = read_items(b"[" + crowd + b"]", limit=10_000_000)
     assert isinstance(found, Unreadable)
@@ -119,7 +119,7 @@ def test_brackets_that_do_not_match_are_broken(odd: bytes) -> None:
     assert any(isinstance(item, Unreadable) for item in found)
 
 
-def test_keys_stand_before_their_values() -> None:
+def test_keys_precede_their_values() -> None:
     stream = JsonStream(io.BytesIO(b'\xef\xbb\xbf {"a": [1, {"b": "]}"}], "c": 2, "d": {}}').read, limit=LIMIT)
     found = {}
     for key in stream.members():
@@ -130,7 +130,7 @@ def test_keys_stand_before_their_values() -> None:
     assert found == {"c": 2, "d": {}}
 
 
-def test_bytes_that_are_no_text_spoil_only_their_text() -> None:
+def test_invalid_bytes_affect_only_their_text() -> None:
     [first, second] = read_items(b'["a\xff\xfeb", "good"]')
     assert first == "a\udcff\udcfeb"
     assert second == "good"

@@ -11,7 +11,7 @@ DAY = 86_400
 
 
 def clock(
-    hours: float | None, *, gc_grace_seconds: int = 2 * DAY, waits_at_red: bool = True, repaired: bool = True
+    hours: float | None, *, gc_grace_seconds: int = 2 * DAY, blocks_purges_at_red: bool = True, repaired: bool = True
 ) -> RepairClock:
     """Return the clock of a table with a delete `hours` ago that no repair covers."""
     began_at = NOW - dt.timedelta(days=9) if repaired else None
@@ -23,7 +23,7 @@ def clock(
         counts_from=None if hours is None else NOW - dt.timedelta(hours=hours),
         gc_grace_seconds=gc_grace_seconds,
         normal_gc_grace_seconds=2 * DAY,
-        waits_at_red=waits_at_red,
+        blocks_purges_at_red=blocks_purges_at_red,
     )
 
 
@@ -38,20 +38,20 @@ def clock(
         (500, ClockState.RED),
     ],
 )
-def test_it_turns_at_eighty_and_at_a_hundred_per_cent(hours: float, state: ClockState) -> None:
+def test_the_clock_turns_at_eighty_and_at_a_hundred_per_cent(hours: float, state: ClockState) -> None:
     assert clock(hours).state == state
 
 
-def test_an_old_repair_alone_turns_nothing() -> None:
+def test_an_old_repair_alone_changes_no_state() -> None:
     assert clock(None).state == ClockState.GREEN
     assert clock(None, repaired=False).state == ClockState.GREEN
 
 
-def test_a_raised_gc_grace_gives_time_but_is_not_put_back_too_early() -> None:
+def test_a_raised_gc_grace_gives_time_and_is_not_reset_too_early() -> None:
     raised = clock(50, gc_grace_seconds=10 * DAY)
     assert (raised.state, raised.is_raised, raised.would_be_green) == (ClockState.GREEN, True, False)
     assert clock(30, gc_grace_seconds=10 * DAY).would_be_green
 
 
 def test_a_table_that_no_purge_waits_for_is_amber_at_the_worst() -> None:
-    assert clock(500, waits_at_red=False).state == ClockState.AMBER
+    assert clock(500, blocks_purges_at_red=False).state == ClockState.AMBER

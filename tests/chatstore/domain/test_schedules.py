@@ -53,7 +53,7 @@ def test_half_past_two_on_the_nights_on_which_the_clock_changes(
     assert slot.at == at
 
 
-def test_what_the_clock_shows_twice_is_due_the_first_time() -> None:
+def test_a_repeated_local_time_is_due_the_first_time() -> None:
     nightly = Schedule("30 1 * * *", "America/New_York")
     (slot,) = nightly.next_slots(utc(2026, 10, 31, 12), 1)
     assert (slot.key, slot.at) == ("2026-11-01T01:30", utc(2026, 11, 1, 5, 30))
@@ -62,7 +62,7 @@ def test_what_the_clock_shows_twice_is_due_the_first_time() -> None:
     assert nightly.last_slot(utc(2026, 11, 1, 6, 45), since=utc(2026, 11, 1)) == slot
 
 
-def test_the_last_slot_is_the_one_that_should_have_run() -> None:
+def test_the_last_slot_is_the_newest_due_one() -> None:
     hourly = Schedule("5 * * * *", "UTC")
     assert (
         hourly.last_slot(utc(2026, 1, 1, 3, 30), since=utc(2026, 1, 1)) == hourly.next_slots(utc(2026, 1, 1, 3), 1)[0]
@@ -74,16 +74,14 @@ def test_the_last_slot_is_the_one_that_should_have_run() -> None:
     ("opens", "closes", "hour", "is_open"),
     [(1, 5, 0, False), (1, 5, 1, True), (1, 5, 5, False), (22, 5, 23, True), (22, 5, 4, True), (22, 5, 12, False)],
 )
-def test_the_allowed_hours_are_of_the_zone_and_may_pass_midnight(
-    opens: int, closes: int, hour: int, is_open: bool
-) -> None:
+def test_allowed_hours_are_local_and_may_pass_midnight(opens: int, closes: int, hour: int, is_open: bool) -> None:
     nightly = Schedule("0 2 * * *", "Asia/Tokyo", dt.time(opens), dt.time(closes))
-    moment = dt.datetime(2026, 5, 1, hour, tzinfo=ZoneInfo("Asia/Tokyo"))
-    assert nightly.is_open(moment.astimezone(dt.UTC)) is is_open
+    time = dt.datetime(2026, 5, 1, hour, tzinfo=ZoneInfo("Asia/Tokyo"))
+    assert nightly.is_open(time.astimezone(dt.UTC)) is is_open
 
 
 @pytest.mark.parametrize(
-    ("cron", "zone", "hours", "said"),
+    ("cron", "zone", "hours", "message"),
     [
         ("30 2 * *", "UTC", (None, None), "five fields"),
         ("30 25 * * *", "UTC", (None, None), "Bad hour"),
@@ -94,8 +92,8 @@ def test_the_allowed_hours_are_of_the_zone_and_may_pass_midnight(
         ("* * * * *", "UTC", (dt.time(1), dt.time(1)), "begin and end at the same time"),
     ],
 )
-def test_a_schedule_that_means_nothing_is_refused(
-    cron: str, zone: str, hours: tuple[dt.time | None, dt.time | None], said: str
+def test_an_invalid_schedule_is_refused(
+    cron: str, zone: str, hours: tuple[dt.time | None, dt.time | None], message: str
 ) -> None:
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(BadInput, match=message):
         Schedule(cron, zone, *hours)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from chatstore.domain.errors import BadInput, WriteRefused
 from chatstore.domain.snowflakes import (
-    CLOCK_BACK_LIMIT_MS,
     EPOCH_MS,
+    MAX_CLOCK_BACKSTEP_MS,
     MAX_ID,
     MIN_ID,
     SnowflakeMaker,
@@ -28,7 +28,7 @@ TIMES = st.integers(EPOCH_MS - 2**41, EPOCH_MS + 2**41 - 1)
 
 
 @given(ms=TIMES, worker=st.integers(0, 1023), sequence=st.integers(0, 4095))
-def test_an_id_gives_its_millisecond_back(ms: int, worker: int, sequence: int) -> None:
+def test_an_id_contains_its_millisecond(ms: int, worker: int, sequence: int) -> None:
     made = make_snowflake(ms, worker=worker, sequence=sequence)
     assert ms_of(made) == ms
     assert made == (ms - EPOCH_MS) * 4_194_304 + worker * 4096 + sequence
@@ -48,9 +48,9 @@ def test_the_first_id_of_a_millisecond_is_the_lowest(ms: int) -> None:
 
 @given(ms=TIMES)
 def test_time_and_id_agree_to_the_millisecond(ms: int) -> None:
-    moment = time_of(first_id_at(ms))
-    assert moment.tzinfo == dt.UTC
-    assert unix_ms(moment) == ms
+    posted_at = time_of(first_id_at(ms))
+    assert posted_at.tzinfo == dt.UTC
+    assert unix_ms(posted_at) == ms
 
 
 def test_discords_own_example_is_read_as_discord_reads_it() -> None:
@@ -58,9 +58,9 @@ def test_discords_own_example_is_read_as_discord_reads_it() -> None:
 
 
 def test_a_time_before_2015_gives_a_negative_id() -> None:
-    moment = dt.datetime(2011, 5, 1, tzinfo=dt.UTC)
-    assert first_id_at(unix_ms(moment)) < 0
-    assert time_of(first_id_at(unix_ms(moment))) == moment
+    posted_at = dt.datetime(2011, 5, 1, tzinfo=dt.UTC)
+    assert first_id_at(unix_ms(posted_at)) < 0
+    assert time_of(first_id_at(unix_ms(posted_at))) == posted_at
 
 
 @given(value=IDS)
@@ -72,13 +72,13 @@ def test_an_id_is_read_from_a_number_and_from_text(value: int) -> None:
     "wrong",
     ["", " ", "abc", "1.5", "--1", "1-", "٣", "1" * 25, None, True, 1.0, [], 2**63, str(-(2**63) - 1)],
 )
-def test_what_is_no_id_is_refused(wrong: object) -> None:
+def test_an_invalid_id_is_refused(wrong: object) -> None:
     with pytest.raises(BadInput, match="is not an id"):
         parse_snowflake(wrong)
 
 
 @pytest.mark.parametrize(("worker", "sequence"), [(1024, 0), (-1, 0), (0, 4096), (0, -1)])
-def test_numbers_that_do_not_fit_make_no_id(worker: int, sequence: int) -> None:
+def test_numbers_out_of_range_are_refused(worker: int, sequence: int) -> None:
     with pytest.raises(ValueError, match="is outside"):
         make_snowflake(EPOCH_MS, worker=worker, sequence=sequence)
 
@@ -93,7 +93,7 @@ def ticking(*steps: int) -> Callable[[], int]:
 
 
 @given(steps=st.lists(st.integers(-3, 3), max_size=50))
-def test_a_clock_that_shivers_never_makes_an_id_twice_nor_out_of_order(steps: list[int]) -> None:
+def test_a_jittering_clock_never_gives_duplicate_or_unordered_ids(steps: list[int]) -> None:
     maker = SnowflakeMaker(5, clock=ticking(*steps))
     made = [maker.make() for _ in range(len(steps) + 1)]
     assert made == sorted(set(made))
@@ -107,8 +107,8 @@ def test_more_ids_than_a_millisecond_holds_borrow_from_the_next() -> None:
     assert ms_of(made[-1]) == EPOCH_MS + 2
 
 
-def test_a_clock_that_went_far_back_is_refused_and_believed_again_later() -> None:
-    maker = SnowflakeMaker(0, clock=ticking(-CLOCK_BACK_LIMIT_MS - 1, CLOCK_BACK_LIMIT_MS + 2))
+def test_a_clock_that_went_far_back_is_refused_until_it_catches_up() -> None:
+    maker = SnowflakeMaker(0, clock=ticking(-MAX_CLOCK_BACKSTEP_MS - 1, MAX_CLOCK_BACKSTEP_MS + 2))
     first = maker.make()
     with pytest.raises(WriteRefused, match="went back by 5001 ms"):
         maker.make()

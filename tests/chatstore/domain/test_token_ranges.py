@@ -42,7 +42,9 @@ def oldest_needed(wanted: list[Range], repairs: list[Repaired]) -> dt.datetime |
 
 
 @given(ranges, st.lists(ranges, max_size=6))
-def test_a_node_is_as_old_as_its_longest_unrepaired_token(wanted: list[Range], repaired: list[list[Range]]) -> None:
+def test_the_age_of_a_node_is_that_of_its_longest_unrepaired_token(
+    wanted: list[Range], repaired: list[list[Range]]
+) -> None:
     repairs = [Repaired(BEGIN - dt.timedelta(days=number), tuple(one)) for number, one in enumerate(repaired)]
     assert covered_since({"node": wanted}, repairs) == {"node": oldest_needed(wanted, repairs)}
 

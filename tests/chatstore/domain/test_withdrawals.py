@@ -16,5 +16,5 @@ def test_a_claim_counts_for_its_author_alone(message_id: int, author_id: int | N
     assert NOTED.has(message_id, author_id=author_id) is counts
 
 
-def test_where_nothing_was_noted_nothing_is_withdrawn() -> None:
+def test_without_a_record_nothing_is_withdrawn() -> None:
     assert not NONE.has(1, author_id=VICTOR)

@@ -16,7 +16,7 @@ from chatstore.operations.jobs.definitions import Job
 BERLIN = Schedule("30 2 * * *", "Europe/Berlin")
 
 
-def only_job(monkeypatch: pytest.MonkeyPatch, *, schedule: Schedule | None = BERLIN) -> str:
+def configure_only_job(monkeypatch: pytest.MonkeyPatch, *, schedule: Schedule | None = BERLIN) -> str:
     """Register a job under a fresh name, and no other; by default each night at half past two in Berlin."""
     job = make_job(schedule)
     register_only(monkeypatch, job)
@@ -38,10 +38,10 @@ def do_nothing(_claim: object) -> dict[str, int]:
     return {"buckets": 3}
 
 
-def ended_run(
+def make_ended_run(
     job: str, *, at: dt.datetime, state: RunState = RunState.DONE, slot: str | None = None, error: str = ""
 ) -> JobRun:
     """Create a run that started and ended at the same time."""
     return JobRun.objects.create(
-        job=job, slot=slot, due_at=at, started_at=at, ended_at=at, state=state, error=error, tries=1
+        job=job, slot=slot, due_at=at, started_at=at, ended_at=at, state=state, error=error, attempts=1
     )

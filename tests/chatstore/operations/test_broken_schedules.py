@@ -6,15 +6,15 @@ import datetime as dt
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.schedules import Schedule
 from chatstore.models import Finding, JobRun, JobSchedule
+from chatstore.models.users import User
 from chatstore.operations.jobs.definitions import set_schedule
-from chatstore.operations.jobs.runs import ask_run, make_due_runs, work_on_run
-from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, look_at_runs
+from chatstore.operations.jobs.runs import create_due_runs, request_run, work_on_run
+from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, check_runs
 from tests.chatstore.operations.jobs import make_job, register_only
 
 DUE = dt.datetime(2026, 11, 20, 1, 30, tzinfo=dt.UTC)
@@ -32,35 +32,35 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     return broken.name, sound.name
 
 
-def open_ones(job: str) -> list[Finding]:
+def list_open(job: str) -> list[Finding]:
     return list(Finding.objects.filter(kind=BROKEN_SCHEDULE, subject=job, closed_at=None))
 
 
 def test_the_other_jobs_go_on(jobs: tuple[str, str]) -> None:
     _, sound = jobs
-    assert [run.job for run in make_due_runs(DUE)] == [sound]
+    assert [run.job for run in create_due_runs(DUE)] == [sound]
 
 
-def test_it_is_a_finding_that_says_why_until_the_schedule_is_mended(jobs: tuple[str, str], ada: User) -> None:
+def test_a_broken_schedule_is_a_finding_until_it_is_corrected(jobs: tuple[str, str], ada: User) -> None:
     broken, sound = jobs
-    look_at_runs(DUE)
-    (found,) = open_ones(broken)
+    check_runs(DUE)
+    (found,) = list_open(broken)
     assert found.severity == Severity.AMBER
-    assert "no longer runs on schedule: Unknown time zone “Atlantis/Poseidonis”." in found.words
-    assert open_ones(sound) == []
-    set_schedule(broken, Schedule("30 2 * * *", "UTC"), is_on=True, actor=ada)
-    look_at_runs(DUE)
-    assert open_ones(broken) == []
+    assert "no longer runs on schedule: Unknown time zone “Atlantis/Poseidonis”." in found.summary
+    assert list_open(sound) == []
+    set_schedule(broken, Schedule("30 2 * * *", "UTC"), is_enabled=True, actor=ada)
+    check_runs(DUE)
+    assert list_open(broken) == []
 
 
-def test_one_that_is_switched_off_is_no_finding(jobs: tuple[str, str]) -> None:
+def test_a_disabled_schedule_is_not_a_finding(jobs: tuple[str, str]) -> None:
     broken, _ = jobs
-    JobSchedule.objects.filter(pk=broken).update(is_on=False)
-    look_at_runs(DUE)
-    assert open_ones(broken) == []
+    JobSchedule.objects.filter(pk=broken).update(is_enabled=False)
+    check_runs(DUE)
+    assert list_open(broken) == []
 
 
-def test_a_run_that_waits_already_fails_and_says_why(jobs: tuple[str, str]) -> None:
+def test_a_run_that_is_already_queued_fails_with_the_reason(jobs: tuple[str, str]) -> None:
     broken, _ = jobs
     waiting = JobRun.objects.create(job=broken, slot="2026-11-20T02:30", due_at=DUE)
     run = work_on_run(waiting.pk)
@@ -69,14 +69,14 @@ def test_a_run_that_waits_already_fails_and_says_why(jobs: tuple[str, str]) -> N
     assert run.error.startswith("Unknown time zone “Atlantis/Poseidonis”.")
 
 
-def test_somebody_may_still_have_it_run_now(jobs: tuple[str, str], otto: User) -> None:
+def test_it_can_still_be_run_manually(jobs: tuple[str, str], otto: User) -> None:
     broken, _ = jobs
-    run = work_on_run(ask_run(broken, actor=otto).pk)
+    run = work_on_run(request_run(broken, actor=otto).pk)
     assert run is not None
     assert (run.state, run.error) == (RunState.DONE, "")
 
 
-def test_its_pages_say_so_and_the_schedule_is_mended_there(
+def test_its_pages_show_the_error_and_allow_a_correction(
     jobs: tuple[str, str], otto: User, sign_in: Callable[[User], Client]
 ) -> None:
     broken, _ = jobs
@@ -85,6 +85,6 @@ def test_its_pages_say_so_and_the_schedule_is_mended_there(
         html = page.get(path).content.decode()
         assert "Unknown time zone “Atlantis/Poseidonis”." in html
     assert "next five runs" in page.get("/maintenance/").content.decode()
-    saved = page.post(f"/maintenance/jobs/{broken}/", {"cron": "30 2 * * *", "zone": "UTC", "is_on": "1"})
+    saved = page.post(f"/maintenance/jobs/{broken}/", {"cron": "30 2 * * *", "zone": "UTC", "is_enabled": "1"})
     assert saved.status_code == 302
     assert "Atlantis" not in page.get(f"/maintenance/jobs/{broken}/").content.decode()

@@ -3,7 +3,6 @@
 import datetime as dt
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
@@ -14,14 +13,15 @@ from chatstore.domain.health import BucketState
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.snowflakes import MIN_ID, first_id_at, unix_ms
 from chatstore.models import JobRun
-from chatstore.operations.coordination.channel_lock import hold_channel
+from chatstore.models.users import User
+from chatstore.operations.coordination.channel_lock import lock_channel
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.findings.records import Found, close_finding, open_finding
+from chatstore.operations.findings.records import Problem, close_finding, open_finding
 from chatstore.operations.health.channel_health import ChannelHealth, read_channel_health
-from chatstore.operations.ledger.refresh import settle_bucket
+from chatstore.operations.ledger.refresh import refresh_bucket
 from chatstore.store import figures, ledger
-from tests.chatstore.arranging import DAY_MS, fresh_id, now_ms, spread_ids, write_messages
-from tests.chatstore.counting import watch_statements
+from tests.chatstore.channels import DAY_MS, fresh_id, now_ms, spread_ids, write_messages
+from tests.chatstore.recorded_statements import record_statements
 
 BUCKET = 300
 
@@ -40,7 +40,7 @@ def note(channel_id: int, bucket: int, *, source: str = "probe", hours_ago: floa
     figures.note_figures(channel_id, bucket, found, source=source, measured_at=measured_at)
 
 
-def test_a_channel_that_was_never_measured_says_unknown_of_everything() -> None:
+def test_a_channel_that_was_never_measured_is_unknown() -> None:
     channel_id = channel_of_now()
     write_messages(channel_id, spread_ids(3, newest_ms=now_ms() - 100 * DAY_MS))
     health = read(channel_id)
@@ -51,14 +51,14 @@ def test_a_channel_that_was_never_measured_says_unknown_of_everything() -> None:
     assert (health.newest_page, health.uncounted) == ({}, 1 + (health.buckets[-1].messages is None))
 
 
-def test_a_bucket_that_was_counted_says_how_many_live_there_by_whose_word_and_when() -> None:
+def test_a_counted_bucket_shows_count_source_and_time() -> None:
     channel_id = channel_of_now()
     ids = spread_ids(60, newest_ms=now_ms() - 100 * DAY_MS, step_ms=1)
     bucket = bucket_of(ids[0])
     ids = [one for one in ids if bucket_of(one) == bucket]
     write_messages(channel_id, ids)
-    hold_channel(channel_id, job="a test")
-    settle_bucket(channel_id, bucket)
+    lock_channel(channel_id, job="a test")
+    refresh_bucket(channel_id, bucket)
     found = read(channel_id).find(bucket)
     assert (found.state, found.messages) == (BucketState.LIVE if len(ids) >= 50 else BucketState.SPARSE, len(ids))
     assert found.messages_figure is not None
@@ -66,7 +66,7 @@ def test_a_bucket_that_was_counted_says_how_many_live_there_by_whose_word_and_wh
     assert postgres_now() - found.messages_figure.measured_at < dt.timedelta(minutes=1)
 
 
-def test_the_worst_come_first_and_what_costs_little_is_not_among_them() -> None:
+def test_the_worst_buckets_come_first_and_cheap_ones_are_left_out() -> None:
     channel_id = channel_of_now()
     for bucket in range(BUCKET, BUCKET + 5):
         ledger.ensure_row(channel_id, bucket)
@@ -79,7 +79,7 @@ def test_the_worst_come_first_and_what_costs_little_is_not_among_them() -> None:
     assert [entry.severity for entry in worst] == [Severity.RED, Severity.AMBER, None]
 
 
-def test_of_two_counts_of_tombstones_the_younger_one_counts() -> None:
+def test_of_two_tombstone_counts_the_newer_one_is_used() -> None:
     channel_id = channel_of_now()
     ledger.ensure_row(channel_id, BUCKET)
     note(channel_id, BUCKET, tombstones=60_000, hours_ago=5)
@@ -93,8 +93,8 @@ def test_a_figure_is_old_after_26_hours() -> None:
     note(channel_id, BUCKET, tombstones=1, hours_ago=25.9)
     note(channel_id, BUCKET + 1, tombstones=1, hours_ago=26.1)
     health = read(channel_id)
-    assert not health.is_old(health.find(BUCKET).tombstones_figure)
-    assert health.is_old(health.find(BUCKET + 1).tombstones_figure)
+    assert not health.is_stale(health.find(BUCKET).tombstones_figure)
+    assert health.is_stale(health.find(BUCKET + 1).tombstones_figure)
 
 
 def test_every_bucket_from_the_channels_creation_to_now_is_there_but_for_long_silences() -> None:
@@ -107,7 +107,7 @@ def test_every_bucket_from_the_channels_creation_to_now_is_there_but_for_long_si
     assert with_silence == [bucket_at(now) - 400, *buckets]
 
 
-def test_buckets_before_2015_are_as_good_as_others() -> None:
+def test_buckets_before_2015_are_supported() -> None:
     channel_id = first_id_at(now_ms() - 4_400 * DAY_MS)
     ledger.ensure_row(channel_id, -40)
     note(channel_id, -40, tombstones=5)
@@ -116,7 +116,7 @@ def test_buckets_before_2015_are_as_good_as_others() -> None:
     assert found.last_day.year < 2015
 
 
-def test_a_bucket_that_lies_ahead_or_where_no_id_lies_is_not_there() -> None:
+def test_a_future_or_impossible_bucket_is_not_found() -> None:
     health = read(channel_of_now())
     for bucket in (bucket_at(now_ms()) + 1, bucket_of(MIN_ID) - 1):
         with pytest.raises(NotFound):
@@ -125,7 +125,7 @@ def test_a_bucket_that_lies_ahead_or_where_no_id_lies_is_not_there() -> None:
     assert health.find(BUCKET).state == BucketState.EMPTY
 
 
-def test_where_others_write_too_a_bucket_without_a_row_is_not_called_empty(settings: Settings) -> None:
+def test_with_foreign_writers_a_bucket_without_a_row_is_not_empty(settings: Settings) -> None:
     settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN = False
     assert read(channel_of_now()).find(BUCKET).state == BucketState.UNKNOWN
 
@@ -150,13 +150,13 @@ def test_the_last_repair_of_everything_covers_the_buckets_that_were_there(otto: 
 def test_open_findings_of_its_buckets_are_named() -> None:
     channel_id = channel_of_now()
     subject = f"{channel_id}:{BUCKET}"
-    open_finding("heavy bucket", subject, Found(Severity.AMBER, "It is heavy."))
-    assert [finding.words for finding in read(channel_id).findings] == ["It is heavy."]
+    open_finding("heavy bucket", subject, Problem(Severity.AMBER, "It is heavy."))
+    assert [finding.summary for finding in read(channel_id).findings] == ["It is heavy."]
     close_finding("heavy bucket", subject)
     assert read(channel_id).findings == []
 
 
-def test_only_who_may_read_health_reads_it(mona: User, otto: User) -> None:
+def test_reading_health_needs_the_permission(mona: User, otto: User) -> None:
     channel_id = channel_of_now()
     assert read_channel_health(otto, channel_id).channel_id == channel_id
     with pytest.raises(Forbidden):
@@ -164,14 +164,14 @@ def test_only_who_may_read_health_reads_it(mona: User, otto: User) -> None:
 
 
 @pytest.mark.parametrize("count", [3, 200])
-def test_it_asks_as_little_of_200_buckets_as_of_three_and_no_bucket_at_all(count: int) -> None:
+def test_the_number_of_statements_does_not_grow_with_the_buckets(count: int) -> None:
     channel_id = channel_of_now()
     newest = bucket_at(now_ms())
     for bucket in range(newest - count, newest):
         ledger.ensure_row(channel_id, bucket)
         note(channel_id, bucket, tombstones=bucket % 7, live_rows=100)
     read(channel_id)
-    with watch_statements() as statements, CaptureQueriesContext(connection) as queries:
+    with record_statements() as statements, CaptureQueriesContext(connection) as queries:
         health = read(channel_id)
     assert sum(entry.was_written for entry in health.buckets) == count
     assert len(statements) == 2

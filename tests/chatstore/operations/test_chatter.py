@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from chatstore.models import Channel
 from chatstore.store.reading.reader import read_page
-from tests.chatstore.arranging import fresh_id
+from tests.chatstore.channels import fresh_id
 
 
 @pytest.mark.slow
@@ -20,15 +20,15 @@ def test_it_posts_into_the_chosen_channel_at_the_rate() -> None:
     began = time.monotonic()
     call_command("chatter", rate=50, seconds=2, channel=[channel.id], json=True, stdout=out)
     took = time.monotonic() - began
-    said = json.loads(out.getvalue())
+    summary = json.loads(out.getvalue())
     assert 1.5 < took < 6
-    assert "failed" not in said
+    assert "failed" not in summary
     page = read_page(channel.id, limit=200)
-    assert len(page.messages) == said["posted"] - said.get("withdrawn", 0)
-    assert 0 < said["posted"] <= 100
+    assert len(page.messages) == summary["posted"] - summary.get("withdrawn", 0)
+    assert 0 < summary["posted"] <= 100
 
 
-def test_it_says_what_it_did() -> None:
+def test_it_prints_what_it_did() -> None:
     channel = Channel.objects.create(id=fresh_id(), name="chatter")
     out = StringIO()
     call_command("chatter", rate=20, seconds=0.5, channel=[channel.id], stdout=out)
@@ -36,7 +36,7 @@ def test_it_says_what_it_did() -> None:
 
 
 @pytest.mark.parametrize(("rate", "seconds"), [(0, 1), (1, 0), (-1, 1)])
-def test_a_rate_or_time_of_nothing_is_refused(rate: float, seconds: float) -> None:
+def test_a_rate_or_duration_of_zero_is_refused(rate: float, seconds: float) -> None:
     with pytest.raises(CommandError, match="must be above 0"):
         call_command("chatter", rate=rate, seconds=seconds)
 

@@ -5,7 +5,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import F
 from pytest_django import Settings
@@ -13,21 +12,22 @@ from pytest_django import Settings
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import RunState
 from chatstore.models import BucketDeletes
+from chatstore.models.users import User
 from chatstore.operations.bucket_jobs.compaction import why_not_compact
-from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
-from chatstore.operations.jobs.runs import ask_run, work_on_run
+from chatstore.operations.coordination.channel_lock import lock_channel, release_channel
+from chatstore.operations.jobs.runs import request_run, work_on_run
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import messages
-from tests.chatstore.arranging import delete_rows, fresh_id, now_ms, write_messages
-from tests.chatstore.measuring import make_room
+from tests.chatstore.channels import delete_rows, fresh_id, now_ms, write_messages
+from tests.chatstore.top_partition_lists import make_room_in_lists
 from tests.waiting import wait_until
 
 BUCKET = bucket_at(now_ms()) - 5
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _room() -> None:
-    make_room()
+def _room_in_lists() -> None:
+    make_room_in_lists()
 
 
 def age_deletes(channel_id: int, age: dt.timedelta) -> None:
@@ -37,13 +37,13 @@ def age_deletes(channel_id: int, age: dt.timedelta) -> None:
 
 
 def run(job: str, otto: User, channel_id: int) -> dict[str, object]:
-    done = work_on_run(ask_run(job, actor=otto, subject=f"{channel_id}:{BUCKET}").pk)
+    done = work_on_run(request_run(job, actor=otto, subject=f"{channel_id}:{BUCKET}").pk)
     assert done is not None
     assert (done.state, done.error) == (RunState.DONE, "")
-    return dict(done.did)
+    return dict(done.result)
 
 
-def test_tombstones_go_after_a_repair_and_gc_grace_on_every_replica(otto: User) -> None:
+def test_tombstones_are_purged_after_a_repair_and_gc_grace_on_every_replica(otto: User) -> None:
     channel_id = fresh_id()
     first, _ = bucket_ids(BUCKET)
     ids = [first + number for number in range(1, 31)]
@@ -56,7 +56,7 @@ def test_tombstones_go_after_a_repair_and_gc_grace_on_every_replica(otto: User) 
     assert "is newer than the last repair" in why_not_compact(channel_id, BUCKET)
     age_deletes(channel_id, dt.timedelta(hours=47))
     assert "is younger than gc_grace" in why_not_compact(channel_id, BUCKET)
-    refused = work_on_run(ask_run("compact", actor=otto, subject=f"{channel_id}:{BUCKET}").pk)
+    refused = work_on_run(request_run("compact", actor=otto, subject=f"{channel_id}:{BUCKET}").pk)
     assert refused is not None
     assert refused.state == RunState.FAILED
     assert "is younger than gc_grace" in refused.error
@@ -70,20 +70,18 @@ def test_tombstones_go_after_a_repair_and_gc_grace_on_every_replica(otto: User) 
     assert sorted(left) == ids[12:]
 
 
-def test_they_stay_while_another_job_may_be_deleting_there(otto: User) -> None:
+def test_tombstones_are_kept_while_another_job_may_be_deleting_there(otto: User) -> None:
     channel_id = fresh_id()
     write_messages(channel_id, [bucket_ids(BUCKET)[0] + 1])
     run("repair_bucket", otto, channel_id)
     assert why_not_compact(channel_id, BUCKET) == ""
-    assert hold_channel(channel_id, job="purge:7")
+    assert lock_channel(channel_id, job="purge:7")
     assert why_not_compact(channel_id, BUCKET).startswith("The channel is locked by purge 7")
     release_channel(channel_id, job="purge:7")
     assert why_not_compact(channel_id, BUCKET) == ""
 
 
-def test_a_delete_that_comes_while_the_nodes_still_flush_keeps_its_tombstone(
-    otto: User, settings: Settings, tmp_path: Path
-) -> None:
+def test_a_delete_during_the_flush_keeps_its_tombstone(otto: User, settings: Settings, tmp_path: Path) -> None:
     channel_id = fresh_id()
     first, _ = bucket_ids(BUCKET)
     write_messages(channel_id, [first + number for number in range(1, 11)])
@@ -96,7 +94,7 @@ def test_a_delete_that_comes_while_the_nodes_still_flush_keeps_its_tombstone(
         f'exec {settings.NODETOOL.replace("{host}", "$host")} "$@"\n'
     )
     settings.NODETOOL = f"sh {nodetool} {{host}}"
-    asked = ask_run("compact", actor=otto, subject=f"{channel_id}:{BUCKET}")
+    asked = request_run("compact", actor=otto, subject=f"{channel_id}:{BUCKET}")
 
     def work() -> None:
         try:
@@ -117,7 +115,7 @@ def test_a_delete_that_comes_while_the_nodes_still_flush_keeps_its_tombstone(
     assert set(called.read_text().split()) == {"flush"}
 
 
-def test_merging_is_done_on_every_replica_and_keeps_what_lives(otto: User) -> None:
+def test_compaction_runs_on_every_replica_and_keeps_live_rows(otto: User) -> None:
     channel_id = fresh_id()
     first, _ = bucket_ids(BUCKET)
     write_messages(channel_id, [first + number for number in range(1, 11)])

@@ -8,35 +8,37 @@ import pytest
 
 from chatstore.domain.runs import RunState, Severity
 from chatstore.models import Finding, JobRun
-from chatstore.operations.monitoring.checks import FAILED_RUN, look_at_runs
-from tests.chatstore.operations.jobs import ended_run, only_job
+from chatstore.operations.monitoring.checks import FAILED_RUN, check_runs
+from tests.chatstore.operations.jobs import configure_only_job, make_ended_run
 
 MORNING = dt.datetime(2026, 11, 20, 6, tzinfo=dt.UTC)
 
 
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> str:
-    return only_job(monkeypatch)
+    return configure_only_job(monkeypatch)
 
 
 def fail(job: str, *, hour: int) -> JobRun:
-    return ended_run(job, at=MORNING - dt.timedelta(hours=5 - hour), state=RunState.FAILED, error="A node is down.")
+    return make_ended_run(
+        job, at=MORNING - dt.timedelta(hours=5 - hour), state=RunState.FAILED, error="A node is down."
+    )
 
 
 def open_one(job: str) -> Finding | None:
-    look_at_runs(MORNING)
+    check_runs(MORNING)
     return Finding.objects.filter(kind=FAILED_RUN, subject=job, closed_at=None).first()
 
 
-def test_a_failure_is_told_once_with_its_error_and_over_with_the_next_good_run(job: str) -> None:
+def test_a_failure_is_reported_once_and_closed_by_the_next_successful_run(job: str) -> None:
     failed = fail(job, hour=1)
     first, again = open_one(job), open_one(job)
     assert first is not None
     assert again is not None
     assert first.pk == again.pk
-    assert first.words.endswith("failed: A node is down.")
+    assert first.summary.endswith("failed: A node is down.")
     assert (first.severity, first.details) == (Severity.AMBER, {"job": job, "run": failed.pk})
-    ended_run(job, at=MORNING)
+    make_ended_run(job, at=MORNING)
     assert open_one(job) is None
 
 
@@ -46,17 +48,17 @@ def test_three_failures_in_a_row_are_urgent(job: str) -> None:
     found = open_one(job)
     assert found is not None
     assert found.severity == Severity.RED
-    assert "failed 3 times in a row" in found.words
+    assert "failed 3 times in a row" in found.summary
 
 
-def test_a_run_that_is_tried_again_says_when(job: str) -> None:
+def test_a_run_that_will_be_retried_shows_when(job: str) -> None:
     failed = fail(job, hour=1)
-    JobRun.objects.create(job=job, due_at=MORNING + dt.timedelta(minutes=30), again_of=failed)
+    JobRun.objects.create(job=job, due_at=MORNING + dt.timedelta(minutes=30), retry_of=failed)
     found = open_one(job)
     assert found is not None
-    assert found.words.endswith("It is retried at 06:30 UTC.")
+    assert found.summary.endswith("It is retried at 06:30 UTC.")
 
 
-def test_a_failed_run_of_one_bucket_is_its_asker_s_to_see(job: str) -> None:
+def test_a_failed_run_of_one_bucket_is_reported_to_its_requester_only(job: str) -> None:
     JobRun.objects.filter(pk=fail(job, hour=1).pk).update(subject="5:7")
     assert open_one(job) is None

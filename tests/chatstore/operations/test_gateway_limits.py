@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from chatstore.domain.errors import BadInput, StoreUnavailable, WriteRefused
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.operations.gateway import messages
-from tests.chatstore.arranging import VICTOR, now_ms
+from tests.chatstore.channels import VICTOR, now_ms
 
 pytestmark = pytest.mark.unit
 
@@ -89,7 +89,7 @@ def post(**columns: Any) -> None:
         "edited_at": (dt.datetime(2024, 3, 1, tzinfo=dt.UTC),),
     }.items(),
 )
-def test_a_post_with_it_is_refused(column: str, values: tuple[Any, ...]) -> None:
+def test_a_post_with_an_invalid_value_is_refused(column: str, values: tuple[Any, ...]) -> None:
     for value in values:
         with pytest.raises(BadInput):
             post(**{column: value})
@@ -98,13 +98,13 @@ def test_a_post_with_it_is_refused(column: str, values: tuple[Any, ...]) -> None
 @given(
     st.dictionaries(st.sampled_from(sorted(messages.PostColumns.__annotations__)), st.sampled_from(JUNK), max_size=3)
 )
-def test_whatever_is_posted_without_a_text_is_refused_as_bad_input(columns: dict[str, Any]) -> None:
+def test_a_post_with_a_non_text_content_is_refused_as_invalid_input(columns: dict[str, Any]) -> None:
     with pytest.raises(BadInput):
         post(content=None, **columns)
 
 
-def test_no_act_is_done_under_an_id_that_is_none() -> None:
-    acts = (
+def test_no_action_accepts_an_invalid_id() -> None:
+    actions = (
         messages.withdraw_message,
         messages.pin_message,
         messages.unpin_message,
@@ -113,9 +113,9 @@ def test_no_act_is_done_under_an_id_that_is_none() -> None:
     for value in (value for value in JUNK if value != 2**31):
         for key in ((value, POSTED, VICTOR), (CHANNEL, value, VICTOR), (CHANNEL, POSTED, value)):
             channel_id, message_id, actor = cast(tuple[int, int, int], key)
-            for act in acts:
+            for action in actions:
                 with pytest.raises(BadInput):
-                    act(channel_id, message_id, actor=actor)
+                    action(channel_id, message_id, actor=actor)
 
 
 @pytest.mark.parametrize("content", [None, HALF, b"x", "x" * 4_001])
@@ -125,12 +125,12 @@ def test_an_edit_to_a_text_that_cannot_be_stored_is_refused(content: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    "moment",
+    "edited_at",
     [5, "2024-03-01", WITHOUT_ZONE, dt.datetime.max.replace(tzinfo=dt.timezone(-dt.timedelta(hours=1)))],
 )
-def test_an_edit_at_a_moment_that_cannot_be_stored_is_refused(moment: Any) -> None:
+def test_an_edit_at_an_unstorable_time_is_refused(edited_at: Any) -> None:
     with pytest.raises(BadInput):
-        messages.edit_message(CHANNEL, POSTED, actor=VICTOR, content="x", edited_at=moment)
+        messages.edit_message(CHANNEL, POSTED, actor=VICTOR, content="x", edited_at=edited_at)
 
 
 def test_the_limits_are_discords_unless_they_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,8 +148,8 @@ def test_the_limits_are_discords_unless_they_are_set(monkeypatch: pytest.MonkeyP
         (cassandra.Unauthorized("no"), WriteRefused),
     ],
 )
-def test_a_drivers_error_leaves_as_one_of_ours(error: Exception, ours: type[Exception]) -> None:
-    @messages.own_errors
+def test_a_driver_error_is_converted_to_ours(error: Exception, ours: type[Exception]) -> None:
+    @messages.translate_errors
     def ask() -> None:
         raise error
 

@@ -10,9 +10,9 @@ from django.core.management import CommandError, call_command
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel, Finding
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.findings.records import Found, close_finding, open_finding
+from chatstore.operations.findings.records import Problem, close_finding, open_finding
 from chatstore.store import figures, ledger
-from tests.chatstore.arranging import fresh_id, now_ms, spread_ids, write_messages
+from tests.chatstore.channels import fresh_id, now_ms, spread_ids, write_messages
 
 ESCAPE = "\x1b[31m"
 
@@ -41,13 +41,13 @@ def channel() -> Channel:
     return made
 
 
-def test_a_channel_is_told_bucket_by_bucket_and_what_is_not_known_is_said(channel: Channel) -> None:
-    told, code = health("--channel", str(channel.pk))
+def test_a_channel_is_printed_bucket_by_bucket_with_unknown_values(channel: Channel) -> None:
+    output, code = health("--channel", str(channel.pk))
     assert code == 0
-    (measured,) = [line for line in told.splitlines() if line.strip().startswith("-3 ")]
+    (measured,) = [line for line in output.splitlines() if line.strip().startswith("-3 ")]
     assert "tombstones" in measured
     assert "messages: unknown, tombstones: 70,000, size: unknown" in measured
-    assert ESCAPE not in told
+    assert ESCAPE not in output
 
 
 def test_the_same_as_json_has_sources_and_times(channel: Channel) -> None:
@@ -59,23 +59,23 @@ def test_the_same_as_json_has_sources_and_times(channel: Channel) -> None:
     assert report["channel"] == str(channel.pk)
 
 
-def test_the_cluster_is_told_by_clocks_nodes_and_findings() -> None:
+def test_the_cluster_is_printed_as_clocks_nodes_and_findings() -> None:
     report = health_json()
     assert {clock["table"] for clock in report["repair_clocks"]} >= {"messages"}
     assert [node["up"] for node in report["nodes"]] == [True, True]
-    told, _ = health()
-    assert "repair     messages" in told
-    assert "node       127.0.0.1" in told
+    output, _ = health()
+    assert "repair     messages" in output
+    assert "node       127.0.0.1" in output
 
 
 def test_it_fails_while_an_urgent_finding_is_open(channel: Channel) -> None:
     subject = f"{channel.pk}:-3"
-    open_finding("heavy bucket", subject, Found(Severity.AMBER, "It is heavy."))
+    open_finding("heavy bucket", subject, Problem(Severity.AMBER, "It is heavy."))
     assert health("--channel", str(channel.pk))[1] == 0
-    open_finding("heavy bucket", subject, Found(Severity.RED, f"It is {ESCAPE}ruined."))
-    told, code = health("--channel", str(channel.pk))
+    open_finding("heavy bucket", subject, Problem(Severity.RED, f"It is {ESCAPE}ruined."))
+    output, code = health("--channel", str(channel.pk))
     assert code == 1
-    assert "red        It is ?[31mruined." in told
+    assert "red        It is ?[31mruined." in output
     assert health()[1] == 1
     assert health_json()["ok"] is False
     close_finding("heavy bucket", subject)
@@ -85,6 +85,6 @@ def test_it_fails_while_an_urgent_finding_is_open(channel: Channel) -> None:
 
 
 @pytest.mark.parametrize("channel_id", ["general", "1"])
-def test_a_channel_that_there_is_none_of_is_said_in_a_line(channel_id: str) -> None:
+def test_an_unknown_channel_is_reported_in_one_line(channel_id: str) -> None:
     with pytest.raises(CommandError):
         health("--channel", channel_id)

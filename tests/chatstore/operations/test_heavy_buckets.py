@@ -13,11 +13,11 @@ from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import Channel, ChannelDay, Finding
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import read_channel_health
-from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET, look_at_buckets
+from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET, check_heavy_buckets
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store.figures import note_figures
 from chatstore.store.measuring import measure_bucket
-from tests.chatstore.arranging import DAY_MS, delete_rows, fresh_id, now_ms, spread_ids, write_messages
+from tests.chatstore.channels import DAY_MS, delete_rows, fresh_id, now_ms, spread_ids, write_messages
 
 BUCKET = 333
 """Long ago."""
@@ -37,62 +37,62 @@ def measure(channel_id: int, *, minutes_ago: float = 0, source: str = "own read"
     note_figures(channel_id, BUCKET, figures, source=source, measured_at=measured_at)
 
 
-def look(channel_id: int) -> Finding | None:
-    look_at_buckets(postgres_now())
-    open_ones = Finding.objects.filter(kind=HEAVY_BUCKET, subject=f"{channel_id}:{BUCKET}", closed_at=None)
-    return open_ones.first()
+def check(channel_id: int) -> Finding | None:
+    check_heavy_buckets(postgres_now())
+    list_open = Finding.objects.filter(kind=HEAVY_BUCKET, subject=f"{channel_id}:{BUCKET}", closed_at=None)
+    return list_open.first()
 
 
-def test_what_is_below_every_threshold_is_nobody_s_matter(channel_id: int) -> None:
+def test_a_bucket_below_every_threshold_opens_no_finding(channel_id: int) -> None:
     measure(channel_id, tombstones=999, bytes=49_000_000)
-    assert look(channel_id) is None
+    assert check(channel_id) is None
 
 
-def test_a_bucket_over_a_threshold_is_told_once_in_words_with_its_source(channel_id: int) -> None:
+def test_a_bucket_over_a_threshold_is_reported_once_with_its_source(channel_id: int) -> None:
     measure(channel_id, tombstones=1_200)
-    first, again = look(channel_id), look(channel_id)
+    first, again = check(channel_id), check(channel_id)
     assert first is not None
     assert again is not None
     assert first.pk == again.pk
     assert (first.severity, first.details) == (Severity.AMBER, {"tombstones": 1_200})
-    assert "general" in first.words
-    assert "a full read scans 1,200 tombstones (own read, " in first.words
+    assert "general" in first.summary
+    assert "a full read scans 1,200 tombstones (own read, " in first.summary
 
 
-def test_far_over_it_is_urgent(channel_id: int) -> None:
+def test_a_bucket_far_over_a_threshold_is_urgent(channel_id: int) -> None:
     measure(channel_id, tombstones=60_000, bytes=120_000_000)
-    found = look(channel_id)
+    found = check(channel_id)
     assert found is not None
     assert found.severity == Severity.RED
-    assert "120 MB in one partition" in found.words
+    assert "120 MB in one partition" in found.summary
 
 
-def test_the_younger_measurement_counts_whoever_took_it(channel_id: int) -> None:
+def test_the_newer_measurement_counts_whatever_its_source(channel_id: int) -> None:
     measure(channel_id, minutes_ago=60, tombstones=60_000)
-    assert look(channel_id) is not None
+    assert check(channel_id) is not None
     measure(channel_id, minutes_ago=30, tombstones_seen_by_repair=2, source="top partitions")
-    assert look(channel_id) is None
+    assert check(channel_id) is None
 
 
-def test_it_is_looked_at_until_it_is_over_also_without_new_deletes(channel_id: int) -> None:
+def test_it_is_checked_until_resolved_even_without_new_deletes(channel_id: int) -> None:
     measure(channel_id, tombstones=1_200)
-    assert look(channel_id) is not None
+    assert check(channel_id) is not None
     later = postgres_now() + dt.timedelta(days=10)
-    look_at_buckets(later)
+    check_heavy_buckets(later)
     assert Finding.objects.filter(kind=HEAVY_BUCKET, subject=f"{channel_id}:{BUCKET}", closed_at=None).exists()
     measure(channel_id, tombstones=12)
-    look_at_buckets(later)
+    check_heavy_buckets(later)
     assert not Finding.objects.filter(kind=HEAVY_BUCKET, subject=f"{channel_id}:{BUCKET}", closed_at=None).exists()
 
 
-def test_a_day_that_was_over_a_limit_puts_a_channel_in_question() -> None:
+def test_a_day_over_a_limit_makes_the_channel_a_candidate() -> None:
     quiet = fresh_id()
     measure(quiet, tombstones=1_500)
-    assert look(quiet) is None
+    assert check(quiet) is None
     ChannelDay.objects.create(channel_id=quiet, day=postgres_now().date(), tombstones=1_500)
-    found = look(quiet)
+    found = check(quiet)
     assert found is not None
-    assert found.words.startswith(f"Channel {quiet}, ")
+    assert found.summary.startswith(f"Channel {quiet}, ")
     found.delete()
     ChannelDay.objects.filter(channel_id=quiet).delete()
 
@@ -103,7 +103,7 @@ def health_of(channel_id: int) -> dict[int, int | None]:
     return {one.bucket: one.known.tombstones for one in health.buckets}
 
 
-def test_what_only_the_replicas_list_is_found_until_a_later_read_says_otherwise() -> None:
+def test_a_bucket_listed_only_by_replicas_is_reported_until_a_later_read() -> None:
     channel = Channel.objects.create(pk=fresh_id(), name="listed")
     bucket = bucket_at(now_ms()) - 4
     ids = spread_ids(1_100, newest_ms=unix_ms(bucket_window(bucket)[0]) + DAY_MS)
@@ -111,12 +111,12 @@ def test_what_only_the_replicas_list_is_found_until_a_later_read_says_otherwise(
     delete_rows(channel.pk, ids)
     # Like a repair started by an operator's own nodetool: Chatstore records nothing about it.
     measure_bucket(channel.pk, bucket)
-    look_at_buckets(postgres_now())
+    check_heavy_buckets(postgres_now())
     found = Finding.objects.get(kind=HEAVY_BUCKET, subject=f"{channel.pk}:{bucket}", closed_at=None)
-    assert "1,100 tombstones (top partitions, " in found.words
+    assert "1,100 tombstones (top partitions, " in found.summary
     # A figure has one source, and the bucket's page shows the same one.
     assert health_of(channel.pk)[bucket] == 1_100
     note_figures(channel.pk, bucket, {"tombstones": 2}, source="own read", measured_at=postgres_now())
-    look_at_buckets(postgres_now())
+    check_heavy_buckets(postgres_now())
     found.refresh_from_db()
     assert found.closed_at is not None

@@ -9,14 +9,14 @@ from chatstore.operations.health.history import (
     KEEP_DAYS,
     Day,
     channel_days,
+    delete_old_days,
     first_day,
-    forget_old_days,
     note_day,
     repairs_since,
     worst_days,
 )
 from chatstore.store import figures
-from tests.chatstore.arranging import fresh_id
+from tests.chatstore.channels import fresh_id
 
 TODAY = dt.date(1999, 6, 30)
 """Days that no other test uses."""
@@ -27,7 +27,7 @@ def note(channel_id: int, bucket: int, *, hours_ago: float, **found: int) -> Non
     figures.note_figures(channel_id, bucket, found, source="probe", measured_at=measured_at)
 
 
-def test_a_day_has_the_most_of_any_bucket_of_what_was_measured_lately() -> None:
+def test_a_day_records_the_maximum_over_recently_measured_buckets() -> None:
     channel_id, now = fresh_id(), postgres_now()
     note(channel_id, 1, hours_ago=1, tombstones=70, bytes=5, live_rows=10)
     note(channel_id, 2, hours_ago=2, tombstones_seen_by_repair=90, live_rows=5)
@@ -37,7 +37,7 @@ def test_a_day_has_the_most_of_any_bucket_of_what_was_measured_lately() -> None:
     assert ChannelDay.objects.get(channel_id=channel_id).live_rows == 15
 
 
-def test_what_was_not_measured_leaves_what_the_day_had() -> None:
+def test_unmeasured_figures_keep_the_value_of_the_day() -> None:
     channel_id, now = fresh_id(), postgres_now()
     note_day(channel_id, now=now, read_ms=2.5)
     assert channel_days(channel_id, today=now.date()) == [Day(now.date(), None, None, 2.5)]
@@ -46,7 +46,7 @@ def test_what_was_not_measured_leaves_what_the_day_had() -> None:
     assert channel_days(channel_id, today=now.date()) == [Day(now.date(), 4, None, 2.5)]
 
 
-def test_of_each_day_the_worst_channel_counts_figure_by_figure() -> None:
+def test_each_day_shows_the_worst_channel_per_figure() -> None:
     one, other = fresh_id(), fresh_id()
     ChannelDay.objects.create(channel_id=one, day=TODAY, tombstones=5, read_ms=9.0)
     ChannelDay.objects.create(channel_id=other, day=TODAY, tombstones=700, bytes=3, read_ms=1.0)
@@ -60,12 +60,12 @@ def test_ninety_days_are_kept() -> None:
     ChannelDay.objects.bulk_create(ChannelDay(channel_id=channel_id, day=day, tombstones=1) for day in days)
     shown = [first_day(TODAY), TODAY]
     assert [day.day for day in channel_days(channel_id, today=TODAY)] == shown
-    forget_old_days(TODAY)
+    delete_old_days(TODAY)
     kept = ChannelDay.objects.filter(channel_id=channel_id).order_by("day").values_list("day", flat=True)
     assert list(kept) == shown
 
 
-def test_the_marks_are_repairs_of_everything_and_of_the_channels_own_buckets() -> None:
+def test_marks_are_full_repairs_and_repairs_of_the_channel() -> None:
     channel_id, began = fresh_id(), postgres_now()
     done = {"due_at": began, "started_at": began, "ended_at": began}
     everything = JobRun.objects.create(job="repair", state=RunState.DONE, **done)

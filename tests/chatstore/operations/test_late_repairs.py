@@ -4,35 +4,40 @@ import datetime as dt
 from collections.abc import Iterator
 
 import pytest
-from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from chatstore.domain.buckets import bucket_at
 from chatstore.domain.repair_clocks import ClockState, RepairClock
 from chatstore.domain.runs import ENDED, RunState, Severity
 from chatstore.models import Finding, JobRun
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.jobs.runs import ask_run, work_on_run
+from chatstore.operations.jobs.runs import request_run, work_on_run
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.operations.repair_status import gc_grace, repair_clock
-from chatstore.operations.repair_status.repair_clock import LATE_REPAIR, judge_clocks, read_clock, why_deletes_wait
+from chatstore.operations.repair_status.repair_clock import (
+    LATE_REPAIR,
+    read_clock,
+    report_late_repairs,
+    why_deletes_wait,
+)
 from chatstore.store import tables
-from tests.chatstore.arranging import forget_old_deletes, fresh_id, now_ms
+from tests.chatstore.channels import delete_old_delete_log, fresh_id, now_ms
 
 GRACE = 172_800
 
 
 @pytest.fixture(autouse=True)
-def _as_before(settings: Settings) -> Iterator[None]:
+def _restore_gc_grace(settings: Settings) -> Iterator[None]:
     """Restore the table and the findings, which all tests share."""
     settings.GC_GRACE_RAISE_BY_ITSELF = False
     settings.PURGES_WAIT_FOR_REPAIR = True
-    forget_old_deletes()
+    delete_old_delete_log()
     yield
     if tables.read_table("messages").gc_grace_seconds != GRACE:
         tables.set_gc_grace("messages", GRACE)
     Finding.objects.filter(kind=LATE_REPAIR, closed_at=None).delete()
-    JobRun.objects.filter(job="raise_gc_grace", asked_by=None).exclude(state__in=ENDED).delete()
+    JobRun.objects.filter(job="raise_gc_grace", requested_by=None).exclude(state__in=ENDED).delete()
 
 
 def clock_at(share: float) -> RepairClock:
@@ -46,42 +51,42 @@ def clock_at(share: float) -> RepairClock:
 @pytest.mark.parametrize(
     ("share", "state"), [(0.79, ClockState.GREEN), (0.81, ClockState.AMBER), (1.01, ClockState.RED)]
 )
-def test_the_clock_turns_amber_and_red(share: float, state: ClockState) -> None:
+def test_the_repair_clock_turns_amber_and_red(share: float, state: ClockState) -> None:
     assert clock_at(share).state == state
 
 
 def test_a_late_repair_is_a_finding_that_closes_by_itself() -> None:
-    judge_clocks([clock_at(0.85)])
+    report_late_repairs([clock_at(0.85)])
     found = Finding.objects.get(kind=LATE_REPAIR, subject="messages", closed_at=None)
     assert found.severity == Severity.AMBER
-    assert "hours of gc_grace are left for deletes that no repair covers" in found.words
-    judge_clocks([clock_at(1.2)])
+    assert "hours of gc_grace are left for deletes that no repair covers" in found.summary
+    report_late_repairs([clock_at(1.2)])
     found.refresh_from_db()
     assert found.severity == Severity.RED
-    assert "Purges wait until a repair completes" in found.words
-    judge_clocks([clock_at(0.1)])
+    assert "Purges wait until a repair completes" in found.summary
+    report_late_repairs([clock_at(0.1)])
     found.refresh_from_db()
     assert found.closed_at is not None
 
 
-def test_gc_grace_is_raised_by_itself_where_that_is_set(settings: Settings) -> None:
-    judge_clocks([clock_at(0.85)])
+def test_gc_grace_is_raised_automatically_where_enabled(settings: Settings) -> None:
+    report_late_repairs([clock_at(0.85)])
     raising = JobRun.objects.filter(job="raise_gc_grace").exclude(state__in=ENDED)
     assert not raising.exists()
     settings.GC_GRACE_RAISE_BY_ITSELF = True
-    judge_clocks([clock_at(0.85)])
-    judge_clocks([clock_at(0.85)])
+    report_late_repairs([clock_at(0.85)])
+    report_late_repairs([clock_at(0.85)])
     run = work_on_run(raising.get().pk)
     assert run is not None
-    assert (run.state, run.did) == (RunState.DONE, {"was": "2 days", "is": "10 days"})
+    assert (run.state, run.result) == (RunState.DONE, {"was": "2 days", "is": "10 days"})
     clock = clock_at(0.5)
     assert (clock.gc_grace_seconds, clock.is_raised) == (864_000, True)
-    judge_clocks([clock_at(0.85)])
+    report_late_repairs([clock_at(0.85)])
     assert not raising.exists()
 
 
-def test_gc_grace_is_put_back_when_a_repair_has_passed_and_not_before(otto: User) -> None:
-    raised = work_on_run(ask_run("raise_gc_grace", actor=otto).pk)
+def test_gc_grace_is_reset_only_after_a_repair(otto: User) -> None:
+    raised = work_on_run(request_run("raise_gc_grace", actor=otto).pk)
     assert raised is not None
     assert raised.state == RunState.DONE
     late = clock_at(0.5)
@@ -91,7 +96,7 @@ def test_gc_grace_is_put_back_when_a_repair_has_passed_and_not_before(otto: User
     assert tables.read_table("messages").gc_grace_seconds == GRACE
 
 
-def test_what_somebody_raised_by_hand_stays(otto: User) -> None:
+def test_a_manually_raised_gc_grace_is_kept(otto: User) -> None:
     restored = JobRun.objects.create(
         job="restore_gc_grace", state=RunState.DONE, due_at=postgres_now(), ended_at=postgres_now()
     )
@@ -100,13 +105,13 @@ def test_what_somebody_raised_by_hand_stays(otto: User) -> None:
     restored.delete()
 
 
-def test_deletes_wait_when_gc_grace_is_over_and_only_then() -> None:
+def test_deletes_wait_only_after_gc_grace_has_passed() -> None:
     clock = clock_at(0.5)
     assert why_deletes_wait(clock.now) == ""
     assert "a purge now could restore deleted messages" in why_deletes_wait(clock_at(1.1).now)
 
 
-def test_nothing_waits_where_nothing_was_deleted_that_a_repair_does_not_cover(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_waits_when_a_repair_covers_every_delete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair_clock, "first_uncovered_delete", lambda began_at: None)
     far = postgres_now() + dt.timedelta(days=400)
     assert why_deletes_wait(far) == ""

@@ -9,7 +9,7 @@ import pytest
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden, NotFound, StoreUnavailable
-from chatstore.domain.live import NOTHING, UNKNOWN, Live
+from chatstore.domain.live import EMPTY, UNKNOWN, Live
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.domain.withdrawals import Withdrawals
@@ -18,8 +18,8 @@ from chatstore.operations.gateway import messages
 from chatstore.store import authors, cassandra, ledger, pins, withdrawn
 from chatstore.store import messages as rows
 from chatstore.store.reading.reader import read_page
-from tests.chatstore.arranging import DAY_MS, VICTOR, fresh_id, now_ms, write_messages
-from tests.clocks import FakeTime
+from tests.chatstore.channels import DAY_MS, VICTOR, fresh_id, now_ms, write_messages
+from tests.fake_time import FakeTime
 
 VERA = 4343
 MINUTE_MS = 60_000
@@ -40,7 +40,7 @@ def test_a_post_is_on_the_newest_page_at_once() -> None:
     assert abs((posted.posted_at - dt.datetime.now(dt.UTC)).total_seconds()) < 60
 
 
-def test_author_and_ledger_know_of_a_post() -> None:
+def test_a_post_is_recorded_for_its_author_and_in_the_ledger() -> None:
     channel_id, author_id = fresh_id(), fresh_id()
     posted = messages.post_message(channel_id, author_id=author_id, content="hello")
     assert list(authors.author_buckets(author_id)) == [(posted.bucket, channel_id)]
@@ -55,10 +55,10 @@ def test_posting_the_same_id_again_changes_nothing() -> None:
     assert read_page(channel_id) == once
 
 
-def test_a_late_post_clears_what_the_ledger_said() -> None:
+def test_a_late_post_clears_the_ledger_bounds() -> None:
     channel_id = fresh_id()
     bucket = bucket_of(first_id_at(now_ms() - 30 * DAY_MS))
-    ledger.set_live(channel_id, bucket, NOTHING, read_began_us=postgres_now_us())
+    ledger.set_live(channel_id, bucket, EMPTY, read_began_us=postgres_now_us())
     assert not read_page(channel_id).messages
     message_id = post(channel_id, minutes_ago=30 * DAY_MS / MINUTE_MS)
     assert ledger.read_live(channel_id, bucket) == UNKNOWN
@@ -69,7 +69,7 @@ def test_a_set_whose_read_missed_a_late_post_loses_to_it() -> None:
     channel_id = fresh_id()
     read_began = postgres_now_us()
     message_id = post(channel_id, minutes_ago=51)
-    ledger.set_live(channel_id, bucket_of(message_id), NOTHING, read_began_us=read_began)
+    ledger.set_live(channel_id, bucket_of(message_id), EMPTY, read_began_us=read_began)
     assert ledger.read_live(channel_id, bucket_of(message_id)) == UNKNOWN
     assert [message.message_id for message in read_page(channel_id).messages] == [message_id]
 
@@ -88,7 +88,7 @@ def _clear_stamp(channel_id: int, bucket: int) -> int:
     return stamp
 
 
-def test_a_post_of_now_leaves_what_the_ledger_says_of_older_ids() -> None:
+def test_a_current_post_keeps_the_ledger_bounds_of_older_ids() -> None:
     channel_id = fresh_id()
     message_id = first_id_at(now_ms())
     live = Live(first_id_at(now_ms() - 2 * 60 * MINUTE_MS), None, None)
@@ -109,7 +109,7 @@ def test_an_edit_changes_text_and_time_and_nothing_else() -> None:
     assert abs(found.edited_at - edited.edited_at) < dt.timedelta(milliseconds=2)
 
 
-def test_an_edit_wins_over_a_row_from_a_clock_that_is_ahead() -> None:
+def test_an_edit_wins_over_a_row_from_a_fast_clock() -> None:
     channel_id, message_id = fresh_id(), first_id_at(now_ms() - DAY_MS)
     (written,) = write_messages(channel_id, [message_id])
     ahead = time.time_ns() // 1000 + 3_000_000
@@ -121,7 +121,7 @@ def test_an_edit_wins_over_a_row_from_a_clock_that_is_ahead() -> None:
     assert rows.newest_writetime(channel_id, message_id) == ahead + 1
 
 
-def test_a_withdrawal_wins_over_a_row_from_a_clock_that_is_ahead() -> None:
+def test_a_withdrawal_wins_over_a_row_from_a_fast_clock() -> None:
     channel_id, message_id = fresh_id(), first_id_at(now_ms() - DAY_MS)
     (written,) = write_messages(channel_id, [message_id])
     rows.insert_message(written, stamp_us=time.time_ns() // 1000 + 3_000_000)
@@ -129,7 +129,7 @@ def test_a_withdrawal_wins_over_a_row_from_a_clock_that_is_ahead() -> None:
     assert rows.read_message(channel_id, message_id) is None
 
 
-def test_a_withdrawal_is_noted_and_can_be_repeated() -> None:
+def test_a_withdrawal_is_recorded_and_can_be_repeated() -> None:
     channel_id = fresh_id()
     message_id = post(channel_id)
     assert messages.withdraw_message(channel_id, message_id, actor=VICTOR)
@@ -140,13 +140,13 @@ def test_a_withdrawal_is_noted_and_can_be_repeated() -> None:
 
 def test_an_edit_that_raced_a_delete_is_hidden_and_counted() -> None:
     channel_id = fresh_id()
-    kept, doomed = post(channel_id, minutes_ago=2), post(channel_id, minutes_ago=1)
-    rows.delete_row(channel_id, doomed, stamp_us=time.time_ns() // 1000)
-    rows.update_columns(channel_id, doomed, {"content": "late"}, stamp_us=time.time_ns() // 1000 + 1)
+    kept, late = post(channel_id, minutes_ago=2), post(channel_id, minutes_ago=1)
+    rows.delete_row(channel_id, late, stamp_us=time.time_ns() // 1000)
+    rows.update_columns(channel_id, late, {"content": "late"}, stamp_us=time.time_ns() // 1000 + 1)
     page = read_page(channel_id)
     assert ([message.message_id for message in page.messages], page.hidden) == ([kept], 1)
     with pytest.raises(NotFound):
-        messages.edit_message(channel_id, doomed, actor=VICTOR, content="again")
+        messages.edit_message(channel_id, late, actor=VICTOR, content="again")
 
 
 def test_only_the_author_edits_or_withdraws() -> None:
@@ -162,7 +162,7 @@ def test_only_the_author_edits_or_withdraws() -> None:
     assert withdrawn.read_withdrawals(channel_id, bucket_of(message_id)) == Withdrawals()
 
 
-def test_anybody_pins_and_takes_a_pin_off() -> None:
+def test_any_user_can_pin_and_unpin() -> None:
     channel_id = fresh_id()
     message_id = post(channel_id)
     for _ in range(2):
@@ -174,7 +174,7 @@ def test_anybody_pins_and_takes_a_pin_off() -> None:
     assert [message.pinned for message in read_page(channel_id).messages] == [False]
 
 
-def test_what_is_not_there_is_neither_edited_nor_pinned() -> None:
+def test_a_missing_message_is_neither_edited_nor_pinned() -> None:
     channel_id, message_id = fresh_id(), first_id_at(now_ms() - DAY_MS)
     with pytest.raises(NotFound):
         messages.edit_message(channel_id, message_id, actor=VICTOR, content="x")
@@ -207,7 +207,7 @@ def test_ids_and_texts_that_cannot_be_stored_are_refused() -> None:
         "<script>alert(1)</script>",
     ],
 )
-def test_any_text_is_kept_as_it_is(content: str) -> None:
+def test_any_text_is_stored_unchanged(content: str) -> None:
     channel_id = fresh_id()
     message_id = post(channel_id, content=content)
     found = rows.read_message(channel_id, message_id)
@@ -215,7 +215,7 @@ def test_any_text_is_kept_as_it_is(content: str) -> None:
     assert found.content == content
 
 
-def test_as_much_as_discord_takes_is_kept() -> None:
+def test_texts_up_to_discord_s_limit_are_stored() -> None:
     channel_id = fresh_id()
     cards = [json.dumps({"title": "t" * 256, "description": "d" * 344})] * 10
     posted = messages.post_message(
@@ -224,17 +224,17 @@ def test_as_much_as_discord_takes_is_kept() -> None:
     assert read_page(channel_id).messages == [posted]
 
 
-def test_an_edit_keeps_the_moment_that_the_gateway_names() -> None:
+def test_an_edit_keeps_the_time_given_by_the_gateway() -> None:
     channel_id = fresh_id()
     message_id = post(channel_id)
-    moment = dt.datetime(2024, 3, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))
-    messages.edit_message(channel_id, message_id, actor=VICTOR, content="x", edited_at=moment)
+    posted_at = dt.datetime(2024, 3, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    messages.edit_message(channel_id, message_id, actor=VICTOR, content="x", edited_at=posted_at)
     found = rows.read_message(channel_id, message_id)
     assert found is not None
-    assert found.edited_at == moment
+    assert found.edited_at == posted_at
 
 
-def test_a_write_is_tried_again_until_it_succeeds() -> None:
+def test_a_write_is_retried_until_it_succeeds() -> None:
     left: list[float] = []
 
     def write(seconds: float) -> None:
@@ -242,12 +242,12 @@ def test_a_write_is_tried_again_until_it_succeeds() -> None:
         if len(left) < 3:
             raise StoreUnavailable("A replica did not answer in time.")
 
-    messages.insist(write, began_us=wall_clock_us())
+    messages.retry_until_deadline(write, began_us=wall_clock_us())
     assert len(left) == 3
-    assert all(0 < seconds <= messages.TRY_SECONDS for seconds in left)
+    assert all(0 < seconds <= messages.ATTEMPT_TIMEOUT_SECONDS for seconds in left)
 
 
-def test_a_write_is_given_up_four_seconds_after_its_stamp(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_is_given_up_four_seconds_after_its_timestamp(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = FakeTime()
     monkeypatch.setattr(messages, "time", clock)
     monkeypatch.setattr(messages, "wall_clock_us", lambda: round(clock.now * 1_000_000))
@@ -258,19 +258,19 @@ def test_a_write_is_given_up_four_seconds_after_its_stamp(monkeypatch: pytest.Mo
         raise StoreUnavailable("1 of the 2 replicas is up.")
 
     with pytest.raises(StoreUnavailable, match=r"1 of the 2 replicas is up\. The write was abandoned"):
-        messages.insist(write, began_us=round(began * 1_000_000))
+        messages.retry_until_deadline(write, began_us=round(began * 1_000_000))
     took = clock.now - began
-    assert messages.GIVE_UP_SECONDS - 1 < took <= messages.GIVE_UP_SECONDS
+    assert messages.WRITE_DEADLINE_SECONDS - 1 < took <= messages.WRITE_DEADLINE_SECONDS
 
 
-def test_a_write_that_was_sent_too_long_after_its_stamp_is_not_called_done() -> None:
+def test_a_write_sent_too_late_after_its_timestamp_is_not_reported_as_done() -> None:
     written: list[float] = []
     with pytest.raises(StoreUnavailable, match="abandoned; try again"):
-        messages.insist(written.append, began_us=wall_clock_us() - 14_000_000)
+        messages.retry_until_deadline(written.append, began_us=wall_clock_us() - 14_000_000)
     assert written == []
 
 
-def test_a_write_during_which_the_process_stood_still_is_not_called_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_during_a_process_pause_is_not_reported_as_done(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = FakeTime()
     monkeypatch.setattr(messages, "time", clock)
     monkeypatch.setattr(messages, "wall_clock_us", lambda: round(clock.now * 1_000_000))
@@ -279,10 +279,10 @@ def test_a_write_during_which_the_process_stood_still_is_not_called_done(monkeyp
         clock.now += 14
 
     with pytest.raises(StoreUnavailable, match="abandoned; try again"):
-        messages.insist(write, began_us=round(clock.now * 1_000_000))
+        messages.retry_until_deadline(write, began_us=round(clock.now * 1_000_000))
 
 
-def test_an_edit_that_came_too_late_is_refused_and_its_repeat_has_a_new_stamp(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_edit_is_refused_and_its_retry_has_a_new_timestamp(monkeypatch: pytest.MonkeyPatch) -> None:
     channel_id = fresh_id()
     message_id = post(channel_id, content="first")
     stamped = wall_clock_us() - 14_000_000
@@ -300,10 +300,10 @@ def test_an_edit_that_came_too_late_is_refused_and_its_repeat_has_a_new_stamp(mo
     assert newest >= began
 
 
-def test_a_late_post_whose_process_dies_after_its_write_is_seen_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_post_is_visible_even_if_its_process_dies_after_the_write(monkeypatch: pytest.MonkeyPatch) -> None:
     channel_id = fresh_id()
     bucket = bucket_of(first_id_at(now_ms() - 30 * DAY_MS))
-    ledger.set_live(channel_id, bucket, NOTHING, read_began_us=postgres_now_us())
+    ledger.set_live(channel_id, bucket, EMPTY, read_began_us=postgres_now_us())
     written: list[int] = []
     write, clear = rows.insert_message, ledger.clear_live
 

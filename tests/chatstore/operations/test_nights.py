@@ -6,14 +6,14 @@ import datetime as dt
 from collections import Counter
 
 import pytest
-from django.contrib.auth.models import User
 
 from chatstore.domain.schedules import Schedule
 from chatstore.models import JobRun
-from chatstore.operations.jobs.runs import ask_run, claim_run, make_due_runs, work_on_run
-from tests.chatstore.operations.jobs import only_job
+from chatstore.models.users import User
+from chatstore.operations.jobs.runs import claim_run, create_due_runs, request_run, work_on_run
+from tests.chatstore.operations.jobs import configure_only_job
 
-LOOKS = dt.timedelta(minutes=45)
+POLLS = dt.timedelta(minutes=45)
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
@@ -21,12 +21,12 @@ LOOKS = dt.timedelta(minutes=45)
 @pytest.mark.parametrize("begin", [dt.datetime(2026, 3, 5), dt.datetime(2026, 10, 22)])  # noqa: DTZ001 - made aware below
 def test_each_night_has_one_run(zone: str, wall: str, begin: dt.datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     minute, hour = map(int, wall.split())
-    job = only_job(monkeypatch, schedule=Schedule(f"{wall} * * *", zone))
+    job = configure_only_job(monkeypatch, schedule=Schedule(f"{wall} * * *", zone))
     now = begin.replace(tzinfo=dt.UTC)
     end = now + dt.timedelta(days=26 if begin.month == 3 else 12)
     while now < end:
-        make_due_runs(now)
-        now += LOOKS
+        create_due_runs(now)
+        now += POLLS
     slots = [run.slot for run in JobRun.objects.filter(job=job) if run.slot is not None]
     nights = Counter(slot[:10] for slot in slots)
     days = sorted(dt.date.fromisoformat(night) for night in nights)
@@ -37,15 +37,13 @@ def test_each_night_has_one_run(zone: str, wall: str, begin: dt.datetime, monkey
     assert changes[zone][0 if begin.month == 3 else 1] in nights
 
 
-def test_a_run_now_leaves_the_next_one_where_it_was_and_a_second_claim_loses(
-    monkeypatch: pytest.MonkeyPatch, otto: User
-) -> None:
-    job = only_job(monkeypatch)
-    asked = ask_run(job, actor=otto)
+def test_a_manual_run_keeps_the_next_one_and_a_second_claim_loses(monkeypatch: pytest.MonkeyPatch, otto: User) -> None:
+    job = configure_only_job(monkeypatch)
+    asked = request_run(job, actor=otto)
     assert claim_run(asked.pk) is not None
     assert claim_run(asked.pk) is None
     JobRun.objects.filter(pk=asked.pk).update(lease_until=None)
     assert work_on_run(asked.pk) is not None
-    (tonight,) = make_due_runs(dt.datetime(2026, 10, 25, 0, 30, tzinfo=dt.UTC))
+    (tonight,) = create_due_runs(dt.datetime(2026, 10, 25, 0, 30, tzinfo=dt.UTC))
     assert tonight.slot == "2026-10-25T02:30"
-    assert make_due_runs(dt.datetime(2026, 10, 25, 1, 30, tzinfo=dt.UTC)) == []
+    assert create_due_runs(dt.datetime(2026, 10, 25, 1, 30, tzinfo=dt.UTC)) == []

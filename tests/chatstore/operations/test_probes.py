@@ -3,24 +3,24 @@
 import datetime as dt
 
 import pytest
-from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
 from chatstore.domain.errors import BadInput
-from chatstore.domain.live import NOTHING
+from chatstore.domain.live import EMPTY
 from chatstore.domain.runs import RunState
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.models import BucketDeletes, Channel, ChannelDay, JobRun
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
 from chatstore.operations.health import probes
 from chatstore.operations.health.channel_health import read_channel_health
-from chatstore.operations.jobs.runs import Claim, RunStopped, ask_run, claim_run, work_on_run
+from chatstore.operations.jobs.runs import Claim, RunStopped, claim_run, request_run, work_on_run
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import figures, ledger
 from chatstore.store.figures import Figure
 from chatstore.store.probing import BucketPage
-from tests.chatstore.arranging import DAY_MS, delete_rows, fresh_id, now_ms, spread_ids, write_messages
+from tests.chatstore.channels import DAY_MS, delete_rows, fresh_id, now_ms, spread_ids, write_messages
 
 
 def make_channel() -> int:
@@ -52,7 +52,7 @@ def finish(claim: Claim) -> None:
     JobRun.objects.filter(pk=claim.run.pk).update(state=RunState.DONE, token=None, lease_until=None)
 
 
-def test_a_probe_of_a_bucket_counts_what_lives_and_what_is_dead_there() -> None:
+def test_a_bucket_probe_counts_live_rows_and_tombstones() -> None:
     channel_id, ids = make_channel(), old_ids(300)
     write_messages(channel_id, ids)
     delete_rows(channel_id, ids[:120])
@@ -67,7 +67,7 @@ def test_a_probe_of_a_bucket_counts_what_lives_and_what_is_dead_there() -> None:
     assert (did["messages"], did["tombstones"]) == (180, 120)
 
 
-def test_a_probe_of_the_newest_page_steps_over_no_more_than_readers_do() -> None:
+def test_a_newest_page_probe_scans_no_more_than_readers_do() -> None:
     channel_id, ids = make_channel(), old_ids(300)
     write_messages(channel_id, ids)
     delete_rows(channel_id, ids[200:])
@@ -81,15 +81,15 @@ def test_a_probe_of_the_newest_page_steps_over_no_more_than_readers_do() -> None
     assert round(day.read_ms * 1000) == page["newest_page_us"].value
 
 
-def test_a_bucket_in_which_nothing_lives_is_not_asked_for_its_page() -> None:
+def test_an_empty_bucket_is_not_probed_for_its_page() -> None:
     channel_id = make_channel()
     ledger.ensure_row(channel_id, 300)
-    ledger.set_live(channel_id, 300, NOTHING, read_began_us=postgres_now_us())
+    ledger.set_live(channel_id, 300, EMPTY, read_began_us=postgres_now_us())
     assert probes.probe_bucket(channel_id, 300, whole=False) == {}
     assert noted(channel_id, 300) == {}
 
 
-def test_a_channel_without_messages_has_a_page_that_costs_nothing_to_tell() -> None:
+def test_the_page_of_an_empty_channel_costs_no_read() -> None:
     channel_id = make_channel()
     did = probes.probe_channel(channel_id, now=postgres_now())
     assert did["tombstones"] == 0
@@ -105,21 +105,21 @@ def test_a_bucket_before_2015_is_probed_like_any_other() -> None:
     assert noted(channel_id, bucket)["live_rows"].value == sum(bucket_of(one) == bucket for one in ids)
 
 
-def test_the_job_probes_what_its_run_names(otto: User) -> None:
+def test_the_job_probes_the_subject_of_its_run(otto: User) -> None:
     channel_id, ids = make_channel(), old_ids(4)
     write_messages(channel_id, ids)
-    of_bucket = work_on_run(ask_run("probe", actor=otto, subject=f"{channel_id}:{bucket_of(ids[0])}").pk)
-    of_channel = work_on_run(ask_run("probe", actor=otto, subject=str(channel_id)).pk)
+    of_bucket = work_on_run(request_run("probe", actor=otto, subject=f"{channel_id}:{bucket_of(ids[0])}").pk)
+    of_channel = work_on_run(request_run("probe", actor=otto, subject=str(channel_id)).pk)
     assert of_bucket is not None
-    assert (of_bucket.state, of_bucket.did["messages"]) == (RunState.DONE, 4)
+    assert (of_bucket.state, of_bucket.result["messages"]) == (RunState.DONE, 4)
     assert of_channel is not None
-    assert (of_channel.state, of_channel.did["tombstones"]) == (RunState.DONE, 0)
+    assert (of_channel.state, of_channel.result["tombstones"]) == (RunState.DONE, 0)
 
 
 @pytest.mark.parametrize("subject", ["general", "5:six", "9223372036854775808", "5"])
 def test_a_subject_that_names_no_bucket_is_refused(subject: str) -> None:
     with pytest.raises(BadInput):
-        probes.read_bucket(subject)
+        probes.parse_bucket_subject(subject)
 
 
 # --- Nightly runs
@@ -130,7 +130,7 @@ def write_now(channel_id: int) -> None:
     write_messages(channel_id, [first_id_at(now_ms() - 60_000)])
 
 
-def test_a_night_probes_channels_that_were_written_to_or_had_deletes_and_no_others() -> None:
+def test_a_nightly_run_probes_only_channels_with_writes_or_deletes() -> None:
     quiet, busy, purged = make_channel(), make_channel(), make_channel()
     write_messages(quiet, old_ids(3))
     write_now(busy)
@@ -145,7 +145,7 @@ def test_a_night_probes_channels_that_were_written_to_or_had_deletes_and_no_othe
     assert "page_us" in noted(purged, bucket_of(ids[0]))
 
 
-def test_a_night_counts_what_many_deletes_left() -> None:
+def test_a_nightly_run_counts_the_tombstones_of_many_deletes() -> None:
     channel_id, ids = make_channel(), old_ids(200)
     write_messages(channel_id, ids)
     delete_rows(channel_id, ids[:150])
@@ -157,7 +157,7 @@ def test_a_night_counts_what_many_deletes_left() -> None:
     assert ChannelDay.objects.get(channel_id=channel_id).tombstones == 150
 
 
-def test_what_is_left_when_the_time_is_over_is_due_the_next_time_and_what_was_done_is_not(settings: Settings) -> None:
+def test_only_unfinished_channels_are_due_in_the_next_run(settings: Settings) -> None:
     first, second = make_channel(), make_channel()
     write_now(first)
     write_now(second)
@@ -183,7 +183,7 @@ def test_a_run_that_is_stopped_stops_between_two_channels(otto: User) -> None:
     channel_id = make_channel()
     write_now(channel_id)
     claim = claim_probe()
-    JobRun.objects.filter(pk=claim.run.pk).update(stop_asked_by=otto)
+    JobRun.objects.filter(pk=claim.run.pk).update(stop_requested_by=otto)
     with pytest.raises(RunStopped):
         probes.probe_channels(claim, [channel_id])
     finish(claim)
@@ -217,47 +217,47 @@ def _leave_no_merge_behind() -> object:
     JobRun.objects.filter(job="merge", state=RunState.QUEUED).update(state=RunState.STOPPED)
 
 
-def test_a_page_three_times_as_slow_as_before_its_deletes_is_merged_once(deleted_from: int) -> None:
+def test_a_page_three_times_slower_than_before_its_deletes_is_compacted_once(deleted_from: int) -> None:
     before = {"page_us": page_of(8_000, hours_ago=20)}
-    probes.judge_page(deleted_from, 300, page_of(25_000), before)
+    probes.check_page_slowdown(deleted_from, 300, page_of(25_000), before)
     assert merges_of(deleted_from, 300) == 1
-    probes.judge_page(deleted_from, 300, page_of(25_000), noted(deleted_from, 300))
+    probes.check_page_slowdown(deleted_from, 300, page_of(25_000), noted(deleted_from, 300))
     assert merges_of(deleted_from, 300) == 1
     (run,) = JobRun.objects.filter(job="merge", subject=f"{deleted_from}:300")
-    assert run.asked_by is None
+    assert run.requested_by is None
 
 
-def test_one_that_is_not_is_left_alone(deleted_from: int) -> None:
+def test_a_page_that_is_not_slower_is_not_compacted(deleted_from: int) -> None:
     before = {"page_us": page_of(8_000, hours_ago=20)}
-    probes.judge_page(deleted_from, 300, page_of(23_000), before)
+    probes.check_page_slowdown(deleted_from, 300, page_of(23_000), before)
     assert merges_of(deleted_from, 300) == 0
 
 
-def test_what_nobody_measured_before_is_held_against_the_channels_page_of_the_day_before(deleted_from: int) -> None:
-    probes.judge_page(deleted_from, 300, page_of(90_000), {})
+def test_an_unmeasured_page_is_compared_with_the_channel_s_page_of_the_day_before(deleted_from: int) -> None:
+    probes.check_page_slowdown(deleted_from, 300, page_of(90_000), {})
     assert merges_of(deleted_from, 300) == 0
     yesterday = postgres_now().date() - dt.timedelta(days=1)
     ChannelDay.objects.create(channel_id=deleted_from, day=yesterday - dt.timedelta(days=1), read_ms=4.0)
-    probes.judge_page(deleted_from, 300, page_of(90_000), {})
+    probes.check_page_slowdown(deleted_from, 300, page_of(90_000), {})
     assert merges_of(deleted_from, 300) == 1
 
 
-def test_a_page_that_grew_slow_without_deletes_is_no_reason_to_merge_and_no_measure_for_later() -> None:
+def test_a_page_that_slowed_down_without_deletes_is_neither_compacted_nor_a_baseline() -> None:
     channel_id = make_channel()
-    probes.judge_page(channel_id, 300, page_of(5_000, hours_ago=30), {})
+    probes.check_page_slowdown(channel_id, 300, page_of(5_000, hours_ago=30), {})
     assert noted(channel_id, 300)["page_us_before"].value == 5_000
-    probes.judge_page(channel_id, 300, page_of(90_000), noted(channel_id, 300))
+    probes.check_page_slowdown(channel_id, 300, page_of(90_000), noted(channel_id, 300))
     assert merges_of(channel_id, 300) == 0
     assert noted(channel_id, 300)["page_us_before"].value == 5_000
 
 
-def test_a_read_that_cassandra_gave_up_is_noted_as_what_it_met_at_least() -> None:
+def test_an_aborted_read_is_recorded_with_its_minimum_of_tombstones() -> None:
     channel_id = make_channel()
     ledger.ensure_row(channel_id, 300)
     aborted = BucketPage(0, None, None, postgres_now())
     assert aborted.is_aborted
     probes.note_page(channel_id, 300, aborted)
     found = read_channel_health(None, channel_id).find(300)
-    assert found.known.tombstones == probes.FAILS_AT
+    assert found.known.tombstones == probes.TOMBSTONE_FAILURE_THRESHOLD
     assert found.figures["tombstones"].source == "aborted read"
     assert found.page_us is None

@@ -7,24 +7,24 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 
 from chatstore.domain.errors import BadInput, Forbidden, NotFound, StoreUnavailable
 from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Schedule
 from chatstore.models import JobRun
+from chatstore.models.users import User
 from chatstore.operations.jobs.definitions import Job, job_named, set_schedule, timetable_of
 from chatstore.operations.jobs.runs import (
-    TRIES,
+    MAX_ATTEMPTS,
     Claim,
     RunLost,
-    ask_again,
-    ask_by_itself,
-    ask_run,
     claim_run,
+    create_due_runs,
     due_runs,
-    make_due_runs,
+    repeat_run,
+    request_automatic_run,
+    request_run,
     stop_run,
     work_on_run,
 )
@@ -37,7 +37,7 @@ NIGHT = dt.datetime(2026, 10, 25, tzinfo=dt.UTC)
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> str:
     """A job that no other test has, each night at half past two in Berlin."""
-    job = Job(f"job-{uuid.uuid4().hex[:8]}", do_work, "A test's job", "A test's job", BERLIN, tries=2)
+    job = Job(f"job-{uuid.uuid4().hex[:8]}", do_work, "A test's job", "A test's job", BERLIN, max_attempts=2)
     register_only(monkeypatch, job)
     return job.name
 
@@ -58,7 +58,7 @@ def run_with(run: JobRun, work: Callable[[Claim], Mapping[str, Any]]) -> JobRun 
         WORKS.clear()
 
 
-def at_once(act: Callable[[], Any], *, threads: int = 8) -> list[Any]:
+def run_concurrently(function: Callable[[], Any], *, threads: int = 8) -> list[Any]:
     """Call the function in several threads that start together; return the results."""
     found: list[Any] = []
     barrier = threading.Barrier(threads)
@@ -66,7 +66,7 @@ def at_once(act: Callable[[], Any], *, threads: int = 8) -> list[Any]:
     def go() -> None:
         try:
             barrier.wait()
-            found.append(act())
+            found.append(function())
         finally:
             connection.close()
 
@@ -78,43 +78,43 @@ def at_once(act: Callable[[], Any], *, threads: int = 8) -> list[Any]:
     return found
 
 
-def test_a_night_in_which_the_clock_is_put_back_has_one_run(job: str) -> None:
-    made = [run for minute in range(0, 6 * 60, 7) for run in make_due_runs(NIGHT + dt.timedelta(minutes=minute))]
+def test_a_night_with_a_clock_change_has_one_run(job: str) -> None:
+    made = [run for minute in range(0, 6 * 60, 7) for run in create_due_runs(NIGHT + dt.timedelta(minutes=minute))]
     assert [run.slot for run in made] == ["2026-10-25T02:30"]
     assert [run.slot for run in JobRun.objects.filter(job=job)] == ["2026-10-25T02:30"]
 
 
-def test_of_many_schedulers_one_makes_the_run(job: str) -> None:
-    made = at_once(lambda: len(make_due_runs(NIGHT + dt.timedelta(hours=2))))
+def test_only_one_of_many_schedulers_creates_the_run(job: str) -> None:
+    made = run_concurrently(lambda: len(create_due_runs(NIGHT + dt.timedelta(hours=2))))
     assert sorted(made) == [0] * 7 + [1]
     assert JobRun.objects.filter(job=job).count() == 1
 
 
-def test_of_many_workers_one_does_the_run(job: str) -> None:
-    (run,) = make_due_runs(NIGHT + dt.timedelta(hours=2))
-    claims = [claim for claim in at_once(lambda: claim_run(run.pk)) if claim is not None]
+def test_only_one_of_many_workers_executes_the_run(job: str) -> None:
+    (run,) = create_due_runs(NIGHT + dt.timedelta(hours=2))
+    claims = [claim for claim in run_concurrently(lambda: claim_run(run.pk)) if claim is not None]
     assert len(claims) == 1
 
 
-def test_a_run_tells_how_far_it_is_and_what_it_did(job: str) -> None:
-    (run,) = make_due_runs(NIGHT + dt.timedelta(hours=2))
-    told = []
+def test_a_run_records_its_progress_and_result(job: str) -> None:
+    (run,) = create_due_runs(NIGHT + dt.timedelta(hours=2))
+    progress = []
 
     def work(claim: Claim) -> Mapping[str, Any]:
-        claim.tell(done=3, total=9, what="buckets")
-        told.append(JobRun.objects.get(pk=run.pk).progress)
+        claim.report_progress(done=3, total=9, what="buckets")
+        progress.append(JobRun.objects.get(pk=run.pk).progress)
         return {"buckets": 9}
 
     ended = run_with(run, work)
     assert ended is not None
-    assert (ended.state, ended.did, ended.token) == (RunState.DONE, {"buckets": 9}, None)
-    assert told == [{"done": 3, "total": 9, "what": "buckets"}]
+    assert (ended.state, ended.result, ended.token) == (RunState.DONE, {"buckets": 9}, None)
+    assert progress == [{"done": 3, "total": 9, "what": "buckets"}]
     assert ended.ended_at is not None
     assert run_with(run, work) is None
 
 
-def test_a_run_that_the_store_cannot_serve_has_failed_with_its_reason(job: str) -> None:
-    (run,) = make_due_runs(NIGHT + dt.timedelta(hours=2))
+def test_a_run_without_a_store_fails_with_the_reason(job: str) -> None:
+    (run,) = create_due_runs(NIGHT + dt.timedelta(hours=2))
 
     def work(claim: Claim) -> Mapping[str, Any]:
         raise StoreUnavailable("node 127.0.0.2 is down")
@@ -124,10 +124,10 @@ def test_a_run_that_the_store_cannot_serve_has_failed_with_its_reason(job: str) 
     assert (ended.state, ended.error) == (RunState.FAILED, "node 127.0.0.2 is down")
 
 
-def test_a_run_whose_worker_has_gone_is_taken_up_and_in_the_end_given_up(job: str) -> None:
-    (run,) = make_due_runs(NIGHT + dt.timedelta(hours=2))
+def test_a_run_of_a_lost_worker_is_retried_and_finally_given_up(job: str) -> None:
+    (run,) = create_due_runs(NIGHT + dt.timedelta(hours=2))
     claims = []
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         claim = claim_run(run.pk)
         assert claim is not None
         claims.append(claim)
@@ -141,112 +141,110 @@ def test_a_run_whose_worker_has_gone_is_taken_up_and_in_the_end_given_up(job: st
         claims[-1].end({})
 
 
-def test_a_run_that_somebody_asks_for_leaves_the_next_one_where_it_was(job: str, otto: User) -> None:
-    asked = ask_run(job, actor=otto)
-    assert (asked.slot, asked.asked_by) == (None, otto)
+def test_a_manual_run_does_not_move_the_next_scheduled_one(job: str, otto: User) -> None:
+    asked = request_run(job, actor=otto)
+    assert (asked.slot, asked.requested_by) == (None, otto)
     with pytest.raises(BadInput, match="already queued"):
-        ask_run(job, actor=otto)
+        request_run(job, actor=otto)
     assert run_with(asked, lambda _: {}) is not None
-    (run,) = make_due_runs(NIGHT + dt.timedelta(hours=2))
+    (run,) = create_due_runs(NIGHT + dt.timedelta(hours=2))
     assert run.slot == "2026-10-25T02:30"
 
 
-def test_of_many_clicks_at_once_one_asks_for_a_run(job: str, otto: User) -> None:
+def test_only_one_of_many_concurrent_clicks_creates_a_run(job: str, otto: User) -> None:
     def click() -> bool:
         try:
-            return ask_run(job, actor=otto, subject="7:3") is not None
+            return request_run(job, actor=otto, subject="7:3") is not None
         except BadInput:
             return False
 
-    assert sorted(at_once(click)) == [False] * 7 + [True]
+    assert sorted(run_concurrently(click)) == [False] * 7 + [True]
     assert JobRun.objects.filter(job=job).count() == 1
-    made = at_once(lambda: ask_by_itself(job, subject="7:4") is not None)
+    made = run_concurrently(lambda: request_automatic_run(job, subject="7:4") is not None)
     assert sorted(made) == [False] * 7 + [True]
 
 
-def test_a_schedule_that_was_changed_counts_from_then_on(job: str, otto: User) -> None:
-    set_schedule(job, Schedule("0 5 * * *", "UTC"), is_on=True, actor=otto)
+def test_a_changed_schedule_applies_from_then_on(job: str, otto: User) -> None:
+    set_schedule(job, Schedule("0 5 * * *", "UTC"), is_enabled=True, actor=otto)
     times = timetable_of(job_named(job))
-    assert (times.schedule, times.is_on) == (Schedule("0 5 * * *", "UTC"), True)
+    assert (times.schedule, times.is_enabled) == (Schedule("0 5 * * *", "UTC"), True)
     # Slots before the change are not made up for.
-    assert make_due_runs(NIGHT + dt.timedelta(hours=6)) == []
+    assert create_due_runs(NIGHT + dt.timedelta(hours=6)) == []
     now = dt.datetime.now(dt.UTC)
     (slot,) = Schedule("0 5 * * *", "UTC").next_slots(now, 1)
-    assert [run.slot for run in make_due_runs(slot.at)] == [slot.key]
-    set_schedule(job, Schedule("0 5 * * *", "UTC"), is_on=False, actor=otto)
-    assert make_due_runs(slot.at + dt.timedelta(days=1)) == []
+    assert [run.slot for run in create_due_runs(slot.at)] == [slot.key]
+    set_schedule(job, Schedule("0 5 * * *", "UTC"), is_enabled=False, actor=otto)
+    assert create_due_runs(slot.at + dt.timedelta(days=1)) == []
 
 
-def test_a_job_that_there_is_none_of_is_refused(otto: User) -> None:
+def test_an_unknown_job_is_refused(otto: User) -> None:
     with pytest.raises(NotFound):
-        ask_run("no-such-job", actor=otto)
+        request_run("no-such-job", actor=otto)
 
 
-def test_staff_without_the_right_starts_stops_and_sets_nothing(job: str, mona: User) -> None:
+def test_staff_without_permission_cannot_start_stop_or_change_jobs(job: str, mona: User) -> None:
     with pytest.raises(Forbidden):
-        ask_run(job, actor=mona)
+        request_run(job, actor=mona)
     with pytest.raises(Forbidden):
-        set_schedule(job, Schedule("0 5 * * *", "UTC"), is_on=True, actor=mona)
-    (run,) = make_due_runs(NIGHT + dt.timedelta(hours=2))
+        set_schedule(job, Schedule("0 5 * * *", "UTC"), is_enabled=True, actor=mona)
+    (run,) = create_due_runs(NIGHT + dt.timedelta(hours=2))
     with pytest.raises(Forbidden):
         stop_run(run.pk, actor=mona)
 
 
-def test_a_scheduled_run_that_failed_is_tried_again_as_often_as_the_job_says(job: str) -> None:
-    (run,) = make_due_runs(NIGHT + dt.timedelta(hours=2))
+def test_a_failed_scheduled_run_is_retried_as_often_as_configured(job: str) -> None:
+    (run,) = create_due_runs(NIGHT + dt.timedelta(hours=2))
 
     def fail(claim: Claim) -> Mapping[str, Any]:
         raise StoreUnavailable("node 127.0.0.2 is down")
 
     run_with(run, fail)
-    (again,) = JobRun.objects.filter(again_of=run)
+    (again,) = JobRun.objects.filter(retry_of=run)
     assert again.due_at > dt.datetime.now(dt.UTC) + dt.timedelta(minutes=29)
     run_with(again, fail)
-    assert not JobRun.objects.filter(again_of=again).exists()
+    assert not JobRun.objects.filter(retry_of=again).exists()
 
 
-def test_a_failed_run_that_somebody_asked_for_is_not_tried_by_itself_but_again_when_he_wants(
-    job: str, otto: User
-) -> None:
-    asked = ask_run(job, actor=otto, subject="5:7")
+def test_a_failed_manual_run_is_retried_only_on_request(job: str, otto: User) -> None:
+    asked = request_run(job, actor=otto, subject="5:7")
 
     def fail(claim: Claim) -> Mapping[str, Any]:
         raise StoreUnavailable("node 127.0.0.2 is down")
 
     run_with(asked, fail)
-    assert not JobRun.objects.filter(again_of=asked).exists()
-    again = ask_again(asked.pk, actor=otto)
-    assert (again.subject, again.again_of) == ("5:7", asked)
+    assert not JobRun.objects.filter(retry_of=asked).exists()
+    again = repeat_run(asked.pk, actor=otto)
+    assert (again.subject, again.retry_of) == ("5:7", asked)
 
 
-def test_a_try_that_waits_for_its_time_is_brought_forward(job: str, otto: User) -> None:
+def test_a_delayed_attempt_is_brought_forward_by_a_manual_run(job: str, otto: User) -> None:
     failed = JobRun.objects.create(job=job, slot="2026-10-24T02:30", due_at=NIGHT, state=RunState.FAILED)
     later = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=30)
-    waits = JobRun.objects.create(job=job, due_at=later, again_of=failed)
-    asked = ask_run(job, actor=otto)
-    assert (asked.pk, asked.again_of, asked.asked_by) == (waits.pk, failed, otto)
+    waits = JobRun.objects.create(job=job, due_at=later, retry_of=failed)
+    asked = request_run(job, actor=otto)
+    assert (asked.pk, asked.retry_of, asked.requested_by) == (waits.pk, failed, otto)
     assert asked.due_at < later
     with pytest.raises(BadInput, match="already queued"):
-        ask_run(job, actor=otto)
+        request_run(job, actor=otto)
     assert claim_run(asked.pk) is not None
 
 
 def test_a_run_is_stopped_between_two_parts_of_its_work(job: str, otto: User) -> None:
-    asked = ask_run(job, actor=otto)
+    asked = request_run(job, actor=otto)
 
     def work(claim: Claim) -> Mapping[str, Any]:
-        claim.tell(done=1, total=3)
+        claim.report_progress(done=1, total=3)
         assert stop_run(asked.pk, actor=otto)
-        claim.tell(done=2, total=3)
+        claim.report_progress(done=2, total=3)
         raise AssertionError("it went on")
 
     ended = run_with(asked, work)
     assert ended is not None
-    assert (ended.state, ended.stop_asked_by, ended.progress["done"]) == (RunState.STOPPED, otto, 2)
+    assert (ended.state, ended.stop_requested_by, ended.progress["done"]) == (RunState.STOPPED, otto, 2)
 
 
-def test_a_run_that_nobody_has_begun_is_stopped_at_once(job: str, otto: User) -> None:
-    asked = ask_run(job, actor=otto)
+def test_a_queued_run_is_stopped_at_once(job: str, otto: User) -> None:
+    asked = request_run(job, actor=otto)
     assert stop_run(asked.pk, actor=otto)
     asked.refresh_from_db()
     assert asked.state == RunState.STOPPED
@@ -254,8 +252,8 @@ def test_a_run_that_nobody_has_begun_is_stopped_at_once(job: str, otto: User) ->
     assert not stop_run(asked.pk, actor=otto)
 
 
-def test_a_run_does_not_begin_beside_another_one_of_its_job(job: str, otto: User) -> None:
-    (run,) = make_due_runs(NIGHT + dt.timedelta(hours=2))
+def test_a_run_does_not_start_beside_another_run_of_its_job(job: str, otto: User) -> None:
+    (run,) = create_due_runs(NIGHT + dt.timedelta(hours=2))
     asked = ask_run_beside(run, otto)
 
     def work(claim: Claim) -> Mapping[str, Any]:
@@ -271,26 +269,26 @@ def test_a_run_does_not_begin_beside_another_one_of_its_job(job: str, otto: User
 
 def ask_run_beside(run: JobRun, actor: User) -> JobRun:
     """Create a second due run of the same job, like that of a second night."""
-    return JobRun.objects.create(job=run.job, due_at=NIGHT, asked_by=actor)
+    return JobRun.objects.create(job=run.job, due_at=NIGHT, requested_by=actor)
 
 
-def test_a_scheduled_run_neither_begins_nor_goes_on_outside_of_its_hours(job: str, otto: User) -> None:
+def test_a_scheduled_run_neither_starts_nor_continues_outside_its_hours(job: str, otto: User) -> None:
     now = dt.datetime.now(dt.UTC)
     ahead, later = ((now + dt.timedelta(hours=hours)).time().replace(microsecond=0) for hours in (2, 3))
-    set_schedule(job, Schedule("30 2 * * *", "UTC", ahead, later), is_on=True, actor=otto)
+    set_schedule(job, Schedule("30 2 * * *", "UTC", ahead, later), is_enabled=True, actor=otto)
     run = JobRun.objects.create(job=job, slot="2026-10-25T02:30", due_at=NIGHT)
     ended = run_with(run, lambda _: {})
     assert ended is not None
     assert ended.state == RunState.SKIPPED
     assert "It may only run between" in ended.error
 
-    set_schedule(job, Schedule("30 2 * * *", "UTC"), is_on=True, actor=otto)
+    set_schedule(job, Schedule("30 2 * * *", "UTC"), is_enabled=True, actor=otto)
     run = JobRun.objects.create(job=job, slot="2026-10-26T02:30", due_at=NIGHT)
 
     def work(claim: Claim) -> Mapping[str, Any]:
-        claim.tell(done=1, total=2)
+        claim.report_progress(done=1, total=2)
         claim.closes_at = now
-        claim.tell(done=2, total=2)
+        claim.report_progress(done=2, total=2)
         raise AssertionError("it went on")
 
     ended = run_with(run, work)

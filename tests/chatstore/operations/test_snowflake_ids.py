@@ -15,13 +15,13 @@ def worker_of(message_id: int) -> int:
     return message_id >> 12 & 1023
 
 
-def test_ids_of_a_process_grow_and_carry_its_worker_number() -> None:
+def test_ids_of_a_process_ascend_and_contain_its_worker_number() -> None:
     made = [new_message_id() for _ in range(5000)]
     assert made == sorted(set(made))
     assert len({worker_of(message_id) for message_id in made}) == 1
 
 
-def test_two_makers_have_numbers_of_their_own() -> None:
+def test_two_generators_have_different_worker_numbers() -> None:
     one, other = LeasedMaker(lease_seconds=20), LeasedMaker(lease_seconds=20)
     first, second = one.make(), other.make()
     assert worker_of(first) == one.worker
@@ -40,7 +40,7 @@ def test_a_lease_is_renewed_when_half_of_it_has_passed(monkeypatch: pytest.Monke
     assert WorkerLease.objects.get(worker=worker).lease_until > until
 
 
-def test_a_lapsed_lease_is_not_revived_and_its_number_rests() -> None:
+def test_a_lapsed_lease_is_not_renewed_and_its_number_stays_reserved() -> None:
     maker = LeasedMaker(lease_seconds=0.3)
     maker.make()
     worker = maker.worker
@@ -49,7 +49,7 @@ def test_a_lapsed_lease_is_not_revived_and_its_number_rests() -> None:
     assert maker.worker != worker
 
 
-def test_a_lease_that_somebody_else_took_is_given_up() -> None:
+def test_a_lease_taken_by_another_process_is_given_up() -> None:
     maker = LeasedMaker(lease_seconds=1)
     first = maker.make()
     WorkerLease.objects.filter(worker=maker.worker).update(token="00000000-0000-0000-0000-000000000000")

@@ -16,7 +16,7 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.store import cassandra, messages, tables, traces
 from chatstore.store.driver_errors import DeadlinePassed
-from tests.chatstore.arranging import VICTOR, delete_rows, fresh_id
+from tests.chatstore.channels import VICTOR, delete_rows, fresh_id
 
 INSERT = "INSERT INTO pins (channel_id, message_id) VALUES (?, ?)"
 SELECT = "SELECT message_id FROM pins WHERE channel_id = ?"
@@ -34,7 +34,7 @@ def test_rows_are_tuples_of_all_pages() -> None:
     assert rows == [(number,) for number in range(24, -1, -1)]
 
 
-def test_pages_are_handed_out_one_by_one() -> None:
+def test_pages_are_yielded_one_by_one() -> None:
     channel_id = fresh_id()
     write_pins(channel_id, 25)
     pages = list(cassandra.iterate(SELECT, (channel_id,), fetch_size=10))
@@ -47,7 +47,7 @@ def test_an_empty_read_is_one_empty_page() -> None:
 
 
 @pytest.mark.parametrize("window", [1, 7, 100])
-def test_a_window_gives_its_answers_in_the_order_of_the_jobs(window: int) -> None:
+def test_a_window_returns_results_in_order(window: int) -> None:
     channel_id = fresh_id()
     write_pins(channel_id, 40)
     jobs = ((SELECT_ONE, (channel_id, number)) for number in range(50))
@@ -55,7 +55,7 @@ def test_a_window_gives_its_answers_in_the_order_of_the_jobs(window: int) -> Non
     assert answers == [[(number,)] for number in range(40)] + [[]] * 10
 
 
-def test_a_wrong_statement_is_a_bug_and_leaves_as_it_came() -> None:
+def test_an_invalid_statement_raises_the_driver_error() -> None:
     with pytest.raises(InvalidRequest):
         cassandra.execute("SELECT nothing FROM pins WHERE channel_id = 1")
 
@@ -75,7 +75,7 @@ def test_batches_are_paced_before_they_are_sent_and_counted() -> None:
     assert len(cassandra.execute(SELECT, (channel_id,))) == 50
 
 
-def test_a_trace_tells_what_every_replica_scanned() -> None:
+def test_a_trace_reports_the_rows_scanned_by_every_replica() -> None:
     channel_id = fresh_id()
     ids = range(1000)
     written = [Message(channel_id, one, VICTOR) for one in ids]
@@ -92,7 +92,7 @@ def test_a_trace_tells_what_every_replica_scanned() -> None:
     assert (len(paged.rows), paged.tombstones) == (700, 300)
 
 
-def test_a_trace_is_of_the_try_that_brought_the_page_after_a_node_forgot_the_statement() -> None:
+def test_a_trace_belongs_to_the_successful_attempt_after_a_reprepare() -> None:
     channel_id = fresh_id()
     messages.insert_messages([Message(channel_id, one, VICTOR) for one in range(30)], stamp_us=1)
     cql = "SELECT message_id, author_id FROM messages WHERE channel_id = ? AND bucket = 0"
@@ -109,7 +109,7 @@ def test_a_trace_is_of_the_try_that_brought_the_page_after_a_node_forgot_the_sta
     assert (len(pages), traces.count_tombstones(found)) == (2, 0)
 
 
-def test_of_two_lines_of_one_replica_the_larger_counts() -> None:
+def test_the_larger_of_two_trace_lines_of_one_replica_counts() -> None:
     seen = traces.parse_trace(
         [
             ("127.0.0.1", "Read 50 live rows and 3 tombstone cells"),
@@ -127,7 +127,7 @@ def _read_in_child(pipe: Connection, channel_id: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-def test_a_forked_process_makes_a_session_of_its_own() -> None:
+def test_a_forked_process_opens_its_own_session() -> None:
     channel_id = fresh_id()
     write_pins(channel_id, 3)
     here, there = multiprocessing.Pipe()
@@ -143,7 +143,7 @@ def test_a_forked_process_makes_a_session_of_its_own() -> None:
 
 
 @pytest.fixture
-def _nobody_home() -> Iterator[None]:
+def _unreachable_servers() -> Iterator[None]:
     """Point this process's session to a closed port."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -156,20 +156,20 @@ def _nobody_home() -> Iterator[None]:
     cassandra.close()
 
 
-@pytest.mark.usefixtures("_nobody_home")
-def test_servers_that_do_not_answer_are_the_store_being_unavailable() -> None:
+@pytest.mark.usefixtures("_unreachable_servers")
+def test_unresponsive_servers_raise_store_unavailable() -> None:
     with pytest.raises(StoreUnavailable, match="No Cassandra node answers"):
         messages.read_message(1, 2)
 
 
-def test_a_session_that_was_closed_is_made_again() -> None:
+def test_a_closed_session_is_reopened() -> None:
     channel_id = fresh_id()
     write_pins(channel_id, 1)
     cassandra.close()
     assert cassandra.execute(SELECT, (channel_id,)) == [(0,)]
 
 
-def test_a_limit_of_the_caller_is_told_from_an_outage() -> None:
+def test_a_timeout_of_the_caller_is_distinguished_from_an_outage() -> None:
     pending = cassandra.submit("SELECT * FROM messages LIMIT 5000", timeout=0.001)
     with pytest.raises(DeadlinePassed):
         pending.rows()

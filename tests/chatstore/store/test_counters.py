@@ -8,11 +8,11 @@ from pytest_django import Settings
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import StoreUnavailable
-from chatstore.domain.live import NOTHING
+from chatstore.domain.live import EMPTY
 from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.store import counters, ledger, redis
 from chatstore.store.reading.reader import read_around, read_page
-from tests.chatstore.arranging import (
+from tests.chatstore.channels import (
     DAY_MS,
     delete_rows,
     fresh_id,
@@ -26,7 +26,7 @@ NAMES = counters.NAMES
 
 
 @pytest.fixture(autouse=True)
-def _totals_of_my_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _own_totals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Use a separate key: readers of other tests count too, in other processes or within the last second."""
     counters.send_counts()
     key = f"{counters.KEY}:{fresh_id()}"
@@ -51,12 +51,12 @@ def test_rows_without_an_author_are_counted_where_a_page_hides_them() -> None:
     assert counted(counters.HIDDEN) == 4
 
 
-def test_buckets_that_the_ledger_calls_empty_are_counted_when_a_page_passes_them() -> None:
+def test_empty_buckets_are_counted_when_a_page_skips_them() -> None:
     channel_id = fresh_id()
     newest, oldest = spread_ids(2, newest_ms=now_ms() - 100 * DAY_MS, step_ms=300 * DAY_MS)
     write_messages(channel_id, [newest, oldest])
     for bucket in range(bucket_of(newest) - 5, bucket_of(newest)):
-        ledger.set_live(channel_id, bucket, NOTHING, read_began_us=postgres_now_us())
+        ledger.set_live(channel_id, bucket, EMPTY, read_began_us=postgres_now_us())
     assert len(read_page(channel_id, limit=1).messages) == 1
     assert counted(counters.SKIPPED) == 5
     assert len(read_page(channel_id).messages) == 2
@@ -83,7 +83,7 @@ def test_a_read_that_fails_on_tombstones_is_counted_each_time() -> None:
     assert counted(counters.ABORTED) >= 1
 
 
-def test_it_is_said_since_when_was_counted() -> None:
+def test_the_start_of_counting_is_recorded() -> None:
     assert counters.counting_since() is None
     assert counters.read_all() == dict.fromkeys(NAMES, 0)
     counters.count(counters.HEALED, 3)
@@ -93,7 +93,7 @@ def test_it_is_said_since_when_was_counted() -> None:
     assert abs(since.timestamp() - time.time()) < 10
 
 
-def test_what_is_counted_is_sent_by_itself_within_seconds() -> None:
+def test_counts_are_flushed_automatically_within_seconds() -> None:
     counters.count(counters.HEALED)
     give_up = time.monotonic() + 300
     while counters.read_all()[counters.HEALED] < 1:
@@ -101,7 +101,7 @@ def test_what_is_counted_is_sent_by_itself_within_seconds() -> None:
         time.sleep(0.05)
 
 
-def test_a_page_is_read_while_redis_is_away_and_its_counts_are_kept(settings: Settings) -> None:
+def test_a_page_is_read_without_redis_and_its_counts_are_kept(settings: Settings) -> None:
     channel_id = fresh_id()
     (message_id,) = spread_ids(1, newest_ms=now_ms() - 100 * DAY_MS)
     write_messages(channel_id, [message_id])

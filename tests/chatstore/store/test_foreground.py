@@ -11,45 +11,45 @@ import pytest
 from pytest_django import Settings
 
 from chatstore.store import foreground
-from chatstore.store.foreground import KEY, is_anybody_reading, note_page_read
+from chatstore.store.foreground import KEY, are_pages_being_read, note_page_read
 from chatstore.store.reading.reader import read_page
 from chatstore.store.redis import redis_client
 from moderation.store import pace as pace_module
 from moderation.store.pace import Pace
-from tests.clocks import FakeTime
+from tests.fake_time import FakeTime
 from tests.waiting import LIMIT_SECONDS
 
 
 @pytest.fixture(autouse=True)
-def _nobody_reads() -> None:
+def _no_reader() -> None:
     redis_client().delete(KEY)
-    foreground._begin_anew()
+    foreground._reset_after_fork()
 
 
-def hears(expected: bool, *, within: float = LIMIT_SECONDS) -> bool:
+def wait_for_reading(expected: bool, *, within: float = LIMIT_SECONDS) -> bool:
     end = time.monotonic() + within
-    while is_anybody_reading() is not expected:
+    while are_pages_being_read() is not expected:
         if time.monotonic() > end:
             return False
         time.sleep(0.01)
     return True
 
 
-def test_a_page_is_heard_of_and_soon_forgotten() -> None:
-    assert not is_anybody_reading()
+def test_a_page_read_is_noticed_and_soon_expires() -> None:
+    assert not are_pages_being_read()
     read_page(4_711)
-    assert hears(True)
-    assert hears(False)
+    assert wait_for_reading(True)
+    assert wait_for_reading(False)
 
 
-def test_a_page_that_another_process_reads_is_heard_of() -> None:
+def test_a_page_read_by_another_process_is_noticed() -> None:
     code = (
         "import time, django; django.setup(); from chatstore.store.reading.reader import read_page\n"
         "while True: read_page(4_712); time.sleep(0.1)"
     )
     reader = subprocess.Popen([sys.executable, "-c", code])
     try:
-        assert hears(True)
+        assert wait_for_reading(True)
     finally:
         reader.kill()
         reader.wait()
@@ -64,7 +64,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
 
 
 @contextmanager
-def somebody_reads() -> Iterator[None]:
+def simulate_reading() -> Iterator[None]:
     """Read a page repeatedly: on a busy machine a single read would expire before it is checked."""
     ended = threading.Event()
 
@@ -75,30 +75,30 @@ def somebody_reads() -> Iterator[None]:
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        assert hears(True)
+        assert wait_for_reading(True)
         yield
     finally:
         ended.set()
         reader.join()
 
 
-def test_a_job_rests_while_somebody_reads_and_not_otherwise(settings: Settings, clock: FakeTime) -> None:
-    settings.PURGE_REST = 5
+def test_a_job_throttles_only_while_users_read_pages(settings: Settings, clock: FakeTime) -> None:
+    settings.PURGE_THROTTLE_FACTOR = 5
     pace = Pace(1_000)
     clock.now += 0.05
     pace.rest()
     assert clock.slept == []
-    with somebody_reads():
+    with simulate_reading():
         clock.now += 0.05
         pace.rest()
     assert clock.slept == [pytest.approx(5 * 0.05)]
 
 
-def test_what_was_waited_for_is_no_work_to_rest_from(settings: Settings, clock: FakeTime) -> None:
-    settings.PURGE_REST = 5
+def test_waiting_time_does_not_count_as_work_for_throttling(settings: Settings, clock: FakeTime) -> None:
+    settings.PURGE_THROTTLE_FACTOR = 5
     pace = Pace(1_000)
     clock.now += 0.2
     pace.begin()
-    with somebody_reads():
+    with simulate_reading():
         pace.rest()
     assert clock.slept == [0]

@@ -11,10 +11,10 @@ from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.local.layout import read_stack
 from chatstore.store import cassandra, repairs
 from chatstore.store.measuring import measure_bucket
-from chatstore.store.top_partitions import TopPartitions, read_known
+from chatstore.store.top_partitions import TopPartitions, read_latest
 from devstack.cassandra import call_nodetool
-from tests.chatstore.arranging import delete_rows, fresh_id, now_ms, write_messages
-from tests.chatstore.measuring import make_room
+from tests.chatstore.channels import delete_rows, fresh_id, now_ms, write_messages
+from tests.chatstore.top_partition_lists import make_room_in_lists
 
 _RANGE = "DELETE FROM messages WHERE channel_id = ? AND bucket = ? AND message_id >= ? AND message_id < ?"
 _DROP = "DELETE FROM messages WHERE channel_id = ? AND bucket = ?"
@@ -24,8 +24,8 @@ BUCKET = bucket_at(now_ms()) - 3
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _room() -> None:
-    make_room()
+def _room_in_lists() -> None:
+    make_room_in_lists()
 
 
 def arrange(*, drop: bool) -> tuple[int, int]:
@@ -48,12 +48,12 @@ def arrange(*, drop: bool) -> tuple[int, int]:
 def print_figures(key: str) -> tuple[int, int]:
     """Return (bytes, tombstones) of a partition as nodetool prints them for the first node."""
     keyspace = settings.CASSANDRA["keyspace"]
-    told = call_nodetool(read_stack(os.environ), 0, "tablestats", "-F", "json", f"{keyspace}.messages")
-    table = json.loads(told.stdout)[keyspace]["tables"]["messages"]
+    completed = call_nodetool(read_stack(os.environ), 0, "tablestats", "-F", "json", f"{keyspace}.messages")
+    table = json.loads(completed.stdout)[keyspace]["tables"]["messages"]
     return int(table["top_size_partitions"][key]), int(table["top_tombstone_partitions"][key])
 
 
-def test_rows_and_ranges_are_what_nodetool_prints_on_every_replica_and_unknown_before() -> None:
+def test_rows_and_ranges_equal_the_nodetool_output_of_every_replica_and_are_unknown_before() -> None:
     channel_id, tombstones = arrange(drop=False)
     key = (channel_id, BUCKET)
     _, replicas = repairs.locate_bucket(*key)
@@ -65,7 +65,7 @@ def test_rows_and_ranges_are_what_nodetool_prints_on_every_replica_and_unknown_b
 
     assert measured.in_sync
     assert measured.tombstones == dict.fromkeys(replicas, tombstones)
-    assert (measured.most_tombstones, measured.tombstones_apart) == (tombstones, 0)
+    assert (measured.max_tombstones_seen, measured.tombstones_apart) == (tombstones, 0)
     assert print_figures(f"{channel_id}:{BUCKET}") == (measured.bytes["127.0.0.1"], tombstones)
     # The page shows the figures of the last read without running nodetool again.
     known = read_lists()
@@ -83,6 +83,6 @@ def test_a_partition_delete_is_one_tombstone() -> None:
 
 def read_lists() -> dict[str, TopPartitions]:
     """Return the lists of both nodes."""
-    found = {host: lists for host, lists in read_known().items() if isinstance(lists, TopPartitions)}
+    found = {host: lists for host, lists in read_latest().items() if isinstance(lists, TopPartitions)}
     assert set(found) == {"127.0.0.1", "127.0.0.2"}
     return found

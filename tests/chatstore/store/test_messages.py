@@ -10,7 +10,7 @@ from chatstore.domain.buckets import bucket_ids, bucket_of
 from chatstore.domain.messages import VALUE_COLUMNS, Message
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from chatstore.store import cassandra, messages, traces
-from tests.chatstore.arranging import (
+from tests.chatstore.channels import (
     DAY_MS,
     VICTOR,
     fresh_id,
@@ -23,8 +23,8 @@ from tests.examples import on_servers
 
 IDS = st.integers(MIN_ID, MAX_ID)
 # Cassandra stores times with millisecond precision.
-MOMENTS = st.datetimes(dt.datetime(1970, 1, 2), dt.datetime(2100, 1, 1)).map(  # noqa: DTZ001
-    lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000, tzinfo=dt.UTC)
+TIMES = st.datetimes(dt.datetime(1970, 1, 2), dt.datetime(2100, 1, 1)).map(  # noqa: DTZ001
+    lambda time: time.replace(microsecond=time.microsecond // 1000 * 1000, tzinfo=dt.UTC)
 )
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=60)
 NUMBERS = st.integers(0, 2**31 - 1)
@@ -38,7 +38,7 @@ def any_message(channel_id: int) -> st.SearchStrategy[Message]:
         author_id=IDS,
         content=TEXTS,
         type=NUMBERS,
-        edited_at=st.none() | MOMENTS,
+        edited_at=st.none() | TIMES,
         flags=NUMBERS,
         pinned=st.booleans(),
         webhook_id=st.none() | st.integers(1, MAX_ID),
@@ -63,7 +63,7 @@ def as_plain(message: Message) -> dict[str, object]:
 
 @on_servers
 @given(data=st.data())
-def test_a_message_comes_back_as_it_went_in(data: st.DataObject) -> None:
+def test_a_message_is_read_as_it_was_written(data: st.DataObject) -> None:
     channel_id = fresh_id()
     message = data.draw(any_message(channel_id))
     messages.insert_message(message, stamp_us=1)
@@ -74,7 +74,7 @@ def test_a_message_comes_back_as_it_went_in(data: st.DataObject) -> None:
 
 @on_servers
 @given(data=st.data())
-def test_messages_come_back_from_batches_as_they_went_in(data: st.DataObject) -> None:
+def test_messages_written_in_batches_are_read_as_written(data: st.DataObject) -> None:
     channel_id = fresh_id()
     drawn = data.draw(st.lists(any_message(channel_id), max_size=8, unique_by=lambda message: message.message_id))
     assert messages.insert_messages(drawn, stamp_us=1) == len(drawn)
@@ -120,7 +120,7 @@ def test_writes_leave_no_tombstones() -> None:
     assert traced.tombstones == 0
 
 
-def test_a_stamp_of_its_own_for_each_message() -> None:
+def test_each_message_has_its_own_timestamp() -> None:
     channel_id = fresh_id()
     ids = spread_ids(2, newest_ms=now_ms() - 90 * DAY_MS)
     write_messages(channel_id, ids)
@@ -138,7 +138,7 @@ def test_the_newest_writetime_is_that_of_the_newest_cell() -> None:
     assert messages.newest_writetime(channel_id, 6) is None
 
 
-def test_a_delete_leaves_what_was_written_later() -> None:
+def test_a_delete_keeps_later_writes() -> None:
     channel_id, message_id = fresh_id(), 5
     messages.insert_message(Message(channel_id, message_id, VICTOR, "one"), stamp_us=100)
     messages.delete_row(channel_id, message_id, stamp_us=99)
@@ -162,7 +162,7 @@ def test_an_edit_that_raced_a_delete_leaves_a_row_without_an_author() -> None:
     bounds=st.tuples(st.integers(-5, 65), st.integers(-5, 65)),
     fetch_size=st.integers(1, 10),
 )
-def test_a_scan_between_bounds_gives_just_those_newest_first(
+def test_a_scan_between_bounds_returns_exactly_those_newest_first(
     offsets: set[int], bounds: tuple[int, int], fetch_size: int
 ) -> None:
     channel_id = fresh_id()

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from chatstore.domain.errors import NodeUnreachable
 from chatstore.models import Finding
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.monitoring.checks import NODE_DOWN, look_at_nodes
+from chatstore.operations.monitoring.checks import NODE_DOWN, check_nodes
 from chatstore.store import cassandra, nodes
 
 NEAR, FAR = "127.0.0.1", "127.0.0.2"
@@ -27,10 +27,10 @@ NEAR, FAR = "127.0.0.1", "127.0.0.2"
         (None, None, None),
     ],
 )
-def test_the_driver_is_believed_and_gossip_only_that_a_node_was_stopped(
+def test_the_driver_decides_and_gossip_only_adds_stopped_nodes(
     seen: bool | None, gossip: str | None, is_up: bool | None
 ) -> None:
-    assert nodes.settle_state(seen, gossip=gossip) is is_up
+    assert nodes.resolve_state(seen, gossip=gossip) is is_up
 
 
 @pytest.fixture
@@ -50,10 +50,10 @@ def far_host() -> Iterator[Any]:
 
 
 @pytest.mark.usefixtures("far_host")
-def test_one_of_another_datacenter_is_not_asked_and_not_called_down(
+def test_a_node_of_another_datacenter_is_neither_queried_nor_reported_down(
     otto: User, sign_in: Callable[[User], Client]
 ) -> None:
-    assert {node.address: (node.is_up, node.is_far, node.silent) for node in nodes.read_nodes()} == {
+    assert {node.address: (node.is_up, node.is_remote, node.error) for node in nodes.read_nodes()} == {
         NEAR: (True, False, ""),
         FAR: (None, True, ""),
     }
@@ -63,5 +63,5 @@ def test_one_of_another_datacenter_is_not_asked_and_not_called_down(
     assert isinstance(answers[FAR], NodeUnreachable)
     assert nodes.list_down() == []
     assert "1 of 2 nodes is up, 1 not known." in sign_in(otto).get("/health/").content.decode()
-    look_at_nodes(postgres_now())
+    check_nodes(postgres_now())
     assert not Finding.objects.filter(kind=NODE_DOWN, subject=FAR, closed_at=None).exists()

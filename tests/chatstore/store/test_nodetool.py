@@ -28,11 +28,11 @@ def wait_for(mark: str, *, count: int) -> list[psutil.Process]:
         time.sleep(0.05)
 
 
-def test_it_answers_what_the_node_says() -> None:
+def test_it_returns_the_output_of_the_node() -> None:
     assert "Uptime" in nodetool.run(NODE, "info")
 
 
-def test_the_template_is_parted_before_the_names_are_put_in(settings: Settings) -> None:
+def test_the_template_is_split_before_values_are_inserted(settings: Settings) -> None:
     settings.NODETOOL = "echo 'a b' {host}:{port} $HOME;"
     settings.CASSANDRA_JMX_PORTS = {NODE: 7}
     assert nodetool.run(NODE, "two words") == f"a b {NODE}:7 $HOME; two words\n"
@@ -44,27 +44,27 @@ def test_a_node_whose_port_is_closed_is_named(settings: Settings) -> None:
         nodetool.run(NODE, "info")
 
 
-def test_what_nodetool_refuses_is_told_without_its_stack_trace_or_the_template(settings: Settings) -> None:
+def test_errors_of_nodetool_are_reported_without_stack_trace_or_template(settings: Settings) -> None:
     settings.NODETOOL = 'sh -c \'echo "error: no such table" >&2; echo "  at Foo.bar" >&2; exit 2\' secret-pw'
     with pytest.raises(nodetool.NodetoolFailed) as failed:
         nodetool.run(NODE, "repair")
     assert str(failed.value) == f"nodetool repair failed on node {NODE}: no such table"
 
 
-def test_a_command_that_is_not_there_is_said(settings: Settings) -> None:
+def test_a_missing_command_is_reported(settings: Settings) -> None:
     settings.NODETOOL = "/nowhere/nodetool"
     with pytest.raises(NodeUnreachable, match="No such file or directory"):
         nodetool.run(NODE, "info")
 
 
-STAYS = "sh -c 'sh -c \"sleep 300; true\" MARK; true' MARK"
+SLEEP_FOREVER = "sh -c 'sh -c \"sleep 300; true\" MARK; true' MARK"
 """Start a program that starts another one. Both have the mark, and so has the process that ties them to their caller.
 """
 
 
-def test_all_its_processes_end_when_time_is_up(settings: Settings) -> None:
+def test_all_its_processes_end_at_the_timeout(settings: Settings) -> None:
     mark = f"mark-{time.monotonic_ns()}"
-    settings.NODETOOL = STAYS.replace("MARK", mark)
+    settings.NODETOOL = SLEEP_FOREVER.replace("MARK", mark)
     with pytest.raises(NodeUnreachable, match="did not answer nodetool info within"):
         nodetool.run(NODE, "info", timeout=1)
     assert wait_for(mark, count=0) == []
@@ -79,7 +79,11 @@ def test_all_its_processes_end_when_its_caller_is_killed() -> None:
             f"nodetool.run({NODE!r}, 'info')",
         )
     )
-    environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "NODETOOL": STAYS.replace("MARK", mark)}
+    environ = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "NODETOOL": SLEEP_FOREVER.replace("MARK", mark),
+    }
     caller = subprocess.Popen([sys.executable, "-c", code], env=environ)
     try:
         assert len(wait_for(mark, count=3)) == 3

@@ -8,7 +8,7 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Page
 from chatstore.store import ledger
 from chatstore.store.reading.reader import read_around, read_page
-from tests.chatstore.arranging import fresh_id, write_authorless, write_messages
+from tests.chatstore.channels import fresh_id, write_authorless, write_messages
 from tests.chatstore.page_oracle import (
     LIMITS,
     Content,
@@ -27,11 +27,11 @@ def write_content(content: Content) -> int:
     channel_id = fresh_id()
     write_messages(channel_id, content.visible)
     write_authorless(channel_id, content.hidden)
-    for bucket, told in content.told.items():
+    for bucket, recorded_state in content.recorded.items():
         ledger.ensure_row(channel_id, bucket)
-        if told == "cleared":
+        if recorded_state == "cleared":
             ledger.clear_live(channel_id, bucket)
-        elif told != "unset":
+        elif recorded_state != "unset":
             ledger.set_live(channel_id, bucket, content.live(bucket), read_began_us=10**15)
     return channel_id
 
@@ -64,7 +64,7 @@ def test_following_the_cursors_visits_every_message_once(content: Content, limit
 
 
 @pytest.mark.parametrize("limit", [0, -1, 501])
-def test_a_page_of_no_size_is_refused(limit: int) -> None:
+def test_a_page_size_of_zero_is_refused(limit: int) -> None:
     with pytest.raises(BadInput, match="a page has 1 to 500 messages"):
         read_page(fresh_id(), limit=limit)
 

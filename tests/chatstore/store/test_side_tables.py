@@ -3,7 +3,7 @@
 import datetime as dt
 
 from chatstore.store import authors, figures, pins
-from tests.chatstore.arranging import fresh_id
+from tests.chatstore.channels import fresh_id
 
 NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 
@@ -16,11 +16,11 @@ def test_an_author_is_found_wherever_they_posted_newest_first() -> None:
     assert list(authors.author_buckets(author_id)) == [(9, there), (8, here), (7, here), (-3, here)]
 
 
-def test_an_author_who_never_posted_is_nowhere() -> None:
+def test_an_author_who_never_posted_is_not_found() -> None:
     assert list(authors.author_buckets(fresh_id())) == []
 
 
-def test_figures_keep_their_source_and_time() -> None:
+def test_figures_are_stored_with_source_and_time() -> None:
     channel_id = fresh_id()
     figures.note_figures(channel_id, 7, {"live_rows": 5, "tombstones": 0}, source="own read", measured_at=NOON)
     figures.note_figures(channel_id, 8, {"live_rows": 9}, source="repair", measured_at=NOON)
@@ -33,7 +33,7 @@ def test_figures_keep_their_source_and_time() -> None:
     }
 
 
-def test_an_older_measurement_that_comes_later_changes_nothing() -> None:
+def test_an_older_measurement_written_later_changes_nothing() -> None:
     channel_id = fresh_id()
     figures.note_figures(channel_id, 7, {"live_rows": 5}, source="own read", measured_at=NOON)
     earlier = NOON - dt.timedelta(seconds=1)
@@ -41,11 +41,11 @@ def test_an_older_measurement_that_comes_later_changes_nothing() -> None:
     assert figures.read_figures(channel_id)[7]["live_rows"].value == 5
 
 
-def test_what_was_never_measured_has_no_figure() -> None:
+def test_unmeasured_values_have_no_figure() -> None:
     assert figures.read_figures(fresh_id()) == {}
 
 
-def test_pins_come_newest_message_first_and_can_be_taken_off() -> None:
+def test_pins_are_listed_newest_message_first_and_can_be_removed() -> None:
     channel_id = fresh_id()
     for message_id in (5, 9, 7):
         pins.note_pin(channel_id, message_id, stamp_us=100)

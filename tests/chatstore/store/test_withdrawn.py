@@ -4,7 +4,7 @@ from chatstore.domain.buckets import bucket_ids, bucket_of
 from chatstore.domain.withdrawals import Withdrawals
 from chatstore.store import cassandra
 from chatstore.store.withdrawn import note_claim, note_withdrawn, read_withdrawal, read_withdrawals
-from tests.chatstore.arranging import fresh_id
+from tests.chatstore.channels import fresh_id
 
 VICTOR, VERA = 4242, -4343
 
@@ -15,7 +15,7 @@ def note_as_of_old(channel_id: int, message_id: int) -> None:
     cassandra.execute(cql, (channel_id, bucket_of(message_id), message_id))
 
 
-def test_what_authors_withdrew_is_certain_and_kept_by_bucket() -> None:
+def test_withdrawals_by_authors_are_certain_and_stored_by_bucket() -> None:
     channel_id = fresh_id()
     first, last = bucket_ids(7)
     for message_id in (first, last, last + 1, first):
@@ -25,7 +25,7 @@ def test_what_authors_withdrew_is_certain_and_kept_by_bucket() -> None:
     assert read_withdrawals(channel_id, 6) == Withdrawals()
 
 
-def test_everybody_who_claims_a_message_is_kept() -> None:
+def test_every_claimant_of_a_message_is_stored() -> None:
     channel_id = fresh_id()
     first, _ = bucket_ids(-7)
     for actor in (VERA, VICTOR, VERA):
@@ -33,7 +33,7 @@ def test_everybody_who_claims_a_message_is_kept() -> None:
     assert read_withdrawals(channel_id, -7) == Withdrawals(claims={first: {VICTOR, VERA}})
 
 
-def test_a_claim_takes_nothing_from_what_is_certain() -> None:
+def test_a_claim_does_not_downgrade_a_certain_withdrawal() -> None:
     channel_id = fresh_id()
     first, last = bucket_ids(7)
     note_withdrawn(channel_id, first, author_id=VICTOR)
@@ -43,7 +43,7 @@ def test_a_claim_takes_nothing_from_what_is_certain() -> None:
     assert read_withdrawals(channel_id, 7) == Withdrawals({first, last})
 
 
-def test_what_was_claimed_and_is_then_withdrawn_while_it_is_there_is_certain() -> None:
+def test_a_claimed_message_that_is_then_withdrawn_is_certain() -> None:
     channel_id = fresh_id()
     first, _ = bucket_ids(7)
     note_claim(channel_id, first, actor=VERA)

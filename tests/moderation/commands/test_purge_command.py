@@ -12,10 +12,10 @@ from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from tests.moderation.rooms import VICTOR, WILMA, buckets_of, ids_of, make_channel, old_ids, recent_ids, write
+from tests.moderation.channels import VICTOR, WILMA, buckets_of, ids_of, make_channel, old_ids, recent_ids, write
 
 COUNTS = {"manifest", "deleted", "already_gone", "held", "failed", "left"}
-KEYS = {"id", "state", "digest", *COUNTS, "seconds", "buckets"}
+KEYS = {"id", "state", "manifest_hash", *COUNTS, "seconds", "buckets"}
 
 
 def run(channel: Channel | int, *options: str) -> tuple[int, Any, str]:
@@ -38,7 +38,7 @@ def run(channel: Channel | int, *options: str) -> tuple[int, Any, str]:
     return int(str(ended.value.code)), json.loads(printed) if printed else None, err.getvalue()
 
 
-def test_it_removes_what_was_named_and_prints_the_sum() -> None:
+def test_the_command_deletes_the_selection_and_prints_the_totals() -> None:
     channel = make_channel()
     ids = old_ids(250)
     write(channel, ids[:200])
@@ -66,7 +66,7 @@ def test_after_is_inclusive_and_before_exclusive_in_utc_unless_a_zone_is_given()
     assert ids_of(channel, *buckets_of(ids)) == ids[:10] + ids[20:]
 
 
-def test_messages_that_wait_for_their_hour_are_no_failure(settings: Settings) -> None:
+def test_messages_that_are_not_due_yet_are_not_a_failure(settings: Settings) -> None:
     settings.PURGE_LATER_TOMBSTONES = 250
     channel = make_channel()
     write(channel, recent_ids(700))
@@ -83,7 +83,7 @@ def test_nothing_matched_exits_with_three() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ((), "Nothing is selected"),
         (("--everything", "--author", "5"), "whole channel cannot be combined"),
@@ -94,11 +94,11 @@ def test_nothing_matched_exits_with_three() -> None:
         (("--everything", "--as", "nobody-at-all"), "no account called"),
     ],
 )
-def test_bad_input_is_said_and_exits_with_two(options: tuple[str, ...], said: str) -> None:
+def test_invalid_input_is_reported_and_exits_with_two(options: tuple[str, ...], message: str) -> None:
     channel = make_channel()
     code, printed, error = run(channel, *options, "--yes")
     assert (code, printed) == (2, None)
-    assert said in error
+    assert message in error
 
 
 def test_an_unknown_channel_exits_with_two() -> None:
@@ -107,7 +107,7 @@ def test_an_unknown_channel_exits_with_two() -> None:
     assert "channel" in error.lower()
 
 
-def test_without_a_terminal_it_wants_to_be_told_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_the_yes_option_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     channel = make_channel()
     ids = old_ids(4)
     write(channel, ids)
@@ -121,6 +121,6 @@ def test_without_a_terminal_it_wants_to_be_told_yes(monkeypatch: pytest.MonkeyPa
     assert given_up.state == PurgeState.EXPIRED
 
 
-def test_a_reason_is_asked_for() -> None:
+def test_the_command_asks_for_a_reason() -> None:
     with pytest.raises(CommandError, match="--reason"):
         call_command("purge", "--channel", "1", "--everything")

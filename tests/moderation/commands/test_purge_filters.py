@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from chatstore.models import Channel, Guild
-from tests.moderation.rooms import VICTOR, WILMA, buckets_of, ids_of, make_channel, old_ids, write
+from tests.moderation.channels import VICTOR, WILMA, buckets_of, ids_of, make_channel, old_ids, write
 
 IDS = old_ids(60)
 BUCKET = buckets_of(IDS)[0]
@@ -51,7 +51,7 @@ def test_a_guild_is_named_by_its_id(channels: list[Channel]) -> None:
     assert (code, printed["deleted"]) == (0, 40)
 
 
-def test_an_author_alone_is_looked_for_in_every_channel(channels: list[Channel]) -> None:
+def test_an_author_alone_is_searched_in_every_channel(channels: list[Channel]) -> None:
     author = secrets.randbits(60)
     for channel in channels:
         write(channel, [IDS[0] + 1], author=author)
@@ -61,7 +61,7 @@ def test_an_author_alone_is_looked_for_in_every_channel(channels: list[Channel])
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ((), "Nothing is selected"),
         (("--text", "nitro"), "Enter an author"),
@@ -73,13 +73,13 @@ def test_an_author_alone_is_looked_for_in_every_channel(channels: list[Channel])
         (("--guild", "5", "--text", "x"), "There is no guild 5"),
     ],
 )
-def test_what_means_nothing_is_refused(options: tuple[str, ...], said: str) -> None:
+def test_invalid_input_is_refused(options: tuple[str, ...], message: str) -> None:
     code, printed, error = run(*options)
     assert (code, printed) == (2, None)
-    assert said in error
+    assert message in error
 
 
-def test_a_whole_channel_is_a_choice_of_its_own(channels: list[Channel]) -> None:
+def test_a_whole_channel_needs_its_own_option(channels: list[Channel]) -> None:
     code, _, error = run("--channel", str(channels[0].pk), "--everything", "--text", "x")
     assert code == 2
     assert "whole channel cannot be combined" in error

@@ -5,10 +5,10 @@ import json
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
-from tests.moderation.rooms import (
+from chatstore.models.users import User
+from tests.moderation.channels import (
     VICTOR,
     WILMA,
     buckets_of,
@@ -28,15 +28,15 @@ def undo(purge_id: int, *options: str) -> tuple[int, dict[str, Any]]:
     return int(str(ended.value.code)), json.loads(out.getvalue())
 
 
-def test_it_brings_everything_back_and_the_counts_add_up(mona: User) -> None:
+def test_the_command_restores_everything_and_the_counts_add_up(mona: User) -> None:
     channel = make_channel()
     ids = old_ids(150)
     write(channel, ids)
     purge = purge_now(mona, everything(channel))
     code, printed = undo(purge.id)
-    assert (code, printed["state"], printed["asked"], printed["restored"]) == (0, "undone", 150, 150)
-    outcomes = ("restored", "withdrawn", "still_purged", "already_live", "nowhere_kept", "failed")
-    assert sum(printed[name] for name in outcomes) == printed["asked"]
+    assert (code, printed["state"], printed["requested"], printed["restored"]) == (0, "undone", 150, 150)
+    outcomes = ("restored", "withdrawn", "still_purged", "already_live", "no_copy", "failed")
+    assert sum(printed[name] for name in outcomes) == printed["requested"]
     assert ids_of(channel, *buckets_of(ids)) == ids
 
 
@@ -50,7 +50,7 @@ def test_one_author_can_be_named(mona: User) -> None:
     assert (code, printed["state"], printed["restored"]) == (0, "partly_undone", 100)
 
 
-def test_an_author_of_whom_it_removed_nothing_is_bad_input(mona: User) -> None:
+def test_an_author_without_deleted_messages_is_invalid_input(mona: User) -> None:
     channel = make_channel()
     write(channel, old_ids(5))
     purge = purge_now(mona, everything(channel))
@@ -71,13 +71,13 @@ def test_an_undone_purge_cannot_be_undone_again(mona: User) -> None:
 
 @pytest.mark.parametrize("command", ["purge_undo", "purge_show"])
 @pytest.mark.parametrize("given", ["1", "victor"])
-def test_an_unknown_purge_is_bad_input(command: str, given: str) -> None:
+def test_an_unknown_purge_is_invalid_input(command: str, given: str) -> None:
     with pytest.raises(CommandError) as refused:
         call_command(command, given)
     assert refused.value.returncode == 2
 
 
-def test_show_prints_what_the_purge_printed(mona: User) -> None:
+def test_show_prints_the_same_as_the_purge(mona: User) -> None:
     channel = make_channel()
     write(channel, old_ids(120))
     purge = purge_now(mona, everything(channel))

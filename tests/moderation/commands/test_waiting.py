@@ -4,15 +4,15 @@ import io
 from collections.abc import Callable, Sequence
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from chatstore.models import Channel
-from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
+from chatstore.models.users import User
+from chatstore.operations.coordination.channel_lock import lock_channel, release_channel
 from moderation.models import Purge
 from moderation.operations.purging.controls import pause_purge
 from moderation.operations.purging.worker import run_purge
-from tests.moderation.rooms import (
+from tests.moderation.channels import (
     buckets_of,
     confirm,
     everything,
@@ -27,7 +27,7 @@ OTHER = "import:7"
 WAITING = "Waiting behind an import into the channel"
 
 
-class Listener(io.StringIO):
+class CallbackStream(io.StringIO):
     """Stream for stderr that calls a function as soon as a wait is reported."""
 
     def __init__(self, then: Callable[[], object]) -> None:
@@ -49,7 +49,7 @@ def ids(channel: Channel) -> Sequence[int]:
 
 def run(*command: str, then: Callable[[], object]) -> tuple[int, str]:
     """Return (exit code, stderr). then: called while the command waits."""
-    err = Listener(then)
+    err = CallbackStream(then)
     with pytest.raises(SystemExit) as ended:
         call_command(*command, stdout=io.StringIO(), stderr=err)
     return int(str(ended.value.code)), err.getvalue()
@@ -63,43 +63,41 @@ def interrupt() -> None:
     raise KeyboardInterrupt
 
 
-def test_a_purge_behind_another_job_waits_and_is_done(channel: Channel, ids: Sequence[int]) -> None:
-    assert hold_channel(channel.pk, job=OTHER)
-    code, said = run(*purge_of(channel), then=lambda: release_channel(channel.pk, job=OTHER))
-    assert (code, said.count(WAITING)) == (0, 1)
+def test_a_purge_blocked_by_another_job_waits_and_finishes(channel: Channel, ids: Sequence[int]) -> None:
+    assert lock_channel(channel.pk, job=OTHER)
+    code, stderr = run(*purge_of(channel), then=lambda: release_channel(channel.pk, job=OTHER))
+    assert (code, stderr.count(WAITING)) == (0, 1)
     assert ids_of(channel, *buckets_of(ids)) == []
 
 
-def test_one_that_is_paused_meanwhile_is_not_over(mona: User, channel: Channel, ids: Sequence[int]) -> None:
-    assert hold_channel(channel.pk, job=OTHER)
+def test_a_purge_paused_meanwhile_is_not_finished(mona: User, channel: Channel, ids: Sequence[int]) -> None:
+    assert lock_channel(channel.pk, job=OTHER)
     code, _ = run(*purge_of(channel), then=lambda: pause_purge(Purge.objects.latest("id").pk, moderator=mona))
     release_channel(channel.pk, job=OTHER)
     assert code == 4
     assert ids_of(channel, *buckets_of(ids)) == ids
 
 
-def test_one_that_is_not_waited_for_is_left_to_the_workers(channel: Channel, ids: Sequence[int]) -> None:
-    assert hold_channel(channel.pk, job=OTHER)
-    code, said = run(*purge_of(channel), then=interrupt)
+def test_without_wait_the_purge_is_left_to_the_workers(channel: Channel, ids: Sequence[int]) -> None:
+    assert lock_channel(channel.pk, job=OTHER)
+    code, stderr = run(*purge_of(channel), then=interrupt)
     release_channel(channel.pk, job=OTHER)
     assert code == 4
-    assert "continues in the background" in said
+    assert "continues in the background" in stderr
 
 
-def test_an_undo_behind_another_job_waits_and_is_done(mona: User, channel: Channel, ids: Sequence[int]) -> None:
+def test_an_undo_blocked_by_another_job_waits_and_finishes(mona: User, channel: Channel, ids: Sequence[int]) -> None:
     purge = purge_now(mona, everything(channel))
-    assert hold_channel(channel.pk, job=OTHER)
-    code, said = run("purge_undo", str(purge.pk), then=lambda: release_channel(channel.pk, job=OTHER))
-    assert (code, said.count(WAITING)) == (0, 1)
+    assert lock_channel(channel.pk, job=OTHER)
+    code, stderr = run("purge_undo", str(purge.pk), then=lambda: release_channel(channel.pk, job=OTHER))
+    assert (code, stderr.count(WAITING)) == (0, 1)
     assert ids_of(channel, *buckets_of(ids)) == ids
 
 
-def test_an_undo_of_a_purge_that_waits_says_what_that_waits_for(
-    mona: User, channel: Channel, ids: Sequence[int]
-) -> None:
+def test_an_undo_of_a_waiting_purge_shows_what_it_waits_for(mona: User, channel: Channel, ids: Sequence[int]) -> None:
     purge = confirm(mona, preview(mona, everything(channel)))
-    assert hold_channel(channel.pk, job=OTHER)
-    run_purge(purge.pk, patience_seconds=0)
+    assert lock_channel(channel.pk, job=OTHER)
+    run_purge(purge.pk, idle_timeout_seconds=0)
     with pytest.raises(CommandError, match=f"cannot be undone now. {WAITING}"):
         call_command("purge_undo", str(purge.pk))
     release_channel(channel.pk, job=OTHER)

@@ -13,15 +13,15 @@ EARLIEST = dt.datetime.fromisoformat("2000-01-01")
 LATEST = dt.datetime.fromisoformat("2100-01-01")
 text = st.none() | st.text(max_size=40)
 texts = st.none() | st.lists(st.text(max_size=20), min_size=1, max_size=3)
-moments = st.none() | st.datetimes(EARLIEST, LATEST).map(
-    lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+times = st.none() | st.datetimes(EARLIEST, LATEST).map(
+    lambda time: time.replace(microsecond=time.microsecond // 1000 * 1000)
 )
 rows = st.tuples(
     int64,
     st.none() | int64,
     st.none() | st.integers(0, 50),
     text,
-    moments,
+    times,
     st.none() | st.integers(0, 1 << 30),
     st.none() | st.booleans(),
     st.none() | int64,
@@ -40,12 +40,12 @@ def decoded(sent: list[Row]) -> list[Row]:
 
 
 @given(st.lists(rows, min_size=1, max_size=20))
-def test_rows_come_back_with_every_column_equal(sent: list[Row]) -> None:
+def test_rows_are_unpacked_with_every_column_equal(sent: list[Row]) -> None:
     assert decoded(sent) == sent
 
 
 @given(st.lists(st.tuples(rows, int64).map(lambda pair: (*pair[0], pair[1])), min_size=1, max_size=20))
-def test_rows_come_back_with_their_write_times(sent: list[Row]) -> None:
+def test_rows_are_unpacked_with_their_write_times(sent: list[Row]) -> None:
     assert decoded(sent) == sent
 
 
@@ -63,7 +63,7 @@ def test_a_single_enormous_row_is_kept_whole() -> None:
 
 
 @given(st.lists(st.lists(rows, max_size=5), max_size=5))
-def test_rows_packed_in_memory_come_back_as_they_were_added(pages: list[list[Row]]) -> None:
+def test_rows_packed_in_memory_are_unpacked_as_added(pages: list[list[Row]]) -> None:
     packed = PackedRows(1 << 20)
     for page in pages:
         packed.add(page)
@@ -71,7 +71,7 @@ def test_rows_packed_in_memory_come_back_as_they_were_added(pages: list[list[Row
     assert [row for page in packed for row in page] == [row for page in pages for row in page]
 
 
-def test_rows_that_grow_beyond_their_room_are_let_go_of_and_stay_so() -> None:
+def test_rows_over_the_memory_limit_are_dropped_for_good() -> None:
     page = [(message_id, *(None,) * (len(ROW_COLUMNS) - 1)) for message_id in range(2_500)]
     packed = PackedRows(1_000)
     packed.add(page[:10])

@@ -27,7 +27,7 @@ from moderation.domain.filters import (
     compile_filter,
     filter_as_json,
     filter_from_json,
-    span_of,
+    id_range_of,
 )
 
 BOTS = frozenset({3})
@@ -80,16 +80,16 @@ trees = st.recursive(
 )
 
 
-def by_hand(where: Filter, message: dict[str, Any]) -> bool:  # noqa: C901, PLR0911
+def expected_match(where: Filter, message: dict[str, Any]) -> bool:  # noqa: C901, PLR0911
     """Return whether the filter matches the message: the oracle."""
     text = message["content"] or ""
     match where:
         case All(parts):
-            return all(by_hand(part, message) for part in parts)
+            return all(expected_match(part, message) for part in parts)
         case AnyOf(parts):
-            return any(by_hand(part, message) for part in parts)
+            return any(expected_match(part, message) for part in parts)
         case Not(part):
-            return not by_hand(part, message)
+            return not expected_match(part, message)
         case Author(ids):
             return message["author_id"] in ids
         case Since(first):
@@ -111,20 +111,20 @@ def by_hand(where: Filter, message: dict[str, Any]) -> bool:  # noqa: C901, PLR0
 
 
 @given(trees, messages)
-def test_a_tree_of_conditions_matches_what_it_says(where: Filter, message: dict[str, Any]) -> None:
+def test_a_filter_tree_matches_like_the_oracle(where: Filter, message: dict[str, Any]) -> None:
     columns = ("message_id", "author_id", *sorted(columns_of(where)))
     test = compile_filter(where, columns, bots=BOTS)
     matches = test([message[column] for column in columns])
-    assert matches == by_hand(where, message)
+    assert matches == expected_match(where, message)
     assert filter_from_json(filter_as_json(where)) == where
 
 
 @given(trees, messages)
-def test_what_matches_lies_within_the_span_and_is_by_the_authors(where: Filter, message: dict[str, Any]) -> None:
+def test_matches_are_within_the_id_range_and_by_the_authors(where: Filter, message: dict[str, Any]) -> None:
     if message["reference"] and (message["reference"][1] or -99) >= message["message_id"]:
         return  # A reply is younger than its target.
-    if by_hand(where, message):
-        first, last = span_of(where)
+    if expected_match(where, message):
+        first, last = id_range_of(where)
         authors = authors_of(where)
         assert first <= message["message_id"] <= last
         assert authors is None or message["author_id"] in authors

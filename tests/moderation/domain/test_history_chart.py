@@ -16,16 +16,16 @@ from moderation.presentation.history_chart import (
     Mark,
     Scale,
     draw_history,
-    say_count,
-    say_milliseconds,
-    say_size,
+    format_milliseconds,
+    format_number,
+    format_size,
 )
 
 LAST = dt.date(2026, 11, 21)
 FIRST = LAST - dt.timedelta(days=89)
-LOG = Scale("Tombstones", say_count, limit=1_000, is_log=True)
-PLAIN = Scale("Size", say_size, limit=50_000_000)
-SCALES = [LOG, PLAIN, Scale("Page", say_milliseconds)]
+LOG = Scale("Tombstones", format_number, limit=1_000, is_log=True)
+PLAIN = Scale("Size", format_size, limit=50_000_000)
+SCALES = [LOG, PLAIN, Scale("Page", format_milliseconds)]
 
 values = st.none() | st.floats(0, 1e9, allow_nan=False)
 days = st.lists(
@@ -40,7 +40,7 @@ days = st.lists(
 
 
 @given(days)
-def test_each_measured_day_is_one_dot_inside_the_field(found: list[DayFigures]) -> None:
+def test_each_measured_day_is_one_dot_inside_the_chart(found: list[DayFigures]) -> None:
     chart = draw_history(found, [], SCALES, first=FIRST, last=LAST)
     for index, panel in enumerate(chart.panels):
         assert len(panel.dots) == sum(day.values[index] is not None for day in found)
@@ -49,7 +49,7 @@ def test_each_measured_day_is_one_dot_inside_the_field(found: list[DayFigures]) 
 
 
 @given(days)
-def test_a_higher_value_never_lies_lower(found: list[DayFigures]) -> None:
+def test_a_higher_value_is_never_drawn_lower(found: list[DayFigures]) -> None:
     chart = draw_history(found, [], SCALES, first=FIRST, last=LAST)
     for index, panel in enumerate(chart.panels):
         measured = [value for day in found if (value := day.values[index]) is not None]
@@ -61,21 +61,21 @@ def day(ago: int, *figures: float | None) -> DayFigures:
     return DayFigures(LAST - dt.timedelta(days=ago), (*figures, *(None,) * (3 - len(figures))))
 
 
-def test_a_day_that_was_not_measured_parts_the_line() -> None:
+def test_a_day_that_was_not_measured_breaks_the_line() -> None:
     chart = draw_history([day(9, 1), day(8, 2), day(6, 3), day(5, 4), day(4, 5)], [], SCALES, first=FIRST, last=LAST)
     assert [len(points.split()) for points in chart.panels[0].lines] == [2, 3]
     assert chart.panels[1].lines == []
     assert chart.panels[1].summary == "Not measured on any day."
 
 
-def test_the_limit_is_in_sight_once_a_value_comes_near_it() -> None:
+def test_the_limit_is_drawn_once_a_value_comes_near_it() -> None:
     far = draw_history([day(3, 10, 1_000_000)], [], SCALES, first=FIRST, last=LAST)
     near = draw_history([day(3, 800, 30_000_000)], [], SCALES, first=FIRST, last=LAST)
     assert [any(tick.is_limit for tick in panel.ticks) for panel in far.panels] == [False, False, False]
     assert [any(tick.is_limit for tick in panel.ticks) for panel in near.panels] == [True, True, False]
 
 
-def test_what_was_done_stands_on_the_axis_and_in_the_table_of_its_day() -> None:
+def test_actions_are_marked_on_the_axis_and_in_the_table() -> None:
     purged = dt.datetime(2026, 11, 11, 23, 59, tzinfo=dt.UTC)
     marks = [
         Mark("purge", purged, "purge 81 removed 1,204 messages"),
@@ -83,26 +83,26 @@ def test_what_was_done_stands_on_the_axis_and_in_the_table_of_its_day() -> None:
     ]
     too_old = Mark("purge", dt.datetime(2026, 1, 1, tzinfo=dt.UTC), "purge 1 removed 1 message")
     chart = draw_history([day(10, 4, 5, 6)], [too_old, *marks], SCALES, first=FIRST, last=LAST)
-    assert [mark.title for mark in chart.marks] == [mark.words for mark in marks]
+    assert [mark.title for mark in chart.marks] == [mark.label for mark in marks]
     assert chart.kinds == ["full repair", "purge"]
     (row,) = chart.rows
     assert (row.day, row.cells) == (dt.date(2026, 11, 11), ["4", "5 B", "6.0 ms"])
-    assert row.done == [mark.words for mark in marks]
+    assert row.actions == [mark.label for mark in marks]
 
 
-def test_a_day_with_nothing_but_a_mark_says_that_nothing_was_measured() -> None:
+def test_a_day_with_only_a_mark_is_shown_as_not_measured() -> None:
     mark = Mark("full repair", dt.datetime(2026, 11, 1, 3, tzinfo=dt.UTC), "full repair, run 7")
     (row,) = draw_history([], [mark], SCALES, first=FIRST, last=LAST).rows
     assert set(row.cells) == {"not measured"}
 
 
-def test_of_much_that_was_done_in_a_day_the_table_names_the_first_and_purges_before_repairs() -> None:
+def test_the_table_lists_the_first_actions_of_a_day_and_purges_before_repairs() -> None:
     at = dt.datetime(2026, 11, 1, 3, tzinfo=dt.UTC)
     repairs = [Mark("full repair", at, f"full repair, run {number}") for number in range(8)]
     purge = Mark("purge", at, "purge 81 removed 1,204 messages")
     (row,) = draw_history([], [*repairs, purge], SCALES, first=FIRST, last=LAST).rows
-    assert row.done == [purge.words, *(mark.words for mark in repairs[:3]), "and 5 more"]
+    assert row.actions == [purge.label, *(mark.label for mark in repairs[:3]), "and 5 more"]
 
 
-def test_a_chart_of_nothing_says_so() -> None:
+def test_an_empty_chart_is_labelled() -> None:
     assert draw_history([], [], SCALES, first=FIRST, last=LAST).is_empty

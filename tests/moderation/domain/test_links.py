@@ -16,7 +16,7 @@ from moderation.domain.links import find_message_link
         "look: https://chat.example/channels/3/5/77",
     ],
 )
-def test_what_chats_copy_is_a_link(text: str) -> None:
+def test_links_copied_from_chats_are_recognised(text: str) -> None:
     assert find_message_link(text) == ("5", "77")
 
 
@@ -38,5 +38,5 @@ def test_ids_of_before_2015_are_negative() -> None:
         "https://chat.example/channels/5/" + "7" * 21,
     ],
 )
-def test_anything_else_is_none(text: str) -> None:
+def test_anything_else_is_not_a_link(text: str) -> None:
     assert find_message_link(text) is None

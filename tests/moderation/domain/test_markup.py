@@ -37,12 +37,12 @@ def kinds(text: str) -> list[tuple[str, str]]:
 
 
 @given(st.text() | marks)
-def test_no_acting_character_comes_through_in_any_piece(text: str) -> None:
+def test_no_control_character_passes_in_any_piece(text: str) -> None:
     assert not any(character in ACTING for piece in parse_markup(text) for character in piece.text)
 
 
 @given(st.text() | marks)
-def test_letters_are_neither_lost_nor_made(text: str) -> None:
+def test_letters_are_neither_lost_nor_added(text: str) -> None:
     shown = "".join(piece.text for piece in parse_markup(text))
     wanted = [c for c in text if c.isalpha() and c not in ACTING]
     names = "".join(c for c in shown if c.isalpha())
@@ -62,7 +62,7 @@ def test_only_web_addresses_become_links(text: str) -> None:
             assert not set("\"'<>` \n") & set(piece.target)
 
 
-def test_the_marks_that_chats_use() -> None:
+def test_the_markup_of_chats_is_recognised() -> None:
     assert kinds("**bold** and *it* and `code`") == [
         ("bold", "bold"),
         ("text", " and "),
@@ -84,12 +84,12 @@ def test_the_marks_that_chats_use() -> None:
     ]
 
 
-def test_what_only_looks_like_a_mark_stays() -> None:
+def test_text_that_only_looks_like_markup_is_kept() -> None:
     for text in ("2 * 3 * 4", "snake_case_name", "a ** b", "`open", "javascript:alert(1)", "<@x>"):
         assert kinds(text) == [("text", text)]
 
 
-def test_a_sentences_full_stop_is_no_part_of_its_link() -> None:
+def test_the_full_stop_of_a_sentence_is_not_part_of_its_link() -> None:
     assert kinds("see https://e.example/a.") == [("text", "see "), ("link", "https://e.example/a"), ("text", ".")]
 
 
@@ -99,12 +99,12 @@ def test_direction_marks_are_shown_by_name() -> None:
     assert show_controls("two\nlines\tand ü") == "two\nlines\tand ü"
 
 
-def test_a_message_of_a_hundred_thousand_marks_is_parsed_in_bounds() -> None:
+def test_a_message_of_a_hundred_thousand_marks_is_parsed_in_bounded_time() -> None:
     pieces = parse_markup("**a**" * 100_000)
     assert len(pieces) < 5_000
 
 
-def test_what_is_long_and_its_beginning() -> None:
+def test_long_texts_are_truncated() -> None:
     assert is_long("x" * 1_201)
     assert is_long("\n" * 25)
     assert not is_long("x" * 1_200)

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moderation.domain.packing import digest_of_bucket, pack_ids, unpack_ids
+from moderation.domain.packing import hash_bucket, pack_ids, unpack_ids
 
 int64 = st.integers(-(1 << 62), (1 << 62) - 1)
 id_sets = st.sets(int64, max_size=200).map(sorted)
 
 
 @given(id_sets)
-def test_packed_ids_come_back(ids: list[int]) -> None:
+def test_packed_ids_are_unpacked_unchanged(ids: list[int]) -> None:
     assert unpack_ids(pack_ids(ids)) == ids
 
 
@@ -30,9 +30,9 @@ def test_unsorted_or_repeated_ids_are_refused(ids: list[int]) -> None:
 
 
 @given(int64, id_sets)
-def test_the_digest_is_sha256_over_sorted_big_endian_pairs(channel: int, ids: list[int]) -> None:
+def test_the_manifest_hash_is_sha256_over_sorted_big_endian_pairs(channel: int, ids: list[int]) -> None:
     by_hand = hashlib.sha256(b"".join(struct.pack(">qq", channel, message) for message in ids)).digest()
-    assert digest_of_bucket(channel, ids) == by_hand
+    assert hash_bucket(channel, ids) == by_hand
 
 
 def test_a_million_ids_of_a_busy_channel_take_less_than_eight_megabytes() -> None:

@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 
 from chatstore.domain.buckets import bucket_ids
 from moderation.domain.planner import (
-    ROWS_AT_MOST,
+    MAX_ROW_DELETES,
     BucketPlan,
     BucketSplit,
-    Span,
-    Way,
-    cost_of_spans,
+    DeleteStrategy,
+    IdRange,
+    cost_of_ranges,
     find_runs,
     ids_inside,
     join_runs,
     plan_bucket,
-    plan_spans,
+    plan_ranges,
 )
 
 WHOLE = bucket_ids(0)
@@ -35,7 +35,7 @@ buckets = st.fixed_dictionaries(
     {
         "ids": disjoint(matched=300, survivors=60),
         "recent_from": st.integers(0, 850),
-        "standing": st.integers(0, 120),
+        "existing_tombstones": st.integers(0, 120),
         "sealed": st.booleans(),
         "budget": st.integers(2, 150),
         "later_from": st.integers(120, 400),
@@ -49,14 +49,14 @@ def plan(case: dict[str, Any]) -> BucketSplit:
         matched,
         survivors,
         recent_from=case["recent_from"],
-        standing_tombstones=case["standing"],
+        existing_tombstones=case["existing_tombstones"],
         sealed=case["sealed"],
         budget=case["budget"],
         later_from=case["later_from"],
     )
 
 
-def runs_by_hand(matched: list[int], survivors: list[int]) -> list[Span]:
+def expected_ranges(matched: list[int], survivors: list[int]) -> list[IdRange]:
     """Return the same ranges, found by walking over all ids in order."""
     runs: list[list[int]] = []
     open_run = False
@@ -71,61 +71,61 @@ def runs_by_hand(matched: list[int], survivors: list[int]) -> list[Span]:
     return [(first, last) for first, last in runs]
 
 
-def fewest_survivors(runs: list[Span], survivors: list[int], *, at_most: int) -> int:
+def fewest_survivors(runs: list[IdRange], survivors: list[int], *, max_ranges: int) -> int:
     """Return the cheapest way to join the ranges, found by trying every combination."""
     best = None
-    for kept in range(min(at_most, len(runs))):
+    for kept in range(min(max_ranges, len(runs))):
         for cuts in combinations(range(1, len(runs)), kept):
             edges = [0, *cuts, len(runs)]
-            spans = [(runs[a][0], runs[b - 1][1]) for a, b in pairwise(edges)]
-            inside = len(ids_inside(survivors, spans))
+            ranges = [(runs[a][0], runs[b - 1][1]) for a, b in pairwise(edges)]
+            inside = len(ids_inside(survivors, ranges))
             best = inside if best is None else min(best, inside)
     return best or 0
 
 
 @given(disjoint(matched=300, survivors=60))
-def test_runs_cover_the_matched_ids_and_no_survivor(pair: tuple[list[int], list[int]]) -> None:
+def test_ranges_cover_the_matched_ids_and_no_survivor(pair: tuple[list[int], list[int]]) -> None:
     matched, survivors = pair
-    assert list(find_runs(matched, survivors)) == runs_by_hand(matched, survivors)
+    assert list(find_runs(matched, survivors)) == expected_ranges(matched, survivors)
 
 
 @given(disjoint(matched=14, survivors=12), st.integers(1, 6))
-def test_joining_writes_no_more_survivors_than_the_cheapest_plan_of_that_many_spans(
-    pair: tuple[list[int], list[int]], at_most: int
+def test_joining_rewrites_no_more_survivors_than_the_cheapest_plan_of_as_many_ranges(
+    pair: tuple[list[int], list[int]], max_ranges: int
 ) -> None:
     matched, survivors = pair
-    runs = runs_by_hand(matched, survivors)
-    spans = join_runs(runs, survivors, at_most=at_most)
-    assert len(spans) <= at_most or not runs
-    assert ids_inside(matched, spans) == matched
-    assert len(ids_inside(survivors, spans)) == fewest_survivors(runs, survivors, at_most=at_most)
+    runs = expected_ranges(matched, survivors)
+    ranges = join_runs(runs, survivors, max_ranges=max_ranges)
+    assert len(ranges) <= max_ranges or not runs
+    assert ids_inside(matched, ranges) == matched
+    assert len(ids_inside(survivors, ranges)) == fewest_survivors(runs, survivors, max_ranges=max_ranges)
 
 
 @given(buckets)
-def test_every_matched_id_goes_exactly_one_way(case: dict[str, Any]) -> None:
+def test_every_matched_id_is_deleted_by_exactly_one_strategy(case: dict[str, Any]) -> None:
     split = plan(case)
-    assert sorted([*split.rows, *split.spans, *split.later]) == case["ids"][0]
+    assert sorted([*split.rows, *split.ranges, *split.later]) == case["ids"][0]
     assert sum(part.count for part in split.plan.parts) == len(case["ids"][0])
 
 
 @given(disjoint(matched=200, survivors=200), st.integers(0, 700), st.integers(2, 500))
 def test_a_sealed_bucket_is_never_over_its_budget_after_a_purge(
-    pair: tuple[list[int], list[int]], standing: int, budget: int
+    pair: tuple[list[int], list[int]], existing_tombstones: int, budget: int
 ) -> None:
     matched, survivors = pair
     if not matched:
         return
-    found = plan_spans(matched, survivors, standing_tombstones=standing, sealed=True, budget=budget)
-    swallowed = standing if list(found.spans) == [WHOLE] else 0
-    assert found.tombstones + standing - swallowed <= budget
-    assert ids_inside(matched, found.spans) == matched
-    assert list(found.rewritten) == ids_inside(survivors, found.spans)
+    found = plan_ranges(matched, survivors, existing_tombstones=existing_tombstones, sealed=True, budget=budget)
+    swallowed = existing_tombstones if list(found.ranges) == [WHOLE] else 0
+    assert found.tombstones + existing_tombstones - swallowed <= budget
+    assert ids_inside(matched, found.ranges) == matched
+    assert list(found.rewritten) == ids_inside(survivors, found.ranges)
 
 
 @given(buckets)
-def test_a_partition_is_dropped_only_when_sealed_and_nothing_stays(case: dict[str, Any]) -> None:
+def test_a_partition_is_dropped_only_when_sealed_and_without_survivors(case: dict[str, Any]) -> None:
     split = plan(case)
-    if any(part.way is Way.DROP for part in split.plan.parts):
+    if any(part.strategy is DeleteStrategy.DROP for part in split.plan.parts):
         assert case["sealed"]
         assert not case["ids"][1]
         assert not split.rows
@@ -133,34 +133,36 @@ def test_a_partition_is_dropped_only_when_sealed_and_nothing_stays(case: dict[st
 
 
 @given(buckets)
-def test_few_messages_go_by_row_at_once_whatever_their_age(case: dict[str, Any]) -> None:
+def test_few_messages_are_deleted_by_row_at_once_at_any_age(case: dict[str, Any]) -> None:
     matched, _ = case["ids"]
-    if len(matched) <= min(ROWS_AT_MOST, case["budget"] - case["standing"]):
+    if len(matched) <= min(MAX_ROW_DELETES, case["budget"] - case["existing_tombstones"]):
         assert list(plan(case).rows) == matched
 
 
 @given(buckets)
-def test_ids_of_the_last_hour_never_go_by_a_span_at_once(case: dict[str, Any]) -> None:
-    assert all(message_id < case["recent_from"] for message_id in plan(case).spans)
+def test_ids_of_the_last_hour_are_never_deleted_by_range_at_once(case: dict[str, Any]) -> None:
+    assert all(message_id < case["recent_from"] for message_id in plan(case).ranges)
 
 
 @given(buckets)
-def test_rows_of_the_last_hour_stop_where_a_read_would_suffer(case: dict[str, Any]) -> None:
+def test_row_deletes_of_the_last_hour_stop_at_the_tombstone_budget(case: dict[str, Any]) -> None:
     split = plan(case)
-    assert len(split.rows) + case["standing"] <= max(case["later_from"], case["budget"])
+    assert len(split.rows) + case["existing_tombstones"] <= max(case["later_from"], case["budget"])
     if split.later:
-        assert len(split.rows) + case["standing"] >= case["later_from"]
+        assert len(split.rows) + case["existing_tombstones"] >= case["later_from"]
         assert not split.rows or split.later[-1] < split.rows[0]
 
 
 @given(buckets)
-def test_a_plan_survives_being_stored(case: dict[str, Any]) -> None:
+def test_a_plan_can_be_stored_and_loaded(case: dict[str, Any]) -> None:
     stored = plan(case).plan
     assert BucketPlan.from_json(stored.as_json()) == stored
 
 
-def test_every_second_message_kept_means_writing_only_what_the_budget_cannot_spare() -> None:
-    found = plan_spans(list(range(1, 2001, 2)), list(range(2, 2001, 2)), standing_tombstones=0, sealed=True, budget=500)
-    assert found.way is Way.REWRITE
-    assert (len(found.spans), len(found.rewritten)) == (250, 750)
-    assert cost_of_spans(found.spans) <= 500
+def test_keeping_every_second_message_rewrites_only_as_much_as_the_budget_requires() -> None:
+    found = plan_ranges(
+        list(range(1, 2001, 2)), list(range(2, 2001, 2)), existing_tombstones=0, sealed=True, budget=500
+    )
+    assert found.strategy is DeleteStrategy.REWRITE
+    assert (len(found.ranges), len(found.rewritten)) == (250, 750)
+    assert cost_of_ranges(found.ranges) <= 500

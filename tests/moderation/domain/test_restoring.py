@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moderation.domain.chunks import ROW_COLUMNS, Row
-from moderation.domain.restoring import lay_over, newest_whole_rows, sort_out
+from moderation.domain.restoring import merge_rows, newest_complete_rows, plan_restore
 
 ids = st.sets(st.integers(1, 30))
 
@@ -15,14 +15,14 @@ def row(message_id: int, author: int | None, content: str | None) -> Row:
 
 
 @given(ids, ids, ids, ids)
-def test_every_asked_id_has_exactly_one_outcome(
-    asked: set[int], withdrawn: set[int], standing: set[int], live: set[int]
+def test_every_requested_id_has_exactly_one_outcome(
+    asked: set[int], withdrawn: set[int], removed_elsewhere: set[int], live: set[int]
 ) -> None:
-    outcome = sort_out(asked, withdrawn=withdrawn, standing_elsewhere=standing, live=live)
+    outcome = plan_restore(asked, withdrawn=withdrawn, removed_elsewhere=removed_elsewhere, live=live)
     parts = [outcome.wanted, outcome.withdrawn, outcome.still_purged, outcome.already_live]
     assert set().union(*parts) == asked
     assert sum(map(len, parts)) == len(asked)
-    assert not outcome.wanted & (withdrawn | standing | live)
+    assert not outcome.wanted & (withdrawn | removed_elsewhere | live)
 
 
 copies = st.lists(
@@ -32,11 +32,11 @@ copies = st.lists(
 
 
 @given(copies, st.sets(st.integers(1, 8)))
-def test_each_id_comes_once_from_its_newest_whole_copy(
+def test_each_id_is_restored_once_from_its_newest_complete_copy(
     attempts: list[list[tuple[int, int | None, str | None]]], wanted: set[int]
 ) -> None:
     kept = [[[row(*copy) for copy in {copy[0]: copy for copy in attempt}.values()]] for attempt in attempts]
-    came = [one for rows in newest_whole_rows(kept, wanted=wanted.__contains__) for one in rows]
+    came = [one for rows in newest_complete_rows(kept, wanted=wanted.__contains__) for one in rows]
     by_hand: dict[int, Row] = {}
     for message_id in wanted:
         newer: list[Row] = []
@@ -50,13 +50,13 @@ def test_each_id_comes_once_from_its_newest_whole_copy(
     assert sorted(came) == sorted(by_hand.values())
 
 
-def test_a_late_edit_is_laid_over_the_whole_row_and_keeps_its_write_time() -> None:
+def test_a_late_edit_is_applied_to_the_complete_row_and_keeps_its_write_time() -> None:
     edit, whole = row(1, None, "edited"), (*row(1, 5, "first"), 777)
-    assert lay_over(edit, whole) == (*row(1, 5, "edited"), 777)
+    assert merge_rows(edit, whole) == (*row(1, 5, "edited"), 777)
 
 
 @pytest.mark.parametrize(("newer", "older", "later"), [((900,), (), 900), ((900,), (777,), 900), ((700,), (777,), 777)])
-def test_what_is_laid_over_has_the_later_of_both_writetimes(
+def test_a_merged_row_has_the_later_of_both_write_times(
     newer: tuple[int, ...], older: tuple[int, ...], later: int
 ) -> None:
-    assert lay_over((*row(1, None, "edited"), *newer), (*row(1, 5, "hello"), *older)) == (*row(1, 5, "edited"), later)
+    assert merge_rows((*row(1, None, "edited"), *newer), (*row(1, 5, "hello"), *older)) == (*row(1, 5, "edited"), later)

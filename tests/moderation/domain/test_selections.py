@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from chatstore.domain.errors import BadInput
 from moderation.domain.filters import All, AnyOf, Author, Filter, Not, Pinned, Since, Words
-from moderation.domain.selection import TICKED_AT_MOST, Selection
-from tests.moderation.rooms import choose
+from moderation.domain.selection import MAX_SELECTED_MESSAGES, Selection
+from tests.moderation.channels import choose
 
 rows = st.lists(st.tuples(st.integers(-50, 50), st.integers(1, 4)), max_size=40, unique_by=lambda row: row[0])
 
@@ -38,7 +38,7 @@ def test_authors_and_ids_narrow_together(
     assert Selection.from_json(selection.as_json()) == selection
 
 
-def test_ticked_messages_match_only_themselves() -> None:
+def test_selected_messages_match_only_themselves() -> None:
     assert pick(choose(1, message_ids=(3, 9)), [(1, 1), (3, 1), (4, 1)]) == [(3, 1)]
 
 
@@ -47,13 +47,13 @@ def test_a_row_without_an_author_never_matches(fields: dict[str, Any]) -> None:
     assert pick(choose(1, **fields), [(3, None)]) == []
 
 
-def test_an_unticked_message_stays() -> None:
+def test_an_excluded_message_is_kept() -> None:
     for chosen in ({"message_ids": (3, 4)}, {"where": Since(1)}, {"everything": True}):
         selection = Selection(channel_ids=(1,), except_ids=(4,), **chosen)
         assert pick(selection, [(3, 1), (4, 1)]) == [(3, 1)]
 
 
-def test_a_filter_leaves_pinned_messages_alone_unless_they_are_meant_too() -> None:
+def test_a_filter_keeps_pinned_messages_unless_included() -> None:
     sent = [(3, 1, True), (4, 1, None), (5, 1, False)]
     by_filter = Selection(channel_ids=(1,), where=Author((1,)))
     assert by_filter.columns == ("message_id", "author_id", "pinned")
@@ -62,22 +62,22 @@ def test_a_filter_leaves_pinned_messages_alone_unless_they_are_meant_too() -> No
     assert [row[0] for row in with_pinned.matcher()([row[:2] for row in sent])] == [3, 4, 5]
     meant = Selection(channel_ids=(1,), where=All((Author((1,)), Pinned())))
     assert [row[0] for row in meant.matcher()(sent)] == [3]
-    ticked = Selection(channel_ids=(1,), message_ids=(3, 4))
-    assert [row[0] for row in ticked.matcher()(sent)] == [3, 4]
+    selected = Selection(channel_ids=(1,), message_ids=(3, 4))
+    assert [row[0] for row in selected.matcher()(sent)] == [3, 4]
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({}, "Nothing is selected"),
         ({"everything": True, "author_ids": (1,)}, "whole channel cannot be combined"),
         ({"message_ids": (1,), "author_ids": (1,)}, "cannot be combined"),
-        ({"message_ids": tuple(range(TICKED_AT_MOST + 1))}, "at most 1,000"),
+        ({"message_ids": tuple(range(MAX_SELECTED_MESSAGES + 1))}, "at most 1,000"),
         ({"after_id": 5, "before_id": 5}, "must be after its start"),
     ],
 )
-def test_a_selection_that_makes_no_sense_is_refused(fields: dict[str, Any], said: str) -> None:
-    with pytest.raises(BadInput, match=said):
+def test_an_invalid_selection_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         choose(1, **fields)
 
 
@@ -98,6 +98,6 @@ def test_over_every_channel_the_authors_are_known_from_the_filter() -> None:
 
 @pytest.mark.parametrize("channels", [(), (1, 2)])
 @pytest.mark.parametrize("fields", [{"message_ids": (3,)}, {"everything": True}])
-def test_ticked_messages_and_a_whole_channel_are_of_one_channel(channels: tuple[int, ...], fields: Any) -> None:
+def test_selected_messages_and_a_whole_channel_need_one_channel(channels: tuple[int, ...], fields: Any) -> None:
     with pytest.raises(BadInput, match="exactly one channel"):
         Selection(channel_ids=channels, **fields)

@@ -14,13 +14,13 @@ entries = st.dictionaries(
 
 def make(given_entries: dict[int, tuple[int | None, int, bool]]) -> list[StripBucket]:
     return [
-        StripBucket(bucket, count, going=min(going, count or 0), done=done)
-        for bucket, (count, going, done) in given_entries.items()
+        StripBucket(bucket, count, highlighted=min(highlighted, count or 0), done=done)
+        for bucket, (count, highlighted, done) in given_entries.items()
     ]
 
 
 @given(entries)
-def test_each_bucket_has_one_bar_and_they_stand_in_order(
+def test_each_bucket_has_one_bar_in_order(
     given_entries: dict[int, tuple[int | None, int, bool]],
 ) -> None:
     strip = draw_strip(make(given_entries))
@@ -38,14 +38,16 @@ def test_a_life_of_eight_months_or_more_fills_the_width(buckets: int, room: int)
 
 
 @given(entries)
-def test_bars_fit_the_field_and_hold_what_goes(given_entries: dict[int, tuple[int | None, int, bool]]) -> None:
+def test_bars_fit_the_chart_and_contain_the_deleted_share(
+    given_entries: dict[int, tuple[int | None, int, bool]],
+) -> None:
     for bar in draw_strip(make(given_entries)).bars:
         assert 0 < bar.height <= HEIGHT + 0.1
         assert abs(bar.y + bar.height - HEIGHT) < 0.2
         assert 0 <= bar.red_height <= bar.height
-        assert (bar.red_height > 0) == (bar.going > 0)
-        stays = bar.count is not None and bar.count > bar.going > 0
-        assert not stays or bar.grey_height > 0
+        assert (bar.red_height > 0) == (bar.highlighted > 0)
+        has_kept = bar.count is not None and bar.count > bar.highlighted > 0
+        assert not has_kept or bar.grey_height > 0
 
 
 @given(entries)
@@ -55,7 +57,7 @@ def test_the_table_adds_up_to_what_was_given(given_entries: dict[int, tuple[int 
     assert strip.has_uncounted == any(count is None for count, _, _ in given_entries.values())
 
 
-def test_a_bucket_that_nobody_counted_is_not_drawn_as_empty() -> None:
+def test_an_uncounted_bucket_is_not_drawn_as_empty() -> None:
     empty, uncounted, one = draw_strip([StripBucket(1, 0), StripBucket(2, None), StripBucket(3, 1)]).bars
     assert (empty.kind, uncounted.kind, one.kind) == ("empty", "uncounted", "live")
     assert uncounted.height > empty.height
@@ -68,7 +70,7 @@ def test_a_long_silence_is_a_break_and_not_a_thousand_bars() -> None:
     assert len(strip.breaks) == 1
 
 
-def test_a_bar_jumps_to_the_first_day_of_its_ten() -> None:
+def test_a_bar_links_to_the_first_day_of_its_bucket() -> None:
     (bar,) = draw_strip([StripBucket(335, 7)]).bars
     start, _ = bucket_window(335)
     assert bar.at == start.date().isoformat()
@@ -76,12 +78,12 @@ def test_a_bar_jumps_to_the_first_day_of_its_ten() -> None:
     assert bar.title == "4–13 March 2024: 7 messages"
 
 
-def test_a_removed_bucket_is_emptied_but_still_there() -> None:
-    (bar,) = draw_strip([StripBucket(335, 1204, going=1204, done=True)]).bars
+def test_a_deleted_bucket_is_drawn_empty() -> None:
+    (bar,) = draw_strip([StripBucket(335, 1204, highlighted=1204, done=True)]).bars
     assert bar.kind == "done"
     assert bar.red_height == bar.height
-    assert bar.stays == 0
+    assert bar.remaining == 0
 
 
-def test_no_bucket_no_strip() -> None:
+def test_without_buckets_there_is_no_strip() -> None:
     assert draw_strip([]).bars == ()

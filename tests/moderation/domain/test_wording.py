@@ -5,14 +5,14 @@ import pytest
 from chatstore.domain.snowflakes import first_id_at
 from moderation.domain.filters import All, AnyOf, Author, Content, FromBot, Has, Not, Pattern, ReplyTo, Since, Words
 from moderation.domain.selection import Selection
-from moderation.presentation.wording import say_selection
+from moderation.presentation.wording import summarize_selection
 
 MAY = Since(first_id_at(1_714_521_600_000))
 VICTOR = Author((7,))
 
 
 @pytest.mark.parametrize(
-    ("selection", "said"),
+    ("selection", "summary"),
     [
         (
             Selection(channel_ids=(1,), where=All((Author((7, 8)), MAY)), with_pinned=True),
@@ -38,5 +38,5 @@ VICTOR = Author((7,))
         (Selection(channel_ids=(1,), message_ids=(1, 2, 3), except_ids=(3,)), "2 selected messages in #general"),
     ],
 )
-def test_a_selection_reads_as_a_sentence(selection: Selection, said: str) -> None:
-    assert say_selection(selection, place="in #general", authors={7: "Victor"}) == said
+def test_a_selection_is_summarised(selection: Selection, summary: str) -> None:
+    assert summarize_selection(selection, scope="in #general", authors={7: "Victor"}) == summary

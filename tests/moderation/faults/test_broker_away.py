@@ -7,13 +7,13 @@ import subprocess
 import sys
 
 from django.conf import settings
-from django.contrib.auth.models import User
 
+from chatstore.models.users import User
 from moderation.domain.states import PurgeState
 from moderation.operations.purging.scheduling import due_purges
 from moderation.operations.purging.worker import run_purge
-from moderation.operations.steps.totals import sum_of
-from tests.moderation.rooms import make_channel, old_ids, write
+from moderation.operations.steps.totals import totals_of
+from tests.moderation.channels import make_channel, old_ids, write
 
 
 def closed_port() -> int:
@@ -30,7 +30,7 @@ def test_a_purge_confirmed_while_the_broker_is_away_is_queued_and_found_later(mo
         "purge", f"--channel={channel.id}", "--everything", "--reason=a test",
         f"--as={mona.username}", "--yes", "--detach", "--json",
     )  # fmt: skip
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, settings.BASE_DIR / "manage.py", *command],
         env=os.environ | {"REDIS_URL": f"redis://127.0.0.1:{closed_port()}/0"},
         capture_output=True,
@@ -38,10 +38,10 @@ def test_a_purge_confirmed_while_the_broker_is_away_is_queued_and_found_later(mo
         timeout=300,
         check=False,
     )
-    assert told.returncode == 0, told.stderr
-    assert "broker unavailable" in told.stderr
-    summary = json.loads(told.stdout)
+    assert completed.returncode == 0, completed.stderr
+    assert "broker unavailable" in completed.stderr
+    summary = json.loads(completed.stdout)
     assert (summary["state"], summary["left"]) == (PurgeState.QUEUED, 20)
     assert int(summary["id"]) in due_purges()
     purge = run_purge(int(summary["id"]))
-    assert (purge.state, sum_of(purge).deleted) == (PurgeState.DONE, 20)
+    assert (purge.state, totals_of(purge).deleted) == (PurgeState.DONE, 20)

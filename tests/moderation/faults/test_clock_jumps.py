@@ -1,10 +1,10 @@
 """Postgres's clock jumps during a purge or an undo: it waits, and loses nothing once the clock is correct."""
 
 import pytest
-from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import Channel
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import check_clock
 from chatstore.operations.gateway import messages as gateway
 from chatstore.store import messages
@@ -13,12 +13,12 @@ from moderation.domain.states import PurgeState
 from moderation.models import Step
 from moderation.operations.purging import worker
 from moderation.operations.purging.execution import stamp_step
-from moderation.operations.purging.quarantine import Kept
+from moderation.operations.purging.quarantine import QuarantinedStep
 from moderation.operations.purging.worker import run_purge
-from moderation.operations.steps.totals import sum_of
-from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
+from moderation.operations.steps.totals import totals_of
+from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
 from tests.clock_jumps import postgres_off
-from tests.moderation.rooms import (
+from tests.moderation.channels import (
     WILMA,
     by_victor,
     confirm,
@@ -39,7 +39,7 @@ def channel() -> Channel:
     return make_channel()
 
 
-def test_an_edit_of_what_stays_is_not_lost_when_postgres_is_ahead(
+def test_an_edit_of_a_survivor_is_not_lost_when_postgres_is_ahead(
     mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = old_ids(1_200)
@@ -47,14 +47,14 @@ def test_an_edit_of_what_stays_is_not_lost_when_postgres_is_ahead(
     write(channel, ids[1::2], author=WILMA)
     purge = confirm(mona, preview(mona, by_victor(channel)))
 
-    def edit_and_stamp(step: Step, kept: Kept) -> None:
+    def edit_and_stamp(step: Step, kept: QuarantinedStep) -> None:
         gateway.edit_message(channel.id, ids[601], actor=WILMA, content="edited")
         stamp_step(step, kept)
 
     monkeypatch.setattr(worker, "stamp_step", edit_and_stamp)
     with postgres_off(20):
-        waiting = run_purge(purge.id, patience_seconds=0)
-    assert (waiting.state, sum_of(waiting).left) == (PurgeState.WAITING, 600)
+        waiting = run_purge(purge.id, idle_timeout_seconds=0)
+    assert (waiting.state, totals_of(waiting).left) == (PurgeState.WAITING, 600)
     assert "behind Postgres's" in waiting.wait_reason
     Step.objects.filter(purge=purge).update(due_at=None)
     assert run_to_end(purge).state == PurgeState.DONE
@@ -63,19 +63,19 @@ def test_an_edit_of_what_stays_is_not_lost_when_postgres_is_ahead(
     assert found.content == "edited"
 
 
-def test_what_an_undo_brings_back_is_seen_when_the_clock_jumps_between_purge_and_undo(
+def test_restored_messages_are_visible_when_the_clock_jumps_between_purge_and_undo(
     mona: User, channel: Channel
 ) -> None:
     ids = old_ids(300)
     write(channel, ids)
     purge = confirm(mona, preview(mona, everything(channel)))
     with postgres_off(40):
-        assert run_purge(purge.id, patience_seconds=0).state == PurgeState.WAITING
+        assert run_purge(purge.id, idle_timeout_seconds=0).state == PurgeState.WAITING
     Step.objects.filter(purge=purge).update(due_at=None)
     run_to_end(purge)
-    undo = ask_undo(purge.id, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.id, moderator=mona, part=UndoPart())
     assert run_to_end(purge).state == PurgeState.UNDONE
-    assert sum_of_undo(undo).restored == 300
+    assert undo_totals_of(undo).restored == 300
     assert len(reader.read_page(channel.id, limit=500).messages) == 300
 
 
@@ -83,12 +83,12 @@ def test_an_undo_waits_while_postgres_is_ahead(mona: User, channel: Channel) -> 
     ids = old_ids(300)
     write(channel, ids)
     purge = purge_now(mona, everything(channel))
-    undo = ask_undo(purge.id, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.id, moderator=mona, part=UndoPart())
     with postgres_off(40):
-        waiting = run_purge(purge.id, patience_seconds=0)
+        waiting = run_purge(purge.id, idle_timeout_seconds=0)
     assert waiting.state == PurgeState.UNDOING
     assert ids_of(channel, bucket_of(ids[0])) == []
     Step.objects.filter(purge=purge).update(due_at=None)
     assert run_to_end(purge).state == PurgeState.UNDONE
-    assert sum_of_undo(undo).restored == 300
+    assert undo_totals_of(undo).restored == 300
     assert ids_of(channel, bucket_of(ids[0])) == ids

@@ -8,42 +8,52 @@ from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
 
+from chatstore.models.users import User
 from chatstore.store import cassandra
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Step
 from moderation.operations.purging.worker import run_purge
-from tests.moderation.rooms import WILMA, by_victor, confirm, ids_of, make_channel, old_ids, preview, run_to_end, write
+from tests.moderation.channels import (
+    WILMA,
+    by_victor,
+    confirm,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    run_to_end,
+    write,
+)
 
 pytestmark = pytest.mark.alone
 
 
-def say_replicas(count: int) -> None:
+def report_replicas(count: int) -> None:
     replication = {"class": "NetworkTopologyStrategy", settings.CASSANDRA["datacenter"]: str(count)}
     cql = f"ALTER KEYSPACE {settings.CASSANDRA['keyspace']} WITH replication = {replication}"
     cassandra.submit_to(cassandra.hosts()[0][0], cql, timeout=30).rows()
 
 
 @pytest.fixture
-def _third_replica_is_away() -> Iterator[None]:
-    say_replicas(3)
+def _third_replica_is_down() -> Iterator[None]:
+    report_replicas(3)
     yield
-    say_replicas(2)
+    report_replicas(2)
 
 
-@pytest.mark.usefixtures("_third_replica_is_away")
-def test_nothing_goes_while_one_replica_has_not_what_stays(mona: User) -> None:
+@pytest.mark.usefixtures("_third_replica_is_down")
+def test_nothing_is_deleted_while_a_replica_lacks_the_survivors(mona: User) -> None:
     channel, ids = make_channel(), old_ids(1_200)
     write(channel, ids[::2])
     write(channel, ids[1::2], author=WILMA)
     purge = confirm(mona, preview(mona, by_victor(channel)))
-    waiting = run_purge(purge.pk, patience_seconds=0)
+    waiting = run_purge(purge.pk, idle_timeout_seconds=0)
     step = Step.objects.get(purge=purge)
     assert (waiting.state, step.state) == (PurgeState.WAITING, StepState.STAMPED)
     assert "replicas" in waiting.wait_reason
     assert ids_of(channel, step.bucket) == ids
-    say_replicas(2)
+    report_replicas(2)
     Step.objects.filter(purge=purge).update(due_at=None)
     assert run_to_end(purge).state == PurgeState.DONE
     assert ids_of(channel, step.bucket) == ids[1::2]

@@ -4,12 +4,12 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
-from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now_us, wall_clock_us
 from chatstore.store import cassandra, messages
 from chatstore.store.cassandra import Row
@@ -17,11 +17,11 @@ from moderation.domain.states import PurgeState, StepState
 from moderation.models import Step
 from moderation.operations.purging import execution, worker
 from moderation.operations.purging.execution import finish_step, stamp_step
-from moderation.operations.purging.quarantine import Kept, on_disk_at_us, quarantine_step
-from moderation.operations.steps.claiming import LostStep
+from moderation.operations.purging.quarantine import QuarantinedStep, on_disk_at_us, quarantine_step
+from moderation.operations.steps.claiming import StepLost
 from moderation.store import quarantine
 from moderation.store.pace import Pace
-from tests.moderation.rooms import (
+from tests.moderation.channels import (
     VICTOR,
     WILMA,
     by_victor,
@@ -62,7 +62,7 @@ def losing_one(call: Callable[..., Iterator[list[Row]]], *, of: str) -> Callable
     return send
 
 
-def test_nothing_goes_while_a_chunk_of_the_quarantine_is_not_there(
+def test_nothing_is_deleted_while_a_quarantine_chunk_is_missing(
     mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = old_ids(300)
@@ -75,7 +75,7 @@ def test_nothing_goes_while_a_chunk_of_the_quarantine_is_not_there(
     assert ids_of(channel, step.bucket) == ids
 
 
-def test_nothing_goes_while_what_stays_was_not_written_again(
+def test_nothing_is_deleted_until_survivors_are_rewritten(
     mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = mixed(channel)
@@ -90,12 +90,14 @@ def test_nothing_goes_while_what_stays_was_not_written_again(
 
     monkeypatch.setattr(cassandra, "execute_batch_jobs", all_but_the_first)
     with pytest.raises(StoreUnavailable, match="messages to keep could not be rewritten yet"):
-        finish_step(step, pace=Pace(10_000), kept=kept)
+        finish_step(step, pace=Pace(10_000), quarantined=kept)
     assert Step.objects.get(purge_id=step.purge_id).state == StepState.STAMPED
     assert ids_of(channel, step.bucket) == ids
 
 
-def test_a_post_of_a_gateway_that_is_behind_and_tried_for_long_outlives_the_range(mona: User, channel: Channel) -> None:
+def test_a_long_retried_post_of_a_gateway_with_a_slow_clock_survives_the_range_delete(
+    mona: User, channel: Channel
+) -> None:
     ids = old_ids(301)
     late = ids.pop(150)
     write(channel, ids)
@@ -106,11 +108,11 @@ def test_a_post_of_a_gateway_that_is_behind_and_tried_for_long_outlives_the_rang
     message = Message(channel_id=channel.id, message_id=late, author_id=WILMA, content="me too")
     messages.insert_message(message, stamp_us=step.read_stamp - 8_900_000)
     stamp_step(step, kept)
-    finish_step(step, pace=Pace(10_000), kept=kept)
+    finish_step(step, pace=Pace(10_000), quarantined=kept)
     assert ids_of(channel, step.bucket) == [late]
 
 
-def test_no_range_is_stamped_before_what_is_kept_is_on_disk(
+def test_no_range_is_stamped_before_the_quarantine_is_on_disk(
     mona: User, channel: Channel, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.CASSANDRA = settings.CASSANDRA | {"commitlog_sync_period_ms": 3_000}
@@ -118,7 +120,7 @@ def test_no_range_is_stamped_before_what_is_kept_is_on_disk(
     purge = confirm(mona, preview(mona, everything(channel)))
     early_us: list[int] = []
 
-    def stamp(step: Step, kept: Kept) -> None:
+    def stamp(step: Step, kept: QuarantinedStep) -> None:
         early_us.append(on_disk_at_us(step) - postgres_now_us())
         stamp_step(step, kept)
 
@@ -128,7 +130,7 @@ def test_no_range_is_stamped_before_what_is_kept_is_on_disk(
     assert early_us[0] <= 0
 
 
-def test_what_was_edited_since_the_read_is_not_deleted_by_who_lost_the_step_meanwhile(
+def test_a_worker_that_lost_its_step_does_not_delete_messages_edited_since_the_read(
     mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = old_ids(300)
@@ -146,6 +148,6 @@ def test_what_was_edited_since_the_read_is_not_deleted_by_who_lost_the_step_mean
         return found
 
     monkeypatch.setattr(execution, "quarantine_rows", read_and_lose_the_step)
-    with pytest.raises(LostStep):
-        finish_step(step, pace=Pace(10_000), kept=kept)
+    with pytest.raises(StepLost):
+        finish_step(step, pace=Pace(10_000), quarantined=kept)
     assert ids_of(channel, step.bucket) == [ids[7]]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import Channel, ChannelLock
+from chatstore.models.users import User
 from chatstore.store import cassandra
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
@@ -21,18 +21,18 @@ from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Erasure, Purge
 from moderation.operations.erasure.execution import due_erasures, erase_purge
 from moderation.operations.preview.manifest import list_manifest
-from moderation.operations.steps.totals import sum_of
-from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
+from moderation.operations.steps.totals import totals_of
+from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
 from tests.conftest import make_user
-from tests.moderation.erasures import KEPT, approved, state_of
-from tests.moderation.faults.dying import COMMAND
+from tests.moderation.channels import VICTOR, WILMA, make_channel, old_ids, purge_now, run_to_end, write
+from tests.moderation.erasures import SELECT_CHUNKS, request_and_approve, state_of
+from tests.moderation.faults.crashing_eraser import COMMAND
 from tests.moderation.faults.real_workers.workers import worker_environment
-from tests.moderation.rooms import VICTOR, WILMA, make_channel, old_ids, purge_now, run_to_end, write
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-PLACES = (
+CRASH_POINTS = (
     "erasure.stamp, 1",
     "insert auditentry, 1",
     "erasure.lease_until, 1",
@@ -77,7 +77,7 @@ class Scene:
         first, second = self.channels
         places = ((first, IDS[0]), (first, IDS[-1]), (second, IDS[-1]))
         return [
-            len(cassandra.execute(KEPT, (purge.pk, channel.pk, bucket_of(i)), consistency=cassandra.ALL))
+            len(cassandra.execute(SELECT_CHUNKS, (purge.pk, channel.pk, bucket_of(i)), consistency=cassandra.ALL))
             for channel, i in places
         ]
 
@@ -90,16 +90,16 @@ def scene(mona: User, ada: User) -> Scene:
     write(second, IDS[20:])
     both = (first.pk, second.pk)
     purge, other = (purge_now(mona, Selection(channel_ids=both, where=Author((author,)))) for author in (VICTOR, WILMA))
-    approved(purge, make_user("lena", group="leads"), ada)
+    request_and_approve(purge, make_user("lena", group="leads"), ada)
     scene = Scene((first, second), purge, other)
     assert (scene.copies_of(purge), scene.copies_of(other)) == ([1, 1, 1], [1, 1, 0])
     return scene
 
 
-def erase_elsewhere(purge: Purge, *place: str) -> tuple[int, list[str]]:
+def erase_in_process(purge: Purge, *crash_point: str) -> tuple[int, list[str]]:
     """Execute the erasure in a separate process; return its exit code and the crash points reached."""
     ended = subprocess.run(
-        [sys.executable, "-c", COMMAND, str(purge.pk), *place],
+        [sys.executable, "-c", COMMAND, str(purge.pk), *crash_point],
         cwd=settings.BASE_DIR,
         env=os.environ | worker_environment() | {"PURGE_LEASE_SECONDS": "2"},
         stdout=subprocess.PIPE,
@@ -109,25 +109,25 @@ def erase_elsewhere(purge: Purge, *place: str) -> tuple[int, list[str]]:
     return ended.returncode, ended.stdout.splitlines()
 
 
-def test_an_erasure_comes_by_these_places_and_no_others(mona: User, scene: Scene) -> None:
+def test_an_erasure_reaches_exactly_these_crash_points(mona: User, scene: Scene) -> None:
     """A write that is missing here would be a crash point that is not tested."""
-    assert erase_elsewhere(scene.purge) == (0, list(PLACES))
+    assert erase_in_process(scene.purge) == (0, list(CRASH_POINTS))
     assert scene.copies_of(scene.purge) == [0, 0, 0]
     # The other purge has all the copies in the same buckets that its own undo needs.
-    undo = ask_undo(scene.other.pk, moderator=mona, part=UndoPart())
+    undo = request_undo(scene.other.pk, moderator=mona, part=UndoPart())
     run_to_end(scene.other)
-    assert sum_of_undo(undo).restored == 20
+    assert undo_totals_of(undo).restored == 20
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_worker_that_is_killed_there_is_followed_by_one_that_finishes(mona: User, scene: Scene, place: str) -> None:
+@pytest.mark.parametrize("crash_point", CRASH_POINTS)
+def test_a_second_worker_finishes_after_a_kill_at_any_crash_point(mona: User, scene: Scene, crash_point: str) -> None:
     purge, other = scene.purge, scene.other
-    counts, others_counts = sum_of(purge), sum_of(other)
-    code, came_by = erase_elsewhere(purge, place)
+    counts, others_counts = totals_of(purge), totals_of(other)
+    code, reached = erase_in_process(purge, crash_point)
     assert code == -signal.SIGKILL
-    assert came_by == list(PLACES[: PLACES.index(place) + 1])
+    assert reached == list(CRASH_POINTS[: CRASH_POINTS.index(crash_point) + 1])
     erasure = Erasure.objects.get(purge=purge)
-    if place == PLACES[-1]:
+    if crash_point == CRASH_POINTS[-1]:
         assert erasure.unreadable_at is not None
         assert purge.pk not in due_erasures()
     else:
@@ -139,8 +139,8 @@ def test_a_worker_that_is_killed_there_is_followed_by_one_that_finishes(mona: Us
     assert all(entry.message is None for entry in list_manifest(mona, purge).entries)
     erasure.refresh_from_db()
     assert (erasure.unreadable_at is not None, erasure.channels_left, erasure.wait_reason) == (True, [], "")
-    assert (state_of(purge), sum_of(purge), purge.pk in due_erasures()) == (PurgeState.ERASING, counts, False)
-    acts = AuditEntry.objects.filter(purge=purge, act__in=("erase_begun", "erase_unreadable")).order_by("id")
-    assert list(acts.values_list("act", flat=True)) == ["erase_begun", "erase_unreadable"]
+    assert (state_of(purge), totals_of(purge), purge.pk in due_erasures()) == (PurgeState.ERASING, counts, False)
+    actions = AuditEntry.objects.filter(purge=purge, action__in=("erase_begun", "erase_unreadable")).order_by("id")
+    assert list(actions.values_list("action", flat=True)) == ["erase_begun", "erase_unreadable"]
     assert not ChannelLock.objects.filter(channel_id__in=[channel.pk for channel in scene.channels]).exists()
-    assert (scene.copies_of(other), sum_of(other)) == ([1, 1, 0], others_counts)
+    assert (scene.copies_of(other), totals_of(other)) == ([1, 1, 0], others_counts)

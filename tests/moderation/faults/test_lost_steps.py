@@ -4,7 +4,6 @@ import time
 import uuid
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
@@ -12,7 +11,8 @@ from pytest_django import Settings
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
-from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.models.users import User
+from chatstore.operations.coordination.channel_lock import lock_channel, lock_owner, release_channel
 from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.store import messages
 from chatstore.store.reading.reader import read_page
@@ -26,11 +26,11 @@ from moderation.operations.purging.execution import finish_step, stamp_step
 from moderation.operations.purging.quarantine import quarantine_step
 from moderation.operations.purging.scheduling import due_purges
 from moderation.operations.purging.worker import run_purge
-from moderation.operations.steps.claiming import LostStep, claim_step, move_step, put_back
-from moderation.operations.steps.totals import sum_of
-from moderation.operations.undo.requests import UndoPart, ask_undo
+from moderation.operations.steps.claiming import StepLost, claim_step, move_step, requeue_step
+from moderation.operations.steps.totals import totals_of
+from moderation.operations.undo.requests import UndoPart, request_undo
 from moderation.store.pace import Pace
-from tests.moderation.rooms import (
+from tests.moderation.channels import (
     VICTOR,
     claim,
     confirm,
@@ -42,83 +42,83 @@ from tests.moderation.rooms import (
     write,
 )
 
-TAKEN_OVER_AT = (StepState.STAMPED, StepState.REWRITTEN, StepState.DELETED, StepState.VERIFIED)
+TAKEOVER_STATES = (StepState.STAMPED, StepState.REWRITTEN, StepState.DELETED, StepState.VERIFIED)
 
 
 def take_to(step: Step, state: StepState) -> None:
     """Advance a claimed step by hand, like a worker that sends no more statements."""
     stamp_step(step, quarantine_step(step, pace=Pace(1_000)))
-    for after in TAKEN_OVER_AT[1 : TAKEN_OVER_AT.index(state) + 1]:
+    for after in TAKEOVER_STATES[1 : TAKEOVER_STATES.index(state) + 1]:
         move_step(step, after)
 
 
-def let_lease_end(purge: Purge) -> None:
+def expire_lease(purge: Purge) -> None:
     Step.objects.filter(purge_id=purge.id, lease_until__isnull=False).update(lease_until="2020-01-01T00:00:00Z")
 
 
-@pytest.mark.parametrize("state", TAKEN_OVER_AT)
-def test_a_worker_that_wakes_up_late_removes_nothing_that_was_put_back(
+@pytest.mark.parametrize("state", TAKEOVER_STATES)
+def test_a_worker_that_resumes_late_deletes_nothing_that_was_restored(
     mona: User, channel: Channel, state: StepState
 ) -> None:
     ids = old_ids(20)
     write(channel, ids)
     purge = confirm(mona, preview(mona, everything(channel)))
-    asleep = claim(purge)
-    take_to(asleep, state)
-    let_lease_end(purge)
+    late = claim(purge)
+    take_to(late, state)
+    expire_lease(purge)
     assert run_purge(purge.id).state == PurgeState.DONE
     again = Message(channel_id=channel.id, message_id=ids[4], author_id=VICTOR, content="back again")
     messages.insert_message(again, stamp_us=issue_stamp(channel.id, again.bucket))
-    with pytest.raises(LostStep):
-        finish_step(asleep, pace=Pace(1_000))
+    with pytest.raises(StepLost):
+        finish_step(late, pace=Pace(1_000))
     assert ids_of(channel, again.bucket) == [ids[4]]
-    assert sum_of(purge).deleted == 20
-    assert AuditEntry.objects.filter(purge=purge, act="step_counted").count() == 1
+    assert totals_of(purge).deleted == 20
+    assert AuditEntry.objects.filter(purge=purge, action="step_counted").count() == 1
 
 
-def test_what_is_counted_is_what_the_worker_that_counts_has_seen(mona: User, channel: Channel) -> None:
+def test_the_counting_worker_counts_what_it_saw_itself(mona: User, channel: Channel) -> None:
     ids = old_ids(20)
     write(channel, ids)
     purge = confirm(mona, preview(mona, everything(channel)))
     killed = claim(purge)
     take_to(killed, StepState.DELETED)
     move_step(killed, StepState.VERIFIED, failed_ids=pack_ids(ids[:3]))
-    let_lease_end(purge)
+    expire_lease(purge)
     purge = run_purge(purge.id)
     assert ids_of(channel, bucket_of(ids[0])) == []
-    assert (purge.state, sum_of(purge).deleted, sum_of(purge).failed) == (PurgeState.DONE, 20, 0)
+    assert (purge.state, totals_of(purge).deleted, totals_of(purge).failed) == (PurgeState.DONE, 20, 0)
 
 
-def test_a_step_that_stops_for_an_unforeseen_reason_says_so_and_holds_no_other_up(mona: User, channel: Channel) -> None:
+def test_a_step_that_fails_unexpectedly_reports_it_and_blocks_no_other(mona: User, channel: Channel) -> None:
     first, second = old_ids(30, buckets_ago=4), old_ids(30, buckets_ago=3)
     write(channel, [*first, *second])
     purge = confirm(mona, preview(mona, everything(channel)))
     Step.objects.filter(purge_id=purge.id, ordinal=1).update(ids=b"not packed ids")
-    waiting = run_purge(purge.id, patience_seconds=0)
+    waiting = run_purge(purge.id, idle_timeout_seconds=0)
     assert waiting.state == PurgeState.WAITING
     assert "unexpected error" in waiting.wait_reason
     assert ids_of(channel, bucket_of(first[0]), bucket_of(second[0])) == first
-    assert (sum_of(waiting).deleted, sum_of(waiting).left) == (30, 30)
-    assert holder_of(channel.id) is None
+    assert (totals_of(waiting).deleted, totals_of(waiting).left) == (30, 30)
+    assert lock_owner(channel.id) is None
     Step.objects.filter(purge_id=purge.id, ordinal=1).update(ids=pack_ids(first), due_at=None)
     assert run_purge(purge.id).state == PurgeState.DONE
 
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_a_worker_does_not_wait_for_ever_for_a_channel(mona: User, channel: Channel) -> None:
+def test_a_worker_does_not_wait_forever_for_a_channel(mona: User, channel: Channel) -> None:
     """The lock owner may be a purge without a worker, and this worker may be the only one."""
     write(channel, old_ids(20))
     purge = confirm(mona, preview(mona, everything(channel)))
-    assert hold_channel(channel.id, job="purge:1")
+    assert lock_channel(channel.id, job="purge:1")
     began = time.monotonic()
-    waiting = run_purge(purge.id, patience_seconds=6)
+    waiting = run_purge(purge.id, idle_timeout_seconds=6)
     assert 4 < time.monotonic() - began < 12
-    assert (waiting.state, sum_of(waiting).left) == (PurgeState.WAITING, 20)
+    assert (waiting.state, totals_of(waiting).left) == (PurgeState.WAITING, 20)
     release_channel(channel.id, job="purge:1")
 
 
-def test_a_worker_whose_clock_is_off_touches_nothing_and_the_purge_names_it(
+def test_a_worker_with_a_wrong_clock_changes_nothing_and_the_purge_reports_it(
     mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = old_ids(20)
@@ -127,15 +127,15 @@ def test_a_worker_whose_clock_is_off_touches_nothing_and_the_purge_names_it(
     right = time.time_ns
     with monkeypatch.context() as skewed:
         skewed.setattr(time, "time_ns", lambda: right() + 9_000_000_000)
-        waiting = run_purge(purge.id, patience_seconds=0)
+        waiting = run_purge(purge.id, idle_timeout_seconds=0)
     assert waiting.state == PurgeState.WAITING
     assert "clock of process" in waiting.wait_reason
     assert ids_of(channel, bucket_of(ids[0])) == ids
-    assert run_purge(purge.id, patience_seconds=15).state == PurgeState.DONE
+    assert run_purge(purge.id, idle_timeout_seconds=15).state == PurgeState.DONE
 
 
 @pytest.mark.parametrize("lost_at", [None, StepState.STAMPED, StepState.DELETED])
-def test_a_cancelled_purge_settles_wherever_its_worker_was_lost(
+def test_a_cancelled_purge_completes_wherever_its_worker_was_lost(
     mona: User, channel: Channel, lost_at: StepState | None
 ) -> None:
     first, second = old_ids(20, buckets_ago=4), old_ids(20, buckets_ago=3)
@@ -146,70 +146,70 @@ def test_a_cancelled_purge_settles_wherever_its_worker_was_lost(
         take_to(lost, lost_at)
     cancel_purge(purge.id, moderator=mona)
     settle_purge(purge.id)
-    assert holder_of(channel.id) == f"purge:{purge.id}"
-    let_lease_end(purge)
+    assert lock_owner(channel.id) == f"purge:{purge.id}"
+    expire_lease(purge)
     assert purge.id in due_purges()
     purge = run_purge(purge.id)
     assert purge.state == PurgeState.CANCELLED
-    assert holder_of(channel.id) is None
+    assert lock_owner(channel.id) is None
     gone = 0 if lost_at is None else 20
-    assert (sum_of(purge).deleted, sum_of(purge).left) == (gone, 40 - gone)
+    assert (totals_of(purge).deleted, totals_of(purge).left) == (gone, 40 - gone)
     assert ids_of(channel, bucket_of(first[0]), bucket_of(second[0])) == [*first[gone:], *second]
-    with pytest.raises(LostStep):
+    with pytest.raises(StepLost):
         finish_step(lost, pace=Pace(1_000)) if lost_at else quarantine_step(lost, pace=Pace(1_000))
 
 
-def test_a_purge_cancelled_before_anybody_began_is_cancelled_whole(mona: User, channel: Channel) -> None:
+def test_a_purge_cancelled_before_any_step_began_is_cancelled_completely(mona: User, channel: Channel) -> None:
     ids = old_ids(20)
     write(channel, ids)
     purge = confirm(mona, preview(mona, everything(channel)))
     cancel_purge(purge.id, moderator=mona)
     purge = run_purge(purge.id)
-    assert (purge.state, sum_of(purge).left) == (PurgeState.CANCELLED, 20)
+    assert (purge.state, totals_of(purge).left) == (PurgeState.CANCELLED, 20)
     assert ids_of(channel, bucket_of(ids[0])) == ids
 
 
-def test_a_purge_whose_worker_died_before_settling_it_is_still_finished(mona: User, channel: Channel) -> None:
+def test_a_purge_whose_worker_died_before_completion_is_still_finished(mona: User, channel: Channel) -> None:
     write(channel, old_ids(20))
     purge = confirm(mona, preview(mona, everything(channel)))
     step = claim(purge)
     take_to(step, StepState.STAMPED)
     finish_step(step, pace=Pace(1_000))
-    assert holder_of(channel.id) == f"purge:{purge.id}"
+    assert lock_owner(channel.id) == f"purge:{purge.id}"
     assert purge.id in due_purges()
     assert run_purge(purge.id).state == PurgeState.DONE
-    assert holder_of(channel.id) is None
+    assert lock_owner(channel.id) is None
 
 
-def test_a_step_that_was_put_back_holds_no_other_up(mona: User, channel: Channel) -> None:
+def test_a_requeued_step_blocks_no_other(mona: User, channel: Channel) -> None:
     write(channel, [*old_ids(20, buckets_ago=4), *old_ids(20, buckets_ago=3)])
     purge = confirm(mona, preview(mona, everything(channel)))
-    put_back(claim(purge), due_in=0, reason="its replicas are away")
+    requeue_step(claim(purge), due_in=0, reason="its replicas are away")
     assert [claim(purge).ordinal, claim(purge).ordinal] == [2, 1]
 
 
-def test_no_more_workers_than_it_may_have_are_told_of_a_purge(mona: User, channel: Channel, settings: Settings) -> None:
+def test_no_more_workers_are_enqueued_than_a_purge_may_have(mona: User, channel: Channel, settings: Settings) -> None:
     settings.PURGE_WORKERS = 1
     write(channel, [*old_ids(20, buckets_ago=4), *old_ids(20, buckets_ago=3)])
     purge = confirm(mona, preview(mona, everything(channel)))
     assert purge.id in due_purges()
     claim(purge)
     assert purge.id not in due_purges()
-    let_lease_end(purge)
+    expire_lease(purge)
     assert purge.id in due_purges()
 
 
-def test_a_worker_that_slept_beyond_its_lease_does_not_claim_its_own_step_again(mona: User, channel: Channel) -> None:
+def test_a_worker_paused_past_its_lease_does_not_claim_its_own_step_again(mona: User, channel: Channel) -> None:
     write(channel, old_ids(20))
     purge = confirm(mona, preview(mona, everything(channel)))
     token = uuid.uuid4()
     assert claim_step(purge.id, token=token) is not None
-    let_lease_end(purge)
+    expire_lease(purge)
     assert claim_step(purge.id, token=token) is None
     assert claim_step(purge.id, token=uuid.uuid4()) is not None
 
 
-def test_a_scan_of_a_large_bucket_stays_its_worker_s(
+def test_a_worker_keeps_its_claim_during_a_scan_of_a_large_bucket(
     mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(channel, old_ids(messages.SCAN_FETCH + 1))
@@ -229,26 +229,26 @@ def test_a_purge_paused_after_its_last_stamp_is_done_and_not_paused(mona: User, 
     pause_purge(purge.id, moderator=mona)
     finish_step(step, pace=Pace(1_000))
     purge = settle_purge(purge.id)
-    assert (purge.state, sum_of(purge).left) == (PurgeState.DONE, 0)
-    assert holder_of(channel.id) is None
+    assert (purge.state, totals_of(purge).left) == (PurgeState.DONE, 0)
+    assert lock_owner(channel.id) is None
 
 
-def test_an_undo_is_not_gone_on_with_by_a_clock_that_is_off(
+def test_a_worker_with_a_wrong_clock_does_not_continue_an_undo(
     mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = old_ids(20)
     write(channel, ids)
     purge = purge_now(mona, everything(channel))
-    ask_undo(purge.id, moderator=mona, part=UndoPart())
+    request_undo(purge.id, moderator=mona, part=UndoPart())
     killed = claim(purge)
     move_step(killed, StepState.QUARANTINING, read_stamp=issue_stamp(channel.id, killed.bucket))
     move_step(killed, StepState.QUARANTINED)
-    move_step(killed, StepState.STAMPED, how="undo", ids=pack_ids(ids), gone_ids=pack_ids(()), asked=20)
-    let_lease_end(purge)
+    move_step(killed, StepState.STAMPED, strategy="undo", ids=pack_ids(ids), gone_ids=pack_ids(()), requested=20)
+    expire_lease(purge)
     right = time.time_ns
     with monkeypatch.context() as skewed:
         skewed.setattr(time, "time_ns", lambda: right() - 60_000_000_000)
-        waiting = run_purge(purge.id, patience_seconds=0)
+        waiting = run_purge(purge.id, idle_timeout_seconds=0)
     assert (waiting.state, ids_of(channel, killed.bucket)) == (PurgeState.UNDOING, [])
     assert "clock of process" in waiting.wait_reason
     assert run_purge(purge.id).state == PurgeState.UNDONE

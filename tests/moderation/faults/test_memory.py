@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
 
 from chatstore.models import Channel
-from moderation.domain.planner import Way
+from chatstore.models.users import User
+from moderation.domain.planner import DeleteStrategy
 from moderation.models import Step
-from tests.moderation.rooms import VICTOR, WILMA, make_channel, old_ids, write
+from tests.moderation.channels import VICTOR, WILMA, make_channel, old_ids, write
 
 pytestmark = pytest.mark.slow
 
-MOST_MIB = 400
+MAX_MIB = 400
 
-LOOK_SECONDS = 0.02
+POLL_SECONDS = 0.02
 
 BIG, MANY, EACH = 200_000, 50, 400
 """Messages of the one big bucket; buckets of the long channel, and messages in each of them."""
@@ -30,15 +30,15 @@ def test_a_worker_stays_under_400_mib_for_a_purge_that_keeps_every_second_messag
         write(
             channel, its_ids, author=author, content="about as long as people write: eighty characters with its number"
         )
-    assert peak_mib(channel, mona, f"--author={VICTOR}") < MOST_MIB
-    assert Step.objects.get(channel_id=channel.id).how == Way.REWRITE
+    assert peak_mib(channel, mona, f"--author={VICTOR}") < MAX_MIB
+    assert Step.objects.get(channel_id=channel.id).strategy == DeleteStrategy.REWRITE
 
 
 def test_a_worker_stays_under_400_mib_for_a_purge_of_many_buckets(mona: User) -> None:
     channel = make_channel()
     for ago in range(1, MANY + 1):
         write(channel, old_ids(EACH, buckets_ago=ago), content="x" * 2_000)
-    assert peak_mib(channel, mona, "--everything") < MOST_MIB
+    assert peak_mib(channel, mona, "--everything") < MAX_MIB
 
 
 def peak_mib(channel: Channel, moderator: User, what: str) -> float:
@@ -50,7 +50,7 @@ def peak_mib(channel: Channel, moderator: User, what: str) -> float:
     ) as worker:
         while worker.poll() is None:
             peak = max(peak, read_peak_mib(worker.pid))
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
     assert worker.returncode == 0
     return peak
 

@@ -17,7 +17,7 @@ from moderation.tasks import run_purge
 from tests.brokers import broker_for
 from tests.waiting import LIMIT_SECONDS, wait_until
 
-_IMPORT = "from tests.moderation.incident.talking import talk"
+_IMPORT = "from tests.moderation.incident.posting import post_continuously"
 
 
 def broker() -> str:
@@ -25,14 +25,14 @@ def broker() -> str:
     return broker_for("incident")
 
 
-def ring(purge_id: int) -> None:
+def enqueue_workers(purge_id: int) -> None:
     """Enqueue the purge for the worker, as a view does after confirmation."""
     with app.connection_for_write(broker()) as connection:
         run_purge.apply_async((purge_id,), connection=connection)
 
 
 @contextmanager
-def one_worker(folder: Path, *, processes: int = 1) -> Iterator[Path]:
+def running_worker(folder: Path, *, processes: int = 1) -> Iterator[Path]:
     """Run a worker that receives only purges enqueued here; yield its log file."""
     command = ["-m", "celery", "--app=chatstore", "worker", f"--concurrency={processes}", "--without-mingle"]
     log = folder / "worker.log"
@@ -52,14 +52,14 @@ def one_worker(folder: Path, *, processes: int = 1) -> Iterator[Path]:
         worker.wait()
 
 
-class Talk:
+class ChatTraffic:
     """A process that posts into a channel, and the messages stored so far."""
 
     def __init__(self, channel_id: int, *, author_id: int, rate: float) -> None:
-        who = f"{channel_id}, author_id={author_id}, rate={rate}"
+        arguments = f"{channel_id}, author_id={author_id}, rate={rate}"
         self.stored: dict[int, str] = {}
         self._process = subprocess.Popen(
-            [sys.executable, "manage.py", "shell", "--no-imports", "-c", f"{_IMPORT}; talk({who})"],
+            [sys.executable, "manage.py", "shell", "--no-imports", "-c", f"{_IMPORT}; post_continuously({arguments})"],
             cwd=settings.BASE_DIR,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

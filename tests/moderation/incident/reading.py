@@ -9,17 +9,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
-from django.contrib.auth.models import User
 from django.db import connections
 from django.test import Client
 
+from chatstore.models.users import User
 from chatstore.operations.gateway.timeline import PAGE_SIZE
 
 _SHOWN = re.compile(r'<article [^>]*id="m(-?\d+)"')
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PageResult:
     """The result of one page. missing: ids that belong on it and were stored before the request."""
 
     status: int
@@ -29,30 +29,30 @@ class Seen:
     ended: float
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """True for a full page without missing messages."""
         return self.status == 200 and len(self.ids) == PAGE_SIZE and not self.missing
 
 
-class Reader:
+class PageReader:
     """Open the newest page of a channel and those around some ids in turn, until `end` is called.
 
     kept: messages that must be on a page if they were stored before its request; the mappings may grow.
     """
 
     def __init__(
-        self, user: User, channel_id: int, *, around: Sequence[int], stays: Sequence[Mapping[int, str]]
+        self, user: User, channel_id: int, *, around: Sequence[int], kept: Sequence[Mapping[int, str]]
     ) -> None:
-        self.pages: list[Seen] = []
+        self.pages: list[PageResult] = []
         self._addresses = [f"/channels/{channel_id}/", *(f"/channels/{channel_id}/?around={each}" for each in around)]
-        self._stays = stays
+        self._kept = kept
         self._user = user
-        self._over = threading.Event()
+        self._stop = threading.Event()
         self._failed: Exception | None = None
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
-    def rounds(self, count: int) -> list[Seen]:
+    def read_rounds(self, count: int) -> list[PageResult]:
         """Wait until every address was opened `count` more times; return those pages."""
         start = len(self.pages)
         # The page in progress may have been requested before.
@@ -63,7 +63,7 @@ class Reader:
 
     def end(self) -> None:
         """Stop reading; raise any error of a page."""
-        self._over.set()
+        self._stop.set()
         self._thread.join()
         if self._failed is not None:
             raise self._failed
@@ -73,7 +73,7 @@ class Reader:
             client = Client()
             client.force_login(self._user)
             for address in cycle(self._addresses):
-                if self._over.is_set():
+                if self._stop.is_set():
                     return
                 self.pages.append(self._open(client, address))
         except Exception as failed:  # noqa: BLE001  it is raised where the test waits
@@ -81,8 +81,8 @@ class Reader:
         finally:
             connections.close_all()
 
-    def _open(self, client: Client, address: str) -> Seen:
-        stored = [message_id for known in self._stays for message_id in tuple(known)]
+    def _open(self, client: Client, address: str) -> PageResult:
+        stored = [message_id for known in self._kept for message_id in tuple(known)]
         began = time.monotonic()
         answer = client.get(address)
         ended = time.monotonic()
@@ -90,4 +90,4 @@ class Reader:
         # No stored message may be missing above the newest page; on other pages both ends are open.
         high = ids[-1] if "around" in address and ids else float("inf")
         missing = {one for one in stored if ids and ids[0] <= one <= high}.difference(ids)
-        return Seen(answer.status_code, ids, missing, began, ended)
+        return PageResult(answer.status_code, ids, missing, began, ended)

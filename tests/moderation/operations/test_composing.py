@@ -7,21 +7,21 @@ import pytest
 from chatstore.domain.errors import BadInput
 from chatstore.models import Channel, ChatUser
 from moderation.operations.selection.parsing import find_author, find_channel
-from tests.moderation.rooms import make_channel
+from tests.moderation.channels import make_channel
 
 
 def make_chat_user(name: str, display_name: str = "") -> ChatUser:
     return ChatUser.objects.create(pk=secrets.randbits(60), name=name, display_name=display_name)
 
 
-def test_a_name_a_shown_name_and_an_id_mean_the_same_user() -> None:
+def test_a_user_name_a_display_name_and_an_id_find_the_same_user() -> None:
     word = secrets.token_hex(6)
     user = make_chat_user(f"victor-{word}", f"Victor {word}")
     for typed in (f"victor-{word}", f"VICTOR {word}", f"@victor-{word}", str(user.pk)):
         assert find_author(typed) == user.pk
 
 
-def test_a_name_that_several_have_is_asked_back_with_their_ids() -> None:
+def test_an_ambiguous_name_is_refused_with_the_matching_ids() -> None:
     name = f"sam-{secrets.token_hex(6)}"
     users = [make_chat_user(name), make_chat_user(name)]
     with pytest.raises(BadInput, match="Several users") as refused:
@@ -29,7 +29,7 @@ def test_a_name_that_several_have_is_asked_back_with_their_ids() -> None:
     assert all(str(user.pk) in str(refused.value) for user in users)
 
 
-def test_an_id_that_nobody_knows_is_still_an_author() -> None:
+def test_an_unknown_id_is_still_an_author() -> None:
     unknown = secrets.randbits(60)
     assert find_author(str(unknown)) == unknown
 
@@ -40,12 +40,12 @@ def test_an_id_comes_before_a_name_of_the_same_digits() -> None:
     assert find_author(str(user.pk)) == user.pk
 
 
-def test_nobody_is_said() -> None:
+def test_an_unknown_name_is_reported() -> None:
     with pytest.raises(BadInput, match="no user called"):
         find_author(f"nobody-{secrets.token_hex(6)}")
 
 
-def test_a_part_of_a_channel_s_name_is_asked_back_with_the_whole_name_and_the_id() -> None:
+def test_part_of_a_channel_name_is_refused_with_the_full_name_and_id() -> None:
     word = secrets.token_hex(6)
     channel = make_channel()
     Channel.objects.filter(pk=channel.pk).update(name=f"╰╸{word}-help")

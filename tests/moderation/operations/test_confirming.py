@@ -3,16 +3,16 @@
 import datetime as dt
 
 import pytest
-from django.contrib.auth.models import User
 from django.utils import timezone
 
 from chatstore.domain.errors import BadInput, Forbidden, NotFound
+from chatstore.models.users import User
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Purge
 from moderation.operations.purging.controls import cancel_purge
 from moderation.operations.purging.lifecycle import confirm_purge, draft_purge, expire_previews
 from moderation.operations.purging.worker import run_purge
-from tests.moderation.rooms import confirm, everything, make_channel, old_ids, preview, write
+from tests.moderation.channels import confirm, everything, make_channel, old_ids, preview, write
 
 
 def ready_purge(mona: User, count: int = 120) -> Purge:
@@ -21,25 +21,25 @@ def ready_purge(mona: User, count: int = 120) -> Purge:
     return preview(mona, everything(channel))
 
 
-def test_another_digest_is_refused(mona: User) -> None:
+def test_a_different_manifest_hash_is_refused(mona: User) -> None:
     purge = ready_purge(mona)
     with pytest.raises(BadInput, match="preview has changed"):
-        confirm_purge(purge.id, moderator=mona, reason="spam", digest=b"0" * 32)
+        confirm_purge(purge.id, moderator=mona, reason="spam", manifest_hash=b"0" * 32)
     purge.refresh_from_db()
     assert purge.state == PurgeState.READY
 
 
 @pytest.mark.parametrize("reason", ["", "   ", "x" * 1001])
-def test_a_reason_is_needed_and_has_an_end(mona: User, reason: str) -> None:
+def test_a_reason_is_required_and_its_length_is_limited(mona: User, reason: str) -> None:
     purge = ready_purge(mona)
     with pytest.raises(BadInput, match="reason"):
-        confirm_purge(purge.id, moderator=mona, reason=reason, digest=bytes(purge.digest or b""))
+        confirm_purge(purge.id, moderator=mona, reason=reason, manifest_hash=bytes(purge.manifest_hash or b""))
 
 
-def test_confirming_twice_is_confirming_once(mona: User) -> None:
+def test_confirming_twice_has_no_further_effect(mona: User) -> None:
     purge = confirm(mona, ready_purge(mona))
     confirm(mona, purge)
-    assert AuditEntry.objects.filter(purge=purge, act="purge_confirmed").count() == 1
+    assert AuditEntry.objects.filter(purge=purge, action="purge_confirmed").count() == 1
 
 
 def test_an_old_preview_cannot_be_confirmed_and_expires(mona: User) -> None:
@@ -71,7 +71,7 @@ def test_an_unknown_channel_or_purge_is_not_found(mona: User) -> None:
     with pytest.raises(NotFound):
         draft_purge(moderator=mona, selection=everything(channel))
     with pytest.raises(NotFound):
-        confirm_purge(1, moderator=mona, reason="spam", digest=b"")
+        confirm_purge(1, moderator=mona, reason="spam", manifest_hash=b"")
 
 
 def test_a_cancelled_purge_deletes_nothing_more(mona: User) -> None:
@@ -82,15 +82,15 @@ def test_a_cancelled_purge_deletes_nothing_more(mona: User) -> None:
     assert {step.state for step in purge.steps.all()} == {StepState.CANCELLED}
 
 
-def test_a_purge_that_does_not_run_cannot_be_cancelled(mona: User) -> None:
+def test_a_purge_that_is_not_running_cannot_be_cancelled(mona: User) -> None:
     with pytest.raises(BadInput, match="cannot be cancelled"):
         cancel_purge(ready_purge(mona).id, moderator=mona)
 
 
-def test_each_act_leaves_one_entry_in_the_audit(mona: User) -> None:
+def test_each_action_writes_one_audit_entry(mona: User) -> None:
     purge = run_purge(confirm(mona, ready_purge(mona)).id)
-    acts = list(AuditEntry.objects.filter(purge=purge).order_by("id").values_list("act", "actor"))
-    assert acts == [
+    actions = list(AuditEntry.objects.filter(purge=purge).order_by("id").values_list("action", "actor"))
+    assert actions == [
         ("purge_drafted", mona.id),
         ("purge_confirmed", mona.id),
         ("step_counted", None),

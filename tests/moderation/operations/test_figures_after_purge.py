@@ -1,14 +1,13 @@
 """A purge records the same figures of a bucket as the bookkeeping."""
 
-from django.contrib.auth.models import User
-
 from chatstore.domain.buckets import bucket_of
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.store import figures, messages
-from tests.moderation.rooms import WILMA, by_victor, make_channel, old_ids, purge_now, write
+from tests.moderation.channels import WILMA, by_victor, make_channel, old_ids, purge_now, write
 
 
-def test_the_rest_of_a_late_edit_is_no_live_message_in_the_figures(mona: User) -> None:
+def test_the_remains_of_a_late_edit_are_not_counted_as_a_live_message(mona: User) -> None:
     channel = make_channel()
     ids = old_ids(201)
     write(channel, ids[:150])

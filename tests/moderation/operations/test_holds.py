@@ -6,39 +6,39 @@ import threading
 from collections.abc import Iterator, Sequence
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden, NotFound
-from moderation.domain.outcomes import Fate
-from moderation.domain.planner import Way
+from chatstore.models.users import User
+from moderation.domain.outcomes import PurgeOutcome
+from moderation.domain.planner import DeleteStrategy
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Hold, Purge
 from moderation.operations.holds import (
-    Wanted,
+    HoldRequest,
+    block_new_holds,
     hold_over_purge,
     lift_hold,
     place_hold,
-    take_turns_with_holds,
 )
 from moderation.operations.lookup.purge_index import find_parts
 from moderation.operations.purging.controls import retry_purge
 from moderation.operations.purging.execution import stamp_step
 from moderation.operations.purging.quarantine import quarantine_step
-from moderation.operations.purging.worker import Run
+from moderation.operations.purging.worker import PurgeWorker
 from moderation.operations.steps.claiming import claim_step
-from moderation.operations.steps.totals import sum_of
-from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
+from moderation.operations.steps.totals import totals_of
+from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
 from moderation.store.pace import Pace
 from tests.conftest import make_user
-from tests.moderation.rooms import (
+from tests.moderation.channels import (
     VICTOR,
     WILMA,
+    age_timestamps,
     confirm,
     ids_of,
-    let_stamps_age,
     make_channel,
     old_ids,
     preview,
@@ -49,7 +49,7 @@ from tests.moderation.rooms import (
 
 
 @pytest.fixture(autouse=True)
-def _nothing_stays_held() -> Iterator[None]:
+def _release_all_holds() -> Iterator[None]:
     """Lift all holds: one on a user's messages everywhere would affect other tests."""
     yield
     Hold.objects.all().delete()
@@ -60,31 +60,33 @@ def everything_in(channel_id: int) -> Selection:
 
 
 def hold(actor: User, *, author: int | str = "", channel: int | str = "", message: str = "") -> Hold:
-    return place_hold(Wanted(str(author), str(channel), message), reason="case 71", actor=actor)
+    return place_hold(HoldRequest(str(author), str(channel), message), reason="case 71", actor=actor)
 
 
 def counts(purge: Purge) -> tuple[int, int, int]:
-    total = sum_of(purge)
+    total = totals_of(purge)
     assert total.already_gone == total.failed == 0
     return total.deleted, total.held, total.left
 
 
-def ways_of(purge: Purge) -> set[str]:
-    return set(purge.steps.exclude(how="").values_list("how", flat=True))
+def strategies_of(purge: Purge) -> set[str]:
+    return set(purge.steps.exclude(strategy="").values_list("strategy", flat=True))
 
 
 @pytest.mark.parametrize(
-    ("ids", "way"),
-    [(recent_ids(60), Way.ROWS), (old_ids(400), Way.DROP)],
+    ("ids", "strategy"),
+    [(recent_ids(60), DeleteStrategy.ROWS), (old_ids(400), DeleteStrategy.DROP)],
     ids=["of the last hour", "of a sealed bucket"],
 )
-def test_what_is_held_before_the_preview_is_not_of_it_and_is_said(mona: User, ids: Sequence[int], way: Way) -> None:
+def test_messages_held_before_the_preview_are_excluded_and_reported(
+    mona: User, ids: Sequence[int], strategy: DeleteStrategy
+) -> None:
     channel = make_channel()
     write(channel, ids[::2])
     write(channel, ids[1::2], author=WILMA)
     hold(mona, author=WILMA, channel=channel.pk)
     purge = preview(mona, everything_in(channel.pk))
-    assert (purge.manifest, purge.held_back) == (len(ids[::2]), len(ids[1::2]))
+    assert (purge.manifest, purge.held_at_scan) == (len(ids[::2]), len(ids[1::2]))
     confirm(mona, purge)
     run_to_end(purge)
     purge.refresh_from_db()
@@ -94,7 +96,7 @@ def test_what_is_held_before_the_preview_is_not_of_it_and_is_said(mona: User, id
 
 
 @pytest.mark.parametrize("ids", [recent_ids(60), old_ids(60), old_ids(400)], ids=["raid", "rows", "spans"])
-def test_what_is_held_after_confirming_stays_and_is_counted_as_held(mona: User, ids: Sequence[int]) -> None:
+def test_messages_held_after_confirmation_are_kept_and_counted_as_held(mona: User, ids: Sequence[int]) -> None:
     channel = make_channel()
     write(channel, ids[::2])
     write(channel, ids[1::2], author=WILMA)
@@ -105,10 +107,10 @@ def test_what_is_held_after_confirming_stays_and_is_counted_as_held(mona: User, 
     assert purge.state == PurgeState.DONE_WITH_FAILURES
     assert counts(purge) == (len(ids[::2]), len(ids[1::2]), 0)
     assert ids_of(channel, *{bucket_of(one) for one in ids}) == ids[1::2]
-    assert find_parts(ids[1], channel_id=channel.pk)[0].fate is Fate.HELD
+    assert find_parts(ids[1], channel_id=channel.pk)[0].outcome is PurgeOutcome.HELD
 
 
-def test_a_whole_channel_is_held(mona: User) -> None:
+def test_a_hold_can_cover_a_whole_channel(mona: User) -> None:
     channel, ids = make_channel(), old_ids(300)
     write(channel, ids)
     purge = confirm(mona, preview(mona, everything_in(channel.pk)))
@@ -117,10 +119,10 @@ def test_a_whole_channel_is_held(mona: User) -> None:
     purge.refresh_from_db()
     assert counts(purge) == (0, 300, 0)
     assert ids_of(channel, bucket_of(ids[0])) == ids
-    assert AuditEntry.objects.filter(purge=purge, act="step_held").count() == 1
+    assert AuditEntry.objects.filter(purge=purge, action="step_held").count() == 1
 
 
-def test_one_message_is_held_in_the_middle_of_a_bucket(mona: User) -> None:
+def test_a_hold_can_cover_one_message_in_the_middle_of_a_bucket(mona: User) -> None:
     channel, ids = make_channel(), old_ids(300)
     write(channel, ids)
     purge = confirm(mona, preview(mona, everything_in(channel.pk)))
@@ -128,16 +130,16 @@ def test_one_message_is_held_in_the_middle_of_a_bucket(mona: User) -> None:
     run_to_end(purge)
     purge.refresh_from_db()
     assert counts(purge) == (299, 1, 0)
-    assert ways_of(purge) == {Way.RANGES}
+    assert strategies_of(purge) == {DeleteStrategy.RANGES}
     assert ids_of(channel, bucket_of(ids[0])) == [ids[100]]
 
 
-def test_a_hold_that_comes_between_reading_and_stamping_is_seen(mona: User) -> None:
+def test_a_hold_placed_between_reading_and_stamping_is_respected(mona: User) -> None:
     channel, ids = make_channel(), old_ids(300)
     write(channel, ids)
     write(channel, [ids[-1] + 1], author=WILMA)
     purge = confirm(mona, preview(mona, everything_in(channel.pk)))
-    run = Run(purge.pk)
+    run = PurgeWorker(purge.pk)
     step = claim_step(purge.pk, token=run.token)
     assert step is not None
     kept = quarantine_step(step, pace=Pace(1_000))
@@ -145,14 +147,14 @@ def test_a_hold_that_comes_between_reading_and_stamping_is_seen(mona: User) -> N
     with pytest.raises(Exception, match="a hold was placed meanwhile"):
         stamp_step(step, kept)
     purge.steps.update(token=None, lease_until=None)
-    let_stamps_age(channel)
+    age_timestamps(channel)
     run_to_end(purge)
     purge.refresh_from_db()
     assert counts(purge) == (300, 1, 0)
     assert ids_of(channel, bucket_of(ids[0])) == [ids[-1] + 1]
 
 
-def test_who_places_a_hold_waits_for_a_step_that_is_being_stamped(mona: User) -> None:
+def test_placing_a_hold_waits_for_a_step_that_is_being_stamped(mona: User) -> None:
     channel = make_channel()
     placed = threading.Event()
 
@@ -164,7 +166,7 @@ def test_who_places_a_hold_waits_for_a_step_that_is_being_stamped(mona: User) ->
             connection.close()
 
     with transaction.atomic():
-        take_turns_with_holds()
+        block_new_holds()
         placing = threading.Thread(target=place)
         placing.start()
         assert not placed.wait(0.5)
@@ -172,7 +174,7 @@ def test_who_places_a_hold_waits_for_a_step_that_is_being_stamped(mona: User) ->
     assert placed.is_set()
 
 
-def test_once_it_is_lifted_what_was_held_can_be_removed_too(mona: User, lena: User) -> None:
+def test_held_messages_can_be_deleted_once_the_hold_is_lifted(mona: User, lena: User) -> None:
     channel, ids = make_channel(), old_ids(300)
     write(channel, ids[::2])
     write(channel, ids[1::2], author=WILMA)
@@ -183,7 +185,7 @@ def test_once_it_is_lifted_what_was_held_can_be_removed_too(mona: User, lena: Us
         lift_hold(placed.pk, actor=mona)
     lift_hold(placed.pk, actor=lena)
     retry_purge(purge.pk, moderator=mona)
-    let_stamps_age(channel)
+    age_timestamps(channel)
     run_to_end(purge)
     purge.refresh_from_db()
     assert purge.state == PurgeState.DONE
@@ -191,21 +193,21 @@ def test_once_it_is_lifted_what_was_held_can_be_removed_too(mona: User, lena: Us
     assert ids_of(channel, bucket_of(ids[0])) == []
 
 
-def test_an_undo_of_it_brings_back_what_went_and_nothing_else(mona: User) -> None:
+def test_an_undo_restores_only_what_was_deleted(mona: User) -> None:
     channel, ids = make_channel(), old_ids(300)
     write(channel, ids[::2])
     write(channel, ids[1::2], author=WILMA)
     purge = confirm(mona, preview(mona, everything_in(channel.pk)))
     hold(mona, author=WILMA, channel=channel.pk)
     run_to_end(purge)
-    undo = ask_undo(purge.pk, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
     run_to_end(purge)
-    total = sum_of_undo(undo)
-    assert (total.asked, total.restored) == (150, 150)
+    total = undo_totals_of(undo)
+    assert (total.requested, total.restored) == (150, 150)
     assert ids_of(channel, bucket_of(ids[0])) == ids
 
 
-def test_a_hold_over_a_purge_is_found_by_what_it_chose(mona: User, lena: User) -> None:
+def test_holds_on_a_purge_are_found_by_its_selection(mona: User, lena: User) -> None:
     channel, ids = make_channel(), old_ids(120)
     write(channel, ids)
     purge = confirm(mona, preview(mona, everything_in(channel.pk)))
@@ -226,39 +228,39 @@ def test_a_hold_over_a_purge_is_found_by_what_it_chose(mona: User, lena: User) -
 @pytest.mark.parametrize(
     ("wanted", "error"),
     [
-        (Wanted(), BadInput),
-        (Wanted(author="nobody"), BadInput),
-        (Wanted(message="/channels/1"), BadInput),
-        (Wanted(author="71", message="/channels/1/2"), BadInput),
-        (Wanted(channel="1"), NotFound),
+        (HoldRequest(), BadInput),
+        (HoldRequest(author="nobody"), BadInput),
+        (HoldRequest(message="/channels/1"), BadInput),
+        (HoldRequest(author="71", message="/channels/1/2"), BadInput),
+        (HoldRequest(channel="1"), NotFound),
     ],
 )
-def test_what_cannot_be_meant_is_refused(mona: User, wanted: Wanted, error: type[Exception]) -> None:
+def test_an_invalid_hold_is_refused(mona: User, wanted: HoldRequest, error: type[Exception]) -> None:
     before = Hold.objects.count()
     with pytest.raises(error):
         place_hold(wanted, reason="why not", actor=mona)
     assert Hold.objects.count() == before
 
 
-def test_a_hold_wants_a_reason(mona: User) -> None:
+def test_a_hold_needs_a_reason(mona: User) -> None:
     with pytest.raises(BadInput, match="reason"):
-        place_hold(Wanted(author="71"), reason="  ", actor=mona)
+        place_hold(HoldRequest(author="71"), reason="  ", actor=mona)
 
 
-def test_who_only_reads_places_none() -> None:
+def test_read_permission_does_not_allow_placing_holds() -> None:
     with pytest.raises(Forbidden):
         hold(make_user("otto", group="operators"), author=VICTOR)
 
 
-def test_placing_and_lifting_are_of_the_audit(mona: User, lena: User) -> None:
+def test_placing_and_lifting_are_audited(mona: User, lena: User) -> None:
     placed = hold(mona, author=VICTOR + 7_000)
     lift_hold(placed.pk, actor=lena)
     lift_hold(placed.pk, actor=lena)
-    acts = AuditEntry.objects.filter(details__hold=str(placed.pk)).order_by("id")
-    assert [(one.act, one.actor) for one in acts] == [("hold_placed", mona), ("hold_lifted", lena)]
+    actions = AuditEntry.objects.filter(details__hold=str(placed.pk)).order_by("id")
+    assert [(one.action, one.actor) for one in actions] == [("hold_placed", mona), ("hold_lifted", lena)]
 
 
-def test_a_held_step_stands_for_nothing(mona: User) -> None:
+def test_a_held_step_accounts_for_no_message(mona: User) -> None:
     channel, ids = make_channel(), old_ids(120)
     write(channel, ids)
     purge = confirm(mona, preview(mona, everything_in(channel.pk)))
@@ -266,4 +268,4 @@ def test_a_held_step_stands_for_nothing(mona: User) -> None:
     run_to_end(purge)
     assert list(purge.steps.values_list("state", flat=True)) == [StepState.HELD]
     with pytest.raises(BadInput, match="did not delete any"):
-        ask_undo(purge.pk, moderator=mona, part=UndoPart())
+        request_undo(purge.pk, moderator=mona, part=UndoPart())

@@ -4,17 +4,17 @@ import hashlib
 import tracemalloc
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from chatstore.domain.errors import BadInput
+from chatstore.models.users import User
 from moderation.domain.filters import Author
-from moderation.domain.packing import digest_of_bucket
+from moderation.domain.packing import hash_bucket
 from moderation.domain.selection import Selection
 from moderation.models import ManifestBucket, Purge, Step
-from moderation.operations.preview.exclusions import tick_again, untick_messages
-from tests.moderation.rooms import VICTOR, make_channel, old_ids, preview, write
+from moderation.operations.preview.exclusions import exclude_messages, include_messages
+from tests.moderation.channels import VICTOR, make_channel, old_ids, preview, write
 
 CHANNELS = 50_000
 FIRST_CHANNEL = 7_000_000
@@ -28,10 +28,10 @@ SELECT purge_id, 2 + number, %s + number, bucket, kind, state, ids, count, first
 FROM {Step._meta.db_table}, generate_series(1, %s) AS number WHERE purge_id = %s AND channel_id = %s
 """
 MANY_BUCKETS = f"""
-INSERT INTO {ManifestBucket._meta.db_table} (purge_id, channel_id, bucket, count, first_id, last_id, digest,
+INSERT INTO {ManifestBucket._meta.db_table} (purge_id, channel_id, bucket, count, first_id, last_id, manifest_hash,
     survivors, authors, plan)
 SELECT purge_id, %s + number, bucket, count, first_id, last_id,
-    sha256(digest || int8send(number)), survivors, authors, plan
+    sha256(manifest_hash || int8send(number)), survivors, authors, plan
 FROM {ManifestBucket._meta.db_table}, generate_series(1, %s) AS number WHERE purge_id = %s AND channel_id = %s
 """
 
@@ -49,39 +49,39 @@ def purge(mona: User) -> Purge:
     return purge
 
 
-def test_one_of_its_messages_is_unticked_in_a_few_statements_and_little_memory(mona: User, purge: Purge) -> None:
+def test_a_message_is_excluded_in_few_statements_and_little_memory(mona: User, purge: Purge) -> None:
     tracemalloc.start()
     try:
         with CaptureQueriesContext(connection) as sent:
-            less = untick_messages(purge.pk, IDS[6:7], moderator=mona, digest=bytes(purge.digest or b""))
+            less = exclude_messages(purge.pk, IDS[6:7], moderator=mona, manifest_hash=bytes(purge.manifest_hash or b""))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert len(sent) < 40
     assert peak < 5_000_000
     assert less.manifest == 20 * CHANNELS - 1
-    assert bytes(less.digest or b"") == digest_of_all(less)
-    again = tick_again(purge.pk, IDS[6:7], moderator=mona, digest=bytes(less.digest or b""))
+    assert bytes(less.manifest_hash or b"") == hash_of_all(less)
+    again = include_messages(purge.pk, IDS[6:7], moderator=mona, manifest_hash=bytes(less.manifest_hash or b""))
     assert again.manifest == 20 * CHANNELS
-    assert bytes(again.digest or b"") == digest_of_all(again)
+    assert bytes(again.manifest_hash or b"") == hash_of_all(again)
 
 
-def test_a_preview_whose_buckets_have_no_digests_is_not_changed(mona: User, purge: Purge) -> None:
+def test_a_preview_without_bucket_hashes_is_not_changed(mona: User, purge: Purge) -> None:
     """It was made by an older version."""
-    purge.manifest_buckets.filter(channel_id=FIRST_CHANNEL + 1).update(digest=None)
+    purge.manifest_buckets.filter(channel_id=FIRST_CHANNEL + 1).update(manifest_hash=None)
     with pytest.raises(BadInput, match="Create a new one"):
-        untick_messages(purge.pk, IDS[6:7], moderator=mona, digest=bytes(purge.digest or b""))
+        exclude_messages(purge.pk, IDS[6:7], moderator=mona, manifest_hash=bytes(purge.manifest_hash or b""))
     assert purge.manifest_buckets.get(first_id=IDS[0]).count == 20
 
 
-def digest_of_all(purge: Purge) -> bytes:
+def hash_of_all(purge: Purge) -> bytes:
     """Compute the hash from the stored buckets; for the two scanned channels it follows from their ids."""
     digests = []
     for bucket in purge.manifest_buckets.order_by("channel_id", "bucket"):
-        digests.append(bytes(bucket.digest or b""))
+        digests.append(bytes(bucket.manifest_hash or b""))
         if not FIRST_CHANNEL < bucket.channel_id < FIRST_CHANNEL + CHANNELS:
             ids = [i for i in IDS[bucket.first_id == IDS[1] :: 2] if i not in _left_out(purge)]
-            assert digests[-1] == digest_of_bucket(bucket.channel_id, ids)
+            assert digests[-1] == hash_bucket(bucket.channel_id, ids)
     return hashlib.sha256(b"".join(digests)).digest()
 
 

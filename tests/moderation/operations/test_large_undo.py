@@ -3,18 +3,18 @@
 import tracemalloc
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from chatstore.models import ChannelLock
+from chatstore.models.users import User
 from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.purging.completion import settle_purge
 from moderation.operations.steps.claiming import job_of
-from moderation.operations.undo.requests import UndoPart, ask_undo
-from tests.moderation.rooms import everything, make_channel, old_ids, purge_now, write
+from moderation.operations.undo.requests import UndoPart, request_undo
+from tests.moderation.channels import everything, make_channel, old_ids, purge_now, write
 
 CHANNELS = 50_000
 FIRST_CHANNEL = 7_000_000
@@ -43,11 +43,11 @@ def purge(mona: User) -> Purge:
     return purge
 
 
-def test_it_is_asked_for_in_a_few_statements_and_little_memory(mona: User, purge: Purge) -> None:
+def test_a_large_undo_is_requested_in_few_statements_and_little_memory(mona: User, purge: Purge) -> None:
     tracemalloc.start()
     try:
         with CaptureQueriesContext(connection) as asked:
-            undo = ask_undo(purge.pk, moderator=mona, part=UndoPart())
+            undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -55,12 +55,12 @@ def test_it_is_asked_for_in_a_few_statements_and_little_memory(mona: User, purge
     assert peak < 5_000_000
     steps = undo.steps.order_by("ordinal")
     assert steps.count() == CHANNELS
-    assert list(steps.values_list("ordinal", "takes_back")[:2]) == [(CHANNELS + 1, 1), (CHANNELS + 2, 2)]
+    assert list(steps.values_list("ordinal", "undoes_ordinal")[:2]) == [(CHANNELS + 1, 1), (CHANNELS + 2, 2)]
     assert set(steps.values_list("state", flat=True)) == {StepState.PENDING}
 
 
-def test_it_is_settled_and_gives_every_channel_back_in_a_few_statements(mona: User, purge: Purge) -> None:
-    ask_undo(purge.pk, moderator=mona, part=UndoPart())
+def test_a_large_undo_completes_and_unlocks_every_channel_in_few_statements(mona: User, purge: Purge) -> None:
+    request_undo(purge.pk, moderator=mona, part=UndoPart())
     undone = pack_ids(old_ids(1))
     Step.objects.filter(purge=purge, undo__isnull=True).update(undone_ids=undone)
     Step.objects.filter(purge=purge, undo__isnull=False).update(state=StepState.COUNTED)
@@ -72,8 +72,8 @@ def test_it_is_settled_and_gives_every_channel_back_in_a_few_statements(mona: Us
     assert not ChannelLock.objects.filter(job=job_of(purge.pk)).exists()
 
 
-def test_one_that_still_stands_for_a_single_message_is_undone_in_part(mona: User, purge: Purge) -> None:
-    ask_undo(purge.pk, moderator=mona, part=UndoPart())
+def test_a_purge_with_one_message_left_is_partly_undone(mona: User, purge: Purge) -> None:
+    request_undo(purge.pk, moderator=mona, part=UndoPart())
     Step.objects.filter(purge=purge, undo__isnull=True).exclude(ordinal=9).update(undone_ids=pack_ids(old_ids(1)))
     Step.objects.filter(purge=purge, undo__isnull=False).update(state=StepState.COUNTED)
     assert settle_purge(purge.pk).state == PurgeState.PARTLY_UNDONE

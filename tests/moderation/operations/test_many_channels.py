@@ -4,12 +4,12 @@ import secrets
 from dataclasses import replace
 
 import pytest
-from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import NotFound
 from chatstore.domain.messages import Message
 from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models.users import User
 from chatstore.store import ledger, messages
 from moderation.domain.filters import (
     All,
@@ -29,9 +29,9 @@ from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.operations.preview.purge_summary import preview_of
 from moderation.operations.purging.lifecycle import draft_purge
-from moderation.operations.selection.summary import sentence_of
-from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
-from tests.moderation.rooms import (
+from moderation.operations.selection.summary import selection_summary
+from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
+from tests.moderation.channels import (
     WILMA,
     buckets_of,
     choose,
@@ -60,10 +60,10 @@ def make_guild(*channels: Channel) -> Guild:
     return guild
 
 
-def test_an_authors_purge_finds_every_channel_he_posted_in(mona: User, raider: int) -> None:
+def test_an_author_purge_finds_every_channel_they_posted_in(mona: User, raider: int) -> None:
     first, second, untouched = make_channel(), make_channel(), make_channel()
-    for channel, his in ((first, IDS[:120]), (second, IDS[:7])):
-        write(channel, his, author=raider)
+    for channel, posted_ids in ((first, IDS[:120]), (second, IDS[:7])):
+        write(channel, posted_ids, author=raider)
         write(channel, IDS[200:], author=WILMA)
     write(untouched, IDS, author=WILMA)
     purge = purge_now(mona, Selection(where=Author((raider,))))
@@ -72,7 +72,7 @@ def test_an_authors_purge_finds_every_channel_he_posted_in(mona: User, raider: i
     assert purge.scanned == 120 + 7 + 2 * len(IDS[200:])
     assert ids_of(first, BUCKET) == ids_of(second, BUCKET) == IDS[200:]
     assert ids_of(untouched, BUCKET) == IDS
-    assert sentence_of(purge) == f"all messages by user {raider} in every channel, except pinned"
+    assert selection_summary(purge) == f"all messages by user {raider} in every channel, except pinned"
 
 
 def test_a_whole_guild_is_searched_and_no_other(mona: User) -> None:
@@ -88,19 +88,22 @@ def test_a_whole_guild_is_searched_and_no_other(mona: User) -> None:
     assert ids_of(elsewhere, BUCKET) == IDS
     per_channel = {bucket.channel_id: bucket.matched for bucket in preview_of(purge).per_bucket}
     assert per_channel == {first.pk: 50, second.pk: 50}
-    assert sentence_of(purge) == "all messages in all channels of Gophers containing the words “nitro”, except pinned"
+    assert (
+        selection_summary(purge)
+        == "all messages in all channels of Gophers containing the words “nitro”, except pinned"
+    )
 
 
-def test_one_channel_of_several_can_be_taken_back(mona: User, raider: int) -> None:
+def test_one_channel_of_several_can_be_undone(mona: User, raider: int) -> None:
     first, second = make_channel(), make_channel()
     for channel in (first, second):
         write(channel, IDS[:150], author=raider)
     both = Selection(channel_ids=(first.pk, second.pk), where=Author((raider,)))
     purge = purge_now(mona, both)
     assert purge.manifest == 300
-    undo = ask_undo(purge.pk, moderator=mona, part=UndoPart(channel_ids=(second.pk,)))
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(channel_ids=(second.pk,)))
     assert run_to_end(purge).state == PurgeState.PARTLY_UNDONE
-    assert (sum_of_undo(undo).asked, sum_of_undo(undo).restored) == (150, 150)
+    assert (undo_totals_of(undo).requested, undo_totals_of(undo).restored) == (150, 150)
     assert (ids_of(first, BUCKET), ids_of(second, BUCKET)) == ([], IDS[:150])
 
 
@@ -114,7 +117,7 @@ def test_channels_that_a_moderator_cannot_see_are_refused(mona: User) -> None:
             draft_purge(moderator=mona, selection=selection)
 
 
-def test_who_lost_the_right_before_the_scan_finds_nothing(mona: User) -> None:
+def test_a_moderator_who_lost_the_permission_before_the_scan_finds_nothing(mona: User) -> None:
     channel = make_channel()
     write(channel, IDS)
     selection = choose(channel.pk, after_id=IDS[0])
@@ -153,7 +156,7 @@ def test_a_condition_matches_messages_as_they_are_stored(mona: User, where: Filt
     assert ids_of(channel, BUCKET) == IDS[1:10:2]
 
 
-def test_pinned_messages_stay_unless_they_are_meant(mona: User) -> None:
+def test_pinned_messages_are_kept_unless_included(mona: User) -> None:
     channel = make_channel()
     store(channel, [replace(PLAIN, message_id=i, pinned=i == IDS[3]) for i in IDS[:10]])
     where = Author((PERSON,))

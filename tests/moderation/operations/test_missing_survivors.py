@@ -3,10 +3,10 @@
 import uuid
 
 import pytest
-from django.contrib.auth.models import User
 
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel, Finding
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now, wall_clock_us
 from chatstore.operations.findings.records import MISSING_SURVIVORS
 from chatstore.operations.gateway import messages as gateway
@@ -20,12 +20,12 @@ from moderation.operations.purging.quarantine import quarantine_step
 from moderation.operations.purging.rewrite import rewrite_survivors
 from moderation.operations.steps.claiming import claim_step, move_step
 from moderation.store.pace import Pace
-from tests.moderation.rooms import (
+from tests.moderation.channels import (
     WILMA,
+    age_timestamps,
     by_victor,
     choose,
     confirm,
-    let_stamps_age,
     old_ids,
     preview,
     write,
@@ -33,7 +33,7 @@ from tests.moderation.rooms import (
 
 
 @pytest.fixture
-def stays(channel: Channel) -> list[int]:
+def survivors(channel: Channel) -> list[int]:
     """Write Wilma's messages, every second one of 1,200, so that nearly all of them must be rewritten."""
     ids = old_ids(1_200)
     write(channel, ids[::2])
@@ -48,7 +48,7 @@ def take_to_rewritten(moderator: User, channel: Channel) -> Step:
     assert step is not None
     kept = quarantine_step(step, pace=Pace(1_000))
     stamp_step(step, kept)
-    rewrite_survivors(step, Pace(10_000), stays=kept.stays, look=lambda: None)
+    rewrite_survivors(step, Pace(10_000), survivor_rows=kept.survivor_rows, check=lambda: None)
     move_step(step, StepState.REWRITTEN)
     return step
 
@@ -67,65 +67,67 @@ def findings_of(step: Step) -> list[Finding]:
     return list(Finding.objects.filter(kind=MISSING_SURVIVORS, subject__startswith=f"{step.channel_id}:{step.bucket}:"))
 
 
-def test_survivors_that_are_lost_open_a_finding_that_names_them(mona: User, channel: Channel, stays: list[int]) -> None:
+def test_lost_survivors_open_a_finding_that_names_them(mona: User, channel: Channel, survivors: list[int]) -> None:
     step = take_to_rewritten(mona, channel)
-    lose(channel, stays[100])
-    lose(channel, stays[200])
+    lose(channel, survivors[100])
+    lose(channel, survivors[200])
     assert finish(step).state == PurgeState.DONE
     (finding,) = findings_of(step)
     assert (finding.severity, finding.closed_at) == (Severity.RED, None)
-    assert finding.words.startswith("2 messages that should have been kept are missing after a purge in #room, ")
-    assert finding.details["messages"] == [str(stays[100]), str(stays[200])]
+    assert finding.summary.startswith("2 messages that should have been kept are missing after a purge in #room, ")
+    assert finding.details["messages"] == [str(survivors[100]), str(survivors[200])]
     assert finding.details["purge"] == str(step.purge_id)
 
 
-def test_nothing_is_said_when_everything_stands_or_its_author_withdrew_it(
-    mona: User, channel: Channel, stays: list[int]
+def test_no_finding_is_opened_when_survivors_are_present_or_withdrawn(
+    mona: User, channel: Channel, survivors: list[int]
 ) -> None:
     step = take_to_rewritten(mona, channel)
-    assert gateway.withdraw_message(channel.id, stays[100], actor=WILMA)
+    assert gateway.withdraw_message(channel.id, survivors[100], actor=WILMA)
     assert finish(step).state == PurgeState.DONE
     assert findings_of(step) == []
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "findings"),
     [(StepState.COUNTED, 0), (StepState.DELETED, 0), (StepState.PENDING, 1), (StepState.CANCELLED, 1)],
 )
-def test_only_what_another_purge_may_have_removed_is_explained_by_it(
-    mona: User, channel: Channel, stays: list[int], state: StepState, told: int
+def test_another_purge_explains_only_messages_it_may_have_deleted(
+    mona: User, channel: Channel, survivors: list[int], state: StepState, findings: int
 ) -> None:
-    other = preview(mona, choose(channel.id, message_ids=[stays[100]]))
+    other = preview(mona, choose(channel.id, message_ids=[survivors[100]]))
     step = take_to_rewritten(mona, channel)
     Step.objects.filter(purge_id=other.id).update(state=state)
-    lose(channel, stays[100])
+    lose(channel, survivors[100])
     finish(step)
-    assert len(findings_of(step)) == told
+    assert len(findings_of(step)) == findings
 
 
-def test_a_purge_that_was_undone_explains_nothing(mona: User, channel: Channel, stays: list[int]) -> None:
-    other = preview(mona, choose(channel.id, message_ids=[stays[100], stays[200]]))
+def test_a_purge_that_was_undone_explains_nothing(mona: User, channel: Channel, survivors: list[int]) -> None:
+    other = preview(mona, choose(channel.id, message_ids=[survivors[100], survivors[200]]))
     step = take_to_rewritten(mona, channel)
-    Step.objects.filter(purge_id=other.id).update(state=StepState.COUNTED, undone_ids=pack_ids([stays[100]]))
-    lose(channel, stays[100])
-    lose(channel, stays[200])
+    Step.objects.filter(purge_id=other.id).update(state=StepState.COUNTED, undone_ids=pack_ids([survivors[100]]))
+    lose(channel, survivors[100])
+    lose(channel, survivors[200])
     finish(step)
     (finding,) = findings_of(step)
-    assert finding.details["messages"] == [str(stays[100])]
+    assert finding.details["messages"] == [str(survivors[100])]
 
 
-def test_a_second_loss_in_the_bucket_is_told_beside_the_first(mona: User, channel: Channel, stays: list[int]) -> None:
+def test_a_second_loss_in_the_bucket_is_reported_beside_the_first(
+    mona: User, channel: Channel, survivors: list[int]
+) -> None:
     first = take_to_rewritten(mona, channel)
-    lose(channel, stays[100])
+    lose(channel, survivors[100])
     finish(first)
-    Finding.objects.filter(pk=findings_of(first)[0].pk).update(told_at=postgres_now(), mailed_at=postgres_now())
-    write(channel, [one + 1 for one in stays])
-    let_stamps_age(channel)
+    Finding.objects.filter(pk=findings_of(first)[0].pk).update(notified_at=postgres_now(), mailed_at=postgres_now())
+    write(channel, [one + 1 for one in survivors])
+    age_timestamps(channel)
     second = take_to_rewritten(mona, channel)
     lost = unpack_ids(Step.objects.get(purge_id=second.purge_id).survivors)[7]
     lose(channel, lost)
     finish(second)
     earlier, later = sorted(findings_of(second), key=lambda finding: finding.opened_at)
-    assert (earlier.details["messages"], later.details["messages"]) == ([str(stays[100])], [str(lost)])
-    assert later.told_at is None
+    assert (earlier.details["messages"], later.details["messages"]) == ([str(survivors[100])], [str(lost)])
+    assert later.notified_at is None
     assert later.mailed_at is None

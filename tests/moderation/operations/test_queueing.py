@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from django.db.models import F
 from django.test import Client
 
 from chatstore.models import Channel
-from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
+from chatstore.models.users import User
+from chatstore.operations.coordination.channel_lock import lock_channel, release_channel
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepKind
@@ -19,13 +19,12 @@ from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.purging.completion import settle_purge
 from moderation.operations.purging.controls import pause_purge
 from moderation.operations.purging.quarantine import quarantine_step
-from moderation.operations.purging.scheduling import next_in_line
+from moderation.operations.purging.scheduling import unblocked_purges
 from moderation.operations.purging.wait_reasons import Wait, wait_of
 from moderation.operations.purging.worker import run_purge
-from moderation.operations.undo.requests import UndoPart, ask_undo
+from moderation.operations.undo.requests import UndoPart, request_undo
 from moderation.store.pace import Pace
-from tests.moderation.incident.processes import one_worker, ring
-from tests.moderation.rooms import (
+from tests.moderation.channels import (
     VICTOR,
     WILMA,
     by_victor,
@@ -40,14 +39,15 @@ from tests.moderation.rooms import (
     recent_ids,
     write,
 )
+from tests.moderation.incident.processes import enqueue_workers, running_worker
 from tests.waiting import LIMIT_SECONDS, wait_until
 
 STARTS_WITHIN = dt.timedelta(seconds=2)
 
 
-def let_wait(purge: Purge) -> Purge:
+def block_purge(purge: Purge) -> Purge:
     """Run the purge once while another job has the channel locked."""
-    waiting = run_purge(purge.id, waits_for_channel=False)
+    waiting = run_purge(purge.id, wait_for_channel=False)
     assert waiting.state in (PurgeState.WAITING, PurgeState.UNDOING)
     return waiting
 
@@ -58,7 +58,7 @@ def wait_at(user: User, purge: Purge) -> Wait:
     return wait
 
 
-def leave_rewrite(mona: User, channel: Channel) -> tuple[Purge, Purge]:
+def leave_rewrite_queued(mona: User, channel: Channel) -> tuple[Purge, Purge]:
     """Run a purge by row that leaves too many tombstones; return it with the rewrite that is due."""
     write(channel, recent_ids(600))
     purge = purge_now(mona, by_victor(channel))
@@ -73,26 +73,26 @@ def test_the_next_purge_of_a_channel_waits_and_its_page_links_to_the_one_before(
     write(channel, old_ids(20))
     first, second = (confirm(mona, preview(mona, everything(channel))) for _ in range(2))
     claim(first)
-    wait = wait_at(mona, let_wait(second))
-    assert wait.behind == first
-    assert wait.sentence.startswith(f"Waiting behind purge {first.id} (the whole channel")
-    assert wait.sentence.endswith(f", by {mona.username})")
+    wait = wait_at(mona, block_purge(second))
+    assert wait.blocking_purge == first
+    assert wait.message.startswith(f"Waiting behind purge {first.id} (the whole channel")
+    assert wait.message.endswith(f", by {mona.username})")
     page = sign_in(mona).get(f"/purges/{second.id}/").content.decode()
     assert f'<a href="/purges/{first.id}/">View that purge</a>' in page
     assert "About to delete 20 messages" in page
     assert wait_of(mona, Purge.objects.get(id=first.id)) is None
 
 
-def test_who_waits_behind_an_undo_is_told_so(mona: User, channel: Channel) -> None:
+def test_a_purge_blocked_by_an_undo_shows_it(mona: User, channel: Channel) -> None:
     write(channel, old_ids(20))
     first = purge_now(mona, everything(channel))
     write(channel, recent_ids(5))
     second = confirm(mona, preview(mona, everything(channel)))
-    ask_undo(first.id, moderator=mona, part=UndoPart())
+    request_undo(first.id, moderator=mona, part=UndoPart())
     claim(first)
-    wait = wait_at(mona, let_wait(second))
-    assert wait.behind == first
-    assert wait.words.startswith(f"behind the undo of purge {first.id} (")
+    wait = wait_at(mona, block_purge(second))
+    assert wait.blocking_purge == first
+    assert wait.reason.startswith(f"behind the undo of purge {first.id} (")
 
 
 def test_an_undo_waits_behind_a_purge(mona: User, channel: Channel) -> None:
@@ -101,72 +101,68 @@ def test_an_undo_waits_behind_a_purge(mona: User, channel: Channel) -> None:
     write(channel, recent_ids(5))
     second = confirm(mona, preview(mona, everything(channel)))
     claim(second)
-    ask_undo(first.id, moderator=mona, part=UndoPart())
-    wait = wait_at(mona, let_wait(first))
-    assert (wait.behind, wait.words.startswith(f"behind purge {second.id} (")) == (second, True)
+    request_undo(first.id, moderator=mona, part=UndoPart())
+    wait = wait_at(mona, block_purge(first))
+    assert (wait.blocking_purge, wait.reason.startswith(f"behind purge {second.id} (")) == (second, True)
 
 
-def test_who_waits_behind_a_rewrite_is_told_which_purge_left_it(mona: User, channel: Channel) -> None:
-    left_by, rewrite = leave_rewrite(mona, channel)
+def test_a_purge_blocked_by_a_rewrite_names_the_purge_that_queued_it(mona: User, channel: Channel) -> None:
+    left_by, rewrite = leave_rewrite_queued(mona, channel)
     write(channel, old_ids(5))
     purge = confirm(mona, preview(mona, everything(channel)))
     claim(rewrite)
-    wait = wait_at(mona, let_wait(purge))
-    assert wait.behind == left_by
-    assert wait.words.startswith(f"behind the rewrite that follows purge {left_by.id} (all messages by")
+    wait = wait_at(mona, block_purge(purge))
+    assert wait.blocking_purge == left_by
+    assert wait.reason.startswith(f"behind the rewrite that follows purge {left_by.id} (all messages by")
 
 
-def test_who_may_not_see_the_other_purge_is_not_told_what_it_removes(mona: User, tess: User, channel: Channel) -> None:
+def test_details_of_the_blocking_purge_need_permission(mona: User, tess: User, channel: Channel) -> None:
     write(channel, old_ids(20))
     first, second = (confirm(mona, preview(mona, everything(channel))) for _ in range(2))
     claim(first)
-    assert wait_at(tess, let_wait(second)) == Wait("behind another job")
+    assert wait_at(tess, block_purge(second)) == Wait("behind another job")
 
 
-def test_a_purge_of_several_channels_is_behind_nobody_while_one_of_them_is_free(mona: User, channel: Channel) -> None:
+def test_a_purge_of_several_channels_is_not_blocked_while_one_is_free(mona: User, channel: Channel) -> None:
     elsewhere = make_channel()
     for each in (channel, elsewhere):
         write(each, old_ids(5))
     purge = confirm(mona, preview(mona, Selection(channel_ids=(channel.id, elsewhere.id), where=Author((VICTOR,)))))
-    assert hold_channel(channel.id, job="import:7")
+    assert lock_channel(channel.id, job="import:7")
     assert wait_of(mona, purge) is None
-    assert hold_channel(elsewhere.id, job="import:7")
-    assert wait_at(mona, purge).words == "behind an import into the channel"
+    assert lock_channel(elsewhere.id, job="import:7")
+    assert wait_at(mona, purge).reason == "behind an import into the channel"
     for each in (channel, elsewhere):
         release_channel(each.id, job="import:7")
 
 
-def test_nobody_is_named_who_is_done_by_now(mona: User, channel: Channel) -> None:
+def test_a_finished_job_is_not_named_as_blocking(mona: User, channel: Channel) -> None:
     write(channel, old_ids(20))
     purge = confirm(mona, preview(mona, everything(channel)))
-    assert hold_channel(channel.id, job="import:7")
-    assert wait_at(mona, let_wait(purge)).words == "behind an import into the channel"
+    assert lock_channel(channel.id, job="import:7")
+    assert wait_at(mona, block_purge(purge)).reason == "behind an import into the channel"
     release_channel(channel.id, job="import:7")
-    assert wait_at(mona, purge).sentence == "Waiting for a worker; the channel is unlocked"
+    assert wait_at(mona, purge).message == "Waiting for a worker; the channel is unlocked"
     assert run_purge(purge.id).state == PurgeState.DONE
 
 
-def test_those_who_wait_are_called_in_the_order_in_which_they_were_asked_for_and_rewrites_last(
-    mona: User, channel: Channel
-) -> None:
-    taken_back, rewrite = leave_rewrite(mona, channel)
+def test_waiting_jobs_are_enqueued_in_request_order_and_rewrites_last(mona: User, channel: Channel) -> None:
+    undone, rewrite = leave_rewrite_queued(mona, channel)
     write(channel, old_ids(5))
     first, second, third = (confirm(mona, preview(mona, everything(channel))) for _ in range(3))
-    ask_undo(taken_back.id, moderator=mona, part=UndoPart())
-    called = []
+    request_undo(undone.id, moderator=mona, part=UndoPart())
+    enqueued = []
     done = first.id
     for _ in range(4):
-        (following,) = next_in_line(done)
-        called.append(following)
+        (following,) = unblocked_purges(done)
+        enqueued.append(following)
         Step.objects.filter(purge_id__in=(done, following)).exclude(state="counted").update(state="cancelled")
         done = following
-    assert called == [second.id, third.id, taken_back.id, rewrite.id]
-    assert next_in_line(rewrite.id) == []
+    assert enqueued == [second.id, third.id, undone.id, rewrite.id]
+    assert unblocked_purges(rewrite.id) == []
 
 
-def test_nobody_is_called_for_a_channel_that_is_held_or_another_one_or_while_paused(
-    mona: User, channel: Channel
-) -> None:
+def test_no_job_is_enqueued_for_a_locked_or_other_channel_or_while_paused(mona: User, channel: Channel) -> None:
     write(channel, old_ids(5))
     done = purge_now(mona, everything(channel))
     write(channel, recent_ids(5))
@@ -174,20 +170,18 @@ def test_nobody_is_called_for_a_channel_that_is_held_or_another_one_or_while_pau
     elsewhere = make_channel()
     write(elsewhere, old_ids(5))
     confirm(mona, preview(mona, everything(elsewhere)))
-    assert next_in_line(done.id) == [purge.id]
-    assert hold_channel(channel.id, job="import:7")
-    assert next_in_line(done.id) == []
+    assert unblocked_purges(done.id) == [purge.id]
+    assert lock_channel(channel.id, job="import:7")
+    assert unblocked_purges(done.id) == []
     release_channel(channel.id, job="import:7")
     pause_purge(purge.id, moderator=mona)
-    assert next_in_line(done.id) == []
+    assert unblocked_purges(done.id) == []
 
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_purge_undo_and_rewrite_follow_each_other_without_anybody_looking(
-    mona: User, channel: Channel, tmp_path: Path
-) -> None:
-    taken_back, rewrite = leave_rewrite(mona, channel)
+def test_purge_undo_and_rewrite_follow_each_other_without_polling(mona: User, channel: Channel, tmp_path: Path) -> None:
+    undone, rewrite = leave_rewrite_queued(mona, channel)
     parts = [old_ids(count, buckets_ago=ago) for count, ago in ((20_000, 5), (300, 4), (300, 3))]
     for part in parts:
         write(channel, part, author=WILMA)
@@ -195,13 +189,13 @@ def test_purge_undo_and_rewrite_follow_each_other_without_anybody_looking(
         confirm(mona, preview(mona, choose(channel.id, author_ids=(WILMA,), after_id=part[0], before_id=part[-1] + 1)))
         for part in parts
     )
-    undo = ask_undo(taken_back.id, moderator=mona, part=UndoPart(author_ids=(VICTOR,)))
+    undo = request_undo(undone.id, moderator=mona, part=UndoPart(author_ids=(VICTOR,)))
     # No beat runs here: only the finished purge can enqueue the next one.
-    with one_worker(tmp_path, processes=2):
-        ring(first.id)
+    with running_worker(tmp_path, processes=2):
+        enqueue_workers(first.id)
         wait_until(lambda: Purge.objects.get(id=first.id).state == PurgeState.RUNNING)
-        for purge in (second, third, taken_back, rewrite):
-            ring(purge.id)
+        for purge in (second, third, undone, rewrite):
+            enqueue_workers(purge.id)
         wait_until(lambda: Purge.objects.get(id=rewrite.id).started_at is not None)
     for each in (first, second, third, undo):
         each.refresh_from_db()
@@ -218,9 +212,7 @@ def test_purge_undo_and_rewrite_follow_each_other_without_anybody_looking(
         assert ended < started < ended + STARTS_WITHIN
 
 
-def test_a_purge_that_no_worker_looks_at_says_so(
-    mona: User, channel: Channel, sign_in: Callable[[User], Client]
-) -> None:
+def test_a_purge_without_a_worker_shows_it(mona: User, channel: Channel, sign_in: Callable[[User], Client]) -> None:
     write(channel, old_ids(5))
     purge = confirm(mona, preview(mona, everything(channel)))
     assert wait_of(mona, purge) is None
@@ -228,24 +220,24 @@ def test_a_purge_that_no_worker_looks_at_says_so(
     Purge.objects.filter(id=purge.id).update(confirmed_at=F("confirmed_at") - minute)
     AuditEntry.objects.filter(purge=purge).update(at=F("at") - minute)
     wait = wait_at(mona, purge)
-    assert wait.unseen_seconds is not None
-    assert 60 <= wait.unseen_seconds < 60 + LIMIT_SECONDS
+    assert wait.idle_seconds is not None
+    assert 60 <= wait.idle_seconds < 60 + LIMIT_SECONDS
     page = sign_in(mona).get(f"/purges/{purge.id}/").content.decode()
     assert re.search(r"No worker has picked this up for \d min", page)
     claim(purge)
     assert wait_of(mona, Purge.objects.get(id=purge.id)) is None
 
 
-def test_a_purge_that_waits_for_the_disk_says_so(mona: User, channel: Channel) -> None:
+def test_a_purge_that_waits_for_the_disk_shows_it(mona: User, channel: Channel) -> None:
     write(channel, old_ids(200))
     purge = confirm(mona, preview(mona, everything(channel)))
     quarantine_step(claim(purge), pace=Pace(1_000))
     wait = wait_at(mona, purge)
-    assert wait.sentence.startswith("Waiting for the undo copy to reach disk")
+    assert wait.message.startswith("Waiting for the undo copy to reach disk")
     assert wait.until is not None
 
 
-def test_a_scan_that_waits_for_the_store_says_so_on_its_page(
+def test_a_scan_that_waits_for_the_store_shows_it_on_its_page(
     mona: User, channel: Channel, sign_in: Callable[[User], Client]
 ) -> None:
     write(channel, old_ids(5))
@@ -254,10 +246,10 @@ def test_a_scan_that_waits_for_the_store_says_so_on_its_page(
     assert "Waiting: too few replicas answer." in sign_in(mona).get(f"/purges/{purge.id}/").content.decode()
 
 
-def test_an_obstacle_that_went_away_is_no_longer_named(mona: User, channel: Channel) -> None:
+def test_a_cleared_blocker_is_no_longer_named(mona: User, channel: Channel) -> None:
     write(channel, old_ids(5))
     purge = confirm(mona, preview(mona, everything(channel)))
-    settle_purge(purge.id, obstacle="too few replicas answer")
-    assert wait_at(mona, purge).sentence == "Waiting: too few replicas answer"
+    settle_purge(purge.id, blocked_by="too few replicas answer")
+    assert wait_at(mona, purge).message == "Waiting: too few replicas answer"
     assert run_purge(purge.id).state == PurgeState.DONE
     assert wait_of(mona, Purge.objects.get(id=purge.id)) is None

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
-from chatstore.operations.coordination.channel_lock import hold_channel, holder_of, release_channel
+from chatstore.models.users import User
+from chatstore.operations.coordination.channel_lock import lock_channel, lock_owner, release_channel
 from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.store import messages
 from moderation.domain.states import PurgeState, StepState
@@ -25,21 +25,21 @@ from moderation.operations.purging.execution import finish_step, stamp_step
 from moderation.operations.purging.quarantine import quarantine_step
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import claim_step
-from moderation.operations.steps.removed_ids import standing_ids
-from moderation.operations.steps.totals import sum_of
-from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
+from moderation.operations.steps.removed_ids import removed_ids
+from moderation.operations.steps.totals import totals_of
+from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
 from moderation.store.pace import Pace
-from moderation.store.quarantine import Place, kept_rows
+from moderation.store.quarantine import QuarantineKey, quarantined_rows
 from tests.conftest import make_user
-from tests.moderation.rooms import (
+from tests.moderation.channels import (
     WILMA,
+    age_timestamps,
     buckets_of,
     by_victor,
     choose,
     confirm,
     everything,
     ids_of,
-    let_stamps_age,
     old_ids,
     preview,
     purge_now,
@@ -67,11 +67,11 @@ def run_step_with(purge: Purge, meanwhile: Callable[[], None]) -> Step:
 
 def kept_ids(step: Step) -> list[int]:
     """Return the ids in every valid attempt of the step's quarantine."""
-    place = Place(step.purge_id, step.channel_id, step.bucket, step.read_stamp or 0)
-    return sorted(row[0] for rows in kept_rows(place) for row in rows)
+    place = QuarantineKey(step.purge_id, step.channel_id, step.bucket, step.read_stamp or 0)
+    return sorted(row[0] for rows in quarantined_rows(place) for row in rows)
 
 
-def test_it_keeps_a_late_post_that_arrives_inside_a_span(mona: User, channel: Channel) -> None:
+def test_a_late_post_that_arrives_inside_a_range_is_kept(mona: User, channel: Channel) -> None:
     ids = old_ids(301)
     late = ids.pop(150)
     write(channel, ids)
@@ -86,7 +86,7 @@ def test_it_keeps_a_late_post_that_arrives_inside_a_span(mona: User, channel: Ch
     assert (step.deleted, purge.state) == (300, PurgeState.DONE)
 
 
-def test_an_edit_of_a_doomed_message_is_removed_too_and_kept_for_undo(mona: User, channel: Channel) -> None:
+def test_an_edit_of_a_matched_message_is_deleted_and_quarantined_too(mona: User, channel: Channel) -> None:
     ids = old_ids(300)
     write(channel, ids)
     purge = confirm(mona, preview(mona, everything(channel)))
@@ -100,28 +100,28 @@ def test_an_edit_of_a_doomed_message_is_removed_too_and_kept_for_undo(mona: User
     assert kept_ids(step) == ids
 
 
-def test_a_message_written_just_before_the_read_goes_all_the_same(mona: User, channel: Channel) -> None:
+def test_a_message_written_just_before_the_read_is_deleted_too(mona: User, channel: Channel) -> None:
     ids = old_ids(200)
     write(channel, ids[1:])
     message = Message(channel_id=channel.id, message_id=ids[0], author_id=WILMA, content="imported")
     messages.insert_message(message, stamp_us=wall_us())
     purge = purge_now(mona, everything(channel))
     assert ids_of(channel, bucket_of(ids[0])) == []
-    assert sum_of(purge).deleted == 200
+    assert totals_of(purge).deleted == 200
 
 
-def test_what_somebody_else_deleted_meanwhile_counts_as_already_gone(mona: User, channel: Channel) -> None:
+def test_messages_deleted_by_others_meanwhile_count_as_already_gone(mona: User, channel: Channel) -> None:
     ids = old_ids(200)
     write(channel, ids)
     purge = confirm(mona, preview(mona, everything(channel)))
     for message_id in ids[:5]:
         messages.delete_row(channel.id, message_id, stamp_us=wall_us())
     purge = run_purge(purge.id)
-    total = sum_of(purge)
+    total = totals_of(purge)
     assert (total.deleted, total.already_gone, total.left) == (195, 5, 0)
 
 
-def test_a_row_rewritten_after_its_removal_stays_removed_only_as_it_was(mona: User, channel: Channel) -> None:
+def test_a_row_written_again_after_its_delete_survives_in_its_new_version(mona: User, channel: Channel) -> None:
     ids = recent_ids(20)
     write(channel, ids)
     purge = confirm(mona, preview(mona, everything(channel)))
@@ -140,11 +140,11 @@ def test_overlapping_purges_count_each_message_once(mona: User, channel: Channel
     first = preview(mona, choose(channel.id, before_id=ids[200]))
     second = preview(mona, choose(channel.id, after_id=ids[100]))
     first = run_purge(confirm(mona, first).id)
-    let_stamps_age(channel)
+    age_timestamps(channel)
     second = run_purge(confirm(mona, second).id)
-    sums = sum_of(first), sum_of(second)
+    sums = totals_of(first), totals_of(second)
     assert [(total.deleted, total.already_gone) for total in sums] == [(200, 0), (100, 100)]
-    assert standing_ids(channel.id, bucket_of(ids[0])) == set(ids)
+    assert removed_ids(channel.id, bucket_of(ids[0])) == set(ids)
 
 
 def run_at_once(*purges: Purge) -> list[Purge]:
@@ -152,7 +152,7 @@ def run_at_once(*purges: Purge) -> list[Purge]:
 
     def run(purge: Purge) -> Purge:
         try:
-            return run_purge(purge.id, patience_seconds=60)
+            return run_purge(purge.id, idle_timeout_seconds=60)
         finally:
             connection.close()
 
@@ -160,7 +160,7 @@ def run_at_once(*purges: Purge) -> list[Purge]:
         return list(workers.map(run, purges))
 
 
-def test_two_moderators_at_once_remove_and_take_back_each_message_once(mona: User, channel: Channel) -> None:
+def test_two_moderators_at_once_delete_and_restore_each_message_once(mona: User, channel: Channel) -> None:
     other = make_user("mo", group="moderators")
     old, recent = old_ids(1_200), recent_ids(300)
     write(channel, [*old[::2], *recent[:200]])
@@ -172,42 +172,42 @@ def test_two_moderators_at_once_remove_and_take_back_each_message_once(mona: Use
     ]
     purges = run_at_once(*(confirm(moderator, draft) for moderator, draft in drafts))
     assert [purge.state for purge in purges] == [PurgeState.DONE] * 2
-    sums = [sum_of(purge) for purge in purges]
+    sums = [totals_of(purge) for purge in purges]
     assert [total.deleted + total.already_gone for total in sums] == [800, 600]
     assert sorted(total.already_gone for total in sums) == [0, 300]
     buckets = buckets_of([*old, *recent])
     assert ids_of(channel, *buckets) == sorted([*old[601::2], *recent[200:]])
 
     undos = [
-        ask_undo(purge.id, moderator=moderator, part=UndoPart())
+        request_undo(purge.id, moderator=moderator, part=UndoPart())
         for (moderator, _), purge in zip(drafts, purges, strict=True)
     ]
     assert [purge.state for purge in run_at_once(*purges)] == [PurgeState.UNDONE] * 2
-    back = [sum_of_undo(undo) for undo in undos]
+    back = [undo_totals_of(undo) for undo in undos]
     assert sum(total.restored for total in back) == 1_100
     assert sorted(total.still_purged for total in back) == [0, 300]
     assert ids_of(channel, *buckets) == [*old, *recent]
-    assert standing_ids(channel.id, bucket_of(old[0])) == set()
+    assert removed_ids(channel.id, bucket_of(old[0])) == set()
 
 
-def test_a_purge_waits_for_the_job_that_holds_the_channel_and_names_it(mona: User, channel: Channel) -> None:
+def test_a_purge_waits_for_the_job_that_locked_the_channel_and_names_it(mona: User, channel: Channel) -> None:
     write(channel, old_ids(120))
     purge = confirm(mona, preview(mona, everything(channel)))
-    assert hold_channel(channel.id, job="import:7")
-    waiting = run_purge(purge.id, patience_seconds=0)
-    assert (waiting.state, sum_of(waiting).left) == (PurgeState.WAITING, 120)
+    assert lock_channel(channel.id, job="import:7")
+    waiting = run_purge(purge.id, idle_timeout_seconds=0)
+    assert (waiting.state, totals_of(waiting).left) == (PurgeState.WAITING, 120)
     assert waiting.wait_reason == "behind an import into the channel"
     release_channel(channel.id, job="import:7")
     assert run_purge(purge.id).state == PurgeState.DONE
-    assert holder_of(channel.id) is None
+    assert lock_owner(channel.id) is None
 
 
-def test_a_span_waits_ten_seconds_after_the_last_stamp_of_its_bucket(mona: User, channel: Channel) -> None:
+def test_a_range_delete_waits_ten_seconds_after_the_last_timestamp_of_its_bucket(mona: User, channel: Channel) -> None:
     ids = old_ids(150)
     write(channel, ids)
     purge = confirm(mona, preview(mona, everything(channel)))
     issue_stamp(channel.id, bucket_of(ids[0]))
-    waiting = run_purge(purge.id, patience_seconds=0)
+    waiting = run_purge(purge.id, idle_timeout_seconds=0)
     assert waiting.state == PurgeState.WAITING
     assert "10 seconds without writes" in waiting.wait_reason
     assert waiting.wait_until is not None
@@ -215,13 +215,13 @@ def test_a_span_waits_ten_seconds_after_the_last_stamp_of_its_bucket(mona: User,
     assert ids_of(channel, bucket_of(ids[0])) == ids
 
 
-def test_a_worker_whose_claim_was_taken_over_moves_nothing(mona: User, channel: Channel) -> None:
+def test_a_worker_whose_claim_was_taken_over_changes_no_state(mona: User, channel: Channel) -> None:
     write(channel, old_ids(150))
     purge = confirm(mona, preview(mona, everything(channel)))
-    asleep = claim_step(purge.id, token=uuid.uuid4())
-    assert asleep is not None
+    late = claim_step(purge.id, token=uuid.uuid4())
+    assert late is not None
     Step.objects.filter(purge_id=purge.id).update(token=uuid.uuid4())
     with pytest.raises(Exception, match="step 1 of purge") as lost:
-        quarantine_step(asleep, pace=Pace(1_000))
-    assert type(lost.value).__name__ == "LostStep"
+        quarantine_step(late, pace=Pace(1_000))
+    assert type(lost.value).__name__ == "StepLost"
     assert Step.objects.get(purge_id=purge.id, ordinal=1).state == StepState.PENDING

@@ -5,30 +5,30 @@ from collections import deque
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.store import messages, scans
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Purge, Step
 from moderation.operations.purging.completion import settle_purge
 from moderation.operations.purging.execution import finish_step, stamp_step
-from moderation.operations.purging.quarantine import STAYS_AT_MOST, quarantine_step
+from moderation.operations.purging.quarantine import MAX_SURVIVOR_BYTES, quarantine_step
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import brief_transaction, claim_step
-from moderation.operations.steps.split import part_step
-from moderation.operations.steps.totals import sum_of
+from moderation.operations.steps.split import split_step
+from moderation.operations.steps.totals import totals_of
 from moderation.store.pace import Pace
-from tests.moderation.rooms import (
+from tests.moderation.channels import (
     WILMA,
+    age_timestamps,
     by_victor,
     choose,
     confirm,
     ids_of,
-    let_stamps_age,
     old_ids,
     preview,
     purge_now,
@@ -58,98 +58,102 @@ def fill(channel: Channel) -> tuple[list[int], list[int]]:
     return ids[::2], ids[1::2]
 
 
-FROM_MEMORY, NO_ROOM, TAKEN_OVER = "from memory", "no room in memory", "taken over"
-WAYS = pytest.mark.parametrize("way", [FROM_MEMORY, NO_ROOM, TAKEN_OVER])
+FROM_MEMORY, TOO_LARGE, TAKEN_OVER = "from memory", "no room in memory", "taken over"
+INTERRUPTIONS = pytest.mark.parametrize("interruption", [FROM_MEMORY, TOO_LARGE, TAKEN_OVER])
 """Source of the rewritten survivors: the rows of the step's own read, or a second read."""
 
 
-def run_with(purge: Purge, meanwhile: Callable[[], None], *, way: str) -> Step:
+def run_with(purge: Purge, meanwhile: Callable[[], None], *, interruption: str) -> Step:
     """Run the purge's only step, calling `meanwhile` between its read and its writes."""
     step = claim_step(purge.id, token=uuid.uuid4())
     assert step is not None
-    kept = quarantine_step(step, pace=Pace(1_000), room=0 if way == NO_ROOM else STAYS_AT_MOST)
-    assert kept.stays is not None
-    assert kept.stays.is_whole == (way != NO_ROOM)
+    kept = quarantine_step(step, pace=Pace(1_000), max_bytes=0 if interruption == TOO_LARGE else MAX_SURVIVOR_BYTES)
+    assert kept.survivor_rows is not None
+    assert kept.survivor_rows.is_whole == (interruption != TOO_LARGE)
     stamp_step(step, kept)
     meanwhile()
-    finish_step(step, pace=Pace(10_000), kept=None if way == TAKEN_OVER else kept)
+    finish_step(step, pace=Pace(10_000), quarantined=None if interruption == TAKEN_OVER else kept)
     settle_purge(purge.id)
     return step
 
 
-def test_every_second_message_stays_and_the_bucket_is_in_budget(mona: User, channel: Channel) -> None:
-    _, stays = fill(channel)
+def test_keeping_every_second_message_leaves_the_bucket_within_budget(mona: User, channel: Channel) -> None:
+    _, survivors = fill(channel)
     purge = purge_now(mona, by_victor(channel))
     step = purge.steps.get()
-    assert (purge.state, step.how, sum_of(purge).deleted) == (PurgeState.DONE, "rewrite", 700)
-    assert ids_of(channel, step.bucket) == stays
+    assert (purge.state, step.strategy, totals_of(purge).deleted) == (PurgeState.DONE, "rewrite", 700)
+    assert ids_of(channel, step.bucket) == survivors
     assert tombstones_in(channel, step.bucket) <= 500
 
 
-def test_few_that_stay_among_many_that_go_are_written_again_as_well(mona: User, channel: Channel) -> None:
+def test_few_survivors_among_many_deleted_messages_are_rewritten_too(mona: User, channel: Channel) -> None:
     ids = old_ids(6_000)
-    stays = ids[10::20]
-    write(channel, sorted({*ids}.difference(stays)))
-    write(channel, stays, author=WILMA)
+    survivors = ids[10::20]
+    write(channel, sorted({*ids}.difference(survivors)))
+    write(channel, survivors, author=WILMA)
     purge = purge_now(mona, by_victor(channel))
     step = purge.steps.get()
-    assert (purge.state, step.how, sum_of(purge).deleted) == (PurgeState.DONE, "rewrite", 5_700)
-    assert ids_of(channel, step.bucket) == stays
+    assert (purge.state, step.strategy, totals_of(purge).deleted) == (PurgeState.DONE, "rewrite", 5_700)
+    assert ids_of(channel, step.bucket) == survivors
     assert tombstones_in(channel, step.bucket) <= 500
 
 
-@WAYS
-def test_an_edit_of_a_survivor_wins_over_its_rewriting(mona: User, channel: Channel, way: str) -> None:
-    _, stays = fill(channel)
+@INTERRUPTIONS
+def test_an_edit_of_a_survivor_wins_over_its_rewrite(mona: User, channel: Channel, interruption: str) -> None:
+    _, survivors = fill(channel)
     purge = confirm(mona, preview(mona, by_victor(channel)))
 
     def edit() -> None:
-        messages.update_columns(channel.id, stays[9], {"content": "better"}, stamp_us=wall_clock_us())
+        messages.update_columns(channel.id, survivors[9], {"content": "better"}, stamp_us=wall_clock_us())
 
-    step = run_with(purge, edit, way=way)
-    found = messages.read_message(channel.id, stays[9])
+    step = run_with(purge, edit, interruption=interruption)
+    found = messages.read_message(channel.id, survivors[9])
     assert found is not None
     assert (found.content, found.author_id) == ("better", WILMA)
-    assert ids_of(channel, step.bucket) == stays
+    assert ids_of(channel, step.bucket) == survivors
 
 
-@WAYS
-def test_a_survivor_that_its_author_withdraws_stays_withdrawn(mona: User, channel: Channel, way: str) -> None:
-    _, stays = fill(channel)
+@INTERRUPTIONS
+def test_a_survivor_withdrawn_by_its_author_stays_withdrawn(mona: User, channel: Channel, interruption: str) -> None:
+    _, survivors = fill(channel)
     purge = confirm(mona, preview(mona, by_victor(channel)))
-    step = run_with(purge, lambda: messages.delete_row(channel.id, stays[5], stamp_us=wall_clock_us()), way=way)
-    assert ids_of(channel, step.bucket) == stays[:5] + stays[6:]
+    step = run_with(
+        purge,
+        lambda: messages.delete_row(channel.id, survivors[5], stamp_us=wall_clock_us()),
+        interruption=interruption,
+    )
+    assert ids_of(channel, step.bucket) == survivors[:5] + survivors[6:]
 
 
-@WAYS
-def test_a_late_post_inside_a_rewritten_span_stays(mona: User, channel: Channel, way: str) -> None:
-    goes, stays = fill(channel)
+@INTERRUPTIONS
+def test_a_late_post_inside_a_rewritten_range_is_kept(mona: User, channel: Channel, interruption: str) -> None:
+    matched, survivors = fill(channel)
     purge = confirm(mona, preview(mona, by_victor(channel)))
-    late = goes[100] + 1
+    late = matched[100] + 1
 
     def post() -> None:
         message = Message(channel_id=channel.id, message_id=late, author_id=WILMA, content="late")
         messages.insert_message(message, stamp_us=wall_clock_us())
 
-    step = run_with(purge, post, way=way)
-    assert ids_of(channel, step.bucket) == sorted([*stays, late])
+    step = run_with(purge, post, interruption=interruption)
+    assert ids_of(channel, step.bucket) == sorted([*survivors, late])
 
 
-def test_a_second_purge_removes_what_the_first_one_wrote_again(mona: User, channel: Channel) -> None:
-    _, stays = fill(channel)
+def test_a_second_purge_deletes_what_the_first_one_rewrote(mona: User, channel: Channel) -> None:
+    _, survivors = fill(channel)
     purge_now(mona, by_victor(channel))
-    let_stamps_age(channel)
+    age_timestamps(channel)
     second = purge_now(mona, choose(channel.id, author_ids=(WILMA,)))
-    assert sum_of(second).deleted == len(stays)
-    assert ids_of(channel, bucket_of(stays[0])) == []
+    assert totals_of(second).deleted == len(survivors)
+    assert ids_of(channel, bucket_of(survivors[0])) == []
 
 
-@WAYS
-def test_rewritten_survivors_keep_every_column(mona: User, channel: Channel, way: str) -> None:
-    goes, _ = fill(channel)
+@INTERRUPTIONS
+def test_rewritten_survivors_keep_every_column(mona: User, channel: Channel, interruption: str) -> None:
+    matched, _ = fill(channel)
     whole = Message(
         channel_id=channel.id,
-        message_id=goes[50] + 1,
+        message_id=matched[50] + 1,
         author_id=WILMA,
         content="look <b>",
         pinned=True,
@@ -159,53 +163,53 @@ def test_rewritten_survivors_keep_every_column(mona: User, channel: Channel, way
         reference=(channel.id, None),
     )
     messages.insert_message(whole, stamp_us=messages.posted_stamp(whole))
-    run_with(confirm(mona, preview(mona, by_victor(channel))), lambda: None, way=way)
+    run_with(confirm(mona, preview(mona, by_victor(channel))), lambda: None, interruption=interruption)
     assert messages.read_message(channel.id, whole.message_id) == whole
 
 
-def test_messages_as_long_as_they_may_be_are_written_again_too(mona: User, channel: Channel) -> None:
+def test_messages_of_maximum_length_are_rewritten_too(mona: User, channel: Channel) -> None:
     ids = old_ids(1_200)
     write(channel, ids[::2])
     write(channel, ids[1::2], author=WILMA, content="ä" * 3_980)
     before = contents(channel, bucket_of(ids[0]))
     purge = purge_now(mona, by_victor(channel))
-    assert (purge.state, purge.steps.get().how) == (PurgeState.DONE, "rewrite")
+    assert (purge.state, purge.steps.get().strategy) == (PurgeState.DONE, "rewrite")
     assert contents(channel, bucket_of(ids[0])) == {message_id: before[message_id] for message_id in ids[1::2]}
 
 
-def test_what_another_step_removes_meanwhile_is_not_written_again(mona: User, channel: Channel) -> None:
+def test_rows_deleted_by_another_step_meanwhile_are_not_rewritten(mona: User, channel: Channel) -> None:
     """A bucket full of foreign tombstones is rewritten completely, but not while another step deletes rows of it."""
-    goes, stays = fill(channel)
-    for message_id in stays[:550]:
+    matched, survivors = fill(channel)
+    for message_id in survivors[:550]:
         messages.delete_row(channel.id, message_id, stamp_us=wall_clock_us() - 60_000_000)
     purge = confirm(mona, preview(mona, by_victor(channel)))
     spans = purge.steps.get()
     with brief_transaction():
-        part_step(spans, goes[-50:])
+        split_step(spans, matched[-50:])
     for_spans, for_rows = (claim_step(purge.id, token=uuid.uuid4()) for _ in range(2))
     assert for_spans is not None
     assert for_rows is not None
-    assert for_spans.kind == StepKind.SPANS
+    assert for_spans.kind == StepKind.RANGES
     kept = quarantine_step(for_spans, pace=Pace(1_000))
     stamp_step(for_rows, quarantine_step(for_rows, pace=Pace(1_000)))
     finish_step(for_rows, pace=Pace(1_000))
     stamp_step(for_spans, kept)
-    finish_step(for_spans, pace=Pace(10_000), kept=kept)
-    assert ids_of(channel, for_spans.bucket) == stays[550:]
+    finish_step(for_spans, pace=Pace(10_000), quarantined=kept)
+    assert ids_of(channel, for_spans.bucket) == survivors[550:]
 
 
-def test_a_raid_goes_by_row_at_once_and_a_rewrite_mends_the_bucket_later(mona: User, channel: Channel) -> None:
+def test_a_raid_is_deleted_by_row_at_once_and_the_bucket_is_rewritten_later(mona: User, channel: Channel) -> None:
     ids = recent_ids(1_500)
     write(channel, ids[::3], author=WILMA)
     write(channel, sorted(set(ids) - set(ids[::3])))
     purge = purge_now(mona, by_victor(channel))
-    assert (purge.state, sum_of(purge).deleted) == (PurgeState.DONE, 1_000)
+    assert (purge.state, totals_of(purge).deleted) == (PurgeState.DONE, 1_000)
     bucket = bucket_of(ids[0])
     rewrite = Step.objects.get(channel_id=channel.id, kind=StepKind.REWRITE)
     assert rewrite.due_at is not None
     assert tombstones_in(channel, bucket) >= 1_000
     # As if seventy minutes had passed.
-    let_stamps_age(channel)
+    age_timestamps(channel)
     Step.objects.filter(purge_id=rewrite.purge_id).update(due_at=None)
     mended = run_purge(rewrite.purge_id)
     assert mended.state == PurgeState.DONE
@@ -213,14 +217,14 @@ def test_a_raid_goes_by_row_at_once_and_a_rewrite_mends_the_bucket_later(mona: U
     assert tombstones_in(channel, bucket) <= 500
 
 
-def test_a_sealed_bucket_ruined_by_others_is_healed_by_a_purge(mona: User, channel: Channel) -> None:
-    goes, stays = fill(channel)
-    ruined = [*goes[:350], *stays[:350]]
-    for message_id in ruined:
+def test_a_purge_repairs_a_sealed_bucket_full_of_foreign_tombstones(mona: User, channel: Channel) -> None:
+    matched, survivors = fill(channel)
+    row_deleted = [*matched[:350], *survivors[:350]]
+    for message_id in row_deleted:
         messages.delete_row(channel.id, message_id, stamp_us=wall_clock_us() - 60_000_000)
-    bucket = bucket_of(goes[0])
+    bucket = bucket_of(matched[0])
     assert tombstones_in(channel, bucket) >= 700
     purge = purge_now(mona, by_victor(channel))
-    assert sum_of(purge).deleted == 350
-    assert ids_of(channel, bucket) == stays[350:]
+    assert totals_of(purge).deleted == 350
+    assert ids_of(channel, bucket) == survivors[350:]
     assert tombstones_in(channel, bucket) <= 500

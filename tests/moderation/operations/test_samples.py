@@ -1,37 +1,36 @@
 """The samples of a preview: the first and the last messages by time, with their kept neighbours."""
 
-from django.contrib.auth.models import User
-
 from chatstore.models import Channel
+from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
-from moderation.operations.preview.samples import SAMPLES, Run, sample_manifest
-from tests.moderation.rooms import VICTOR, WILMA, by_victor, make_channel, old_ids, preview, recent_ids, write
+from moderation.operations.preview.samples import SAMPLES, SampleWindow, sample_manifest
+from tests.moderation.channels import VICTOR, WILMA, by_victor, make_channel, old_ids, preview, recent_ids, write
 
 
-def shown(run: Run) -> list[tuple[int, bool]]:
-    return [(message.message_id, message.message_id in run.goes) for message in run.messages]
+def shown(window: SampleWindow) -> list[tuple[int, bool]]:
+    return [(message.message_id, message.message_id in window.matched) for message in window.messages]
 
 
-def test_a_message_stands_between_two_that_stay_on_either_side(mona: User, channel: Channel) -> None:
+def test_a_sample_has_two_kept_messages_on_either_side(mona: User, channel: Channel) -> None:
     ids = old_ids(11)
     write(channel, [ids[5]])
     write(channel, ids[:5] + ids[6:], author=WILMA)
     samples = sample_manifest(preview(mona, by_victor(channel)), [channel])
-    assert [shown(run) for run in samples.oldest] == [[(i, i == ids[5]) for i in ids[3:8]]]
+    assert [shown(window) for window in samples.oldest] == [[(i, i == ids[5]) for i in ids[3:8]]]
     assert samples.newest == []
 
 
-def test_samples_that_stand_close_share_a_run_and_far_ones_do_not(mona: User, channel: Channel) -> None:
+def test_close_samples_share_a_window_and_distant_ones_do_not(mona: User, channel: Channel) -> None:
     ids = old_ids(200)
     victors = {ids[10], ids[13], ids[150]}
     write(channel, sorted(victors))
     write(channel, [i for i in ids if i not in victors], author=WILMA)
     runs = sample_manifest(preview(mona, by_victor(channel)), [channel]).oldest
-    assert [[i for i, _ in shown(run)] for run in runs] == [ids[8:16], ids[148:153]]
+    assert [[i for i, _ in shown(window)] for window in runs] == [ids[8:16], ids[148:153]]
 
 
-def test_a_long_wave_shows_its_first_and_its_last_ones(mona: User, channel: Channel) -> None:
+def test_a_long_wave_shows_its_first_and_last_messages(mona: User, channel: Channel) -> None:
     ids = old_ids(300)
     write(channel, ids[20:280])
     write(channel, ids[:20] + ids[280:], author=WILMA)
@@ -48,12 +47,12 @@ def test_the_ends_are_found_over_all_channels(mona: User, channel: Channel) -> N
     write(other, old)
     purge = preview(mona, Selection(channel_ids=(channel.pk, other.pk), where=Author((VICTOR,))))
     samples = sample_manifest(purge, [channel, other])
-    assert {run.channel for run in samples.oldest} == {other}
-    assert {run.channel for run in samples.newest} == {channel}
-    assert [i for run in samples.newest for i in sorted(run.goes)] == recent[-SAMPLES - 2 :]
+    assert {window.channel for window in samples.oldest} == {other}
+    assert {window.channel for window in samples.newest} == {channel}
+    assert [i for window in samples.newest for i in sorted(window.matched)] == recent[-SAMPLES - 2 :]
 
 
-def test_without_channels_that_one_may_see_there_are_none(mona: User, channel: Channel) -> None:
+def test_without_visible_channels_there_are_no_samples(mona: User, channel: Channel) -> None:
     write(channel, old_ids(10))
     samples = sample_manifest(preview(mona, by_victor(channel)), [])
     assert (list(samples.oldest), list(samples.newest)) == ([], [])

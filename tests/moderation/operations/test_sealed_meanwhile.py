@@ -3,11 +3,11 @@
 import uuid
 
 import pytest
-from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.snowflakes import make_snowflake, ms_of
+from chatstore.models.users import User
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Step
 from moderation.operations.preview import scan
@@ -15,12 +15,12 @@ from moderation.operations.purging import quarantine as quarantining
 from moderation.operations.purging.execution import finish_step, stamp_step
 from moderation.operations.purging.quarantine import quarantine_step
 from moderation.operations.steps.claiming import claim_step
-from moderation.operations.steps.totals import sum_of
+from moderation.operations.steps.totals import totals_of
 from moderation.store import quarantine
 from moderation.store.pace import Pace
-from moderation.store.quarantine import Reading
-from tests.chatstore.arranging import delete_rows
-from tests.moderation.rooms import (
+from moderation.store.quarantine import QuarantineRead
+from tests.chatstore.channels import delete_rows
+from tests.moderation.channels import (
     WILMA,
     by_victor,
     confirm,
@@ -39,10 +39,10 @@ BUDGET = 20
 def finish(step: Step) -> None:
     kept = quarantine_step(step, pace=Pace(10_000))
     stamp_step(step, kept)
-    finish_step(step, pace=Pace(10_000), kept=kept)
+    finish_step(step, pace=Pace(10_000), quarantined=kept)
 
 
-def test_what_a_rows_step_removes_while_a_spans_step_reads_is_not_written_again(
+def test_rows_deleted_while_a_range_step_reads_are_not_rewritten(
     mona: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.PURGE_TOMBSTONE_BUDGET = BUDGET
@@ -62,17 +62,17 @@ def test_what_a_rows_step_removes_while_a_spans_step_reads_is_not_written_again(
     rows, spans = (claim_step(purge.id, token=uuid.uuid4()) for _ in range(2))
     assert rows is not None
     assert spans is not None
-    assert (rows.kind, spans.kind) == (StepKind.ROWS, StepKind.SPANS)
+    assert (rows.kind, spans.kind) == (StepKind.ROWS, StepKind.RANGES)
 
     read = quarantine.quarantine_bucket
 
-    def read_and_let_the_rows_go(*args: object, **named: object) -> Reading:
+    def read_and_delete_rows(*args: object, **named: object) -> QuarantineRead:
         reading = read(*args, **named)  # type: ignore[arg-type]
         finish(rows)
         return reading
 
-    monkeypatch.setattr(quarantining, "quarantine_bucket", read_and_let_the_rows_go)
+    monkeypatch.setattr(quarantining, "quarantine_bucket", read_and_delete_rows)
     finish(spans)
     done = run_to_end(purge)
-    assert (done.state, sum_of(done).deleted) == (PurgeState.DONE, 70)
+    assert (done.state, totals_of(done).deleted) == (PurgeState.DONE, 70)
     assert ids_of(channel, bucket) == old[1::2]

@@ -5,20 +5,20 @@ import uuid
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.db import connection
 
 from chatstore.models import Channel
-from chatstore.operations.coordination.channel_lock import hold_channel, release_channel
+from chatstore.models.users import User
+from chatstore.operations.coordination.channel_lock import lock_channel, release_channel
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge
-from moderation.operations.purging.scheduling import due_purges, workers_wanted
+from moderation.operations.purging.scheduling import due_purges, workers_needed
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import ChannelBusy, claim_step
-from moderation.operations.steps.totals import sum_of
-from tests.moderation.rooms import VICTOR, confirm, ids_of, make_channel, old_ids, preview, write
+from moderation.operations.steps.totals import totals_of
+from tests.moderation.channels import VICTOR, confirm, ids_of, make_channel, old_ids, preview, write
 
 BUCKETS_AGO = range(3, 9)
 
@@ -48,34 +48,34 @@ def test_two_workers_beside_each_other_take_each_step_once(mona: User) -> None:
     for thread in threads:
         thread.join()
     purge.refresh_from_db()
-    assert (purge.state, sum_of(purge).deleted, sum_of(purge).already_gone) == (PurgeState.DONE, 1_800, 0)
-    counted = AuditEntry.objects.filter(purge=purge, act="step_counted").values_list("details__ordinal", flat=True)
+    assert (purge.state, totals_of(purge).deleted, totals_of(purge).already_gone) == (PurgeState.DONE, 1_800, 0)
+    counted = AuditEntry.objects.filter(purge=purge, action="step_counted").values_list("details__ordinal", flat=True)
     assert sorted(counted) == list(range(1, 13))
     for step in purge.steps.all():
         assert ids_of(Channel.objects.get(pk=step.channel_id), step.bucket) == []
 
 
-def test_as_many_workers_are_called_as_a_purge_can_use(mona: User) -> None:
+def test_as_many_workers_are_enqueued_as_a_purge_can_use(mona: User) -> None:
     purge = many_steps(mona)
-    assert workers_wanted(purge.id) == settings.PURGE_WORKERS == 2
+    assert workers_needed(purge.id) == settings.PURGE_WORKERS == 2
     assert claim_step(purge.id, token=uuid.uuid4()) is not None
-    assert workers_wanted(purge.id) == 1
+    assert workers_needed(purge.id) == 1
     assert purge.id in due_purges()
     assert claim_step(purge.id, token=uuid.uuid4()) is not None
     assert purge.id not in due_purges()
 
 
-def test_a_channel_that_another_job_holds_is_passed_over(mona: User) -> None:
+def test_a_channel_locked_by_another_job_is_skipped(mona: User) -> None:
     purge = many_steps(mona)
     busy, free = sorted({step.channel_id for step in purge.steps.all()})
-    assert hold_channel(busy, job="import:1")
+    assert lock_channel(busy, job="import:1")
     try:
-        ended = run_purge(purge.id, patience_seconds=0)
+        ended = run_purge(purge.id, idle_timeout_seconds=0)
         assert ended.state == PurgeState.WAITING
-        assert sum_of(purge).deleted == 900
+        assert totals_of(purge).deleted == 900
         assert set(purge.steps.filter(state="counted").values_list("channel_id", flat=True)) == {free}
         with pytest.raises(ChannelBusy, match="import:1"):
             claim_step(purge.id, token=uuid.uuid4())
     finally:
         release_channel(busy, job="import:1")
-    assert run_purge(purge.id, patience_seconds=60).state == PurgeState.DONE
+    assert run_purge(purge.id, idle_timeout_seconds=60).state == PurgeState.DONE

@@ -3,12 +3,12 @@
 import datetime as dt
 
 import pytest
-from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import messages
@@ -16,18 +16,18 @@ from chatstore.store.reading import reader
 from moderation.domain.states import PurgeState
 from moderation.models import Purge, Step
 from moderation.operations.purging.controls import cancel_purge
-from moderation.operations.steps.removed_ids import standing_ids
-from moderation.operations.steps.totals import sum_of
-from moderation.operations.undo.requests import UndoPart, UndoSum, ask_undo, sum_of_undo
-from tests.moderation.rooms import (
+from moderation.operations.steps.removed_ids import removed_ids
+from moderation.operations.steps.totals import totals_of
+from moderation.operations.undo.requests import UndoPart, UndoTotals, request_undo, undo_totals_of
+from tests.moderation.channels import (
     VICTOR,
     WILMA,
+    age_timestamps,
     by_victor,
     choose,
     confirm,
     everything,
     ids_of,
-    let_stamps_age,
     make_channel,
     old_ids,
     preview,
@@ -38,17 +38,17 @@ from tests.moderation.rooms import (
 )
 
 
-def take_back(moderator: User, purge: Purge, part: UndoPart | None = None) -> tuple[Purge, UndoSum]:
-    undo = ask_undo(purge.id, moderator=moderator, part=part or UndoPart())
+def undo_now(moderator: User, purge: Purge, part: UndoPart | None = None) -> tuple[Purge, UndoTotals]:
+    undo = request_undo(purge.id, moderator=moderator, part=part or UndoPart())
     ended = run_to_end(purge)
-    return ended, sum_of_undo(undo)
+    return ended, undo_totals_of(undo)
 
 
-def counts(total: UndoSum) -> dict[str, int]:
+def counts(total: UndoTotals) -> dict[str, int]:
     return {name: count for name, count in total.as_json().items() if count}
 
 
-def test_a_dropped_bucket_comes_back_with_every_column_equal(mona: User, channel: Channel) -> None:
+def test_a_dropped_bucket_is_restored_with_every_column_equal(mona: User, channel: Channel) -> None:
     ids = old_ids(300)
     write(channel, ids[1:])
     whole = Message(
@@ -73,47 +73,47 @@ def test_a_dropped_bucket_comes_back_with_every_column_equal(mona: User, channel
     before = reader.read_page(channel.id, limit=500).messages
     purge = purge_now(mona, everything(channel))
     assert reader.read_page(channel.id).messages == []
-    purge, total = take_back(mona, purge)
-    assert (purge.state, counts(total)) == (PurgeState.UNDONE, {"asked": 300, "restored": 300})
+    purge, total = undo_now(mona, purge)
+    assert (purge.state, counts(total)) == (PurgeState.UNDONE, {"requested": 300, "restored": 300})
     assert reader.read_page(channel.id, limit=500).messages == before
-    assert standing_ids(channel.id, bucket_of(ids[0])) == set()
+    assert removed_ids(channel.id, bucket_of(ids[0])) == set()
 
 
-def test_rows_and_ranges_come_back_too(mona: User, channel: Channel) -> None:
+def test_rows_and_ranges_are_restored_too(mona: User, channel: Channel) -> None:
     old, recent = old_ids(400), recent_ids(200)
     write(channel, old[:200] + recent)
     write(channel, old[200:], author=WILMA)
     purge = purge_now(mona, by_victor(channel))
-    assert sum_of(purge).deleted == 400
-    purge, total = take_back(mona, purge)
-    assert counts(total) == {"asked": 400, "restored": 400}
+    assert totals_of(purge).deleted == 400
+    purge, total = undo_now(mona, purge)
+    assert counts(total) == {"requested": 400, "restored": 400}
     assert ids_of(channel, bucket_of(old[0]), bucket_of(recent[0])) == old + recent
 
 
-def test_an_edit_made_while_it_was_purged_is_laid_over_what_comes_back(mona: User, channel: Channel) -> None:
+def test_an_edit_made_during_the_purge_is_applied_to_the_restored_message(mona: User, channel: Channel) -> None:
     ids = old_ids(200)
     write(channel, ids)
     messages.update_columns(channel.id, ids[4], {"content": "newest words"}, stamp_us=wall_clock_us())
     purge = purge_now(mona, everything(channel))
-    take_back(mona, purge)
+    undo_now(mona, purge)
     found = messages.read_message(channel.id, ids[4])
     assert found is not None
     assert (found.content, found.author_id) == ("newest words", VICTOR)
 
 
-def test_what_people_withdrew_themselves_is_left_out_and_counted(mona: User, channel: Channel) -> None:
+def test_messages_withdrawn_by_their_author_are_left_out_and_counted(mona: User, channel: Channel) -> None:
     ids = old_ids(150)
     write(channel, ids)
     draft = confirm(mona, preview(mona, everything(channel)))
     withdraw_message(channel.id, ids[10], actor=VICTOR)
     purge = run_to_end(draft)
-    purge, total = take_back(mona, purge)
-    assert counts(total) == {"asked": 150, "restored": 149, "withdrawn": 1}
+    purge, total = undo_now(mona, purge)
+    assert counts(total) == {"requested": 150, "restored": 149, "withdrawn": 1}
     assert ids_of(channel, bucket_of(ids[0])) == ids[:10] + ids[11:]
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_an_overlap_comes_back_with_the_second_undo(mona: User, channel: Channel, order: tuple[int, int]) -> None:
+def test_an_overlap_is_restored_by_the_second_undo(mona: User, channel: Channel, order: tuple[int, int]) -> None:
     ids = old_ids(300)
     write(channel, ids)
     drafts = [
@@ -123,46 +123,46 @@ def test_an_overlap_comes_back_with_the_second_undo(mona: User, channel: Channel
     purges = []
     for draft in drafts:
         purges.append(run_to_end(confirm(mona, draft)))
-        let_stamps_age(channel)
-    _, first = take_back(mona, purges[order[0]])
+        age_timestamps(channel)
+    _, first = undo_now(mona, purges[order[0]])
     assert first.still_purged == 100
-    purge, second = take_back(mona, purges[order[1]])
-    assert (second.asked, second.restored, purge.state) == (200, 200, PurgeState.UNDONE)
+    purge, second = undo_now(mona, purges[order[1]])
+    assert (second.requested, second.restored, purge.state) == (200, 200, PurgeState.UNDONE)
     assert ids_of(channel, bucket_of(ids[0])) == ids
 
 
-def test_one_author_alone_can_be_brought_back(mona: User, channel: Channel) -> None:
+def test_a_single_author_can_be_restored(mona: User, channel: Channel) -> None:
     ids = old_ids(200)
     write(channel, ids[:150])
     write(channel, ids[150:], author=WILMA)
     purge = purge_now(mona, everything(channel))
-    purge, total = take_back(mona, purge, UndoPart(author_ids=(WILMA,)))
-    assert (purge.state, counts(total)) == (PurgeState.PARTLY_UNDONE, {"asked": 50, "restored": 50})
+    purge, total = undo_now(mona, purge, UndoPart(author_ids=(WILMA,)))
+    assert (purge.state, counts(total)) == (PurgeState.PARTLY_UNDONE, {"requested": 50, "restored": 50})
     assert ids_of(channel, bucket_of(ids[0])) == ids[150:]
-    purge, total = take_back(mona, purge)
-    assert (purge.state, counts(total)) == (PurgeState.UNDONE, {"asked": 150, "restored": 150})
+    purge, total = undo_now(mona, purge)
+    assert (purge.state, counts(total)) == (PurgeState.UNDONE, {"requested": 150, "restored": 150})
 
 
-def test_ticked_messages_alone_can_be_brought_back(mona: User, channel: Channel) -> None:
+def test_only_selected_messages_can_be_restored(mona: User, channel: Channel) -> None:
     ids = old_ids(200)
     write(channel, ids)
     purge = purge_now(mona, everything(channel))
-    take_back(mona, purge, UndoPart(message_ids=(ids[3], ids[5])))
+    undo_now(mona, purge, UndoPart(message_ids=(ids[3], ids[5])))
     assert ids_of(channel, bucket_of(ids[0])) == [ids[3], ids[5]]
 
 
 def test_an_undone_purge_can_be_purged_again_and_undone_again(mona: User, channel: Channel) -> None:
     ids = old_ids(150)
     write(channel, ids)
-    take_back(mona, purge_now(mona, everything(channel)))
+    undo_now(mona, purge_now(mona, everything(channel)))
     again = purge_now(mona, everything(channel))
-    assert (sum_of(again).deleted, ids_of(channel, bucket_of(ids[0]))) == (150, [])
-    _, total = take_back(mona, again)
-    assert counts(total) == {"asked": 150, "restored": 150}
+    assert (totals_of(again).deleted, ids_of(channel, bucket_of(ids[0]))) == (150, [])
+    _, total = undo_now(mona, again)
+    assert counts(total) == {"requested": 150, "restored": 150}
     assert ids_of(channel, bucket_of(ids[0])) == ids
 
 
-def test_a_half_cancelled_purge_is_taken_back_as_far_as_it_came(mona: User, channel: Channel) -> None:
+def test_a_partly_cancelled_purge_can_be_undone(mona: User, channel: Channel) -> None:
     early, late = old_ids(150, buckets_ago=5), old_ids(150, buckets_ago=2)
     write(channel, early + late)
     purge = confirm(mona, preview(mona, everything(channel)))
@@ -170,13 +170,13 @@ def test_a_half_cancelled_purge_is_taken_back_as_far_as_it_came(mona: User, chan
     run_to_end(purge)
     cancel_purge(purge.id, moderator=mona)
     purge = run_to_end(purge)
-    assert (purge.state, sum_of(purge).deleted) == (PurgeState.CANCELLED, 150)
-    purge, total = take_back(mona, purge)
-    assert (purge.state, counts(total)) == (PurgeState.UNDONE, {"asked": 150, "restored": 150})
+    assert (purge.state, totals_of(purge).deleted) == (PurgeState.CANCELLED, 150)
+    purge, total = undo_now(mona, purge)
+    assert (purge.state, counts(total)) == (PurgeState.UNDONE, {"requested": 150, "restored": 150})
     assert ids_of(channel, bucket_of(early[0]), bucket_of(late[0])) == early + late
 
 
-def test_what_the_purge_never_had_cannot_be_brought_back(mona: User, channel: Channel) -> None:
+def test_messages_outside_the_purge_cannot_be_restored(mona: User, channel: Channel) -> None:
     ids = old_ids(121)
     write(channel, ids[:120])
     write(channel, ids[120:], author=WILMA)
@@ -189,27 +189,27 @@ def test_what_the_purge_never_had_cannot_be_brought_back(mona: User, channel: Ch
         UndoPart(author_ids=(VICTOR,), channel_ids=(elsewhere.id,)),
     ):
         with pytest.raises(BadInput, match="This purge did not delete any of the requested messages"):
-            ask_undo(purge.id, moderator=mona, part=part)
+            request_undo(purge.id, moderator=mona, part=part)
     purge.refresh_from_db()
     assert purge.state == PurgeState.DONE
-    _, total = take_back(mona, purge, UndoPart(author_ids=(WILMA, VICTOR)))
-    assert counts(total) == {"asked": 120, "restored": 120}
+    _, total = undo_now(mona, purge, UndoPart(author_ids=(WILMA, VICTOR)))
+    assert counts(total) == {"requested": 120, "restored": 120}
 
 
-def test_after_thirty_days_it_is_refused(mona: User, channel: Channel) -> None:
+def test_an_undo_is_refused_after_thirty_days(mona: User, channel: Channel) -> None:
     write(channel, old_ids(120))
     purge = purge_now(mona, everything(channel))
     long_ago = dt.datetime.now(dt.UTC) - dt.timedelta(days=31)
     Step.objects.filter(purge=purge).update(quarantined_at=long_ago)
     with pytest.raises(BadInput, match="30 days"):
-        ask_undo(purge.id, moderator=mona, part=UndoPart())
+        request_undo(purge.id, moderator=mona, part=UndoPart())
 
 
-def test_only_a_moderator_may_take_back_and_only_what_has_ended(mona: User, otto: User, channel: Channel) -> None:
+def test_only_moderators_may_undo_and_only_finished_purges(mona: User, otto: User, channel: Channel) -> None:
     write(channel, old_ids(120))
     purge = confirm(mona, preview(mona, everything(channel)))
     with pytest.raises(BadInput, match="cannot be undone"):
-        ask_undo(purge.id, moderator=mona, part=UndoPart())
+        request_undo(purge.id, moderator=mona, part=UndoPart())
     run_to_end(purge)
     with pytest.raises(Forbidden):
-        ask_undo(purge.id, moderator=otto, part=UndoPart())
+        request_undo(purge.id, moderator=otto, part=UndoPart())

@@ -5,55 +5,63 @@ import os
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.local.layout import read_stack
 from chatstore.models import Channel
+from chatstore.models.users import User
 from chatstore.store import cassandra
 from chatstore.store.reading.reader import read_page
 from devstack.cassandra import NAMES, call_nodetool
-from moderation.domain.planner import Way
+from moderation.domain.planner import DeleteStrategy
 from moderation.domain.states import PurgeState
 from moderation.models import Purge, Step
 from moderation.operations.purging.controls import cancel_purge
-from moderation.operations.steps.totals import sum_of
-from moderation.operations.undo.requests import UndoPart, ask_undo, sum_of_undo
-from tests.moderation.rooms import confirm, make_channel, old_ids, preview, purge_now, run_to_end
+from moderation.operations.steps.totals import totals_of
+from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
+from tests.moderation.channels import confirm, make_channel, old_ids, preview, purge_now, run_to_end
 from tests.soak.scene import Row, rows_of, select_victor, write_bucket
 
 pytestmark = pytest.mark.slow
 
-SHAPES = {Way.ROWS: (90, 10), Way.RANGES: (300, 80), Way.DROP: (120, 1_000), Way.REWRITE: (1_200, 2)}
+SHAPES = {
+    DeleteStrategy.ROWS: (90, 10),
+    DeleteStrategy.RANGES: (300, 80),
+    DeleteStrategy.DROP: (120, 1_000),
+    DeleteStrategy.REWRITE: (1_200, 2),
+}
 """Messages per bucket for each delete strategy, and one in how many is kept."""
 
 _TOKEN = "SELECT token(channel_id, bucket) FROM messages WHERE channel_id = ? AND bucket = ? LIMIT 1"
 
 
-def test_undo_is_equal_after_flush_compaction_and_repair_also_of_a_half_cancelled_purge(mona: User) -> None:
-    whole, half = fill_channel(Way.RANGES, Way.REWRITE), fill_channel(Way.DROP, Way.ROWS, Way.RANGES)
+def test_an_undo_restores_equal_rows_after_flush_compaction_and_repair(mona: User) -> None:
+    whole, half = (
+        fill_channel(DeleteStrategy.RANGES, DeleteStrategy.REWRITE),
+        fill_channel(DeleteStrategy.DROP, DeleteStrategy.ROWS, DeleteStrategy.RANGES),
+    )
     before = {channel.id: rows_of_channel(channel) for channel in (whole, half)}
     page = read_page(half.id, limit=500).messages
     tokens = {f"{one.id}:{bucket}": token_of(one, bucket) for one in (whole, half) for bucket in buckets_of(one)}
     purges = [purge_now(mona, select_victor(whole)), purge_half(mona, half)]
     assert [purge.state for purge in purges] == [PurgeState.DONE, PurgeState.CANCELLED]
-    assert ways_of(purges[0]) == {Way.RANGES, Way.REWRITE}
-    assert ways_of(purges[1]) == {Way.DROP, Way.ROWS}
-    wear_down(tokens)
+    assert strategies_of(purges[0]) == {DeleteStrategy.RANGES, DeleteStrategy.REWRITE}
+    assert strategies_of(purges[1]) == {DeleteStrategy.DROP, DeleteStrategy.ROWS}
+    flush_compact_and_repair(tokens)
     for purge in purges:
-        undo = ask_undo(purge.id, moderator=mona, part=UndoPart())
+        undo = request_undo(purge.id, moderator=mona, part=UndoPart())
         assert run_to_end(purge).state == PurgeState.UNDONE
-        assert sum_of_undo(undo).restored == sum_of(purge).deleted > 0
+        assert undo_totals_of(undo).restored == totals_of(purge).deleted > 0
     assert {channel.id: rows_of_channel(channel) for channel in (whole, half)} == before
     assert read_page(half.id, limit=500).messages == page
 
 
-def fill_channel(*ways: Way) -> Channel:
+def fill_channel(*strategies: DeleteStrategy) -> Channel:
     """Fill one bucket per strategy, the first one oldest."""
     channel = make_channel()
-    for ago, way in zip(range(len(ways) + 1, 1, -1), ways, strict=True):
-        count, stays_every = SHAPES[way]
-        write_bucket(channel, old_ids(count, buckets_ago=ago), stays_every=stays_every)
+    for ago, strategy in zip(range(len(strategies) + 1, 1, -1), strategies, strict=True):
+        count, keep_one_in = SHAPES[strategy]
+        write_bucket(channel, old_ids(count, buckets_ago=ago), keep_one_in=keep_one_in)
     return channel
 
 
@@ -76,9 +84,9 @@ def purge_half(moderator: User, channel: Channel) -> Purge:
     return run_to_end(purge)
 
 
-def ways_of(purge: Purge) -> set[str]:
+def strategies_of(purge: Purge) -> set[str]:
     """Return the strategies of the purge's counted steps."""
-    return set(Step.objects.filter(purge=purge, counted_at__isnull=False).values_list("how", flat=True))
+    return set(Step.objects.filter(purge=purge, counted_at__isnull=False).values_list("strategy", flat=True))
 
 
 def token_of(channel: Channel, bucket: int) -> int | None:
@@ -87,7 +95,7 @@ def token_of(channel: Channel, bucket: int) -> int | None:
     return rows[0][0] if rows else None
 
 
-def wear_down(tokens: dict[str, int | None]) -> None:
+def flush_compact_and_repair(tokens: dict[str, int | None]) -> None:
     """Flush, compact and repair these buckets on all nodes; a whole table would take minutes in a used store."""
     keyspace = settings.CASSANDRA["keyspace"]
     filled = {key: token for key, token in tokens.items() if token is not None}

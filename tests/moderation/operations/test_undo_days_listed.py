@@ -2,15 +2,14 @@
 
 import datetime as dt
 
-from django.contrib.auth.models import User
-
 from chatstore.models import Channel
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from moderation.models import Purge, Step
 from moderation.operations.purging.listing import list_purges
 from moderation.operations.selection.summary import ListedPurge
-from moderation.operations.undo.requests import UndoPart, ask_undo, undo_until
-from tests.moderation.rooms import everything, make_channel, old_ids, preview, purge_now, run_to_end, write
+from moderation.operations.undo.requests import UndoPart, request_undo, undo_until
+from tests.moderation.channels import everything, make_channel, old_ids, preview, purge_now, run_to_end, write
 
 
 def filled_channel() -> Channel:
@@ -24,22 +23,22 @@ def listed(mona: User, purge: Purge) -> ListedPurge:
     return found
 
 
-def test_it_is_the_moment_that_the_purge_s_own_page_names(mona: User) -> None:
+def test_the_list_and_the_purge_page_show_the_same_deadline(mona: User) -> None:
     purge = purge_now(mona, everything(filled_channel()))
     until = listed(mona, purge).undo_until
     assert until is not None
     assert until == undo_until(purge)
 
 
-def test_nothing_is_offered_once_it_is_over_though_nobody_has_closed_it_yet(mona: User) -> None:
+def test_no_undo_is_offered_after_the_deadline_even_before_the_nightly_close(mona: User) -> None:
     purge = purge_now(mona, everything(filled_channel()))
     Step.objects.filter(purge=purge).update(quarantined_at=postgres_now() - dt.timedelta(days=30, minutes=1))
     assert listed(mona, purge).undo_until is None
 
 
-def test_nothing_is_offered_before_anything_went_and_after_all_of_it_came_back(mona: User) -> None:
+def test_no_undo_is_offered_before_a_delete_or_after_a_full_restore(mona: User) -> None:
     channel = filled_channel()
     assert listed(mona, preview(mona, everything(channel))).undo_until is None
     purge = purge_now(mona, everything(channel))
-    ask_undo(purge.pk, moderator=mona, part=UndoPart())
+    request_undo(purge.pk, moderator=mona, part=UndoPart())
     assert listed(mona, run_to_end(purge)).undo_until is None

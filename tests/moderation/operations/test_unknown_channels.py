@@ -1,19 +1,18 @@
 """A purge of everything by an author includes channels without a row in Postgres, and names them."""
 
-from django.contrib.auth.models import User
-
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import Channel
+from chatstore.models.users import User
 from chatstore.operations.gateway.messages import post_message
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.operations.selection.scope import channels_of
-from tests.chatstore.arranging import fresh_id
-from tests.moderation.rooms import ids_of, make_channel, purge_now
+from tests.chatstore.channels import fresh_id
+from tests.moderation.channels import ids_of, make_channel, purge_now
 
 
-def test_what_was_posted_there_goes_too(mona: User) -> None:
+def test_messages_of_an_unknown_channel_are_deleted_too(mona: User) -> None:
     author, known, unknown_id = fresh_id(), make_channel(), fresh_id()
     here = post_message(known.pk, author_id=author, content="buy").message_id
     there = post_message(unknown_id, author_id=author, content="buy").message_id

@@ -3,9 +3,9 @@
 import datetime as dt
 
 import pytest
-from django.contrib.auth.models import User
 from pytest_django import Settings
 
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.operations.repair_status import repair_clock
@@ -13,8 +13,8 @@ from moderation.domain.states import PurgeState
 from moderation.models import Step
 from moderation.operations.purging.wait_reasons import wait_of
 from moderation.operations.purging.worker import run_purge
-from tests.chatstore.arranging import forget_old_deletes
-from tests.moderation.rooms import (
+from tests.chatstore.channels import delete_old_delete_log
+from tests.moderation.channels import (
     buckets_of,
     by_victor,
     confirm,
@@ -27,11 +27,11 @@ from tests.moderation.rooms import (
 )
 
 
-def test_a_purge_waits_for_the_repair_and_goes_on_after_it(
+def test_a_purge_waits_for_the_repair_and_continues_after_it(
     mona: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.PURGES_WAIT_FOR_REPAIR = True
-    forget_old_deletes()
+    delete_old_delete_log()
     channel = make_channel()
     ids = old_ids(6)
     write(channel, ids)
@@ -40,11 +40,11 @@ def test_a_purge_waits_for_the_repair_and_goes_on_after_it(
 
     # Only the repair clock is three days ahead: no delete is covered, and all are older than gc_grace.
     monkeypatch.setattr(repair_clock, "postgres_now", lambda: postgres_now() + dt.timedelta(days=3))
-    waiting = run_purge(purge.id, patience_seconds=0)
+    waiting = run_purge(purge.id, idle_timeout_seconds=0)
     assert waiting.state == PurgeState.WAITING
     wait = wait_of(None, waiting)
     assert wait is not None
-    assert wait.sentence.startswith("Waiting: the last repair of messages is older than gc_grace")
+    assert wait.message.startswith("Waiting: the last repair of messages is older than gc_grace")
     assert ids_of(channel, *buckets_of(ids)) == ids
 
     monkeypatch.undo()

@@ -3,27 +3,27 @@
 import uuid
 
 import pytest
-from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import Channel
+from chatstore.models.users import User
 from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import cassandra
-from moderation.domain.outcomes import Comeback
+from moderation.domain.outcomes import RestoreOutcome
 from moderation.models import Purge
-from moderation.operations.lookup.message_history import Story, kept_copy, story_of
+from moderation.operations.lookup.message_history import MessageHistory, history_of_message, quarantined_copy
 from moderation.operations.preview.manifest import list_manifest
 from moderation.operations.steps.claiming import claim_step
-from moderation.operations.undo.requests import UndoPart, UndoSum, ask_undo, sum_of_undo
+from moderation.operations.undo.requests import UndoPart, UndoTotals, request_undo, undo_totals_of
 from moderation.operations.undo.restore import restore_step
 from moderation.store.pace import Pace
-from tests.moderation.rooms import (
+from tests.moderation.channels import (
     VICTOR,
     WILMA,
+    age_timestamps,
     choose,
     everything,
     ids_of,
-    let_stamps_age,
     old_ids,
     purge_now,
     recent_ids,
@@ -49,13 +49,13 @@ def claim_both(channel: Channel, ids: list[int]) -> None:
         assert not withdraw_message(channel.id, message_id, actor=actor)
 
 
-def take_back(moderator: User, purge: Purge) -> UndoSum:
-    undo = ask_undo(purge.id, moderator=moderator, part=UndoPart())
+def undo_now(moderator: User, purge: Purge) -> UndoTotals:
+    undo = request_undo(purge.id, moderator=moderator, part=UndoPart())
     run_to_end(purge)
-    return sum_of_undo(undo)
+    return undo_totals_of(undo)
 
 
-def counts(total: UndoSum) -> dict[str, int]:
+def counts(total: UndoTotals) -> dict[str, int]:
     return {name: count for name, count in total.as_json().items() if count}
 
 
@@ -63,39 +63,39 @@ def living(channel: Channel, ids: list[int]) -> list[int]:
     return ids_of(channel, *{bucket_of(message_id) for message_id in ids})
 
 
-def test_an_undo_brings_back_what_others_withdrew_and_leaves_out_what_its_author_did(
+def test_an_undo_restores_messages_claimed_by_others_and_omits_those_withdrawn_by_their_author(
     mona: User, channel: Channel, ids: list[int]
 ) -> None:
     purge = purge_now(mona, everything(channel))
     claim_both(channel, ids)
-    assert counts(take_back(mona, purge)) == {"asked": 120, "restored": 119, "withdrawn": 1}
+    assert counts(undo_now(mona, purge)) == {"requested": 120, "restored": 119, "withdrawn": 1}
     assert living(channel, ids) == [i for i in ids if i != ids[OWN]]
 
 
-def test_its_author_is_known_from_whichever_purge_keeps_it(mona: User, channel: Channel, ids: list[int]) -> None:
+def test_the_author_is_known_from_any_purge_that_keeps_a_copy(mona: User, channel: Channel, ids: list[int]) -> None:
     first = purge_now(mona, choose(channel.id, message_ids=ids[:10]))
     claim_both(channel, ids)
-    let_stamps_age(channel)
+    age_timestamps(channel)
     second = purge_now(mona, choose(channel.id, message_ids=ids[10:]))
-    assert counts(take_back(mona, second)) == {"asked": 110, "restored": 110}
-    assert counts(take_back(mona, first)) == {"asked": 10, "restored": 9, "withdrawn": 1}
+    assert counts(undo_now(mona, second)) == {"requested": 110, "restored": 110}
+    assert counts(undo_now(mona, first)) == {"requested": 10, "restored": 9, "withdrawn": 1}
 
 
-def test_a_withdrawal_of_before_it_was_noted_who_did_counts_as_it_did(
+def test_a_withdrawal_without_a_recorded_claimant_is_still_honoured(
     mona: User, channel: Channel, ids: list[int]
 ) -> None:
     purge = purge_now(mona, everything(channel))
     cql = "INSERT INTO withdrawn (channel_id, bucket, message_id) VALUES (?, ?, ?)"
     cassandra.execute(cql, (channel.id, bucket_of(ids[OTHERS]), ids[OTHERS]))
     withdraw_message(channel.id, ids[OTHERS], actor=WILMA)
-    assert counts(take_back(mona, purge)) == {"asked": 120, "restored": 119, "withdrawn": 1}
+    assert counts(undo_now(mona, purge)) == {"requested": 120, "restored": 119, "withdrawn": 1}
 
 
-def test_what_others_withdraw_while_it_comes_back_stays_also_after_a_crash(
+def test_a_message_claimed_by_others_during_a_restore_is_kept_even_after_a_crash(
     mona: User, channel: Channel, ids: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     purge = purge_now(mona, everything(channel))
-    undo = ask_undo(purge.id, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.id, moderator=mona, part=UndoPart())
     step = claim_step(purge.id, token=uuid.uuid4())
     assert step is not None
 
@@ -114,14 +114,14 @@ def test_what_others_withdraw_while_it_comes_back_stays_also_after_a_crash(
     step.refresh_from_db()
     restore_step(step, pace=Pace(10_000))
     run_to_end(purge)
-    assert counts(sum_of_undo(undo)) == {"asked": 120, "restored": 119, "withdrawn": 1}
+    assert counts(undo_totals_of(undo)) == {"requested": 120, "restored": 119, "withdrawn": 1}
     assert living(channel, ids) == [i for i in ids if i != ids[OWN]]
 
 
-def story(user: User, channel: Channel, message_id: int) -> tuple[Story, bool]:
+def history(user: User, channel: Channel, message_id: int) -> tuple[MessageHistory, bool]:
     """Return the history of the message, and whether its text can be read."""
-    told = story_of(user, channel.id, message_id)
-    return told, not told.is_withdrawn and kept_copy(user, told) is not None
+    found = history_of_message(user, channel.id, message_id)
+    return found, not found.is_withdrawn and quarantined_copy(user, found) is not None
 
 
 def test_the_pages_agree_with_the_undo(mona: User, channel: Channel, ids: list[int]) -> None:
@@ -129,10 +129,10 @@ def test_the_pages_agree_with_the_undo(mona: User, channel: Channel, ids: list[i
     claim_both(channel, ids)
     entries = {entry.message_id: entry for entry in list_manifest(mona, purge, limit=200).entries}
     assert [i for i, entry in entries.items() if entry.is_withdrawn or entry.message is None] == [ids[OWN]]
-    told, is_readable = story(mona, channel, ids[OTHERS])
-    assert (told.is_withdrawn, is_readable, len(told.may_undo)) == (False, True, 1)
-    told, is_readable = story(mona, channel, ids[OWN])
-    assert (told.is_withdrawn, is_readable, told.may_undo) == (True, False, [])
-    take_back(mona, purge)
-    comebacks = [story(mona, channel, ids[n])[0].parts[0].returns[0].comeback for n in (OTHERS, OWN)]
-    assert comebacks == [Comeback.RESTORED, Comeback.WITHDRAWN]
+    found, is_readable = history(mona, channel, ids[OTHERS])
+    assert (found.is_withdrawn, is_readable, len(found.undoable_parts)) == (False, True, 1)
+    found, is_readable = history(mona, channel, ids[OWN])
+    assert (found.is_withdrawn, is_readable, found.undoable_parts) == (True, False, [])
+    undo_now(mona, purge)
+    comebacks = [history(mona, channel, ids[n])[0].parts[0].undo_results[0].outcome for n in (OTHERS, OWN)]
+    assert comebacks == [RestoreOutcome.RESTORED, RestoreOutcome.WITHDRAWN]

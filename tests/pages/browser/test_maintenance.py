@@ -9,19 +9,19 @@ from playwright.sync_api import Page, expect
 
 from chatstore.domain.runs import ENDED
 from chatstore.models import JobRun
-from tests.pages.serving import Site, browse_as, make_account
+from tests.pages.serving import Site, browse_as, create_account
 
 
 @pytest.fixture(scope="module")
-def desk(site: Site) -> Iterator[tuple[Page, Site]]:
+def browser_session(site: Site) -> Iterator[tuple[Page, Site]]:
     """An operator's browser without open runs: holds placed by other tests have requested one."""
     JobRun.objects.filter(job="expire").exclude(state__in=ENDED).delete()
-    with browse_as(make_account("otto"), site) as page:
+    with browse_as(create_account("otto"), site) as page:
         yield page, site
 
 
-def test_what_is_typed_is_shown_with_its_next_times_and_nothing_is_saved(desk: tuple[Page, Site]) -> None:
-    page, site = desk
+def test_a_typed_schedule_is_previewed_with_its_next_times_and_not_saved(browser_session: tuple[Page, Site]) -> None:
+    page, site = browser_session
     page.goto(f"{site.url}/maintenance/jobs/expire/")
     page.get_by_label("Schedule (cron)").fill("0 5 1 * *")
     expect(page.locator("#preview")).to_contain_text("At 05:00 on the first day of every month")
@@ -33,8 +33,8 @@ def test_what_is_typed_is_shown_with_its_next_times_and_nothing_is_saved(desk: t
     expect(page.locator("#preview")).to_contain_text("Disabled")
 
 
-def test_a_run_that_somebody_asks_for_comes_to_its_end_before_his_eyes(desk: tuple[Page, Site]) -> None:
-    page, site = desk
+def test_a_requested_run_finishes_on_the_open_page(browser_session: tuple[Page, Site]) -> None:
+    page, site = browser_session
     page.goto(f"{site.url}/maintenance/jobs/expire/")
     page.get_by_role("button", name="Run now").click()
     expect(page.locator("h1")).to_have_text("Expired undos")

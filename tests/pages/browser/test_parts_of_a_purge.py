@@ -11,34 +11,35 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.pages.exports import Story, write_story
-from tests.pages.serving import Site, browse_as, make_account
+from tests.pages.exports import SampleExport, write_sample_export
+from tests.pages.serving import Site, browse_as, create_account
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class BrowserSession:
     """A moderator's browser, and two imported channels with a spam wave each."""
 
     page: Page
     site: Site
-    stories: tuple[Story, Story]
+    samples: tuple[SampleExport, SampleExport]
     account: tuple[str, str]
 
 
 @pytest.fixture(scope="module")
-def desk(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    folder: Path = tmp_path_factory.mktemp("stories")
+def browser_session(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserSession]:
+    folder: Path = tmp_path_factory.mktemp("samples")
     until = dt.datetime.now(dt.UTC)
     folders = [folder / "one", folder / "two"]
     for place in folders:
         place.mkdir()
     one, two = (
-        write_story(place, until=until - dt.timedelta(seconds=n), spam=120, days=100) for n, place in enumerate(folders)
+        write_sample_export(place, until=until - dt.timedelta(seconds=n), spam=120, days=100)
+        for n, place in enumerate(folders)
     )
-    account = make_account("mona")
+    account = create_account("mona")
     site.manage("import_discord", *map(str, folders))
     with browse_as(account, site) as page:
-        yield Desk(page, site, (one, two), account)
+        yield BrowserSession(page, site, (one, two), account)
 
 
 def list_ids(page: Page, address: str) -> list[str]:
@@ -56,9 +57,9 @@ def list_ids(page: Page, address: str) -> list[str]:
         page.wait_for_load_state()
 
 
-def test_from_words_in_two_channels_to_one_author_back(desk: Desk) -> None:
-    page, (one, two) = desk.page, desk.stories
-    page.goto(f"{desk.site.url}/channels/{one.channel_id}/")
+def test_words_in_two_channels_are_purged_and_one_author_restored(browser_session: BrowserSession) -> None:
+    page, (one, two) = browser_session.page, browser_session.samples
+    page.goto(f"{browser_session.site.url}/channels/{one.channel_id}/")
     page.get_by_role("link", name="Delete messages …").first.click()
     page.get_by_role("button", name="Add other channels").click()
     expect(page.get_by_label("Channels")).to_have_value(str(one.channel_id))
@@ -66,16 +67,16 @@ def test_from_words_in_two_channels_to_one_author_back(desk: Desk) -> None:
     page.get_by_text("Words, links, bots, replies").click()
     page.locator("#words").fill("cheap followers")
     # The summary follows the input without a click.
-    said = page.get_by_label("Summary")
-    expect(said).to_contain_text(
+    summary = page.get_by_label("Summary")
+    expect(summary).to_contain_text(
         "All messages in #general and #general containing the words “cheap followers”, except pinned"
     )
     page.locator("#words").fill("FREE coins")
-    expect(said).to_contain_text("containing the words “FREE coins”")
+    expect(summary).to_contain_text("containing the words “FREE coins”")
     page.locator("#after").fill("tomorrow")
-    expect(said).to_contain_text("“tomorrow” is not a valid date")
+    expect(summary).to_contain_text("“tomorrow” is not a valid date")
     page.locator("#after").fill("")
-    expect(said).to_contain_text("containing the words “FREE coins”, except pinned")
+    expect(summary).to_contain_text("containing the words “FREE coins”, except pinned")
     page.get_by_role("button", name="Preview", exact=True).click()
 
     expect(page.get_by_role("button", name="Delete 80 messages")).to_be_visible()
@@ -94,8 +95,8 @@ def test_from_words_in_two_channels_to_one_author_back(desk: Desk) -> None:
     page.get_by_label("Reason").fill("Spam in both channels")
     page.get_by_role("button", name="Delete 79 messages").click()
     expect(page.get_by_role("heading", name="Deleted 79 messages")).to_be_visible()
-    for story in (one, two):
-        page.goto(f"{desk.site.url}/channels/{story.channel_id}/?at={story.spam_began:%Y-%m-%d}")
+    for sample in (one, two):
+        page.goto(f"{browser_session.site.url}/channels/{sample.channel_id}/?at={sample.spam_began:%Y-%m-%d}")
         left = page.locator(".msg", has_text="FREE coins").evaluate_all("rows => rows.map(row => row.id.slice(1))")
         assert left == ([spared] if spared in left else [])
         assert page.locator(".msg", has_text="last chance!!!").count() > 0
@@ -108,9 +109,9 @@ def test_from_words_in_two_channels_to_one_author_back(desk: Desk) -> None:
     expect(page.locator("body")).to_contain_text(re.compile(r"(39|40) messages restored, (39|40) still deleted"))
 
 
-def test_ticked_ones_come_back_from_the_list(desk: Desk) -> None:
-    page = desk.page
-    page.goto(f"{desk.site.url}/purges/?state=undone&by={desk.account[0]}")
+def test_selected_messages_are_restored_from_the_list(browser_session: BrowserSession) -> None:
+    page = browser_session.page
+    page.goto(f"{browser_session.site.url}/purges/?state=undone&by={browser_session.account[0]}")
     page.locator(".purge-line .title").first.click()
     page.get_by_role("link", name="Review all 79 messages").click()
     ticks = page.locator(".entry .tick")

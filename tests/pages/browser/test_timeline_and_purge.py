@@ -11,43 +11,43 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.pages.exports import Story, write_story
-from tests.pages.serving import Site, browse_as, make_account, sign_in
+from tests.pages.exports import SampleExport, write_sample_export
+from tests.pages.serving import Site, browse_as, create_account, sign_in
 
 pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class BrowserSession:
     """A moderator's browser and an imported channel."""
 
     page: Page
     site: Site
-    story: Story
+    sample: SampleExport
     account: tuple[str, str]
 
     @property
     def channel(self) -> str:
-        return f"{self.site.url}/channels/{self.story.channel_id}/"
+        return f"{self.site.url}/channels/{self.sample.channel_id}/"
 
 
 @pytest.fixture(scope="module")
-def desk(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    folder: Path = tmp_path_factory.mktemp("story")
-    story = write_story(folder, until=dt.datetime.now(dt.UTC), spam=300, days=200)
-    account = make_account("mona")
-    site.manage("import_discord", str(story.path))
+def browser_session(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserSession]:
+    folder: Path = tmp_path_factory.mktemp("sample")
+    sample = write_sample_export(folder, until=dt.datetime.now(dt.UTC), spam=300, days=200)
+    account = create_account("mona")
+    site.manage("import_discord", str(sample.path))
     with browse_as(account, site) as page:
-        yield Desk(page, site, story, account)
+        yield BrowserSession(page, site, sample, account)
 
 
 def shown_ids(page: Page) -> list[int]:
     return [int(i[1:]) for i in page.locator(".msg").evaluate_all("rows => rows.map(row => row.id)")]
 
 
-def test_the_timeline_opens_at_its_newest_end_and_grows_upwards_in_place(desk: Desk) -> None:
-    page = desk.page
-    page.goto(desk.channel)
+def test_the_timeline_opens_at_its_newest_end_and_grows_upwards_in_place(browser_session: BrowserSession) -> None:
+    page = browser_session.page
+    page.goto(browser_session.channel)
     expect(page.locator(".msg")).to_have_count(50)
     assert page.evaluate("scrollY + innerHeight >= document.documentElement.scrollHeight - 2")
     # Far down, one turn of the wheel does not load more yet; near the top it does.
@@ -63,12 +63,12 @@ def test_the_timeline_opens_at_its_newest_end_and_grows_upwards_in_place(desk: D
     assert len(days) == len(set(days))
 
 
-def test_jumping_to_a_date_by_field_and_by_strip(desk: Desk) -> None:
-    page, day = desk.page, desk.story.spam_began.date()
-    page.goto(desk.channel)
+def test_jumping_to_a_date_by_field_and_by_activity_strip(browser_session: BrowserSession) -> None:
+    page, day = browser_session.page, browser_session.sample.spam_began.date()
+    page.goto(browser_session.channel)
     page.get_by_label("Go to date").fill(day.isoformat())
     page.get_by_role("button", name="Go", exact=True).click()
-    expect(page).to_have_url(f"{desk.channel}?at={day.isoformat()}")
+    expect(page).to_have_url(f"{browser_session.channel}?at={day.isoformat()}")
     expect(page.locator(".day").first).to_contain_text(f"{day.day} {day:%B %Y}")
     bar = page.locator(".strip a.live").first
     bar.focus()
@@ -78,9 +78,9 @@ def test_jumping_to_a_date_by_field_and_by_strip(desk: Desk) -> None:
     assert page.locator(".strip a.here").count() >= 1
 
 
-def test_shift_click_ticks_a_range_and_the_button_counts(desk: Desk) -> None:
-    page = desk.page
-    page.goto(f"{desk.channel}?at={desk.story.spam_began:%Y-%m-%d}")
+def test_shift_click_selects_a_range_and_the_button_counts(browser_session: BrowserSession) -> None:
+    page = browser_session.page
+    page.goto(f"{browser_session.channel}?at={browser_session.sample.spam_began:%Y-%m-%d}")
     ticks = page.locator(".msg .tick")
     expect(page.get_by_role("button", name=re.compile("^Delete "))).to_be_hidden()
     ticks.nth(2).click()
@@ -90,41 +90,41 @@ def test_shift_click_ticks_a_range_and_the_button_counts(desk: Desk) -> None:
     expect(page.get_by_role("button", name=re.compile("^Delete "))).to_be_hidden()
 
 
-def test_a_copied_link_is_the_messages_own(desk: Desk) -> None:
-    page = desk.page
+def test_a_copied_link_points_to_the_message(browser_session: BrowserSession) -> None:
+    page = browser_session.page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto(desk.channel)
+    page.goto(browser_session.channel)
     row = page.locator(".msg").last
     row.hover()
     row.get_by_label("Copy the link to this message").click()
     expect(page.locator("#toast")).to_have_text("Link copied")
     message_id = (row.get_attribute("id") or "")[1:]
-    assert page.evaluate("navigator.clipboard.readText()") == f"{desk.channel}{message_id}/"
+    assert page.evaluate("navigator.clipboard.readText()") == f"{browser_session.channel}{message_id}/"
 
 
-def test_purging_an_authors_spam_leaves_the_channel_right(desk: Desk) -> None:
-    page, story = desk.page, desk.story
-    page.goto(f"{desk.channel}?at={story.spam_began:%Y-%m-%d}")
+def test_purging_the_spam_of_an_author_leaves_the_channel_intact(browser_session: BrowserSession) -> None:
+    page, sample = browser_session.page, browser_session.sample
+    page.goto(f"{browser_session.channel}?at={sample.spam_began:%Y-%m-%d}")
     spam = page.locator(".msg", has_text="example/").first
     spam.scroll_into_view_if_needed()
     spam.hover()
     page.locator(".msg", has=page.locator(".author", has_text="Victor")).first.get_by_label(
         "Delete messages by Victor in this channel"
     ).click()
-    expect(page.locator("#authors")).to_have_value(str(story.victor))
+    expect(page.locator("#authors")).to_have_value(str(sample.victor))
     page.get_by_role("button", name="Preview", exact=True).click()
 
-    button = page.get_by_role("button", name=f"Delete {story.spam} messages")
+    button = page.get_by_role("button", name=f"Delete {sample.spam} messages")
     expect(button).to_be_visible()
     expect(page.locator("body")).to_contain_text("All messages by Victor in #general")
     page.get_by_label("Reason").fill("Spam wave, reported by three members")
     button.click()
-    expect(page.get_by_role("heading", name=f"Deleted {story.spam} messages")).to_be_visible()
-    expect(page.locator(".sum")).to_contain_text(f"{story.spam}deleted")
+    expect(page.get_by_role("heading", name=f"Deleted {sample.spam} messages")).to_be_visible()
+    expect(page.locator(".sum")).to_contain_text(f"{sample.spam}deleted")
     expect(page.locator(".sum")).to_contain_text("0left")
 
     page.get_by_role("link", name="View in #general").click()
-    expect(page.locator(".gap")).to_contain_text(f"{story.spam} messages deleted")
+    expect(page.locator(".gap")).to_contain_text(f"{sample.spam} messages deleted")
     expect(page.locator(".gap")).to_contain_text("by Mona")
     assert page.locator(".msg .author", has_text="Victor").count() == 0
     assert page.locator(".msg").count() == 50
@@ -132,20 +132,20 @@ def test_purging_an_authors_spam_leaves_the_channel_right(desk: Desk) -> None:
     expect(page.locator(".gap")).to_be_visible()
 
 
-def test_taking_a_purge_back_brings_every_message_to_its_place(desk: Desk) -> None:
-    page, story = desk.page, desk.story
-    page.goto(f"{desk.site.url}/purges/?state=done&by={desk.account[0]}")
-    page.get_by_role("link", name=f"{story.spam} messages: all messages by Victor in #general").click()
-    page.get_by_role("button", name=f"Restore {story.spam} messages").click()
-    expect(page.get_by_role("heading", name=f"Restored {story.spam} messages")).to_be_visible()
-    page.goto(f"{desk.channel}?at={story.spam_began:%Y-%m-%d}")
+def test_undoing_a_purge_restores_every_message_in_place(browser_session: BrowserSession) -> None:
+    page, sample = browser_session.page, browser_session.sample
+    page.goto(f"{browser_session.site.url}/purges/?state=done&by={browser_session.account[0]}")
+    page.get_by_role("link", name=f"{sample.spam} messages: all messages by Victor in #general").click()
+    page.get_by_role("button", name=f"Restore {sample.spam} messages").click()
+    expect(page.get_by_role("heading", name=f"Restored {sample.spam} messages")).to_be_visible()
+    page.goto(f"{browser_session.channel}?at={sample.spam_began:%Y-%m-%d}")
     assert page.locator(".msg .author", has_text="Victor").count() > 0
     expect(page.locator(".gap")).to_have_count(0)
 
 
-def test_removing_ticked_messages_takes_exactly_those(desk: Desk) -> None:
-    page = desk.page
-    page.goto(desk.channel)
+def test_deleting_selected_messages_deletes_exactly_those(browser_session: BrowserSession) -> None:
+    page = browser_session.page
+    page.goto(browser_session.channel)
     before = shown_ids(page)
     ticks = page.locator(".msg .tick")
     chosen = [before[-2], before[-4]]
@@ -159,20 +159,20 @@ def test_removing_ticked_messages_takes_exactly_those(desk: Desk) -> None:
     # The purge continues without the browser that started it.
     address = page.url
     page.context.clear_cookies()
-    sign_in(page, desk.site, desk.account)
+    sign_in(page, browser_session.site, browser_session.account)
     page.goto(address)
     expect(page.get_by_role("heading", name="Deleted 2 messages")).to_be_visible()
-    page.goto(desk.channel)
+    page.goto(browser_session.channel)
     after = shown_ids(page)
     assert not set(chosen) & set(after)
     assert set(before) - set(chosen) <= set(after)
 
 
-def test_signing_out_closes_every_page(desk: Desk) -> None:
-    page = desk.page
-    page.goto(f"{desk.site.url}/purges/")
+def test_signing_out_closes_every_page(browser_session: BrowserSession) -> None:
+    page = browser_session.page
+    page.goto(f"{browser_session.site.url}/purges/")
     page.get_by_label(re.compile("Account of")).click()
     page.get_by_role("button", name="Sign out").click()
     expect(page).to_have_url(re.compile("/sign-in/"))
-    page.goto(desk.channel)
+    page.goto(browser_session.channel)
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()

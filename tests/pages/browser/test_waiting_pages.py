@@ -16,16 +16,16 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from playwright.sync_api import Page, expect
 
+from chatstore.models.users import User
 from moderation.models import Purge
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import draft_purge
-from moderation.operations.undo.requests import UndoPart, ask_undo
-from tests.moderation.rooms import by_victor, confirm, make_channel, old_ids, preview, purge_now, run_to_end, write
-from tests.pages.serving import Site, browse_as, make_account
+from moderation.operations.undo.requests import UndoPart, request_undo
+from tests.moderation.channels import by_victor, confirm, make_channel, old_ids, preview, purge_now, run_to_end, write
+from tests.pages.serving import Site, browse_as, create_account
 
 T = TypeVar("T")
 
@@ -84,7 +84,7 @@ def slow_server(site: Site) -> Iterator[SlowServer]:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class BrowserSession:
     """A moderator's browser."""
 
     page: Page
@@ -93,18 +93,18 @@ class Desk:
 
 
 @pytest.fixture
-def desk(site: Site) -> Iterator[Desk]:
-    account = make_account("mona")
+def browser_session(site: Site) -> Iterator[BrowserSession]:
+    account = create_account("mona")
     with browse_as(account, site) as page:
-        yield Desk(page, site, account[0])
+        yield BrowserSession(page, site, account[0])
 
 
-def aside(act: Callable[[], T]) -> T:
+def in_thread(function: Callable[[], T]) -> T:
     """Call the function in another thread: Playwright's has an event loop, in which Django refuses database access."""
 
     def run() -> T:
         try:
-            return act()
+            return function()
         finally:
             connection.close()
 
@@ -124,11 +124,11 @@ def queue(user: User) -> Purge:
     return confirm(user, preview(user, by_victor(channel)))
 
 
-def take_back(user: User) -> Purge:
+def queue_undo(user: User) -> Purge:
     channel = make_channel()
     write(channel, old_ids(6))
     purge = purge_now(user, by_victor(channel))
-    ask_undo(purge.id, moderator=user, part=UndoPart())
+    request_undo(purge.id, moderator=user, part=UndoPart())
     return purge
 
 
@@ -137,21 +137,21 @@ def take_back(user: User) -> Purge:
     [
         (draft, lambda purge: scan_purge(purge.id), "Delete 6 messages?"),
         (queue, run_to_end, "Deleted 6 messages"),
-        (take_back, run_to_end, "Restored 6 messages"),
+        (queue_undo, run_to_end, "Restored 6 messages"),
     ],
     ids=["preview", "running purge", "undo"],
 )
-def test_a_finished_job_asks_for_one_document(
-    arrange: Callable[[User], Purge], work: Callable[[Purge], object], heading: str, desk: Desk
+def test_a_finished_job_requests_one_document(
+    arrange: Callable[[User], Purge], work: Callable[[Purge], object], heading: str, browser_session: BrowserSession
 ) -> None:
-    page = desk.page
-    purge = aside(lambda: arrange(User.objects.get(username=desk.moderator)))
-    with slow_server(desk.site) as server:
+    page = browser_session.page
+    purge = in_thread(lambda: arrange(User.objects.get(username=browser_session.moderator)))
+    with slow_server(browser_session.site) as server:
         # The account is signed in here too, because cookies ignore ports.
         page.goto(f"{server.url}/purges/{purge.pk}/")
         with page.expect_response(re.compile("/live/$")):
             pass
         server.documents.clear()
-        aside(partial(work, purge))
+        in_thread(partial(work, purge))
         expect(page.get_by_role("heading", name=heading)).to_be_visible()
         assert server.documents == [f"/purges/{purge.pk}/"]

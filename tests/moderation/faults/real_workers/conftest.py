@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.moderation.faults.real_workers.apart import database_apart
-from tests.moderation.faults.real_workers.arrows import arrows_installed
+from tests.moderation.faults.real_workers.breakpoints import breakpoints_installed
+from tests.moderation.faults.real_workers.separate_database import separate_database
 from tests.moderation.faults.real_workers.workers import Workers
 
 
@@ -15,7 +15,7 @@ def workers(_open_databases: None, tmp_path_factory: pytest.TempPathFactory) -> 
     """Workers, and a beat that polls each second, with breakpoints installed."""
     folder: Path = tmp_path_factory.mktemp("workers")
     running = Workers(folder)
-    with database_apart("chatstore_faults_test"), arrows_installed():
+    with separate_database("chatstore_faults_test"), breakpoints_installed():
         try:
             running.start()
             yield running

@@ -10,31 +10,37 @@ import time
 from collections import deque
 
 import pytest
-from django.contrib.auth.models import User
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
+from chatstore.models.users import User
 from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.store import messages
-from moderation.domain.planner import Way
+from moderation.domain.planner import DeleteStrategy
 from moderation.domain.states import StepState
-from moderation.operations.steps.totals import sum_of
-from moderation.operations.undo.requests import UndoPart, ask_undo
-from tests.moderation.faults.real_workers.arrows import cut, find_blocked, let_go, stop_at, wait_for_blocked
-from tests.moderation.faults.real_workers.doomed import (
-    Doomed,
+from moderation.operations.steps.totals import totals_of
+from moderation.operations.undo.requests import UndoPart, request_undo
+from tests.moderation.channels import VICTOR, confirm
+from tests.moderation.faults.real_workers.breakpoints import (
+    clear_breakpoint,
+    find_blocked,
+    set_breakpoint,
+    terminate_backend,
+    wait_for_blocked,
+)
+from tests.moderation.faults.real_workers.purge_fixture import (
+    PurgeFixture,
     assert_done_exactly,
     assert_undone_exactly,
-    doom,
-    preview_doomed,
+    make_confirmed,
+    make_previewed,
 )
 from tests.moderation.faults.real_workers.workers import Workers
-from tests.moderation.rooms import VICTOR, confirm
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-ARROWS = (
+BREAKPOINTS = (
     StepState.QUARANTINING,
     StepState.QUARANTINED,
     StepState.STAMPED,
@@ -45,81 +51,86 @@ ARROWS = (
     StepState.COUNTED,
 )
 
-ALL_KILLED_WITHIN_SECONDS = 180
+MAX_SECONDS_FOR_ALL_KILLS = 180
 """Each kill costs a lease of three seconds, and two kills of a range step another ten seconds after its timestamp."""
 
 
-def test_a_worker_killed_at_each_arrow_is_followed_by_one_that_goes_on(mona: User, workers: Workers) -> None:
-    taken_back = doom(mona, Way.RANGES)
-    wait_until(taken_back.is_finished)
-    every = [preview_doomed(mona, way) for way in (Way.ROWS, Way.RANGES, Way.DROP, Way.REWRITE)]
-    ahead = {doomed.purge.id: deque(ARROWS) for doomed in (taken_back, *every)}
+def test_another_worker_continues_after_a_kill_at_each_breakpoint(mona: User, workers: Workers) -> None:
+    undone = make_confirmed(mona, DeleteStrategy.RANGES)
+    wait_until(undone.is_finished)
+    every = [
+        make_previewed(mona, strategy)
+        for strategy in (DeleteStrategy.ROWS, DeleteStrategy.RANGES, DeleteStrategy.DROP, DeleteStrategy.REWRITE)
+    ]
+    ahead = {fixture.purge.id: deque(BREAKPOINTS) for fixture in (undone, *every)}
     for purge_id in ahead:
-        stop_at(purge_id, ARROWS[0])
-    for doomed in every:
-        confirm(mona, doomed.purge)
-    undo = ask_undo(taken_back.purge.id, moderator=mona, part=UndoPart())
-    end = time.monotonic() + ALL_KILLED_WITHIN_SECONDS
+        set_breakpoint(purge_id, BREAKPOINTS[0])
+    for fixture in every:
+        confirm(mona, fixture.purge)
+    undo = request_undo(undone.purge.id, moderator=mona, part=UndoPart())
+    end = time.monotonic() + MAX_SECONDS_FOR_ALL_KILLS
     while any(ahead.values()):
         time.sleep(0.05)
         assert time.monotonic() < end, f"no worker reached these breakpoints: {ahead}"
-        for doomed in (taken_back, *every):
-            kill_at_next_arrow(doomed, ahead[doomed.purge.id], workers)
-    for doomed in (taken_back, *every):
-        wait_until(doomed.is_finished)
-    for doomed in every:
-        assert_done_exactly(doomed)
-    assert_undone_exactly(taken_back, undo)
+        for fixture in (undone, *every):
+            kill_at_next_breakpoint(fixture, ahead[fixture.purge.id], workers)
+    for fixture in (undone, *every):
+        wait_until(fixture.is_finished)
+    for fixture in every:
+        assert_done_exactly(fixture)
+    assert_undone_exactly(undone, undo)
 
 
-def kill_at_next_arrow(doomed: Doomed, arrows: deque[StepState], workers: Workers) -> None:
+def kill_at_next_breakpoint(fixture: PurgeFixture, breakpoints: deque[StepState], workers: Workers) -> None:
     """Kill the worker that is blocked at the next breakpoint, if any, and set the following breakpoint."""
-    backend = find_blocked(doomed.purge)
-    if backend is None or not arrows:
+    backend = find_blocked(fixture.purge)
+    if backend is None or not breakpoints:
         return
-    arrow = arrows.popleft()
-    stored = (StepState.PENDING, *ARROWS)[ARROWS.index(arrow)]
-    assert doomed.state() == stored
-    workers.kill(workers.at(backend))
-    cut(backend)
-    let_go(doomed.purge)
-    if arrows:
-        stop_at(doomed.purge.id, arrows[0])
+    breakpoint_state = breakpoints.popleft()
+    stored = (StepState.PENDING, *BREAKPOINTS)[BREAKPOINTS.index(breakpoint_state)]
+    assert fixture.state() == stored
+    workers.kill(workers.worker_of(backend))
+    terminate_backend(backend)
+    clear_breakpoint(fixture.purge)
+    if breakpoints:
+        set_breakpoint(fixture.purge.id, breakpoints[0])
 
 
-def test_a_worker_stopped_within_a_move_is_cut_off_and_changes_nothing(mona: User, workers: Workers) -> None:
+def test_a_worker_paused_inside_a_transition_is_disconnected_and_changes_nothing(mona: User, workers: Workers) -> None:
     """The worker locks rows that others need; its deletes are sent but not yet recorded as sent."""
-    doomed = doom(mona, Way.ROWS)
-    stop_at(doomed.purge.id, StepState.DELETED)
-    worker = workers.at(wait_for_blocked(doomed.purge))
+    fixture = make_confirmed(mona, DeleteStrategy.ROWS)
+    set_breakpoint(fixture.purge.id, StepState.DELETED)
+    worker = workers.worker_of(wait_for_blocked(fixture.purge))
     worker.send_signal(signal.SIGSTOP)
-    let_go(doomed.purge)
-    wait_until(doomed.is_finished)
-    assert_done_exactly(doomed)
-    put_back(doomed)
-    said_before = len(workers.said())
+    clear_breakpoint(fixture.purge)
+    wait_until(fixture.is_finished)
+    assert_done_exactly(fixture)
+    restore_one_message(fixture)
+    logged_before = len(workers.log_text())
     worker.send_signal(signal.SIGCONT)
-    wait_until(lambda: "raised unexpected: OperationalError" in workers.said()[said_before:])
-    assert_put_back_stays(doomed)
+    wait_until(lambda: "raised unexpected: OperationalError" in workers.log_text()[logged_before:])
+    assert_restored_message_is_kept(fixture)
 
 
-def test_a_purge_goes_on_when_the_connection_to_postgres_is_lost(mona: User, workers: Workers) -> None:
-    doomed = doom(mona, Way.DROP)
-    stop_at(doomed.purge.id, StepState.VERIFIED)
-    cut(wait_for_blocked(doomed.purge))
-    let_go(doomed.purge)
-    wait_until(doomed.is_finished)
-    assert_done_exactly(doomed)
+def test_a_purge_continues_after_its_postgres_connection_is_lost(mona: User, workers: Workers) -> None:
+    fixture = make_confirmed(mona, DeleteStrategy.DROP)
+    set_breakpoint(fixture.purge.id, StepState.VERIFIED)
+    terminate_backend(wait_for_blocked(fixture.purge))
+    clear_breakpoint(fixture.purge)
+    wait_until(fixture.is_finished)
+    assert_done_exactly(fixture)
 
 
-def put_back(doomed: Doomed) -> None:
+def restore_one_message(fixture: PurgeFixture) -> None:
     """Restore one of the deleted messages, with a timestamp as an undo writes it."""
-    message = Message(channel_id=doomed.channel.id, message_id=doomed.going[7], author_id=VICTOR, content="back again")
-    messages.insert_message(message, stamp_us=issue_stamp(doomed.channel.id, bucket_of(doomed.going[7])))
+    message = Message(
+        channel_id=fixture.channel.id, message_id=fixture.matched_ids[7], author_id=VICTOR, content="back again"
+    )
+    messages.insert_message(message, stamp_us=issue_stamp(fixture.channel.id, bucket_of(fixture.matched_ids[7])))
 
 
-def assert_put_back_stays(doomed: Doomed) -> None:
+def assert_restored_message_is_kept(fixture: PurgeFixture) -> None:
     """Wait as long as a worker would need to delete the message again."""
     time.sleep(0.5)
-    assert doomed.left() == sorted([*doomed.staying, doomed.going[7]])
-    assert sum_of(doomed.purge).deleted == len(doomed.going)
+    assert fixture.remaining_ids() == sorted([*fixture.kept_ids, fixture.matched_ids[7]])
+    assert totals_of(fixture.purge).deleted == len(fixture.matched_ids)

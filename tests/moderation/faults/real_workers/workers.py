@@ -16,13 +16,13 @@ from django.conf import settings
 from django.db import connection
 
 from tests.brokers import broker_for
-from tests.moderation.faults.real_workers.arrows import Backend
+from tests.moderation.faults.real_workers.breakpoints import Backend
 from tests.waiting import wait_until
 
 WORKERS = 6
 """Five purges wait at their breakpoints at once, each with a blocked worker; one worker is free to poll."""
 
-LIST_TRIES = 20
+CONNECTION_SCANS = 20
 
 LEASE_SECONDS = 3
 """A tenth of the default. Renewed each second, the longest interval that the settings allow."""
@@ -46,7 +46,7 @@ class Workers:
         for _ in range(WORKERS):
             self._start_worker()
         self._start_beat()
-        wait_until(lambda: self.said().count(" ready.") == WORKERS)
+        wait_until(lambda: self.log_text().count(" ready.") == WORKERS)
 
     def stop(self) -> None:
         """Kill all processes in any state: a graceful stop would wait for their tasks."""
@@ -55,21 +55,21 @@ class Workers:
                 process.kill()
                 process.wait()
 
-    def said(self) -> str:
+    def log_text(self) -> str:
         """Return the combined log so far."""
         return self._log.read_text(errors="replace")
 
-    def at(self, backend: Backend) -> subprocess.Popen[bytes]:
+    def worker_of(self, backend: Backend) -> subprocess.Popen[bytes]:
         """Return the worker that owns this Postgres connection."""
         # The kernel's list of connections may miss one while others open and close.
-        for _ in range(LIST_TRIES):
+        for _ in range(CONNECTION_SCANS):
             for worker in self._workers.values():
                 connections = psutil.Process(worker.pid).net_connections("tcp")
                 if any(one.laddr.port == backend.client_port for one in connections):
                     return worker
         raise AssertionError("no worker owns the connection")
 
-    def named(self, name: str) -> subprocess.Popen[bytes] | None:
+    def worker_named(self, name: str) -> subprocess.Popen[bytes] | None:
         """Return the worker with this name; None if it was killed."""
         return self._workers.get(name)
 
@@ -79,7 +79,7 @@ class Workers:
         worker.wait()
         self._replace(worker)
 
-    def revive(self) -> int:
+    def restart_ended(self) -> int:
         """Restart processes that ended by themselves, as a supervisor does; return their number."""
         ended = [worker for worker in self._workers.values() if worker.poll() is not None]
         for worker in ended:
@@ -90,7 +90,7 @@ class Workers:
         return len(ended) + 1
 
     @contextmanager
-    def hushed(self) -> Iterator[None]:
+    def beat_paused(self) -> Iterator[None]:
         """Suspend beat for the duration of the context, so that the workers start nothing new."""
         assert self._beat is not None
         self._beat.send_signal(signal.SIGSTOP)
@@ -135,7 +135,7 @@ def worker_environment() -> dict[str, str]:
         "DATABASE_URL": f"postgres://{database['USER']}:{password}@{where}",
         "SECRET_KEY": settings.SECRET_KEY,
         "REDIS_URL": broker_for("faults"),
-        "BEAT_LOOK_SECONDS": "1",
+        "BEAT_POLL_SECONDS": "1",
         "PURGE_LEASE_SECONDS": str(LEASE_SECONDS),
         "PURGE_LEASE_RENEW_SECONDS": "1",
         "PYTHONUNBUFFERED": "1",

@@ -1,0 +1,95 @@
+"""An operator's home page starts with the open findings, worst first, each with a link to its fix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.test import Client
+
+from chatstore.domain.runs import Severity
+from chatstore.models import Finding
+from chatstore.models.users import User
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.records import MISSING_SURVIVORS, Problem, open_finding
+from chatstore.store.heartbeats import BEAT, MONITOR, record_heartbeat
+from chatstore.store.redis import redis_client
+from tests.pages.conftest import PreviewedPurge
+
+SignIn = Callable[[User], Client]
+
+
+@pytest.fixture(autouse=True)
+def _no_open_findings() -> Iterator[None]:
+    Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
+    record_heartbeat(BEAT)
+    record_heartbeat(MONITOR)
+    yield
+    Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
+    redis_client().delete("seen:beat", "seen:watch")
+
+
+def findings_of(page: str) -> str:
+    section = re.search(r'<section class="card" aria-labelledby="findings">.*?</section>', page, re.DOTALL)
+    assert section
+    return section[0]
+
+
+def test_a_page_without_findings_states_it(otto: User, sign_in: SignIn) -> None:
+    html = findings_of(sign_in(otto).get("/").content.decode())
+    assert "All checks passed" in html
+    assert "notice" not in html
+
+
+def test_the_worst_finding_is_first_and_each_links_to_its_fix(
+    otto: User, sign_in: SignIn, previewed: PreviewedPurge
+) -> None:
+    open_finding("late repair", "messages", Problem(Severity.AMBER, "a repair is late"))
+    open_finding("missed run", "bookkeeping", Problem(Severity.AMBER, "a run did not happen"))
+    open_finding("heavy bucket", f"{previewed.channel.pk}:-3", Problem(Severity.RED, "a bucket is heavy"))
+    details = {"is_rewrite": False, "channels": [str(previewed.channel.pk)]}
+    open_finding("stuck purge", str(previewed.purge.pk), Problem(Severity.AMBER, "a purge is stuck", details))
+    html = findings_of(sign_in(otto).get("/").content.decode())
+    summaries = re.findall(r'class="finding-words">(.*?)</span>', html)
+    assert summaries == ["a bucket is heavy", "a purge is stuck", "a run did not happen", "a repair is late"]
+    for address in (
+        f"/channels/{previewed.channel.pk}/health/-3/",
+        f"/purges/{previewed.purge.pk}/",
+        "/maintenance/jobs/bookkeeping/",
+        "/health/",
+    ):
+        assert f'href="{address}"' in html, address
+    assert "critical</span>" in html
+
+
+def test_a_silent_beat_is_shown_even_without_the_monitor(otto: User, sign_in: SignIn) -> None:
+    redis_client().set("seen:beat", 1)
+    assert "Beat has sent no heartbeat for" in findings_of(sign_in(otto).get("/").content.decode())
+    assert "Beat has sent no heartbeat for" in sign_in(otto).get("/maintenance/").content.decode()
+
+
+def test_a_silent_monitor_is_shown_too(otto: User, sign_in: SignIn) -> None:
+    redis_client().delete("seen:watch")
+    assert "No worker has run the monitor checks" in findings_of(sign_in(otto).get("/").content.decode())
+
+
+def test_moderators_do_not_see_findings_for_operators(mona: User, sign_in: SignIn) -> None:
+    open_finding("late repair", "messages", Problem(Severity.RED, "a repair is late"))
+    html = sign_in(mona).get("/").content.decode()
+    assert "a repair is late" not in html
+    assert "/maintenance/" not in html
+
+
+def test_a_data_loss_finding_stays_until_it_is_acknowledged(otto: User, sign_in: SignIn) -> None:
+    loss = open_finding(MISSING_SURVIVORS, "5:7", Problem(Severity.RED, "A message is missing"))
+    state = open_finding("heavy bucket", "5:7", Problem(Severity.RED, "a bucket is heavy"))
+    client = sign_in(otto)
+    html = findings_of(client.get("/").content.decode())
+    assert html.count("Acknowledge") == 1
+    assert client.post(f"/findings/{state.pk}/set-aside/").status_code == 404
+    assert client.post(f"/findings/{loss.pk}/set-aside/").status_code == 302
+    loss.refresh_from_db()
+    assert loss.closed_at is not None
+    assert loss.details["acknowledged_by"] == otto.get_username()
+    assert "A message is missing" not in findings_of(client.get("/").content.decode())

@@ -1,0 +1,137 @@
+"""Data for the screenshots of maintenance: a month of nightly runs, a failed one, a running one, and findings."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.runs import RunState, Severity
+from chatstore.models import Finding, JobRun, JobSchedule
+from chatstore.models.users import User
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.records import MISSING_SURVIVORS, Problem, open_finding
+from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE
+from tests.pages.serving import Site
+
+NIGHTS = 34
+BROKEN = "bookkeeping"
+"""The job with an invalid schedule."""
+DOWN = "Node 127.0.0.2 is down, and a repair needs every replica."
+
+_FAKE_HEARTBEATS = (
+    "from chatstore.store.redis import redis_client as r; s = r().time()[0] + 7200; "
+    "r().set('seen:beat', s); r().set('seen:watch', s)"
+)
+
+_FILL_LISTS = "from chatstore.store import nodes, top_partitions as t; t.read_all_live(nodes.list_addresses())"
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceScene:
+    """Runs that the list of pages refers to."""
+
+    failed: int
+    running: int
+    done: int
+
+
+def make_maintenance_scene(otto: User, *, channel_id: int, message_id: int) -> MaintenanceScene:
+    """Create a month of runs and the open findings."""
+    now = postgres_now()
+    # Runs that tests left queued, or failed on purpose.
+    JobRun.objects.filter(
+        state__in=(RunState.QUEUED, RunState.RUNNING, RunState.FAILED), due_at__lt=now - dt.timedelta(minutes=5)
+    ).update(state=RunState.STOPPED, lease_until=None, ended_at=now - dt.timedelta(days=40))
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    for job, at, result in (
+        ("repair", dt.timedelta(hours=2, minutes=30), {"nodes": 2, "tables": 7}),
+        ("probe", dt.timedelta(minutes=30), {"channels": 412, "buckets_with_deletes": 36}),
+        ("bookkeeping", dt.timedelta(hours=5), {"buckets": 1_204, "found_empty": 178}),
+    ):
+        for nights in range(NIGHTS, 0, -1):
+            due_at = midnight - dt.timedelta(days=nights) + at
+            state = _state_of(job, nights)
+            _make_run(job, due_at, state, result if state == RunState.DONE else {}, _describe_error(state))
+    failed = _make_run("authorless", now - dt.timedelta(hours=3), RunState.FAILED, {}, DOWN)
+    bucket = bucket_of(message_id)
+    done = _make_run("probe", now, RunState.DONE, {"messages": 1_204, "tombstones": 2}, "")
+    JobRun.objects.filter(pk=done.pk).update(subject=f"{channel_id}:{bucket}", requested_by=otto)
+    running = JobRun.objects.create(
+        job="repair_bucket",
+        subject=f"{channel_id}:{bucket}",
+        state=RunState.RUNNING,
+        due_at=now - dt.timedelta(minutes=4),
+        started_at=now - dt.timedelta(minutes=4),
+        requested_by=otto,
+        attempts=1,
+        lease_until=now + dt.timedelta(hours=4),
+        progress={"done": 3, "total": 8, "what": "ranges"},
+    )
+    JobSchedule.objects.update_or_create(
+        job=BROKEN, defaults={"cron": "0 5 * * *", "zone": "Atlantis/Poseidonis", "changed_at": now}
+    )
+    _open_findings(channel_id, bucket)
+    return MaintenanceScene(failed.pk, running.pk, done.pk)
+
+
+def finish_maintenance_scene(maintenance: MaintenanceScene) -> None:
+    """Close what exists only for the screenshots, so that the next test run finds no running job."""
+    JobRun.objects.filter(pk=maintenance.running).update(
+        state=RunState.STOPPED, lease_until=None, ended_at=postgres_now()
+    )
+    JobSchedule.objects.filter(pk=BROKEN).delete()
+    Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
+
+
+def fake_heartbeats(site: Site) -> None:
+    """Record heartbeats as if beat and the monitor were running beside the site."""
+    site.manage("shell", "--no-imports", "-c", _FAKE_HEARTBEATS)
+
+
+def fill_lists(site: Site) -> None:
+    """Let both nodes list their largest partitions, as at the end of a repair."""
+    site.manage("shell", "--no-imports", "-c", _FILL_LISTS)
+
+
+def _open_findings(channel_id: int, bucket: int) -> None:
+    Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
+    steps = "a full read scans 61,204 tombstones (top partitions, 20 November 03:12 UTC)"
+    open_finding("failed run", "authorless", Problem(Severity.AMBER, f"Authorless rows failed: {DOWN}", {"run": 0}))
+    open_finding(
+        "heavy bucket", f"{channel_id}:{bucket}", Problem(Severity.RED, f"#harbour, 11–20 November 2026: {steps}.")
+    )
+    lost = "#harbour, 11–20 November 2026: 2 messages that should have been kept are missing after a purge."
+    open_finding(MISSING_SURVIVORS, f"{channel_id}:{bucket}", Problem(Severity.RED, lost))
+    why = "Unknown time zone “Atlantis/Poseidonis”. Enter one such as Europe/Berlin or UTC."
+    broken = f"Bookkeeping no longer runs on schedule: {why}"
+    open_finding(BROKEN_SCHEDULE, BROKEN, Problem(Severity.AMBER, broken))
+    open_finding("node down", "127.0.0.2", Problem(Severity.RED, "Node 127.0.0.2 (dc1) is down: 1 of 2 is up."))
+
+
+def _state_of(job: str, nights: int) -> RunState:
+    if job == "repair" and nights in (11, 12):
+        return RunState.FAILED
+    if job == "bookkeeping" and nights == 7:
+        return RunState.STOPPED
+    if job == "probe" and nights in (20, 3):
+        return RunState.SKIPPED
+    return RunState.DONE
+
+
+def _describe_error(state: RunState) -> str:
+    text = {RunState.FAILED: DOWN, RunState.SKIPPED: "Another run of the same job is still running."}
+    return text.get(state, "")
+
+
+def _make_run(job: str, due_at: dt.datetime, state: RunState, result: dict[str, int], error: str) -> JobRun:
+    return JobRun.objects.create(
+        job=job,
+        due_at=due_at,
+        started_at=due_at,
+        ended_at=due_at + dt.timedelta(seconds=74 + due_at.day),
+        state=state,
+        result=result,
+        error=error,
+        attempts=1,
+    )

@@ -1,0 +1,194 @@
+"""Data for the screenshots: a channel with a spam wave, a hostile one, and purges in each state."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.core.management import call_command
+
+from chatstore.models.users import User
+from chatstore.operations.coordination.channel_lock import lock_channel
+from chatstore.operations.gateway.timeline import open_timeline
+from moderation.domain.filters import All, Author, Content, Has, Not
+from moderation.domain.packing import pack_ids, unpack_ids
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.models import Purge
+from moderation.operations.erasure.execution import erase_purge
+from moderation.operations.erasure.requests import approve_erasure, request_erasure
+from moderation.operations.holds import HoldRequest, lift_hold, place_hold
+from moderation.operations.preview.exclusions import exclude_messages
+from moderation.operations.purging.controls import pause_purge
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps.claiming import job_of
+from moderation.operations.undo.requests import UndoPart, request_undo
+from tests.moderation.channels import choose, confirm, preview
+from tests.pages.exports import SampleExport, write_hostile, write_sample_export
+from tests.pages.serving import create_account
+from tests.shots.health import UnhealthyChannel, make_unhealthy_channel
+from tests.shots.maintenance import MaintenanceScene, make_maintenance_scene
+from tests.shots.running_purge import make_running_purge
+
+HOLD_SECONDS = 1800
+"""Long enough for all screenshots of a purge that waits for a channel locked by an import."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The objects that the list of pages refers to."""
+
+    accounts: dict[str, tuple[str, str]]
+    sample: SampleExport
+    hostile: int
+    ready: Purge
+    done: Purge
+    waiting: Purge
+    nothing: Purge
+    undone: Purge
+    paused: Purge
+    many: Purge
+    partly: Purge
+    erased: Purge
+    erased_message: int
+    limited_by_hold: Purge
+    held_user: int
+    behind: Purge
+    failed: Purge
+    running: Purge
+    message: int
+    removed: int
+    removed_author: int
+    back: int
+    unhealthy: UnhealthyChannel
+    maintenance: MaintenanceScene
+
+
+def arrange_scene(folder: Path) -> Scene:
+    """Import the channels and bring each purge to its state. Takes about 30 seconds."""
+    until = dt.datetime.now(dt.UTC)
+    accounts = {name: create_account(name) for name in ("mona", "lena", "otto", "ada", "tess")}
+    mona, lena, otto, ada = (User.objects.get(username=accounts[name][0]) for name in ("mona", "lena", "otto", "ada"))
+    sample, emptied, held, undone_channel = (
+        # One second apart, because message ids are unique across channels.
+        write_sample_export(_fresh(folder / name), until=until - dt.timedelta(seconds=n), spam=1204)
+        for n, name in enumerate("abcd")
+    )
+    hostile, _ = write_hostile(folder, until=until)
+    call_command("import_discord", str(folder), verbosity=0)
+    undone = run_purge(confirm(mona, preview(mona, _of_victor(undone_channel))).pk, idle_timeout_seconds=60)
+    request_undo(undone.pk, moderator=mona, part=UndoPart())
+    undone = run_purge(undone.pk, idle_timeout_seconds=60)
+    partly = run_purge(
+        confirm(mona, preview(mona, _by_three_authors(undone_channel, emptied))).pk, idle_timeout_seconds=60
+    )
+    request_undo(partly.pk, moderator=mona, part=UndoPart(author_ids=(undone_channel.people["Ines"],)))
+    partly = run_purge(partly.pk, idle_timeout_seconds=60)
+    erased = _erase(mona, lena, ada, undone_channel, requested=partly)
+    limited_by_hold = _hold(mona, lena, undone_channel)
+    many = preview(mona, _with_links(sample, emptied, undone_channel))
+    many = exclude_messages(
+        many.pk, _first_ids(many)[:2], moderator=mona, manifest_hash=bytes(many.manifest_hash or b"")
+    )
+    paused = confirm(mona, preview(mona, _by_ines(held)))
+    blocked = confirm(mona, preview(mona, _of_victor(held)))
+    lock_channel(held.channel_id, job="import:pictures", lease_seconds=HOLD_SECONDS)
+    done = run_purge(confirm(mona, preview(mona, _of_victor(emptied))).pk, idle_timeout_seconds=60)
+    failed = _fail_some(run_purge(confirm(mona, preview(mona, _by_ines(emptied))).pk, idle_timeout_seconds=60))
+    behind = confirm(mona, preview(mona, choose(emptied.channel_id, author_ids=(emptied.people["Wilma"],))))
+    lock_channel(emptied.channel_id, job=job_of(done.pk))
+    message = open_timeline(sample.channel_id).messages[20].message_id
+    return Scene(
+        accounts=accounts,
+        sample=sample,
+        hostile=hostile,
+        ready=preview(mona, _of_victor(sample)),
+        done=done,
+        waiting=run_purge(blocked.pk, idle_timeout_seconds=0),
+        undone=undone,
+        paused=pause_purge(paused.pk, moderator=mona),
+        many=many,
+        behind=run_purge(behind.pk, idle_timeout_seconds=0),
+        failed=failed,
+        running=make_running_purge(mona),
+        partly=partly,
+        erased=erased,
+        erased_message=_first_selected_id(erased),
+        limited_by_hold=limited_by_hold,
+        held_user=undone_channel.people["Aiko"],
+        nothing=preview(mona, choose(sample.channel_id, author_ids=(5,))),
+        message=message,
+        removed=_first_selected_id(done),
+        removed_author=emptied.victor,
+        back=_first_selected_id(undone),
+        unhealthy=make_unhealthy_channel(mona, User.objects.get(username=accounts["otto"][0])),
+        maintenance=make_maintenance_scene(otto, channel_id=sample.channel_id, message_id=message),
+    )
+
+
+def _hold(mona: User, lena: User, sample: SampleExport) -> Purge:
+    """Run a purge that is limited by a hold; also lift another hold."""
+    held, free = sample.people["Aiko"], sample.people["Tomás"]
+    purge = confirm(mona, preview(mona, choose(sample.channel_id, author_ids=(held, free))))
+    channel = str(sample.channel_id)
+    place_hold(HoldRequest(author=str(held), channel=channel), reason="Asked for by the police, case 71", actor=mona)
+    lifted = place_hold(HoldRequest(author=str(free), channel=channel), reason="A report of 3 May is open", actor=mona)
+    lift_hold(lifted.pk, actor=lena)
+    return run_purge(purge.pk, idle_timeout_seconds=60)
+
+
+def _erase(mona: User, lena: User, ada: User, sample: SampleExport, *, requested: Purge) -> Purge:
+    """Erase the copies of a purge; for another purge only request it."""
+    chosen = choose(sample.channel_id, author_ids=(sample.people["Jonas"],))
+    purge = run_purge(confirm(mona, preview(mona, chosen)).pk, idle_timeout_seconds=60)
+    request = request_erasure(purge.pk, moderator=lena, reason="Personal data of a minor, request 71")
+    approve_erasure(purge.pk, request.pk, moderator=ada)
+    erase_purge(purge.pk)
+    request_erasure(requested.pk, moderator=lena, reason="Addresses of members, request 72")
+    return purge
+
+
+def _fail_some(purge: Purge) -> Purge:
+    """Mark messages of two buckets as failed: a dozen that came back, and all of one bucket."""
+    steps = list(purge.steps.order_by("-count"))
+    for step, ids, error in (
+        (steps[0], unpack_ids(steps[0].ids)[:12], "12 reappeared three times"),
+        (steps[1], unpack_ids(steps[1].ids), "the messages table has columns that this version does not copy: mood"),
+    ):
+        failed = {"failed": len(ids), "failed_ids": pack_ids(ids), "error": error}
+        purge.steps.filter(ordinal=step.ordinal).update(deleted=step.count - len(ids), **failed)
+    Purge.objects.filter(pk=purge.pk).update(state=PurgeState.DONE_WITH_FAILURES)
+    return purge
+
+
+def _first_selected_id(purge: Purge) -> int:
+    """Return the first message selected by a purge."""
+    return min(first for first in purge.manifest_buckets.values_list("first_id", flat=True) if first is not None)
+
+
+def _by_ines(sample: SampleExport) -> Selection:
+    return choose(sample.channel_id, author_ids=(sample.people["Ines"],))
+
+
+def _by_three_authors(one: SampleExport, other: SampleExport) -> Selection:
+    authors = (one.people["Ines"], one.people["Wilma"], other.people["Priya"])
+    return Selection(channel_ids=(one.channel_id, other.channel_id), where=Author(authors))
+
+
+def _with_links(*samples: SampleExport) -> Selection:
+    where = All((Has(Content.LINK), Not(Author((samples[0].people["Ines"],)))))
+    return Selection(channel_ids=tuple(sample.channel_id for sample in samples), where=where)
+
+
+def _first_ids(purge: Purge) -> list[int]:
+    return unpack_ids(purge.steps.order_by("ordinal")[0].ids)
+
+
+def _fresh(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _of_victor(sample: SampleExport) -> Selection:
+    return choose(sample.channel_id, author_ids=(sample.victor,))

@@ -1,0 +1,242 @@
+"""Open each page in each width and color scheme, check it for faults, and save a screenshot."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, product
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connections
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+
+from tests.pages.serving import Site, browse, serve, serve_without, sign_in
+from tests.shots.health import UnhealthyChannel
+from tests.shots.maintenance import BROKEN, fake_heartbeats, fill_lists, finish_maintenance_scene
+from tests.shots.running_purge import begin_now, finish_running_purge
+from tests.shots.scene import Scene, arrange_scene
+
+WIDTHS = (1280, 360)
+SCHEMES = ("light", "dark")
+HEIGHT = 900
+SETTLE_MS = 350
+CHECKS = (Path(__file__).parent / "checks.js").read_text(encoding="utf-8")
+README_FOLDER = Path(__file__).parent / "readme"
+FILLED = (
+    "after=2024-05-01&has=link&pattern=c[0o]ins%3F&either-words=free&either-has=embed&none-reply_to=81&with_pinned=1"
+)
+NOWHERE = "postgres://nobody:x@127.0.0.1:1/nothing"
+FOLDER = settings.BASE_DIR / ".local" / "shots"
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A page to open: the account ("" for anonymous), the path, and the expected status.
+
+    without: a server that is missing. begins: a purge whose start is set to a few seconds ago.
+    """
+
+    name: str
+    role: str
+    path: str
+    status: int = 200
+    whole: bool = True
+    without: str = ""
+    begins: int | None = None
+
+
+def list_shots(scene: Scene) -> Iterator[Shot]:
+    """Yield every page in every state that looks different."""
+    channel, day = scene.sample.channel_id, f"{scene.sample.spam_began:%Y-%m-%d}"
+    yield Shot("sign-in", "", "/sign-in/")
+    yield Shot("home", "mona", "/")
+    yield Shot("home-without-rights", "tess", "/")
+    yield Shot("timeline", "mona", f"/channels/{channel}/", whole=False)
+    yield Shot("timeline-operator", "otto", f"/channels/{channel}/?at={day}", whole=False)
+    yield Shot("timeline-spam", "mona", f"/channels/{channel}/?at={day}", whole=False)
+    yield Shot("timeline-message", "mona", f"/channels/{channel}/?around={scene.message}#m{scene.message}", whole=False)
+    yield Shot("timeline-gap", "mona", f"/channels/{scene.done.selection['channels'][0]}/?at={day}")
+    yield Shot("timeline-hostile", "mona", f"/channels/{scene.hostile}/")
+    yield Shot("compose", "mona", f"/channels/{channel}/remove/?authors=Victor")
+    yield Shot("compose-filled", "mona", f"/remove/?{FILLED}&channels={channel}&authors={scene.sample.victor}")
+    yield Shot("purge-ready", "mona", f"/purges/{scene.ready.pk}/")
+    yield Shot("purge-waiting", "mona", f"/purges/{scene.waiting.pk}/")
+    yield Shot("purge-done", "mona", f"/purges/{scene.done.pk}/")
+    yield Shot("purge-undone", "mona", f"/purges/{scene.undone.pk}/")
+    yield Shot("purge-partly-undone", "mona", f"/purges/{scene.partly.pk}/")
+    yield Shot("preview-many", "mona", f"/purges/{scene.many.pk}/")
+    yield Shot("manifest", "mona", f"/purges/{scene.many.pk}/messages/")
+    yield Shot("manifest-partly-undone", "mona", f"/purges/{scene.partly.pk}/messages/")
+    yield from chain(
+        _controlled_shots(scene), _erasing_shots(scene), _health_shots(scene.unhealthy), _maintenance_shots(scene)
+    )
+    yield Shot("purge-nothing", "mona", f"/purges/{scene.nothing.pk}/")
+    emptied, undone_channel = (purge.selection["channels"][0] for purge in (scene.done, scene.undone))
+    yield Shot("message-live", "mona", f"/channels/{channel}/{scene.message}/")
+    yield Shot("message-removed", "mona", f"/channels/{emptied}/{scene.removed}/")
+    yield Shot("message-removed-operator", "otto", f"/channels/{emptied}/{scene.removed}/")
+    yield Shot("message-back", "mona", f"/channels/{undone_channel}/{scene.back}/")
+    yield Shot("message-unseen", "mona", f"/channels/{channel}/{scene.message + 1}/", status=404)
+    yield Shot("message-nowhere", "mona", f"/messages/{scene.message + 1}/", status=404)
+    yield Shot("user", "mona", f"/users/{scene.removed_author}/")
+    yield Shot("user-bot", "mona", "/users/900000000000000001/")
+    yield Shot("purges", "mona", f"/purges/?by={scene.accounts['mona'][0]}")
+    yield Shot("purges-none", "mona", "/purges/?by=nobody-of-that-name")
+    yield Shot("find", "mona", f"/find/?q={scene.sample.victor}")
+    yield Shot("find-no-message", "mona", f"/find/?q={scene.message + 1}")
+    yield Shot("find-nothing", "mona", "/find/?q=nothing-is-called-that")
+    yield Shot("readme-preview", "mona", f"/purges/{scene.ready.pk}/", whole=False)
+    yield Shot("readme-timeline", "mona", f"/channels/{scene.done.selection['channels'][0]}/?at={day}", whole=False)
+    yield Shot("readme-health", "otto", f"/channels/{scene.unhealthy.channel.pk}/health/", whole=False)
+    yield from _error_shots(f"/channels/{channel}/")
+    yield Shot("admin", "ada", "/admin/")
+    yield Shot("admin-channels", "ada", "/admin/chatstore/channel/", whole=False)
+    yield Shot("admin-channel", "ada", f"/admin/chatstore/channel/{channel}/change/")
+    yield Shot("admin-users", "ada", "/admin/chatstore/chatuser/", whole=False)
+    yield Shot("admin-purge", "ada", f"/admin/moderation/purge/{scene.done.pk}/change/")
+    yield Shot("admin-audit", "ada", "/admin/moderation/auditentry/", whole=False)
+
+
+def _error_shots(channel: str) -> Iterator[Shot]:
+    yield Shot("error-400", "mona", f"{channel}?at=2999-01-01", status=400)
+    yield Shot("error-403", "tess", channel, status=403)
+    yield Shot("error-404", "mona", "/channels/1/", status=404)
+    yield Shot("error-no-page", "mona", "/nowhere/", status=404)
+    yield Shot("error-500", "mona", "/", status=500, without="postgres")
+    yield Shot("error-503", "mona", channel, status=503, without="cassandra")
+    yield Shot("home-silent", "mona", "/", without="cassandra")
+    yield Shot("cluster-silent", "otto", "/health/", without="cassandra")
+
+
+def _health_shots(unhealthy: UnhealthyChannel) -> Iterator[Shot]:
+    yield Shot("cluster-health", "otto", "/health/")
+    channel = f"/channels/{unhealthy.channel.pk}/health/"
+    yield Shot("channel-health", "otto", channel)
+    yield Shot("channel-health-bucket", "otto", f"{channel}{unhealthy.dead}/")
+    yield Shot("channel-health-purged", "otto", f"{channel}{unhealthy.purged}/")
+    yield Shot("channel-health-unknown", "otto", f"{channel}{unhealthy.unknown}/")
+    yield Shot("channel-health-admin", "ada", f"/admin/chatstore/channel/{unhealthy.channel.pk}/change/")
+
+
+def _controlled_shots(scene: Scene) -> Iterator[Shot]:
+    for name, purge in (("behind", scene.behind), ("failed", scene.failed), ("paused", scene.paused)):
+        yield Shot(f"purge-{name}", "mona", f"/purges/{purge.pk}/")
+    running = scene.running.pk
+    yield Shot("purge-running", "mona", f"/purges/{running}/", begins=running)
+    yield Shot("readme-running", "mona", f"/purges/{running}/", whole=False, begins=running)
+
+
+def _erasing_shots(scene: Scene) -> Iterator[Shot]:
+    yield Shot("holds", "lena", "/holds/")
+    yield Shot("purge-held", "mona", f"/purges/{scene.limited_by_hold.pk}/")
+    yield Shot("user-held", "lena", f"/users/{scene.held_user}/")
+    yield Shot("purge-erase-wish", "ada", f"/purges/{scene.partly.pk}/")
+    yield Shot("purge-erase-ask", "ada", f"/purges/{scene.done.pk}/")
+    yield Shot("purge-erasing", "mona", f"/purges/{scene.erased.pk}/")
+    yield Shot("home-admin", "ada", "/")
+    yield Shot("message-erased", "mona", f"/channels/{scene.erased.selection['channels'][0]}/{scene.erased_message}/")
+
+
+def _maintenance_shots(scene: Scene) -> Iterator[Shot]:
+    yield Shot("home-operator", "otto", "/")
+    yield Shot("maintenance", "otto", "/maintenance/")
+    yield Shot("maintenance-job", "otto", "/maintenance/jobs/repair/")
+    yield Shot("maintenance-job-broken", "otto", f"/maintenance/jobs/{BROKEN}/")
+    yield Shot("maintenance-job-wrong", "otto", "/maintenance/jobs/repair/?cron=99+2+*+*+*&zone=UTC&is_enabled=1")
+    yield Shot("maintenance-runs", "otto", "/maintenance/runs/?job=repair")
+    yield Shot("maintenance-runs-none", "otto", "/maintenance/runs/?since=2999-01-01")
+    for name in ("failed", "running", "done"):
+        yield Shot(f"run-{name}", "otto", f"/maintenance/runs/{getattr(scene.maintenance, name)}/")
+
+
+def take_shots(browser: Browser, sites: Mapping[str, Site], scene: Scene, wanted: Sequence[str]) -> list[str]:
+    """Open the pages in each width and scheme; return their faults, one line each.
+
+    sites: by the server that is missing in each.
+    """
+    faults: list[str] = []
+    for width, scheme in product(WIDTHS, SCHEMES):
+        contexts: dict[str, BrowserContext] = {}
+        for shot in list_shots(scene):
+            if wanted and not shot.name.startswith(tuple(wanted)):
+                continue
+            if shot.role not in contexts:
+                contexts[shot.role] = _open_context(browser, sites[""], scene, shot.role, width=width, scheme=scheme)
+            page = contexts[shot.role].new_page()
+            label = f"{shot.name}-{width}-{scheme}"
+            found = _take(page, sites[shot.without], shot, FOLDER / f"{label}.png")
+            faults += [f"{label}: {fault}" for fault in found]
+            page.close()
+        for context in contexts.values():
+            context.close()
+    return faults
+
+
+def _open_context(browser: Browser, site: Site, scene: Scene, role: str, *, width: int, scheme: str) -> BrowserContext:
+    context = browser.new_context(
+        viewport={"width": width, "height": HEIGHT},
+        color_scheme="dark" if scheme == "dark" else "light",
+        reduced_motion="reduce",
+    )
+    if role:
+        page = context.new_page()
+        sign_in(page, site, scene.accounts[role])
+        page.close()
+    return context
+
+
+def _take(page: Page, site: Site, shot: Shot, picture: Path) -> list[str]:
+    faults: list[str] = []
+
+    def listen(message: ConsoleMessage) -> None:
+        # The browser reports an expected error status as a failed load.
+        is_expected = shot.status >= 400 and f"status of {shot.status}" in message.text
+        if message.type in ("error", "warning") and not is_expected:
+            faults.append(f"console {message.type}: {message.text[:300]}")
+
+    page.on("console", listen)
+    page.on("pageerror", lambda error: faults.append(f"script error: {error}"))
+    if shot.begins is not None:
+        begin_now(shot.begins)
+    response = page.goto(site.url + shot.path)
+    page.wait_for_timeout(SETTLE_MS)
+    if response is None or response.status != shot.status:
+        faults.append(f"status {response.status if response else None}, not {shot.status}")
+    faults += page.evaluate(CHECKS)
+    page.screenshot(path=picture, full_page=shot.whole)
+    return faults
+
+
+def keep_readme_pictures() -> None:
+    """Copy the wide, light screenshots for the README. Only run by `python -m tests.shots readme`."""
+    for picture in FOLDER.glob("readme-*-1280-light.png"):
+        name = picture.name.removeprefix("readme-").removesuffix("-1280-light.png")
+        shutil.copyfile(picture, README_FOLDER / f"{name}.png")
+
+
+def main(wanted: Sequence[str]) -> int:
+    """Take the screenshots and print every fault; return 1 if there is any."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        scene = arrange_scene(Path(folder))
+        # Playwright's event loop and Django's connections cannot share a thread.
+        connections["default"].close()
+        with (
+            serve(Path(folder)) as site,
+            serve_without(Path(folder), CASSANDRA_PORT="1") as no_cassandra,
+            serve_without(Path(folder), DATABASE_URL=NOWHERE, SECRET_KEY="of-the-pictures") as no_postgres,
+            browse() as browser,
+        ):
+            fake_heartbeats(site)
+            fill_lists(site)
+            sites = {"": site, "cassandra": no_cassandra, "postgres": no_postgres}
+            faults = take_shots(browser, sites, scene, wanted)
+        finish_maintenance_scene(scene.maintenance)
+        finish_running_purge(scene.running)
+    if wanted == ["readme"]:
+        keep_readme_pictures()
+    print("\n".join(faults) or f"No faults found. The screenshots are in {FOLDER.relative_to(settings.BASE_DIR)}.")
+    return 1 if faults else 0
