@@ -39,6 +39,8 @@ soak: .venv/installed ## Kill workers and restart servers during one purge (abou
 # RuntimeWarning is ignored: makemigrations has no database to compare the migrations with.
 check: .venv/installed docs ## Run linters, type checker, import contracts, Django's checks; build the docs
 	$(BIN)/ruff check
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/djhtml --check --tabwidth 2 templates
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check
