@@ -365,15 +365,15 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BEAT_SCHEDULER = "chatstore.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
-    "look for due purges": {
-        "task": "moderation.tasks.look_for_due_purges",
+    "poll due purges": {
+        "task": "moderation.tasks.poll_due_purges",
         "schedule": BEAT_POLL_SECONDS,
         # Expired messages are harmless; the next poll enqueues the work again. django-celery-beat's name of the
         # option: it silently drops Celery's own `expires`.
         "options": {"expire_seconds": BEAT_POLL_SECONDS},
     },
-    "look for due runs": {
-        "task": "chatstore.tasks.look_for_due_runs",
+    "poll due runs": {
+        "task": "chatstore.tasks.poll_due_runs",
         "schedule": BEAT_POLL_SECONDS,
         "options": {"expire_seconds": BEAT_POLL_SECONDS, "queue": "maintenance"},
     },

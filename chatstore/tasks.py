@@ -43,7 +43,7 @@ class WakeupTask(DjangoTask):  # type: ignore[misc]
 
 @app.task(base=WakeupTask)
 def work_on_run(run_id: int) -> None:
-    """Execute a maintenance job's run; the job's settings name the operation."""
+    """Execute a maintenance job's run; the job names the operation."""
     runs.work_on_run(run_id)
 
 
@@ -53,7 +53,7 @@ def enqueue_run_on_commit(run_id: int) -> None:
 
 
 @app.task
-def look_for_due_runs() -> None:
+def poll_due_runs() -> None:
     """Create the runs that are due, and enqueue those that no worker has claimed."""
     runs.create_due_runs(postgres_now())
     for run in runs.due_runs():
@@ -64,4 +64,4 @@ def look_for_due_runs() -> None:
 def _start_monitor(**_: Any) -> None:
     """Start the monitor in each worker's main process, beside its tasks, for the life of the process."""
     if settings.MONITOR_INTERVAL_SECONDS:
-        Thread(target=monitor_loop.run_monitor, args=(Event(),), name="watch", daemon=True).start()
+        Thread(target=monitor_loop.run_monitor, args=(Event(),), name="monitor", daemon=True).start()

@@ -85,7 +85,7 @@ def enqueue_erasure_on_commit(purge_id: int) -> None:
 
 
 @app.task
-def look_for_due_purges() -> None:
+def poll_due_purges() -> None:
     """Enqueue due and stalled work. Postgres is the queue; the task only wakes workers up."""
     expire_previews()
     for purge_id in scheduling.due_scans():

@@ -9,7 +9,7 @@ from typing import Any
 
 from chatstore.store.redis import Client, redis_client
 
-BEAT, MONITOR = "beat", "watch"
+BEAT, MONITOR = "beat", "monitor"
 
 QUEUES = ("celery", "maintenance")
 """Celery's queues: purges and maintenance."""

@@ -84,7 +84,7 @@ def bucket_live(request: HttpRequest, channel_id: int, bucket: int) -> HttpRespo
 
 @require_POST
 @permission_required(MAINTAIN, raise_exception=True)
-def bucket_act(request: HttpRequest, channel_id: int, bucket: int, action: str) -> HttpResponse:
+def bucket_action(request: HttpRequest, channel_id: int, bucket: int, action: str) -> HttpResponse:
     """Request an action; the page shows its progress."""
     channel = channel_for(request.user, channel_id)
     read_channel_health(request.user, channel.pk).find(bucket)

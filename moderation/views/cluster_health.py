@@ -70,7 +70,7 @@ def cluster_live(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @permission_required(MAINTAIN, raise_exception=True)
-def cluster_act(request: HttpRequest, action: str) -> HttpResponse:
+def cluster_action(request: HttpRequest, action: str) -> HttpResponse:
     """Request a repair of all tables, or raise or reset gc_grace. Each is a recorded run."""
     if action not in ACTIONS:
         raise NotFound(gettext("The cluster has no action “%(name)s”.") % {"name": action})

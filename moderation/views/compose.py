@@ -41,7 +41,7 @@ def compose_everywhere(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
-def compose_sentence(request: HttpRequest) -> HttpResponse:
+def compose_summary(request: HttpRequest) -> HttpResponse:
     """Render the form's selection in words. Reads the form only; no messages are searched."""
     return render(
         request, "moderation/compose/_summary.html", _describe_selection(request.user, Composer(request.POST))
@@ -62,7 +62,7 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
 
 
 def _read_selection(request: HttpRequest, channel: Channel | None, composer: Composer) -> Selection:
-    if channel is not None and "ticked" in request.POST:
+    if channel is not None and "selected" in request.POST:
         return select_messages(channel.pk, selected_ids(request.POST))
     return _select(request.user, composer, channel)
 

@@ -53,7 +53,7 @@ def list_findings(user: Actor) -> list[FindingLine]:
 
 @require_POST
 @permission_required(MAINTAIN, raise_exception=True)
-def finding_set_aside(request: HttpRequest, finding_id: int) -> HttpResponse:
+def finding_acknowledge(request: HttpRequest, finding_id: int) -> HttpResponse:
     """Acknowledge a finding."""
     acknowledge_finding(finding_id, actor=actor_of(request))
     return redirect("cluster_health")

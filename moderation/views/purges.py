@@ -98,7 +98,7 @@ def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
 
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
-def purge_steer(request: HttpRequest, purge_id: int, action: str) -> HttpResponse:
+def purge_control(request: HttpRequest, purge_id: int, action: str) -> HttpResponse:
     """Pause, resume, cancel, finish or retry a purge."""
     if action not in CONTROLS:
         raise NotFound(gettext("There is no action “%(name)s”.") % {"name": action})
@@ -110,14 +110,14 @@ def purge_steer(request: HttpRequest, purge_id: int, action: str) -> HttpRespons
 
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
-def purge_untick(request: HttpRequest, purge_id: int) -> HttpResponse:
+def purge_exclude(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Exclude the selected messages from a preview."""
     return _change_preview(request, purge_id, exclude_messages)
 
 
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
-def purge_tick(request: HttpRequest, purge_id: int) -> HttpResponse:
+def purge_include(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Include excluded messages in a preview again."""
     return _change_preview(request, purge_id, include_messages)
 
@@ -144,7 +144,7 @@ def purge_undo(request: HttpRequest, purge_id: int) -> HttpResponse:
     shown = purge_for(request.user, purge_id)
     author, channel = (read_cursor(request.POST, name) for name in ("author", "channel"))
     # An empty selection must not mean all.
-    selected = read_selected(request.POST) if request.POST.keys() & {"ticked", "message_id", "message_ids"} else ()
+    selected = read_selected(request.POST) if request.POST.keys() & {"selected", "message_id", "message_ids"} else ()
     part = UndoPart(
         author_ids=() if author is None else (author,),
         channel_ids=() if channel is None else (channel,),

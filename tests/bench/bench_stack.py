@@ -17,7 +17,7 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.purging.lifecycle import confirm_purge
 from moderation.operations.undo.requests import UndoPart, request_undo
-from moderation.tasks import enqueue_workers, look_for_due_purges
+from moderation.tasks import enqueue_workers, poll_due_purges
 from tests.bench.timing import seconds_of
 
 READY_SECONDS = 60
@@ -96,7 +96,7 @@ def wait_for(purge: Purge, state: PurgeState) -> None:
     while is_busy(purge):
         time.sleep(0.02)
         if time.monotonic() - polled_at > POLL_SECONDS:
-            look_for_due_purges()
+            poll_due_purges()
             polled_at = time.monotonic()
     if purge.state != state:
         raise RuntimeError(f"the purge is {purge.state}: {purge.wait_reason}")

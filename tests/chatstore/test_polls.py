@@ -30,7 +30,7 @@ def test_a_poll_task_has_an_expiry(name: str) -> None:
 
 
 def test_a_poll_entry_stored_without_an_expiry_gets_one() -> None:
-    name = "look for due purges"
+    name = "poll due purges"
     Scheduler(app=app).sync()
     PeriodicTask.objects.filter(name=name).update(expire_seconds=None)
     entry: Any = Scheduler(app=app).schedule[name]

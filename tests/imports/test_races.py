@@ -129,7 +129,7 @@ def test_only_the_last_purge_accounts_for_messages_restored_in_between(mona: Use
     again = run_import(path, removed_ids=RemovedIds, on_restored=restore_on_import_as(mona), restore=True)
     assert (again.written, again.restored) == (0, 0)
     assert removed_ids(channel_id, bucket) == set()
-    entries = AuditEntry.objects.filter(purge=first, action="put_back_by_import")
+    entries = AuditEntry.objects.filter(purge=first, action="restored_by_import")
     [entry] = entries
     assert (entry.details["bucket"], entry.details["ids"], entry.actor, unpack_ids(entry.ids)) == (
         bucket,

@@ -29,7 +29,7 @@ GETS = (
     ("/channels/abc/", 404, ""),
     ("/channels/99999999999999999999/", 404, ""),
     ("/channels/12345/rows/?before=1", 404, "no channel"),
-    ("/channels/12345/remove/", 404, "no channel"),
+    ("/channels/12345/delete/", 404, "no channel"),
     ("/channels/{channel}/notanid/", 404, ""),
     ("/purges/12345/", 404, "no purge"),
     ("/purges/abc/", 404, ""),
@@ -49,10 +49,10 @@ GETS = (
 
 POSTS: tuple[tuple[dict[str, str | list[str]], str], ...] = (
     ({}, "Nothing is selected"),
-    ({"ticked": "1"}, "No messages selected"),
-    ({"ticked": "1", "message_id": "abc"}, "not an id"),
-    ({"ticked": "1", "message_ids": "1 2 x"}, "not an id"),
-    ({"ticked": "1", "message_ids": " ".join(map(str, range(1001)))}, "at most 1,000"),
+    ({"selected": "1"}, "No messages selected"),
+    ({"selected": "1", "message_id": "abc"}, "not an id"),
+    ({"selected": "1", "message_ids": "1 2 x"}, "not an id"),
+    ({"selected": "1", "message_ids": " ".join(map(str, range(1001)))}, "at most 1,000"),
     ({"authors": "nobody-is-called-that"}, "There is no user called"),
     ({"authors": "99999999999999999999999"}, "not an id"),
     ({"authors": ",".join(f"x{n}" for n in range(30))}, "at most 20"),
@@ -78,7 +78,7 @@ EVERYWHERE: tuple[tuple[dict[str, str], str], ...] = (
     ({"words": "coins", "channels": "no-such-channel-here"}, "There is no channel"),
     ({"authors": "12", "guild": "12345678"}, "There is no guild"),
     ({"words": "coins", "guild": "x"}, "not an id"),
-    ({"ticked": "1", "message_id": "5"}, "Nothing is selected"),
+    ({"selected": "1", "message_id": "5"}, "Nothing is selected"),
 )
 
 
@@ -95,7 +95,7 @@ def test_an_invalid_selection_is_explained_beside_its_form(
 ) -> None:
     client = sign_in(mona)
     for fields, words in POSTS:
-        response = client.post(f"/channels/{previewed.channel.pk}/remove/", fields)
+        response = client.post(f"/channels/{previewed.channel.pk}/delete/", fields)
         assert response.status_code == 400, fields
         page = response.content.decode()
         assert words in page, fields
@@ -105,7 +105,7 @@ def test_an_invalid_selection_is_explained_beside_its_form(
 def test_an_invalid_selection_over_many_channels_is_explained_too(mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
     for fields, words in EVERYWHERE:
-        response = client.post("/remove/", fields)
+        response = client.post("/delete/", fields)
         assert response.status_code == 400, fields
         assert words in response.content.decode(), fields
 
@@ -120,7 +120,7 @@ def test_form_input_is_preserved(mona: User, sign_in: SignIn) -> None:
         "none-bots": "on",
         "with_pinned": "1",
     }
-    html = sign_in(mona).post("/remove/", fields).content.decode()
+    html = sign_in(mona).post("/delete/", fields).content.decode()
     kept = dict(re.findall(r'<input type="text" name="([^"]+)" value="([^"]+)"', html))
     assert kept == {"authors": "12, 13", "either-words": "free coins", "none-pattern": "keep &lt;me&gt;"}
     assert 'name="channels" value="no-such-channel-here"' in html
@@ -165,6 +165,6 @@ def test_wrong_methods_are_refused(previewed: PreviewedPurge, mona: User, sign_i
 def test_a_form_without_its_token_is_refused(previewed: PreviewedPurge, mona: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(mona)
-    answer = client.post(f"/channels/{previewed.channel.pk}/remove/", {"everything": "1"})
+    answer = client.post(f"/channels/{previewed.channel.pk}/delete/", {"everything": "1"})
     assert answer.status_code == 403
     assert "Nothing was changed. Go back, reload the page" in answer.content.decode()

@@ -26,7 +26,7 @@ UNKNOWN_USER = str(secrets.randbits(60))
 
 def read_summary(client: Client, fields: dict[str, Any]) -> str:
     """Return the text of the live summary."""
-    answer = client.post("/remove/sentence/", fields)
+    answer = client.post("/delete/summary/", fields)
     assert answer.status_code == 200
     return html.unescape(re.sub(r"<[^>]+>", " ", answer.content.decode()))
 
@@ -77,37 +77,37 @@ def test_hostile_names_are_escaped_in_the_summary(mona: User, sign_in: SignIn) -
     name = f"<img src=x onerror=alert(1)>\u202e{secrets.token_hex(3)}"
     author = ChatUser.objects.create(pk=secrets.randbits(60), name=name)
     for fields in ({"authors": str(author.pk)}, {"authors": name}, {"pattern": "(<script>", "words": "</p>"}):
-        check_harmless(sign_in(mona).post("/remove/sentence/", fields).content.decode())
+        check_harmless(sign_in(mona).post("/delete/summary/", fields).content.decode())
 
 
 def test_the_form_input_becomes_exactly_that_selection(mona: User, sign_in: SignIn) -> None:
     channel = named_channel()
     fields = {"channels": f"#{channel.name}", "words": "free coins", "none-authors": "12", "with_pinned": "1"}
-    selected = select(sign_in(mona), "/remove/", fields)
+    selected = select(sign_in(mona), "/delete/", fields)
     assert selected.channel_ids == (channel.pk,)
     assert selected.as_json()["where"] == {"all": [{"words": "free coins"}, {"not": {"author": ["12"]}}]}
     assert selected.with_pinned
 
 
 def test_an_author_without_a_channel_means_every_channel_they_posted_in(mona: User, sign_in: SignIn) -> None:
-    selected = select(sign_in(mona), "/remove/", {"authors": UNKNOWN_USER})
+    selected = select(sign_in(mona), "/delete/", {"authors": UNKNOWN_USER})
     assert (selected.channel_ids, selected.guild_id, selected.author_ids) == ((), None, frozenset({int(UNKNOWN_USER)}))
 
 
 def test_a_whole_guild_is_chosen_from_the_list(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     client, guild = sign_in(mona), previewed.channel.guild_id
-    page = client.get("/remove/", {"guild": str(guild), "author": UNKNOWN_USER}).content.decode()
+    page = client.get("/delete/", {"guild": str(guild), "author": UNKNOWN_USER}).content.decode()
     assert f'<option value="{guild}" selected>Harbour</option>' in page
     assert f'name="authors" value="{UNKNOWN_USER}"' in page
     assert f"All messages by user {UNKNOWN_USER} in all channels of Harbour, except pinned" in page
-    assert select(client, "/remove/", {"guild": str(guild), "words": "x"}).guild_id == guild
+    assert select(client, "/delete/", {"guild": str(guild), "words": "x"}).guild_id == guild
 
 
 def test_the_form_of_a_channel_searches_only_that_channel(
     previewed: PreviewedPurge, mona: User, sign_in: SignIn
 ) -> None:
     fields = {"channels": "1, 2", "guild": "3", "words": "coins"}
-    assert select(sign_in(mona), f"/channels/{previewed.channel.pk}/remove/", fields).channel_ids == (
+    assert select(sign_in(mona), f"/channels/{previewed.channel.pk}/delete/", fields).channel_ids == (
         previewed.channel.pk,
     )
 
@@ -116,21 +116,21 @@ def test_the_whole_channel_is_deleted_when_its_name_is_typed(
     previewed: PreviewedPurge, mona: User, sign_in: SignIn
 ) -> None:
     fields = {"everything": "1", "channel_name": "#Room"}
-    assert select(sign_in(mona), f"/channels/{previewed.channel.pk}/remove/", fields).everything
+    assert select(sign_in(mona), f"/channels/{previewed.channel.pk}/delete/", fields).everything
 
 
 def test_widening_to_other_channels_keeps_the_form_input(
     previewed: PreviewedPurge, mona: User, sign_in: SignIn
 ) -> None:
     fields = {"channels": str(previewed.channel.pk), "words": "coins", "widen": "1"}
-    page = sign_in(mona).post("/remove/", fields).content.decode()
+    page = sign_in(mona).post("/delete/", fields).content.decode()
     assert f'name="channels" value="{previewed.channel.pk}"' in page
     assert 'name="words" value="coins"' in page
     assert "All messages in #room containing the words “coins”, except pinned" in page
 
 
 def test_only_filled_sections_are_open(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
-    client, path = sign_in(mona), f"/channels/{previewed.channel.pk}/remove/"
+    client, path = sign_in(mona), f"/channels/{previewed.channel.pk}/delete/"
     assert client.get(path).content.decode().count("<details") - 2 == 4  # the account's menu, the strip's table
     assert " open>" not in client.get(path, {"authors": "12"}).content.decode()
     assert '<details class="more" open>' in client.get(path, {"words": "coins"}).content.decode()

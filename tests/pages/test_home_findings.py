@@ -27,7 +27,7 @@ def _no_open_findings() -> Iterator[None]:
     record_heartbeat(MONITOR)
     yield
     Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
-    redis_client().delete("seen:beat", "seen:watch")
+    redis_client().delete("seen:beat", "seen:monitor")
 
 
 def findings_of(page: str) -> str:
@@ -70,7 +70,7 @@ def test_a_silent_beat_is_shown_even_without_the_monitor(otto: User, sign_in: Si
 
 
 def test_a_silent_monitor_is_shown_too(otto: User, sign_in: SignIn) -> None:
-    redis_client().delete("seen:watch")
+    redis_client().delete("seen:monitor")
     assert "No worker has run the monitor checks" in findings_of(sign_in(otto).get("/").content.decode())
 
 
@@ -87,8 +87,8 @@ def test_a_data_loss_finding_stays_until_it_is_acknowledged(otto: User, sign_in:
     client = sign_in(otto)
     html = findings_of(client.get("/").content.decode())
     assert html.count("Acknowledge") == 1
-    assert client.post(f"/findings/{state.pk}/set-aside/").status_code == 404
-    assert client.post(f"/findings/{loss.pk}/set-aside/").status_code == 302
+    assert client.post(f"/findings/{state.pk}/acknowledge/").status_code == 404
+    assert client.post(f"/findings/{loss.pk}/acknowledge/").status_code == 302
     loss.refresh_from_db()
     assert loss.closed_at is not None
     assert loss.details["acknowledged_by"] == otto.get_username()

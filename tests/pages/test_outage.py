@@ -52,7 +52,7 @@ def test_home_and_a_purge_are_shown_without_it(previewed: PreviewedPurge, mona: 
 @pytest.mark.usefixtures("_store_is_unavailable")
 def test_composing_still_works_but_excluding_does_not(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/"
-    composed = client.get(f"/channels/{previewed.channel.pk}/remove/", {"words": "coins"})
+    composed = client.get(f"/channels/{previewed.channel.pk}/delete/", {"words": "coins"})
     assert composed.status_code == 200
     assert "All messages in #room containing the words “coins”" in composed.content.decode()
     listed = client.get(f"{path}messages/")
@@ -62,6 +62,6 @@ def test_composing_still_works_but_excluding_does_not(previewed: PreviewedPurge,
         "manifest_hash": bytes(previewed.purge.manifest_hash or b"").hex(),
         "message_id": str(previewed.victor_ids[0]),
     }
-    assert client.post(f"{path}untick/", fields).status_code == 503
+    assert client.post(f"{path}exclude/", fields).status_code == 503
     previewed.purge.refresh_from_db()
     assert previewed.purge.manifest == 6

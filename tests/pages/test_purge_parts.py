@@ -55,22 +55,22 @@ def test_a_message_is_excluded_and_included_again(previewed: PreviewedPurge, mon
     client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/"
     listed = read(client, f"{path}messages/")
     assert re.findall(r'name="message_id" value="(-?\d+)"', listed) == [str(i) for i in previewed.victor_ids]
-    fields = read_fields(listed, f"{path}untick/")
-    response = client.post(f"{path}untick/", {**fields, "message_id": str(previewed.victor_ids[2])})
+    fields = read_fields(listed, f"{path}exclude/")
+    response = client.post(f"{path}exclude/", {**fields, "message_id": str(previewed.victor_ids[2])})
     assert response["Location"] == f"{path}messages/"
     page = read(client, path)
     assert "Delete 5 messages" in page
     assert "1 message excluded" in page
     assert fields["manifest_hash"] not in page
-    back = read_fields(read(client, f"{path}messages/"), f"{path}tick/")
-    client.post(f"{path}tick/", {**back, "message_id": str(previewed.victor_ids[2])})
+    back = read_fields(read(client, f"{path}messages/"), f"{path}include/")
+    client.post(f"{path}include/", {**back, "message_id": str(previewed.victor_ids[2])})
     assert f'name="manifest_hash" value="{fields["manifest_hash"]}"' in read(client, path)
 
 
 def test_a_preview_changed_meanwhile_is_shown_in_its_current_state(
     previewed: PreviewedPurge, mona: User, sign_in: SignIn
 ) -> None:
-    client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/untick/"
+    client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/exclude/"
     fields = {"manifest_hash": bytes(previewed.purge.manifest_hash or b"").hex()}
     assert client.post(path, {**fields, "message_id": str(previewed.victor_ids[0])}).status_code == 302
     for more, expected in (
@@ -156,7 +156,7 @@ def test_an_author_then_a_channel_then_selected_messages_are_restored(
     assert ids_of(channels[1], bucket()) == ids[20::2]
     listed = read(client, f"{path}messages/")
     assert re.findall(r'name="message_id" value="(-?\d+)"', listed) == [str(i) for i in ids[21::2]]
-    page = undo({"ticked": "1", "message_id": [str(ids[21]), str(ids[23])]})
+    page = undo({"selected": "1", "message_id": [str(ids[21]), str(ids[23])]})
     assert "32 messages restored, 8 still deleted." in page
     assert "Restore the other 8 messages" in page
     assert ids_of(channels[1], bucket()) == sorted([*ids[20::2], ids[21], ids[23]])
@@ -164,7 +164,7 @@ def test_an_author_then_a_channel_then_selected_messages_are_restored(
 
 def test_no_selection_does_not_mean_everything(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     purge = purge_now(mona, Selection(channel_ids=(previewed.channel.pk,), where=Author((VICTOR,))))
-    response = sign_in(mona).post(f"/purges/{purge.pk}/undo/", {"ticked": "1"})
+    response = sign_in(mona).post(f"/purges/{purge.pk}/undo/", {"selected": "1"})
     assert response.status_code == 400
     assert "No messages are selected" in response.content.decode()
     assert not Purge.objects.get(pk=purge.pk).undos.exists()

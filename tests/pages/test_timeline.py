@@ -142,7 +142,7 @@ def test_only_users_who_may_purge_see_checkboxes(
     previewed: PreviewedPurge, mona: User, otto: User, sign_in: SignIn
 ) -> None:
     path = f"/channels/{previewed.channel.pk}/"
-    assert 'class="tick"' in sign_in(mona).get(path).content.decode()
+    assert 'class="select-input"' in sign_in(mona).get(path).content.decode()
     page = sign_in(otto).get(path).content.decode()
-    assert 'class="tick"' not in page
+    assert 'class="select-input"' not in page
     assert "Delete messages …" not in page

@@ -88,7 +88,7 @@ def cast() -> Cast:
     write(emptied, ids, author=VICTOR)
     purge = purge_now(ada, everything(emptied))
     # Without signs of life of beat, maintenance pages have their notice.
-    redis_client().delete("seen:beat", "seen:watch")
+    redis_client().delete("seen:beat", "seen:monitor")
     # Left open by other tests.
     Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
     run = make_ended_run("bookkeeping", at=postgres_now(), state=RunState.FAILED, error="⟦error⟧")

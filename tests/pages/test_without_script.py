@@ -62,9 +62,9 @@ def test_selecting_previewing_confirming_and_viewing_the_result(
 ) -> None:
     client, channel = sign_in(mona), previewed.channel
     page = client.get(f"/channels/{channel.pk}/").content.decode()
-    fields = read_fields(page, f"/channels/{channel.pk}/remove/")
+    fields = read_fields(page, f"/channels/{channel.pk}/delete/")
     selected = previewed.ids[2:5]
-    response = client.post(f"/channels/{channel.pk}/remove/", {**fields, "message_id": [str(i) for i in selected]})
+    response = client.post(f"/channels/{channel.pk}/delete/", {**fields, "message_id": [str(i) for i in selected]})
     purge = Purge.objects.get(pk=int(response["Location"].split("/")[2]))
 
     scanning = client.get(f"/purges/{purge.pk}/").content.decode()

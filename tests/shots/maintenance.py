@@ -21,7 +21,7 @@ DOWN = "Node 127.0.0.2 is down, and a repair needs every replica."
 
 _FAKE_HEARTBEATS = (
     "from chatstore.store.redis import redis_client as r; s = r().time()[0] + 7200; "
-    "r().set('seen:beat', s); r().set('seen:watch', s)"
+    "r().set('seen:beat', s); r().set('seen:monitor', s)"
 )
 
 _FILL_LISTS = "from chatstore.store import nodes, top_partitions as t; t.read_all_live(nodes.list_addresses())"

@@ -30,8 +30,8 @@ from moderation.operations.preview.scan import ScannedBucket, hash_manifest, spl
 from moderation.operations.selection.scope import check_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
-EXCLUDED = "purge_unticked"
-INCLUDED = "purge_ticked_again"
+EXCLUDED = "purge_messages_excluded"
+INCLUDED = "purge_messages_included"
 
 IDS_AT_ONCE = 100
 """Ids per query."""

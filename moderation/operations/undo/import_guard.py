@@ -25,7 +25,7 @@ from moderation.operations.access.visibility import name_of, require
 from moderation.operations.steps.claiming import brief_transaction
 from moderation.operations.steps.removed_ids import removed_by_step, removed_ids
 
-RESTORED_BY_IMPORT = "put_back_by_import"
+RESTORED_BY_IMPORT = "restored_by_import"
 
 AUDIT_ENTRIES_AT_ONCE = 20
 """Audit entries in memory at a time, each with at most the ids of one load."""

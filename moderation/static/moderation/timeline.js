@@ -2,7 +2,7 @@
 "use strict";
 
 const list = document.getElementById("messages");
-const ticks = document.getElementById("ticks");
+const selectionForm = document.getElementById("selection");
 
 // Rows are inserted above the visible ones. The script keeps the position; the browser must not as well.
 document.documentElement.classList.add("keeps-place");
@@ -92,17 +92,17 @@ function joinDays() {
   }
 }
 
-// --- deleting the selected messages; ticks.js selects them -----------------------
+// --- deleting the selected messages; selection.js selects them -----------------------
 
-if (ticks) {
+if (selectionForm) {
   // Sent as one field: a form may have a limited number of them.
-  ticks.addEventListener("submit", () => {
-    const selected = [...list.querySelectorAll("input.tick:checked")];
-    document.getElementById("ticked-ids").value = selected.map((box) => box.value).join(" ");
+  selectionForm.addEventListener("submit", () => {
+    const selected = [...list.querySelectorAll("input.select-input:checked")];
+    document.getElementById("selected-ids").value = selected.map((box) => box.value).join(" ");
     for (const box of selected) box.disabled = true;
   });
   // After the browser's Back button the selection is still there.
   window.addEventListener("pageshow", () => {
-    for (const box of list.querySelectorAll("input.tick")) box.disabled = false;
+    for (const box of list.querySelectorAll("input.select-input")) box.disabled = false;
   });
 }

@@ -44,10 +44,10 @@ def check_with_bug(_now: dt.datetime) -> None:
 def _reset_after_fork(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(monitor_loop, "_checks", [check])
     settings.MONITOR_INTERVAL_SECONDS = 60
-    redis_client().delete("seen:watch")
+    redis_client().delete("seen:monitor")
     CHECKED_AT.clear()
     yield
-    redis_client().delete("seen:watch")
+    redis_client().delete("seen:monitor")
 
 
 def test_a_failing_check_does_not_prevent_the_others(

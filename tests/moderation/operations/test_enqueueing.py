@@ -35,27 +35,27 @@ def queued(mona: User) -> Purge:
 
 def test_a_queued_purge_is_enqueued_once_while_every_worker_is_busy(queued: Purge, enqueued: list[int]) -> None:
     for _ in range(48):
-        tasks.look_for_due_purges()
+        tasks.poll_due_purges()
     assert enqueued.count(queued.id) == 1
 
 
 def test_a_scan_is_enqueued_once(mona: User, enqueued: list[int]) -> None:
     purge = draft_purge(moderator=mona, selection=everything(make_channel()))
     tasks.enqueue_scan(purge.id)
-    tasks.look_for_due_purges()
+    tasks.poll_due_purges()
     assert enqueued.count(purge.id) == 1
 
 
 @pytest.mark.parametrize("lapse", [ClockTimestamp, lambda: None], ids=["expired", "started"])
 def test_a_started_purge_can_be_enqueued_again(queued: Purge, enqueued: list[int], lapse: Callable[[], object]) -> None:
-    tasks.look_for_due_purges()
+    tasks.poll_due_purges()
     Purge.objects.filter(pk=queued.pk).update(wakeup_expires_at=lapse())
-    tasks.look_for_due_purges()
+    tasks.poll_due_purges()
     assert enqueued.count(queued.id) == 2
 
 
 def test_a_starting_worker_clears_the_enqueued_mark(queued: Purge, enqueued: list[int]) -> None:
-    tasks.look_for_due_purges()
+    tasks.poll_due_purges()
     tasks.run_purge(queued.id)
     queued.refresh_from_db()
     assert queued.wakeup_expires_at is None

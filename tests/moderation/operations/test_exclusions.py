@@ -172,10 +172,10 @@ def test_excluding_twice_has_no_further_effect(mona: User, channel: Channel) -> 
     once = exclude(mona, shown, ids[0])
     # A form submitted twice still contains the hash that was shown with it.
     assert manifest_hash(exclude(mona, shown, ids[0])) == manifest_hash(once)
-    assert once.audit.filter(action="purge_unticked").count() == 1
+    assert once.audit.filter(action="purge_messages_excluded").count() == 1
     back = [include_messages(once.pk, [ids[0]], moderator=mona, manifest_hash=manifest_hash(once)) for _ in range(2)]
     assert {manifest_hash(purge) for purge in back} == {manifest_hash(shown)}
-    assert once.audit.filter(action="purge_ticked_again").count() == 1
+    assert once.audit.filter(action="purge_messages_included").count() == 1
 
 
 def test_when_all_are_excluded_nothing_is_left_to_confirm(mona: User, channel: Channel) -> None:

@@ -81,10 +81,10 @@ def test_jumping_to_a_date_by_field_and_by_activity_strip(browser_session: Brows
 def test_shift_click_selects_a_range_and_the_button_counts(browser_session: BrowserSession) -> None:
     page = browser_session.page
     page.goto(f"{browser_session.channel}?at={browser_session.sample.spam_began:%Y-%m-%d}")
-    ticks = page.locator(".msg .tick")
+    boxes = page.locator(".msg .select-input")
     expect(page.get_by_role("button", name=re.compile("^Delete "))).to_be_hidden()
-    ticks.nth(2).click()
-    ticks.nth(6).click(modifiers=["Shift"])
+    boxes.nth(2).click()
+    boxes.nth(6).click(modifiers=["Shift"])
     expect(page.get_by_role("button", name="Delete 5 messages …")).to_be_visible()
     page.get_by_role("button", name="Clear").click()
     expect(page.get_by_role("button", name=re.compile("^Delete "))).to_be_hidden()
@@ -147,10 +147,10 @@ def test_deleting_selected_messages_deletes_exactly_those(browser_session: Brows
     page = browser_session.page
     page.goto(browser_session.channel)
     before = shown_ids(page)
-    ticks = page.locator(".msg .tick")
+    boxes = page.locator(".msg .select-input")
     chosen = [before[-2], before[-4]]
-    ticks.nth(len(before) - 2).click()
-    ticks.nth(len(before) - 4).click()
+    boxes.nth(len(before) - 2).click()
+    boxes.nth(len(before) - 4).click()
     page.get_by_role("button", name="Delete 2 messages …").click()
     expect(page.get_by_role("button", name="Delete 2 messages")).to_be_visible()
     page.get_by_label("Reason").fill("off topic")

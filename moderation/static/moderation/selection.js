@@ -1,13 +1,13 @@
 // Selecting messages: ranges with the shift key, and a bar that counts the selected ones.
 "use strict";
 
-const bar = document.getElementById("ticks");
+const bar = document.getElementById("selection");
 const language = document.documentElement.lang;
 const plurals = new Intl.PluralRules(language);
 let last = null;
 
 function boxes() {
-  return [...document.querySelectorAll('input.tick[form="ticks"]')];
+  return [...document.querySelectorAll('input.select-input[form="selection"]')];
 }
 
 function count() {
@@ -15,7 +15,7 @@ function count() {
   // The first and the last samples of a purge may show one message twice.
   const selected = new Set(boxes().filter((box) => box.checked).map((box) => box.value)).size;
   bar.hidden = selected === 0;
-  document.documentElement.classList.toggle("has-ticks", selected > 0);
+  document.documentElement.classList.toggle("has-selection", selected > 0);
   if (selected === 0) return;
   for (const label of bar.querySelectorAll("[data-count]")) {
     // The templates give the label in each plural form, with # for the number.
@@ -26,7 +26,7 @@ function count() {
 
 document.addEventListener("click", (event) => {
   const box = event.target;
-  if (!(box instanceof HTMLInputElement) || !box.classList.contains("tick")) return;
+  if (!(box instanceof HTMLInputElement) || !box.classList.contains("select-input")) return;
   if (event.shiftKey && last?.isConnected) {
     const all = boxes();
     const [from, to] = [all.indexOf(last), all.indexOf(box)].sort((a, b) => a - b);
@@ -38,7 +38,7 @@ document.addEventListener("click", (event) => {
 
 // A shift-click on a label would select the text in between.
 document.addEventListener("mousedown", (event) => {
-  if (event.shiftKey && event.target.closest(".tick-box")) event.preventDefault();
+  if (event.shiftKey && event.target.closest(".select-box")) event.preventDefault();
 });
 
 if (bar) {
