@@ -1,5 +1,1 @@
-"""Start and stop real servers on this machine: Cassandra, Postgres, Valkey, the web.
-
-This package deals only with processes and files; it imports no Django and no driver (`logins.py` runs as a process of
-its own).
-"""
+"""Layout, ports and secrets of the local stack, for the settings and for `devstack`."""

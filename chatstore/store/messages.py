@@ -62,9 +62,9 @@ def posted_stamp(message: Message) -> int:
 
 
 def to_message(channel_id: int, row: Sequence[Any]) -> Message:
-    """Convert a row in the order of `COLUMNS`. The row must have an author."""
+    """Convert a row in the order of `COLUMNS`, which more may follow. The row must have an author."""
     message_id, author_id, kind, content, edited_at, flags, pinned, webhook_id, author_name, *objects = row
-    attachments, embeds, stickers, reactions, mentions, reference = objects
+    attachments, embeds, stickers, reactions, mentions, reference, *_ = objects
     return Message(
         channel_id,
         message_id,

@@ -26,7 +26,7 @@ class RestoreOutcome(StrEnum):
     LEFT_OUT: the message was already there or is deleted by another purge; which of the two was not recorded.
     """
 
-    IN_PROGRESS = "on_its_way"
+    IN_PROGRESS = "in_progress"
     RESTORED = "restored"
     WITHDRAWN = "withdrawn"
     STILL_PURGED = "still_purged"

@@ -79,7 +79,7 @@ def quarantine_bucket(
     """Read the whole bucket, quarantine the rows of `ids` that are not held, and read the copies back.
 
     held_rows: filters held rows; the plan treats them as survivors. survivor_rows: if given, collects every other
-    row. existing_tombstones: as `standing` in `scans.BucketPages`.
+    row. existing_tombstones: as `known_tombstones` in `scans.BucketPages`.
     before_each_page: may raise to stop; chunks stored until then are not referenced by any step.
     Raises `StoreUnavailable` if the copies read back differ from those sent.
     """

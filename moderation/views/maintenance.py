@@ -19,7 +19,7 @@ from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Schedule
 from chatstore.operations.jobs.definitions import list_jobs, set_schedule
 from chatstore.operations.jobs.runs import repeat_run, stop_run
-from chatstore.operations.monitoring import console as upkeep
+from chatstore.operations.monitoring import console
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH, SCHEDULE, require
 from chatstore.tasks import enqueue_run_on_commit
 from moderation.forms import read_cursor
@@ -45,9 +45,9 @@ class ScheduleForm(forms.Form):
 def maintenance(request: HttpRequest) -> HttpResponse:
     """Show open runs, failed runs, and each job with its schedule and its recent runs."""
     context = _describe_open(request) | {
-        "failed": upkeep.failed_runs(request.user),
-        "jobs": upkeep.describe_jobs(request.user),
-        "silence": upkeep.describe_silence(),
+        "failed": console.failed_runs(request.user),
+        "jobs": console.describe_jobs(request.user),
+        "silence": console.describe_silence(),
     }
     return render(request, "moderation/maintenance/maintenance.html", context)
 
@@ -61,8 +61,8 @@ def maintenance_live(request: HttpRequest) -> HttpResponse:
 
 
 def _describe_open(request: HttpRequest) -> dict[str, Any]:
-    shown = upkeep.open_runs(request.user, limit=OPEN_RUNS)
-    others = upkeep.count_open_runs(request.user) - len(shown)
+    shown = console.open_runs(request.user, limit=OPEN_RUNS)
+    others = console.count_open_runs(request.user) - len(shown)
     return {"nav": "maintenance", "open": shown, "other_open": max(0, others)}
 
 
@@ -71,7 +71,7 @@ def _describe_open(request: HttpRequest) -> dict[str, Any]:
 def runs(request: HttpRequest) -> HttpResponse:
     """List all runs, newest first, filtered by job, state and dates."""
     chosen = {name: request.GET.get(name, "").strip() for name in ("job", "state", "since", "until")}
-    page = upkeep.list_runs(
+    page = console.list_runs(
         request.user,
         job=chosen["job"],
         state=chosen["state"],
@@ -99,7 +99,7 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     return render(
         request,
         "moderation/maintenance/run.html",
-        {"nav": "maintenance", "entry": upkeep.run_for(request.user, run_id)},
+        {"nav": "maintenance", "entry": console.run_for(request.user, run_id)},
     )
 
 
@@ -107,7 +107,7 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
 @permission_required(READ_HEALTH, raise_exception=True)
 def run_live(request: HttpRequest, run_id: int) -> HttpResponse:
     """Return the part of the page that changes, for htmx to poll."""
-    entry = upkeep.run_for(request.user, run_id)
+    entry = console.run_for(request.user, run_id)
     return render_live(
         request,
         "moderation/maintenance/_run_live.html",
@@ -137,7 +137,7 @@ def run_again(request: HttpRequest, run_id: int) -> HttpResponse:
 @permission_required(MAINTAIN, raise_exception=True)
 def job_run(request: HttpRequest, name: str) -> HttpResponse:
     """Request a run now; the schedule is not affected."""
-    asked = upkeep.request_run_now(name, actor=actor_of(request))
+    asked = console.request_run_now(name, actor=actor_of(request))
     enqueue_run_on_commit(asked.pk)
     return redirect("run", asked.pk)
 
@@ -148,7 +148,7 @@ def job(request: HttpRequest, name: str) -> HttpResponse:
     """Show a job, or save its schedule, which requires a permission of its own."""
     if request.method == "POST":
         return _save_schedule(request, name)
-    view = upkeep.describe_job(request.user, name)
+    view = console.describe_job(request.user, name)
     return _show_job(request, view, request.GET if "cron" in request.GET else _fields_of(view))
 
 
@@ -156,14 +156,14 @@ def job(request: HttpRequest, name: str) -> HttpResponse:
 @permission_required(READ_HEALTH, raise_exception=True)
 def job_preview(request: HttpRequest, name: str) -> HttpResponse:
     """Return the next runs of an entered schedule, or its error, for htmx."""
-    upkeep.describe_job(request.user, name)
+    console.describe_job(request.user, name)
     return render(request, "moderation/maintenance/_schedule_preview.html", _preview(request.GET))
 
 
 def _save_schedule(request: HttpRequest, name: str) -> HttpResponse:
     actor = actor_of(request)
     require(actor, SCHEDULE)
-    view = upkeep.describe_job(actor, name)
+    view = console.describe_job(actor, name)
     try:
         set_schedule(name, _read_schedule(request.POST), is_enabled="is_enabled" in request.POST, actor=actor)
     except BadInput:
@@ -171,7 +171,7 @@ def _save_schedule(request: HttpRequest, name: str) -> HttpResponse:
     return redirect("job", name)
 
 
-def _show_job(request: HttpRequest, view: upkeep.JobView, typed: QueryDict, *, status: int = 200) -> HttpResponse:
+def _show_job(request: HttpRequest, view: console.JobView, typed: QueryDict, *, status: int = 200) -> HttpResponse:
     context = _preview(typed) | {
         "nav": "maintenance",
         "view": view,
@@ -181,7 +181,7 @@ def _show_job(request: HttpRequest, view: upkeep.JobView, typed: QueryDict, *, s
     return render(request, "moderation/maintenance/job.html", context, status=status)
 
 
-def _fields_of(view: upkeep.JobView) -> QueryDict:
+def _fields_of(view: console.JobView) -> QueryDict:
     """Return the form's values for the saved schedule."""
     fields = QueryDict(mutable=True)
     fields.update({"cron": view.schedule.cron, "zone": view.schedule.zone})
@@ -198,7 +198,7 @@ def _preview(typed: QueryDict) -> dict[str, Any]:
         schedule = _read_schedule(typed)
     except BadInput as error:
         return {"refused": str(error)}
-    return {"schedule": schedule, "slots": upkeep.next_slots(schedule), "would_be_enabled": "is_enabled" in typed}
+    return {"schedule": schedule, "slots": console.next_slots(schedule), "would_be_enabled": "is_enabled" in typed}
 
 
 def _read_schedule(typed: QueryDict) -> Schedule:

@@ -26,7 +26,7 @@ class ErasureView:
     """A request for permanent deletion, or its outcome.
 
     may_ask: the viewer has the permission, and there is something to erase. held: why a hold forbids it, or "".
-    request: the one that waits for an answer. is_mine: the viewer made it. lapses_at: when it expires.
+    request: the one that waits for an answer. is_mine: the viewer made it. expires_at: when it expires.
     refused: the last one, if it was rejected or blocked by a hold. erasure: the approved one. standing: messages
     that could not be restored any more. also_kept: (purge ID, how many of the messages that purge keeps too).
     next_run_at: when unreadable copies are removed from the disks; None if unknown, or done.

@@ -114,8 +114,8 @@ def test_purges_that_touched_a_bucket_are_linked_from_it_and_marked_in_the_histo
     assert f'href="/purges/{purge.pk}/"' in html
     assert "6 messages deleted here" in plain(html)
     history = read(client, previewed.channel)
-    assert f"<title>purge {purge.pk} removed 6 messages</title>" in history
-    assert f"purge {purge.pk} removed 6 messages" in plain(history[history.index("Purges and repairs") :])
+    assert f"<title>purge {purge.pk} deleted 6 messages</title>" in history
+    assert f"purge {purge.pk} deleted 6 messages" in plain(history[history.index("Purges and repairs") :])
     assert "Highest: 2.5 ms" in history
 
 

@@ -65,7 +65,7 @@ def test_the_worst_partitions_are_named_by_channel_and_dates_and_linked(
     otto: User, sign_in: SignIn, measured: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Other tests have left worse ones.
-    monkeypatch.setattr(cluster_health, "WORST", 1_000)
+    monkeypatch.setattr(cluster_health, "MAX_WORST_PARTITIONS", 1_000)
     html = read(otto, sign_in)
     line = re.search(rf'<a class="title" href="/channels/{measured}/health/{BUCKET}/">.*?</li>', html)
     assert line

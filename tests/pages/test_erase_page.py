@@ -54,7 +54,7 @@ def test_one_user_requests_and_another_erases(
 ) -> None:
     first, second = sign_in(lena), sign_in(ada)
     shown = page(first, at(purge))
-    assert "Once request_and_approve, these 20 messages can never be restored or read again" in shown
+    assert "Once approved, these 20 messages can never be restored or read again" in shown
     assert first.post(at(purge) + "erase/", {"reason": "request <71>"}).status_code == 302
     request = Erasure.objects.get(purge=purge)
     mine = page(first, at(purge))

@@ -14,7 +14,7 @@ from chatstore.operations.jobs.runs import request_run
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Action on a bucket. job: its name in settings. button, description: UI text."""
+    """Action on a bucket. job: name of the registered job. button, description: UI text."""
 
     slug: str
     job: str

@@ -138,13 +138,13 @@ def _nonempty(channel_id: int, buckets: Sequence[int]) -> list[int]:
 def _matched_by_channel(user: Actor, author_id: int, channel_ids: Sequence[int]) -> dict[int, int]:
     """Return the number of the user's messages that confirmed purges selected, by channel."""
     matched = _matched_buckets(user, author_id).filter(channel_id__in=channel_ids).order_by().values("channel_id")
-    return dict(matched.annotate(matched=Sum(_count_of(author_id))).values_list("channel_id", "chosen"))
+    return dict(matched.annotate(matched=Sum(_count_of(author_id))).values_list("channel_id", "matched"))
 
 
 def _purges_of(user: Actor, author_id: int) -> dict[int, int]:
     """Return the number of the user's messages by confirmed purge, the last confirmed first."""
     matched = _matched_buckets(user, author_id).values("purge_id").annotate(matched=Sum(_count_of(author_id)))
-    return dict(matched.order_by("-purge__confirmed_at", "-purge_id").values_list("purge_id", "chosen"))
+    return dict(matched.order_by("-purge__confirmed_at", "-purge_id").values_list("purge_id", "matched"))
 
 
 def _matched_buckets(user: Actor, author_id: int) -> QuerySet[ManifestBucket]:

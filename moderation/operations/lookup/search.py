@@ -105,8 +105,8 @@ def _visible_users(user: Actor, wanted: Q) -> Sequence[ChatUser]:
 
 
 def _describe_users(user: Actor, people: Sequence[ChatUser]) -> list[FoundUser]:
-    recent_channels = {person.pk: recent_channels(person.pk) for person in people}
-    wanted = {channel_id for found in recent_channels.values() for channel_id, _ in found}
+    recent = {person.pk: recent_channels(person.pk) for person in people}
+    wanted = {channel_id for found in recent.values() for channel_id, _ in found}
     channels = visible_channels(user).in_bulk(wanted)
     return [
         FoundUser(
@@ -114,7 +114,7 @@ def _describe_users(user: Actor, people: Sequence[ChatUser]) -> list[FoundUser]:
             account_made_at(person.pk, now=timezone.now()),
             [
                 RecentChannel(channels[channel_id], last_day_of(bucket))
-                for channel_id, bucket in recent_channels[person.pk]
+                for channel_id, bucket in recent[person.pk]
                 if channel_id in channels
             ],
         )

@@ -184,7 +184,7 @@ def _send_deletes(step: Step, pace: Pace, check: Callable[[], None]) -> None:
     if step.kind == StepKind.ROWS:
         _send_rows(step, pace, check)
         return
-    ranges = [(first, verification) for first, verification in step.ranges or ()]
+    ranges = [(first, last) for first, last in step.ranges or ()]
     if ranges == [bucket_ids(bucket)]:
         deletes.drop_bucket(channel_id, bucket, stamp=require_stamp(step.delete_stamp))
     else:
@@ -297,7 +297,7 @@ def _tombstones_written(step: Step) -> int:
     """Return the tombstones that the step wrote: one for a row or a partition, two for a range."""
     if step.kind == StepKind.ROWS:
         return step.deleted
-    ranges = [(first, verification) for first, verification in step.ranges or ()]
+    ranges = [(first, last) for first, last in step.ranges or ()]
     return (
         1
         if ranges == [bucket_ids(step.bucket)]

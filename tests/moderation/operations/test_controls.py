@@ -1,5 +1,6 @@
 """A purge can be paused, resumed, cancelled and continued, and failed messages can be retried."""
 
+import re
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -149,7 +150,7 @@ def test_a_paused_purge_shows_what_is_deleted_and_can_be_resumed_or_cancelled(
     purge = stop_after_the_first_bucket(mona, channel, pause_purge)
     page = sign_in(mona).get(f"/purges/{purge.id}/").content.decode()
     assert "Paused: 150 messages deleted, 150 left." in page
-    assert (">Go on</button>" in page, ">Stop removing</button>" in page) == (True, True)
+    assert [bool(re.search(rf">\s*{label}\s*</button>", page)) for label in ("Resume", "Cancel")] == [True, True]
 
 
 def test_a_cancelled_purge_shows_what_is_deleted_and_can_be_continued(
@@ -159,7 +160,7 @@ def test_a_cancelled_purge_shows_what_is_deleted_and_can_be_continued(
     client, path = sign_in(mona), f"/purges/{purge.id}/"
     page = client.get(path).content.decode()
     assert "Cancelled: 150 messages deleted, 150 left." in page
-    assert ">Remove the 150 that are left</button>" in page
+    assert "Delete the remaining 150 messages" in page
     client.post(f"{path}finish/")
     assert (run_purge(purge.id).state, totals_of(purge).deleted) == (PurgeState.DONE, 300)
 
@@ -209,7 +210,7 @@ def test_failures_are_shown_by_bucket_and_message_with_their_error(
     assert "3 messages not deleted" in page
     for message_id in some[:3]:
         assert f'<a href="/channels/{channel.id}/{message_id}/">{message_id}</a>' in page
-    assert ">Try the 153 failed ones again</button>" in page
+    assert "Retry 153 failed messages" in page
     call_command("purge_show", str(purge.id))
     output = capsys.readouterr().out
     assert f"bucket {bucket_of(some[0])} of channel {channel.id}: 3 failed: 3 reappeared three times" in output

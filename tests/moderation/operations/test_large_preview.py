@@ -22,7 +22,7 @@ IDS = old_ids(40)
 
 MANY_STEPS = f"""
 INSERT INTO {Step._meta.db_table} (purge_id, ordinal, channel_id, bucket, kind, state, ids, count, first_id, last_id,
-    sketch, deleted, already_gone, held, failed, how, wait_reason, error)
+    sketch, deleted, already_gone, held, failed, strategy, wait_reason, error)
 SELECT purge_id, 2 + number, %s + number, bucket, kind, state, ids, count, first_id, last_id, sketch, 0, 0, 0, 0, '',
     '', ''
 FROM {Step._meta.db_table}, generate_series(1, %s) AS number WHERE purge_id = %s AND channel_id = %s

@@ -21,8 +21,8 @@ FIRST_CHANNEL = 7_000_000
 
 MANY = f"""
 INSERT INTO {Step._meta.db_table} (purge_id, ordinal, channel_id, bucket, kind, state, ids, count, deleted,
-    already_gone, held, failed, how, wait_reason, error, quarantined_at, gone_ids)
-SELECT purge_id, ordinal + number, %s + number, bucket, kind, state, ids, count, count, 0, 0, 0, how, '', '',
+    already_gone, held, failed, strategy, wait_reason, error, quarantined_at, gone_ids)
+SELECT purge_id, ordinal + number, %s + number, bucket, kind, state, ids, count, count, 0, 0, 0, strategy, '', '',
     quarantined_at, gone_ids
 FROM {Step._meta.db_table}, generate_series(1, %s) AS number WHERE purge_id = %s AND ordinal = 1
 """
