@@ -37,6 +37,6 @@ def test_a_requested_run_finishes_on_the_open_page(browser_session: tuple[Page, 
     page, site = browser_session
     page.goto(f"{site.url}/maintenance/jobs/expire/")
     page.get_by_role("button", name="Run now").click()
-    expect(page.locator("h1")).to_have_text("Expired undos")
+    expect(page.locator("h1")).to_have_text("Close expired undos")
     expect(page.locator("#state")).to_have_text("done")
     expect(page.get_by_role("button", name="Run again")).to_be_visible()
