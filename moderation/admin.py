@@ -17,29 +17,38 @@ from chatstore.models import Channel
 from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry, Purge
 
-_ACTIONS: dict[str, Promise] = {
-    "authorless_removed": pgettext_lazy("action in the audit log", "Rows without an author deleted"),
+AUDIT_ACTIONS: dict[str, Promise] = {
+    "authorless_deleted": pgettext_lazy("action in the audit log", "Rows without an author deleted"),
     "erase_approved": pgettext_lazy("action in the audit log", "Erasure approved"),
-    "erase_asked": pgettext_lazy("action in the audit log", "Erasure requested"),
-    "erase_begun": pgettext_lazy("action in the audit log", "Erasure started"),
     "erase_held": pgettext_lazy("action in the audit log", "Erasure blocked by a hold"),
-    "erase_refused": pgettext_lazy("action in the audit log", "Erasure rejected"),
+    "erase_rejected": pgettext_lazy("action in the audit log", "Erasure rejected"),
+    "erase_requested": pgettext_lazy("action in the audit log", "Erasure requested"),
+    "erase_started": pgettext_lazy("action in the audit log", "Erasure started"),
     "erase_unreadable": pgettext_lazy("action in the audit log", "Copies made unreadable"),
     "erased": pgettext_lazy("action in the audit log", "Copies erased from disk"),
     "hold_lifted": pgettext_lazy("action in the audit log", "Hold lifted"),
     "hold_placed": pgettext_lazy("action in the audit log", "Hold placed"),
     "preview_discarded": pgettext_lazy("action in the audit log", "Preview discarded"),
+    "purge_cancel_requested": pgettext_lazy("action in the audit log", "Cancellation requested"),
     "purge_cancelled": pgettext_lazy("action in the audit log", "Purge cancelled"),
     "purge_confirmed": pgettext_lazy("action in the audit log", "Purge confirmed"),
     "purge_drafted": pgettext_lazy("action in the audit log", "Purge drafted"),
+    "purge_finish_requested": pgettext_lazy("action in the audit log", "Deletion of the rest requested"),
     "purge_finished": pgettext_lazy("action in the audit log", "Purge finished"),
-    "rewrite_asked": pgettext_lazy("action in the audit log", "Rewrite requested"),
+    "purge_messages_excluded": pgettext_lazy("action in the audit log", "Messages excluded"),
+    "purge_messages_included": pgettext_lazy("action in the audit log", "Messages included"),
+    "purge_paused": pgettext_lazy("action in the audit log", "Purge paused"),
+    "purge_resumed": pgettext_lazy("action in the audit log", "Purge resumed"),
+    "purge_retry_requested": pgettext_lazy("action in the audit log", "Retry requested"),
+    "restored_by_import": pgettext_lazy("action in the audit log", "Messages restored by an import"),
+    "rewrite_requested": pgettext_lazy("action in the audit log", "Rewrite requested"),
     "step_counted": pgettext_lazy("action in the audit log", "Step completed"),
     "step_failed": pgettext_lazy("action in the audit log", "Step failed"),
     "step_held": pgettext_lazy("action in the audit log", "Step kept by a hold"),
-    "undo_asked": pgettext_lazy("action in the audit log", "Undo requested"),
     "undo_expired": pgettext_lazy("action in the audit log", "Undo expired"),
     "undo_finished": pgettext_lazy("action in the audit log", "Undo finished"),
+    "undo_requested": pgettext_lazy("action in the audit log", "Undo requested"),
+    "undo_step_counted": pgettext_lazy("action in the audit log", "Restore step completed"),
 }
 """Labels of the actions. One without a label is shown as it is recorded."""
 
@@ -90,7 +99,7 @@ class AuditEntryAdmin(ReadOnly):
     @admin.display(description=gettext_lazy("Action"), ordering="action")
     def action(self, entry: AuditEntry) -> str:
         """Return the label of the action."""
-        return str(_ACTIONS.get(entry.action) or entry.action.replace("_", " ").capitalize())
+        return str(AUDIT_ACTIONS.get(entry.action) or entry.action.replace("_", " ").capitalize())
 
     @admin.display(description=gettext_lazy("Purge"), ordering="purge", empty_value="–")
     def purge_link(self, entry: AuditEntry) -> str | None:

@@ -118,7 +118,7 @@ class Composer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no condition is filled in."""
+        """True if no condition is filled in."""
         return not (self.all.is_filled() or self.either.is_filled() or self.none.is_filled())
 
     def read(self) -> Description:

@@ -9,7 +9,7 @@ from chatstore.operations.findings.monitor_loop import register_checks
 from chatstore.operations.jobs.definitions import Job, register_jobs
 from moderation.operations.erasure.execution import take_off_disk
 from moderation.operations.purging.manual_rewrite import rewrite_bucket_run
-from moderation.operations.purging.orphan_rows import remove_authorless
+from moderation.operations.purging.orphan_rows import delete_authorless
 from moderation.operations.purging.stuck_check import check_stuck_purges
 from moderation.operations.undo.expiry import close_expired
 
@@ -17,7 +17,7 @@ register_jobs(
     Job("rewrite", rewrite_bucket_run, _("Rewrite"), _("Rewrite a bucket")),
     Job(
         "authorless",
-        remove_authorless,
+        delete_authorless,
         _("Authorless rows"),
         _("Delete rows that edits left without an author"),
         Schedule("0 6 * * *", "UTC"),

@@ -8,7 +8,6 @@ from chatstore.store import cassandra
 
 _INSERT = "INSERT INTO pins (channel_id, message_id) VALUES (?, ?) USING TIMESTAMP ?"
 _DELETE = "DELETE FROM pins USING TIMESTAMP ? WHERE channel_id = ? AND message_id = ?"
-_SELECT = "SELECT message_id FROM pins WHERE channel_id = ?"
 
 
 def note_pin(channel_id: int, message_id: int, *, stamp_us: int, timeout: float | None = None) -> None:
@@ -25,8 +24,3 @@ def note_pins(pins: Iterable[tuple[int, int, int]]) -> None:
 def drop_pin(channel_id: int, message_id: int, *, stamp_us: int, timeout: float | None = None) -> None:
     """Record that a message is no longer pinned."""
     cassandra.execute(_DELETE, (stamp_us, channel_id, message_id), timeout=timeout)
-
-
-def pinned_ids(channel_id: int) -> list[int]:
-    """Return ids that were pinned, newest message first; some may be gone."""
-    return [message_id for (message_id,) in cassandra.execute(_SELECT, (channel_id,))]

@@ -22,18 +22,13 @@ QUICK_MS = 10.0
 class BucketPage:
     """The newest page of a bucket. tombstones: the most that any replica scanned for it.
 
-    milliseconds, tombstones: None if the read failed on tombstones (`is_aborted`).
+    milliseconds, tombstones: None if Cassandra aborted the read because of tombstones.
     """
 
     rows: int
     milliseconds: float | None
     tombstones: int | None
     measured_at: dt.datetime
-
-    @property
-    def is_aborted(self) -> bool:
-        """Return whether Cassandra aborted the read."""
-        return self.milliseconds is None
 
 
 def read_bucket_page(channel_id: int, part: Slice, *, limit: int) -> BucketPage:

@@ -158,7 +158,8 @@ def columns_of(where: Filter) -> frozenset[str]:
             return columns_of(part)
         case All(parts) | AnyOf(parts):
             return frozenset().union(*map(columns_of, parts))
-    return frozenset()
+        case Author() | Since() | Before():
+            return frozenset()
 
 
 def id_range_of(where: Filter) -> tuple[int, int]:
@@ -177,7 +178,8 @@ def id_range_of(where: Filter) -> tuple[int, int]:
         case AnyOf(parts):
             ranges = [id_range for id_range in map(id_range_of, parts) if id_range[0] <= id_range[1]]
             return min((first for first, _ in ranges), default=1), max((last for _, last in ranges), default=0)
-    return MIN_ID, MAX_ID
+        case Author() | Words() | Pattern() | Has() | FromBot() | Pinned() | Not():
+            return MIN_ID, MAX_ID
 
 
 def authors_of(where: Filter) -> frozenset[int] | None:
@@ -191,7 +193,8 @@ def authors_of(where: Filter) -> frozenset[int] | None:
         case AnyOf(parts):
             found = [authors_of(part) for part in parts]
             return None if None in found else frozenset().union(*(authors for authors in found if authors is not None))
-    return None
+        case Since() | Before() | Words() | Pattern() | Has() | FromBot() | Pinned() | ReplyTo() | Not():
+            return None
 
 
 def named_authors(where: Filter) -> frozenset[int]:
@@ -203,7 +206,8 @@ def named_authors(where: Filter) -> frozenset[int]:
             return named_authors(part)
         case All(parts) | AnyOf(parts):
             return frozenset().union(*map(named_authors, parts))
-    return frozenset()
+        case Since() | Before() | Words() | Pattern() | Has() | FromBot() | Pinned() | ReplyTo():
+            return frozenset()
 
 
 def compile_filter(where: Filter, columns: Sequence[str], *, bots: frozenset[int]) -> Test:  # noqa: C901, PLR0911, PLR0912

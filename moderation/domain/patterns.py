@@ -42,9 +42,9 @@ def compile_pattern(expression: str) -> Any:
     try:
         compiled = re2.compile(expression, _options())
     except re2.error as error:
-        said = error.args[0]
-        words = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-        raise BadInput(f"The regular expression is not valid: {words}. Correct it and try again.") from None
+        message = error.args[0]
+        text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
+        raise BadInput(f"The regular expression is not valid: {text}. Correct it and try again.") from None
     if compiled.search("") is not None or all(compiled.search(char) is not None for char in _UNLIKE):
         raise BadInput("The regular expression matches every message. Make it more specific.")
     return compiled

@@ -77,13 +77,13 @@ class BucketPlan:
     def as_json(self) -> dict[str, Any]:
         """Return a JSON object for `from_json`."""
         parts = [[p.strategy.value, p.count, p.statements, p.tombstones, p.rewritten] for p in self.parts]
-        return {"parts": parts, "standing": self.existing_tombstones}
+        return {"parts": parts, "existing_tombstones": self.existing_tombstones}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> BucketPlan:
         """Restore a plan from the value that `as_json` returned."""
         parts = tuple(PlannedPart(DeleteStrategy(strategy), *numbers) for strategy, *numbers in value["parts"])
-        return cls(parts, value["standing"])
+        return cls(parts, value["existing_tombstones"])
 
 
 @dataclass(frozen=True, slots=True)

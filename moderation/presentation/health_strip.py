@@ -42,7 +42,7 @@ class BucketEntry:
 def draw_health(entries: Iterable[BucketEntry], *, here: int | None = None) -> Strip:
     """Draw the strip of a channel's buckets. here: the bucket that the page is about."""
     chosen = None if here is None else range(here, here + 1)
-    return draw_strip((_bar_of(entry) for entry in entries), here=chosen, room=WIDE)
+    return draw_strip((_bar_of(entry) for entry in entries), here=chosen, width=WIDE)
 
 
 def _bar_of(entry: BucketEntry) -> StripBucket:

@@ -31,7 +31,7 @@ LARGEST_GAP_DAYS = 1
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A purge or a repair. kind: "purge", "full repair" or "bucket repair". at: in UTC. words: its label."""
+    """A purge or a repair. kind: "purge", "full repair" or "bucket repair". at: in UTC."""
 
     kind: str
     at: dt.datetime
@@ -123,27 +123,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The scale of a panel. say: formats a value. limit: the value from which on it is a finding; None: never."""
+    """The scale of a panel. limit: values from here on are a finding; None: never."""
 
     title: str
     format_value: Callable[[float], str]
     limit: float | None = None
     is_log: bool = False
-
-
-def format_number(value: float) -> str:
-    """1204.0 → "1,204"."""
-    return formats.format_number(value)
-
-
-def format_milliseconds(value: float) -> str:
-    """2.41 → "2.4 ms", 812.0 → "812 ms", 0.0 → "0 ms"."""
-    return formats.format_milliseconds(value)
-
-
-def format_size(value: float) -> str:
-    """Format bytes in decimal units."""
-    return formats.format_size(value)
 
 
 def draw_history(

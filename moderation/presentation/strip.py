@@ -16,7 +16,8 @@ from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext, ngettext, pgettext
 
 from chatstore.domain.buckets import bucket_days, format_date_range
-from moderation.presentation.wording import count_messages, format_count
+from moderation.presentation.formats import format_number
+from moderation.presentation.wording import count_messages
 
 HEIGHT = 56
 LABELS = 18
@@ -25,20 +26,20 @@ LABELS = 18
 NARROW, BESIDE_CHANNELS, WIDE = 836, 920, 1_158
 """Width of a card in pixels in a window of 1280: on a narrow page, on the timeline, on a full-width page."""
 
-_NARROWEST = 7
-_FEWEST = 24
+_MIN_PITCH = 7
+_MIN_SLOTS = 24
 """Minimum number of slots that fill the width. With fewer, bars would be as wide as they are high."""
 
 _PARTS = 16
 """A slot's width is a multiple of 1/16 pixel: sums are exact, so the last bar ends at the strip's edge."""
 
-_LEAST_WIDTH = 70
+_MIN_WIDTH = 70
 _GAP_BARS = 3
-_LONGEST_SILENCE = 18
+_MAX_EMPTY_RUN = 18
 """Buckets. Longer gaps (six months) are drawn as a break: an import from 2009 must not push today off the page."""
 
 _LABEL_DISTANCE = 52
-_LEAST_HEIGHT = 3.0
+_MIN_HEIGHT = 3.0
 _UNCOUNTED_HEIGHT = 20.0
 
 
@@ -46,15 +47,15 @@ _UNCOUNTED_HEIGHT = 20.0
 class StripBucket:
     """Input for one bar.
 
-    count: messages; None when not counted yet, which is never drawn as 0. going: how many of them are
-    selected for deletion. done: they have been deleted. note: appended to the title.
-    kind, title: override what follows from the counts; `going` is then the number of dead rows.
+    count: messages; None when not counted yet, which is never drawn as 0. highlighted: how many of them are selected
+    for deletion. is_deleted: they have been deleted. note: appended to the title.
+    kind, title: override the defaults derived from the counts; `highlighted` is then the number of dead rows.
     """
 
     bucket: int
     count: int | None
     highlighted: int = 0
-    done: bool = False
+    is_deleted: bool = False
     note: str = ""
     kind: str = ""
     title: str = ""
@@ -129,12 +130,12 @@ class Strip:
 
     @property
     def is_purge(self) -> bool:
-        """Whether any message is selected for deletion, or deleted."""
+        """True if any message is selected for deletion, or deleted."""
         return any(bar.highlighted for bar in self.bars)
 
     @property
     def has_uncounted(self) -> bool:
-        """Whether any bucket was never counted, so that `total` is a lower bound."""
+        """True if any bucket was never counted, so that `total` is a lower bound."""
         return any(bar.count is None for bar in self.bars)
 
 
@@ -143,11 +144,11 @@ def draw_strip(
     *,
     here: range | None = None,
     today: int | None = None,
-    room: int = NARROW,
+    width: int = NARROW,
 ) -> Strip:
     """Lay out a channel's strip. here: the buckets on the page. today: the open bucket, always drawn.
 
-    room: pixels to fill, unless there are too few buckets, or so many that the strip scrolls.
+    width: pixels to fill, unless there are too few buckets, or so many that the strip scrolls.
     """
     known = {entry.bucket: entry for entry in buckets}
     if not known:
@@ -155,7 +156,7 @@ def draw_strip(
     if today is not None:
         known.setdefault(today, StripBucket(today, 0))
     slots = _lay_out_slots(sorted(known))
-    pitch = max(room * _PARTS // max(len(slots), _FEWEST) / _PARTS, _NARROWEST)
+    pitch = max(width * _PARTS // max(len(slots), _MIN_SLOTS) / _PARTS, _MIN_PITCH)
     peak = max([10, *(entry.count for entry in known.values() if entry.count)])
     bars: list[Bar] = []
     breaks: list[float] = []
@@ -166,14 +167,14 @@ def draw_strip(
             entry = known.get(bucket, StripBucket(bucket, 0))
             is_here = here is not None and bucket in here
             bars.append(_draw_bar(entry, x=position * pitch, width=pitch - 2, peak=peak, here=is_here))
-    return Strip(tuple(bars), _label(bars, pitch=pitch), _middles(breaks), max(len(slots) * pitch, _LEAST_WIDTH))
+    return Strip(tuple(bars), _label(bars, pitch=pitch), _middles(breaks), max(len(slots) * pitch, _MIN_WIDTH))
 
 
 def _lay_out_slots(buckets: Sequence[int]) -> list[int | None]:
     """Return the slots from left to right. None is part of a break."""
     slots: list[int | None] = [buckets[0]]
     for before, bucket in pairwise(buckets):
-        if bucket - before > _LONGEST_SILENCE:
+        if bucket - before > _MAX_EMPTY_RUN:
             slots += [None] * _GAP_BARS
         else:
             slots += range(before + 1, bucket)
@@ -192,8 +193,8 @@ def _draw_bar(entry: StripBucket, *, x: float, width: float, peak: int, here: bo
     red = 0.0
     if entry.highlighted:
         share = 1.0 if not entry.count else min(entry.highlighted / entry.count, 1.0)
-        least = min(_LEAST_HEIGHT, height)
-        red = height * share if share == 1.0 else min(max(height * share, least), height - least)
+        minimum = min(_MIN_HEIGHT, height)
+        red = height * share if share == 1.0 else min(max(height * share, minimum), height - minimum)
     return Bar(
         bucket=entry.bucket,
         x=x,
@@ -217,14 +218,14 @@ def _height_of(count: int | None, *, peak: int) -> float:
         return _UNCOUNTED_HEIGHT
     if count <= 0:
         return 1.0
-    return _LEAST_HEIGHT + (HEIGHT - _LEAST_HEIGHT) * math.log1p(count) / math.log1p(peak)
+    return _MIN_HEIGHT + (HEIGHT - _MIN_HEIGHT) * math.log1p(count) / math.log1p(peak)
 
 
 def _kind_of(entry: StripBucket) -> str:
     if entry.kind:
         return entry.kind
     if entry.highlighted:
-        return "done" if entry.done else "going"
+        return "deleted" if entry.is_deleted else "to-delete"
     if entry.count is None:
         return "uncounted"
     return "live" if entry.count else "empty"
@@ -235,10 +236,10 @@ def _title_of(entry: StripBucket, first: dt.date, last: dt.date) -> str:
     if entry.highlighted:
         pattern = (
             ngettext("%(messages)s, %(count)s deleted", "%(messages)s, %(count)s deleted", entry.highlighted)
-            if entry.done
+            if entry.is_deleted
             else ngettext("%(messages)s, %(count)s to delete", "%(messages)s, %(count)s to delete", entry.highlighted)
         )
-        text = pattern % {"messages": text, "count": format_count(entry.highlighted)}
+        text = pattern % {"messages": text, "count": format_number(entry.highlighted)}
     if entry.note:
         text = gettext("%(messages)s (%(note)s)") % {"messages": text, "note": entry.note}
     return gettext("%(days)s: %(messages)s") % {"days": format_date_range(first, last), "messages": text}
@@ -258,5 +259,5 @@ def _label(bars: Sequence[Bar], *, pitch: float) -> tuple[Label, ...]:
         labelled = period
         if not labels or bar.x - labels[-1].x >= _LABEL_DISTANCE:
             labels.append(Label(bar.x, date_format(day, text)))
-    room = len(bars) * pitch - _LABEL_DISTANCE
-    return tuple(label for label in labels if label.x <= room or label is labels[0])
+    last_x = len(bars) * pitch - _LABEL_DISTANCE
+    return tuple(label for label in labels if label.x <= last_x or label is labels[0])

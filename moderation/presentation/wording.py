@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 from django.utils.dateformat import format as date_format
-from django.utils.formats import number_format
 from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
 from chatstore.domain.snowflakes import time_of
@@ -27,6 +26,7 @@ from moderation.domain.filters import (
     Words,
 )
 from moderation.domain.selection import Selection
+from moderation.presentation.formats import format_number
 
 Names = Mapping[int, str]
 """Chat users' names by ID. A user without one is shown by ID."""
@@ -39,25 +39,20 @@ _HAS = {
 }
 
 
-def format_count(number: int) -> str:
-    """Return a number with its digits grouped as the active language groups them: "1,204"."""
-    return number_format(number, force_grouping=True)
-
-
 def count_messages(number: int) -> str:
     """Return "1 message" or "1,204 messages"."""
-    return ngettext("%(count)s message", "%(count)s messages", number) % {"count": format_count(number)}
+    return ngettext("%(count)s message", "%(count)s messages", number) % {"count": format_number(number)}
 
 
 def summarize_selection(selection: Selection, *, scope: str, authors: Names) -> str:
     """Describe a selection, in lower case, so that it can follow a count.
 
-    place: the place with its preposition: "in #general", "in 12 channels", "in all channels".
+    scope: the channels with their preposition: "in #general", "in 12 channels", "in all channels".
     """
     if selection.message_ids:
         count = len(selection.message_ids) - len(selection.except_ids)
         selected = ngettext("%(count)s selected message %(place)s", "%(count)s selected messages %(place)s", count)
-        return selected % {"count": format_count(count), "place": scope}
+        return selected % {"count": format_number(count), "place": scope}
     if selection.where is None:
         text = gettext("the whole channel %(channel)s") % {"channel": scope.removeprefix("in ")}
     else:
@@ -70,7 +65,7 @@ def summarize_selection(selection: Selection, *, scope: str, authors: Names) -> 
     if not excluded:
         return text
     without = ngettext("%(messages)s, %(count)s excluded", "%(messages)s, %(count)s excluded", excluded)
-    return without % {"messages": text, "count": format_count(excluded)}
+    return without % {"messages": text, "count": format_number(excluded)}
 
 
 def _format_parts(where: Filter, scope: str, authors: Names) -> Iterable[str]:

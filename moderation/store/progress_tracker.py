@@ -1,4 +1,4 @@
-"""How long each purge has made no progress. Kept in Redis; the clock restarts if Redis loses it."""
+"""Time for which each purge has made no progress. Kept in Redis; the clock restarts if Redis loses it."""
 
 from __future__ import annotations
 

@@ -53,13 +53,13 @@ _WRAPS = {
 _CHIPS: dict[PurgeState, tuple[str, str | Promise]] = {
     PurgeState.DRAFT: ("", pgettext_lazy("state of a purge", "draft")),
     PurgeState.SCANNING: ("busy", pgettext_lazy("state of a purge", "counting")),
-    PurgeState.READY: ("needs", pgettext_lazy("state of a purge", "awaiting confirmation")),
+    PurgeState.READY: ("warning", pgettext_lazy("state of a purge", "awaiting confirmation")),
     PurgeState.NOTHING_MATCHED: ("", pgettext_lazy("state of a purge", "no matches")),
     PurgeState.EXPIRED: ("", pgettext_lazy("state of a purge", "expired")),
     PurgeState.QUEUED: ("busy", pgettext_lazy("state of a purge", "queued")),
     PurgeState.RUNNING: ("busy", pgettext_lazy("state of a purge", "running")),
-    PurgeState.WAITING: ("needs", pgettext_lazy("state of a purge", "waiting")),
-    PurgeState.PAUSED: ("needs", pgettext_lazy("state of a purge", "paused")),
+    PurgeState.WAITING: ("warning", pgettext_lazy("state of a purge", "waiting")),
+    PurgeState.PAUSED: ("warning", pgettext_lazy("state of a purge", "paused")),
     PurgeState.UNDOING: ("busy", pgettext_lazy("state of a purge", "restoring")),
     PurgeState.UNDONE: ("", pgettext_lazy("state of a purge", "restored")),
     PurgeState.PARTLY_UNDONE: ("", pgettext_lazy("state of a purge", "partly restored")),
@@ -69,7 +69,7 @@ _CHIPS: dict[PurgeState, tuple[str, str | Promise]] = {
     PurgeState.CANCELLING: ("busy", pgettext_lazy("state of a purge", "cancelling")),
     PurgeState.CANCELLED: ("", pgettext_lazy("state of a purge", "cancelled")),
     PurgeState.DONE: ("done", pgettext_lazy("state of a purge", "done")),
-    PurgeState.DONE_WITH_FAILURES: ("needs", pgettext_lazy("state of a purge", "completed with failures")),
+    PurgeState.DONE_WITH_FAILURES: ("warning", pgettext_lazy("state of a purge", "completed with failures")),
 }
 """CSS class and label of each state. The label must do without the colour."""
 

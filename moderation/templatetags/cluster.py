@@ -18,11 +18,11 @@ register = template.Library()
 
 _CLOCK_CHIPS: dict[ClockState, tuple[str, str | Promise]] = {
     ClockState.GREEN: ("done", gettext_lazy("in time")),
-    ClockState.AMBER: ("needs", gettext_lazy("late")),
+    ClockState.AMBER: ("warning", gettext_lazy("late")),
     ClockState.RED: ("urgent", gettext_lazy("overdue: purges wait")),
 }
 _SEVERITIES: dict[Severity, tuple[str, str | Promise]] = {
-    Severity.AMBER: ("needs", gettext_lazy("warning")),
+    Severity.AMBER: ("warning", gettext_lazy("warning")),
     Severity.RED: ("urgent", gettext_lazy("critical")),
 }
 

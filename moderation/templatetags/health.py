@@ -26,7 +26,7 @@ from moderation.templatetags.chat import ago, exact, format_ago, thousands
 
 register = template.Library()
 
-_CLASSES = {BucketState.TOMBSTONES: "needs", BucketState.HEAVY: "needs", BucketState.OPEN: "busy"}
+_CLASSES = {BucketState.TOMBSTONES: "warning", BucketState.HEAVY: "warning", BucketState.OPEN: "busy"}
 
 
 @register.simple_tag
@@ -115,7 +115,7 @@ def _dead_part(bar: Bar) -> SafeString | str:
     if not bar.highlighted:
         return ""
     return format_html(
-        '<rect class="dead" x="{}" y="{}" width="{}" height="{}" rx="1"/>', bar.x, bar.y, bar.width, bar.red_height
+        '<rect class="dead-rows" x="{}" y="{}" width="{}" height="{}" rx="1"/>', bar.x, bar.y, bar.width, bar.red_height
     )
 
 

@@ -26,7 +26,7 @@ _CHIPS: dict[RunState, tuple[str, str | Promise]] = {
     RunState.QUEUED: ("busy", pgettext_lazy("state of a run", "queued")),
     RunState.RUNNING: ("busy", pgettext_lazy("state of a run", "running")),
     RunState.DONE: ("done", pgettext_lazy("state of a run", "done")),
-    RunState.FAILED: ("needs", pgettext_lazy("state of a run", "failed")),
+    RunState.FAILED: ("warning", pgettext_lazy("state of a run", "failed")),
     RunState.SKIPPED: ("", pgettext_lazy("state of a run", "skipped")),
     RunState.STOPPED: ("", pgettext_lazy("state of a run", "stopped")),
 }
@@ -34,7 +34,7 @@ _CHIPS: dict[RunState, tuple[str, str | Promise]] = {
 
 _SEVERITIES: dict[Severity, tuple[str, str | Promise]] = {
     Severity.RED: ("urgent", gettext_lazy("critical")),
-    Severity.AMBER: ("needs", gettext_lazy("warning")),
+    Severity.AMBER: ("warning", gettext_lazy("warning")),
 }
 
 _RESULTS: dict[str, Callable[[int], str]] = {
@@ -121,7 +121,7 @@ def result_name(name: str) -> str:
 
 
 @register.filter
-def did_value(value: Any, name: str) -> str:
+def result_value(value: Any, name: str) -> str:
     """Return a result's value below its heading: 26754 of "microseconds" → "26.8 ms"."""
     if not isinstance(value, int) or isinstance(value, bool):
         return str(value)

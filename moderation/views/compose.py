@@ -56,7 +56,7 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
     try:
         purge = draft_purge(moderator=actor_of(request), selection=_read_selection(request, channel, composer))
     except BadInput as error:
-        return _show_form(request, channel, composer, refused=str(error))
+        return _show_form(request, channel, composer, error_message=str(error))
     enqueue_scan_on_commit(purge.pk)
     return redirect("purge", purge.pk)
 
@@ -93,17 +93,19 @@ def _map(channel: Channel) -> Strip | None:
         return None
 
 
-def _show_form(request: HttpRequest, channel: Channel | None, form: Composer, *, refused: str = "") -> HttpResponse:
+def _show_form(
+    request: HttpRequest, channel: Channel | None, form: Composer, *, error_message: str = ""
+) -> HttpResponse:
     context = {
         "channel": channel,
         "heading": _say_heading(channel),
         "form": form,
-        "refused": refused,
+        "error_message": error_message,
         "strip": _map(channel) if channel else None,
         "guilds": () if channel else _visible_guilds(request.user),
         **_describe_selection(request.user, form, channel),
     }
-    return render(request, "moderation/compose/compose.html", context, status=400 if refused else 200)
+    return render(request, "moderation/compose/compose.html", context, status=400 if error_message else 200)
 
 
 def _say_heading(channel: Channel | None) -> str:

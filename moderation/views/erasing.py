@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from moderation.operations.access.visibility import purge_for
-from moderation.operations.erasure.requests import ERASE, approve_erasure, refuse_erasure, request_erasure
+from moderation.operations.erasure.requests import ERASE, approve_erasure, reject_erasure, request_erasure
 from moderation.tasks import enqueue_erasure_on_commit
 from moderation.views.purges import show_purge
 from moderation.views.session import actor_of
@@ -38,10 +38,10 @@ def purge_erase_approve(request: HttpRequest, purge_id: int) -> HttpResponse:
 
 @require_POST
 @permission_required(ERASE, raise_exception=True)
-def purge_erase_refuse(request: HttpRequest, purge_id: int) -> HttpResponse:
+def purge_erase_reject(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Reject the request that the form names, or withdraw one's own."""
     erasure_id = parse_snowflake(request.POST.get("erasure", ""))
-    return _run(request, purge_id, lambda: refuse_erasure(purge_id, erasure_id, moderator=actor_of(request)))
+    return _run(request, purge_id, lambda: reject_erasure(purge_id, erasure_id, moderator=actor_of(request)))
 
 
 def _run(request: HttpRequest, purge_id: int, action: Callable[[], object]) -> HttpResponse:
@@ -50,5 +50,5 @@ def _run(request: HttpRequest, purge_id: int, action: Callable[[], object]) -> H
         action()
     except BadInput as error:
         shown.refresh_from_db()
-        return show_purge(request, shown, refused=str(error))
+        return show_purge(request, shown, error_message=str(error))
     return redirect("purge", shown.pk)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from chatstore.models import Finding
 from chatstore.operations.findings.records import EVENT_KINDS, MISSING_SURVIVORS, acknowledge_finding
 from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET
-from chatstore.operations.monitoring.checks import BEAT_SILENT, BROKEN_SCHEDULE, FAILED_RUN, MISSED_RUN, NODE_DOWN
+from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, FAILED_RUN, HEARTBEAT_MISSING, MISSED_RUN, NODE_DOWN
 from chatstore.operations.monitoring.console import Actor, findings_for
 from chatstore.operations.repair_status.repair_clock import LATE_REPAIR
 from chatstore.operations.rights import MAINTAIN
@@ -69,7 +69,7 @@ def _link_of(finding: Finding) -> tuple[str, str | Promise]:
             return reverse("run", args=[details["run"]]), gettext("Open run")
         if kind in (MISSED_RUN, BROKEN_SCHEDULE):
             return reverse("job", args=[subject]), gettext("Open job")
-        if kind == BEAT_SILENT:
+        if kind == HEARTBEAT_MISSING:
             return reverse("maintenance"), gettext("Open maintenance")
         if kind in _CLUSTER_ANCHORS:
             place, link = _CLUSTER_ANCHORS[kind]

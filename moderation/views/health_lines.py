@@ -65,17 +65,13 @@ def bucket_lines(health: ChannelHealth, found: BucketHealth) -> list[FigureLine]
         _repair_line(health, found),
     ]
     for name, words, format_value in (
-        ("tombstones_apart", _("Difference between replicas, in tombstones"), _format_count),
+        ("tombstones_apart", _("Difference between replicas, in tombstones"), formats.format_number),
         ("page_us_before", _("Newest page before the last deletes"), _format_us),
-        ("authorless", _("Rows without an author"), _format_count),
+        ("authorless", _("Rows without an author"), formats.format_number),
     ):
         if name in figures:
             lines.append(_line(health, words, figures[name], format_value))
     return lines
-
-
-def _format_count(value: int) -> str:
-    return formats.format_number(value)
 
 
 def _format_us(value: int) -> str:
@@ -83,7 +79,7 @@ def _format_us(value: int) -> str:
 
 
 def _line(
-    health: ChannelHealth, name: str, figure: Figure | None, format_value: Callable[[int], str] = _format_count
+    health: ChannelHealth, name: str, figure: Figure | None, format_value: Callable[[int], str] = formats.format_number
 ) -> FigureLine:
     if figure is None:
         return FigureLine(name)
@@ -97,7 +93,7 @@ def _messages_line(health: ChannelHealth, found: BucketHealth) -> FigureLine:
     return (
         FigureLine(_("Messages"))
         if found.messages is None
-        else FigureLine(_("Messages"), _format_count(found.messages), LEDGER)
+        else FigureLine(_("Messages"), formats.format_number(found.messages), LEDGER)
     )
 
 

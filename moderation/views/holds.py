@@ -23,7 +23,7 @@ def holds(request: HttpRequest) -> HttpResponse:
     try:
         place_hold(requested, reason=typed.get("reason", ""), actor=actor_of(request))
     except (BadInput, NotFound) as error:
-        return _show(request, typed, refused=str(error), status=400)
+        return _show(request, typed, error_message=str(error), status=400)
     return redirect("holds")
 
 
@@ -35,12 +35,12 @@ def hold_lift(request: HttpRequest, hold_id: int) -> HttpResponse:
     return redirect("holds")
 
 
-def _show(request: HttpRequest, typed: QueryDict, *, refused: str = "", status: int = 200) -> HttpResponse:
+def _show(request: HttpRequest, typed: QueryDict, *, error_message: str = "", status: int = 200) -> HttpResponse:
     context = {
         "nav": "holds",
         "in_force": list_holds(request.user, in_force=True),
         "lifted": list_holds(request.user, in_force=False),
         "typed": typed,
-        "refused": refused,
+        "error_message": error_message,
     }
     return render(request, "moderation/holds/holds.html", context, status=status)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from chatstore.domain.buckets import bucket_at, bucket_days
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import Channel
-from chatstore.operations.monitoring.console import describe_silence
+from chatstore.operations.monitoring.console import describe_stopped_services
 from chatstore.operations.rights import READ_HEALTH
 from moderation.operations.erasure.requests import requests_for
 from moderation.operations.lookup.channels import channels_by_activity
@@ -52,7 +52,7 @@ def home(request: HttpRequest) -> HttpResponse:
         findings = list_findings(user)
         context |= {
             "operates": True,
-            "silence": describe_silence(),
+            "stopped_services": describe_stopped_services(),
             "findings": findings[:FINDINGS_AT_HOME],
             "other_findings": len(findings[FINDINGS_AT_HOME:]),
         }

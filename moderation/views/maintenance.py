@@ -47,7 +47,7 @@ def maintenance(request: HttpRequest) -> HttpResponse:
     context = _describe_open(request) | {
         "failed": console.failed_runs(request.user),
         "jobs": console.describe_jobs(request.user),
-        "silence": console.describe_silence(),
+        "stopped_services": console.describe_stopped_services(),
     }
     return render(request, "moderation/maintenance/maintenance.html", context)
 
@@ -197,7 +197,7 @@ def _preview(typed: QueryDict) -> dict[str, Any]:
     try:
         schedule = _read_schedule(typed)
     except BadInput as error:
-        return {"refused": str(error)}
+        return {"error_message": str(error)}
     return {"schedule": schedule, "slots": console.next_slots(schedule), "would_be_enabled": "is_enabled" in typed}
 
 

@@ -39,13 +39,13 @@ _OUTCOMES = {
 class EntryRow:
     """A message of the list. row: None if there is no copy of it. new_channel: set where another channel begins.
 
-    words: its outcome. is_going: it is selected and not deleted yet.
+    label: its outcome. will_be_deleted: it is selected and not deleted yet.
     """
 
     entry: ManifestEntry
     row: MessageRow | None
     label: str
-    is_going: bool
+    will_be_deleted: bool
     new_channel: Channel | None
     may_select: bool
 
@@ -131,29 +131,29 @@ def _rows_of(
         # Each line shows its own date: messages between two of them are not shown.
         row = replace(rows_of([entry.message], users)[0], day=None) if entry.message is not None else None
         is_away = entry.is_undone or entry.is_withdrawn
-        is_removed = entry.outcome in (PurgeOutcome.DELETED, PurgeOutcome.ALREADY_GONE) and not is_away
+        is_deleted = entry.outcome in (PurgeOutcome.DELETED, PurgeOutcome.ALREADY_GONE) and not is_away
         rows.append(
             EntryRow(
                 entry,
                 row,
                 _describe_outcome(purge, entry),
-                _is_going(purge, entry),
+                _will_be_deleted(purge, entry),
                 entry.channel if entry.channel.pk != before else None,
-                may_select=may_exclude or (may_undo and is_removed),
+                may_select=may_exclude or (may_undo and is_deleted),
             )
         )
         before = entry.channel.pk
     return rows
 
 
-def _is_going(purge: Purge, entry: ManifestEntry) -> bool:
+def _will_be_deleted(purge: Purge, entry: ManifestEntry) -> bool:
     return (
         entry.outcome is PurgeOutcome.WAITING and purge.confirmed_at is None and entry.is_live and not entry.is_undone
     )
 
 
 def _describe_outcome(purge: Purge, entry: ManifestEntry) -> str:
-    if _is_going(purge, entry):
+    if _will_be_deleted(purge, entry):
         return gettext("delete")
     if entry.outcome is None:
         return gettext("keep") if entry.is_live else gettext("already gone")

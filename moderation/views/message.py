@@ -40,7 +40,7 @@ AROUND = 11
 
 _CHIPS: dict[MessageStatus, tuple[str, Promise]] = {
     MessageStatus.LIVE: ("done", pgettext_lazy("status of a message", "in the channel")),
-    MessageStatus.REMOVED: ("", pgettext_lazy("status of a message", "deleted")),
+    MessageStatus.DELETED: ("", pgettext_lazy("status of a message", "deleted")),
     MessageStatus.WITHDRAWN: ("", pgettext_lazy("status of a message", "withdrawn")),
     MessageStatus.GONE: ("", pgettext_lazy("status of a message", "gone")),
     MessageStatus.NEVER_SEEN: ("", pgettext_lazy("status of a message", "never seen")),
@@ -118,8 +118,8 @@ class HistoryPurge:
 def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
     user = request.user
     # A message that its author withdrew is not shown, even if a purge kept a copy.
-    shows_kept = history.live is None and not history.is_withdrawn and user.has_perm("moderation.view_purge")
-    content = history.live or (quarantined_copy(user, history) if shows_kept else None)
+    shows_copy = history.live is None and not history.is_withdrawn and user.has_perm("moderation.view_purge")
+    content = history.live or (quarantined_copy(user, history) if shows_copy else None)
     undoing = any(
         result.outcome is RestoreOutcome.IN_PROGRESS for part in history.parts for result in part.undo_results
     )
@@ -129,17 +129,17 @@ def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
         "posted_at": time_of(history.message_id),
         "status": history.status.value,
         "chip": ("", pgettext_lazy("status of a message", "erased")) if history.erased else _CHIPS[history.status],
-        "removal": history.removal,
-        "deleted_by": name_of(history.removal.purge.moderator) if history.removal else "",
+        "deletion": history.deletion,
+        "deleted_by": name_of(history.deletion.purge.moderator) if history.deletion else "",
         "history": [_describe_purge(part) for part in history.parts],
         "undoing": undoing,
         "erased": _approved_erasure(history),
         "undo": _offer_restore(history) if user.has_perm("moderation.add_purge") and not undoing else None,
-        **_in_its_place(history, content),
+        **_in_context(history, content),
     }
 
 
-def _in_its_place(history: MessageHistory, content: Message | None) -> dict[str, Any]:
+def _in_context(history: MessageHistory, content: Message | None) -> dict[str, Any]:
     """Return the rows before it, its own if it may be read, those after it, and the users they mention."""
     channel_id, message_id = history.channel.pk, history.message_id
     opened = open_timeline(channel_id, around=message_id, limit=AROUND)

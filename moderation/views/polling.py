@@ -10,7 +10,7 @@ from django.shortcuts import render
 
 
 def render_live(request: HttpRequest, template: str, context: Mapping[str, Any], *, keep_polling: bool) -> HttpResponse:
-    """Render the fragment. goes_on: whether to keep polling; otherwise the script reloads the page."""
+    """Render the fragment. keep_polling: if false, the script reloads the page instead."""
     response = render(request, template, dict(context))
     return response if keep_polling else request_reload(response)
 

@@ -18,7 +18,7 @@ from moderation.operations.erasure.requests import (
     open_request,
 )
 from moderation.operations.holds import hold_over_purge
-from moderation.operations.preview.breakdown import removed_by_channel
+from moderation.operations.preview.breakdown import deleted_by_channel
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ErasureView:
 
     may_ask: the viewer has the permission, and there is something to erase. held: why a hold forbids it, or "".
     request: the one that waits for an answer. is_mine: the viewer made it. expires_at: when it expires.
-    refused: the last one, if it was rejected or blocked by a hold. erasure: the approved one. standing: messages
+    last_request: the last one, if it was rejected or blocked by a hold. erasure: the approved one. deleted: messages
     that could not be restored any more. also_kept: (purge ID, how many of the messages that purge keeps too).
     next_run_at: when unreadable copies are removed from the disks; None if unknown, or done.
     """
@@ -38,15 +38,15 @@ class ErasureView:
     request: Erasure | None = None
     is_mine: bool = False
     expires_at: dt.datetime | None = None
-    refused: Erasure | None = None
+    last_request: Erasure | None = None
     erasure: Erasure | None = None
-    removed: int = 0
+    deleted: int = 0
     also_kept: Sequence[tuple[str, int]] = ()
     next_run_at: dt.datetime | None = None
 
     @property
     def is_deleting(self) -> bool:
-        """Whether copies are still readable while they are being deleted."""
+        """True if copies are still readable while they are being deleted."""
         return self.erasure is not None and self.erasure.unreadable_at is None
 
     @property
@@ -58,7 +58,7 @@ class ErasureView:
     @property
     def decider(self) -> str:
         """Name of the account that approved it, or rejected the last request."""
-        shown = self.erasure or self.refused
+        shown = self.erasure or self.last_request
         return name_of(shown.decided_by) if shown and shown.decided_by else ""
 
 
@@ -86,7 +86,9 @@ def describe_erasing(user: Actor, purge: Purge) -> ErasureView:
         request=request,
         is_mine=request is not None and request.requested_by_id == user.pk,
         expires_at=request.requested_at + REQUEST_LIFETIME if request else None,
-        refused=last if last is not None and last.decision in (ErasureDecision.REFUSED, ErasureDecision.HELD) else None,
-        removed=sum(removed_by_channel(purge).values()) if has_right else 0,
+        last_request=last
+        if last is not None and last.decision in (ErasureDecision.REFUSED, ErasureDecision.HELD)
+        else None,
+        deleted=sum(deleted_by_channel(purge).values()) if has_right else 0,
         also_kept=list(request.also_kept.items()) if request else (),
     )

@@ -16,7 +16,7 @@ from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, name_of
 from moderation.operations.holds import hold_over_purge
-from moderation.operations.preview.breakdown import removed_by_channel
+from moderation.operations.preview.breakdown import deleted_by_channel
 from moderation.operations.preview.bucket_strip import map_purge
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
 from moderation.operations.purging.controls import available_controls
@@ -33,7 +33,8 @@ from moderation.operations.undo.requests import (
     undo_until,
     undo_until_without_holds,
 )
-from moderation.presentation.wording import format_count, name_authors
+from moderation.presentation.formats import format_number
+from moderation.presentation.wording import name_authors
 from moderation.views.purge_erasing import describe_erasing
 from moderation.views.purge_preview import describe_preview
 
@@ -125,7 +126,7 @@ class UndoView:
 
     kept_until: the same for messages without a hold. is_held: a hold covers some messages, so that `until`
     moves on as time passes. only_held: the undo period of all others is over.
-    sums: heading and totals of each undo. back: messages that are live again. standing: messages that the
+    totals: heading and totals of each undo. restored: messages that are live again. deleted: messages that the
     purge deleted and that are still deleted.
     """
 
@@ -136,7 +137,7 @@ class UndoView:
     only_held: bool
     totals: Sequence[tuple[str, UndoTotals]]
     restored: int
-    removed: int
+    deleted: int
 
 
 def describe_undo(purge: Purge, *, may_ask: bool) -> UndoView:
@@ -154,7 +155,7 @@ def describe_undo(purge: Purge, *, may_ask: bool) -> UndoView:
         kept_until is not None and kept_until <= timezone.now(),
         totals,
         restored=sum(total.restored + total.already_live for _, total in totals),
-        removed=sum(removed_by_channel(purge).values()) if purge.state in CAN_BE_UNDONE or has_expired else 0,
+        deleted=sum(deleted_by_channel(purge).values()) if purge.state in CAN_BE_UNDONE or has_expired else 0,
     )
 
 
@@ -163,7 +164,7 @@ def _head_undo(name: str, part: dict[str, list[str]]) -> str:
     if part["messages"]:
         count = len(part["messages"])
         words = ngettext("%(name)s restored %(count)s message", "%(name)s restored %(count)s messages", count)
-        return words % {"name": name, "count": format_count(count)}
+        return words % {"name": name, "count": format_number(count)}
     if part["authors"]:
         ids = [int(author) for author in part["authors"]]
         names = {author.pk: str(author) for author in ChatUser.objects.filter(pk__in=ids)}
@@ -183,7 +184,7 @@ def _format_heading(purge: Purge, state: str, *, undoing: int, restored: int) ->
     """Return the page's heading.
 
     state: the purge's own, or the one before its copies were erased. undoing: messages that the running undo
-    is to restore. back: messages that are live again.
+    is to restore. restored: messages that are live again.
     """
     of = purge.manifest
     if state in (PurgeState.QUEUED, PurgeState.WAITING) and purge.started_at is None:
@@ -238,4 +239,4 @@ def _head_restored(state: PurgeState, *, of: int, undoing: int, restored: int) -
 
 
 def _count_of(words: str, **counts: int) -> str:
-    return words % {name: format_count(count) for name, count in counts.items()}
+    return words % {name: format_number(count) for name, count in counts.items()}

@@ -22,8 +22,8 @@ from moderation.operations.preview.breakdown import share_by_author, share_by_ch
 from moderation.operations.preview.bucket_strip import map_purge
 from moderation.operations.preview.purge_summary import BucketPreview, preview_of
 from moderation.operations.preview.samples import SampleWindow, sample_manifest
+from moderation.presentation.formats import format_number
 from moderation.presentation.strip import Strip
-from moderation.presentation.wording import format_count
 from moderation.views.rows import MessageRow, rows_of
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class BucketRow:
 
 @dataclass(frozen=True, slots=True)
 class SampleRow:
-    """A message of a sample. goes: it is in the manifest."""
+    """A message of a sample. is_matched: it is in the manifest."""
 
     row: MessageRow
     is_matched: bool
@@ -125,7 +125,7 @@ def describe_preview(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any
         "channel_strips": _strips(purge, channels) if 1 < len(channels) <= MAX_STRIPS else (),
         "authors": authors[:AUTHORS_SHOWN],
         # Otherwise some messages failed, were held or were restored in another way, which is not counted by author.
-        "is_exact_by_author": sum(share.removed for share in shares)
+        "is_exact_by_author": sum(share.deleted for share in shares)
         == sum(author.count for author in authors if not author.is_restored),
         "other_authors": max(len(authors) - AUTHORS_SHOWN, 0),
         "survivors": sum(bucket.survivors for bucket in preview.per_bucket),
@@ -197,4 +197,4 @@ def _describe_part(part: PlannedPart) -> list[str]:
 
 
 def _fill(words: _StrPromise, count: int) -> str:
-    return words % {"count": count, "shown": format_count(count)}
+    return words % {"count": count, "shown": format_number(count)}

@@ -80,8 +80,8 @@ def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
     form = ConfirmForm(request.POST)
     if not form.is_valid():
         if "reason" in form.errors:
-            return show_purge(request, shown, refused=gettext("Enter a reason. It is stored with the purge."))
-        return show_purge(request, shown, refused=gettext("The preview is incomplete. Review it again."))
+            return show_purge(request, shown, error_message=gettext("Enter a reason. It is stored with the purge."))
+        return show_purge(request, shown, error_message=gettext("The preview is incomplete. Review it again."))
     try:
         confirmed = confirm_purge(
             shown.pk,
@@ -91,7 +91,7 @@ def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
         )
     except BadInput as error:
         shown.refresh_from_db()
-        return show_purge(request, shown, refused=str(error))
+        return show_purge(request, shown, error_message=str(error))
     enqueue_on_commit(confirmed.pk)
     return redirect("purge", confirmed.pk)
 
@@ -133,7 +133,7 @@ def _change_preview(request: HttpRequest, purge_id: int, change: Callable[..., P
         )
     except BadInput as error:
         shown.refresh_from_db()
-        return show_purge(request, shown, refused=str(error))
+        return show_purge(request, shown, error_message=str(error))
     return redirect("purge_messages" if request.POST.get("then") == "list" else "purge", shown.pk)
 
 
@@ -155,8 +155,8 @@ def purge_undo(request: HttpRequest, purge_id: int) -> HttpResponse:
     return redirect("purge", shown.pk)
 
 
-def show_purge(request: HttpRequest, shown: Purge, *, refused: str = "") -> HttpResponse:
-    """Render the page. refused: why the requested action was rejected."""
+def show_purge(request: HttpRequest, shown: Purge, *, error_message: str = "") -> HttpResponse:
+    """Render the page. error_message: why the requested action was rejected."""
     context: dict[str, Any] = describe_page(request.user, shown)
-    context["refused"] = refused
-    return render(request, "moderation/purge/purge.html", context, status=400 if refused else 200)
+    context["error_message"] = error_message
+    return render(request, "moderation/purge/purge.html", context, status=400 if error_message else 200)

@@ -37,7 +37,7 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
     context = {
         "channel": channel,
         "neighbours": neighbouring_channels(request.user, channel),
-        "strip": map_channel(channel.pk, here=here, room=BESIDE_CHANNELS),
+        "strip": map_channel(channel.pk, here=here, width=BESIDE_CHANNELS),
         "notice": notice,
         "at_newest": position == Position(),
         "at": request.GET.get("at", ""),

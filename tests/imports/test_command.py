@@ -22,7 +22,7 @@ KEYS = {
     "written",
     "already_there",
     "updated",
-    "removed_before",
+    "deleted_before",
     "rejected",
     "failed_files",
 }

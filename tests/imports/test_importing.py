@@ -17,7 +17,6 @@ from chatstore.store import cassandra, ledger
 from chatstore.store.authors import author_buckets
 from chatstore.store.figures import read_figures
 from chatstore.store.messages import newest_writetime
-from chatstore.store.pins import pinned_ids
 from chatstore.store.reading.reader import read_page
 from chatstore.store.traces import execute_traced
 from tests.imports.exports import (
@@ -34,6 +33,7 @@ from tests.imports.exports import (
     run_import,
     write_export,
 )
+from tests.pins import pinned_ids
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)>",
@@ -163,7 +163,7 @@ def test_every_message_is_counted_once(tmp_path: Path) -> None:
     edited = [make_raw(i, timestampEdited="2024-06-01T00:00:00Z") for i in ids[:10]]
     raws = [*edited, *(make_raw(i) for i in ids[10:]), make_raw(ids[0], id="12")]
     summary = run_import(write_export(tmp_path / "b.json", channel_id, raws))
-    counts = (summary.written, summary.already_there, summary.updated, summary.removed_before, summary.rejected)
+    counts = (summary.written, summary.already_there, summary.updated, summary.deleted_before, summary.rejected)
     assert counts == (29, 20, 10, 1, 1)
     assert sum(counts) == summary.messages
 

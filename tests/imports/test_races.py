@@ -81,7 +81,7 @@ def test_an_import_does_not_restore_withdrawn_messages(tmp_path: Path) -> None:
     withdraw_message(channel_id, ids[4], actor=VICTOR)
     for restore in (False, True):
         summary = run_import(path, restore=restore)
-        assert (summary.written, summary.removed_before) == (0, 1)
+        assert (summary.written, summary.deleted_before) == (0, 1)
     assert read_message(channel_id, ids[4]) is None
 
 
@@ -90,7 +90,7 @@ def test_an_import_writes_messages_claimed_only_by_others(tmp_path: Path) -> Non
     for actor, message_id in ((VICTOR, ids[4]), (VICTOR + 1, ids[4]), (VICTOR + 1, ids[5])):
         withdraw_message(channel_id, message_id, actor=actor)
     summary = run_import(write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]))
-    assert (summary.written, summary.removed_before) == (9, 1)
+    assert (summary.written, summary.deleted_before) == (9, 1)
     assert live_ids(channel_id, ids) == [i for i in ids if i != ids[4]]
 
 
@@ -109,10 +109,10 @@ def test_an_import_restores_purged_messages_only_on_request(mona: User, tmp_path
     purge_now(mona, choose(channel_id, message_ids=tuple(ids[:12])))
     assert live_ids(channel_id, ids) == ids[12:]
     again = run_import(path, removed_ids=RemovedIds)
-    assert (again.written, again.already_there, again.removed_before) == (0, 18, 12)
+    assert (again.written, again.already_there, again.deleted_before) == (0, 18, 12)
     assert live_ids(channel_id, ids) == ids[12:]
     back = run_import(path, removed_ids=RemovedIds, on_restored=restore_on_import_as(mona), restore=True)
-    assert (back.written, back.restored, back.removed_before) == (12, 12, 0)
+    assert (back.written, back.restored, back.deleted_before) == (12, 12, 0)
     assert live_ids(channel_id, ids) == ids
     assert removed_ids(channel_id, bucket_of(ids[0])) == set()
 

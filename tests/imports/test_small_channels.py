@@ -196,7 +196,7 @@ def test_purged_messages_are_not_imported_again(mona: User, tmp_path: Path) -> N
     purge_now(mona, choose(channels[0], message_ids=tuple(ids[:2])))
     purge_now(mona, choose(channels[2], message_ids=tuple(ids[3:])))
     again = run_import(tmp_path, removed_ids=RemovedIds)
-    assert (again.written, again.already_there, again.removed_before) == (0, 13, 5)
+    assert (again.written, again.already_there, again.deleted_before) == (0, 13, 5)
     assert [live_ids(channel_id, ids) for channel_id in channels] == [ids[2:], ids, ids[:3]]
     back = run_import(tmp_path, removed_ids=RemovedIds, on_restored=restore_on_import_as(mona), restore=True)
     assert (back.written, back.restored) == (5, 5)

@@ -118,7 +118,7 @@ purges/<snowflake:purge_id>/confirm/ POST purges/{purge}/confirm/ 302 403 400 40
 purges/<snowflake:purge_id>/undo/ POST purges/{purge}/undo/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/erase/ POST purges/{purge}/erase/ 302 403 403 400 403 400
 purges/<snowflake:purge_id>/erase/approve/ POST purges/{purge}/erase/approve/ 302 403 403 400 403 400
-purges/<snowflake:purge_id>/erase/refuse/ POST purges/{purge}/erase/refuse/ 302 403 403 400 403 400
+purges/<snowflake:purge_id>/erase/reject/ POST purges/{purge}/erase/reject/ 302 403 403 400 403 400
 purges/<snowflake:purge_id>/<slug:action>/ POST purges/{purge}/pause/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/<slug:action>/ POST purges/{purge}/resume/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/<slug:action>/ POST purges/{purge}/cancel/ 302 403 400 400 403 400

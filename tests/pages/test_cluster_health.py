@@ -12,7 +12,7 @@ from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import ENDED, RunState, Severity
 from chatstore.models import BucketDeletes, JobRun
 from chatstore.models.users import User
-from chatstore.operations.findings.records import Problem, close_finding, open_finding
+from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.health import cluster_health
 from chatstore.operations.health.cluster_health import Partition
 from chatstore.operations.jobs.runs import request_run, stop_run, work_on_run
@@ -20,6 +20,7 @@ from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import figures
 from tests.chatstore.channels import delete_rows, now_ms, write_messages
 from tests.chatstore.top_partition_lists import make_room_in_lists
+from tests.findings import close_finding
 from tests.moderation.channels import make_channel
 
 SignIn = Callable[[User], Client]
@@ -80,10 +81,10 @@ def test_replicas_differ_only_where_all_of_them_list_the_bucket() -> None:
     def partition(**per_replica: int | None) -> Partition:
         return Partition(1, 2, None, None, 9, per_replica, None)
 
-    assert partition(a=9, b=4).apart == 5
-    assert partition(a=9, b=9).apart == 0
+    assert partition(a=9, b=4).replica_difference == 5
+    assert partition(a=9, b=9).replica_difference == 0
     # A restarted node has lost its list.
-    assert partition(a=9, b=None).apart is None
+    assert partition(a=9, b=None).replica_difference is None
 
 
 def test_deletes_that_no_repair_covers_are_listed_by_channel(otto: User, sign_in: SignIn) -> None:

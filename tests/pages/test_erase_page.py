@@ -84,7 +84,7 @@ def test_users_without_permission_see_the_request_but_cannot_decide(
     shown = page(sign_in(mona), at(purge))
     assert "waiting for approval" in shown
     assert "erase/approve/" not in shown
-    assert "erase/refuse/" not in shown
+    assert "erase/reject/" not in shown
     assert f"{at(purge)}#erasure-request" not in page(sign_in(mona), "/")
     for action in ("approve", "refuse"):
         assert sign_in(mona).post(f"{at(purge)}erase/{action}/", {"erasure": request.pk}).status_code == 403
@@ -94,7 +94,7 @@ def test_a_refusal_is_shown_where_it_can_be_requested_again(
     lena: User, ada: User, sign_in: SignIn, purge: Purge
 ) -> None:
     request = request_erasure(purge.pk, moderator=lena, reason="request 71")
-    assert sign_in(ada).post(at(purge) + "erase/refuse/", {"erasure": request.pk}).status_code == 302
+    assert sign_in(ada).post(at(purge) + "erase/reject/", {"erasure": request.pk}).status_code == 302
     shown = page(sign_in(lena), at(purge))
     assert f"{ada.username} rejected the last request" in shown
     assert "Request permanent deletion" in shown
@@ -115,7 +115,7 @@ def test_the_reason_for_a_refusal_is_on_the_page(lena: User, sign_in: SignIn, pu
 def test_a_request_decided_meanwhile_is_not_decided_again(lena: User, ada: User, sign_in: SignIn, purge: Purge) -> None:
     request = request_erasure(purge.pk, moderator=lena, reason="request 71")
     client = sign_in(ada)
-    client.post(at(purge) + "erase/refuse/", {"erasure": request.pk})
+    client.post(at(purge) + "erase/reject/", {"erasure": request.pk})
     late = client.post(at(purge) + "erase/approve/", {"erasure": request.pk})
     assert (late.status_code, state_of(purge)) == (400, PurgeState.DONE)
 

@@ -13,10 +13,11 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.runs import Severity
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.findings.records import Problem, close_finding, open_finding
+from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.store import cassandra
 from chatstore.store.heartbeats import BEAT, record_heartbeat
 from tests.chatstore.operations.jobs import configure_only_job, make_ended_run
+from tests.findings import close_finding
 
 SignIn = Callable[[User], Client]
 Sample = tuple[str, dict[str, str], float]

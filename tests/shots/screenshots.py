@@ -107,8 +107,8 @@ def _error_shots(channel: str) -> Iterator[Shot]:
     yield Shot("error-no-page", "mona", "/nowhere/", status=404)
     yield Shot("error-500", "mona", "/", status=500, without="postgres")
     yield Shot("error-503", "mona", channel, status=503, without="cassandra")
-    yield Shot("home-silent", "mona", "/", without="cassandra")
-    yield Shot("cluster-silent", "otto", "/health/", without="cassandra")
+    yield Shot("home-cassandra-down", "mona", "/", without="cassandra")
+    yield Shot("cluster-cassandra-down", "otto", "/health/", without="cassandra")
 
 
 def _health_shots(unhealthy: UnhealthyChannel) -> Iterator[Shot]:

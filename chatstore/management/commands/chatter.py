@@ -143,7 +143,7 @@ class Command(InertCommand):
             thread.start()
         began = time.monotonic()
         try:
-            self._schedule_actions(slots, traffic, rate=rate, seconds=seconds, silent=options["json"])
+            self._schedule_actions(slots, traffic, rate=rate, seconds=seconds, quiet=options["json"])
         except KeyboardInterrupt:
             self.stderr.write("Interrupted.")
         finally:
@@ -157,7 +157,7 @@ class Command(InertCommand):
         self.stdout.write(json.dumps(summary) if options["json"] else _format_summary(summary))
 
     def _schedule_actions(
-        self, slots: queue.Queue[bool], traffic: ChatTraffic, *, rate: float, seconds: float, silent: bool
+        self, slots: queue.Queue[bool], traffic: ChatTraffic, *, rate: float, seconds: float, quiet: bool
     ) -> None:
         """Queue one action per time slot at the given rate; a free thread runs it.
 
@@ -173,7 +173,7 @@ class Command(InertCommand):
             now = time.monotonic()
             if traffic.refusal is not None:
                 return
-            if not silent and now - reported_at > REPORT_INTERVAL_SECONDS:
+            if not quiet and now - reported_at > REPORT_INTERVAL_SECONDS:
                 reported_at = now
                 self.stdout.write(_format_summary(traffic.summarise(now - began)))
 

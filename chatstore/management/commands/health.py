@@ -40,7 +40,7 @@ class Command(InertCommand):
 
 def format_cluster(report: Report) -> list[str]:
     """Return lines for the findings, then the repair clocks, the nodes and the worst partitions."""
-    lines = [*_format_findings(report), *(f"missing    {reason}" for reason in report["silent"])]
+    lines = [*_format_findings(report), *(f"missing    {reason}" for reason in report["errors"])]
     for clock in report["repair_clocks"] or ():
         last = clock["last_full_repair"] or "not within 30 days"
         left = f"{clock['hours_left']:.0f} of {clock['gc_grace_hours']:.0f} hours of gc_grace left"
@@ -48,7 +48,7 @@ def format_cluster(report: Report) -> list[str]:
     for node in report["nodes"] or ():
         load = _format(node["load_bytes"], format_bytes)
         waiting = _format(node["compactions_waiting"])
-        down = f"down: {node['silent']}" if node["silent"] else "down"
+        down = f"down: {node['error']}" if node["error"] else "down"
         state = {True: "up", False: down, None: "unknown"}[node["up"]]
         lines.append(f"node       {node['address']:15} {state}, {load}, compactions waiting: {waiting}")
     for worst in report["worst_partitions"] or ():

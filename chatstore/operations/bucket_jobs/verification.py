@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from chatstore.domain.errors import BadInput, ChatstoreError
-from chatstore.operations.coordination.channel_lock import lock_owner
+from chatstore.domain.errors import BadInput
+from chatstore.operations.coordination.channel_lock import ChannelLocked, lock_owner
 from chatstore.operations.health.probes import parse_bucket_subject
 from chatstore.operations.jobs.runs import Claim
 from chatstore.operations.ledger.refresh import try_refresh_bucket
@@ -16,10 +16,6 @@ from chatstore.store import ledger
 MAX_ATTEMPTS = 3
 RETRY_DELAY_SECONDS = 5.0
 """Delay between two attempts; most jobs lock a channel for seconds."""
-
-
-class ChannelLocked(ChatstoreError):
-    """Another job has locked the channel; retrying later helps."""
 
 
 def verify_bucket_run(claim: Claim) -> Mapping[str, Any]:

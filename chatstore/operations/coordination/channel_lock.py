@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from django.db import connection
 
+from chatstore.domain.errors import ChatstoreError
 from chatstore.models import ChannelLock
 
 _TABLE = ChannelLock._meta.db_table
@@ -37,6 +38,10 @@ _RENEW_MANY = (
     "WHERE channel_id = ANY(%s) AND job = %s ORDER BY channel_id FOR UPDATE) RETURNING channel_id"
 )
 _OWNER = f"SELECT job FROM {_TABLE} WHERE channel_id = %s AND ({_EXPIRED}) IS NOT TRUE"
+
+
+class ChannelLocked(ChatstoreError):
+    """Another job has locked the channel. A retry after that job has ended can succeed."""
 
 
 def lock_channel(channel_id: int, *, job: str, lease_seconds: float | None = None) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Case, F, Q, When
+from django.db.models import Case, F, When
 
 from chatstore.domain.errors import NotFound
 from chatstore.domain.runs import Severity
@@ -57,11 +57,6 @@ def open_finding(kind: str, subject: str, found: Problem) -> Finding:
     return finding
 
 
-def close_finding(kind: str, subject: str) -> bool:
-    """Close a finding; return whether one was open."""
-    return _close(Q(kind=kind, subject=subject)) > 0
-
-
 def sync_findings(kind: str, found: Mapping[str, Problem]) -> None:
     """Make the open findings of a kind match `found`, which maps subjects to problems; others are closed.
 
@@ -69,7 +64,8 @@ def sync_findings(kind: str, found: Mapping[str, Problem]) -> None:
     """
     for subject, one in found.items():
         open_finding(kind, subject, one)
-    _close(Q(kind=kind) & ~Q(subject__in=list(found)))
+    gone = Finding.objects.filter(kind=kind, closed_at=None).exclude(subject__in=list(found))
+    gone.update(closed_at=ClockTimestamp())
 
 
 def acknowledge_finding(finding_id: int, *, actor: User) -> None:
@@ -85,8 +81,3 @@ def acknowledge_finding(finding_id: int, *, actor: User) -> None:
 def open_findings() -> list[Finding]:
     """Return open findings, worst first, then newest first."""
     return list(Finding.objects.filter(closed_at=None))
-
-
-def _close(which: Q) -> int:
-    closed = Finding.objects.filter(which, closed_at=None).update(closed_at=ClockTimestamp())
-    return int(closed)

@@ -123,7 +123,7 @@ class BucketHealth:
 
     @property
     def was_written(self) -> bool:
-        """Whether it has a ledger row or a figure."""
+        """True if it has a ledger row or a figure."""
         return self.live is not None or bool(self.figures)
 
 
@@ -163,7 +163,7 @@ class ChannelHealth:
 
     @property
     def was_measured(self) -> bool:
-        """Whether any bucket has figures."""
+        """True if any bucket has figures."""
         return any(entry.figures for entry in self.buckets)
 
     def worst(self, limit: int) -> list[BucketHealth]:

@@ -41,9 +41,9 @@ T = TypeVar("T")
 class Partition:
     """Bucket of messages as listed by its replicas.
 
-    bytes, tombstones: of the replica with the most; None: no replica lists it. per_replica: tombstones;
-    None: that replica does not list it, which proves nothing, since its list is lost in a restart. apart: the
-    difference between the replicas, if all list it. severity: by the measure of the list that it is in.
+    bytes, tombstones: of the replica with the most; None: no replica lists it. per_replica: tombstones; None: that
+    replica does not list it, which proves nothing, since its list is lost in a restart. severity: by the measure of
+    the list that it is in.
     """
 
     channel_id: int
@@ -63,7 +63,8 @@ class Partition:
         return bucket_days(self.bucket)[1]
 
     @property
-    def apart(self) -> int | None:
+    def replica_difference(self) -> int | None:
+        """Difference between the tombstones of the replicas; None unless all of them list the bucket."""
         counts = [value for value in self.per_replica.values() if value is not None]
         return max(counts) - min(counts) if len(counts) == len(self.per_replica) > 0 else None
 
@@ -132,12 +133,6 @@ class ClusterHealth:
     @property
     def nodes_unknown(self) -> int:
         return sum(node.is_up is None for node in self.nodes or ())
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether every node is up and responded, and no repair is late."""
-        up = self.nodes is not None and all(node.is_up and not node.error for node in self.nodes)
-        return up and self.clocks is not None and all(clock.state == "green" for clock in self.clocks)
 
 
 def read_cluster_health(user: AbstractUser | AnonymousUser | None) -> ClusterHealth:

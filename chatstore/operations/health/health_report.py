@@ -1,6 +1,6 @@
 """Health of the cluster or of a channel as plain values, for the terminal and as JSON for scripts.
 
-Parts that could not be read are reported under "silent" and are null.
+Parts that could not be read are reported under "errors" and are null.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ MAX_WORST_PARTITIONS = 10
 
 def report_cluster() -> Report:
     """Return findings, repair clocks, nodes and the worst partitions. ok: no urgent finding is open."""
-    report: Report = {"silent": []}
+    report: Report = {"errors": []}
     found = open_findings()
     report["findings"] = [_finding(finding) for finding in found]
     report["ok"] = all(finding.severity != Severity.RED for finding in found)
-    report["repair_clocks"] = _ask(report, _clocks)
-    report["nodes"] = _ask(report, _nodes)
-    report["worst_partitions"] = _ask(report, lambda: _worst_partitions(report["silent"]))
+    report["repair_clocks"] = _read_part(report, _clocks)
+    report["nodes"] = _read_part(report, _nodes)
+    report["worst_partitions"] = _read_part(report, lambda: _worst_partitions(report["errors"]))
     return report
 
 
@@ -57,11 +57,11 @@ def report_channel(channel_id: int) -> Report:
     }
 
 
-def _ask(report: Report, ask: Callable[[], list[Report]]) -> list[Report] | None:
+def _read_part(report: Report, read: Callable[[], list[Report]]) -> list[Report] | None:
     try:
-        return ask()
+        return read()
     except StoreUnavailable as error:
-        report["silent"].append(str(error))
+        report["errors"].append(str(error))
         return None
 
 
@@ -86,16 +86,16 @@ def _nodes() -> list[Report]:
             "up": None if node.is_up is None else node.is_up and not node.error,
             "load_bytes": node.load_bytes,
             "compactions_waiting": node.compactions_waiting,
-            "silent": node.error,
+            "error": node.error,
         }
         for node in nodes.read_nodes()
     ]
 
 
-def _worst_partitions(silent: list[str]) -> list[Report]:
+def _worst_partitions(errors: list[str]) -> list[Report]:
     """Return the worst partitions by tombstones, then by size, as listed by the replica with the most."""
     worst = read_worst(postgres_now())
-    silent += worst.errors.values()
+    errors += worst.errors.values()
     ranked = {(one.channel_id, one.bucket): one for one in (*worst.by_tombstones, *worst.by_size)}
     return [
         {

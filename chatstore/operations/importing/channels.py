@@ -184,7 +184,7 @@ class ChannelsImport:
             return
         decision = self._retry(lambda: self._decide(load))
         summary.already_there += decision.already_there
-        summary.removed_before += decision.removed_before
+        summary.deleted_before += decision.deleted_before
         summary.restored += decision.restored
         summary.written += sum(map(len, decision.new.values()))
         summary.updated += sum(map(len, decision.changed.values()))
@@ -230,7 +230,7 @@ class ChannelsImport:
         self.unfinished.remove(decision)
         self._note_written(decision)
         summary = self.whole.summary
-        summary.removed_before += len(withdrawn_meanwhile)
+        summary.deleted_before += len(withdrawn_meanwhile)
         changed = {(m.channel_id, m.message_id) for found in decision.changed.values() for m in found}
         summary.updated -= len(withdrawn_meanwhile & changed)
         summary.written -= len(withdrawn_meanwhile - changed)

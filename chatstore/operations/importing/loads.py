@@ -113,7 +113,7 @@ class Decision:
     restored_ids: dict[BucketKey, list[int]]
     restored: int
     already_there: int
-    removed_before: int
+    deleted_before: int
     clears: dict[BucketKey, int]
 
 
@@ -132,7 +132,7 @@ def decide_load(
     restore: bool = False,
     dry_run: bool = False,
 ) -> Decision:
-    """Classify the messages of a load: new, changed, already there, removed before.
+    """Classify the messages of a load: new, changed, already there, deleted before.
 
     live_stamps: stamps of the existing ledger rows, by bucket. Without a row a bucket was never written and is
     not read, unless read_unlisted. under_way: the previous load, which may not be written completely.
@@ -150,7 +150,7 @@ def decide_load(
     new: Grouped = {}
     changed: Grouped = {}
     restored_ids: dict[BucketKey, list[int]] = {}
-    restored = already_there = removed_before = 0
+    restored = already_there = deleted_before = 0
     for key, found in grouped.items():
         removed = removed_ids(*key)
         withdrawn_here = gone.get(key, withdrawals.NONE)
@@ -158,7 +158,7 @@ def decide_load(
         for message in found:
             message_id = message.message_id
             if withdrawn_here.has(message_id, author_id=message.author_id):
-                removed_before += 1
+                deleted_before += 1
                 continue
             if message_id in live:
                 if is_later(message.edited_at, live[message_id]):
@@ -166,7 +166,7 @@ def decide_load(
                 else:
                     already_there += 1
             elif message_id in removed and not restore:
-                removed_before += 1
+                deleted_before += 1
                 continue
             else:
                 new.setdefault(key, []).append(message)
@@ -176,7 +176,7 @@ def decide_load(
     skew = settings.CLOCK_SKEW_SECONDS * 1_000_000
     written = () if dry_run else sorted(new.keys() | changed.keys())
     clears = {key: max(stamps[key] - skew, live_stamps.get(key, 0) + 1) for key in written}
-    return Decision(stamps, new, changed, restored_ids, restored, already_there, removed_before, clears)
+    return Decision(stamps, new, changed, restored_ids, restored, already_there, deleted_before, clears)
 
 
 class DryRun:

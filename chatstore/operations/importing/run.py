@@ -45,7 +45,7 @@ def group_problems(problems: Iterable[ImportProblem]) -> dict[str, ProblemKind]:
 
 @dataclass(slots=True)
 class ImportSummary:
-    """Result of an import: messages = written + already_there + updated + removed_before + rejected.
+    """Result of an import: messages = written + already_there + updated + deleted_before + rejected.
 
     restored: those of `written` that a purge had deleted. rejections: by kind of problem.
     seconds: until everything was written and counted.
@@ -57,7 +57,7 @@ class ImportSummary:
     written: int = 0
     already_there: int = 0
     updated: int = 0
-    removed_before: int = 0
+    deleted_before: int = 0
     restored: int = 0
     rejected: int = 0
     failed_files: list[ImportProblem] = field(default_factory=list)
@@ -66,7 +66,7 @@ class ImportSummary:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every file was read completely and every message in it was accepted."""
+        """True if every file was read completely and every message in it was accepted."""
         return not self.failed_files and not self.rejected
 
 

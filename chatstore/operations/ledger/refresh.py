@@ -83,11 +83,3 @@ def try_refresh_bucket(
         seen["tombstones"] = pages.count_tombstones()
     figures.note_figures(channel_id, bucket, seen, source=SOURCE, measured_at=read.measured_at)
     return BucketRead(read, live)
-
-
-def refresh_channel(channel_id: int, *, job: str) -> int:
-    """Refresh every bucket whose count is missing in the ledger; return how many."""
-    buckets = [bucket for bucket, live in ledger.read_ledger(channel_id) if not live.is_known]
-    for bucket in buckets:
-        refresh_bucket(channel_id, bucket, job=job)
-    return len(buckets)

@@ -21,7 +21,7 @@ from chatstore.operations.jobs.runs import MAX_CATCH_UP
 from chatstore.store import nodes
 from chatstore.store.heartbeats import BEAT, seconds_since_heartbeat
 
-MISSED_RUN, FAILED_RUN, BEAT_SILENT, NODE_DOWN = "missed run", "failed run", "beat silent", "node down"
+MISSED_RUN, FAILED_RUN, HEARTBEAT_MISSING, NODE_DOWN = "missed run", "failed run", "heartbeat missing", "node down"
 BROKEN_SCHEDULE = "broken schedule"
 
 MISSED_AFTER = dt.timedelta(minutes=15)
@@ -30,7 +30,7 @@ MISSED_AFTER = dt.timedelta(minutes=15)
 URGENT_FAILURES = 3
 """Number of consecutive failures that makes a finding urgent."""
 
-BEAT_SILENT_SECONDS = 60.0
+HEARTBEAT_TIMEOUT_SECONDS = 60.0
 """Beat records a heartbeat every five seconds; a gap this long is not just a restart."""
 
 _FINISHED = (RunState.DONE, RunState.FAILED, RunState.STOPPED)
@@ -121,16 +121,16 @@ def _ended_runs(job: Job) -> list[JobRun]:
 
 def check_beat(_now: dt.datetime) -> None:
     """Check whether beat is running."""
-    summary = describe_beat_silence()
-    sync_findings(BEAT_SILENT, {"": Problem(Severity.RED, summary)} if summary else {})
+    summary = describe_missing_heartbeat()
+    sync_findings(HEARTBEAT_MISSING, {"": Problem(Severity.RED, summary)} if summary else {})
 
 
-def describe_beat_silence() -> str:
+def describe_missing_heartbeat() -> str:
     """Return a sentence if beat has stopped; "" if it is running. Raises `StoreUnavailable`."""
     since = seconds_since_heartbeat(BEAT)
     if since is None:
         return "Beat has never sent a heartbeat, so due runs do not start. Check that it is running."
-    if since < BEAT_SILENT_SECONDS:
+    if since < HEARTBEAT_TIMEOUT_SECONDS:
         return ""
     return (
         f"Beat has sent no heartbeat for {_format_minutes(since)}, so due runs do not start. Check that it is running."

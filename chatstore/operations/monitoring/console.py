@@ -21,7 +21,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import open_findings
 from chatstore.operations.jobs.definitions import Job, job_named, list_jobs, timetable_of
 from chatstore.operations.jobs.runs import request_run
-from chatstore.operations.monitoring.checks import describe_beat_silence
+from chatstore.operations.monitoring.checks import describe_missing_heartbeat
 from chatstore.operations.rights import READ_HEALTH, require
 from chatstore.store.heartbeats import MONITOR, seconds_since_heartbeat
 
@@ -36,7 +36,7 @@ FAILED_RUNS = 8
 FAILED_WITHIN = dt.timedelta(days=7)
 """Older failures that were not repeated are only in the history."""
 
-MONITOR_SILENT_SECONDS = 300.0
+MONITOR_TIMEOUT_SECONDS = 300.0
 """The monitor runs its checks every minute."""
 
 _BUCKET = re.compile(r"(-?\d{1,20}):(-?\d{1,9})")
@@ -96,7 +96,7 @@ class JobView:
 
     @property
     def may_run_now(self) -> bool:
-        """Whether no run of it is due or running; a run scheduled for later would be brought forward."""
+        """True if no run of it is due or running; a run scheduled for later would be brought forward."""
         return all(entry.is_upcoming for entry in self.open)
 
     @property
@@ -224,17 +224,17 @@ def findings_for(user: Actor) -> list[Finding]:
     return open_findings()
 
 
-def describe_silence() -> str:
+def describe_stopped_services() -> str:
     """Return a sentence if beat or the monitor has stopped; "" if both are running.
 
     Pages show it themselves, because no notification is sent while all workers are down.
     """
     try:
-        problem = describe_beat_silence()
+        problem = describe_missing_heartbeat()
         since = seconds_since_heartbeat(MONITOR)
     except StoreUnavailable as error:
         return f"Could not check whether beat is running. {error}"
-    if problem or (since is not None and since < MONITOR_SILENT_SECONDS):
+    if problem or (since is not None and since < MONITOR_TIMEOUT_SECONDS):
         return problem
     return (
         "No worker has run the monitor checks for 5 minutes, so the findings may be outdated. "

@@ -206,7 +206,7 @@ def describe_summary(summary: ImportSummary, *, dry_run: bool) -> dict[str, Any]
             "written",
             "already_there",
             "updated",
-            "removed_before",
+            "deleted_before",
             "restored",
             "rejected",
         )
@@ -232,7 +232,7 @@ def format_summary(summary: ImportSummary, *, dry_run: bool) -> list[str]:
         f"  {summary.written:,} {'would be written' if dry_run else 'written'}",
         f"  {summary.already_there:,} already present",
         f"  {summary.updated:,} {'would be replaced' if dry_run else 'replaced'} by a later edit",
-        f"  {summary.removed_before:,} deleted before, not imported",
+        f"  {summary.deleted_before:,} deleted before, not imported",
     ]
     if summary.restored:
         lines.append(f"  {summary.restored:,} of the written messages had been deleted by a purge")

@@ -1,1 +1,1 @@
-"""What was done to a bucket, and what can be done."""
+"""History of a bucket, and the actions on it."""

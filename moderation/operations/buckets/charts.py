@@ -11,16 +11,8 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import health_limits
 from chatstore.operations.health.history import Day, channel_days, first_day, repairs_since, worst_days
 from moderation.operations.buckets.history import purge_days, purge_marks
-from moderation.presentation.history_chart import (
-    Chart,
-    DayFigures,
-    Mark,
-    Scale,
-    draw_history,
-    format_milliseconds,
-    format_number,
-    format_size,
-)
+from moderation.presentation.formats import format_milliseconds, format_number, format_size
+from moderation.presentation.history_chart import Chart, DayFigures, Mark, Scale, draw_history
 
 
 def chart_of_channel(channel_id: int) -> Chart:

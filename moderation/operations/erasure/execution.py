@@ -103,7 +103,7 @@ def begin_erasure(purge_id: int) -> bool:
                 stamp=stamp_now_us() + STAMP_AHEAD_US,
                 channels_left=sorted(purge.steps.order_by().values_list("channel_id", flat=True).distinct()),
             )
-            record_action("erase_begun", actor=None, purge=purge, details={"erasure": str(erasure.pk)})
+            record_action("erase_started", actor=None, purge=purge, details={"erasure": str(erasure.pk)})
         return bool(_open(purge_id).update(lease_until=_lease_end()))
 
 

@@ -57,7 +57,7 @@ def request_erasure(purge_id: int, *, moderator: User, reason: str) -> Erasure:
         erasure = Erasure(purge=purge, requested_by=moderator, reason=reason, also_kept=also_kept)
         save_with_next_id(erasure)
         record_action(
-            "erase_asked", actor=moderator, purge=purge, details={"erasure": str(erasure.pk), "reason": reason}
+            "erase_requested", actor=moderator, purge=purge, details={"erasure": str(erasure.pk), "reason": reason}
         )
     erasure.refresh_from_db()
     return erasure
@@ -87,7 +87,7 @@ def approve_erasure(purge_id: int, erasure_id: int, *, moderator: User) -> Erasu
     return erasure
 
 
-def refuse_erasure(purge_id: int, erasure_id: int, *, moderator: User) -> Erasure:
+def reject_erasure(purge_id: int, erasure_id: int, *, moderator: User) -> Erasure:
     """Refuse or withdraw a request. Raises `Forbidden`, `NotFound`; `BadInput` for a request that is not open."""
     require(moderator, ERASE)
     with brief_transaction():
@@ -96,7 +96,7 @@ def refuse_erasure(purge_id: int, erasure_id: int, *, moderator: User) -> Erasur
         erasure = _request(purge, erasure_id)
         _check_open(purge, erasure)
         _decide(erasure, ErasureDecision.REFUSED, moderator)
-        record_action("erase_refused", actor=moderator, purge=purge, details={"erasure": str(erasure.pk)})
+        record_action("erase_rejected", actor=moderator, purge=purge, details={"erasure": str(erasure.pk)})
     return erasure
 
 

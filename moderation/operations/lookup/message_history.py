@@ -38,7 +38,7 @@ class MessageStatus(StrEnum):
     """Status of a message. GONE: a purge found it already gone, and the cause was not recorded."""
 
     LIVE = "live"
-    REMOVED = "removed"
+    DELETED = "deleted"
     WITHDRAWN = "withdrawn"
     GONE = "gone"
     NEVER_SEEN = "never_seen"
@@ -63,14 +63,14 @@ class MessageHistory:
         """Status of the message."""
         if self.live is not None:
             return MessageStatus.LIVE
-        if self.removal is not None and self.removal.outcome is PurgeOutcome.DELETED:
-            return MessageStatus.REMOVED
+        if self.deletion is not None and self.deletion.outcome is PurgeOutcome.DELETED:
+            return MessageStatus.DELETED
         if self.is_withdrawn:
             return MessageStatus.WITHDRAWN
         return MessageStatus.GONE if self.parts else MessageStatus.NEVER_SEEN
 
     @property
-    def removal(self) -> PurgePart | None:
+    def deletion(self) -> PurgePart | None:
         """The purge that deletes the message: the last that deleted it, else the last that found it already gone."""
         deleted = (part for part in self.parts_in_effect if part.outcome is PurgeOutcome.DELETED)
         return next(deleted, next(iter(self.parts_in_effect), None))

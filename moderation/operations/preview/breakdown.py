@@ -20,14 +20,14 @@ MAX_NAMED_AUTHORS = 50
 class ChannelShare:
     """Part of a channel. channel: None if the viewer may not see it. at: the first day of it there.
 
-    kept: messages kept in the same periods. removed: messages that the purge deleted and that were not restored.
+    kept: messages kept in the same periods. deleted: messages that the purge deleted and that were not restored.
     """
 
     channel_id: int
     channel: Channel | None
     matched: int
     kept: int
-    removed: int
+    deleted: int
     at: str
 
 
@@ -44,7 +44,7 @@ class AuthorShare:
 def share_by_channel(purge: Purge, preview: Preview, channels: Sequence[Channel]) -> list[ChannelShare]:
     """Return every channel of the manifest, the largest first. channels: those that the viewer may see."""
     visible = {channel.pk: channel for channel in channels}
-    removed = removed_by_channel(purge)
+    deleted = deleted_by_channel(purge)
     matched: Counter[int] = Counter()
     kept: Counter[int] = Counter()
     first: dict[int, int] = {}
@@ -58,7 +58,7 @@ def share_by_channel(purge: Purge, preview: Preview, channels: Sequence[Channel]
             visible.get(channel_id),
             count,
             kept[channel_id],
-            removed[channel_id],
+            deleted[channel_id],
             bucket_days(first[channel_id])[0].isoformat(),
         )
         for channel_id, count in matched.most_common()
@@ -77,6 +77,6 @@ def share_by_author(purge: Purge, preview: Preview) -> list[AuthorShare]:
     return [AuthorShare(author, users.get(author), count, author in restored) for author, count in preview.per_author]
 
 
-def removed_by_channel(purge: Purge) -> Mapping[int, int]:
+def deleted_by_channel(purge: Purge) -> Mapping[int, int]:
     """Return the number of messages that the purge deleted or found already gone, without restored ones, by channel."""
     return count_removed(purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED))

@@ -20,11 +20,11 @@ MAX_FULL_CHANNELS = 12
 """Maximum number of channels whose whole history is read for one picture: one read each."""
 
 
-def map_channel(channel_id: int, *, here: range | None = None, room: int = NARROW) -> Strip:
-    """Return the strip of a channel. here: the buckets on the page. room: width in pixels."""
+def map_channel(channel_id: int, *, here: range | None = None, width: int = NARROW) -> Strip:
+    """Return the strip of a channel. here: the buckets on the page. width: in pixels."""
     today = bucket_at(unix_ms(timezone.now()))
     counts = count_buckets(channel_id)
-    return draw_strip((StripBucket(c.bucket, c.count) for c in counts), here=here, today=today, room=room)
+    return draw_strip((StripBucket(c.bucket, c.count) for c in counts), here=here, today=today, width=width)
 
 
 def map_purge(purge: Purge, channel_ids: Sequence[int]) -> Strip:
@@ -50,14 +50,14 @@ def map_purge(purge: Purge, channel_ids: Sequence[int]) -> Strip:
                 kept[other.bucket] += other.count or 0
                 if other.count is None:
                     uncounted.add(other.bucket)
-    removed = _removed_by_bucket(purge, channel_ids)
+    is_deleted = _deleted_by_bucket(purge, channel_ids)
     restored = _restored_by_bucket(purge, channel_ids)
     return draw_strip(
         StripBucket(
             bucket,
             None if bucket in uncounted and not highlighted[bucket] else kept[bucket] + highlighted[bucket],
             highlighted=highlighted[bucket] - restored[bucket],
-            done=removed.get(bucket, False),
+            is_deleted=is_deleted.get(bucket, False),
         )
         for bucket in kept.keys() | highlighted.keys()
     )
@@ -71,7 +71,7 @@ def _count_if_possible(channel_id: int) -> Sequence[BucketCount]:
         return ()
 
 
-def _removed_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Mapping[int, bool]:
+def _deleted_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Mapping[int, bool]:
     """Return whether all of a purge's steps in a bucket are counted, by bucket; without held steps."""
     done: dict[int, bool] = {}
     steps = purge.steps.filter(channel_id__in=channel_ids, kind__in=REMOVING).exclude(state=StepState.HELD)

@@ -191,7 +191,7 @@ def seconds_of(purge: Purge) -> float | None:
 
 
 _PAUSING_ACTIONS = frozenset({"purge_paused", "purge_cancelled", "purge_finished"})
-_RESUMING_ACTIONS = frozenset({"purge_resumed", "purge_finish_asked", "purge_retry_asked"})
+_RESUMING_ACTIONS = frozenset({"purge_resumed", "purge_finish_requested", "purge_retry_requested"})
 
 
 def active_seconds_of(purge: Purge) -> float | None:

@@ -39,7 +39,7 @@ def resume_purge(purge_id: int, *, moderator: User) -> Purge:
 def cancel_purge(purge_id: int, *, moderator: User) -> Purge:
     """Cancel a purge: messages whose step is not stamped yet are kept. Raises `BadInput` if it cannot be cancelled."""
     return _change_state(
-        purge_id, moderator, to=PurgeState.CANCELLING, action="purge_cancel_asked", participle="cancelled"
+        purge_id, moderator, to=PurgeState.CANCELLING, action="purge_cancel_requested", participle="cancelled"
     )
 
 
@@ -49,7 +49,7 @@ def finish_purge(purge_id: int, *, moderator: User) -> Purge:
         purge_id,
         moderator,
         to=PurgeState.QUEUED,
-        action="purge_finish_asked",
+        action="purge_finish_requested",
         participle="finished",
         only=PurgeState.CANCELLED,
         prepare=_reopen_cancelled,
@@ -62,7 +62,7 @@ def retry_purge(purge_id: int, *, moderator: User) -> Purge:
         purge_id,
         moderator,
         to=PurgeState.QUEUED,
-        action="purge_retry_asked",
+        action="purge_retry_requested",
         participle="retried",
         only=PurgeState.DONE_WITH_FAILURES,
         prepare=_reopen_failed,

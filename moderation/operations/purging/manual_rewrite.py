@@ -87,5 +87,5 @@ def request_rewrite(channel_id: int, bucket: int, *, actor: User) -> Purge:
             reason="manual rewrite of the bucket",
         )
         details = {"bucket": bucket}
-        record_action("rewrite_asked", actor=actor, purge=purge, channel_id=channel_id, details=details)
+        record_action("rewrite_requested", actor=actor, purge=purge, channel_id=channel_id, details=details)
     return purge

@@ -1,4 +1,4 @@
-"""Removal of rows without an author, which an edit that raced a delete leaves. Readers hide them.
+"""Deletion of rows without an author, which an edit that raced a delete leaves. Readers hide them.
 
 A row is deleted if a quorum read finds no author and its youngest cell is over a day old, so that no insert can still
 arrive. It is deleted at that cell's own WRITETIME, so that a later insert survives. Candidates come from whole reads
@@ -13,7 +13,7 @@ from django.conf import settings
 
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, WRITETIME
 from chatstore.operations.bucket_jobs.nightly_ledger import channel_of
-from chatstore.operations.coordination.channel_lock import lock_channel, release_channel, renew_lock
+from chatstore.operations.coordination.channel_lock import ChannelLocked, lock_channel, release_channel, renew_lock
 from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.operations.jobs.runs import Claim
 from chatstore.operations.ledger.delete_log import due_buckets, note_deletes
@@ -34,27 +34,23 @@ LEASE_SECONDS = 120.0
 IDS_IN_AUDIT = 100
 
 
-class ChannelLocked(Exception):
-    """Another job has locked the channel."""
-
-
-def remove_authorless(claim: Claim) -> Mapping[str, int]:
+def delete_authorless(claim: Claim) -> Mapping[str, int]:
     """Delete authorless rows in the buckets that are known to have any; return counts by name.
 
     In every channel, or in the one that is the run's subject. Raises `StoreUnavailable`; deletes made until then
     persist, and the next run continues.
     """
     job = f"authorless:{claim.run.pk}"
-    counts = {"removed": 0, "too young": 0, "buckets": 0, "left for the next run": 0}
+    counts = {"deleted": 0, "too young": 0, "buckets": 0, "left for the next run": 0}
     due = list_authorless(channel_id=channel_of(claim))
     for number, (channel_id, bucket) in enumerate(due):
         claim.report_progress(done=number, total=len(due), what="buckets")
         try:
-            removed, young = _remove_in(channel_id, bucket, job)
+            deleted, young = _delete_in(channel_id, bucket, job)
         except ChannelLocked:
             counts["left for the next run"] += 1
             continue
-        counts["removed"] += removed
+        counts["deleted"] += deleted
         counts["too young"] += young
         counts["buckets"] += 1
         claim.note(counts)
@@ -78,7 +74,7 @@ def _has_authorless(measured: Mapping[str, figures.Figure]) -> bool:
     return counted is not None and counted.value > 0
 
 
-def _remove_in(channel_id: int, bucket: int, job: str) -> tuple[int, int]:
+def _delete_in(channel_id: int, bucket: int, job: str) -> tuple[int, int]:
     """Return (rows deleted, rows too young) for a bucket, with its channel locked. Raises `ChannelLocked`."""
 
     def lock_or_raise(lock: Callable[..., bool]) -> None:
@@ -98,18 +94,18 @@ def _remove_in(channel_id: int, bucket: int, job: str) -> tuple[int, int]:
         old = [(message_id, stamp) for message_id, stamp in authorless if 0 < stamp < before_us]
         lock_or_raise(renew_lock)
         if old:
-            _remove(channel_id, bucket, old)
+            _delete(channel_id, bucket, old)
         refresh_bucket(channel_id, bucket, job=job)
     finally:
         release_channel(channel_id, job=job)
     return len(old), len(authorless) - len(old)
 
 
-def _remove(channel_id: int, bucket: int, rows: list[tuple[int, int]]) -> None:
+def _delete(channel_id: int, bucket: int, rows: list[tuple[int, int]]) -> None:
     note_deletes(channel_id, bucket, len(rows))
     deletes.delete_rows(channel_id, bucket, [rows], pace=Pace(settings.PURGE_STATEMENTS_PER_SECOND))
     ids = [str(message_id) for message_id, _ in sorted(rows)[:IDS_IN_AUDIT]]
     with brief_transaction():
-        details = {"bucket": bucket, "removed": len(rows), "ids": ids}
-        record_action("authorless_removed", actor=None, channel_id=channel_id, details=details)
+        details = {"bucket": bucket, "deleted": len(rows), "ids": ids}
+        record_action("authorless_deleted", actor=None, channel_id=channel_id, details=details)
     counters.count(counters.HEALED, len(rows))

@@ -61,7 +61,7 @@ def _stage_of(purge: Purge) -> str:
     if purge.state == PurgeState.SCANNING:
         return f"scanning:{purge.scanned}"
     # Alternating between running and waiting is no progress either.
-    return "undoing" if purge.state == PurgeState.UNDOING else "removing"
+    return "undoing" if purge.state == PurgeState.UNDOING else "deleting"
 
 
 def _describe_stuck(purge: Purge, idle_for: dt.timedelta) -> Problem:

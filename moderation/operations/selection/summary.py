@@ -28,7 +28,7 @@ class ListedPurge:
 
     @property
     def title(self) -> str:
-        """Count and summary: "1,204 messages: everything by Victor in #general"."""
+        """Count and summary: "1,204 messages: all messages by Victor in #general, except pinned"."""
         count = self.purge.manifest
         if not count or self.purge.selection["messages"]:
             return self.summary[:1].upper() + self.summary[1:]
@@ -58,5 +58,5 @@ def summarize_selections(user: Actor | None, selections: Sequence[Selection]) ->
 
 
 def selection_summary(purge: Purge) -> str:
-    """Summarize a purge's selection: "everything by Victor in #general since 1 May 2024, pinned kept"."""
+    """Summarize a purge's selection: "all messages by Victor in #general since 1 May 2024, except pinned"."""
     return describe_purges(None, [purge])[0].summary

@@ -127,7 +127,7 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
         save_with_next_id(undo)
         _make_steps(purge, undo, sources)
         Purge.objects.filter(id=purge_id).update(state=PurgeState.UNDOING, wait_reason="", wait_until=None)
-        record_action("undo_asked", actor=moderator, purge=purge, details={"undo": str(undo.pk), "part": undo.part})
+        record_action("undo_requested", actor=moderator, purge=purge, details={"undo": str(undo.pk), "part": undo.part})
     return undo
 
 

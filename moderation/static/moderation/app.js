@@ -1,5 +1,4 @@
-// What every page gains with a script: copied links, arrow keys on the strip, errors in words, a reload when a
-// job is over.
+// Enhances every page: copy-link buttons, arrow keys on the strip, error toasts, and a reload when a job has ended.
 // Each page works without it.
 "use strict";
 
@@ -8,9 +7,9 @@ document.documentElement.classList.add("js");
 const toast = document.getElementById("toast");
 let toastTimer = 0;
 
-function say(words) {
+function showToast(text) {
   if (!toast) return;
-  toast.textContent = words;
+  toast.textContent = text;
   clearTimeout(toastTimer);
   toastTimer = setTimeout(() => { toast.textContent = ""; }, 4000);
 }
@@ -18,7 +17,7 @@ function say(words) {
 async function copyLink(link) {
   try {
     await navigator.clipboard.writeText(link.href);
-    say(toast?.dataset.copied);
+    showToast(toast?.dataset.copied);
   } catch {
     // Without a secure context there is no clipboard; the address bar then has the link.
     window.location.href = link.href;
@@ -31,14 +30,14 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     copyLink(link);
   }
-  for (const menu of document.querySelectorAll("details.who[open]")) {
+  for (const menu of document.querySelectorAll("details.account[open]")) {
     if (!menu.contains(event.target)) menu.open = false;
   }
 });
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
-    for (const menu of document.querySelectorAll("details.who[open]")) menu.open = false;
+    for (const menu of document.querySelectorAll("details.account[open]")) menu.open = false;
   }
   const bar = event.target.closest?.(".strip a");
   if (bar) moveOnStrip(event, bar);
@@ -55,7 +54,7 @@ function moveOnStrip(event, bar) {
   bars[to].focus();
 }
 
-// The strip begins at its newest end; where the page shows an older place, go there.
+// The strip is scrolled to its newest end. If the page shows older messages, scroll to their bar.
 for (const scroller of document.querySelectorAll("[data-strip]")) {
   const here = scroller.querySelector("a.here");
   if (here && scroller.scrollWidth > scroller.clientWidth) {
@@ -78,6 +77,6 @@ document.addEventListener("htmx:beforeRequest", (event) => {
 
 document.addEventListener("htmx:responseError", (event) => {
   const status = event.detail.xhr.status;
-  say(status === 503 ? toast?.dataset.unavailable : toast?.dataset.failed.replace("#", status));
+  showToast(status === 503 ? toast?.dataset.unavailable : toast?.dataset.failed.replace("#", status));
 });
-document.addEventListener("htmx:sendError", () => say(toast?.dataset.offline));
+document.addEventListener("htmx:sendError", () => showToast(toast?.dataset.offline));

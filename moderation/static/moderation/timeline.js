@@ -5,7 +5,7 @@ const list = document.getElementById("messages");
 const selectionForm = document.getElementById("selection");
 
 // Rows are inserted above the visible ones. The script keeps the position; the browser must not as well.
-document.documentElement.classList.add("keeps-place");
+document.documentElement.classList.add("keeps-position");
 
 if ("newest" in list.dataset && (!location.hash || location.hash === "#end")) {
   window.scrollTo(0, document.documentElement.scrollHeight);
@@ -13,26 +13,26 @@ if ("newest" in list.dataset && (!location.hash || location.hash === "#end")) {
 
 // --- more rows when scrolling towards either end ---------------------------------
 
-const EARLY = 900; // pixels from the end at which more rows are requested
+const PREFETCH_PX = 900; // distance to the end at which more rows are requested
 let lastTop = window.scrollY;
 
-function askForMore(direction) {
+function requestMore(direction) {
   const link = list.querySelector(`a[data-more="${direction}"]`);
-  if (!link || link.dataset.asked) return;
-  const place = link.getBoundingClientRect();
-  const near = direction === "older" ? place.bottom > -EARLY : place.top < window.innerHeight + EARLY;
+  if (!link || link.dataset.requested) return;
+  const box = link.getBoundingClientRect();
+  const near = direction === "older" ? box.bottom > -PREFETCH_PX : box.top < window.innerHeight + PREFETCH_PX;
   if (near) {
-    link.dataset.asked = "1";
+    link.dataset.requested = "1";
     window.htmx.trigger(link, "more");
   }
 }
 
 function followScroll() {
   const top = window.scrollY;
-  if (top < lastTop) askForMore("older");
-  if (top > lastTop) askForMore("newer");
+  if (top < lastTop) requestMore("older");
+  if (top > lastTop) requestMore("newer");
   lastTop = top;
-  showPlace();
+  markBucketsInView();
 }
 
 // A page that opened on a date does not load more before the first scroll.
@@ -43,11 +43,11 @@ window.addEventListener("scroll", () => {
   requestAnimationFrame(() => { waiting = false; followScroll(); });
 }, { passive: true });
 window.addEventListener("wheel", (event) => {
-  if (event.deltaY < 0) askForMore("older");
+  if (event.deltaY < 0) requestMore("older");
 }, { passive: true });
 
 document.addEventListener("htmx:responseError", () => {
-  for (const link of list.querySelectorAll("a[data-asked]")) delete link.dataset.asked;
+  for (const link of list.querySelectorAll("a[data-requested]")) delete link.dataset.requested;
 });
 
 // --- keeping the position when rows are inserted above ----------------------------
@@ -71,13 +71,13 @@ document.addEventListener("htmx:afterSwap", () => {
 // The strip marks the 10-day periods in view.
 const bars = new Map([...document.querySelectorAll(".strip a[data-bucket]")].map((bar) => [bar.dataset.bucket, bar]));
 
-function showPlace() {
-  const cover = document.querySelector(".channel-top").getBoundingClientRect().bottom;
+function markBucketsInView() {
+  const coveredTop = document.querySelector(".channel-top").getBoundingClientRect().bottom;
   const seen = new Set();
   for (const row of list.querySelectorAll(".msg")) {
-    const place = row.getBoundingClientRect();
-    if (place.top > window.innerHeight) break;
-    if (place.bottom > Math.max(cover, 0)) seen.add(row.dataset.bucket);
+    const box = row.getBoundingClientRect();
+    if (box.top > window.innerHeight) break;
+    if (box.bottom > Math.max(coveredTop, 0)) seen.add(row.dataset.bucket);
   }
   if (!seen.size) return;
   for (const [bucket, bar] of bars) bar.classList.toggle("here", seen.has(bucket));

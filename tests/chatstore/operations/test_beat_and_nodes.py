@@ -1,4 +1,4 @@
-"""A silent beat and a node that is down are reported, and resolved when they are back."""
+"""A stopped beat and a node that is down are reported, and resolved when they are back."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.models import Finding
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.monitoring.checks import (
-    BEAT_SILENT,
+    HEARTBEAT_MISSING,
     NODE_DOWN,
     check_beat,
     check_nodes,
-    describe_beat_silence,
+    describe_missing_heartbeat,
 )
 from chatstore.store import cassandra
 from chatstore.store.heartbeats import BEAT, record_heartbeat, seconds_since_heartbeat
@@ -24,7 +24,7 @@ from chatstore.store.redis import redis_client
 @pytest.fixture(autouse=True)
 def _clean_up() -> Iterator[None]:
     yield
-    Finding.objects.filter(kind__in=(BEAT_SILENT, NODE_DOWN)).delete()
+    Finding.objects.filter(kind__in=(HEARTBEAT_MISSING, NODE_DOWN)).delete()
     redis_client().delete("seen:beat")
 
 
@@ -44,25 +44,25 @@ def test_a_heartbeat_counts_for_a_minute() -> None:
     assert since is not None
     assert since < 5
     check_beat(postgres_now())
-    assert list_open(BEAT_SILENT) == []
+    assert list_open(HEARTBEAT_MISSING) == []
     set_heartbeat_age(45)
-    assert describe_beat_silence() == ""
+    assert describe_missing_heartbeat() == ""
 
 
-def test_a_silent_beat_is_reported_once_and_closed_when_it_is_back() -> None:
+def test_a_missing_heartbeat_is_reported_once_and_resolved_when_it_is_back() -> None:
     set_heartbeat_age(200)
     check_beat(postgres_now())
     check_beat(postgres_now())
-    (found,) = list_open(BEAT_SILENT)
+    (found,) = list_open(HEARTBEAT_MISSING)
     assert found.summary.startswith("Beat has sent no heartbeat for 3 minutes")
     record_heartbeat(BEAT)
     check_beat(postgres_now())
-    assert list_open(BEAT_SILENT) == []
+    assert list_open(HEARTBEAT_MISSING) == []
 
 
-def test_a_beat_without_any_heartbeat_is_silent() -> None:
+def test_a_beat_that_never_sent_a_heartbeat_is_reported() -> None:
     redis_client().delete("seen:beat")
-    assert describe_beat_silence().startswith("Beat has never sent a heartbeat")
+    assert describe_missing_heartbeat().startswith("Beat has never sent a heartbeat")
 
 
 def test_without_any_node_every_node_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

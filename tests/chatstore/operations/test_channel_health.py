@@ -16,12 +16,13 @@ from chatstore.models import JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_channel
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.findings.records import Problem, close_finding, open_finding
+from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.health.channel_health import ChannelHealth, read_channel_health
 from chatstore.operations.ledger.refresh import refresh_bucket
 from chatstore.store import figures, ledger
 from tests.chatstore.channels import DAY_MS, fresh_id, now_ms, spread_ids, write_messages
 from tests.chatstore.recorded_statements import record_statements
+from tests.findings import close_finding
 
 BUCKET = 300
 

@@ -6,7 +6,7 @@ import pytest
 
 from chatstore.domain.runs import Severity
 from chatstore.models import Finding
-from chatstore.operations.findings.records import Problem, close_finding, open_finding, open_findings, sync_findings
+from chatstore.operations.findings.records import Problem, open_finding, open_findings, sync_findings
 
 pytestmark = pytest.mark.django_db
 
@@ -28,8 +28,8 @@ def test_a_resolved_finding_that_recurs_is_a_new_one(kind: str) -> None:
     sync_findings(kind, {name: Problem(Severity.AMBER, name) for name in ("a", "b")})
     sync_findings(kind, {"b": Problem(Severity.AMBER, "b")})
     assert [f.subject for f in open_findings() if f.kind == kind] == ["b"]
-    assert close_finding(kind, "b")
-    assert not close_finding(kind, "b")
+    sync_findings(kind, {})
+    assert [f.subject for f in open_findings() if f.kind == kind] == []
     open_finding(kind, "a", Problem(Severity.AMBER, "a"))
     assert Finding.objects.filter(kind=kind, subject="a").count() == 2
 

@@ -10,9 +10,10 @@ from django.core.management import CommandError, call_command
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel, Finding
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.findings.records import Problem, close_finding, open_finding
+from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.store import figures, ledger
 from tests.chatstore.channels import fresh_id, now_ms, spread_ids, write_messages
+from tests.findings import close_finding
 
 ESCAPE = "\x1b[31m"
 

@@ -7,7 +7,7 @@ from chatstore.domain.errors import WriteRefused
 from chatstore.domain.live import EMPTY, UNKNOWN, Live
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.operations.coordination.channel_lock import lock_channel
-from chatstore.operations.ledger.refresh import refresh_bucket, refresh_channel
+from chatstore.operations.ledger.refresh import refresh_bucket
 from chatstore.store import figures, ledger
 from chatstore.store.reading.reader import read_page
 from tests.chatstore.channels import (
@@ -99,14 +99,5 @@ def test_a_job_cannot_reconcile_a_channel_it_has_not_locked() -> None:
         refresh_bucket(channel_id, 300)
     lock_channel(channel_id, job="purge 1")
     with pytest.raises(WriteRefused, match="is not locked"):
-        refresh_channel(channel_id, job=JOB)
+        refresh_bucket(channel_id, 300, job=JOB)
     assert ledger.read_live(channel_id, 300) == UNKNOWN
-
-
-def test_reconciling_a_channel_keeps_recorded_buckets() -> None:
-    channel_id = locked_channel()
-    for bucket in (100, 200, 300):
-        ledger.ensure_row(channel_id, bucket)
-    assert refresh_channel(channel_id, job=JOB) == 3
-    assert refresh_channel(channel_id, job=JOB) == 0
-    assert {live for _, live in ledger.read_ledger(channel_id)} == {EMPTY}

@@ -15,11 +15,12 @@ from chatstore.domain.snowflakes import first_id_at
 from chatstore.domain.withdrawals import Withdrawals
 from chatstore.operations.coordination.clock import postgres_now_us, wall_clock_us
 from chatstore.operations.gateway import messages
-from chatstore.store import authors, cassandra, ledger, pins, withdrawn
+from chatstore.store import authors, cassandra, ledger, withdrawn
 from chatstore.store import messages as rows
 from chatstore.store.reading.reader import read_page
 from tests.chatstore.channels import DAY_MS, VICTOR, fresh_id, now_ms, write_messages
 from tests.fake_time import FakeTime
+from tests.pins import pinned_ids
 
 VERA = 4343
 MINUTE_MS = 60_000
@@ -167,10 +168,10 @@ def test_any_user_can_pin_and_unpin() -> None:
     message_id = post(channel_id)
     for _ in range(2):
         assert messages.pin_message(channel_id, message_id, actor=VERA).pinned
-    assert pins.pinned_ids(channel_id) == [message_id]
+    assert pinned_ids(channel_id) == [message_id]
     assert [message.pinned for message in read_page(channel_id).messages] == [True]
     assert not messages.unpin_message(channel_id, message_id, actor=VERA).pinned
-    assert pins.pinned_ids(channel_id) == []
+    assert pinned_ids(channel_id) == []
     assert [message.pinned for message in read_page(channel_id).messages] == [False]
 
 

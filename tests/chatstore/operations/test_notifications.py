@@ -20,7 +20,8 @@ from chatstore.domain.runs import Severity
 from chatstore.models import Finding
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.notifications import MAX_LINES, send_notifications
-from chatstore.operations.findings.records import Problem, close_finding, open_finding
+from chatstore.operations.findings.records import Problem, open_finding
+from tests.findings import close_finding
 
 SECRET = "T0P-s3cret"
 

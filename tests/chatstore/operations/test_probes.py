@@ -255,7 +255,6 @@ def test_an_aborted_read_is_recorded_with_its_minimum_of_tombstones() -> None:
     channel_id = make_channel()
     ledger.ensure_row(channel_id, 300)
     aborted = BucketPage(0, None, None, postgres_now())
-    assert aborted.is_aborted
     probes.note_page(channel_id, 300, aborted)
     found = read_channel_health(None, channel_id).find(300)
     assert found.known.tombstones == probes.TOMBSTONE_FAILURE_THRESHOLD

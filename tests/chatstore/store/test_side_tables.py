@@ -4,6 +4,7 @@ import datetime as dt
 
 from chatstore.store import authors, figures, pins
 from tests.chatstore.channels import fresh_id
+from tests.pins import pinned_ids
 
 NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 
@@ -51,4 +52,4 @@ def test_pins_are_listed_newest_message_first_and_can_be_removed() -> None:
         pins.note_pin(channel_id, message_id, stamp_us=100)
     pins.drop_pin(channel_id, 7, stamp_us=101)
     pins.drop_pin(channel_id, 9, stamp_us=99)
-    assert pins.pinned_ids(channel_id) == [9, 5]
+    assert pinned_ids(channel_id) == [9, 5]

@@ -5,6 +5,7 @@ import datetime as dt
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moderation.presentation.formats import format_milliseconds, format_number, format_size
 from moderation.presentation.history_chart import (
     BOTTOM,
     HEIGHT,
@@ -16,9 +17,6 @@ from moderation.presentation.history_chart import (
     Mark,
     Scale,
     draw_history,
-    format_milliseconds,
-    format_number,
-    format_size,
 )
 
 LAST = dt.date(2026, 11, 21)

@@ -14,8 +14,8 @@ entries = st.dictionaries(
 
 def make(given_entries: dict[int, tuple[int | None, int, bool]]) -> list[StripBucket]:
     return [
-        StripBucket(bucket, count, highlighted=min(highlighted, count or 0), done=done)
-        for bucket, (count, highlighted, done) in given_entries.items()
+        StripBucket(bucket, count, highlighted=min(highlighted, count or 0), is_deleted=is_deleted)
+        for bucket, (count, highlighted, is_deleted) in given_entries.items()
     ]
 
 
@@ -32,9 +32,9 @@ def test_each_bucket_has_one_bar_in_order(
 
 
 @given(st.integers(24, 165), st.sampled_from((NARROW, BESIDE_CHANNELS, WIDE)))
-def test_a_life_of_eight_months_or_more_fills_the_width(buckets: int, room: int) -> None:
-    strip = draw_strip([StripBucket(number, 5) for number in range(buckets)], room=room)
-    assert room - 11 < strip.width <= max(room, 7 * buckets)
+def test_a_life_of_eight_months_or_more_fills_the_width(buckets: int, width: int) -> None:
+    strip = draw_strip([StripBucket(number, 5) for number in range(buckets)], width=width)
+    assert width - 11 < strip.width <= max(width, 7 * buckets)
 
 
 @given(entries)
@@ -79,8 +79,8 @@ def test_a_bar_links_to_the_first_day_of_its_bucket() -> None:
 
 
 def test_a_deleted_bucket_is_drawn_empty() -> None:
-    (bar,) = draw_strip([StripBucket(335, 1204, highlighted=1204, done=True)]).bars
-    assert bar.kind == "done"
+    (bar,) = draw_strip([StripBucket(335, 1204, highlighted=1204, is_deleted=True)]).bars
+    assert bar.kind == "deleted"
     assert bar.red_height == bar.height
     assert bar.remaining == 0
 

@@ -140,7 +140,7 @@ def test_a_second_worker_finishes_after_a_kill_at_any_crash_point(mona: User, sc
     erasure.refresh_from_db()
     assert (erasure.unreadable_at is not None, erasure.channels_left, erasure.wait_reason) == (True, [], "")
     assert (state_of(purge), totals_of(purge), purge.pk in due_erasures()) == (PurgeState.ERASING, counts, False)
-    actions = AuditEntry.objects.filter(purge=purge, action__in=("erase_begun", "erase_unreadable")).order_by("id")
-    assert list(actions.values_list("action", flat=True)) == ["erase_begun", "erase_unreadable"]
+    actions = AuditEntry.objects.filter(purge=purge, action__in=("erase_started", "erase_unreadable")).order_by("id")
+    assert list(actions.values_list("action", flat=True)) == ["erase_started", "erase_unreadable"]
     assert not ChannelLock.objects.filter(channel_id__in=[channel.pk for channel in scene.channels]).exists()
     assert (scene.copies_of(other), totals_of(other)) == ([1, 1, 0], others_counts)

@@ -106,7 +106,7 @@ def test_another_worker_continues_after_a_kill(mona: User, lena: User, ada: User
     assert erase_purge(purge.pk)
     erasure.refresh_from_db()
     assert (erasure.stamp, chunks_kept(purge, first), chunks_kept(purge, second)) == (stamp, 0, 0)
-    assert AuditEntry.objects.filter(purge=purge, action="erase_begun").count() == 1
+    assert AuditEntry.objects.filter(purge=purge, action="erase_started").count() == 1
 
 
 def test_a_dead_worker_does_not_keep_the_channel_locked(mona: User, lena: User, ada: User, channel: Channel) -> None:

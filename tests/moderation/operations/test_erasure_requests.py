@@ -18,7 +18,7 @@ from moderation.operations.erasure.execution import begin_erasure, erase_purge
 from moderation.operations.erasure.requests import (
     approve_erasure,
     open_request,
-    refuse_erasure,
+    reject_erasure,
     request_erasure,
     requests_for,
 )
@@ -61,7 +61,7 @@ def test_requesting_approving_and_refusing_need_the_permission(lena: User, purge
     other = make_user("other", group=who)
     request = request_erasure(purge.pk, moderator=lena, reason="request 71")
     assert requests_for(other) == []
-    for action in (approve_erasure, refuse_erasure):
+    for action in (approve_erasure, reject_erasure):
         with pytest.raises(Forbidden):
             action(purge.pk, request.pk, moderator=other)
     with pytest.raises(Forbidden):
@@ -85,19 +85,19 @@ def test_a_request_is_shown_only_to_those_who_may_decide_it(lena: User, ada: Use
 
 def test_a_refused_erasure_can_be_requested_again(lena: User, ada: User, purge: Purge) -> None:
     first = request_erasure(purge.pk, moderator=lena, reason="request 71")
-    refuse_erasure(purge.pk, first.pk, moderator=ada)
+    reject_erasure(purge.pk, first.pk, moderator=ada)
     with pytest.raises(BadInput, match="already been decided"):
         approve_erasure(purge.pk, first.pk, moderator=ada)
     second = request_erasure(purge.pk, moderator=lena, reason="request 72")
     # The requester's own second request.
-    refuse_erasure(purge.pk, second.pk, moderator=lena)
+    reject_erasure(purge.pk, second.pk, moderator=lena)
     assert open_request(purge) is None
     actions = AuditEntry.objects.filter(purge=purge, action__startswith="erase_").order_by("id")
     assert [(entry.action, entry.actor) for entry in actions] == [
-        ("erase_asked", lena),
-        ("erase_refused", ada),
-        ("erase_asked", lena),
-        ("erase_refused", lena),
+        ("erase_requested", lena),
+        ("erase_rejected", ada),
+        ("erase_requested", lena),
+        ("erase_rejected", lena),
     ]
     assert state_of(purge) == PurgeState.DONE
 

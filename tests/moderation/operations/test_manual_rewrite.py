@@ -136,7 +136,7 @@ def test_the_audit_names_the_requester_and_their_purges_do_not_list_it(otto: Use
     run = rewrite(channel, bucket_of(ids[0]), otto)
     purge = purge_of(run)
     assert (purge.is_rewrite, purge.manifest) == (True, 0)
-    asked = AuditEntry.objects.get(purge=purge, action="rewrite_asked")
+    asked = AuditEntry.objects.get(purge=purge, action="rewrite_requested")
     assert (asked.actor, asked.channel_id, asked.details) == (otto, channel.pk, {"bucket": bucket_of(ids[0])})
 
 

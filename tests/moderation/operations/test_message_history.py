@@ -53,7 +53,7 @@ def test_reading_a_deleted_message_needs_the_permission_to_see_purges(mona: User
     reader = make_user("rita", group=None)
     reader.user_permissions.add(Permission.objects.get(codename="view_channel"))
     history = history_of_message(reader, channel.pk, ids[3])
-    assert history.status is MessageStatus.REMOVED
+    assert history.status is MessageStatus.DELETED
     with pytest.raises(Forbidden):
         quarantined_copy(reader, history)
 
@@ -95,7 +95,7 @@ def test_the_status_follows_the_history(mona: User, channel: Channel) -> None:
     withdraw_message(channel.pk, ids[5], actor=VICTOR)
     assert history_of_message(mona, channel.pk, ids[5]).status is MessageStatus.WITHDRAWN
     run_purge(draft.pk)
-    assert history_of_message(mona, channel.pk, ids[0]).status is MessageStatus.REMOVED
+    assert history_of_message(mona, channel.pk, ids[0]).status is MessageStatus.DELETED
     assert history_of_message(mona, channel.pk, ids[5]).status is MessageStatus.WITHDRAWN
 
 

@@ -55,7 +55,7 @@ def test_orphan_rows_are_deleted_and_messages_are_kept(channel: Channel) -> None
     bucket = bucket_of(ids[0])
     before = counters.read_all()[counters.HEALED]
     did = do("authorless", channel)
-    assert did == {"removed": 2, "too young": 0, "buckets": 1, "left for the next run": 0}
+    assert did == {"deleted": 2, "too young": 0, "buckets": 1, "left for the next run": 0}
     assert ids_of(channel, bucket) == [ids[0], ids[2], ids[4], ids[5]]
     assert read_page(channel.pk).hidden == 0
     assert figures.read_figures(channel.pk)[bucket]["authorless"].value == 0
@@ -66,10 +66,10 @@ def test_orphan_rows_are_deleted_and_messages_are_kept(channel: Channel) -> None
 
 def test_the_audit_records_who_deleted_what(channel: Channel) -> None:
     do("authorless", channel)
-    entry = AuditEntry.objects.get(action="authorless_removed", channel_id=channel.pk)
+    entry = AuditEntry.objects.get(action="authorless_deleted", channel_id=channel.pk)
     ids = old_ids(6)
     assert entry.actor is None
-    assert entry.details == {"bucket": bucket_of(ids[0]), "removed": 2, "ids": [str(ids[1]), str(ids[3])]}
+    assert entry.details == {"bucket": bucket_of(ids[0]), "deleted": 2, "ids": [str(ids[1]), str(ids[3])]}
 
 
 def test_an_orphan_row_written_within_a_day_is_kept(channel: Channel) -> None:
@@ -77,7 +77,7 @@ def test_an_orphan_row_written_within_a_day_is_kept(channel: Channel) -> None:
     edit_again(channel, ids[1], hours_ago=23)
     edit_again(channel, ids[3], hours_ago=25)
     did = do("authorless", channel)
-    assert (did["removed"], did["too young"]) == (1, 1)
+    assert (did["deleted"], did["too young"]) == (1, 1)
     assert ids[1] in ids_of(channel, bucket_of(ids[0]))
     # The next run reads it again; deletes count as in flight for half a minute.
     BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=postgres_now())
@@ -99,14 +99,14 @@ def test_a_late_insert_survives(channel: Channel) -> None:
 def test_an_orphan_row_that_gets_its_author_is_a_message(channel: Channel) -> None:
     ids = old_ids(6)
     write(channel, [ids[1]])
-    assert do("authorless", channel)["removed"] == 1
+    assert do("authorless", channel)["deleted"] == 1
     assert ids[1] in ids_of(channel, bucket_of(ids[0]))
 
 
 def test_a_channel_locked_by_another_job_is_left_for_the_next_run(channel: Channel) -> None:
     lock_channel(channel.pk, job="purge:1")
     did = do("authorless", channel)
-    assert (did["removed"], did["left for the next run"]) == (0, 1)
+    assert (did["deleted"], did["left for the next run"]) == (0, 1)
     assert lock_owner(channel.pk) == "purge:1"
 
 
@@ -119,4 +119,4 @@ def test_an_orphan_row_from_a_real_race_is_found_and_kept_for_a_day() -> None:
     assert read_page(channel.pk).hidden == 1
     BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=postgres_now())
     do("bookkeeping", channel)
-    assert do("authorless", channel) == {"removed": 0, "too young": 1, "buckets": 1, "left for the next run": 0}
+    assert do("authorless", channel) == {"deleted": 0, "too young": 1, "buckets": 1, "left for the next run": 0}

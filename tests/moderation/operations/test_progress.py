@@ -67,7 +67,7 @@ def test_an_open_pause_counts_up_to_now(half_done_purge: Purge) -> None:
 
 def test_the_time_between_an_end_and_a_second_attempt_is_not_counted(half_done_purge: Purge) -> None:
     note(half_done_purge, "purge_cancelled", minutes=80)
-    note(half_done_purge, "purge_finish_asked", minutes=20)
+    note(half_done_purge, "purge_finish_requested", minutes=20)
     assert active_seconds_of(half_done_purge) == pytest.approx(40 * 60, abs=30)
 
 

@@ -85,7 +85,7 @@ def test_words_in_two_channels_are_purged_and_one_author_restored(browser_sessio
     assert len(set(manifest)) == 80
     page.goto(address)
     expect(page.get_by_role("button", name="Exclude")).to_be_hidden()
-    box = page.locator(".entry.goes .select-input").nth(1)
+    box = page.locator(".entry.to-delete .select-input").nth(1)
     spared = box.get_attribute("value")
     box.click()
     page.get_by_role("button", name="Exclude 1 message").click()
@@ -102,7 +102,7 @@ def test_words_in_two_channels_are_purged_and_one_author_restored(browser_sessio
         assert page.locator(".msg", has_text="last chance!!!").count() > 0
 
     assert sorted(list_ids(page, f"{address}messages/")) == sorted(i for i in manifest if i != spared)
-    expect(page.locator(".entry .fate")).to_have_text(["deleted"] * 29)
+    expect(page.locator(".entry .outcome")).to_have_text(["deleted"] * 29)
     page.goto(address)
     page.get_by_role("button", name=re.compile(r"^Restore Victor \(\d+\)$")).first.click()
     expect(page.get_by_role("heading", name=re.compile(r"^Partly restored: (39|40) of 79 messages$"))).to_be_visible()
