@@ -1,4 +1,4 @@
-"""The message store and the project's wiring: ids, reader, writer, import, settings.
+"""The message store and the project's configuration: ids, reader, writer, import, settings.
 
-It knows nothing of moderators; everything that deletes messages is in `moderation`.
+It does not import `moderation`, which contains everything that deletes messages.
 """

@@ -2,7 +2,7 @@
 
 Import from here and from nowhere else: everything below this module may change between releases. Call
 `django.setup()` with `DJANGO_SETTINGS_MODULE=chatstore.settings` first. All functions may be called from any thread;
-errors are subclasses of `ChatstoreError`, whose class tells whether to retry (`StoreUnavailable`) or not.
+errors are subclasses of `ChatstoreError`, whose class determines whether to retry (`StoreUnavailable`) or not.
 """
 
 from chatstore.domain.errors import (

@@ -383,7 +383,7 @@ CELERY_TASK_ROUTES = {"chatstore.tasks.work_on_run": {"queue": "maintenance"}}
 
 # --- Monitoring: findings, and who is notified of them -------------------------------------------------
 
-# Seconds between monitoring rounds (one worker runs them); 0 disables them in this process.
+# Seconds between runs of the monitor checks (by one worker at a time); 0 disables them in this process.
 MONITOR_INTERVAL_SECONDS = environment.read_int("MONITOR_INTERVAL_SECONDS", default=60, minimum=0)
 # The URL is a secret: it is all that is needed to post to the webhook.
 FINDINGS_WEBHOOK_URL = environment.read_secret("FINDINGS_WEBHOOK_URL")

@@ -32,7 +32,7 @@ class WakeupTask(DjangoTask):  # type: ignore[misc]
     abstract = True
 
     def apply_async(self, *args: Any, **kwargs: Any) -> AsyncResult | None:
-        """Enqueue the task; return None, after less than a second, if the broker does not answer."""
+        """Enqueue the task; return None, after less than a second, if the broker does not respond."""
         kwargs.setdefault("expires", settings.WAKEUP_EXPIRES_SECONDS)
         try:
             return super().apply_async(*args, **kwargs)

@@ -100,7 +100,7 @@ def keeps_running(stack: Stack) -> bool:
 
 
 def start_servers(stack: Stack, *, when_postgres_is_up: Callable[[], object] = dict) -> list[str]:
-    """Start the servers that do not run yet and wait until all answer; return the names of those started.
+    """Start the servers that do not run yet and wait until all respond; return the names of those started.
 
     `when_postgres_is_up` is called as soon as the database accepts queries, while the nodes are still starting. Raises
     Problem, after stopping the servers that it had started itself.
@@ -193,12 +193,12 @@ def stop_node(stack: Stack, index: int, *, kill: bool = False) -> None:
 
 
 def start_node(stack: Stack, index: int) -> None:
-    """Start Cassandra node 0 or 1 again and wait until it answers."""
+    """Start Cassandra node 0 or 1 again and wait until it responds."""
     start_again(stack, _describe_node(stack, index))
 
 
 def start_again(stack: Stack, server: Server) -> None:
-    """Start a server that was up before, and wait until it answers.
+    """Start a server that was up before, and wait until it responds.
 
     While it was down, one of its ports may have been assigned to an outgoing connection: then the start is retried for
     a while.

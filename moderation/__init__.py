@@ -1,4 +1,4 @@
-"""Moderators and their work: purges, audit, their pages and tasks.
+"""Purges, holds, undo and erasure, the audit log, and the pages and tasks of moderators.
 
-Whatever removes or rewrites messages is an operation in here; chatstore knows nothing of it.
+Everything that deletes or rewrites messages is an operation in this app; `chatstore` does not import it.
 """

@@ -44,5 +44,5 @@ def _zone(name: str) -> zoneinfo.ZoneInfo:
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError):
-        # Saved when the system still knew it.
+        # The system had this time zone when it was saved.
         return zoneinfo.ZoneInfo(DEFAULT_TIME_ZONE)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import IO
 
 
-def _lock(file: IO[str], how: int) -> bool:
+def _lock(file: IO[str], mode: int) -> bool:
     """Lock the file; return whether another process had it locked."""
     try:
-        fcntl.flock(file, how | fcntl.LOCK_NB)
+        fcntl.flock(file, mode | fcntl.LOCK_NB)
     except BlockingIOError:
-        fcntl.flock(file, how)
+        fcntl.flock(file, mode)
         return True
     return False
 

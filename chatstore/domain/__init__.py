@@ -1,4 +1,4 @@
 """Pure values and functions of the message store: ids, buckets, messages, live bounds.
 
-Nothing here knows Django, a driver or a hidden clock: the current time is an argument.
+Independent of Django and of any driver; the current time is an argument.
 """

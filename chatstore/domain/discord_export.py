@@ -170,8 +170,8 @@ def derive_id(guild_id: int | None, category: str, name: str) -> int | None:
     """
     if not name:
         return None
-    digest = hashlib.sha256("\0".join((str(guild_id), category, name)).encode()).digest()
-    return int.from_bytes(digest[:8]) % ((_DAY_MS << TIME_SHIFT) - 1) + 1
+    hashed = hashlib.sha256("\0".join((str(guild_id), category, name)).encode()).digest()
+    return int.from_bytes(hashed[:8]) % ((_DAY_MS << TIME_SHIFT) - 1) + 1
 
 
 def _parse_guild(guild: object) -> tuple[int | None, str]:

@@ -1,4 +1,4 @@
-"""Errors that cross layers. The class tells whether a retry can help."""
+"""Errors that cross layers. The class indicates whether a retry can help."""
 
 
 class ChatstoreError(Exception):

@@ -77,12 +77,12 @@ class Page:
     """A page of a channel, newest first in either direction.
 
     older, newer: exclusive cursors (`before` / `after` ids) for the neighbouring pages, or None if there are no more on
-    that side. looked_back_to: set if the deadline ended the search before the page was full; messages beyond it were
+    that side. searched_back_to: set if the deadline ended the search before the page was full; messages beyond it were
     not read yet. hidden: rows without an author that were left out (an edit that raced a delete).
     """
 
     messages: Sequence[Message]
     older: int | None
     newer: int | None
-    looked_back_to: dt.datetime | None = None
+    searched_back_to: dt.datetime | None = None
     hidden: int = 0

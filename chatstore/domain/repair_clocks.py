@@ -1,7 +1,7 @@
 """Repair clock: how close a table is to the time at which a replica that missed a delete could resurrect its data.
 
-Cassandra forgets a delete after gc_grace. By then every replica must have received it, which a full repair ensures that
-began after the delete. So the clock runs from the first delete that no such repair covers.
+Cassandra may drop a tombstone after gc_grace. By then every replica must have received the delete; a full repair that
+began after it ensures this. So the clock runs from the first delete that no such repair covers.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ class RepairClock:
     """The clock of one table, read at `now`.
 
     began_at: the oldest of all nodes' latest full repairs, by start time; None if some node's ranges were not repaired
-    in the 30 days that Cassandra remembers. per_node: the same by node. counts_from: start of the clock; None if every
-    delete is covered. gc_grace_seconds, normal_gc_grace_seconds: the current and the declared value. is_deleted_from:
-    whether anything is ever deleted from the table. blocks_purges_at_red: whether purges are blocked at red.
+    in the 30 days of Cassandra's repair history. per_node: the same by node. counts_from: start of the clock; None if
+    every delete is covered. gc_grace_seconds, normal_gc_grace_seconds: the current and the declared value.
+    is_deleted_from: whether anything is ever deleted from the table. blocks_purges_at_red: whether purges are blocked
+    at red.
     """
 
     table: str

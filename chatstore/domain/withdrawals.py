@@ -1,7 +1,7 @@
 """Messages that their authors deleted themselves, and unconfirmed claims of such deletions.
 
-For a message that exists, the store knows the author. For one that is gone it does not: then the withdrawal is only a
-claim, to be confirmed by code that knows the author.
+The row of a message contains its author. For a message that is gone, the author is unknown and the withdrawal is only
+a claim, to be confirmed by code that has a copy with the author.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class JobRunQuerySet(models.QuerySet["JobRun"]):
 class JobRun(models.Model):
     """One run of a job.
 
-    slot: the wall-clock time that it stands for ("2026-03-29T02:30"); no second run can be created for the same slot.
+    slot: its scheduled wall-clock time ("2026-03-29T02:30"); no second run can be created for the same slot.
     None: requested by a user. subject: what a requested run is about ("<channel>:<bucket>"), or empty. result: counts
     by name, once it has ended. progress: {"done", "total", "what"} while it runs. token: the claim of a run, valid as
     long as its lease. retry_of: the failed run that this one retries. stop_requested_by: the user who requested its

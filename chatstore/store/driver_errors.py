@@ -1,4 +1,4 @@
-"""Translation of the driver's errors into ours, whose class tells whether to retry."""
+"""Translation of the driver's errors into ours, whose class determines whether to retry."""
 
 from __future__ import annotations
 

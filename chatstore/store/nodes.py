@@ -1,6 +1,6 @@
 """State of Cassandra's nodes, as each reports it: up or down, data size, pending compactions.
 
-All nodes are queried in parallel for their local tables. A node that does not answer is named; an unknown value is
+All nodes are queried in parallel for their local tables. A node that does not respond is named; an unknown value is
 None, never 0. We do not connect to nodes of another datacenter: of those only gossip and what the driver has learned
 since this process started are known.
 """
@@ -36,7 +36,7 @@ RETRY_DELAY_SECONDS = 0.25
 class Node:
     """A node of the cluster.
 
-    is_up: as in `list_states`; None if unknown. error: why it did not answer; empty if it did. is_remote: it is in
+    is_up: as in `list_states`; None if unknown. error: why it did not respond; empty if it did. is_remote: it is in
     another datacenter and was not queried. gossip: its status by gossip ("normal", "leaving", "shutdown" …);
     load_bytes: its data on disk, also by gossip. compactions_waiting, compactions_running: tasks.
     """
@@ -55,7 +55,7 @@ class Node:
 
 
 def read_nodes() -> list[Node]:
-    """Return every node of the cluster, by address. Raises `StoreUnavailable` if none answers."""
+    """Return every node of the cluster, by address. Raises `StoreUnavailable` if none responds."""
     releases, compactions, gossip = ask_nodes(_RELEASE), ask_nodes(_COMPACTIONS), _read_gossip()
     now = dt.datetime.now(dt.UTC)
     found = []

@@ -1,4 +1,4 @@
-"""Completed repairs, from Cassandra's own history: whoever started them, whichever node coordinated them.
+"""Completed repairs, from Cassandra's own history, regardless of who started them and which node coordinated them.
 
 A row of `repair_history` names one range of a session, the last of them; the row of its parent has all. A parent that
 failed in part names none, and is ignored.

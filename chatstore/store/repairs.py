@@ -2,7 +2,7 @@
 
 - Always full. An incremental repair updates no statistics and separates sstables permanently, so that deletes and the
   data that they delete are never compacted together. Never forced: with a replica down it would repair nothing there.
-- The exit code only says that the command ran. `repair_history` says that it repaired.
+- The exit code only shows that the command ran. `repair_history` shows that it repaired.
 - A preview changes no data, compares the replicas and updates Cassandra's statistics.
 """
 
@@ -175,7 +175,7 @@ def repairing(part: Part) -> Iterator[Repair]:
 
 
 def _repairs_known_to(host: str) -> list[cassandra.Row]:
-    """Return (id, keyspace, tables, kind) of the repairs that a node has coordinated; none if it does not answer."""
+    """Return (id, keyspace, tables, kind) of the repairs that a node has coordinated; none if it does not respond."""
     answer = nodes.ask_nodes(_KNOWN, hosts=[host])[host]
     return [] if isinstance(answer, NodeUnreachable) else answer
 
@@ -210,7 +210,7 @@ def _cause_of(host: str, repair_id: uuid.UUID | None) -> str:
 
 
 def list_running() -> list[RunningRepair]:
-    """Return the repairs that the nodes coordinate at present, previews too. A node that does not answer is left out:
+    """Return the repairs that the nodes coordinate at present, previews too. A node that does not respond is left out:
     its virtual table fails permanently after a forced repair with a replica down.
     """
     found = []

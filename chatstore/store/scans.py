@@ -105,7 +105,7 @@ def read_oldest_writetimes(
 ) -> Iterator[list[tuple[int, int]]]:
     """Yield (message id, oldest WRITETIME among its cells, µs) of the rows that exist; parameters as in `read_rows`.
 
-    With dense ids, the author's cell stands in for all others where it is set: each row is written in one mutation, and
+    With dense ids, the author's cell represents all others where it is set: each row is written in one mutation, and
     thirteen more WRITETIMEs make the read take three times as long.
     """
     if not dense:

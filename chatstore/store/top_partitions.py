@@ -145,7 +145,7 @@ def read_all_live(hosts: Iterable[str]) -> dict[str, TopPartitions | NodeUnreach
 def read_latest() -> dict[str, TopPartitions | NodeUnreachable]:
     """Return, per node, the younger of its saved lists and the cached ones; by CQL alone.
 
-    Raises `StoreUnavailable` if no node answers.
+    Raises `StoreUnavailable` if no node responds.
     """
     answers = nodes.ask_nodes(_SAVED, (settings.CASSANDRA["keyspace"],))
     floors = _read_floors(answers)

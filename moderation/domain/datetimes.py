@@ -13,7 +13,7 @@ EARLIEST = time_of(MIN_ID) + dt.timedelta(seconds=1)
 
 _EXAMPLE = "2024-03-11, 2024-03-11T14:30 or “20 minutes ago”"
 
-# Accept relative times too; nobody converts to UTC during a raid.
+# Accept relative times too: during a raid there is no time to convert to UTC.
 _AGO = re.compile(r"([0-9]{1,5}) ?(min|h|d|minutes?|hours?|days?)(?: ago)?", re.IGNORECASE)
 _UNITS = {"m": dt.timedelta(minutes=1), "h": dt.timedelta(hours=1), "d": dt.timedelta(days=1)}
 

@@ -169,12 +169,12 @@ def plan_ranges(
     if sealed and not survivors:
         return RangePlan(DeleteStrategy.DROP, [whole], 1)
     runs = list(find_runs(matched, survivors))
-    room = budget - existing_tombstones
-    if cost_of_ranges(runs) <= room:
+    available = budget - existing_tombstones
+    if cost_of_ranges(runs) <= available:
         return RangePlan(DeleteStrategy.RANGES, runs, cost_of_ranges(runs))
-    if room < 2 and sealed:
+    if available < 2 and sealed:
         return RangePlan(DeleteStrategy.REWRITE, [whole], 1, survivors)
-    ranges = join_runs(runs, survivors, max_ranges=max(1, room // 2))
+    ranges = join_runs(runs, survivors, max_ranges=max(1, available // 2))
     return RangePlan(DeleteStrategy.REWRITE, ranges, cost_of_ranges(ranges), ids_inside(survivors, ranges))
 
 
@@ -194,14 +194,14 @@ def plan_bucket(
     tombstones in the bucket beyond which ids of the last hour are deferred until their hour has passed. The newest
     are deleted first, because they are the most visible.
     """
-    room = max(0, budget - existing_tombstones)
-    if len(matched) <= min(MAX_ROW_DELETES, room):
+    available = max(0, budget - existing_tombstones)
+    if len(matched) <= min(MAX_ROW_DELETES, available):
         return _split(rows=matched, parts=[_rows_part(matched)], existing_tombstones=existing_tombstones)
     older, recent = split_recent(matched, recent_from=recent_from)
     at_once = min(len(recent), max(0, later_from - existing_tombstones))
     later, rows = recent[: len(recent) - at_once], recent[len(recent) - at_once :]
     # Row deletes beyond the budget are followed by a rewrite, which removes their tombstones.
-    taken = existing_tombstones + (len(rows) if len(rows) <= room else 0)
+    taken = existing_tombstones + (len(rows) if len(rows) <= available else 0)
     parts = [
         _ranges_part(older, survivors, sealed=sealed and not recent, existing_tombstones=taken, budget=budget),
         replace(

@@ -27,13 +27,13 @@ def plan_restore(
     requested: Iterable[int], *, withdrawn: set[int], removed_elsewhere: set[int], live: set[int]
 ) -> RestorePlan:
     """Assign each id to one outcome: withdrawn takes precedence over still purged, that over already live."""
-    rest = frozenset(requested)
-    gone = rest & withdrawn
-    rest -= gone
-    still = rest & removed_elsewhere
-    rest -= still
-    there = rest & live
-    return RestorePlan(rest - there, gone, still, there)
+    remaining = frozenset(requested)
+    gone = remaining & withdrawn
+    remaining -= gone
+    still_purged = remaining & removed_elsewhere
+    remaining -= still_purged
+    already_live = remaining & live
+    return RestorePlan(remaining - already_live, gone, still_purged, already_live)
 
 
 def newest_complete_rows(
@@ -70,5 +70,5 @@ def merge_rows(newer: Row, older: Row) -> Row:
     """
     width = len(ROW_COLUMNS)
     columns = tuple(old if new is None else new for new, old in zip(newer[:width], older[:width], strict=True))
-    writetimes = [moment for moment in map(writetime_of, (newer, older)) if moment is not None]
+    writetimes = [time_us for time_us in map(writetime_of, (newer, older)) if time_us is not None]
     return (*columns, max(writetimes)) if writetimes else columns

@@ -153,7 +153,7 @@ def hold_over_purge(purge: Purge) -> Hold | None:
 
 
 def time_held(purge: Purge, *, since: dt.datetime) -> dt.timedelta:
-    """Return the time since a moment during which holds covered some of the purge's messages."""
+    """Return the time since then during which holds covered some of the purge's messages."""
     now = postgres_now()
     return total_time(
         (max(since, hold.placed_at), hold.lifted_at or now) for hold in holds_covering(purge, since=since)

@@ -190,12 +190,12 @@ def format_deadline(moment: dt.datetime) -> str:
     local, utc = timezone.localtime(moment), moment.astimezone(dt.UTC)
     if local.utcoffset() == utc.utcoffset():
         return _("%(datetime)s UTC") % {"datetime": _datetime(utc)}
-    beside = format_utc_clock(utc) if local.date() == utc.date() else _datetime(utc)
-    return _("%(datetime)s (%(utc)s UTC)") % {"datetime": _datetime(local), "utc": beside}
+    in_utc = format_utc_clock(utc) if local.date() == utc.date() else _datetime(utc)
+    return _("%(datetime)s (%(utc)s UTC)") % {"datetime": _datetime(local), "utc": in_utc}
 
 
 def format_exact(moment: dt.datetime) -> str:
-    """Return a moment to the second: "11 March 2024, 14:02:07 UTC"; elsewhere in local time with UTC beside it."""
+    """Return date and time to the second: "11 March 2024, 14:02:07 UTC"; elsewhere in local time with UTC beside it."""
     local, utc = timezone.localtime(moment), moment.astimezone(dt.UTC)
     pattern = pgettext("date and time format", "j F Y, H:i:s")
     if local.utcoffset() == utc.utcoffset():
@@ -255,5 +255,5 @@ def _datetime(moment: dt.datetime) -> str:
 
 
 def _local_day(day: Any) -> dt.date:
-    """Return the viewer's day of a moment; a date as it is."""
+    """Return the day of a time in the viewer's time zone; a date unchanged."""
     return timezone.localtime(day).date() if isinstance(day, dt.datetime) and timezone.is_aware(day) else day

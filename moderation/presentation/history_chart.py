@@ -140,7 +140,7 @@ def draw_history(
     panels = [_draw_panel(shown, index, scale, first=first, last=last) for index, scale in enumerate(scales)]
     return Chart(
         panels=panels,
-        marks=[DrawnMark(_x_of_moment(mark.at, first, last), mark.kind, mark.label) for mark in actions],
+        marks=[DrawnMark(_x_of_time(mark.at, first, last), mark.kind, mark.label) for mark in actions],
         dates=_label_dates(first, last),
         rows=_list_rows(shown, actions, scales),
         first=first,
@@ -180,7 +180,7 @@ def _x(day: dt.date, first: dt.date, last: dt.date) -> float:
     return _at_share(((day - first).days + 0.5) / ((last - first).days + 1))
 
 
-def _x_of_moment(moment: dt.datetime, first: dt.date, last: dt.date) -> float:
+def _x_of_time(moment: dt.datetime, first: dt.date, last: dt.date) -> float:
     begin = dt.datetime.combine(first, dt.time(), tzinfo=dt.UTC)
     return _at_share((moment - begin) / dt.timedelta(days=(last - first).days + 1))
 

@@ -1,1 +1,1 @@
-"""The moderators' pages: parse, one operation, answer."""
+"""Views of the moderators' pages. Each parses its input, calls one operation, and responds."""

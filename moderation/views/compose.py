@@ -98,7 +98,7 @@ def _show_form(
 ) -> HttpResponse:
     context = {
         "channel": channel,
-        "heading": _say_heading(channel),
+        "heading": _format_heading(channel),
         "form": form,
         "error_message": error_message,
         "strip": _map(channel) if channel else None,
@@ -108,7 +108,7 @@ def _show_form(
     return render(request, "moderation/compose/compose.html", context, status=400 if error_message else 200)
 
 
-def _say_heading(channel: Channel | None) -> str:
+def _format_heading(channel: Channel | None) -> str:
     if channel is None:
         return gettext("Delete messages from several channels")
     if channel.guild is None:

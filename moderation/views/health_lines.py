@@ -29,7 +29,7 @@ LEDGER = "ledger"
 class FigureLine:
     """A formatted figure. value: "" if it was never measured. at: time of the measurement; None for the ledger.
 
-    moment: set for a value that is a time. is_stale: the figure is outdated.
+    moment: set if the value is a time. is_stale: the figure is outdated.
     """
 
     name: str

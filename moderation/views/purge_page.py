@@ -125,7 +125,7 @@ class UndoView:
     """The offer to undo a purge. until: when it ends, or ended; or None.
 
     kept_until: the same for messages without a hold. is_held: a hold covers some messages, so that `until`
-    moves on as time passes. only_held: the undo period of all others is over.
+    moves on as time passes. only_held: the undo period of all others has expired.
     totals: heading and totals of each undo. restored: messages that are live again. deleted: messages that the
     purge deleted and that are still deleted.
     """

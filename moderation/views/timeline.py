@@ -97,7 +97,7 @@ def _rows_context(channel: Channel, opened: Timeline, position: Position) -> dic
         "users": opened.users,
         "older": page.older,
         "newer": page.newer,
-        "looked_back_to": page.looked_back_to,
+        "searched_back_to": page.searched_back_to,
         "hidden": page.hidden,
         "focus": position.around,
     }

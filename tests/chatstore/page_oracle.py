@@ -79,7 +79,7 @@ def check(page: Page, *, ids: list[int], older: int | None, newer: int | None, h
     assert ids_of(page.messages) == ids
     assert (page.older, page.newer) == (older, newer)
     assert page.hidden == hidden
-    assert page.looked_back_to is None
+    assert page.searched_back_to is None
     assert all(message.content == f"message {message.message_id}" for message in page.messages)
 
 

@@ -38,4 +38,4 @@ def wait_for_heartbeat(client: redis.Redis, *, after: float) -> float:
         if heartbeat > after:
             return heartbeat
         time.sleep(0.1)
-    raise AssertionError("beat did not say that it lives")
+    raise AssertionError("beat recorded no heartbeat")

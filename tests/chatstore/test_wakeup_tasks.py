@@ -16,7 +16,7 @@ from moderation.tasks import run_purge, scan_purge
 
 @pytest.mark.parametrize("task", [work_on_run, run_purge, scan_purge], ids=lambda task: task.name)
 def test_a_wakeup_task_has_an_expiry(task: Any) -> None:
-    queue = f"bells-{uuid.uuid4().hex}"
+    queue = f"wakeups-{uuid.uuid4().hex}"
     began = dt.datetime.now(dt.UTC)
     task.apply_async((0,), queue=queue)
     client: Any = redis_client()

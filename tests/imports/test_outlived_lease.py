@@ -42,8 +42,8 @@ def there(channel_id: int, ids: list[int]) -> list[int]:
     return [one for one in ids if read_message(channel_id, one) is not None]
 
 
-@pytest.mark.parametrize("how_many", [1, 20])
-def test_a_late_overwrite_restores_no_purged_message(mona: User, tmp_path: Path, how_many: int) -> None:
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_late_overwrite_restores_no_purged_message(mona: User, tmp_path: Path, count: int) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 20)
     run_import(write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]))
     edited = [
@@ -52,10 +52,10 @@ def test_a_late_overwrite_restores_no_purged_message(mona: User, tmp_path: Path,
     ]
     decision = decide(*edited)
     assert sum(map(len, decision.changed.values())) == 20
-    purge_now(mona, choose(channel_id, message_ids=tuple(ids[:how_many])))
+    purge_now(mona, choose(channel_id, message_ids=tuple(ids[:count])))
     finish_load(start_load(decision))
-    assert there(channel_id, ids) == ids[how_many:]
-    assert all(read(channel_id, i).content == "edited" for i in ids[how_many:])
+    assert there(channel_id, ids) == ids[count:]
+    assert all(read(channel_id, i).content == "edited" for i in ids[count:])
 
 
 def test_a_slow_import_keeps_its_channel_lock(tmp_path: Path) -> None:

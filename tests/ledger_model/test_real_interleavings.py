@@ -130,7 +130,7 @@ class Interleavings(RuleBasedStateMachine):
             try_refresh_bucket(self.channel.pk, bucket, job="verify:1")
 
     @rule(which=WHICH, what=st.sampled_from(["post", "post late", "withdraw", "purge", "undo"]))
-    def act_during_read(self, which: int, what: str) -> None:
+    def write_during_read(self, which: int, what: str) -> None:
         """Run an action between the read of a bucket and the ledger update."""
         actions: dict[str, Callable[[], None]] = {
             "post": self.post_message_now,

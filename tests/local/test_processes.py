@@ -45,23 +45,23 @@ def start(stack: Stack, name: str, code: str) -> psutil.Process:
 
 
 def test_processes_of_a_killed_starter_are_found_by_pid_and_start_time(stack: Stack) -> None:
-    process = start(stack, "sleeper", SLEEP_CODE)
-    found = find_process(stack, "sleeper")
+    process = start(stack, "sleeping", SLEEP_CODE)
+    found = find_process(stack, "sleeping")
     assert found is not None
     assert found.pid == process.pid
-    assert end_processes(stack, ["sleeper"], seconds=5) == []
+    assert end_processes(stack, ["sleeping"], seconds=5) == []
     assert is_dead(process)
-    assert find_process(stack, "sleeper") is None
+    assert find_process(stack, "sleeping") is None
 
 
 def test_an_unrelated_process_with_the_same_pid_is_neither_found_nor_ended(stack: Stack) -> None:
-    process = start(stack, "sleeper", SLEEP_CODE)
-    kept = path_of_pid(stack, "sleeper")
+    process = start(stack, "sleeping", SLEEP_CODE)
+    kept = path_of_pid(stack, "sleeping")
     started = json.loads(kept.read_text())["started"]
     kept.write_text(json.dumps({"pid": process.pid, "started": started - 3600}))
     try:
-        assert find_process(stack, "sleeper") is None
-        end_processes(stack, ["sleeper"], seconds=1)
+        assert find_process(stack, "sleeping") is None
+        end_processes(stack, ["sleeping"], seconds=1)
         assert not is_dead(process)
     finally:
         process.kill()
@@ -70,10 +70,10 @@ def test_an_unrelated_process_with_the_same_pid_is_neither_found_nor_ended(stack
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"pid": "x", "started": 1}'])
 def test_a_truncated_pid_file_is_ignored(stack: Stack, content: str) -> None:
-    path = path_of_pid(stack, "sleeper")
+    path = path_of_pid(stack, "sleeping")
     path.parent.mkdir()
     path.write_text(content)
-    assert find_process(stack, "sleeper") is None
+    assert find_process(stack, "sleeping") is None
 
 
 def test_a_process_that_does_not_end_in_time_is_killed_with_its_children(stack: Stack) -> None:
@@ -110,11 +110,11 @@ def test_all_are_asked_to_end_at_once(stack: Stack) -> None:
 
 
 def test_a_killed_server_releases_its_pid(stack: Stack) -> None:
-    process = start(stack, "sleeper", SLEEP_CODE)
+    process = start(stack, "sleeping", SLEEP_CODE)
     os.kill(process.pid, signal.SIGKILL)
     end = time.monotonic() + 300
     while psutil.pid_exists(process.pid):
-        assert time.monotonic() < end, "nobody has reaped it"
+        assert time.monotonic() < end, "the process was not reaped"
         time.sleep(0.01)
 
 
@@ -133,7 +133,7 @@ def test_only_the_last_lines_of_a_long_log_are_reported(stack: Stack) -> None:
 
 
 def test_ctrl_c_in_the_starter_s_terminal_does_not_reach_the_servers(stack: Stack) -> None:
-    process = start(stack, "sleeper", SLEEP_CODE)
+    process = start(stack, "sleeping", SLEEP_CODE)
     assert os.getpgid(process.pid) != os.getpgid(os.getpid())
     process.send_signal(signal.SIGTERM)
     assert wait_until_dead(process, seconds=5)

@@ -206,13 +206,13 @@ def test_a_server_that_dies_later_ends_all_with_its_last_lines(local_stack: Loca
 
 
 def test_servers_started_for_a_command_end_with_it_unless_up_keeps_them(local_stack: LocalStack) -> None:
-    say = f"{sys.executable} -c pass"
-    assert local_stack.call(f"exec run {say}").returncode == 0
+    command = f"{sys.executable} -c pass"
+    assert local_stack.call(f"exec run {command}").returncode == 0
     assert local_stack.find(*STORES) == {}
     assert local_stack.call("up run").returncode == 0
     kept = local_stack.find(*STORES)
     assert set(kept) == set(STORES)
-    assert local_stack.call(f"exec run {say}").returncode == 0
+    assert local_stack.call(f"exec run {command}").returncode == 0
     assert local_stack.find(*STORES) == kept
     assert local_stack.call("down run").returncode == 0
     assert local_stack.find(*STORES) == {}

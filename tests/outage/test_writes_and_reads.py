@@ -1,4 +1,4 @@
-"""A node dies: nothing is lost silently, nothing is reported as empty, and everything continues afterwards."""
+"""A node dies: nothing is lost, nothing is reported as empty, and everything continues afterwards."""
 
 import time
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.alone]
 def test_operations_given_up_in_an_outage_succeed_when_retried(outage: Outage) -> None:
     kept = outage.before
     channel_id, lost_id = kept.channel_id, first_id_at(now_ms())
-    check_nothing_is_lost_in_silence(channel_id, kept.message_id, lost_id)
+    check_nothing_is_lost(channel_id, kept.message_id, lost_id)
 
     check_nodes(postgres_now())
     assert open_findings() == [DOWN]
@@ -42,7 +42,7 @@ def open_findings() -> list[str]:
     return list(found.values_list("subject", flat=True))
 
 
-def check_nothing_is_lost_in_silence(channel_id: int, kept_id: int, lost_id: int) -> None:
+def check_nothing_is_lost(channel_id: int, kept_id: int, lost_id: int) -> None:
     """With one of two replicas gone, LOCAL_QUORUM can neither read nor write."""
     began = time.monotonic()
     with pytest.raises(StoreUnavailable, match="abandoned"):

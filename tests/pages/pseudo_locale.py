@@ -52,7 +52,7 @@ def pseudo_locale() -> Iterator[None]:
 
 
 def untranslated(html: str, *, data: frozenset[str] = frozenset()) -> list[str]:
-    """Return the visible texts with words that were not translated. data: names that may stand anywhere."""
+    """Return the visible texts with words that were not translated. data: names that may appear anywhere."""
     page = _Page()
     page.feed(html)
     return [text for text in page.found if _has_words(text, data)]

@@ -91,7 +91,7 @@ sign-out/ GET sign-out/ 302 405 405 405 405 405
 sign-out/ POST sign-out/ 302 302 302 302 302 302
 preferences/ GET preferences/ 302 200 200 200 200 200
 preferences/ POST preferences/ 302 400 400 400 400 400
-find/ GET find/?q=nobody-at-all 302 403 200 200 200 200
+find/ GET find/?q=no-such-user 302 403 200 200 200 200
 channels/<snowflake:channel_id>/ GET channels/{channel}/ 302 403 200 200 200 200
 channels/<snowflake:channel_id>/rows/ GET channels/{channel}/rows/?before={message} 302 403 200 200 200 200
 channels/<snowflake:channel_id>/delete/ GET channels/{channel}/delete/ 302 403 200 200 403 200

@@ -53,7 +53,7 @@ POSTS: tuple[tuple[dict[str, str | list[str]], str], ...] = (
     ({"selected": "1", "message_id": "abc"}, "not an id"),
     ({"selected": "1", "message_ids": "1 2 x"}, "not an id"),
     ({"selected": "1", "message_ids": " ".join(map(str, range(1001)))}, "at most 1,000"),
-    ({"authors": "nobody-is-called-that"}, "There is no user called"),
+    ({"authors": "no-such-user"}, "There is no user called"),
     ({"authors": "99999999999999999999999"}, "not an id"),
     ({"authors": ",".join(f"x{n}" for n in range(30))}, "at most 20"),
     ({"authors": "a\x00b"}, "Null characters"),

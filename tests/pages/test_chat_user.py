@@ -49,7 +49,7 @@ def test_name_id_age_and_channels_are_shown(mona: User, sign_in: SignIn) -> None
     assert ">bot<" in html
     assert str(person.pk) in html
     assert "Account created</dt><dd><time" in squeeze(html)
-    strips = html.split('class="strip presence"')[1:]
+    strips = html.split('class="strip activity-strip"')[1:]
     # Consecutive buckets are one bar; the channel with the most comes first.
     assert [strip.count('class="bar"') for strip in strips] == [2, 1]
     assert html.index(f"/channels/{channel.pk}/") < html.index(f"/channels/{other.pk}/")
@@ -61,7 +61,7 @@ def test_more_than_twelve_channels_are_counted(mona: User, sign_in: SignIn) -> N
     for _ in range(15):
         authors.ensure_author_bucket(person.pk, make_channel().pk, bucket_at(now_ms()) - 3)
     html = page_of(sign_in(mona), person.pk)
-    assert html.count('class="strip presence"') == 12
+    assert html.count('class="strip activity-strip"') == 12
     assert "and 3 more channels" in html
 
 

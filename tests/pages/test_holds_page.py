@@ -42,10 +42,10 @@ def test_a_hold_is_placed_with_its_reason_and_listed(previewed: PreviewedPurge, 
 
 
 def test_errors_are_shown_and_form_input_is_preserved(mona: User, sign_in: SignIn) -> None:
-    answer = sign_in(mona).post("/holds/", {"user": "somebody", "reason": "case 71"})
+    answer = sign_in(mona).post("/holds/", {"user": "no-such-user", "reason": "case 71"})
     html = answer.content.decode()
     assert answer.status_code == 400
-    assert 'value="somebody"' in html
+    assert 'value="no-such-user"' in html
     assert "case 71</textarea>" in html
     assert 'role="alert"' in html
     assert not Hold.objects.exists()

@@ -78,7 +78,7 @@ def test_a_live_message_is_highlighted_among_its_neighbours(mona: User, sign_in:
     assert chip_of(html) == "in the channel"
     shown = ids_shown(html)
     assert shown == ids[7:18]
-    question = html.split('class="in-question')[1]
+    question = html.split('class="subject')[1]
     assert f"hello {ids[12]}" in question
     assert f"?around={ids[12]}#m{ids[12]}" in html
 
@@ -93,7 +93,7 @@ def test_a_deleted_message_shows_who_deleted_it_why_and_its_text(mona: User, sig
     assert f"by {mona.username}" in html
     assert "Reason: “a test”." in html
     assert f"/purges/{purge.pk}/" in html
-    assert f"buy my coins {ids[12]}" in html.split('class="in-question away"')[1]
+    assert f"buy my coins {ids[12]}" in html.split('class="subject deleted"')[1]
     assert ids[12] in ids_shown(html)
     assert ids[11] in ids_shown(html)
 
@@ -150,8 +150,8 @@ def test_a_single_message_is_restored_by_a_plain_form(mona: User, sign_in: SignI
     assert message_store.read_message(channel.pk, ids[12]) is not None
     assert message_store.read_message(channel.pk, ids[13]) is None
     # The other messages of the purge are still deleted.
-    assert "12 messages deleted" in html.split('class="in-question')[0]
-    assert "117 messages deleted" in html.split('class="in-question')[1]
+    assert "12 messages deleted" in html.split('class="subject')[0]
+    assert "117 messages deleted" in html.split('class="subject')[1]
     # The next message of the same purge can still be restored.
     assert "Restore this message" in page_of(client, channel, ids[13])
 
@@ -250,5 +250,5 @@ def test_hostile_content_breaks_no_message_page(mona: User, sign_in: SignIn, tmp
             purge_now(mona, choose(channel_id, everything=True))
         for message_id in (ids[0], ids[3]):
             html = client.get(f"/channels/{channel_id}/{message_id}/").content.decode()
-            assert "in-question" in html
+            assert 'class="subject' in html
             check_harmless(html)

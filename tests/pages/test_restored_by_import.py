@@ -118,7 +118,7 @@ def test_a_purge_of_several_channels_lists_restored_messages_of_each(
 def test_restoring_needs_the_permission_to_undo(mona: User, path: Path, channel_id: int) -> None:
     purge = purge_now(mona, choose(channel_id, message_ids=tuple(IDS[:5])))
     tess = make_user("tess", group=None)
-    for name, message in ((tess.username, "does not have permission"), ("nobody-of-that-name", "no account called")):
+    for name, message in ((tess.username, "does not have permission"), ("no-such-user", "no account called")):
         with pytest.raises(CommandError, match=message) as refused:
             restore(path, "--as", name)
         assert "import again" not in str(refused.value)

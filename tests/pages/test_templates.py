@@ -1,4 +1,4 @@
-"""Templates are laid out alike: no line is longer than 120 characters, and none writes UTC beside a local time."""
+"""Templates are laid out alike: short lines, no UTC written beside a local time, and a use for every style."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ pytestmark = pytest.mark.unit
 TEMPLATES = PROJECT_ROOT / "templates"
 MAX_CHARACTERS = 120
 
+COMPOSED_CLASSES = re.compile(r"tone\d|is-[a-z]+|(full|bucket)-repair")
+"""Classes whose names are composed of a prefix and a value, so that no source contains them."""
+
 
 def lines() -> Iterator[tuple[Path, int, str]]:
     for path in sorted(TEMPLATES.rglob("*.html")):
@@ -29,3 +32,13 @@ def test_no_line_is_too_long() -> None:
 def test_no_time_has_utc_written_beside_it() -> None:
     """Times are shown in the viewer's time zone; `deadline` adds UTC by itself."""
     assert not [f"{path}:{number}" for path, number, line in lines() if re.search(r"[%}]} UTC", line)]
+
+
+def test_every_class_of_the_stylesheet_is_used() -> None:
+    """A class that was renamed in one place only loses its style without any error."""
+    app = PROJECT_ROOT / "moderation"
+    styles = re.sub(r"/\*.*?\*/", "", (app / "static/moderation/app.css").read_text(), flags=re.DOTALL)
+    sources = [*TEMPLATES.rglob("*.html"), *app.rglob("*.py"), *app.rglob("*.js")]
+    words = set(re.findall(r"[\w-]+", " ".join(path.read_text() for path in sources)))
+    classes = set(re.findall(r"\.([a-z][\w-]*)", styles))
+    assert {name for name in classes - words if not COMPOSED_CLASSES.fullmatch(name)} == set()

@@ -95,7 +95,7 @@ def test_the_totals_on_the_page_add_up(previewed: PreviewedPurge, mona: User, si
         if run:
             run_purge(previewed.purge.pk)
         html = client.get(path).content.decode()
-        parts = [int(n.replace(",", "")) for n in re.findall(r'<div class="term[^"]*"><b>([\d,]+)</b>', html)]
+        parts = [int(n.replace(",", "")) for n in re.findall(r'<div class="total[^"]*"><b>([\d,]+)</b>', html)]
         assert len(parts) == 6
         assert sum(parts[:-1]) == parts[-1] == 6
         assert parts[0] == (6 if run else 0)

@@ -28,7 +28,7 @@ README_FOLDER = Path(__file__).parent / "readme"
 FILLED = (
     "after=2024-05-01&has=link&pattern=c[0o]ins%3F&either-words=free&either-has=embed&none-reply_to=81&with_pinned=1"
 )
-NOWHERE = "postgres://nobody:x@127.0.0.1:1/nothing"
+NOWHERE = "postgres://unused:x@127.0.0.1:1/nothing"
 FOLDER = settings.BASE_DIR / ".local" / "shots"
 
 
@@ -84,7 +84,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("user", "mona", f"/users/{scene.removed_author}/")
     yield Shot("user-bot", "mona", "/users/900000000000000001/")
     yield Shot("purges", "mona", f"/purges/?by={scene.accounts['mona'][0]}")
-    yield Shot("purges-none", "mona", "/purges/?by=nobody-of-that-name")
+    yield Shot("purges-none", "mona", "/purges/?by=no-such-user")
     yield Shot("find", "mona", f"/find/?q={scene.sample.victor}")
     yield Shot("find-no-message", "mona", f"/find/?q={scene.message + 1}")
     yield Shot("find-nothing", "mona", "/find/?q=nothing-is-called-that")
@@ -133,7 +133,7 @@ def _erasing_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("holds", "lena", "/holds/")
     yield Shot("purge-held", "mona", f"/purges/{scene.limited_by_hold.pk}/")
     yield Shot("user-held", "lena", f"/users/{scene.held_user}/")
-    yield Shot("purge-erase-wish", "ada", f"/purges/{scene.partly.pk}/")
+    yield Shot("purge-erase-request", "ada", f"/purges/{scene.partly.pk}/")
     yield Shot("purge-erase-ask", "ada", f"/purges/{scene.done.pk}/")
     yield Shot("purge-erasing", "mona", f"/purges/{scene.erased.pk}/")
     yield Shot("home-admin", "ada", "/")

@@ -1,1 +1,1 @@
-"""Commands of `manage.py`: each parses, calls one operation, answers."""
+"""Commands of `manage.py`. Each parses its arguments, calls one operation, and prints the result."""

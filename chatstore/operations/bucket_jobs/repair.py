@@ -155,14 +155,14 @@ def _require_up(hosts: Sequence[str]) -> list[str]:
 def _run_part(claim: Claim, part: Part, *, done: int, total: int) -> Repaired:
     """Repair a part and report its progress. Raises as `Repair.finish` and `Claim.report_progress`."""
     claim.report_progress(done=done, total=total, what=f"node {part.host}: {', '.join(part.tables)}")
-    with repairs.repairing(part) as under_way:
-        while not under_way.call.wait(POLL_SECONDS):
-            table, share = under_way.read_progress()
+    with repairs.repairing(part) as repair:
+        while not repair.call.wait(POLL_SECONDS):
+            table, share = repair.read_progress()
             compared = f", {share:.0%} compared" if share is not None else ""
             claim.report_progress(
                 done=done, total=total, what=f"node {part.host}: {table or ', '.join(part.tables)}{compared}"
             )
-        return under_way.finish()
+        return repair.finish()
 
 
 def _first_began_at(run: JobRun) -> dt.datetime | None:
@@ -174,8 +174,8 @@ def _first_began_at(run: JobRun) -> dt.datetime | None:
 
 def _is_repaired(part: Part, since: dt.datetime) -> bool:
     """Return whether a repair that began after `since` has covered a whole part."""
-    moments = [repaired_by_node(table).get(part.host) for table in part.tables]
-    return all(moment is not None and moment >= since for moment in moments)
+    times = [repaired_by_node(table).get(part.host) for table in part.tables]
+    return all(moment is not None and moment >= since for moment in times)
 
 
 def _note_listed(hosts: Sequence[str]) -> int:

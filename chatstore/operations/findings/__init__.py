@@ -1,1 +1,1 @@
-"""Findings: what needs attention, the monitor that looks for it, and notifications."""
+"""Findings: what needs attention, the monitor that detects it, and notifications."""

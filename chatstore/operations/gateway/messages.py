@@ -174,7 +174,7 @@ def withdraw_message(channel_id: int, message_id: int, *, actor: int) -> bool:
             raise Forbidden("only its author can withdraw a message")
         withdrawn.note_withdrawn(channel_id, message_id, author_id=actor)
     elif ms_of(message_id) < _now_ms() - IN_FLIGHT_MS:
-        # A delete at the current stamp could hit a row that an undo is about to write, whoever the actor is.
+        # A delete at the current stamp could hit a row that an undo is about to write, regardless of the actor.
         return False
     note_deletes(channel_id, bucket_of(message_id), 1)
     began, stamp = _stamp_after(channel_id, message_id)

@@ -83,7 +83,7 @@ def name_users(messages: Iterable[Message]) -> dict[int, ChatUser]:
 
 
 def _read_quoted(messages: Sequence[Message]) -> dict[tuple[int, int], Message | None]:
-    at_hand = {(message.channel_id, message.message_id): message for message in messages}
+    loaded = {(message.channel_id, message.message_id): message for message in messages}
     wanted = {
         (message.reference[0], message.reference[1])
         for message in messages
@@ -95,7 +95,7 @@ def _read_quoted(messages: Sequence[Message]) -> dict[tuple[int, int], Message |
     for channel_id, message_id in sorted(wanted):
         if channel_id in own:
             key = (channel_id, message_id)
-            quoted[key] = at_hand.get(key) or message_store.read_message(channel_id, message_id)
+            quoted[key] = loaded.get(key) or message_store.read_message(channel_id, message_id)
     return quoted
 
 

@@ -109,7 +109,7 @@ class BucketHealth:
     @property
     def repaired_at(self) -> dt.datetime | None:
         """Start of the last full repair that covered it; None: none is known."""
-        return None if self.repaired is None else _moment(self.repaired.value)
+        return None if self.repaired is None else _from_ms(self.repaired.value)
 
     @property
     def latest(self) -> Figure | None:
@@ -144,7 +144,7 @@ class ChannelHealth:
     @property
     def last_repair_at(self) -> dt.datetime | None:
         """Start of the last completed repair of all tables; None: none has completed."""
-        return None if self.last_repair is None else _moment(self.last_repair.value)
+        return None if self.last_repair is None else _from_ms(self.last_repair.value)
 
     @property
     def states(self) -> Mapping[BucketState, int]:
@@ -291,7 +291,7 @@ def _describe(
     )
 
 
-def _moment(ms: int) -> dt.datetime:
+def _from_ms(ms: int) -> dt.datetime:
     return dt.datetime.fromtimestamp(ms / 1000, tz=dt.UTC)
 
 

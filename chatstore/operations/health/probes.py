@@ -109,8 +109,8 @@ def probe_channel(channel_id: int, *, now: dt.datetime) -> dict[str, int]:
 def probe_bucket(channel_id: int, bucket: int, *, whole: bool) -> dict[str, int]:
     """Read the newest page of a bucket within its live range, and record its cost.
 
-    whole: also read the ids of the whole bucket, and count live rows and tombstones. If nothing lives there,
-    nothing is read or recorded. Raises `StoreUnavailable`.
+    whole: also read the ids of the whole bucket, and count live rows and tombstones. A bucket without live
+    rows is neither read nor recorded. Raises `StoreUnavailable`.
     """
     result: dict[str, int] = {}
     span = (ledger.read_live(channel_id, bucket) or UNKNOWN).clip(*bucket_ids(bucket))

@@ -209,7 +209,7 @@ class ChannelsImport:
             live_stamps=self.live_stamps,
             read_unlisted=not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN,
             removed_ids=self.removed_ids,
-            under_way=self.started,
+            previous=self.started,
             restore=self.choices.restore,
             dry_run=self.choices.dry_run,
         )

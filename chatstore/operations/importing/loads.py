@@ -128,14 +128,14 @@ def decide_load(
     live_stamps: Mapping[BucketKey, int],
     read_unlisted: bool,
     removed_ids: RemovedIdsIn,
-    under_way: StartedLoad | None = None,
+    previous: StartedLoad | None = None,
     restore: bool = False,
     dry_run: bool = False,
 ) -> Decision:
     """Classify the messages of a load: new, changed, already there, deleted before.
 
     live_stamps: stamps of the existing ledger rows, by bucket. Without a row a bucket was never written and is
-    not read, unless read_unlisted. under_way: the previous load, which may not be written completely.
+    not read, unless read_unlisted. previous: the previous load, which may not be written completely.
     restore: restore ids that purges deleted.
     """
     grouped = load.by_bucket()
@@ -145,8 +145,8 @@ def decide_load(
         key: [m.message_id for m in found] for key, found in grouped.items() if read_unlisted or key in live_stamps
     }
     edited = read_edited(asked)
-    if under_way is not None:
-        under_way.add_edited(edited)
+    if previous is not None:
+        previous.add_edited(edited)
     new: Grouped = {}
     changed: Grouped = {}
     restored_ids: dict[BucketKey, list[int]] = {}
@@ -186,7 +186,7 @@ class DryRun:
         self._seen: dict[int, _SeenIds] = defaultdict(_SeenIds)
 
     def exclude_seen(self, decision: Decision) -> Decision:
-        """Move messages of earlier loads from *new* to *already there*, and remember the others."""
+        """Move messages of earlier loads from *new* to *already there*, and record the ids of the others."""
         new: Grouped = {}
         for key, found in decision.new.items():
             seen = self._seen[key[0]]

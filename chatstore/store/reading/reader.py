@@ -59,10 +59,10 @@ def read_around(channel_id: int, message_id: int, limit: int = 50, *, deadline_s
     half = limit // 2
     upper = _search_up(channel_id, after=message_id, need=half + 1, deadline=deadline)
     newest, newer_hidden, newer_follows = _cut(upper, half)
-    room = limit - len(newest)
+    missing = limit - len(newest)
     before = min(message_id + 1, MAX_ID)
-    lower = _search_down(channel_id, before=before, need=room + 1, deadline=deadline)
-    page = _cut_down(lower, room)
+    lower = _search_down(channel_id, before=before, need=missing + 1, deadline=deadline)
+    page = _cut_down(lower, missing)
     newer: int | None = newest[-1].message_id if newest else message_id
     if not newer_follows:
         newer = None if upper.is_whole else upper.edge
@@ -122,16 +122,16 @@ def _cut_down(search: Search, limit: int) -> Page:
     messages, hidden, follows = _cut(search, limit)
     older = messages[-1].message_id if follows else None if search.is_whole else search.edge
     is_short = len(messages) < limit and older is not None
-    looked_to = time_of(search.edge) if is_short else None
-    return Page(messages, older, None, looked_to, hidden)
+    searched_to = time_of(search.edge) if is_short else None
+    return Page(messages, older, None, searched_to, hidden)
 
 
 def _cut_up(search: Search, limit: int) -> Page:
     messages, hidden, follows = _cut(search, limit)
     newer = messages[-1].message_id if follows else None if search.is_whole else search.edge
     is_short = len(messages) < limit and newer is not None
-    looked_to = time_of(search.edge) if is_short else None
-    return Page(messages[::-1], None, newer, looked_to, hidden)
+    searched_to = time_of(search.edge) if is_short else None
+    return Page(messages[::-1], None, newer, searched_to, hidden)
 
 
 def _page_down(channel_id: int, *, before: int | None, limit: int, deadline: float) -> Page:

@@ -25,7 +25,7 @@ from chatstore.store.ledger import read_ledger
 from moderation.models import ManifestBucket
 from moderation.operations.access.visibility import Actor, require, visible_channels, visible_purges
 from moderation.operations.selection.summary import ListedPurge, describe_purges
-from moderation.presentation.presence import ActivityStrips, draw_activity
+from moderation.presentation.activity import ActivityStrips, draw_activity
 
 CHANNELS_SHOWN = 12
 PURGES_SHOWN = 20
@@ -63,7 +63,7 @@ class Profile:
     """Profile of a chat user. user: None if the user is not in the member list.
 
     made_at: when the account was created, if the id contains it. activity: the channels with the most periods
-    first; more_channels: number of channels beyond those. looked_back_to: set if the deadline was reached before all
+    first; more_channels: number of channels beyond those. searched_back_to: set if the deadline was reached before all
     activity was read. matched: total number of the user's messages that confirmed purges selected; purges: the last
     of them; purge_count: their number.
     """
@@ -74,7 +74,7 @@ class Profile:
     activity: Sequence[ChannelActivity]
     strips: ActivityStrips | None
     more_channels: int
-    looked_back_to: dt.date | None
+    searched_back_to: dt.date | None
     purges: Sequence[MatchedByPurge]
     purge_count: int
     matched: int
@@ -84,7 +84,7 @@ def profile_of(user: Actor, user_id: int) -> Profile:
     """Return the profile. Raises `NotFound` if the id is unknown everywhere, `Forbidden`, `StoreUnavailable`."""
     require(user, "chatstore.view_chatuser")
     known = ChatUser.objects.filter(pk=user_id).first()
-    places, looked_back_to = _read_places(user_id)
+    places, searched_back_to = _read_places(user_id)
     channels = visible_channels(user).in_bulk(places)
     visible = {channel_id: buckets for channel_id, buckets in places.items() if channel_id in channels}
     purges = _purges_of(user, user_id)
@@ -106,7 +106,7 @@ def profile_of(user: Actor, user_id: int) -> Profile:
         ],
         strips=draw_activity(nonempty, today=bucket_at(unix_ms(timezone.now()))),
         more_channels=len(busiest) - len(shown),
-        looked_back_to=None if looked_back_to is None else last_day_of(looked_back_to),
+        searched_back_to=None if searched_back_to is None else last_day_of(searched_back_to),
         purges=_describe(user, purges),
         purge_count=len(purges),
         matched=sum(purges.values()),

@@ -123,11 +123,11 @@ def _mark_matched(purge: Purge, windows: Sequence[SampleWindow]) -> None:
     for window in windows:
         for message in window.messages:
             shown[window.channel.pk, bucket_of(message.message_id)].add(message.message_id)
-    going: dict[int, set[int]] = defaultdict(set)
+    matched: dict[int, set[int]] = defaultdict(set)
     for (channel_id, bucket), ids in shown.items():
         for packed in purge.steps.filter(channel_id=channel_id, bucket=bucket, kind__in=REMOVING).values_list(
             "ids", flat=True
         ):
-            going[channel_id] |= ids.intersection(unpack_ids(packed))
+            matched[channel_id] |= ids.intersection(unpack_ids(packed))
     for window in windows:
-        window.matched.update(going[window.channel.pk])
+        window.matched.update(matched[window.channel.pk])

@@ -60,7 +60,7 @@ class Wait:
 
 
 def describe_blocking_job(job: str) -> str:
-    """Describe the job that has locked a channel: "behind purge 81 (everything by …, by Mona)"."""
+    """Describe the job that has locked a channel: "behind purge 81 (all messages by …, by Mona)"."""
     reason, _ = _describe_job(job)
     return BEHIND_PREFIX + reason
 

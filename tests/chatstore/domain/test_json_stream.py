@@ -98,8 +98,8 @@ def test_a_value_over_the_limit_is_never_kept_in_memory() -> None:
 
 
 def test_input_crafted_to_fill_memory_is_refused() -> None:
-    crowd = b"[" + b"[]," * 1_000_000 + b"0]"
-    [found] = read_items(b"[" + crowd + b"]", limit=10_000_000)
+    nested = b"[" + b"[]," * 1_000_000 + b"0]"
+    [found] = read_items(b"[" + nested + b"]", limit=10_000_000)
     assert isinstance(found, Unreadable)
     assert "lists and objects" in found.reason
 

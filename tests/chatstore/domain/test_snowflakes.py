@@ -84,7 +84,7 @@ def test_numbers_out_of_range_are_refused(worker: int, sequence: int) -> None:
 
 
 def ticking(*steps: int) -> Callable[[], int]:
-    """Return a clock that advances by each step in turn and then stands still."""
+    """Return a clock that advances by each step in turn and then stops."""
     moments = [EPOCH_MS]
     for step in steps:
         moments.append(moments[-1] + step)

@@ -98,14 +98,14 @@ def test_a_figure_is_old_after_26_hours() -> None:
     assert health.is_stale(health.find(BUCKET + 1).tombstones_figure)
 
 
-def test_every_bucket_from_the_channels_creation_to_now_is_there_but_for_long_silences() -> None:
+def test_every_bucket_from_the_channels_creation_to_now_is_there_except_long_gaps() -> None:
     now = now_ms()
     channel_id = first_id_at(now - 30 * DAY_MS)
     buckets = [entry.bucket for entry in read(channel_id).buckets]
     assert buckets == list(range(bucket_of(channel_id), bucket_at(now) + 1))
     ledger.ensure_row(channel_id, bucket_at(now) - 400)
-    with_silence = [entry.bucket for entry in read(channel_id).buckets]
-    assert with_silence == [bucket_at(now) - 400, *buckets]
+    with_gap = [entry.bucket for entry in read(channel_id).buckets]
+    assert with_gap == [bucket_at(now) - 400, *buckets]
 
 
 def test_buckets_before_2015_are_supported() -> None:

@@ -63,9 +63,9 @@ def test_tombstones_are_purged_after_a_repair_and_gc_grace_on_every_replica(otto
 
     age_deletes(channel_id, dt.timedelta(hours=2))
     assert why_not_compact(channel_id, BUCKET) == ""
-    did = run("compact", otto, channel_id)
-    assert did["tombstones before"] == 12
-    assert (did["tombstones on 127.0.0.1"], did["tombstones on 127.0.0.2"]) == (0, 0)
+    result = run("compact", otto, channel_id)
+    assert result["tombstones before"] == 12
+    assert (result["tombstones on 127.0.0.1"], result["tombstones on 127.0.0.2"]) == (0, 0)
     left = [row[0] for page in messages.read_ids(channel_id, BUCKET) for row in page]
     assert sorted(left) == ids[12:]
 

@@ -65,10 +65,10 @@ def test_deletes_from_several_processes_add_up() -> None:
         finally:
             connection.close()
 
-    going = [threading.Thread(target=note) for _ in range(4)]
-    for thread in going:
+    threads = [threading.Thread(target=note) for _ in range(4)]
+    for thread in threads:
         thread.start()
-    for thread in going:
+    for thread in threads:
         thread.join()
     note_deletes(channel_id, -3, 0)
     note_deletes(channel_id, 300, 1)

@@ -1,4 +1,4 @@
-"""A monitoring round runs every check, even after a failed one, and only one worker runs it."""
+"""A run of the monitor makes every check, even after a failed one, and only one worker runs it."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def test_only_one_of_concurrent_workers_runs_the_checks(monkeypatch: pytest.Monk
     CHECK_MAY_END.clear()
     made: list[bool] = []
 
-    def go() -> None:
+    def run() -> None:
         try:
             made.append(run_checks())
         finally:
             connection.close()
 
-    first = threading.Thread(target=go)
+    first = threading.Thread(target=run)
     first.start()
     assert CHECK_STARTED.wait(10)
     assert not run_checks()

@@ -79,8 +79,8 @@ def is_due(channel_id: int) -> bool:
 def test_a_bucket_found_empty_is_not_read_any_more() -> None:
     channel_id = fresh_id()
     empty, sparse = emptied_bucket(channel_id), emptied_bucket(channel_id, 1, kept=2)
-    did = reconcile_ledger(channel_id)
-    assert did == {"read": 2, "found empty": 1, "already up to date": 0, "left for the next run": 0}
+    result = reconcile_ledger(channel_id)
+    assert result == {"read": 2, "found empty": 1, "already up to date": 0, "left for the next run": 0}
     first, second = ids_in(sparse, 20)[:2]
     assert dict(ledger.read_ledger(channel_id)) == {empty: EMPTY, sparse: Live(first, second, 2)}
     assert ids_of(read_page(channel_id).messages) == [second, first]
@@ -114,8 +114,8 @@ def test_a_bucket_recorded_by_a_later_read_is_not_read_again() -> None:
     channel_id = fresh_id()
     bucket = emptied_bucket(channel_id)
     assert try_refresh_bucket(channel_id, bucket, job="verify:1") is not None
-    did = reconcile_ledger(channel_id)
-    assert (did["read"], did["already up to date"]) == (0, 1)
+    result = reconcile_ledger(channel_id)
+    assert (result["read"], result["already up to date"]) == (0, 1)
     assert not is_due(channel_id)
 
 
@@ -149,9 +149,9 @@ def test_a_bucket_that_was_just_cleared_is_left_for_a_later_run() -> None:
     channel_id = fresh_id()
     bucket = emptied_bucket(channel_id)
     ledger.clear_live(channel_id, bucket)
-    did = reconcile_ledger(channel_id)
+    result = reconcile_ledger(channel_id)
     # The result is stamped ten seconds back, and the clear is newer.
-    assert (did["read"], did["left for the next run"]) == (0, 1)
+    assert (result["read"], result["left for the next run"]) == (0, 1)
     assert ledger.read_live(channel_id, bucket) == UNKNOWN
     assert is_due(channel_id)
 
@@ -248,14 +248,14 @@ def test_a_killed_run_is_continued_where_it_was(killed_worker: subprocess.Popen[
     assert killed_worker.stdout.readline() == b"ready\n"
     killed_worker.stdin.write(f"{run.pk}\n".encode())
     killed_worker.stdin.flush()
-    looked_at = BucketDeletes.objects.filter(channel_id=channel_id, is_reconciled=True)
+    reconciled = BucketDeletes.objects.filter(channel_id=channel_id, is_reconciled=True)
     give_up = time.monotonic() + 300
-    while looked_at.count() < 5:
+    while reconciled.count() < 5:
         assert time.monotonic() < give_up
         time.sleep(0.005)
     killed_worker.send_signal(signal.SIGKILL)
     killed_worker.wait()
-    before = looked_at.count()
+    before = reconciled.count()
     assert 5 <= before < buckets
     # The channel is free at once: the killed worker locked it by lease, and only for the ledger write.
     JobRun.objects.filter(pk=run.pk).update(lease_until=postgres_now() - dt.timedelta(seconds=1))

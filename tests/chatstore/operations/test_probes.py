@@ -57,14 +57,14 @@ def test_a_bucket_probe_counts_live_rows_and_tombstones() -> None:
     write_messages(channel_id, ids)
     delete_rows(channel_id, ids[:120])
     bucket = bucket_of(ids[0])
-    did = probes.probe_bucket(channel_id, bucket, whole=True)
+    result = probes.probe_bucket(channel_id, bucket, whole=True)
     found = noted(channel_id, bucket)
     assert (found["live_rows"].value, found["tombstones"].value) == (180, 120)
     # The newest page is beyond all of them.
     assert found["page_tombstones"].value == 120
     assert found["page_us"].value > 0
     assert {figure.source for figure in found.values()} == {"probe"}
-    assert (did["messages"], did["tombstones"]) == (180, 120)
+    assert (result["messages"], result["tombstones"]) == (180, 120)
 
 
 def test_a_newest_page_probe_scans_no_more_than_readers_do() -> None:
@@ -91,8 +91,8 @@ def test_an_empty_bucket_is_not_probed_for_its_page() -> None:
 
 def test_the_page_of_an_empty_channel_costs_no_read() -> None:
     channel_id = make_channel()
-    did = probes.probe_channel(channel_id, now=postgres_now())
-    assert did["tombstones"] == 0
+    result = probes.probe_channel(channel_id, now=postgres_now())
+    assert result["tombstones"] == 0
 
 
 def test_a_bucket_before_2015_is_probed_like_any_other() -> None:
@@ -138,9 +138,9 @@ def test_a_nightly_run_probes_only_channels_with_writes_or_deletes() -> None:
     write_messages(purged, ids)
     note_deletes(purged, bucket_of(ids[0]), 1)
     claim = claim_probe()
-    did = probes.probe_channels(claim, [quiet, busy, purged])
+    result = probes.probe_channels(claim, [quiet, busy, purged])
     finish(claim)
-    assert did == {"channels": 2, "buckets with deletes": 1, "failed": 0, "left for the next run": 0}
+    assert result == {"channels": 2, "buckets with deletes": 1, "failed": 0, "left for the next run": 0}
     assert not ChannelDay.objects.filter(channel_id=quiet).exists()
     assert "page_us" in noted(purged, bucket_of(ids[0]))
 

@@ -63,17 +63,17 @@ def run_concurrently(function: Callable[[], Any], *, threads: int = 8) -> list[A
     found: list[Any] = []
     barrier = threading.Barrier(threads)
 
-    def go() -> None:
+    def run() -> None:
         try:
             barrier.wait()
             found.append(function())
         finally:
             connection.close()
 
-    going = [threading.Thread(target=go) for _ in range(threads)]
-    for thread in going:
+    workers = [threading.Thread(target=run) for _ in range(threads)]
+    for thread in workers:
         thread.start()
-    for thread in going:
+    for thread in workers:
         thread.join()
     return found
 

@@ -125,7 +125,7 @@ def test_a_page_cut_by_its_deadline_reports_how_far_it_read_and_continues_there(
     first = read_page(channel_id, deadline_seconds=0)
     assert not first.messages
     assert first.older is not None
-    assert first.looked_back_to == time_of(first.older)
+    assert first.searched_back_to == time_of(first.older)
     pages = [first, *follow_down(channel_id, first)]
     cursors = [page.older for page in pages[:-1] if page.older is not None]
     assert cursors == sorted(set(cursors), reverse=True)
@@ -222,7 +222,7 @@ def test_an_overloaded_channel_can_be_opened_with_short_pages_too(overloaded_cha
     first = read_page(channel_id, deadline_seconds=0)
     pages = [first, *follow_down(channel_id, first)]
     assert [one for page in pages for one in ids_of(page.messages)] == kept
-    assert any(page.looked_back_to for page in pages)
+    assert any(page.searched_back_to for page in pages)
 
 
 def test_an_overloaded_bucket_can_still_be_scanned(overloaded_channel: tuple[int, list[int]]) -> None:

@@ -87,11 +87,11 @@ def test_nothing_matched_exits_with_three() -> None:
     [
         ((), "Nothing is selected"),
         (("--everything", "--author", "5"), "whole channel cannot be combined"),
-        (("--author", "nobody-at-all"), "There is no user called"),
+        (("--author", "no-such-user"), "There is no user called"),
         (("--after", "yesterday"), "is not a valid date"),
         (("--after", "2999-01-01"), "future"),
         (("--after", "2024-02-01", "--before", "2024-01-01"), "must be after its start"),
-        (("--everything", "--as", "nobody-at-all"), "no account called"),
+        (("--everything", "--as", "no-such-user"), "no account called"),
     ],
 )
 def test_invalid_input_is_reported_and_exits_with_two(options: tuple[str, ...], message: str) -> None:

@@ -16,12 +16,12 @@ def row(message_id: int, author: int | None, content: str | None) -> Row:
 
 @given(ids, ids, ids, ids)
 def test_every_requested_id_has_exactly_one_outcome(
-    asked: set[int], withdrawn: set[int], removed_elsewhere: set[int], live: set[int]
+    requested: set[int], withdrawn: set[int], removed_elsewhere: set[int], live: set[int]
 ) -> None:
-    outcome = plan_restore(asked, withdrawn=withdrawn, removed_elsewhere=removed_elsewhere, live=live)
+    outcome = plan_restore(requested, withdrawn=withdrawn, removed_elsewhere=removed_elsewhere, live=live)
     parts = [outcome.wanted, outcome.withdrawn, outcome.still_purged, outcome.already_live]
-    assert set().union(*parts) == asked
-    assert sum(map(len, parts)) == len(asked)
+    assert set().union(*parts) == requested
+    assert sum(map(len, parts)) == len(requested)
     assert not outcome.wanted & (withdrawn | removed_elsewhere | live)
 
 
@@ -36,7 +36,7 @@ def test_each_id_is_restored_once_from_its_newest_complete_copy(
     attempts: list[list[tuple[int, int | None, str | None]]], wanted: set[int]
 ) -> None:
     kept = [[[row(*copy) for copy in {copy[0]: copy for copy in attempt}.values()]] for attempt in attempts]
-    came = [one for rows in newest_complete_rows(kept, wanted=wanted.__contains__) for one in rows]
+    restored = [one for rows in newest_complete_rows(kept, wanted=wanted.__contains__) for one in rows]
     by_hand: dict[int, Row] = {}
     for message_id in wanted:
         newer: list[Row] = []
@@ -47,7 +47,7 @@ def test_each_id_is_restored_once_from_its_newest_complete_copy(
                     if one[1] is not None:
                         contents = [copy[3] for copy in newer if copy[3] is not None]
                         by_hand[message_id] = row(message_id, 5, contents[0] if contents else None)
-    assert sorted(came) == sorted(by_hand.values())
+    assert sorted(restored) == sorted(by_hand.values())
 
 
 def test_a_late_edit_is_applied_to_the_complete_row_and_keeps_its_write_time() -> None:

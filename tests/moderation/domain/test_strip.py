@@ -64,7 +64,7 @@ def test_an_uncounted_bucket_is_not_drawn_as_empty() -> None:
     assert "not counted yet" in uncounted.title
 
 
-def test_a_long_silence_is_a_break_and_not_a_thousand_bars() -> None:
+def test_a_long_gap_is_a_break_and_not_a_thousand_bars() -> None:
     strip = draw_strip([StripBucket(-200, 5), StripBucket(420, 5)])
     assert [bar.bucket for bar in strip.bars] == [-200, 420]
     assert len(strip.breaks) == 1

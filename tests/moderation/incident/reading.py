@@ -52,7 +52,7 @@ class PageReader:
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
-    def read_rounds(self, count: int) -> list[PageResult]:
+    def read_pages(self, count: int) -> list[PageResult]:
         """Wait until every address was opened `count` more times; return those pages."""
         start = len(self.pages)
         # The page in progress may have been requested before.

@@ -92,14 +92,14 @@ def test_a_raid_is_deleted_within_ten_seconds_and_readers_are_not_disturbed(
         wait_until(lambda: len(traffic.stored) > POSTS_PER_SECOND)
         purge = preview(mona, by_victor(channel))
         assert purge.manifest == RAID
-        reader.read_rounds(1)
+        reader.read_pages(1)
         before = len(traffic.stored)
 
         confirm(mona, purge)
         confirmed = time.monotonic()
         enqueue_workers(purge.id)
         wait_until(lambda: Purge.objects.get(id=purge.id).state == PurgeState.DONE)
-        reader.read_rounds(2)
+        reader.read_pages(2)
         posted_meanwhile = len(traffic.stored) - before
         lasted = time.monotonic() - confirmed
 
@@ -121,7 +121,7 @@ def test_a_raid_is_deleted_within_ten_seconds_and_readers_are_not_disturbed(
             assert run_to_end(rewrite.purge).state == PurgeState.DONE
         assert max(tombstones_in(channel, bucket) for bucket in buckets) <= MAX_TOMBSTONES
         assert trace_newest_page(channel.id).tombstones <= MAX_TOMBSTONES
-        reader.read_rounds(1)
+        reader.read_pages(1)
     finally:
         traffic.end()
         reader.end()

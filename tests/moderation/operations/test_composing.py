@@ -42,7 +42,7 @@ def test_an_id_comes_before_a_name_of_the_same_digits() -> None:
 
 def test_an_unknown_name_is_reported() -> None:
     with pytest.raises(BadInput, match="no user called"):
-        find_author(f"nobody-{secrets.token_hex(6)}")
+        find_author(f"unknown-{secrets.token_hex(6)}")
 
 
 def test_part_of_a_channel_name_is_refused_with_the_full_name_and_id() -> None:

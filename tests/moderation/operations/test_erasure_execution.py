@@ -52,7 +52,7 @@ def of_both(mona: User, *channels: Channel) -> Purge:
     return purge_now(mona, Selection(channel_ids=tuple(one.pk for one in channels), where=Author((VICTOR,))))
 
 
-def let_die(purge: Purge) -> None:
+def expire_lease(purge: Purge) -> None:
     """Simulate a killed worker with expired leases."""
     Erasure.objects.filter(purge=purge).update(lease_until=F("lease_until") - dt.timedelta(hours=1))
 
@@ -101,7 +101,7 @@ def test_another_worker_continues_after_a_kill(mona: User, lena: User, ada: User
     # No other worker takes it while its lease is valid.
     assert purge.pk not in due_erasures()
     assert not erase_purge(purge.pk)
-    let_die(purge)
+    expire_lease(purge)
     assert purge.pk in due_erasures()
     assert erase_purge(purge.pk)
     erasure.refresh_from_db()
@@ -114,7 +114,7 @@ def test_a_dead_worker_does_not_keep_the_channel_locked(mona: User, lena: User, 
     request_and_approve(purge, lena, ada)
     assert begin_erasure(purge.pk)
     assert lock_channel(channel.pk, job=f"erase:{purge.pk}", lease_seconds=30)
-    let_die(purge)
+    expire_lease(purge)
     assert erase_purge(purge.pk)
     assert not ChannelLock.objects.filter(channel_id=channel.pk).exists()
 

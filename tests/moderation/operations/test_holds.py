@@ -229,7 +229,7 @@ def test_holds_on_a_purge_are_found_by_its_selection(mona: User, lena: User) -> 
     ("wanted", "error"),
     [
         (HoldRequest(), BadInput),
-        (HoldRequest(author="nobody"), BadInput),
+        (HoldRequest(author="no-such-user"), BadInput),
         (HoldRequest(message="/channels/1"), BadInput),
         (HoldRequest(author="71", message="/channels/1/2"), BadInput),
         (HoldRequest(channel="1"), NotFound),

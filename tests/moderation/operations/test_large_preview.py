@@ -76,13 +76,13 @@ def test_a_preview_without_bucket_hashes_is_not_changed(mona: User, purge: Purge
 
 def hash_of_all(purge: Purge) -> bytes:
     """Compute the hash from the stored buckets; for the two scanned channels it follows from their ids."""
-    digests = []
+    hashes = []
     for bucket in purge.manifest_buckets.order_by("channel_id", "bucket"):
-        digests.append(bytes(bucket.manifest_hash or b""))
+        hashes.append(bytes(bucket.manifest_hash or b""))
         if not FIRST_CHANNEL < bucket.channel_id < FIRST_CHANNEL + CHANNELS:
             ids = [i for i in IDS[bucket.first_id == IDS[1] :: 2] if i not in _left_out(purge)]
-            assert digests[-1] == hash_bucket(bucket.channel_id, ids)
-    return hashlib.sha256(b"".join(digests)).digest()
+            assert hashes[-1] == hash_bucket(bucket.channel_id, ids)
+    return hashlib.sha256(b"".join(hashes)).digest()
 
 
 def _left_out(purge: Purge) -> list[int]:

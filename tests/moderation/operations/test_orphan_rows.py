@@ -54,8 +54,8 @@ def test_orphan_rows_are_deleted_and_messages_are_kept(channel: Channel) -> None
     ids = old_ids(6)
     bucket = bucket_of(ids[0])
     before = counters.read_all()[counters.HEALED]
-    did = do("authorless", channel)
-    assert did == {"deleted": 2, "too young": 0, "buckets": 1, "left for the next run": 0}
+    result = do("authorless", channel)
+    assert result == {"deleted": 2, "too young": 0, "buckets": 1, "left for the next run": 0}
     assert ids_of(channel, bucket) == [ids[0], ids[2], ids[4], ids[5]]
     assert read_page(channel.pk).hidden == 0
     assert figures.read_figures(channel.pk)[bucket]["authorless"].value == 0
@@ -76,8 +76,8 @@ def test_an_orphan_row_written_within_a_day_is_kept(channel: Channel) -> None:
     ids = old_ids(6)
     edit_again(channel, ids[1], hours_ago=23)
     edit_again(channel, ids[3], hours_ago=25)
-    did = do("authorless", channel)
-    assert (did["deleted"], did["too young"]) == (1, 1)
+    result = do("authorless", channel)
+    assert (result["deleted"], result["too young"]) == (1, 1)
     assert ids[1] in ids_of(channel, bucket_of(ids[0]))
     # The next run reads it again; deletes count as in flight for half a minute.
     BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=postgres_now())
@@ -105,8 +105,8 @@ def test_an_orphan_row_that_gets_its_author_is_a_message(channel: Channel) -> No
 
 def test_a_channel_locked_by_another_job_is_left_for_the_next_run(channel: Channel) -> None:
     lock_channel(channel.pk, job="purge:1")
-    did = do("authorless", channel)
-    assert (did["deleted"], did["left for the next run"]) == (0, 1)
+    result = do("authorless", channel)
+    assert (result["deleted"], result["left for the next run"]) == (0, 1)
     assert lock_owner(channel.pk) == "purge:1"
 
 

@@ -66,10 +66,10 @@ def test_a_purge_and_a_bookkeeping_run_of_one_channel_both_finish(mona: User) ->
         finally:
             connection.close()
 
-    books = threading.Thread(target=reconcile_ledger)
-    books.start()
+    reconciliation = threading.Thread(target=reconcile_ledger)
+    reconciliation.start()
     done = run_to_end(purge)
-    books.join()
+    reconciliation.join()
     assert (done.state, ended[0].state) == (PurgeState.DONE, RunState.DONE)
     assert ids_of(channel, *(bucket for bucket, _ in ledger.read_ledger(channel.pk))) == []
     assert all(live.is_empty for _, live in ledger.read_ledger(channel.pk))

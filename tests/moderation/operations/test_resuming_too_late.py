@@ -1,4 +1,4 @@
-"""A purge whose undo period is over deletes nothing more, because it could not be undone."""
+"""A purge whose undo period has expired deletes nothing more, because it could not be undone."""
 
 from __future__ import annotations
 

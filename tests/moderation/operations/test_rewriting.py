@@ -211,8 +211,8 @@ def test_a_raid_is_deleted_by_row_at_once_and_the_bucket_is_rewritten_later(mona
     # As if seventy minutes had passed.
     age_timestamps(channel)
     Step.objects.filter(purge_id=rewrite.purge_id).update(due_at=None)
-    mended = run_purge(rewrite.purge_id)
-    assert mended.state == PurgeState.DONE
+    rewritten = run_purge(rewrite.purge_id)
+    assert rewritten.state == PurgeState.DONE
     assert ids_of(channel, bucket) == ids[::3]
     assert tombstones_in(channel, bucket) <= 500
 

@@ -86,7 +86,7 @@ def test_words_in_two_channels_are_purged_and_one_author_restored(browser_sessio
     page.goto(address)
     expect(page.get_by_role("button", name="Exclude")).to_be_hidden()
     box = page.locator(".entry.to-delete .select-input").nth(1)
-    spared = box.get_attribute("value")
+    excluded = box.get_attribute("value")
     box.click()
     page.get_by_role("button", name="Exclude 1 message").click()
     expect(page.get_by_role("button", name="Delete 79 messages")).to_be_visible()
@@ -98,10 +98,10 @@ def test_words_in_two_channels_are_purged_and_one_author_restored(browser_sessio
     for sample in (one, two):
         page.goto(f"{browser_session.site.url}/channels/{sample.channel_id}/?at={sample.spam_began:%Y-%m-%d}")
         left = page.locator(".msg", has_text="FREE coins").evaluate_all("rows => rows.map(row => row.id.slice(1))")
-        assert left == ([spared] if spared in left else [])
+        assert left == ([excluded] if excluded in left else [])
         assert page.locator(".msg", has_text="last chance!!!").count() > 0
 
-    assert sorted(list_ids(page, f"{address}messages/")) == sorted(i for i in manifest if i != spared)
+    assert sorted(list_ids(page, f"{address}messages/")) == sorted(i for i in manifest if i != excluded)
     expect(page.locator(".entry .outcome")).to_have_text(["deleted"] * 29)
     page.goto(address)
     page.get_by_role("button", name=re.compile(r"^Restore Victor \(\d+\)$")).first.click()

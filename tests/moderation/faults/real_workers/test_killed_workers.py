@@ -1,6 +1,6 @@
 """A purge continues by itself after its worker was killed, suspended or disconnected at any state change.
 
-Each time exactly the manifest is deleted in the end, every count is correct, and no user has to act.
+Each time exactly the manifest is deleted in the end, every count is correct, and no user has to intervene.
 """
 
 from __future__ import annotations

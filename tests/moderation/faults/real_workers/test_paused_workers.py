@@ -1,4 +1,4 @@
-"""A worker paused past its lease at any state change of a step, which resumes when everything is over.
+"""A worker paused past its lease at any state change of a step, which resumes when everything has completed.
 
 Other workers finish the step meanwhile, and an undo restores everything (or a new purge deletes what an undo restored).
 Whatever the paused worker sends afterwards has no effect.

@@ -1,7 +1,7 @@
-"""Where and when a user was active: a strip for each channel, all over the same time.
+"""Activity of a user by channel and time: a strip for each channel, all on the same time axis.
 
-Buckets go in, coordinates and labels come out. A bucket records only whether the user wrote, not
-how much: all bars have one height, and consecutive buckets form one bar.
+Takes buckets and returns coordinates and labels. A bucket records only whether the user posted, not how much: all
+bars have one height, and consecutive buckets form one bar.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from chatstore.domain.buckets import bucket_days
 from moderation.presentation import formats
 
 WIDTH = 720.0
-_NARROWEST = 3.0
+_MIN_BAR_WIDTH = 3.0
 """The narrowest bar that is still visible and clickable when a strip covers ten years."""
 
 
@@ -73,6 +73,6 @@ def _spans(buckets: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _draw_span(begin: int, end: int, *, first: int, pitch: float) -> ActivitySpan:
-    width = max((end - begin + 1) * pitch, _NARROWEST)
+    width = max((end - begin + 1) * pitch, _MIN_BAR_WIDTH)
     x = min((begin - first) * pitch, WIDTH - width)
     return ActivitySpan(round(x, 1), round(width, 1), bucket_days(begin)[0], bucket_days(end)[1])

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.buckets import bucket_window
-from moderation.presentation.presence import WIDTH, draw_activity
+from moderation.presentation.activity import WIDTH, draw_activity
 
 buckets = st.lists(st.integers(-400, 900), max_size=40)
 
