@@ -113,7 +113,7 @@ _CHILD = """
 import sys, django
 django.setup()
 from pathlib import Path
-from chatstore.operations.import_discord import ImportChoices, import_discord
+from chatstore.operations.importing.discord import ImportChoices, import_discord
 choices = ImportChoices(removed_ids=lambda channels: lambda c, b: (), lease_seconds=2.0)
 summary = import_discord([Path(sys.argv[1])], choices=choices)
 print([failed.reason for failed in summary.failed_files])

@@ -219,7 +219,7 @@ _CHILD = """
 import sys, django
 django.setup()
 from pathlib import Path
-from chatstore.operations.import_discord import ImportChoices, import_discord
+from chatstore.operations.importing.discord import ImportChoices, import_discord
 import_discord([Path(sys.argv[1])], choices=ImportChoices(removed_ids=lambda ids: lambda c, b: (), lease_seconds=2.0))
 """
 

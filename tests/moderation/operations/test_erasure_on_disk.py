@@ -143,7 +143,7 @@ NIGHTS = [f"{when} {host}" for host in CASSANDRA_HOSTS for when in ("before", "a
 
 WORK_ON_RUN = """import sys, django
 django.setup()
-from chatstore.operations.runs import work_on_run
+from chatstore.operations.jobs.runs import work_on_run
 work_on_run(int(sys.argv[1]))
 """
 

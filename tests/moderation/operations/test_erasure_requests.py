@@ -152,7 +152,7 @@ def test_a_hold_placed_before_the_first_delete_stops_it(
     assert (chunks_kept(purge, channel), can_be_undone(purge)) == (1, True)
     assert AuditEntry.objects.filter(purge=purge, action="erase_held").count() == 1
     lift_hold(placed, actor=lena)
-    # A request does not restart_ended by itself: both users must confirm it again.
+    # A blocked request does not continue by itself: both users must confirm it again.
     assert not erase_purge(purge.pk)
     request_and_approve(purge, ada, lena)
     assert erase_purge(purge.pk)
