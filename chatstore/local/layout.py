@@ -127,7 +127,7 @@ def read_stack(environ: Mapping[str, str], *, name: str | None = None) -> Stack:
 
     All of its files are below the folder named by CHATSTORE_LOCAL, `.local` by default.
 
-    Raises WrongSetting, with the variable's name, for an unknown stack or an invalid port.
+    Raises `WrongSetting`, with the variable's name, for an unknown stack or an invalid port.
     """
     chosen = name or environ.get("CHATSTORE_STACK") or "run"
     if chosen not in STACK_NAMES:

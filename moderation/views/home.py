@@ -37,7 +37,7 @@ class PlaceView:
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Show the home page. Open to every signed-in account; one without permissions sees whom to ask for them."""
+    """Show the home page. Open to every signed-in account; without any permission it names who can grant them."""
     user = request.user
     context: dict[str, Any] = {
         "nav": "home",

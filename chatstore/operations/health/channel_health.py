@@ -56,7 +56,7 @@ REPAIRED_AT = "repaired_at"
 
 @dataclass(frozen=True, slots=True)
 class BucketHealth:
-    """KnownBucket state of a bucket.
+    """Known state of a bucket.
 
     figures: everything measured of it, by name. live: its ledger entry; None: no ledger row.
     """
@@ -129,7 +129,7 @@ class BucketHealth:
 
 @dataclass(frozen=True, slots=True)
 class ChannelHealth:
-    """KnownBucket state of a channel: its buckets, oldest first, from its creation or first message to now.
+    """Known state of a channel: its buckets, oldest first, from its creation or first message to now.
 
     newest_page: cost of its newest page, by name of the figure. now: Postgres's clock.
     """
