@@ -10,7 +10,7 @@ _MESSAGE = re.compile(r"/channels/(?:(?:@me|-?[0-9]{1,20})/)?(-?[0-9]{1,20})/(-?
 
 def find_message_link(text: str) -> tuple[str, str] | None:
     """Return (channel id, message id) as typed if the text ends with a message link, else None."""
-    words = text.strip()
-    begin = words.rfind("/channels/")
-    found = _MESSAGE.fullmatch(words, begin) if begin >= 0 else None
+    typed = text.strip()
+    begin = typed.rfind("/channels/")
+    found = _MESSAGE.fullmatch(typed, begin) if begin >= 0 else None
     return (found[1], found[2]) if found else None

@@ -80,17 +80,17 @@ def parse_markup(text: str) -> list[Piece]:
 
 def _pieces_of(found: re.Match[str]) -> Iterator[Piece]:
     kind = found.lastgroup or ""
-    words = found[kind]
+    content = found[kind]
     if kind == "link":
-        address = words.rstrip(_TRAILING)
+        address = content.rstrip(_TRAILING)
         yield Piece("link", show_hidden(address), target=make_inert(address))
-        if len(address) < len(words):
-            yield Piece("text", words[len(address) :])
+        if len(address) < len(content):
+            yield Piece("text", content[len(address) :])
     elif kind in ("user", "channel"):
-        yield Piece(kind, words, target=words)
+        yield Piece(kind, content, target=content)
     elif kind == "control":
-        yield from (Piece("control", name_control(character)) for character in words[:20])
+        yield from (Piece("control", name_control(character)) for character in content[:20])
     elif kind == "emoji":
-        yield Piece("emoji", f":{words}:")
+        yield Piece("emoji", f":{content}:")
     else:
-        yield Piece("italic" if kind == "under" else kind, show_controls(words))
+        yield Piece("italic" if kind == "under" else kind, show_controls(content))

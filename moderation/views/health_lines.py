@@ -64,13 +64,13 @@ def bucket_lines(health: ChannelHealth, found: BucketHealth) -> list[FigureLine]
         _bounds_line(found),
         _repair_line(health, found),
     ]
-    for name, words, format_value in (
+    for name, label, format_value in (
         ("tombstones_apart", _("Difference between replicas, in tombstones"), formats.format_number),
         ("page_us_before", _("Newest page before the last deletes"), _format_us),
         ("authorless", _("Rows without an author"), formats.format_number),
     ):
         if name in figures:
-            lines.append(_line(health, words, figures[name], format_value))
+            lines.append(_line(health, label, figures[name], format_value))
     return lines
 
 

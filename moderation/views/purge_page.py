@@ -163,14 +163,14 @@ def _head_undo(name: str, part: dict[str, list[str]]) -> str:
     """Return the heading of an undo: "Mona restored Victor’s messages"."""
     if part["messages"]:
         count = len(part["messages"])
-        words = ngettext("%(name)s restored %(count)s message", "%(name)s restored %(count)s messages", count)
-        return words % {"name": name, "count": format_number(count)}
+        pattern = ngettext("%(name)s restored %(count)s message", "%(name)s restored %(count)s messages", count)
+        return pattern % {"name": name, "count": format_number(count)}
     if part["authors"]:
         ids = [int(author) for author in part["authors"]]
         names = {author.pk: str(author) for author in ChatUser.objects.filter(pk__in=ids)}
         if len(ids) == 1:
-            words = gettext("%(name)s restored %(author)s’s messages")
-            return words % {"name": name, "author": name_authors(ids, names)}
+            pattern = gettext("%(name)s restored %(author)s’s messages")
+            return pattern % {"name": name, "author": name_authors(ids, names)}
         return gettext("%(name)s restored messages by %(authors)s") % {
             "name": name,
             "authors": name_authors(ids, names),
@@ -206,37 +206,37 @@ def _format_heading(purge: Purge, state: str, *, undoing: int, restored: int) ->
 def _head_deleted(state: PurgeState, *, of: int, deleted: int) -> str:
     match state:
         case PurgeState.PAUSED:
-            words = ngettext(
+            pattern = ngettext(
                 "Paused after %(count)s of %(of)s message", "Paused after %(count)s of %(of)s messages", of
             )
         case PurgeState.CANCELLED:
-            words = ngettext(
+            pattern = ngettext(
                 "Cancelled after %(count)s of %(of)s message", "Cancelled after %(count)s of %(of)s messages", of
             )
         case PurgeState.DONE_WITH_FAILURES | PurgeState.UNDO_EXPIRED if deleted != of:
-            words = ngettext("Deleted %(count)s of %(of)s message", "Deleted %(count)s of %(of)s messages", of)
+            pattern = ngettext("Deleted %(count)s of %(of)s message", "Deleted %(count)s of %(of)s messages", of)
         case PurgeState.DONE | PurgeState.DONE_WITH_FAILURES | PurgeState.UNDO_EXPIRED:
-            words = ngettext("Deleted %(of)s message", "Deleted %(of)s messages", of)
+            pattern = ngettext("Deleted %(of)s message", "Deleted %(of)s messages", of)
         case _:
-            words = ngettext("Deleting %(of)s message", "Deleting %(of)s messages", of)
-    return _count_of(words, of=of, count=deleted)
+            pattern = ngettext("Deleting %(of)s message", "Deleting %(of)s messages", of)
+    return _count_of(pattern, of=of, count=deleted)
 
 
 def _head_restored(state: PurgeState, *, of: int, undoing: int, restored: int) -> str:
     if state is PurgeState.UNDOING and undoing != of:
-        words = ngettext("Restoring %(count)s of %(of)s message", "Restoring %(count)s of %(of)s messages", of)
-        return _count_of(words, of=of, count=undoing)
+        pattern = ngettext("Restoring %(count)s of %(of)s message", "Restoring %(count)s of %(of)s messages", of)
+        return _count_of(pattern, of=of, count=undoing)
     if state is PurgeState.UNDOING:
         return _count_of(ngettext("Restoring %(of)s message", "Restoring %(of)s messages", of), of=of)
     if state is PurgeState.UNDONE:
         return _count_of(
             ngettext("Restored %(count)s message", "Restored %(count)s messages", restored), count=restored
         )
-    words = ngettext(
+    pattern = ngettext(
         "Partly restored: %(count)s of %(of)s message", "Partly restored: %(count)s of %(of)s messages", of
     )
-    return _count_of(words, of=of, count=restored)
+    return _count_of(pattern, of=of, count=restored)
 
 
-def _count_of(words: str, **counts: int) -> str:
-    return words % {name: format_number(count) for name, count in counts.items()}
+def _count_of(pattern: str, **counts: int) -> str:
+    return pattern % {name: format_number(count) for name, count in counts.items()}

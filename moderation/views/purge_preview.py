@@ -167,7 +167,7 @@ def _row_of(bucket: BucketPreview, channels: dict[int, Channel]) -> BucketRow:
         last_day=last,
         matched=bucket.matched,
         survivors=bucket.survivors,
-        methods=[words for part in bucket.plan.parts for words in _describe_part(part)],
+        methods=[method for part in bucket.plan.parts for method in _describe_part(part)],
         tombstones=bucket.plan.tombstones,
     )
 
@@ -178,7 +178,7 @@ def _describe_plan(buckets: Iterable[BucketPreview]) -> list[str]:
     for bucket in buckets:
         for part in bucket.plan.parts:
             counts[part.strategy] += part.count if part.strategy in (DeleteStrategy.ROWS, DeleteStrategy.LATER) else 1
-    return [_fill(words, counts[strategy]) for strategy, words in _PLAN.items() if counts[strategy]]
+    return [_fill(pattern, counts[strategy]) for strategy, pattern in _PLAN.items() if counts[strategy]]
 
 
 def _describe_part(part: PlannedPart) -> list[str]:
@@ -196,5 +196,5 @@ def _describe_part(part: PlannedPart) -> list[str]:
             return [_fill(_RANGES, part.statements), _fill(_REWRITTEN, part.rewritten)]
 
 
-def _fill(words: _StrPromise, count: int) -> str:
-    return words % {"count": count, "shown": format_number(count)}
+def _fill(pattern: _StrPromise, count: int) -> str:
+    return pattern % {"count": count, "shown": format_number(count)}
