@@ -147,8 +147,8 @@ class ChannelAdmin(NeverDeleted):
         """Return the number of buckets by state, and the most tombstones of one bucket."""
         try:
             health = read_channel_health(None, channel.pk)
-        except StoreUnavailable as error:
-            return str(error)
+        except StoreUnavailable:
+            return _("The message store is unavailable.")
         states = ", ".join(
             _("%(state)s: %(count)s") % {"state": _STATES[state], "count": number_format(number, force_grouping=True)}
             for state, number in sorted(health.states.items())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 
 from django.conf import settings
-from django.utils.translation import gettext_lazy as _
 
 from chatstore.domain.schedules import Schedule
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.bucket_jobs.compaction import compact_bucket_run, merge_bucket_run
 from chatstore.operations.bucket_jobs.nightly_ledger import reconcile_ledger
 from chatstore.operations.bucket_jobs.repair import measure_bucket_run, repair_bucket_run, repair_run

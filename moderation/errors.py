@@ -55,7 +55,7 @@ class ErrorPages:
             return permission_denied(request, error)
         for kind, status, title in _PAGES:
             if isinstance(error, kind):
-                return show_error(request, status=status, title=title, message=str(error))
+                return show_error(request, status=status, title=title, message=error.text)
         return None
 
 

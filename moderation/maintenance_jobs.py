@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext_lazy as _
-
 from chatstore.domain.schedules import Schedule
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.findings.monitor_loop import register_checks
 from chatstore.operations.jobs.definitions import Job, register_jobs
 from moderation.operations.erasure.execution import take_off_disk

@@ -51,17 +51,6 @@ def bucket_days(bucket: int) -> tuple[dt.date, dt.date]:
     return begin.date(), end.date() - dt.timedelta(days=1)
 
 
-def format_date_range(first: dt.date, last: dt.date) -> str:
-    """Format a range of dates: "11–20 March 2024"."""
-    if first == last:
-        return f"{first.day} {first:%B %Y}"
-    if (first.year, first.month) == (last.year, last.month):
-        return f"{first.day}–{last.day} {last:%B %Y}"
-    if first.year == last.year:
-        return f"{first.day} {first:%B} – {last.day} {last:%B %Y}"
-    return f"{first.day} {first:%B %Y} – {last.day} {last:%B %Y}"
-
-
 def is_sealed(bucket: int, *, now_ms: int) -> bool:
     """Return whether the bucket's window ended more than 60 minutes before `now_ms`."""
     return EPOCH_MS + (bucket + 1) * BUCKET_MS + SEAL_AFTER_MS < now_ms

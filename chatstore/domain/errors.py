@@ -2,7 +2,15 @@
 
 
 class ChatstoreError(Exception):
-    """Base of all errors that this project raises on purpose; `str()` of it may be shown to users."""
+    """Base of all errors that this project raises on purpose, with a message for people.
+
+    `str()` of it is English, for logs and commands. Pages and Postgres get `text`, which can be translated.
+    """
+
+    @property
+    def text(self) -> str:
+        """The message, as it was raised: a `chatstore.domain.texts.Text` unless it is an internal error."""
+        return self.args[0] if self.args and isinstance(self.args[0], str) else str(self)
 
 
 class StoreUnavailable(ChatstoreError):

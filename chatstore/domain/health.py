@@ -5,11 +5,14 @@ Pure functions. Measurements are plain numbers, None if never measured; unknown 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from chatstore.domain.live import Live
 from chatstore.domain.runs import Severity
+from chatstore.domain.texts import Size, ngettext_lazy, pgettext_lazy
+from chatstore.domain.texts import gettext_lazy as _
 
 SPARSE_BELOW = 50
 """Messages per page. Below this count, readers ask several buckets for one page."""
@@ -123,38 +126,53 @@ def explain(known: KnownBucket, limits: Limits) -> str:
     """Explain the bucket's state in one or two sentences."""
     state = state_of(known, limits)
     if state == BucketState.TOMBSTONES:
-        more = " Pages skip this bucket because it is empty." if known.is_skipped else ""
-        return (
-            f"A full read scans {known.tombstones:,} tombstones. "
-            f"Cassandra warns at 1,000 per read and aborts the read at 100,000.{more}"
+        text = ngettext_lazy(
+            "A full read scans %(count)s tombstone. Cassandra warns at %(warns)s per read and aborts the read at "
+            "%(aborts)s.",
+            "A full read scans %(count)s tombstones. Cassandra warns at %(warns)s per read and aborts the read at "
+            "%(aborts)s.",
+            known.tombstones or 0,
+            warns=1_000,
+            aborts=100_000,
         )
+        if known.is_skipped:
+            return _("%(explanation)s Pages skip this bucket because it is empty.", explanation=text)
+        return text
     if state == BucketState.HEAVY:
-        return (
-            f"The partition is larger than {format_bytes(limits.warn_bytes)}. "
-            "Repair and compaction load whole partitions into memory; "
-            f"keep it below {format_bytes(limits.alarm_bytes)}."
+        return _(
+            "The partition is larger than %(warn)s. Repair and compaction load whole partitions into memory; "
+            "keep it below %(alarm)s.",
+            warn=Size(limits.warn_bytes),
+            alarm=Size(limits.alarm_bytes),
         )
     return _EXPLANATIONS[state] if known.live is not None or state != BucketState.EMPTY else _NEVER_WRITTEN
 
 
-_NEVER_WRITTEN = "Nothing was ever written here. Pages skip this bucket."
+_NEVER_WRITTEN = _("Nothing was ever written here. Pages skip this bucket.")
 
 _EXPLANATIONS = {
-    BucketState.OPEN: "The ten-day window is still open: messages can arrive, so pages always read this bucket.",
-    BucketState.EMPTY: "A full read found no live messages. Pages skip this bucket.",
-    BucketState.UNKNOWN: (
+    BucketState.OPEN: _("The ten-day window is still open: messages can arrive, so pages always read this bucket."),
+    BucketState.EMPTY: _("A full read found no live messages. Pages skip this bucket."),
+    BucketState.UNKNOWN: _(
         "No full read since the last write, so pages read the whole bucket. Verify it to narrow what they read."
     ),
-    BucketState.SPARSE: f"Fewer than {SPARSE_BELOW} live messages: pages read this bucket together with others.",
-    BucketState.LIVE: "Live messages, and no value exceeds a limit.",
+    BucketState.SPARSE: ngettext_lazy(
+        "Fewer than %(count)s live message: pages read this bucket together with others.",
+        "Fewer than %(count)s live messages: pages read this bucket together with others.",
+        SPARSE_BELOW,
+    ),
+    BucketState.LIVE: _("Live messages, and no value exceeds a limit."),
 }
 
 
-def format_bytes(count: int) -> str:
-    """Format a size in decimal units: 812 → "812 B", 1234567 → "1.2 MB"."""
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 999.5:
-            return f"{size:.0f} {unit}" if unit == "B" or size >= 99.95 else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
+SOURCE_LABELS: Mapping[str, str] = {
+    "ledger": pgettext_lazy("source of a figure", "ledger"),
+    "own read": pgettext_lazy("source of a figure", "full read"),
+    "probe": pgettext_lazy("source of a figure", "probe"),
+    "aborted read": pgettext_lazy("source of a figure", "aborted read"),
+    "purge": pgettext_lazy("source of a figure", "purge"),
+    "repair": pgettext_lazy("source of a figure", "repair"),
+    "repair history": pgettext_lazy("source of a figure", "repair history"),
+    "top partitions": pgettext_lazy("source of a figure", "top partitions"),
+}
+"""Labels of the sources that figures are recorded with."""

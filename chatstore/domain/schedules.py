@@ -8,6 +8,7 @@ its slots exactly once, also on days of a DST change.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -16,6 +17,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cronsim import CronSim, CronSimError
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.texts import Text, ngettext_lazy
+from chatstore.domain.texts import gettext_lazy as _
+
+FIELDS = 5
 
 ZONE_LEEWAY = dt.timedelta(days=1)
 """No clock is ever put back or forward by more."""
@@ -49,28 +54,54 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if (self.opens is None) != (self.closes is None):
-            raise BadInput("Give both ends of the allowed hours, or neither.")
+            raise BadInput(_("Give both ends of the allowed hours, or neither."))
         if self.opens is not None and self.opens == self.closes:
-            raise BadInput("The allowed hours begin and end at the same time. Leave both empty to allow any time.")
-        if len(self.cron.split()) != len(_FIELDS):
-            raise BadInput(f"Give five fields: {', '.join(_FIELDS)}; “30 2 * * *” is every night at 02:30.")
+            raise BadInput(_("The allowed hours begin and end at the same time. Leave both empty to allow any time."))
+        if len(self.cron.split()) != FIELDS:
+            raise BadInput(
+                _(
+                    "Give five fields: minute, hour, day of month, month and day of week; "
+                    "“30 2 * * *” is every night at 02:30."
+                )
+            )
         try:
             next(CronSim(self.cron, dt.datetime(2024, 1, 1)), None)  # noqa: DTZ001 - wall-clock time
         except CronSimError as error:
-            raise BadInput(f"“{self.cron[:60]}” is not a valid schedule: {error}.") from None
+            raise BadInput(
+                _("“%(cron)s” is not a valid schedule: %(error)s.", cron=self.cron[:60], error=str(error))
+            ) from None
         try:
             ZoneInfo(self.zone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise BadInput(f"Unknown time zone “{self.zone[:60]}”. Enter one such as Europe/Berlin or UTC.") from None
+            raise BadInput(
+                _("Unknown time zone “%(zone)s”. Enter one such as Europe/Berlin or UTC.", zone=self.zone[:60])
+            ) from None
         first = next(self.slots_after(dt.datetime(2024, 1, 1, tzinfo=dt.UTC)), None)
         if first is None:
-            raise BadInput(f"“{self.cron}” never occurs.")
+            raise BadInput(_("“%(cron)s” never occurs.", cron=self.cron))
 
     @property
     def description(self) -> str:
-        """The schedule as text: "at 02:30 every day"."""
-        explained = CronSim(self.cron, dt.datetime(2024, 1, 1)).explain()  # noqa: DTZ001 - wall-clock time
-        return explained[:1].lower() + explained[1:]
+        """The schedule as text: "at 02:30 every day". Rare schedules are shown as their expression."""
+        minute, hour, day, month, weekday = self.cron.split()
+        any_hour = (hour, day, month, weekday) == ("*", "*", "*", "*")
+        if any_hour and re.fullmatch(r"\*/\d+", minute):
+            return ngettext_lazy("every %(count)s minute", "every %(count)s minutes", int(minute[2:]))
+        if any_hour and minute.isdigit():
+            return ngettext_lazy("%(count)s minute past every hour", "%(count)s minutes past every hour", int(minute))
+        hours = _numbers(hour)
+        if not (minute.isdigit() and hours and month == "*"):
+            return _("by the cron expression %(cron)s", cron=self.cron)
+        times = tuple(dt.time(number, int(minute)) for number in hours)
+        if (day, weekday) == ("*", "*"):
+            return _("at %(times)s every day", times=times)
+        if day == "*" and (weekdays := _weekdays(weekday)):
+            return _("at %(times)s on %(weekdays)s", times=times, weekdays=weekdays)
+        if day == "1" and weekday == "*":
+            return _("at %(times)s on the first day of every month", times=times)
+        if (days := _numbers(day)) and weekday == "*":
+            return _("at %(times)s on these days of every month: %(days)s", times=times, days=days)
+        return _("by the cron expression %(cron)s", cron=self.cron)
 
     def slots_after(self, when: dt.datetime) -> Iterator[Slot]:
         """Yield the slots that are due after a time, earliest first."""
@@ -114,7 +145,40 @@ class Schedule:
         return next(end for end in ends if end > when)
 
 
-_FIELDS = ("minute", "hour", "day of month", "month", "day of week")
+WEEKDAYS = (
+    _("Sunday"),
+    _("Monday"),
+    _("Tuesday"),
+    _("Wednesday"),
+    _("Thursday"),
+    _("Friday"),
+    _("Saturday"),
+)
+"""In cron's order; 7 is Sunday too."""
+
+
+def _numbers(field: str) -> tuple[int, ...]:
+    """Return the numbers of a field such as "2,14"; none if it has anything else."""
+    parts = field.split(",")
+    return tuple(map(int, parts)) if all(part.isascii() and part.isdigit() for part in parts) else ()
+
+
+def _weekdays(field: str) -> tuple[str, ...] | Text | None:
+    """Return the days of a field such as "1,3" or "MON-FRI"; None if it has anything else."""
+    ends = [_weekday(name) for name in re.split("[,-]", field)]
+    days = tuple(WEEKDAYS[number % 7] for number in ends if number is not None)
+    if len(days) < len(ends):
+        return None
+    if "-" not in field:
+        return days
+    return _("%(first)s through %(last)s", first=days[0], last=days[1]) if len(days) == 2 else None
+
+
+def _weekday(name: str) -> int | None:
+    names = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+    if name.upper() in names:
+        return names.index(name.upper())
+    return int(name) if len(name) == 1 and name.isascii() and name.isdigit() and name < "8" else None
 
 
 def _instant_of(wall: dt.datetime, zone: ZoneInfo) -> dt.datetime:

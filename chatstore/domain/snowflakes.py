@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 
 from chatstore.domain.errors import BadInput, WriteRefused
+from chatstore.domain.texts import gettext_lazy as _
 
 EPOCH_MS = 1_420_070_400_000
 """2015-01-01T00:00Z in Unix milliseconds, Discord's epoch."""
@@ -68,12 +69,12 @@ def parse_snowflake(text: object) -> int:
         try:
             value = int(text)
         except ValueError:
-            raise BadInput(f"{text!r} is not an id") from None
+            raise BadInput(_("“%(text)s” is not an id", text=text)) from None
     else:
         shown = text if isinstance(text, str) and len(text) <= 40 else type(text).__name__
-        raise BadInput(f"{shown!r} is not an id: ids are whole numbers")
+        raise BadInput(_("“%(text)s” is not an id: ids are whole numbers", text=shown))
     if not MIN_ID <= value <= MAX_ID:
-        raise BadInput(f"{value} is not an id: it does not fit 64 bits")
+        raise BadInput(_("%(id)s is not an id: it does not fit 64 bits", id=str(value)))
     return value
 
 
@@ -105,7 +106,12 @@ class SnowflakeMaker:
 
     def _advance(self, now: int, last_ms: int) -> None:
         if last_ms - now > MAX_CLOCK_BACKSTEP_MS:
-            raise WriteRefused(f"this machine's clock went back by {last_ms - now} ms; new ids could repeat old ones")
+            raise WriteRefused(
+                _(
+                    "The clock of this machine went back by %(count)s ms; new ids could repeat old ones.",
+                    count=last_ms - now,
+                )
+            )
         self._sequence += 1
         if self._sequence == SEQUENCES:
             self._last_ms, self._sequence = last_ms + 1, 0

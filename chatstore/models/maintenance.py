@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from chatstore.domain.runs import ENDED, RunState, Severity
 from chatstore.models.functions import ClockTimestamp
+from chatstore.models.texts import TemplateTextField
 
 
 class JobSchedule(models.Model):
@@ -81,7 +82,7 @@ class JobRun(models.Model):
     ended_at = models.DateTimeField(null=True)
     progress = models.JSONField(default=dict)
     result = models.JSONField(default=dict)
-    error = models.TextField(blank=True)
+    error = TemplateTextField(blank=True)
 
     objects = JobRunQuerySet.as_manager()
 
@@ -108,7 +109,7 @@ class Finding(models.Model):
     kind = models.CharField(max_length=40)
     subject = models.CharField(max_length=100, blank=True)
     severity = models.IntegerField(choices=Severity.choices())
-    summary = models.TextField()
+    summary = TemplateTextField()
     details = models.JSONField(default=dict)
     opened_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())

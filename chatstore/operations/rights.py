@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 
 from chatstore.domain.errors import Forbidden
+from chatstore.domain.texts import gettext_lazy as _
 
 READ_HEALTH = "chatstore.view_finding"
 """View health pages, findings, runs and metrics."""
@@ -19,4 +20,4 @@ SCHEDULE = "chatstore.change_jobschedule"
 def require(user: AbstractUser | AnonymousUser, permission: str) -> None:
     """Raise `Forbidden` unless the user has the permission ("app.codename")."""
     if not user.has_perm(permission):
-        raise Forbidden("Your account does not have permission to do this. Ask an administrator.")
+        raise Forbidden(_("Your account does not have permission to do this. Ask an administrator."))

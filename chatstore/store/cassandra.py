@@ -46,6 +46,7 @@ from cassandra.query import (
 from django.conf import settings
 
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.store.driver_errors import translate_error
 
 LOCAL_QUORUM: int = driver.ConsistencyLevel.LOCAL_QUORUM
@@ -155,7 +156,7 @@ def ring() -> list[tuple[int, str]]:
     """Return (token, address of its primary node), ascending, for the datacenters that replicate our keyspace."""
     token_map = _process.connect().cluster.metadata.token_map
     if token_map is None or not token_map.ring:
-        raise StoreUnavailable("Cassandra's token ownership is not known yet.")
+        raise StoreUnavailable(_("Cassandra's token ownership is not known yet."))
     owners = ((token, token_map.token_to_host_owner[token]) for token in token_map.ring)
     return [
         (int(token.value), str(host.address))
@@ -169,7 +170,7 @@ def locate_partition(cql: str, params: Params) -> tuple[int, list[str]]:
     metadata = _process.connect().cluster.metadata
     key = prepare(cql).bind(params).routing_key
     if metadata.token_map is None:
-        raise StoreUnavailable("Cassandra's token ownership is not known yet.")
+        raise StoreUnavailable(_("Cassandra's token ownership is not known yet."))
     replicas = metadata.get_replicas(settings.CASSANDRA["keyspace"], key)
     token = int(metadata.token_map.token_class.from_key(key).value)
     return token, sorted(str(host.address) for host in replicas)
@@ -271,7 +272,7 @@ def submit_to(address: str, cql: str, params: Params = (), *, timeout: float = N
     connection = _process.connect()
     host = next((h for h in connection.cluster.metadata.all_hosts() if str(h.address) == address), None)
     if host is None:
-        raise StoreUnavailable(f"The cluster has no node {address}.")
+        raise StoreUnavailable(_("The cluster has no node %(node)s.", node=address))
     statement = SimpleStatement(cql, consistency_level=LOCAL_ONE)
     try:
         return Pending(connection.session.execute_async(statement, params or None, host=host, timeout=timeout), cql)
@@ -395,6 +396,6 @@ def execute_batch_jobs(
         done += len(group)
         return submit_batch(cql, group, consistency=consistency)
 
-    for _ in _run_window((partial(send, *job) for job in jobs), window):
+    for _sent in _run_window((partial(send, *job) for job in jobs), window):
         pass
     return done

@@ -8,6 +8,8 @@ from cassandra.connection import ConnectionException
 from cassandra.protocol import ErrorMessage
 
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import ngettext_lazy
 
 TOMBSTONE_FAILURE = 1
 """READ_TOO_MANY_TOMBSTONES in the native protocol's failure map."""
@@ -22,11 +24,11 @@ def translate_error(error: BaseException) -> BaseException:
     if isinstance(error, NoHostAvailable):
         causes = error.errors.values() if isinstance(error.errors, dict) else ()
         driver_errors = [cause for cause in causes if isinstance(cause, driver.DriverException)]
-        return translate_error(driver_errors[0]) if driver_errors else StoreUnavailable("No Cassandra node answers.")
+        return translate_error(driver_errors[0]) if driver_errors else StoreUnavailable(_("No Cassandra node answers."))
     if isinstance(error, driver.ReadFailure) and TOMBSTONE_FAILURE in (error.error_code_map or {}).values():
-        return TooManyTombstones("Cassandra aborted a read: too many tombstones in its interval.")
+        return TooManyTombstones(_("Cassandra aborted a read: too many tombstones in its interval."))
     if isinstance(error, driver.OperationTimedOut):
-        return DeadlinePassed("Cassandra did not answer in time.")
+        return DeadlinePassed(_("Cassandra did not answer in time."))
     reason = _find_reason(error)
     return error if reason is None else StoreUnavailable(reason)
 
@@ -41,11 +43,16 @@ def _find_reason(error: BaseException) -> str | None:
     if isinstance(error, driver.RequestValidationException):
         return None
     if isinstance(error, driver.Unavailable):
-        return f"{error.alive_replicas} of {error.required_replicas} required Cassandra replicas are up."
+        return ngettext_lazy(
+            "%(up)s of %(count)s required Cassandra replica is up.",
+            "%(up)s of %(count)s required Cassandra replicas are up.",
+            error.required_replicas,
+            up=error.alive_replicas,
+        )
     if isinstance(error, driver.Timeout):
-        return "A Cassandra replica did not answer in time."
+        return _("A Cassandra replica did not answer in time.")
     if isinstance(error, driver.CoordinationFailure):
-        return "A Cassandra replica failed to process a request."
+        return _("A Cassandra replica failed to process a request.")
     if isinstance(error, (driver.DriverException, ConnectionException, ErrorMessage, OSError)):
-        return f"Cassandra is unavailable: {type(error).__name__}."
+        return _("Cassandra is unavailable: %(error)s.", error=type(error).__name__)
     return None

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from chatstore.domain.errors import NodeUnreachable
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import ngettext_lazy
 from chatstore.store import nodes, nodetool, top_partitions
 from chatstore.store.repairs import MESSAGES, Part, RepairFailed, locate_bucket
 from chatstore.store.top_partitions import TopPartitions
@@ -61,13 +63,20 @@ def measure_bucket(channel_id: int, bucket: int) -> Measured:
     token, replicas = locate_bucket(channel_id, bucket)
     down = [host for host in nodes.list_down() if host in replicas]
     if down:
-        raise NodeUnreachable(f"Node {', '.join(down)} is down and is a replica of this bucket.")
+        raise NodeUnreachable(
+            ngettext_lazy(
+                "Node %(nodes)s is down and is a replica of this bucket.",
+                "Nodes %(nodes)s are down and are replicas of this bucket.",
+                len(down),
+                nodes=tuple(down),
+            )
+        )
     part = Part(replicas[0], (MESSAGES,), token=token, is_preview=True)
     measured_at = dt.datetime.now(dt.UTC)
     try:
         output = nodetool.run(part.host, *part.arguments, timeout=PREVIEW_SECONDS)
     except nodetool.NodetoolFailed as failed:
-        raise RepairFailed(f"The replicas could not be compared: {failed}") from failed
+        raise RepairFailed(_("The replicas could not be compared: %(error)s", error=failed.text)) from failed
     listed = top_partitions.read_all_live(replicas)
     key = (channel_id, bucket)
     answered = {host: lists for host, lists in listed.items() if isinstance(lists, TopPartitions)}
@@ -79,5 +88,5 @@ def measure_bucket(channel_id: int, bucket: int) -> Measured:
         in_sync="in sync" in output,
         bytes={host: lists.measured_bytes(key) for host, lists in answered.items()},
         tombstones={host: lists.measured_tombstones(key) for host, lists in answered.items()},
-        errors={host: str(lists) for host, lists in listed.items() if isinstance(lists, NodeUnreachable)},
+        errors={host: lists.text for host, lists in listed.items() if isinstance(lists, NodeUnreachable)},
     )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from chatstore.domain.errors import NodeUnreachable, StoreUnavailable
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.store import cassandra
 from chatstore.store.cassandra import Params, Pending, Row
 from chatstore.store.driver_errors import DeadlinePassed
@@ -71,7 +72,7 @@ def read_nodes() -> list[Node]:
                 is_up=resolve_state(is_up, gossip=status),
                 asked_at=now,
                 is_remote=is_remote,
-                error=str(release) if isinstance(release, NodeUnreachable) and not is_remote else "",
+                error=release.text if isinstance(release, NodeUnreachable) and not is_remote else "",
                 release=_first(release, width=1)[0],
                 gossip=status,
                 load_bytes=load,
@@ -87,7 +88,7 @@ def ask_nodes(cql: str, params: Params = (), *, hosts: Iterable[str] | None = No
     far = {address: datacenter for address, _, datacenter in cassandra.hosts() if _is_remote(datacenter)}
     wanted = list(list_addresses() if hosts is None else hosts)
     answers = _ask([host for host in wanted if host not in far], cql, params)
-    for _ in range(MAX_RETRIES):
+    for _attempt in range(MAX_RETRIES):
         refused = [host for host, answer in answers.items() if _was_not_sent(answer)]
         again = sorted(set(refused) - set(list_down()))
         if not again:
@@ -96,12 +97,18 @@ def ask_nodes(cql: str, params: Params = (), *, hosts: Iterable[str] | None = No
         time.sleep(RETRY_DELAY_SECONDS)
         answers |= _ask(again, cql, params)
     results: dict[str, list[Row] | NodeUnreachable] = {
-        host: NodeUnreachable(f"Node {host} does not answer.") if isinstance(answer, StoreUnavailable) else answer
+        host: NodeUnreachable(_("Node %(node)s does not answer.", node=host))
+        if isinstance(answer, StoreUnavailable)
+        else answer
         for host, answer in answers.items()
     }
     for host in far.keys() & set(wanted):
         results[host] = NodeUnreachable(
-            f"Node {host} is in datacenter {far[host]}. This server does not connect to it."
+            _(
+                "Node %(node)s is in datacenter %(datacenter)s. This server does not connect to it.",
+                node=host,
+                datacenter=far[host],
+            )
         )
     return results
 

@@ -25,6 +25,8 @@ from typing import IO
 from django.conf import settings
 
 from chatstore.domain.errors import ChatstoreError, NodeUnreachable
+from chatstore.domain.texts import Duration
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.store.tied import NOT_FOUND
 
 logger = logging.getLogger(__name__)
@@ -92,8 +94,10 @@ class Call:
         message = _error_line(errors, output)
         logger.warning("nodetool %s on %s ended with %s: %s", what, self.host, code, message)
         if code in (_SSH_FAILED, NOT_FOUND) or any(arguments in errors + output for arguments in _UNREACHED):
-            raise NodeUnreachable(f"nodetool could not reach node {self.host}: {message}")
-        raise NodetoolFailed(f"nodetool {what} failed on node {self.host}: {message}")
+            raise NodeUnreachable(_("nodetool could not reach node %(node)s: %(error)s", node=self.host, error=message))
+        raise NodetoolFailed(
+            _("nodetool %(command)s failed on node %(node)s: %(error)s", command=what, node=self.host, error=message)
+        )
 
     def end(self) -> None:
         """Stop all its remaining processes. Idempotent."""
@@ -114,7 +118,7 @@ def calling(host: str, *arguments: str) -> Iterator[Call]:
     try:
         call = Call(host, arguments)
     except OSError as error:
-        raise NodeUnreachable(f"Could not start nodetool: {error.strerror}.") from None
+        raise NodeUnreachable(_("Could not start nodetool: %(error)s.", error=str(error.strerror))) from None
     try:
         yield call
     finally:
@@ -126,7 +130,14 @@ def run(host: str, *arguments: str, timeout: float = TIMEOUT_SECONDS) -> str:
     began = time.monotonic()
     with calling(host, *arguments) as call:
         if not call.wait(timeout):
-            raise NodeUnreachable(f"Node {host} did not answer nodetool {arguments[0]} within {timeout:.0f} s.")
+            raise NodeUnreachable(
+                _(
+                    "Node %(node)s did not answer nodetool %(command)s within %(time)s.",
+                    node=host,
+                    command=arguments[0],
+                    time=Duration(timeout),
+                )
+            )
         answer = call.answer()
     logger.info("nodetool %s on %s: %.1f s", arguments[0], host, time.monotonic() - began)
     return answer

@@ -10,6 +10,7 @@ from django.conf import settings
 from redis.exceptions import RedisError
 
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.texts import gettext_lazy as _
 
 TIMEOUT_SECONDS = 2.0
 """Nothing in Redis is worth a longer wait: all of it can be rebuilt."""
@@ -23,7 +24,7 @@ class Client(redis.Redis):
         try:
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         except (RedisError, OSError) as error:
-            raise StoreUnavailable(f"Redis is unavailable: {type(error).__name__}.") from error
+            raise StoreUnavailable(_("Redis is unavailable: %(error)s.", error=type(error).__name__)) from error
 
 
 class _Process:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from chatstore.domain.errors import ChatstoreError, NodeUnreachable, StoreUnavailable
+from chatstore.domain.texts import Param
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.token_ranges import Repaired
 from chatstore.store import cassandra, nodes, nodetool, repair_history
 
@@ -96,9 +98,9 @@ class Repair:
         self._id: uuid.UUID | None = None
 
     @property
-    def what(self) -> str:
-        """Its name in errors."""
-        return f"The repair of {', '.join(self.part.tables)} on node {self.part.host}"
+    def params(self) -> dict[str, Param]:
+        """Parameters of the texts of its errors."""
+        return {"tables": tuple(self.part.tables), "node": self.part.host}
 
     def find_id(self) -> uuid.UUID | None:
         """Return the repair's id on the nodes; None until they have assigned one.
@@ -145,16 +147,37 @@ class Repair:
         try:
             self.call.answer()
         except nodetool.NodetoolFailed as failed:
-            raise RepairFailed(f"{self.what} failed. {_cause_of(self.part.host, repair_id) or failed}") from failed
+            cause = _cause_of(self.part.host, repair_id) or failed.text
+            raise RepairFailed(
+                _("The repair of %(tables)s on node %(node)s failed. %(cause)s", **self.params, cause=cause)
+            ) from failed
         if repair_id is None:
-            raise RepairFailed(f"{self.what} never started: neither nodetool nor the node reports it.")
+            raise RepairFailed(
+                _(
+                    "The repair of %(tables)s on node %(node)s never started: neither nodetool nor the node "
+                    "reports it.",
+                    **self.params,
+                )
+            )
         deadline = time.monotonic() + HISTORY_SECONDS
         while (repaired := repair_history.read_parent(repair_id, tables=self.part.tables)) is None:
             if time.monotonic() > deadline:
-                raise RepairFailed(f"{self.what} ended, but the repair history does not list it as successful.")
+                raise RepairFailed(
+                    _(
+                        "The repair of %(tables)s on node %(node)s ended, but the repair history does not list it "
+                        "as successful.",
+                        **self.params,
+                    )
+                )
             time.sleep(0.2)
         if self.part.token is not None and not repaired.has(self.part.token):
-            raise RepairFailed(f"{self.what} ended, but according to the repair history it did not cover this bucket.")
+            raise RepairFailed(
+                _(
+                    "The repair of %(tables)s on node %(node)s ended, but according to the repair history it did "
+                    "not cover this bucket.",
+                    **self.params,
+                )
+            )
         return repaired
 
 
@@ -229,8 +252,20 @@ def refuse_overlap(tables: Sequence[str]) -> None:
     for running in list_running():
         shared = set(running.tables or tables) & set(tables)
         if running.keyspace == settings.CASSANDRA["keyspace"] and shared and not running.kind.startswith("preview"):
-            since = f" since {running.began_at:%H:%M} UTC" if running.began_at else ""
+            params: dict[str, Param] = {"kind": running.kind, "tables": tuple(sorted(shared)), "node": running.host}
+            if running.began_at is None:
+                raise RepairOverlaps(
+                    _(
+                        "Another repair (%(kind)s, of %(tables)s) is running on node %(node)s. "
+                        "Two would compare the same data twice; this one is retried later.",
+                        **params,
+                    )
+                )
             raise RepairOverlaps(
-                f"Another repair ({running.kind}, of {', '.join(sorted(shared))}) is running on node "
-                f"{running.host}{since}. Two would compare the same data twice; this one is retried later."
+                _(
+                    "Another repair (%(kind)s, of %(tables)s) has been running on node %(node)s since %(time)s. "
+                    "Two would compare the same data twice; this one is retried later.",
+                    **params,
+                    time=running.began_at,
+                )
             )

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.store import cassandra
 
 _SELECT = "SELECT id, gc_grace_seconds FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?"
@@ -31,7 +32,7 @@ def read_table(table: str) -> TableFacts:
     """Read a table's schema. Raises `StoreUnavailable`, also if the table does not exist."""
     rows = cassandra.execute(_SELECT, (settings.CASSANDRA["keyspace"], table), consistency=cassandra.LOCAL_ONE)
     if not rows:
-        raise StoreUnavailable(f"The keyspace has no table {table}.")
+        raise StoreUnavailable(_("The keyspace has no table %(table)s.", table=table))
     table_id, gc_grace_seconds = rows[0]
     return TableFacts(int(gc_grace_seconds), _time_of(table_id))
 
@@ -41,7 +42,7 @@ def set_gc_grace(table: str, seconds: int) -> None:
     near = settings.CASSANDRA["datacenter"]
     host = next((address for address, is_up, datacenter in cassandra.hosts() if is_up and datacenter == near), None)
     if host is None:
-        raise StoreUnavailable("No Cassandra node answers.")
+        raise StoreUnavailable(_("No Cassandra node answers."))
     keyspace = settings.CASSANDRA["keyspace"]
     # A schema change returns once all nodes have agreed on it.
     cql = f"ALTER TABLE {keyspace}.{table} WITH gc_grace_seconds = {int(seconds)}"

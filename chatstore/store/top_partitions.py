@@ -19,6 +19,7 @@ from typing import Any
 from django.conf import settings
 
 from chatstore.domain.errors import NodeUnreachable, StoreUnavailable
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.store import nodes, nodetool
 from chatstore.store.cassandra import Row
 from chatstore.store.redis import redis_client
@@ -113,7 +114,7 @@ def read_live(host: str) -> TopPartitions:
     output = nodetool.run(host, "tablestats", f"{settings.CASSANDRA['keyspace']}.{TABLE}")
     found = {kind: (when, dict(_LINE.findall(lines))) for kind, when, lines in _LISTS.findall(output)}
     if f"Table: {TABLE}" not in output:
-        raise NodeUnreachable(f"Node {host}: nodetool tablestats returned no statistics.")
+        raise NodeUnreachable(_("Node %(node)s: nodetool tablestats returned no statistics.", node=host))
     read = TopPartitions(
         host=host,
         sizes=_read_list(found["size"][1]) if "size" in found else {},

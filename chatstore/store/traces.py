@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.texts import ngettext_lazy
 from chatstore.store import cassandra
 
 TRACE_WAIT_SECONDS = 5.0
@@ -111,7 +112,14 @@ def _read_trace(trace_id: uuid.UUID, wanted: int) -> dict[str, tuple[int, int]]:
         if len(seen) >= wanted:
             return seen
         if waited > TRACE_WAIT_SECONDS:
-            raise StoreUnavailable(f"Only {len(seen)} of {wanted} replicas reported what they scanned.")
+            raise StoreUnavailable(
+                ngettext_lazy(
+                    "Only %(answered)s of %(count)s replica reported what it scanned.",
+                    "Only %(answered)s of %(count)s replicas reported what they scanned.",
+                    wanted,
+                    answered=len(seen),
+                )
+            )
         time.sleep(0.01)
 
 

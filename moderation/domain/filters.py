@@ -13,6 +13,7 @@ from typing import Any
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
+from chatstore.domain.texts import gettext_lazy as _
 from moderation.domain.patterns import compile_pattern, compile_words
 
 Row = Sequence[Any]
@@ -41,9 +42,9 @@ class Author:
 
     def __post_init__(self) -> None:
         if not self.ids:
-            raise BadInput("Enter at least one author.")
+            raise BadInput(_("Enter at least one author."))
         if len(self.ids) > MAX_AUTHORS:
-            raise BadInput(f"Too many authors. Select at most {MAX_AUTHORS:,} at a time.")
+            raise BadInput(_("Too many authors. Select at most %(count)s at a time.", count=MAX_AUTHORS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +137,9 @@ Filter = Author | Since | Before | Words | Pattern | Has | FromBot | Pinned | Re
 
 def _check_parts(parts: Collection[Filter]) -> None:
     if not parts:
-        raise BadInput("Nothing is selected. Add at least one condition.")
+        raise BadInput(_("Nothing is selected. Add at least one condition."))
     if len(parts) > MAX_CONDITIONS:
-        raise BadInput(f"Too many conditions. Use at most {MAX_CONDITIONS} at a time.")
+        raise BadInput(_("Too many conditions. Use at most %(count)s at a time.", count=MAX_CONDITIONS))
 
 
 def columns_of(where: Filter) -> frozenset[str]:

@@ -9,6 +9,8 @@ from typing import Any
 import re2
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import ngettext_lazy
 
 MAX_PATTERN_CHARACTERS = 500
 """Maximum length of a search text or expression."""
@@ -44,9 +46,11 @@ def compile_pattern(expression: str) -> Any:
     except re2.error as error:
         message = error.args[0]
         text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
-        raise BadInput(f"The regular expression is not valid: {text}. Correct it and try again.") from None
+        raise BadInput(
+            _("The regular expression is not valid: %(error)s. Correct it and try again.", error=text)
+        ) from None
     if compiled.search("") is not None or all(compiled.search(char) is not None for char in _UNLIKE):
-        raise BadInput("The regular expression matches every message. Make it more specific.")
+        raise BadInput(_("The regular expression matches every message. Make it more specific."))
     return compiled
 
 
@@ -60,7 +64,7 @@ def compile_words(text: str) -> tuple[Any, ...]:
     terms = [" ".join((phrase or word).split()) for phrase, word in _TERM.findall(text)]
     terms = [term for term in terms if any(char.isalnum() or not char.isascii() for char in term)]
     if not terms:
-        raise BadInput("Enter at least one word to search for.")
+        raise BadInput(_("Enter at least one word to search for."))
     return tuple(re2.compile(_whole(term), _options()) for term in terms)
 
 
@@ -81,8 +85,14 @@ def _wants_edge(char: str) -> bool:
 
 def _check_text(text: str) -> None:
     if not text.strip():
-        raise BadInput("Enter a text to search for.")
+        raise BadInput(_("Enter a text to search for."))
     if len(text) > MAX_PATTERN_CHARACTERS:
-        raise BadInput(f"The search text is too long. Use at most {MAX_PATTERN_CHARACTERS} characters.")
+        raise BadInput(
+            ngettext_lazy(
+                "The search text is too long. Use at most %(count)s character.",
+                "The search text is too long. Use at most %(count)s characters.",
+                MAX_PATTERN_CHARACTERS,
+            )
+        )
     if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise BadInput("The search text contains characters that no message can contain. Remove them.")
+        raise BadInput(_("The search text contains characters that no message can contain. Remove them."))

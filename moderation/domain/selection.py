@@ -9,6 +9,8 @@ from typing import Any
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import ngettext_lazy
 from moderation.domain.filters import (
     Filter,
     Row,
@@ -48,27 +50,39 @@ class Selection:
     def __post_init__(self) -> None:
         choices = bool(self.message_ids) + (self.where is not None) + self.everything
         if choices == 0:
-            raise BadInput("Nothing is selected. Select messages, an author or dates, or the whole channel.")
+            raise BadInput(_("Nothing is selected. Select messages, an author or dates, or the whole channel."))
         if self.everything and choices > 1:
-            raise BadInput("The whole channel cannot be combined with other filters. Use one or the other.")
+            raise BadInput(_("The whole channel cannot be combined with other filters. Use one or the other."))
         if choices > 1:
-            raise BadInput("Selected messages cannot be combined with filters. Use one or the other.")
+            raise BadInput(_("Selected messages cannot be combined with filters. Use one or the other."))
         self._check_channels()
         if max(len(self.message_ids), len(self.except_ids)) > MAX_SELECTED_MESSAGES:
-            raise BadInput(f"Select or exclude at most {MAX_SELECTED_MESSAGES:,} messages. Use filters for more.")
+            raise BadInput(
+                ngettext_lazy(
+                    "Select or exclude at most %(count)s message. Use filters for more.",
+                    "Select or exclude at most %(count)s messages. Use filters for more.",
+                    MAX_SELECTED_MESSAGES,
+                )
+            )
         if self.where is not None and self.first_id > self.last_id:
-            raise BadInput("The end of the time range must be after its start.")
+            raise BadInput(_("The end of the time range must be after its start."))
 
     def _check_channels(self) -> None:
         if self.channel_ids and self.guild_id is not None:
-            raise BadInput("Select either channels or a whole guild, not both.")
+            raise BadInput(_("Select either channels or a whole guild, not both."))
         if len(self.channel_ids) > MAX_CHANNELS:
-            raise BadInput(f"Select at most {MAX_CHANNELS:,} channels at a time, or the whole guild.")
+            raise BadInput(
+                ngettext_lazy(
+                    "Select at most %(count)s channel at a time, or the whole guild.",
+                    "Select at most %(count)s channels at a time, or the whole guild.",
+                    MAX_CHANNELS,
+                )
+            )
         if self.where is None and len(self.channel_ids) != 1:
-            raise BadInput("Select exactly one channel.")
+            raise BadInput(_("Select exactly one channel."))
         everywhere = not self.channel_ids and self.guild_id is None
         if self.where is not None and everywhere and authors_of(self.where) is None:
-            raise BadInput("Without a channel, only messages by specific authors can be deleted. Enter an author.")
+            raise BadInput(_("Without a channel, only messages by specific authors can be deleted. Enter an author."))
 
     @property
     def only_channel_id(self) -> int | None:

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
+from chatstore.models.texts import TemplateTextField
 from moderation.domain.states import ErasureDecision
 from moderation.models.ids import NextId
 
@@ -35,7 +36,7 @@ class Erasure(models.Model):
     stamp = models.BigIntegerField(null=True)
     channels_left = models.JSONField(default=list)
     lease_until = models.DateTimeField(null=True)
-    wait_reason = models.TextField(blank=True)
+    wait_reason = TemplateTextField(blank=True)
     unreadable_at = models.DateTimeField(null=True)
     off_disk_at = models.DateTimeField(null=True)
 

@@ -14,6 +14,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from chatstore.models.functions import ClockTimestamp
+from chatstore.models.texts import TemplateTextField
 from moderation.domain.states import (
     ACTIVE_PURGES,
     BETWEEN_STAMPED_AND_COUNTED,
@@ -59,7 +60,7 @@ class Purge(models.Model):
     state = models.CharField(max_length=20, choices=PurgeState.choices(), default=PurgeState.DRAFT)
     selection = models.JSONField()
     moderator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    reason = models.TextField(blank=True)
+    reason = TemplateTextField(blank=True)
     created_at = models.DateTimeField(db_default=Now())
     ready_at = models.DateTimeField(null=True)
     confirmed_at = models.DateTimeField(null=True)
@@ -69,12 +70,12 @@ class Purge(models.Model):
     manifest = models.BigIntegerField(default=0)
     held_at_scan = models.BigIntegerField(db_default=0, default=0)
     manifest_hash = models.BinaryField(null=True)
-    wait_reason = models.TextField(blank=True)
+    wait_reason = TemplateTextField(blank=True)
     wait_until = models.DateTimeField(null=True)
     wakeup_expires_at = models.DateTimeField(null=True)
     scan_token = models.UUIDField(null=True)
     scan_lease_until = models.DateTimeField(null=True)
-    error = models.TextField(blank=True)
+    error = TemplateTextField(blank=True)
 
     objects = PurgeQuerySet.as_manager()
 
@@ -209,8 +210,8 @@ class Step(models.Model):
     held = models.IntegerField(default=0)
     failed = models.IntegerField(default=0)
     tombstones = models.IntegerField(null=True)
-    wait_reason = models.TextField(blank=True)
-    error = models.TextField(blank=True)
+    wait_reason = TemplateTextField(blank=True)
+    error = TemplateTextField(blank=True)
     # For undo steps, and for the steps that they undo.
     undo = models.ForeignKey(Undo, null=True, on_delete=models.PROTECT, related_name="steps")
     undoes_ordinal = models.IntegerField(null=True)

@@ -19,6 +19,8 @@ from django.db.models import Q, QuerySet
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import ngettext_lazy
 from chatstore.models import Channel, ChatUser
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
@@ -69,9 +71,15 @@ def place_hold(requested: HoldRequest, *, reason: str, actor: User) -> Hold:
     require(actor, PLACE_HOLD)
     reason = reason.strip()
     if not reason:
-        raise BadInput("Enter a reason. Moderators whose purge is affected will see it.")
+        raise BadInput(_("Enter a reason. Moderators whose purge is affected will see it."))
     if len(reason) > MAX_REASON_CHARACTERS:
-        raise BadInput(f"The reason is too long. Use at most {MAX_REASON_CHARACTERS:,} characters.")
+        raise BadInput(
+            ngettext_lazy(
+                "The reason is too long. Use at most %(count)s character.",
+                "The reason is too long. Use at most %(count)s characters.",
+                MAX_REASON_CHARACTERS,
+            )
+        )
     hold = _read(requested, actor)
     hold.reason, hold.placed_by = reason, actor
     with transaction.atomic():
@@ -88,13 +96,13 @@ def _read(requested: HoldRequest, actor: User) -> Hold:
     author, channel, message = (text.strip() for text in (requested.author, requested.channel, requested.message))
     if message:
         if author or channel:
-            raise BadInput("Enter only the message link, without a user or channel.")
+            raise BadInput(_("Enter only the message link, without a user or channel."))
         link = find_message_link(message)
         if link is None:
-            raise BadInput("This is not a message link. Copy it from the message's page.")
+            raise BadInput(_("This is not a message link. Copy it from the message's page."))
         channel, message = link
     elif not author and not channel:
-        raise BadInput("Enter a user, a channel or a message link.")
+        raise BadInput(_("Enter a user, a channel or a message link."))
     hold = Hold(
         author_id=parse_snowflake(author) if author else None,
         channel_id=parse_snowflake(channel) if channel else None,
@@ -111,7 +119,7 @@ def lift_hold(hold_id: int, *, actor: User) -> Hold:
     with transaction.atomic():
         hold = Hold.objects.select_for_update().filter(pk=hold_id).first()
         if hold is None:
-            raise NotFound(f"There is no hold {hold_id}.")
+            raise NotFound(_("There is no hold %(id)s.", id=str(hold_id)))
         if hold.lifted_at is None:
             Hold.objects.filter(pk=hold_id).update(lifted_at=ClockTimestamp(), lifted_by=actor)
             record_action(

@@ -30,7 +30,7 @@ class ActivitySpan:
     @property
     def at(self) -> str:
         """Return the day to jump to, as the timeline's parameter `at`."""
-        return self.first_day.isoformat()
+        return formats.utc_midnight(self.first_day)
 
     @property
     def title(self) -> str:

@@ -7,11 +7,12 @@ Date formats are translatable strings, in the syntax of Django's `date` filter.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.utils import timezone
 from django.utils.dateformat import format as date_format
+from django.utils.dateformat import time_format
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
@@ -109,6 +110,11 @@ def format_count(value: int | None, noun: str) -> str:
     return _COUNTS[noun](value) % {"count": format_number(value)}
 
 
+def join_list(items: Iterable[str]) -> str:
+    """Return a list as text: "10.0.0.1, 10.0.0.2"."""
+    return pgettext("separator of a list", ", ").join(items)
+
+
 # --- Durations ------------------------------------------------------------------------
 
 
@@ -160,6 +166,11 @@ def format_axis_day(day: dt.date) -> str:
     return date_format(day, pgettext("date format", "j M"))
 
 
+def utc_midnight(day: dt.date) -> str:
+    """Return the beginning of a day in UTC, as the timeline's parameter `at` takes it: "2024-03-11T00:00Z"."""
+    return f"{day.isoformat()}T00:00Z"
+
+
 def format_days(first: dt.date, last: dt.date) -> str:
     """Return a span of days, both inclusive: "11–20 March 2024"."""
     if first == last:
@@ -177,7 +188,7 @@ def format_days(first: dt.date, last: dt.date) -> str:
 def format_clock(moment: dt.datetime | dt.time) -> str:
     """Return hours and minutes: "14:02"."""
     local = timezone.localtime(moment) if isinstance(moment, dt.datetime) else moment
-    return date_format(local, pgettext("time format", "H:i")) if isinstance(local, dt.datetime) else f"{local:%H:%M}"
+    return time_format(local, pgettext("time format", "H:i"))
 
 
 def format_datetime(moment: dt.datetime) -> str:

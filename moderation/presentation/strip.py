@@ -15,8 +15,8 @@ from itertools import pairwise
 from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext, ngettext, pgettext
 
-from chatstore.domain.buckets import bucket_days, format_date_range
-from moderation.presentation.formats import format_number
+from chatstore.domain.buckets import bucket_days
+from moderation.presentation.formats import format_days, format_number, utc_midnight
 from moderation.presentation.wording import count_messages
 
 HEIGHT = 56
@@ -96,7 +96,7 @@ class Bar:
     @property
     def at(self) -> str:
         """The day to jump to, as the timeline's `at` parameter takes it."""
-        return self.first_day.isoformat()
+        return utc_midnight(self.first_day)
 
     @property
     def remaining(self) -> int | None:
@@ -242,7 +242,7 @@ def _title_of(entry: StripBucket, first: dt.date, last: dt.date) -> str:
         text = pattern % {"messages": text, "count": format_number(entry.highlighted)}
     if entry.note:
         text = gettext("%(messages)s (%(note)s)") % {"messages": text, "note": entry.note}
-    return gettext("%(days)s: %(messages)s") % {"days": format_date_range(first, last), "messages": text}
+    return gettext("%(days)s: %(messages)s") % {"days": format_days(first, last), "messages": text}
 
 
 def _label(bars: Sequence[Bar], *, pitch: float) -> tuple[Label, ...]:

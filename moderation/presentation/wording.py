@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
+from django.utils import timezone
 from django.utils.dateformat import format as date_format
-from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
+from django.utils.translation import gettext, gettext_lazy, ngettext, npgettext, pgettext
 
 from chatstore.domain.snowflakes import time_of
 from moderation.domain.filters import (
@@ -26,10 +28,22 @@ from moderation.domain.filters import (
     Words,
 )
 from moderation.domain.selection import Selection
-from moderation.presentation.formats import format_number
+from moderation.presentation.formats import format_deadline, format_number
 
 Names = Mapping[int, str]
 """Chat users' names by ID. A user without one is shown by ID."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a selection applies: some channels, by name, all channels of a guild, or all channels."""
+
+    channels: Sequence[str] = ()
+    guild: str = ""
+
+
+MAX_NAMED_CHANNELS = 3
+"""Of more channels than this, a summary gives the number."""
 
 _HAS = {
     Content.LINK: gettext_lazy("containing a link"),
@@ -44,21 +58,19 @@ def count_messages(number: int) -> str:
     return ngettext("%(count)s message", "%(count)s messages", number) % {"count": format_number(number)}
 
 
-def summarize_selection(selection: Selection, *, scope: str, authors: Names) -> str:
-    """Describe a selection, in lower case, so that it can follow a count.
-
-    scope: the channels with their preposition: "in #general", "in 12 channels", "in all channels".
-    """
+def summarize_selection(selection: Selection, *, scope: Scope, authors: Names) -> str:
+    """Describe a selection, in lower case, so that it can follow a count."""
+    place = format_scope(scope)
     if selection.message_ids:
         count = len(selection.message_ids) - len(selection.except_ids)
         selected = ngettext("%(count)s selected message %(place)s", "%(count)s selected messages %(place)s", count)
-        return selected % {"count": format_number(count), "place": scope}
+        return selected % {"count": format_number(count), "place": place}
     if selection.where is None:
-        text = gettext("the whole channel %(channel)s") % {"channel": scope.removeprefix("in ")}
+        text = gettext("the whole channel %(channel)s") % {"channel": ", ".join(scope.channels)}
     else:
         text = gettext("all messages")
-        for condition in _format_parts(selection.where, scope, authors):
-            text = gettext("%(messages)s %(condition)s") % {"messages": text, "condition": condition}
+        for condition in _format_parts(selection.where, place, authors):
+            text = pgettext("selection", "%(messages)s %(condition)s") % {"messages": text, "condition": condition}
         if selection.keeps_pinned:
             text = gettext("%(messages)s, except pinned") % {"messages": text}
     excluded = len(selection.except_ids)
@@ -68,14 +80,33 @@ def summarize_selection(selection: Selection, *, scope: str, authors: Names) -> 
     return without % {"messages": text, "count": format_number(excluded)}
 
 
-def _format_parts(where: Filter, scope: str, authors: Names) -> Iterable[str]:
+def format_scope(scope: Scope) -> str:
+    """Return a scope as part of a selection: "in #general", "in 12 channels", "in all channels of Gophers"."""
+    if scope.guild:
+        return pgettext("scope of a selection", "in all channels of %(guild)s") % {"guild": scope.guild}
+    count = len(scope.channels)
+    if not count:
+        return pgettext("scope of a selection", "in all channels")
+    if count > MAX_NAMED_CHANNELS:
+        text = npgettext("scope of a selection", "in %(count)s channel", "in %(count)s channels", count)
+        return text % {"count": format_number(count)}
+    names = dict(zip(("first", "second", "third"), scope.channels, strict=False))
+    text = (
+        pgettext("scope of a selection", "in %(first)s"),
+        pgettext("scope of a selection", "in %(first)s and %(second)s"),
+        pgettext("scope of a selection", "in %(first)s, %(second)s and %(third)s"),
+    )[count - 1]
+    return text % names
+
+
+def _format_parts(where: Filter, place: str, authors: Names) -> Iterable[str]:
     """Yield author, place and time, then the other conditions as one."""
     parts = where.parts if isinstance(where, All) else (where,)
     who = [part for part in parts if isinstance(part, Author | FromBot)]
     when = [part for part in parts if isinstance(part, Since | Before)]
     rest = [part for part in parts if not isinstance(part, Author | FromBot | Since | Before)]
     yield from (_format(part, authors) for part in who)
-    yield scope
+    yield place
     yield from (_format(part, authors) for part in when)
     if rest:
         yield _join_all([_format(part, authors, inner=len(rest) > 1) for part in rest])
@@ -112,15 +143,19 @@ def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # no
 
 
 def _bracket(text: str, parts: Sequence[Filter], *, inner: bool) -> str:
-    return f"({text})" if inner and len(parts) > 1 else text
+    return pgettext("conditions", "(%(conditions)s)") % {"conditions": text} if inner and len(parts) > 1 else text
 
 
 def _join_all(text: Sequence[str]) -> str:
-    return reduce(lambda left, right: gettext("%(left)s and %(right)s") % {"left": left, "right": right}, text)
+    return reduce(
+        lambda left, right: pgettext("conditions", "%(left)s and %(right)s") % {"left": left, "right": right}, text
+    )
 
 
 def _join_any(text: Sequence[str]) -> str:
-    return reduce(lambda left, right: gettext("%(left)s or %(right)s") % {"left": left, "right": right}, text)
+    return reduce(
+        lambda left, right: pgettext("conditions", "%(left)s or %(right)s") % {"left": left, "right": right}, text
+    )
 
 
 def name_authors(ids: Iterable[int], authors: Names) -> str:
@@ -129,9 +164,8 @@ def name_authors(ids: Iterable[int], authors: Names) -> str:
 
 
 def format_datetime(snowflake: int) -> str:
-    """Format the time that an ID carries: "1 May 2024", with the time of day where it is not midnight (UTC)."""
-    moment = time_of(snowflake)
-    day = date_format(moment, pgettext("date format", "j F Y"))
+    """Format the time that an ID carries, in the viewer's time zone: "1 May 2024", with the time unless midnight."""
+    moment = timezone.localtime(time_of(snowflake))
     if (moment.hour, moment.minute, moment.second) == (0, 0, 0):
-        return day
-    return gettext("%(day)s, %(time)s UTC") % {"day": day, "time": date_format(moment, pgettext("time format", "H:i"))}
+        return date_format(moment, pgettext("date format", "j F Y"))
+    return format_deadline(moment)

@@ -178,7 +178,7 @@ def erase_quarantined(purge_id: int, channel_id: int, buckets: Sequence[int], *,
         pass
     remaining = cassandra.execute_window(((SELECT_ANY, key) for key in keys), consistency=cassandra.ALL)
     if any(list(remaining)):
-        raise StoreUnavailable("some copies of the purge still exist")
+        raise StoreUnavailable(_("some copies of the purge still exist"))
 
 
 def _split_page(
@@ -209,7 +209,7 @@ def _store_chunks(key: QuarantineKey, pages: Iterator[list[Row]]) -> None:
         for chunk, body in page
     ]
     if stored != list(enumerate(sent)):
-        raise StoreUnavailable("the quarantined copies differ from what was written; nothing was deleted")
+        raise StoreUnavailable(_("the quarantined copies differ from what was written; nothing was deleted"))
 
 
 def _chunk_rows(key: QuarantineKey, pages: Iterator[list[Row]], sent: list[bytes]) -> Iterator[tuple[Any, ...]]:

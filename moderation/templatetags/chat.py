@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+from collections.abc import Callable
 from typing import Any
 
 from django import template
@@ -12,11 +14,12 @@ from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from chatstore.domain.controls import show_controls, show_hidden
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
+from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.visibility import name_of
@@ -24,6 +27,7 @@ from moderation.operations.steps.totals import PurgeTotals
 from moderation.presentation import formats
 from moderation.presentation.markup import Piece, is_long, parse_markup, shorten
 from moderation.presentation.terms import TERMS
+from moderation.presentation.texts import translate
 
 register = template.Library()
 
@@ -50,28 +54,20 @@ _WRAPS = {
 }
 
 
-_CHIPS: dict[PurgeState, tuple[str, str | Promise]] = {
-    PurgeState.DRAFT: ("", pgettext_lazy("state of a purge", "draft")),
-    PurgeState.SCANNING: ("busy", pgettext_lazy("state of a purge", "counting")),
-    PurgeState.READY: ("warning", pgettext_lazy("state of a purge", "awaiting confirmation")),
-    PurgeState.NOTHING_MATCHED: ("", pgettext_lazy("state of a purge", "no matches")),
-    PurgeState.EXPIRED: ("", pgettext_lazy("state of a purge", "expired")),
-    PurgeState.QUEUED: ("busy", pgettext_lazy("state of a purge", "queued")),
-    PurgeState.RUNNING: ("busy", pgettext_lazy("state of a purge", "running")),
-    PurgeState.WAITING: ("warning", pgettext_lazy("state of a purge", "waiting")),
-    PurgeState.PAUSED: ("warning", pgettext_lazy("state of a purge", "paused")),
-    PurgeState.UNDOING: ("busy", pgettext_lazy("state of a purge", "restoring")),
-    PurgeState.UNDONE: ("", pgettext_lazy("state of a purge", "restored")),
-    PurgeState.PARTLY_UNDONE: ("", pgettext_lazy("state of a purge", "partly restored")),
-    PurgeState.UNDO_EXPIRED: ("", pgettext_lazy("state of a purge", "undo expired")),
-    PurgeState.ERASING: ("busy", pgettext_lazy("state of a purge", "erasing")),
-    PurgeState.ERASED: ("", pgettext_lazy("state of a purge", "erased")),
-    PurgeState.CANCELLING: ("busy", pgettext_lazy("state of a purge", "cancelling")),
-    PurgeState.CANCELLED: ("", pgettext_lazy("state of a purge", "cancelled")),
-    PurgeState.DONE: ("done", pgettext_lazy("state of a purge", "done")),
-    PurgeState.DONE_WITH_FAILURES: ("warning", pgettext_lazy("state of a purge", "completed with failures")),
+_CHIP_CLASSES: dict[PurgeState, str] = {
+    PurgeState.SCANNING: "busy",
+    PurgeState.READY: "warning",
+    PurgeState.QUEUED: "busy",
+    PurgeState.RUNNING: "busy",
+    PurgeState.WAITING: "warning",
+    PurgeState.PAUSED: "warning",
+    PurgeState.UNDOING: "busy",
+    PurgeState.ERASING: "busy",
+    PurgeState.CANCELLING: "busy",
+    PurgeState.DONE: "done",
+    PurgeState.DONE_WITH_FAILURES: "warning",
 }
-"""CSS class and label of each state. The label must do without the colour."""
+"""CSS class of each state, if it has a colour. The label must do without it."""
 
 
 @register.filter
@@ -86,6 +82,24 @@ def thousands(value: object) -> str:
 def counted(value: int | None, noun: str) -> str:
     """(1, "message") → "1 message"; (1204, "message") → "1,204 messages". The nouns are those of `formats`."""
     return formats.format_count(value, noun)
+
+
+PLURAL_SAMPLES = (0, 1, 2, 3, 4, 5, 6, 10, 11, 20, 100, 1_000_000)
+"""Numbers among which every language has one of each of its plural forms of whole numbers (Unicode CLDR)."""
+
+_SELECTION_LABELS: dict[str, Callable[[int], str]] = {
+    "delete": lambda n: ngettext("Delete %(count)s message …", "Delete %(count)s messages …", n),
+    "exclude": lambda n: ngettext("Exclude %(count)s message", "Exclude %(count)s messages", n),
+    "restore": lambda n: ngettext("Restore %(count)s message", "Restore %(count)s messages", n),
+    "selected": lambda n: ngettext("%(count)s message selected", "%(count)s messages selected", n),
+}
+
+
+@register.filter
+def plural_forms(label: str) -> str:
+    """Return a label that a script completes, for some numbers, as JSON: {"1": "# message selected", …}."""
+    of_number = _SELECTION_LABELS[label]
+    return json.dumps({number: of_number(number) % {"count": "#"} for number in PLURAL_SAMPLES}, ensure_ascii=False)
 
 
 @register.filter
@@ -110,7 +124,11 @@ def emoji_name(kept: str) -> str:
 @register.simple_tag
 def state_chip(purge: Purge) -> SafeString:
     """Render a purge's state as a coloured label."""
-    return format_html('<span class="chip {}">{}</span>', *_CHIPS[PurgeState(purge.state)])
+    return format_html(
+        '<span class="chip {}">{}</span>',
+        _CHIP_CLASSES.get(PurgeState(purge.state), ""),
+        translate(STATE_LABELS[purge.state]),
+    )
 
 
 _CONTROL_LABELS = {
@@ -176,6 +194,12 @@ def percent(part: int, whole: int) -> int:
 def span_of_days(first: dt.date, last: dt.date) -> str:
     """Format a span of days, both inclusive: "11–20 March 2024"."""
     return formats.format_days(first, last)
+
+
+@register.filter
+def utc_midnight(day: dt.date) -> str:
+    """Return the beginning of a day in UTC, for an address: "2024-03-11T00:00Z"."""
+    return formats.utc_midnight(day)
 
 
 @register.filter
@@ -262,8 +286,8 @@ def format_ago(moment: dt.datetime, now: dt.datetime) -> str:
 
 @register.filter
 def visible(text: object) -> str:
-    """Spell out the invisible characters of a name or a title; the template escapes the rest."""
-    return show_hidden(str(text))
+    """Translate a text of lower layers, and spell out the invisible characters of any. The template escapes it."""
+    return show_hidden(translate(text) if isinstance(text, str) else str(text))
 
 
 @register.simple_tag(takes_context=True)

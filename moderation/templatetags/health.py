@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from django import template
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
-from chatstore.domain.health import BucketState
+from chatstore.domain.health import SOURCE_LABELS, BucketState
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel
 from chatstore.operations.health.channel_health import BucketHealth, ChannelHealth
@@ -22,6 +20,7 @@ from chatstore.store.figures import Figure
 from moderation.presentation import formats
 from moderation.presentation.health_strip import STATE_LABELS
 from moderation.presentation.strip import Bar, Strip
+from moderation.presentation.texts import translate
 from moderation.templatetags.chat import ago, exact, format_ago, thousands
 
 register = template.Library()
@@ -38,22 +37,10 @@ def bucket_chip(bucket: BucketHealth) -> SafeString:
     return format_html('<span class="chip {}">{}</span>', _CLASSES.get(bucket.state, ""), label)
 
 
-_SOURCES: dict[str, str | Promise] = {
-    "ledger": gettext_lazy("ledger"),
-    "own read": gettext_lazy("full read"),
-    "probe": gettext_lazy("probe"),
-    "aborted read": gettext_lazy("aborted read"),
-    "purge": gettext_lazy("purge"),
-    "repair": gettext_lazy("repair"),
-    "top partitions": gettext_lazy("top partitions"),
-}
-"""Labels of the sources that figures are recorded with."""
-
-
 @register.filter
 def source_name(source: str) -> str:
     """Return the label of a figure's source; one that this version does not know is shown as it is."""
-    return str(_SOURCES.get(source, source))
+    return translate(SOURCE_LABELS.get(source, source))
 
 
 @register.filter

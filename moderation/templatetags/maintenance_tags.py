@@ -16,8 +16,10 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.schedules import Slot
+from chatstore.domain.texts import from_json
 from chatstore.models import JobRun
 from moderation.presentation import formats
+from moderation.presentation.texts import show_param
 from moderation.templatetags.chat import time_tag
 
 register = template.Library()
@@ -37,33 +39,94 @@ _SEVERITIES: dict[Severity, tuple[str, str | Promise]] = {
     Severity.AMBER: ("warning", gettext_lazy("warning")),
 }
 
-_RESULTS: dict[str, Callable[[int], str]] = {
+_COUNTS: dict[str, Callable[[int], str]] = {
+    "already up to date": lambda n: ngettext("%(count)s already up to date", "%(count)s already up to date", n),
     "buckets": lambda n: ngettext("%(count)s bucket", "%(count)s buckets", n),
+    "buckets measured": lambda n: ngettext("%(count)s bucket measured", "%(count)s buckets measured", n),
     "channels": lambda n: ngettext("%(count)s channel", "%(count)s channels", n),
+    "closed": lambda n: ngettext("%(count)s closed", "%(count)s closed", n),
+    "copies renewed": lambda n: ngettext("%(count)s copy renewed", "%(count)s copies renewed", n),
+    "erased": lambda n: ngettext("%(count)s erased", "%(count)s erased", n),
+    "failed": lambda n: ngettext("%(count)s failed", "%(count)s failed", n) if n else _("none failed"),
+    "found empty": lambda n: ngettext("%(count)s found empty", "%(count)s found empty", n),
+    "left for the next run": lambda n: ngettext(
+        "%(count)s left for the next run", "%(count)s left for the next run", n
+    ),
+    "live_rows": lambda n: ngettext("%(count)s live row", "%(count)s live rows", n),
     "messages": lambda n: ngettext("%(count)s message", "%(count)s messages", n),
+    "messages rewritten": lambda n: ngettext("%(count)s message rewritten", "%(count)s messages rewritten", n),
     "nodes": lambda n: ngettext("%(count)s node", "%(count)s nodes", n),
     "ranges": lambda n: ngettext("%(count)s range", "%(count)s ranges", n),
+    "read": lambda n: ngettext("%(count)s read", "%(count)s read", n),
+    "removed": lambda n: ngettext("%(count)s removed", "%(count)s removed", n),
     "replicas": lambda n: ngettext("%(count)s replica", "%(count)s replicas", n),
     "statements": lambda n: ngettext("%(count)s statement", "%(count)s statements", n),
     "tables": lambda n: ngettext("%(count)s table", "%(count)s tables", n),
     "tombstones": lambda n: ngettext("%(count)s tombstone", "%(count)s tombstones", n),
-    "failed": lambda n: ngettext("%(count)s failed", "%(count)s failed", n) if n else _("none failed"),
+    "too young": lambda n: ngettext("%(count)s too young", "%(count)s too young", n),
 }
-"""Translated counts by the names that runs record. A run's other results are shown as recorded."""
+"""Translated counts by the names that runs record; other results are shown as "name: value"."""
 
-_RESULT_NAMES: dict[str, str | Promise] = {
+_RESULT_NAMES: dict[str, Promise] = {
+    "afterwards": gettext_lazy("Afterwards"),
+    "already up to date": gettext_lazy("Already up to date"),
     "buckets": gettext_lazy("Buckets"),
+    "buckets measured": gettext_lazy("Buckets measured"),
+    "buckets with deletes": gettext_lazy("Buckets with deletes"),
     "channels": gettext_lazy("Channels"),
+    "closed": gettext_lazy("Closed"),
+    "copies renewed": gettext_lazy("Copies renewed"),
+    "erased": gettext_lazy("Erased"),
+    "failed": gettext_lazy("Failed"),
+    "found empty": gettext_lazy("Found empty"),
+    "gc_grace": pgettext_lazy("setting of a table", "gc_grace"),
+    "is": pgettext_lazy("value of a setting", "Is"),
+    "left for the next run": gettext_lazy("Left for the next run"),
+    "live_rows": gettext_lazy("Live rows"),
     "messages": gettext_lazy("Messages"),
+    "messages rewritten": gettext_lazy("Messages rewritten"),
     "microseconds": gettext_lazy("Time"),
     "nodes": gettext_lazy("Nodes"),
+    "not needed": gettext_lazy("Not needed"),
+    "pages": gettext_lazy("Pages"),
     "ranges": gettext_lazy("Ranges"),
+    "read": pgettext_lazy("result of a run", "Read"),
+    "removed": pgettext_lazy("result of a run", "Removed"),
+    "repaired by an earlier attempt": gettext_lazy("Repaired by an earlier attempt"),
     "replicas": gettext_lazy("Replicas"),
+    "replicas are": gettext_lazy("State of the replicas"),
+    "rewrite": gettext_lazy("Rewrite"),
     "statements": gettext_lazy("Statements"),
+    "still waiting": gettext_lazy("Still waiting"),
     "tables": gettext_lazy("Tables"),
     "tombstones": gettext_lazy("Tombstones"),
-    "failed": gettext_lazy("Failed"),
+    "tombstones at least": gettext_lazy("Tombstones, at least"),
+    "tombstones before": gettext_lazy("Tombstones before"),
+    "tombstones in the page": gettext_lazy("Tombstones in the page"),
+    "too young": gettext_lazy("Too young"),
+    "waiting for a repair": gettext_lazy("Waiting for a repair"),
+    "was": pgettext_lazy("value of a setting", "Was"),
 }
+"""Headings of the results that runs record."""
+
+_NODE_RESULT_NAMES: dict[str, Promise] = {
+    "tombstones on ": gettext_lazy("Tombstones on %(node)s"),
+    "bytes on ": gettext_lazy("Bytes on %(node)s"),
+    "no figures from ": gettext_lazy("No figures from %(node)s"),
+}
+"""Headings of the results of one node; its address follows."""
+
+_RESULT_VALUES: dict[str, Promise] = {
+    "below the listed minimum": gettext_lazy("below the listed minimum"),
+    "different": pgettext_lazy("state of the replicas", "different"),
+    "in sync": pgettext_lazy("state of the replicas", "in sync"),
+    "not measured": gettext_lazy("not measured"),
+    "read it": pgettext_lazy("pages", "read it"),
+    "restored": pgettext_lazy("gc_grace", "restored"),
+    "skip it": pgettext_lazy("pages", "skip it"),
+    "there is only one replica": gettext_lazy("there is only one replica"),
+}
+"""Labels of the words that runs record as results."""
 
 
 @register.simple_tag
@@ -88,18 +151,21 @@ def severity_chip(severity: int) -> SafeString:
 def result_summary(result: Mapping[str, Any]) -> str:
     """Return a run's results: "9 buckets, 1,204 live rows"; "" for none. Failures come last."""
     ordered = sorted(result.items(), key=lambda result: result[0] == "failed")
-    return ", ".join(_format_count(name, value) for name, value in ordered)
+    return formats.join_list(_summarize(name, value) for name, value in ordered)
 
 
-def _format_count(name: str, value: object) -> str:
-    readable = name.replace("_", " ")
-    if not isinstance(value, int) or isinstance(value, bool):
-        return f"{readable}: {value}"
+def _summarize(name: str, value: object) -> str:
+    if isinstance(value, int) and name in _COUNTS:
+        return _COUNTS[name](value) % {"count": formats.format_number(value)}
     if name == "microseconds":
-        return formats.format_milliseconds(value / 1000)
-    if name in _RESULTS:
-        return _RESULTS[name](value) % {"count": formats.format_number(value)}
-    return f"{formats.format_number(value)} {readable}"
+        return result_value(value, name)
+    return _("%(name)s: %(value)s") % {"name": result_name(name), "value": result_value(value, name)}
+
+
+@register.filter
+def stored_text(value: Any) -> Any:
+    """Return the text that was stored in a JSON field."""
+    return from_json(value)
 
 
 @register.simple_tag
@@ -117,12 +183,21 @@ def wall_clock(slot: Slot) -> SafeString:
 @register.filter
 def result_name(name: str) -> str:
     """Return the name of a result as a heading: "live_rows" → "Live rows"."""
+    for prefix, heading in _NODE_RESULT_NAMES.items():
+        if name.startswith(prefix):
+            return str(heading) % {"node": name[len(prefix) :]}
+    # Results of older versions are shown as recorded.
     return str(_RESULT_NAMES.get(name) or name.replace("_", " ").capitalize())
 
 
 @register.filter
 def result_value(value: Any, name: str) -> str:
     """Return a result's value below its heading: 26754 of "microseconds" → "26.8 ms"."""
-    if not isinstance(value, int) or isinstance(value, bool):
+    if name == "rewrite":
+        # The id of a purge.
         return str(value)
-    return formats.format_milliseconds(value / 1000) if name == "microseconds" else formats.format_number(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return formats.format_milliseconds(value / 1000) if name == "microseconds" else formats.format_number(value)
+    if isinstance(value, str) and value in _RESULT_VALUES:
+        return str(_RESULT_VALUES[value])
+    return show_param(from_json(value))

@@ -56,7 +56,7 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
     try:
         purge = draft_purge(moderator=actor_of(request), selection=_read_selection(request, channel, composer))
     except BadInput as error:
-        return _show_form(request, channel, composer, error_message=str(error))
+        return _show_form(request, channel, composer, error_message=error.text)
     enqueue_scan_on_commit(purge.pk)
     return redirect("purge", purge.pk)
 
@@ -71,7 +71,7 @@ def _select(user: Actor, composer: Composer, channel: Channel | None = None) -> 
     description = composer.read()
     if channel is not None:
         description = replace(description, channels=str(channel.pk), guild="")
-    return parse_selection(description, user=user, now=timezone.now())
+    return parse_selection(description, user=user, now=timezone.localtime())
 
 
 def _describe_selection(user: Actor, composer: Composer, channel: Channel | None = None) -> dict[str, str]:
@@ -81,7 +81,7 @@ def _describe_selection(user: Actor, composer: Composer, channel: Channel | None
     try:
         selection = _select(user, composer, channel)
     except BadInput as error:
-        return {"incomplete": str(error)}
+        return {"incomplete": error.text}
     return {"summary": summarize_selections(user, [selection])[0]}
 
 

@@ -50,5 +50,5 @@ def _run(request: HttpRequest, purge_id: int, action: Callable[[], object]) -> H
         action()
     except BadInput as error:
         shown.refresh_from_db()
-        return show_purge(request, shown, error_message=str(error))
+        return show_purge(request, shown, error_message=error.text)
     return redirect("purge", shown.pk)

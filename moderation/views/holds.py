@@ -23,7 +23,7 @@ def holds(request: HttpRequest) -> HttpResponse:
     try:
         place_hold(requested, reason=typed.get("reason", ""), actor=actor_of(request))
     except (BadInput, NotFound) as error:
-        return _show(request, typed, error_message=str(error), status=400)
+        return _show(request, typed, error_message=error.text, status=400)
     return redirect("holds")
 
 

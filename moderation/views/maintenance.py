@@ -197,7 +197,7 @@ def _preview(typed: QueryDict) -> dict[str, Any]:
     try:
         schedule = _read_schedule(typed)
     except BadInput as error:
-        return {"error_message": str(error)}
+        return {"error_message": error.text}
     return {"schedule": schedule, "slots": console.next_slots(schedule), "would_be_enabled": "is_enabled" in typed}
 
 

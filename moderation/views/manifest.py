@@ -26,6 +26,7 @@ from moderation.operations.preview.manifest import ManifestEntry, ManifestPage, 
 from moderation.operations.selection.summary import describe_purges
 from moderation.operations.undo.import_guard import imports_of
 from moderation.operations.undo.requests import can_be_undone
+from moderation.presentation.texts import translate
 from moderation.views.rows import MessageRow, rows_of
 
 _OUTCOMES = {
@@ -70,7 +71,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         )
         excluded = list_excluded(request.user, purge) if purge.state == PurgeState.READY else []
     except StoreUnavailable as error:
-        error_message = gettext("The messages can’t be shown right now: %(error)s") % {"error": error}
+        error_message = gettext("The messages can’t be shown right now: %(error)s") % {"error": translate(error.text)}
     users = name_users(entry.message for entry in (*page.entries, *excluded) if entry.message is not None)
     may_change = request.user.has_perm("moderation.add_purge")
     may_exclude = may_change and purge.state == PurgeState.READY

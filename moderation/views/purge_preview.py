@@ -9,6 +9,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.utils import timezone
 from django.utils.translation import gettext, ngettext_lazy
 
 from chatstore.domain.buckets import bucket_days
@@ -24,6 +25,7 @@ from moderation.operations.preview.purge_summary import BucketPreview, preview_o
 from moderation.operations.preview.samples import SampleWindow, sample_manifest
 from moderation.presentation.formats import format_number
 from moderation.presentation.strip import Strip
+from moderation.presentation.texts import translate
 from moderation.views.rows import MessageRow, rows_of
 
 if TYPE_CHECKING:
@@ -116,7 +118,7 @@ def describe_preview(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any
     authors = share_by_author(purge, preview)
     context: dict[str, Any] = {
         "preview": preview,
-        "first_day": preview.oldest.date().isoformat() if preview.oldest else "",
+        "first_day": timezone.localtime(preview.oldest).date().isoformat() if preview.oldest else "",
         "plan": _describe_plan(preview.per_bucket),
         "max_tombstones_seen": max((bucket.plan.tombstones for bucket in preview.per_bucket), default=0),
         "channel_shares": shares[:CHANNELS_SHOWN] if len(shares) > 1 else (),
@@ -144,7 +146,10 @@ def _sample(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any]:
     try:
         samples = sample_manifest(purge, channels)
     except StoreUnavailable as error:
-        return {"samples_error": gettext("The messages can’t be shown right now: %(error)s") % {"error": error}}
+        return {
+            "samples_error": gettext("The messages can’t be shown right now: %(error)s")
+            % {"error": translate(error.text)}
+        }
     users = name_users(message for window in (*samples.oldest, *samples.newest) for message in window.messages)
     return {
         "sample_oldest": [_group_of(window, users) for window in samples.oldest],

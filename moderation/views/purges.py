@@ -91,7 +91,7 @@ def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
         )
     except BadInput as error:
         shown.refresh_from_db()
-        return show_purge(request, shown, error_message=str(error))
+        return show_purge(request, shown, error_message=error.text)
     enqueue_on_commit(confirmed.pk)
     return redirect("purge", confirmed.pk)
 
@@ -133,7 +133,7 @@ def _change_preview(request: HttpRequest, purge_id: int, change: Callable[..., P
         )
     except BadInput as error:
         shown.refresh_from_db()
-        return show_purge(request, shown, error_message=str(error))
+        return show_purge(request, shown, error_message=error.text)
     return redirect("purge_messages" if request.POST.get("then") == "list" else "purge", shown.pk)
 
 

@@ -22,6 +22,7 @@ from moderation.operations.lookup.gaps import find_gaps
 from moderation.operations.lookup.sidebar import neighbouring_channels
 from moderation.operations.preview.bucket_strip import map_channel
 from moderation.presentation.strip import BESIDE_CHANNELS
+from moderation.presentation.wording import format_datetime
 from moderation.views.rows import lay_out
 
 
@@ -74,13 +75,13 @@ def _open(channel: Channel, position: Position) -> tuple[Timeline, Position, str
 
 
 def _open_at(channel: Channel, at: str) -> tuple[Timeline, Position, str]:
-    start = first_id_from(parse_datetime(at, now=timezone.now()))
+    start = first_id_from(parse_datetime(at, now=timezone.localtime()))
     position = Position(after=start - 1)
     opened = open_timeline(channel.pk, after=position.after)
     if opened.messages or opened.page.newer is not None:
         return opened, position, ""
     earlier = Position(before=start)
-    notice = gettext("No messages on or after %(date)s. These are the ones before.") % {"date": at}
+    notice = gettext("No messages on or after %(date)s. These are the ones before.") % {"date": format_datetime(start)}
     return open_timeline(channel.pk, before=start), earlier, notice
 
 

@@ -10,8 +10,9 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of, format_date_range
+from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of
 from chatstore.domain.runs import RunState, Severity
+from chatstore.domain.texts import format_date_range
 from chatstore.models import Channel, ChannelDay, Guild, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone, translation
 
+from chatstore.domain.snowflakes import first_id_at, time_of, unix_ms
 from chatstore.models.users import User
+from moderation.domain.datetimes import parse_datetime
 from moderation.models import Preferences
 from moderation.presentation import formats
+from tests.chatstore.operations.jobs import make_ended_run
+from tests.moderation.channels import make_channel, write
 from tests.pages.conftest import PreviewedPurge
 from tests.pages.pseudo_locale import LANGUAGE, pseudo_locale
+from tests.pages.test_timeline import ids_shown
 
 SignIn = Callable[[User], Client]
 WINTER = dt.datetime(2026, 1, 21, 23, 30, 5, tzinfo=dt.UTC)
@@ -61,6 +68,43 @@ def test_messages_are_shown_in_the_time_zone(previewed: PreviewedPurge, mona: Us
     html = sign_in(mona).get(f"/channels/{previewed.channel.pk}/").content.decode()
     assert " IST" not in html
     assert " UTC)" in html.split('class="messages"')[1]
+
+
+@pytest.mark.parametrize(("zone", "begins"), [("Asia/Kolkata", "18:30"), ("UTC", "00:00")])
+def test_a_date_of_the_timeline_begins_at_midnight_in_the_time_zone(
+    zone: str, begins: str, mona: User, sign_in: SignIn
+) -> None:
+    channel = make_channel()
+    day = dt.date(2026, 3, 10)
+    # Every half hour of the day before and of the day, in UTC.
+    ids = [first_id_at(unix_ms(dt.datetime(2026, 3, 9, tzinfo=dt.UTC)) + n * 1_800_000) for n in range(96)]
+    write(channel, ids)
+    Preferences.objects.create(account=mona, time_zone=zone)
+    html = sign_in(mona).get(f"/channels/{channel.pk}/?at={day}").content.decode()
+    first = min(ids_shown(html))
+    assert f"{time_of(first):%H:%M}" == begins
+    assert time_of(first).astimezone(ZoneInfo(zone)).date() == day
+
+
+@pytest.mark.parametrize(("zone", "shown"), [("Asia/Kolkata", False), ("UTC", True)])
+def test_the_dates_of_the_run_list_are_days_in_the_time_zone(
+    zone: str, shown: bool, otto: User, sign_in: SignIn
+) -> None:
+    # 23:00 in UTC is the next day in Kolkata.
+    run = make_ended_run("bookkeeping", at=dt.datetime(2026, 3, 10, 23, tzinfo=dt.UTC))
+    Preferences.objects.create(account=otto, time_zone=zone)
+    for filters, found in (({"until": "2026-03-10"}, shown), ({"since": "2026-03-11"}, not shown)):
+        html = sign_in(otto).get("/maintenance/runs/", filters | {"job": "bookkeeping", "before": run.pk + 1})
+        assert (f"/maintenance/runs/{run.pk}/" in html.content.decode()) is found
+
+
+def test_the_dates_of_a_selection_are_in_the_time_zone(mona: User, sign_in: SignIn) -> None:
+    Preferences.objects.create(account=mona, time_zone="Asia/Kolkata")
+    typed = {"authors": "7", "after": "2026-03-10", "channels": str(make_channel().pk)}
+    assert "since 10 March 2026" in sign_in(mona).post(reverse("compose_summary"), typed).content.decode()
+    with timezone.override("Asia/Kolkata"):
+        parsed = parse_datetime("2026-03-10", now=timezone.localtime())
+    assert parsed == dt.datetime(2026, 3, 9, 18, 30, tzinfo=dt.UTC)
 
 
 def test_the_language_of_the_account_comes_before_the_browsers(mona: User, sign_in: SignIn) -> None:

@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pytest
 from django.test import Client
 
-from chatstore.domain.runs import RunState
-from chatstore.models import Finding, JobRun
+from chatstore.domain.errors import WriteRefused
+from chatstore.domain.runs import RunState, Severity
+from chatstore.domain.schedules import Schedule
+from chatstore.domain.texts import Duration, as_json, gettext_lazy, ngettext_lazy
+from chatstore.models import Channel, Finding, JobRun
 from chatstore.models.users import User
+from chatstore.operations.coordination.channel_lock import lock_channel
 from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.store.redis import redis_client
+from moderation.domain.states import PurgeState
+from moderation.models import Preferences, Purge
+from moderation.operations.purging.wait_reasons import waiting_for
 from tests.chatstore.operations.jobs import make_ended_run
 from tests.conftest import make_user
-from tests.moderation.channels import VICTOR, everything, make_channel, old_ids, purge_now, write
+from tests.moderation.channels import VICTOR, confirm, everything, make_channel, old_ids, preview, purge_now, write
 from tests.pages.conftest import PreviewedPurge, make_previewed_purge
-from tests.pages.pseudo_locale import pseudo_locale, untranslated
+from tests.pages.pseudo_locale import OPEN, pseudo_locale, untranslated
 from tests.pages.test_access import CASES, GROUPS
-
-PENDING: dict[str, str] = {}
-"""Pages with text that is not wrapped yet, and the reason. A page without such text fails until it leaves the list."""
-
-PENDING_TEXTS: dict[str, str] = {
-    r"^At \d\d:\d\d .*": "chatstore.domain.schedules describes a schedule in English",
-    r" does not exist\.$": "errors of the operations are English",
-    r"^Beat has .*": "chatstore.operations.monitoring.console is English",
-    r"^Nothing was ever written .*": "chatstore.operations.health.channel_health describes a bucket in English",
-    r"^(Probe now|Check for live rows|Refresh stats|Repair|Rewrite|Compact|Merge files)$": (
-        "moderation.operations.buckets.actions names the actions in English"
-    ),
-    r"^(Tombstones|Largest|Size of|Newest page).*": (
-        "moderation.operations.buckets.charts names the charts in English"
-    ),
-    r"purges? (\d+ )?deleted [\d,]+ messages?": "moderation.operations.buckets.history describes purges in English",
-}
-"""Texts from lower layers, as patterns with the reason. A pattern that no page matches fails."""
+from tests.pages.test_bad_input import EVERYWHERE, GETS, POSTS
 
 HOSTILE = "<script>alert(1)</script>[RLO][U+001B]{{ 7|add:7 }}"
 """The name of a channel that other tests make, as pages show it."""
@@ -113,23 +105,157 @@ def untranslated_at(address: str, cast: Cast) -> list[str]:
     return untranslated(re.sub(r"job-[0-9a-f]{8}", "", read(path, cast.ada)), data=cast.names)
 
 
-def is_pending(text: str) -> bool:
-    return any(re.search(pattern, text) for pattern in PENDING_TEXTS)
-
-
 @pytest.mark.parametrize("address", addresses())
 def test_a_page_has_no_untranslated_text(address: str, cast: Cast) -> None:
-    left = [text for text in untranslated_at(address, cast) if not is_pending(text)]
-    if address in PENDING:
-        assert left, f"{address} is translated: remove it from PENDING"
-    else:
-        assert not left
+    assert not untranslated_at(address, cast)
 
 
-def test_no_pending_text_is_translated_by_now(cast: Cast) -> None:
-    found = {text for address in addresses() if address not in PENDING for text in untranslated_at(address, cast)}
-    for pattern in PENDING_TEXTS:
-        assert any(re.search(pattern, text) for text in found), f"remove {pattern} from PENDING_TEXTS"
+HOLDS: tuple[dict[str, str], ...] = (
+    {},
+    {"reason": "x" * 20_000},
+    {"reason": "court order"},
+    {"reason": "court order", "user": "seven"},
+    {"reason": "court order", "channel": "7"},
+    {"reason": "court order", "message": "not a link"},
+    {"reason": "court order", "message": "not a link", "user": "7"},
+)
+SCHEDULES: tuple[dict[str, str], ...] = (
+    {},
+    {"cron": "2:30", "zone": "UTC"},
+    {"cron": "61 * * * *", "zone": "UTC"},
+    {"cron": "0 0 31 2 *", "zone": "UTC"},
+    {"cron": "0 5 * * *", "zone": "Mars/Olympus"},
+    {"cron": "0 5 * * *", "zone": "UTC", "opens": "05:00"},
+    {"cron": "0 5 * * *", "zone": "UTC", "opens": "05:00", "closes": "05:00"},
+    {"cron": "0 5 * * *", "zone": "UTC", "opens": "noon"},
+)
+HASH = "0" * 64
+FORMS: tuple[tuple[str, dict[str, str]], ...] = (
+    *(("holds/", fields) for fields in HOLDS),
+    *(("maintenance/jobs/repair/", fields) for fields in SCHEDULES),
+    ("purges/{purge}/confirm/", {"reason": "spam", "manifest_hash": HASH}),
+    ("purges/{purge}/confirm/", {"reason": "spam"}),
+    ("purges/{purge}/confirm/", {"manifest_hash": HASH}),
+    ("purges/{done}/confirm/", {"reason": "spam", "manifest_hash": HASH}),
+    ("purges/{purge}/exclude/", {"manifest_hash": HASH}),
+    ("purges/{purge}/exclude/", {"manifest_hash": HASH, "message_id": "7"}),
+    ("purges/{done}/exclude/", {"manifest_hash": HASH, "message_id": "7"}),
+    ("purges/{done}/pause/", {}),
+    ("purges/{done}/resume/", {}),
+    ("purges/{done}/retry/", {}),
+    ("purges/{done}/dance/", {}),
+    ("purges/{purge}/undo/", {}),
+    ("purges/{done}/undo/", {"selected": "1"}),
+    ("purges/{done}/undo/", {"selected": "1", "message_id": "7"}),
+    ("channels/{emptied}/{deleted}/undo/", {"purge": "{purge}"}),
+    ("purges/{done}/erase/", {}),
+    ("purges/{done}/erase/", {"reason": "x" * 20_000}),
+    ("purges/{purge}/erase/", {"reason": "court order"}),
+    ("purges/{done}/erase/approve/", {"erasure": "7"}),
+    ("preferences/", {"time_zone": "Mars/Olympus", "language": "xx"}),
+    ("maintenance/jobs/nothing/run/", {}),
+    ("maintenance/runs/999999999/again/", {}),
+    ("findings/999999/acknowledge/", {}),
+    ("holds/999999/lift/", {}),
+)
+"""Malformed input of forms, by address, besides the selections and addresses of `test_bad_input`."""
+
+
+def shown_error(html: str) -> str:
+    """Return the message of an error page or of a form."""
+    found = re.search(r'<p class="notice(?: refused)?"[^>]*>(.*?)</p>', html, re.DOTALL)
+    return " ".join(found[1].split()) if found else ""
+
+
+def test_errors_are_translated(cast: Cast) -> None:
+    client = Client(raise_request_exception=True)
+    client.force_login(cast.ada)
+    sent: list[tuple[str, Mapping[str, str | list[str]]]] = [
+        (f"channels/{cast.placeholders['channel']}/delete/", fields) for fields, _ in POSTS
+    ]
+    sent += [("delete/", fields) for fields, _ in EVERYWHERE]
+    sent += FORMS
+    responses = [
+        (path, client.post("/" + path.format(**cast.placeholders), fields_of(fields, cast))) for path, fields in sent
+    ]
+    responses += [(path, client.get(path.format(**cast.placeholders))) for path, status, _ in GETS if status != 200]
+    messages, left = set(), {}
+    for path, response in responses:
+        html = response.content.decode()
+        assert response.status_code in (200, 400, 404), path
+        if found := untranslated(html, data=cast.names):
+            left[path] = found
+        messages.add(shown_error(html))
+    assert not left
+    assert len({message for message in messages if message.startswith(OPEN)}) >= 60
+
+
+def fields_of(fields: Mapping[str, str | list[str]], cast: Cast) -> dict[str, str | list[str]]:
+    return {
+        name: value.format(**cast.placeholders) if isinstance(value, str) and value.startswith("{") else value
+        for name, value in fields.items()
+    }
+
+
+def test_a_run_shows_its_stored_texts_translated(cast: Cast) -> None:
+    text = ngettext_lazy("Node %(nodes)s is down.", "Nodes %(nodes)s are down.", 1, nodes=("127.0.0.2",))
+    run = make_ended_run("repair", at=postgres_now(), state=RunState.FAILED, error=text)
+    result = {"gc_grace": "restored", "tombstones on 127.0.0.2": "below the listed minimum", "nodes": 2}
+    result |= {"afterwards": as_json(text), "was": as_json(Duration(172_800)), "found empty": 3}
+    JobRun.objects.filter(pk=run.pk).update(result=result)
+    going = JobRun.objects.create(
+        job="repair_bucket",
+        subject="5:7",
+        due_at=postgres_now(),
+        state=RunState.RUNNING,
+        progress={"done": 1, "total": 2, "what": as_json(gettext_lazy("measuring the bucket again"))},
+    )
+    try:
+        for path in (f"/maintenance/runs/{run.pk}/", f"/maintenance/runs/{going.pk}/", "/maintenance/", "/"):
+            html = read(path, cast.ada)
+            assert not untranslated(html, data=cast.names), path
+        html = read(f"/maintenance/runs/{run.pk}/", cast.ada)
+        assert "⟦Node 127.0.0.2 is down.⟧" in html
+        assert "⟦2 days⟧" in html
+        assert JobRun.objects.get(pk=run.pk).error == "Node 127.0.0.2 is down."
+    finally:
+        JobRun.objects.filter(pk__in=(run.pk, going.pk)).delete()
+
+
+def test_a_finding_is_shown_translated(cast: Cast) -> None:
+    schedule = Schedule("30 2 * * *", "UTC")
+    when = dt.datetime(2026, 3, 29, 2, 30, tzinfo=dt.UTC)
+    summary = gettext_lazy("%(job)s failed: %(error)s", job=gettext_lazy("Repair"), error=schedule.description)
+    summary = gettext_lazy("%(summary)s It is retried at %(time)s.", summary=summary, time=when)
+    finding = open_finding("failed run", "repair", Problem(Severity.AMBER, summary, {"job": "repair"}))
+    try:
+        Preferences.objects.update_or_create(account=cast.ada, defaults={"time_zone": "Asia/Kolkata"})
+        html = read("/", cast.ada)
+        assert not untranslated(html, data=cast.names | {"Asia/Kolkata"})
+        assert "08:00" in html
+    finally:
+        Preferences.objects.filter(pk=cast.ada.pk).delete()
+        Finding.objects.filter(pk=finding.pk).delete()
+
+
+def written_channel() -> Channel:
+    channel = make_channel()
+    write(channel, old_ids(5))
+    return channel
+
+
+def test_the_reason_of_a_wait_is_shown_translated(cast: Cast) -> None:
+    waiting = confirm(cast.ada, preview(cast.ada, everything(written_channel())))
+    refused = WriteRefused(gettext_lazy("The clock of process %(process)s is off.", process="7"))
+    Purge.objects.filter(pk=waiting.pk).update(state=PurgeState.WAITING, wait_reason=waiting_for(refused))
+    names = cast.names | {channel.name for channel in Channel.objects.all()}
+    html = read(f"/purges/{waiting.pk}/", cast.ada)
+    assert "The clock of process 7 is off." in html
+    assert not untranslated(html, data=names)
+    lock_channel(waiting.selection["channels"][0], job="import:7", lease_seconds=60)
+    html = read(f"/purges/{waiting.pk}/", cast.ada)
+    assert "⟦Waiting behind an import into the channel⟧" in html
+    assert not untranslated(html, data=names)
 
 
 def test_the_sign_in_page_has_no_untranslated_text() -> None:

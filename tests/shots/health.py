@@ -6,9 +6,10 @@ import datetime as dt
 import math
 from dataclasses import dataclass
 
-from chatstore.domain.buckets import bucket_at, bucket_days, bucket_ids, bucket_of, format_date_range
+from chatstore.domain.buckets import bucket_at, bucket_days, bucket_ids, bucket_of
 from chatstore.domain.live import EMPTY, Live
 from chatstore.domain.runs import RunState, Severity
+from chatstore.domain.texts import format_date_range
 from chatstore.models import Channel, ChannelDay, Guild, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
@@ -46,7 +47,7 @@ def make_unhealthy_channel(mona: User, otto: User) -> UnhealthyChannel:
     ledger.ensure_row(channel.pk, unhealthy.unknown)
     _note(channel.pk, newest, newest_page_us=2_410, newest_page_tombstones=2, newest_page_statements=1, hours=3)
     days = format_date_range(*bucket_days(unhealthy.dead))
-    text = f"#general, {days}: a full read scans 61,204 tombstones."
+    text = f"#general, {days}: A full read scans 61,204 tombstones."
     open_finding("heavy bucket", f"{channel.pk}:{unhealthy.dead}", Problem(Severity.RED, text))
     ids = [bucket_ids(unhealthy.purged)[0] + 7_000_000 * n for n in range(1, 400)]
     assert bucket_of(ids[-1]) == unhealthy.purged

@@ -96,7 +96,7 @@ def fill_lists(site: Site) -> None:
 
 def _open_findings(channel_id: int, bucket: int) -> None:
     Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
-    steps = "a full read scans 61,204 tombstones (top partitions, 20 November 03:12 UTC)"
+    steps = "A full read scans 61,204 tombstones (top partitions, 20 November, 03:12 UTC)"
     open_finding("failed run", "authorless", Problem(Severity.AMBER, f"Authorless rows failed: {DOWN}", {"run": 0}))
     open_finding(
         "heavy bucket", f"{channel_id}:{bucket}", Problem(Severity.RED, f"#harbour, 11–20 November 2026: {steps}.")

@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from chatstore.domain.errors import ChatstoreError
-from chatstore.domain.health import format_bytes
 from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.domain.texts import Size
 from chatstore.management.inert import InertCommand
 from chatstore.operations.health.health_report import Report, report_channel, report_cluster
 
@@ -46,13 +46,13 @@ def format_cluster(report: Report) -> list[str]:
         left = f"{clock['hours_left']:.0f} of {clock['gc_grace_hours']:.0f} hours of gc_grace left"
         lines.append(f"repair     {clock['table']:15} {clock['state']:6} last {last}, {left}")
     for node in report["nodes"] or ():
-        load = _format(node["load_bytes"], format_bytes)
+        load = _format(node["load_bytes"], Size)
         waiting = _format(node["compactions_waiting"])
         down = f"down: {node['error']}" if node["error"] else "down"
         state = {True: "up", False: down, None: "unknown"}[node["up"]]
         lines.append(f"node       {node['address']:15} {state}, {load}, compactions waiting: {waiting}")
     for worst in report["worst_partitions"] or ():
-        size, dead = _format(worst["bytes"], format_bytes), _format(worst["tombstones"])
+        size, dead = _format(worst["bytes"], Size), _format(worst["tombstones"])
         lines.append(f"partition  {_plain(worst['name'])}, {worst['days']}: tombstones: {dead}, size: {size}")
     return lines
 
@@ -70,7 +70,7 @@ def format_channel(report: Report) -> list[str]:
         dead = "" if bucket["dead_percent"] is None else f" ({bucket['dead_percent']} % tombstones)"
         lines.append(
             f"{bucket['bucket']:6} {bucket['days']:32} {bucket['state']:10} messages: {_format(bucket['messages'])}, "
-            f"tombstones: {_format(bucket['tombstones'])}{dead}, size: {_format(bucket['bytes'], format_bytes)}"
+            f"tombstones: {_format(bucket['tombstones'])}{dead}, size: {_format(bucket['bytes'], Size)}"
         )
     return lines
 

@@ -19,8 +19,9 @@ from typing import Any
 
 from django.conf import settings
 
-from chatstore.domain.datetimes import format_datetime
 from chatstore.domain.errors import BadInput, NodeUnreachable
+from chatstore.domain.texts import Duration, ngettext_lazy
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.bucket_jobs.repair import note_measured
 from chatstore.operations.coordination.channel_lock import lock_owner
 from chatstore.operations.coordination.clock import postgres_now
@@ -44,35 +45,43 @@ def why_not_compact(channel_id: int, bucket: int) -> str:
 
     Raises `StoreUnavailable`.
     """
-    _, replicas = repairs.locate_bucket(channel_id, bucket)
+    _token, replicas = repairs.locate_bucket(channel_id, bucket)
     down = [host for host in nodes.list_down() if host in replicas]
     if down:
-        return f"Node {', '.join(down)} is down. All replicas must drop tombstones together, or they are written back."
+        return ngettext_lazy(
+            "Node %(nodes)s is down. All replicas must drop tombstones together, or they are written back.",
+            "Nodes %(nodes)s are down. All replicas must drop tombstones together, or they are written back.",
+            len(down),
+            nodes=tuple(down),
+        )
     owner = lock_owner(channel_id)
     if owner is not None:
-        return (
-            f"The channel is locked by {owner.replace(':', ' ')}, whose deletes are recorded when it is done. "
-            "Try again then."
+        return _(
+            "The channel is locked by %(job)s, whose deletes are recorded when it is done. Try again then.",
+            job=owner.replace(":", " "),
         )
     if not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
-        return "Other programs delete here at unknown times. Cassandra drops the tombstones itself after gc_grace."
+        return _("Other programs delete here at unknown times. Cassandra drops the tombstones itself after gc_grace.")
     began_at = last_repair_of(channel_id, bucket)
     if began_at is None:
-        return "No full repair has covered this bucket within 30 days. Repair it first."
+        return _("No full repair has covered this bucket within 30 days. Repair it first.")
     last = last_delete(channel_id, bucket)
     # Records of deletes are pruned only when older than gc_grace and covered by a repair.
     if last is None:
         return ""
     if last >= covered_until(began_at):
-        return (
-            f"The last delete here ({format_datetime(last)}) is newer than the last repair "
-            f"({format_datetime(began_at)}). Repair it first."
+        return _(
+            "The last delete here (%(delete)s) is newer than the last repair (%(repair)s). Repair it first.",
+            delete=last,
+            repair=began_at,
         )
     free_at = last + dt.timedelta(seconds=tables.read_table(MESSAGES).gc_grace_seconds)
     if free_at > postgres_now():
-        return (
-            f"The last delete here ({format_datetime(last)}) is younger than gc_grace. Until "
-            f"{format_datetime(free_at)} an older write could still arrive and restore deleted messages."
+        return _(
+            "The last delete here (%(delete)s) is younger than gc_grace. Until %(end)s an older write could still "
+            "arrive and restore deleted messages.",
+            delete=last,
+            end=free_at,
         )
     return ""
 
@@ -84,14 +93,14 @@ def compact_bucket_run(claim: Claim) -> Mapping[str, Any]:
     """
     channel_id, bucket = parse_bucket_subject(claim.run.subject)
     _check_droppable(channel_id, bucket)
-    _, replicas = repairs.locate_bucket(channel_id, bucket)
+    _token, replicas = repairs.locate_bucket(channel_id, bucket)
     before = figures.read_figures(channel_id).get(bucket, {}).get(SEEN_BY_REPAIR)
-    claim.report_progress(done=0, total=2, what="compacting the bucket on every replica")
+    claim.report_progress(done=0, total=2, what=_("compacting the bucket on every replica"))
     keyspace = settings.CASSANDRA["keyspace"]
     _on_each(replicas, "flush", keyspace, MESSAGES, check=claim.check)
     _check_droppable(channel_id, bucket)
     _on_each(replicas, "forcecompact", keyspace, MESSAGES, f"{channel_id}:{bucket}")
-    claim.report_progress(done=1, total=2, what="measuring the bucket again")
+    claim.report_progress(done=1, total=2, what=_("measuring the bucket again"))
     after = note_measured(measure_bucket(channel_id, bucket))
     was = "not measured" if before is None else before.value
     return {"tombstones before": was, "replicas": len(replicas)} | after
@@ -105,7 +114,7 @@ def _check_droppable(channel_id: int, bucket: int) -> None:
 def merge_bucket_run(claim: Claim) -> Mapping[str, Any]:
     """Run the job "merge": merge the files that contain a bucket; data within gc_grace is kept."""
     channel_id, bucket = parse_bucket_subject(claim.run.subject)
-    claim.report_progress(done=0, total=1, what="merging the files of the bucket on every replica")
+    claim.report_progress(done=0, total=1, what=_("merging the files of the bucket on every replica"))
     return {"replicas": merge_bucket(channel_id, bucket, check=claim.check)}
 
 
@@ -115,10 +124,10 @@ def merge_bucket(channel_id: int, bucket: int, *, check: Callable[[], None] = la
     Removes shadowed rows and keeps tombstones. Safe at any time; reading a page over deleted rows is several
     times faster afterwards. Raises `NodeUnreachable`, `NodetoolFailed`.
     """
-    _, replicas = repairs.locate_bucket(channel_id, bucket)
+    _token, replicas = repairs.locate_bucket(channel_id, bucket)
     up = [host for host in replicas if host not in nodes.list_down()]
     if not up:
-        raise NodeUnreachable(f"Node {', '.join(replicas)} is down, and no other node has this bucket.")
+        raise NodeUnreachable(_("No node that has this bucket is up: %(nodes)s.", nodes=tuple(replicas)))
     keyspace = settings.CASSANDRA["keyspace"]
     _on_each(up, "flush", keyspace, MESSAGES, check=check)
     _on_each(up, "compact", "--partition", f"{channel_id}:{bucket}", keyspace, MESSAGES, check=check)
@@ -134,7 +143,14 @@ def garbage_collect_tables(names: Sequence[str], *, check: Callable[[], None] = 
     hosts = sorted({host for _, host in cassandra.ring()})
     down = [host for host in nodes.list_down() if host in hosts]
     if down:
-        raise NodeUnreachable(f"Node {', '.join(down)} is down, and its copies of deleted rows would remain.")
+        raise NodeUnreachable(
+            ngettext_lazy(
+                "Node %(nodes)s is down, and its copies of deleted rows would remain.",
+                "Nodes %(nodes)s are down, and their copies of deleted rows would remain.",
+                len(down),
+                nodes=tuple(down),
+            )
+        )
     keyspace = settings.CASSANDRA["keyspace"]
     for host in hosts:
         _on_each([host], "flush", keyspace, *names, check=check)
@@ -161,7 +177,13 @@ def _on_each(
             while not call.wait(1.0):
                 check()
                 if time.monotonic() > give_up:
-                    hours = f"{timeout_seconds / 3_600:.0f} h"
-                    raise NodeUnreachable(f"Node {call.host} did not complete nodetool {arguments[0]} within {hours}.")
+                    raise NodeUnreachable(
+                        _(
+                            "Node %(node)s did not complete nodetool %(command)s within %(time)s.",
+                            node=call.host,
+                            command=arguments[0],
+                            time=Duration(timeout_seconds),
+                        )
+                    )
         for call in calls:
             call.answer()

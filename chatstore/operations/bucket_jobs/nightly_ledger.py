@@ -19,6 +19,7 @@ from chatstore.domain.buckets import SEAL_AFTER_MS, bucket_at, is_sealed
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.live import Live
 from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.operations.jobs.runs import Claim
 from chatstore.operations.ledger.delete_log import due_buckets, mark_reconciled
@@ -134,7 +135,7 @@ def _run_pass(reconciliation: LedgerReconciliation, due: Sequence[DueBucket], to
     for number, (one, lives, measured) in enumerate(_with_known_state(due)):
         if reconciliation.is_out_of_time:
             return [*left, *due[number:]]
-        reconciliation.claim.report_progress(done=done + number - len(left), total=total, what="buckets")
+        reconciliation.claim.report_progress(done=done + number - len(left), total=total, what=_("buckets"))
         reconciliation.claim.note(reconciliation.result(len(due) - number + len(left)))
         if is_up_to_date(one, lives.get(one.bucket), measured.get(one.bucket, {})):
             reconciliation.already_known += 1

@@ -14,6 +14,8 @@ from typing import Any
 
 from chatstore.domain.errors import BadInput, NodeUnreachable, StoreUnavailable
 from chatstore.domain.runs import RunState
+from chatstore.domain.texts import as_json, ngettext_lazy
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.token_ranges import Repaired
 from chatstore.models import JobRun
 from chatstore.models.cassandra import TABLES
@@ -68,7 +70,7 @@ def repair_run(claim: Claim) -> Mapping[str, Any]:
         repaired = _run_part(claim, part, done=number, total=len(parts))
         result["ranges"] += len(repaired.ranges) * len(part.tables)
         claim.note(result)
-    claim.report_progress(done=len(parts), total=len(parts), what="reading the figures of the nodes")
+    claim.report_progress(done=len(parts), total=len(parts), what=_("reading the figures of the nodes"))
     result["buckets measured"] = _note_listed(hosts)
     return result | _conclude()
 
@@ -86,7 +88,7 @@ def repair_bucket_run(claim: Claim) -> Mapping[str, Any]:
     noted = {REPAIRED_AT: int(repaired.began_at.timestamp() * 1_000)}
     figures.note_figures(channel_id, bucket, noted, source=REPAIR_SOURCE, measured_at=postgres_now())
     # The figures reported by a repair are from before it streamed anything.
-    claim.report_progress(done=1, total=2, what="measuring the bucket again")
+    claim.report_progress(done=1, total=2, what=_("measuring the bucket again"))
     return {"replicas": len(replicas)} | note_measured(measure_bucket(channel_id, bucket))
 
 
@@ -96,7 +98,7 @@ def measure_bucket_run(claim: Claim) -> Mapping[str, Any]:
     Raises `NodeUnreachable`, `RepairFailed`, `BadInput`.
     """
     channel_id, bucket = parse_bucket_subject(claim.run.subject)
-    claim.report_progress(done=0, total=1, what="comparing the replicas of the bucket")
+    claim.report_progress(done=0, total=1, what=_("comparing the replicas of the bucket"))
     return note_measured(measure_bucket(channel_id, bucket))
 
 
@@ -119,7 +121,7 @@ def note_measured(measured: Measured) -> dict[str, Any]:
     for host in measured.tombstones:
         per_replica[f"tombstones on {host}"] = _format_count(measured.tombstones[host])
         per_replica[f"bytes on {host}"] = _format_count(measured.bytes[host])
-    return per_replica | {f"no figures from {host}": error for host, error in measured.errors.items()}
+    return per_replica | {f"no figures from {host}": as_json(error) for host, error in measured.errors.items()}
 
 
 def start_from_command(job: str, subject: str = "") -> JobRun:
@@ -129,13 +131,13 @@ def start_from_command(job: str, subject: str = "") -> JobRun:
     """
     run = request_automatic_run(job, subject=subject)
     if run is None:
-        raise BadInput("Such a repair is already queued or running; see the maintenance page.")
+        raise BadInput(_("Such a repair is already queued or running; see the maintenance page."))
     return run
 
 
 def stop_from_command(run_id: int) -> None:
     """End a run that was interrupted in its own process, so that no worker continues it."""
-    stopped = {"state": RunState.STOPPED, "error": "Stopped at the terminal.", "ended_at": ClockTimestamp()}
+    stopped = {"state": RunState.STOPPED, "error": _("Stopped at the terminal."), "ended_at": ClockTimestamp()}
     JobRun.objects.filter(pk=run_id).open().update(**stopped, token=None, lease_until=None)
 
 
@@ -147,22 +149,37 @@ def _require_up(hosts: Sequence[str]) -> list[str]:
     """Return the hosts if all are up; raise `NodeUnreachable` otherwise."""
     down = [host for host in nodes.list_down() if host in hosts]
     if down:
-        which = f"Node {down[0]} is" if len(down) == 1 else f"Nodes {', '.join(down)} are"
-        raise NodeUnreachable(f"{which} down, and a repair needs every replica. Nothing was started.")
+        raise NodeUnreachable(
+            ngettext_lazy(
+                "Node %(nodes)s is down, and a repair needs every replica. Nothing was started.",
+                "Nodes %(nodes)s are down, and a repair needs every replica. Nothing was started.",
+                len(down),
+                nodes=tuple(down),
+            )
+        )
     return list(hosts)
 
 
 def _run_part(claim: Claim, part: Part, *, done: int, total: int) -> Repaired:
     """Repair a part and report its progress. Raises as `Repair.finish` and `Claim.report_progress`."""
-    claim.report_progress(done=done, total=total, what=f"node {part.host}: {', '.join(part.tables)}")
+    claim.report_progress(done=done, total=total, what=_describe_part(part))
     with repairs.repairing(part) as repair:
         while not repair.call.wait(POLL_SECONDS):
             table, share = repair.read_progress()
-            compared = f", {share:.0%} compared" if share is not None else ""
-            claim.report_progress(
-                done=done, total=total, what=f"node {part.host}: {table or ', '.join(part.tables)}{compared}"
-            )
+            claim.report_progress(done=done, total=total, what=_describe_part(part, table=table, share=share))
         return repair.finish()
+
+
+def _describe_part(part: Part, *, table: str = "", share: float | None = None) -> str:
+    tables = (table,) if table else tuple(part.tables)
+    if share is None:
+        return _("node %(node)s: %(tables)s", node=part.host, tables=tables)
+    return _(
+        "node %(node)s: %(tables)s, %(percent)s %% compared",
+        node=part.host,
+        tables=tables,
+        percent=round(share * 100),
+    )
 
 
 def _first_began_at(run: JobRun) -> dt.datetime | None:
@@ -206,5 +223,5 @@ def _conclude() -> dict[str, Any]:
         report_late_repairs(read_clocks())
     except StoreUnavailable as error:
         # The repair itself is complete and recorded; the monitor checks again.
-        concluded["afterwards"] = str(error)
+        concluded["afterwards"] = as_json(error.text)
     return concluded

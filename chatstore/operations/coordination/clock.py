@@ -18,6 +18,8 @@ from collections.abc import Callable
 from django.db import connection
 
 from chatstore.domain.errors import WriteRefused
+from chatstore.domain.texts import Param
+from chatstore.domain.texts import gettext_lazy as _
 
 ALLOWED_SKEW_US = 5_000_000
 CLOCK_CHECK_INTERVAL_SECONDS = 60.0
@@ -108,10 +110,25 @@ def stamp_now_us() -> int:
 
 def _refuse(skew: int) -> WriteRefused:
     _clock_check.at_monotonic_us = None
+    params: dict[str, Param] = {
+        "process": str(os.getpid()),
+        "host": socket.gethostname(),
+        "seconds": round(abs(skew) / 1e6, 1),
+    }
+    if skew > 0:
+        return WriteRefused(
+            _(
+                "The clock of process %(process)s on %(host)s is %(seconds)s s ahead of Postgres's; "
+                "writes are refused until it is corrected.",
+                **params,
+            )
+        )
     return WriteRefused(
-        f"The clock of process {os.getpid()} on {socket.gethostname()} is "
-        f"{abs(skew) / 1e6:.1f} s {'ahead of' if skew > 0 else 'behind'} Postgres's; "
-        "writes are refused until it is corrected."
+        _(
+            "The clock of process %(process)s on %(host)s is %(seconds)s s behind Postgres's; "
+            "writes are refused until it is corrected.",
+            **params,
+        )
     )
 
 

@@ -84,7 +84,7 @@ class LeasedMaker:
             if rows:
                 self.worker, self._token, self._until = rows[0][0], token, asked + self._seconds
                 return SnowflakeMaker(self.worker, clock=_wall_clock_ms)
-        raise StoreUnavailable(f"All {WORKERS} worker numbers for new ids are in use.")
+        raise StoreUnavailable(_("All %(count)s worker numbers for new ids are in use.", count=WORKERS))
 
 
 def _wall_clock_ms() -> int:

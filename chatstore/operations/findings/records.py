@@ -13,6 +13,7 @@ from django.db.models import Case, F, When
 
 from chatstore.domain.errors import NotFound
 from chatstore.domain.runs import Severity
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Finding
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
@@ -47,7 +48,7 @@ def open_finding(kind: str, subject: str, found: Problem) -> Finding:
     }
     is_worse = When(severity__lt=found.severity, then=None)
     notified = {name: Case(is_worse, default=F(name)) for name in ("notified_at", "mailed_at")}
-    finding, _ = Finding.objects.update_or_create(
+    finding, _was_made = Finding.objects.update_or_create(
         kind=kind,
         subject=subject,
         closed_at=None,
@@ -73,7 +74,7 @@ def acknowledge_finding(finding_id: int, *, actor: User) -> None:
     require(actor, MAINTAIN)
     finding = Finding.objects.filter(pk=finding_id, kind__in=EVENT_KINDS, closed_at=None).first()
     if finding is None:
-        raise NotFound(f"Finding {finding_id} does not exist or cannot be acknowledged.")
+        raise NotFound(_("Finding %(id)s does not exist or cannot be acknowledged.", id=str(finding_id)))
     details = finding.details | {"acknowledged_by": actor.get_username()}
     Finding.objects.filter(pk=finding_id, closed_at=None).update(details=details, closed_at=ClockTimestamp())
 

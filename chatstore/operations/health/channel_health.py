@@ -29,6 +29,8 @@ from chatstore.domain.health import (
 from chatstore.domain.live import Live
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, unix_ms
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import pgettext_lazy
 from chatstore.models import Finding, JobRun
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.repair_status.repair_clock import last_repair_of
@@ -179,7 +181,7 @@ class ChannelHealth:
                 return entry
         open_bucket = bucket_at(unix_ms(self.now))
         if not bucket_of(MIN_ID) <= bucket <= min(open_bucket, bucket_of(MAX_ID)):
-            raise NotFound(f"Bucket {bucket} does not exist yet.")
+            raise NotFound(_("Bucket %(bucket)s does not exist yet.", bucket=str(bucket)))
         return _describe(bucket, None, {}, now=self.now, last_repair=self.last_repair)
 
     def is_stale(self, figure: Figure | None) -> bool:
@@ -236,7 +238,11 @@ def last_full_repair() -> Figure | None:
     last = run.order_by("-started_at").first()
     if last is None or last.started_at is None:
         return None
-    return Figure(unix_ms(last.started_at), f"repair, run {last.pk}", last.ended_at or last.started_at)
+    return Figure(
+        unix_ms(last.started_at),
+        pgettext_lazy("source of a figure", "repair, run %(id)s", id=str(last.pk)),
+        last.ended_at or last.started_at,
+    )
 
 
 def tombstones_in(found: Mapping[str, Figure]) -> Figure | None:

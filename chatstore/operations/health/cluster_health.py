@@ -146,7 +146,7 @@ def read_cluster_health(user: AbstractUser | AnonymousUser | None) -> ClusterHea
         try:
             return read()
         except StoreUnavailable as error:
-            missing[part] = str(error)
+            missing[part] = error.text
             return None
 
     found_nodes = ask("nodes", nodes.read_nodes)

@@ -9,9 +9,11 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
-from chatstore.domain.buckets import bucket_days, format_date_range
+from chatstore.domain.buckets import bucket_days
 from chatstore.domain.errors import NotFound, StoreUnavailable
 from chatstore.domain.runs import Severity
+from chatstore.domain.texts import format_date_range
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, Finding
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import open_findings
@@ -42,7 +44,7 @@ def report_channel(channel_id: int) -> Report:
     """Return a channel and its buckets, oldest first. ok: as for the cluster. Raises `NotFound`, `StoreUnavailable`."""
     channel = Channel.objects.filter(pk=channel_id).first()
     if channel is None:
-        raise NotFound(f"Channel {channel_id} does not exist.")
+        raise NotFound(_("Channel %(id)s does not exist.", id=str(channel_id)))
     health = read_channel_health(None, channel_id)
     return {
         "channel": str(channel_id),

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from django.conf import settings
 from django.db.models import Q, Sum
 
-from chatstore.domain.buckets import bucket_days, format_date_range
-from chatstore.domain.datetimes import format_datetime
-from chatstore.domain.health import KnownBucket, Limits, format_bytes, severity_of
+from chatstore.domain.buckets import bucket_days
+from chatstore.domain.health import SOURCE_LABELS, KnownBucket, Limits, severity_of
 from chatstore.domain.runs import Severity
+from chatstore.domain.texts import Days, Param, Size, ngettext_lazy
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import BucketDeletes, Channel, ChannelDay, Finding
 from chatstore.operations.findings.records import Problem, sync_findings
 from chatstore.operations.health.channel_health import SEEN_BY_REPAIR, health_limits, tombstones_in
@@ -48,8 +49,13 @@ def check_heavy_buckets(now: dt.datetime) -> None:
                 )
             found = _assess({**noted, **_later(changed, noted)})
             if found is not None:
-                place = f"{names.get(channel_id) or f'Channel {channel_id}'}, {format_date_range(*bucket_days(bucket))}"
-                heavy[channel_id, bucket] = Problem(found.severity, f"{place}: {found.summary}", found.details)
+                summary = _(
+                    "%(channel)s, %(days)s: %(problem)s",
+                    channel=str(names[channel_id]) if channel_id in names else _("Channel %(id)s", id=str(channel_id)),
+                    days=Days(*bucket_days(bucket)),
+                    problem=found.summary,
+                )
+                heavy[channel_id, bucket] = Problem(found.severity, summary, found.details)
     sync_findings(HEAVY_BUCKET, {f"{channel_id}:{bucket}": found for (channel_id, bucket), found in heavy.items()})
 
 
@@ -111,15 +117,26 @@ def _assess(measured: Measured) -> Problem | None:
 
 
 def _describe_problem(severity: Severity, limits: Limits, tombstones: Figure | None, size: Figure | None) -> Problem:
-    parts, details = [], {}
+    summaries, details = [], {}
     if tombstones is not None and tombstones.value >= limits.warn_tombstones:
-        parts.append(f"a full read scans {tombstones.value:,} tombstones ({_format_source(tombstones)})")
+        summaries.append(
+            ngettext_lazy(
+                "A full read scans %(count)s tombstone (%(source)s, %(time)s).",
+                "A full read scans %(count)s tombstones (%(source)s, %(time)s).",
+                tombstones.value,
+                **_source_of(tombstones),
+            )
+        )
         details["tombstones"] = tombstones.value
     if size is not None and size.value >= limits.warn_bytes:
-        parts.append(f"{format_bytes(size.value)} in one partition ({_format_source(size)})")
+        summaries.append(
+            _("%(size)s in one partition (%(source)s, %(time)s).", size=Size(size.value), **_source_of(size))
+        )
         details["bytes"] = size.value
-    return Problem(severity, "; ".join(parts) + ".", details)
+    if len(summaries) == 1:
+        return Problem(severity, summaries[0], details)
+    return Problem(severity, _("%(first)s %(second)s", first=summaries[0], second=summaries[1]), details)
 
 
-def _format_source(figure: Figure) -> str:
-    return f"{figure.source}, {format_datetime(figure.measured_at)}"
+def _source_of(figure: Figure) -> dict[str, Param]:
+    return {"source": SOURCE_LABELS.get(figure.source, figure.source), "time": figure.measured_at}

@@ -22,6 +22,7 @@ from chatstore.domain.health import is_slowed
 from chatstore.domain.live import UNKNOWN
 from chatstore.domain.slices import Slice
 from chatstore.domain.snowflakes import parse_snowflake, unix_ms
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import BucketDeletes, Channel, ChannelDay, JobRun
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import NEWEST_PAGE_STATEMENTS, NEWEST_PAGE_TOMBSTONES, NEWEST_PAGE_US
@@ -82,7 +83,7 @@ def parse_bucket_subject(subject: str) -> tuple[int, int]:
     """Return (channel, bucket) from a run's subject. Raises `BadInput` if it names no bucket."""
     channel_id, bucket = parse_subject(subject)
     if bucket is None:
-        raise BadInput("This job needs a bucket, not a whole channel.")
+        raise BadInput(_("This job needs a bucket, not a whole channel."))
     return channel_id, bucket
 
 
@@ -225,7 +226,7 @@ def probe_channels(claim: Claim, due: Sequence[int]) -> dict[str, int]:
     for number, (channel_id, had_deletes) in _active(due, now=now):
         if time.monotonic() > give_up:
             return result | {"left for the next run": len(due) - number}
-        claim.report_progress(done=number, total=len(due), what=f"channel {channel_id}")
+        claim.report_progress(done=number, total=len(due), what=_("channel %(id)s", id=str(channel_id)))
         try:
             result["buckets with deletes"] += _probe_buckets(channel_id, now=now) if had_deletes else 0
             probe_channel(channel_id, now=now)

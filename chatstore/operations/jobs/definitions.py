@@ -5,17 +5,15 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.schedules import Schedule
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import JobSchedule
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.rights import SCHEDULE, require
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +28,8 @@ class Job:
 
     name: str
     work: Callable[[Any], Mapping[str, Any]]
-    title: StrOrPromise
-    description: StrOrPromise
+    title: str
+    description: str
     schedule: Schedule | None = None
     max_attempts: int = 1
     retry_minutes: int = 30
@@ -73,7 +71,7 @@ def list_jobs() -> list[Job]:
 def job_named(name: str) -> Job:
     """Return a job. Raises `NotFound` if it does not exist."""
     if name not in _jobs:
-        raise NotFound(f"Job {name!r} does not exist.")
+        raise NotFound(_("The job “%(name)s” does not exist.", name=name))
     return _jobs[name]
 
 
@@ -94,7 +92,7 @@ def _read_timetable(job: Job, row: JobSchedule | None) -> Timetable:
     try:
         schedule = Schedule(row.cron, row.zone, row.opens, row.closes)
     except BadInput as error:
-        return Timetable(job, job.schedule, row.is_enabled, row.changed_at, broken=str(error))
+        return Timetable(job, job.schedule, row.is_enabled, row.changed_at, broken=error.text)
     return Timetable(job, schedule, row.is_enabled, row.changed_at)
 
 
@@ -102,7 +100,7 @@ def set_schedule(name: str, schedule: Schedule, *, is_enabled: bool, actor: User
     """Set the schedule of a job. Raises `Forbidden`."""
     require(actor, SCHEDULE)
     job = job_named(name)
-    row, _ = JobSchedule.objects.update_or_create(
+    row, _was_made = JobSchedule.objects.update_or_create(
         job=job.name,
         defaults={
             "cron": schedule.cron,

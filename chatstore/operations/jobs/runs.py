@@ -22,6 +22,8 @@ from django.db.models.functions import Coalesce
 from chatstore.domain.errors import BadInput, ChatstoreError, NotFound
 from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Slot
+from chatstore.domain.texts import as_json, ngettext_lazy
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import JobRun
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.maintenance import JobRunQuerySet
@@ -91,7 +93,9 @@ def request_run(name: str, *, actor: User, subject: str = "", retry_of: JobRun |
         if open_run is not None:
             ahead = JobRun.objects.free().filter(pk=open_run.pk, due_at__gt=ClockTimestamp())
             if not ahead.update(due_at=ClockTimestamp(), requested_by=actor):
-                raise BadInput(f"{job.title} is already {open_run.state}.")
+                if open_run.state == RunState.RUNNING:
+                    raise BadInput(_("%(job)s is already running.", job=job.title))
+                raise BadInput(_("%(job)s is already queued.", job=job.title))
             open_run.refresh_from_db()
             return open_run
         return JobRun.objects.create(
@@ -122,7 +126,7 @@ def repeat_run(run_id: int, *, actor: User) -> JobRun:
     require(actor, MAINTAIN)
     run = JobRun.objects.ended().filter(pk=run_id).first()
     if run is None:
-        raise NotFound(f"Run {run_id} does not exist or has not ended.")
+        raise NotFound(_("Run %(id)s does not exist or has not ended.", id=str(run_id)))
     return request_run(run.job, actor=actor, subject=run.subject, retry_of=run)
 
 
@@ -133,7 +137,7 @@ def stop_run(run_id: int, *, actor: User) -> bool:
     """
     require(actor, MAINTAIN)
     if not JobRun.objects.filter(pk=run_id).exists():
-        raise NotFound(f"Run {run_id} does not exist.")
+        raise NotFound(_("Run %(id)s does not exist.", id=str(run_id)))
     runs = JobRun.objects.filter(pk=run_id).open()
     if runs.free().update(state=RunState.STOPPED, stop_requested_by=actor, **_ENDING):
         return True
@@ -160,7 +164,7 @@ class Claim:
 
     def report_progress(self, *, done: int, total: int | None, what: str = "") -> None:
         """Record the progress between two parts of the work. Raises as `check`."""
-        self._update(progress={"done": done, "total": total, "what": what})
+        self._update(progress={"done": done, "total": total, "what": as_json(what)})
         self.check()
 
     def check(self) -> None:
@@ -169,9 +173,9 @@ class Claim:
         if run is None:
             raise RunLost(f"run {self.run.pk}")
         if run.stop_requested_by_id is not None:
-            raise RunStopped("The run was stopped.")
+            raise RunStopped(_("The run was stopped."))
         if self.closes_at is not None and postgres_now() >= self.closes_at:
-            raise OutOfHours(f"The run had not completed when its hours ended at {self.closes_at:%H:%M} UTC.")
+            raise OutOfHours(_("The run had not completed when its hours ended (%(time)s).", time=self.closes_at))
 
     def end(self, result: Mapping[str, Any]) -> None:
         """Mark the run as done. result: counts by name. Raises `RunLost`."""
@@ -202,7 +206,11 @@ def claim_run(run_id: int) -> Claim | None:
     token = uuid.uuid4()
     runs = JobRun.objects.open().free().filter(pk=run_id)
     exhausted = runs.filter(attempts__gte=MAX_ATTEMPTS)
-    exhausted.filter(error="").update(error=f"started {MAX_ATTEMPTS} times without completing")
+    exhausted.filter(error="").update(
+        error=ngettext_lazy(
+            "started %(count)s time without completing", "started %(count)s times without completing", MAX_ATTEMPTS
+        )
+    )
     exhausted.update(state=RunState.FAILED, **_ENDING)
     claimed = runs.update(
         state=RunState.RUNNING,
@@ -241,13 +249,13 @@ def _work(job: Job, claim: Claim) -> None:
         else:
             claim.end(job.work(claim))
     except RunStopped as stopped:
-        claim._update(state=RunState.STOPPED, error=str(stopped), **_ENDING)
+        claim._update(state=RunState.STOPPED, error=stopped.text, **_ENDING)
     except ChatstoreError as error:
-        claim.fail(str(error))
+        claim.fail(error.text)
         _schedule_retry(job, claim.run)
     except Exception:
         # A bug: the traceback goes to the log, and the run must not stay in the list as running.
-        claim.fail("The run failed with an unexpected error. See the worker's log.")
+        claim.fail(_("The run failed with an unexpected error. See the worker's log."))
         raise
 
 
@@ -258,7 +266,7 @@ def _why_not(job: Job, claim: Claim) -> str:
     before = Q(started_at__lt=mine.started_at) | Q(started_at=mine.started_at, pk__lt=mine.pk)
     others = _open_runs(job.name, "").filter(before, lease_until__gte=ClockTimestamp())
     if not mine.subject and (other := others.first()) is not None:
-        return f"Run {other.pk} of the same job is still running."
+        return _("Run %(id)s of the same job is still running.", id=str(other.pk))
     # Hours only apply to automatic runs; a management command requests a run without an account.
     begins_by_itself = claim.run.slot is not None or claim.run.retry_of_id is not None
     if claim.run.requested_by_id is not None or not begins_by_itself:
@@ -270,8 +278,13 @@ def _why_not(job: Job, claim: Claim) -> str:
     if schedule is None:
         return ""
     now = postgres_now()
-    if not schedule.is_open(now):
-        return f"It may only run between {schedule.opens:%H:%M} and {schedule.closes:%H:%M} ({schedule.zone})."
+    if schedule.opens is not None and schedule.closes is not None and not schedule.is_open(now):
+        return _(
+            "It may only run between %(first)s and %(last)s (%(zone)s).",
+            first=schedule.opens,
+            last=schedule.closes,
+            zone=schedule.zone,
+        )
     claim.closes_at = schedule.closes_after(now)
     return ""
 

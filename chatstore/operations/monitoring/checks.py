@@ -14,6 +14,8 @@ from django.db.models import Q, QuerySet
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.runs import ENDED, RunState, Severity
 from chatstore.domain.schedules import Schedule, Slot
+from chatstore.domain.texts import Duration, ngettext_lazy
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Finding, JobRun
 from chatstore.operations.findings.records import Problem, sync_findings
 from chatstore.operations.jobs.definitions import Job, list_timetables
@@ -78,21 +80,34 @@ def _why_missed(job: Job, slot: Slot, now: dt.datetime) -> str:
         return ""
     run = runs.filter(slot=slot.key).first()
     if run is not None and run.state not in ENDED:
-        return "its worker died and no other took over" if run.attempts else "no worker has claimed it"
+        if run.attempts:
+            return _("Its worker died and no other took over.")
+        return _("No worker has claimed it.")
     # A job cannot miss a slot before its first run: the installation may be newer than the slot.
     if not runs.filter(due_at__lt=slot.at).exists():
         return ""
-    return "no scheduler polled for due runs" if run is None else run.error.rstrip(".")
+    return _("No scheduler polled for due runs.") if run is None else run.error
 
 
 def _describe_missed(job: Job, schedule: Schedule, slot: Slot, why: str) -> Problem:
-    when = f"at {slot.wall:%H:%M} on {slot.wall.day} {slot.wall:%B} ({schedule.zone})"
     details = {"job": job.name, "due_at": slot.at.isoformat()}
-    return Problem(Severity.AMBER, f"{job.title} did not run {when}: {why}.", details)
+    summary = _(
+        "%(job)s did not run at %(time)s on %(day)s (%(zone)s). %(reason)s",
+        job=job.title,
+        time=slot.wall.time(),
+        day=slot.wall.date(),
+        zone=schedule.zone,
+        reason=why,
+    )
+    return Problem(Severity.AMBER, summary, details)
 
 
 def _describe_broken(job: Job, why: str) -> Problem:
-    return Problem(Severity.AMBER, f"{job.title} no longer runs on schedule: {why}", {"job": job.name})
+    return Problem(
+        Severity.AMBER,
+        _("%(job)s no longer runs on schedule: %(reason)s", job=job.title, reason=why),
+        {"job": job.name},
+    )
 
 
 def _find_failed(job: Job) -> Problem | None:
@@ -106,9 +121,18 @@ def _find_failed(job: Job) -> Problem | None:
     failed = ended[0]
     is_urgent = len(ended) == URGENT_FAILURES and all(run.state == RunState.FAILED for run in ended)
     again = JobRun.objects.filter(retry_of=failed).open().first()
-    summary = f"{job.title} failed{f' {URGENT_FAILURES} times in a row' if is_urgent else ''}: {failed.error}"
+    if is_urgent:
+        summary = ngettext_lazy(
+            "%(job)s failed %(count)s time in a row: %(error)s",
+            "%(job)s failed %(count)s times in a row: %(error)s",
+            URGENT_FAILURES,
+            job=job.title,
+            error=failed.error,
+        )
+    else:
+        summary = _("%(job)s failed: %(error)s", job=job.title, error=failed.error)
     if again is not None:
-        summary += f" It is retried at {again.due_at:%H:%M} UTC."
+        summary = _("%(summary)s It is retried at %(time)s.", summary=summary, time=again.due_at)
     return Problem(Severity.RED if is_urgent else Severity.AMBER, summary, {"job": job.name, "run": failed.pk})
 
 
@@ -129,19 +153,13 @@ def describe_missing_heartbeat() -> str:
     """Return a sentence if beat has stopped; "" if it is running. Raises `StoreUnavailable`."""
     since = seconds_since_heartbeat(BEAT)
     if since is None:
-        return "Beat has never sent a heartbeat, so due runs do not start. Check that it is running."
+        return _("Beat has never sent a heartbeat, so due runs do not start. Check that it is running.")
     if since < HEARTBEAT_TIMEOUT_SECONDS:
         return ""
-    return (
-        f"Beat has sent no heartbeat for {_format_minutes(since)}, so due runs do not start. Check that it is running."
+    return _(
+        "Beat has sent no heartbeat for %(time)s, so due runs do not start. Check that it is running.",
+        time=Duration(since // 60 * 60),
     )
-
-
-def _format_minutes(seconds: float) -> str:
-    minutes = int(seconds // 60)
-    if minutes >= 120:
-        return f"{minutes // 60} hours"
-    return f"{minutes} minute{'' if minutes == 1 else 's'}"
 
 
 def check_nodes(_now: dt.datetime) -> None:
@@ -153,17 +171,35 @@ def check_nodes(_now: dt.datetime) -> None:
         hosts = [(host, False, settings.CASSANDRA["datacenter"]) for host in settings.CASSANDRA["contact_points"]]
     up = sum(is_up is True for _, is_up, _ in hosts)
     unknown = sum(is_up is None for _, is_up, _ in hosts)
-    of_others = f", {unknown} unknown" if unknown else ""
     down = [(address, datacenter) for address, is_up, datacenter in hosts if is_up is False]
     sync_findings(
         NODE_DOWN,
         {
             address: Problem(
                 Severity.RED,
-                f"Node {address} ({datacenter}) is down: "
-                f"{up} of {len(hosts)} {'is' if up == 1 else 'are'} up{of_others}.",
+                _describe_down(address, datacenter, up=up, unknown=unknown, hosts=len(hosts)),
                 {"node": address},
             )
             for address, datacenter in down
         },
+    )
+
+
+def _describe_down(address: str, datacenter: str, *, up: int, unknown: int, hosts: int) -> str:
+    if unknown:
+        return _(
+            "Node %(node)s (%(datacenter)s) is down. Of %(hosts)s nodes, up: %(up)s, unknown: %(unknown)s.",
+            node=address,
+            datacenter=datacenter,
+            hosts=hosts,
+            up=up,
+            unknown=unknown,
+        )
+    return ngettext_lazy(
+        "Node %(node)s (%(datacenter)s) is down: %(count)s of %(hosts)s is up.",
+        "Node %(node)s (%(datacenter)s) is down: %(count)s of %(hosts)s are up.",
+        up,
+        node=address,
+        datacenter=datacenter,
+        hosts=hosts,
     )

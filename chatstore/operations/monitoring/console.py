@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import Exists, OuterRef
+from django.utils import timezone
 
-from chatstore.domain.buckets import bucket_days, format_date_range
+from chatstore.domain.buckets import bucket_days
 from chatstore.domain.errors import BadInput, NotFound, StoreUnavailable
 from chatstore.domain.runs import ENDED, RunState
 from chatstore.domain.schedules import Schedule, Slot
+from chatstore.domain.texts import Days
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, Finding, JobRun
 from chatstore.models.maintenance import JobRunQuerySet
 from chatstore.models.users import User
@@ -51,12 +54,10 @@ class Subject:
     channel: Channel | None
 
     @property
-    def days(self) -> str:
-        """Days of the bucket, for example "11–20 March 2024"."""
-        return format_date_range(*bucket_days(self.bucket))
-
-    def __str__(self) -> str:
-        return f"{self.channel or f'channel {self.channel_id}'}, {self.days}"
+    def label(self) -> str:
+        """Channel and days, for example "#general, 11–20 March 2024"."""
+        channel = str(self.channel) if self.channel else _("channel %(id)s", id=str(self.channel_id))
+        return _("%(channel)s, %(days)s", channel=channel, days=Days(*bucket_days(self.bucket)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def describe_job(user: Actor, name: str) -> JobView:
     require(user, READ_HEALTH)
     view = _describe_job(job_named(name), postgres_now())
     if view is None:
-        raise NotFound(f"The job {name!r} has no schedule; it only runs on request.")
+        raise NotFound(_("The job “%(name)s” has no schedule; it only runs on request.", name=name))
     return view
 
 
@@ -138,7 +139,7 @@ def next_slots(schedule: Schedule) -> list[Slot]:
 def request_run_now(name: str, *, actor: User) -> JobRun:
     """Request a run of a scheduled job now, without changing its next slot. Raises as `request_run`."""
     if job_named(name).schedule is None:
-        raise BadInput("This job runs on one bucket. Start it from the bucket’s page under channel health.")
+        raise BadInput(_("This job runs on one bucket. Start it from the bucket’s page under channel health."))
     return request_run(name, actor=actor)
 
 
@@ -180,7 +181,7 @@ def list_runs(
     until: dt.date | None = None,
     before: int | None = None,
 ) -> RunPage:
-    """Return a page of all runs that were requested or due; dates are days in UTC, both inclusive.
+    """Return a page of all runs that were requested or due; dates are days in the active time zone, both inclusive.
 
     Raises `Forbidden`, `NotFound` for an unknown job, `BadInput` for an unknown state.
     """
@@ -190,12 +191,12 @@ def list_runs(
         runs = runs.filter(job=job_named(job).name)
     if state:
         if state not in set(RunState):
-            raise BadInput(f"{state!r} is not a state of runs.")
+            raise BadInput(_("“%(state)s” is not a state of runs.", state=state))
         runs = runs.filter(state=state)
     if since is not None:
         runs = runs.filter(due_at__gte=_midnight(since))
     if until is not None:
-        runs = runs.filter(due_at__lt=_midnight(until) + dt.timedelta(days=1))
+        runs = runs.filter(due_at__lt=_midnight(until + dt.timedelta(days=1)))
     if before is not None:
         runs = runs.filter(pk__lt=before)
     found = _describe(runs[: RUNS_PER_PAGE + 1])
@@ -214,7 +215,7 @@ def run_for(user: Actor, run_id: int) -> ListedRun:
     require(user, READ_HEALTH)
     found = _describe(_runs().filter(pk=run_id))
     if not found:
-        raise NotFound(f"Run {run_id} does not exist.")
+        raise NotFound(_("Run %(id)s does not exist.", id=str(run_id)))
     return found[0]
 
 
@@ -233,10 +234,10 @@ def describe_stopped_services() -> str:
         problem = describe_missing_heartbeat()
         since = seconds_since_heartbeat(MONITOR)
     except StoreUnavailable as error:
-        return f"Could not check whether beat is running. {error}"
+        return _("Could not check whether beat is running. %(error)s", error=error.text)
     if problem or (since is not None and since < MONITOR_TIMEOUT_SECONDS):
         return problem
-    return (
+    return _(
         "No worker has run the monitor checks for 5 minutes, so the findings may be outdated. "
         "Check that the workers are running."
     )
@@ -272,7 +273,7 @@ def _describe(runs: JobRunQuerySet) -> list[ListedRun]:
     described = []
     for run in found:
         job = jobs.get(run.job)
-        title, description = (str(job.title), str(job.description)) if job else (run.job, "")
+        title, description = (job.title, job.description) if job else (run.job, "")
         seconds = None if run.started_at is None else ((run.ended_at or now) - run.started_at).total_seconds()
         described.append(ListedRun(run, title, description, subjects.get(run.pk), seconds, run.due_at > now))
     return described
@@ -286,4 +287,4 @@ def _find_subjects(runs: Sequence[JobRun]) -> dict[int, Subject]:
 
 
 def _midnight(day: dt.date) -> dt.datetime:
-    return dt.datetime.combine(day, dt.time(), tzinfo=dt.UTC)
+    return timezone.make_aware(dt.datetime.combine(day, dt.time()))

@@ -12,6 +12,8 @@ from typing import Any
 from chatstore.domain.errors import BadInput
 from chatstore.domain.repair_clocks import RepairClock
 from chatstore.domain.runs import RunState
+from chatstore.domain.texts import Duration, as_json
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import JobRun
 from chatstore.models.cassandra import TABLES
 from chatstore.operations.jobs.runs import Claim
@@ -26,7 +28,7 @@ def raise_run(claim: Claim) -> Mapping[str, Any]:
     claim.check()
     before = tables.read_table(MESSAGES).gc_grace_seconds
     if before >= RAISED_SECONDS:
-        raise BadInput(f"gc_grace of {MESSAGES} is already {_format_days(before)}.")
+        raise BadInput(_("gc_grace of %(table)s is already %(time)s.", table=MESSAGES, time=Duration(before)))
     return _change(RAISED_SECONDS, before=before)
 
 
@@ -38,9 +40,15 @@ def restore_run(claim: Claim) -> Mapping[str, Any]:
     claim.check()
     clock = read_clock(MESSAGES)
     if not clock.is_raised:
-        raise BadInput(f"gc_grace of {MESSAGES} is {_format_days(clock.gc_grace_seconds)}, its declared value.")
+        raise BadInput(
+            _(
+                "gc_grace of %(table)s is %(time)s, its declared value.",
+                table=MESSAGES,
+                time=Duration(clock.gc_grace_seconds),
+            )
+        )
     if not clock.would_be_green:
-        raise BadInput("Some deletes that no repair covers are older than the declared gc_grace. Repair first.")
+        raise BadInput(_("Some deletes that no repair covers are older than the declared gc_grace. Repair first."))
     return _change(TABLES[MESSAGES], before=clock.gc_grace_seconds)
 
 
@@ -62,9 +70,4 @@ def restore_after_repair(clock: RepairClock) -> bool:
 
 def _change(seconds: int, *, before: int) -> dict[str, Any]:
     tables.set_gc_grace(MESSAGES, seconds)
-    return {"was": _format_days(before), "is": _format_days(seconds)}
-
-
-def _format_days(seconds: int) -> str:
-    days = seconds / 86_400
-    return f"{days:g} day{'' if days == 1 else 's'}" if days >= 1 else f"{seconds:,} s"
+    return {"was": as_json(Duration(before)), "is": as_json(Duration(seconds))}

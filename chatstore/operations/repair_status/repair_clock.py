@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from django.conf import settings
 from django.db.models import Min, QuerySet
 
-from chatstore.domain.datetimes import format_datetime
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.repair_clocks import ClockState, RepairClock
 from chatstore.domain.runs import Severity
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import ngettext_lazy
 from chatstore.domain.token_ranges import covered_since, primary_ranges
 from chatstore.models import BucketDeletes
 from chatstore.models.cassandra import TABLES
@@ -132,8 +133,8 @@ def why_deletes_wait(now: dt.datetime | None = None) -> str:
             return ""
     if read_clock(MESSAGES, moment).state != ClockState.RED:
         return ""
-    return (
-        "the last repair of messages is older than gc_grace, so a purge now could restore deleted messages. "
+    return _(
+        "The last repair of messages is older than gc_grace, so a purge now could restore deleted messages. "
         "It continues after the next repair"
     )
 
@@ -167,16 +168,31 @@ def report_late_repairs(clocks: Sequence[RepairClock]) -> None:
 
 def _describe_late(clock: RepairClock) -> Problem:
     details = {"table": clock.table, "share": round(clock.share, 2)}
-    since = "has not been repaired" if clock.began_at is None else "was last repaired in full"
-    when = "" if clock.began_at is None else f" on {format_datetime(clock.began_at)}"
+    if clock.began_at is None:
+        repaired = _("%(table)s has not been repaired.", table=clock.table)
+    else:
+        repaired = _("%(table)s was last repaired in full on %(time)s.", table=clock.table, time=clock.began_at)
     if clock.state == ClockState.RED:
-        summary = (
-            f"{clock.table} {since}{when}, and its deletes have waited longer than gc_grace for a repair. "
-            "Purges wait until a repair completes."
+        summary = _(
+            "%(repaired)s Its deletes have waited longer than gc_grace for a repair. "
+            "Purges wait until a repair completes.",
+            repaired=repaired,
         )
         return Problem(Severity.RED, summary, details)
-    left = f"{clock.hours_left:.0f} hours of gc_grace are left" if clock.hours_left > 0 else "gc_grace has passed"
-    summary = f"{clock.table} {since}{when}; {left} for deletes that no repair covers. Repair now, or raise gc_grace."
+    if clock.hours_left > 0:
+        summary = ngettext_lazy(
+            "%(repaired)s %(count)s hour of gc_grace is left for deletes that no repair covers. "
+            "Repair now, or raise gc_grace.",
+            "%(repaired)s %(count)s hours of gc_grace are left for deletes that no repair covers. "
+            "Repair now, or raise gc_grace.",
+            round(clock.hours_left),
+            repaired=repaired,
+        )
+    else:
+        summary = _(
+            "%(repaired)s gc_grace has passed for deletes that no repair covers. Repair now, or raise gc_grace.",
+            repaired=repaired,
+        )
     return Problem(Severity.AMBER, summary, details)
 
 

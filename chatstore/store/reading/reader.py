@@ -16,6 +16,7 @@ from django.conf import settings
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import AUTHOR_ID, Message, Page
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, time_of
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.store import cassandra, counters, traces
 from chatstore.store.foreground import note_page_read
 from chatstore.store.messages import to_message
@@ -38,7 +39,7 @@ def read_page(
     deadline_seconds: by default `PAGE_DEADLINE_SECONDS`. Raises `StoreUnavailable`.
     """
     if before is not None and after is not None:
-        raise BadInput("give before or after, not both")
+        raise BadInput(_("Give “before” or “after”, not both."))
     _check_limit(limit)
     note_page_read()
     deadline = _deadline(deadline_seconds)
@@ -77,7 +78,7 @@ def _counted(page: Page) -> Page:
 
 def _check_limit(limit: int) -> None:
     if not 1 <= limit <= MAX_PAGE_SIZE:
-        raise BadInput(f"a page has 1 to {MAX_PAGE_SIZE} messages")
+        raise BadInput(_("A page has 1 to %(count)s messages.", count=MAX_PAGE_SIZE))
 
 
 def _deadline(seconds: float | None) -> float:

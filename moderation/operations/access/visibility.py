@@ -10,6 +10,7 @@ from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import QuerySet
 
 from chatstore.domain.errors import NotFound
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
 from chatstore.operations.rights import require
 from moderation.models import Purge
@@ -34,7 +35,7 @@ def channel_for(user: Actor, channel_id: int) -> Channel:
     """Return the channel with its guild. Raises `NotFound` if it is missing or not visible to the user."""
     channel = visible_channels(user).filter(pk=channel_id).first()
     if channel is None:
-        raise NotFound(f"There is no channel {channel_id}.")
+        raise NotFound(_("There is no channel %(id)s.", id=str(channel_id)))
     return channel
 
 
@@ -48,5 +49,5 @@ def purge_for(user: Actor, purge_id: int) -> Purge:
     """Return the purge with its moderator. Raises `NotFound` if it is missing or not visible to the user."""
     purge = visible_purges(user).filter(pk=purge_id).first()
     if purge is None:
-        raise NotFound(f"There is no purge {purge_id}.")
+        raise NotFound(_("There is no purge %(id)s.", id=str(purge_id)))
     return purge

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chatstore.domain.errors import ChatstoreError, NotFound
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import pgettext_lazy
 from chatstore.models import JobRun
 from chatstore.models.users import User
 from chatstore.operations.bucket_jobs.compaction import why_not_compact
@@ -26,40 +28,44 @@ ACTIONS = (
     Action(
         "probe",
         "probe",
-        "Probe now",
-        "Reads the newest page as users do, then all ids, and records the cost. Changes nothing.",
+        pgettext_lazy("action on a bucket", "Probe now"),
+        _("Reads the newest page as users do, then all ids, and records the cost. Changes nothing."),
     ),
     Action(
         "verify",
         "verify",
-        "Check for live rows",
-        "Reads the whole bucket at quorum and updates the ledger, so that readers skip it if it has no live rows.",
+        pgettext_lazy("action on a bucket", "Check for live rows"),
+        _("Reads the whole bucket at quorum and updates the ledger, so that readers skip it if it has no live rows."),
     ),
     Action(
         "measure",
         "measure",
-        "Refresh stats",
-        "Every replica compares this bucket with the others, without changing data. "
-        "This refreshes Cassandra's own figures for it: size and tombstones.",
+        pgettext_lazy("action on a bucket", "Refresh stats"),
+        _(
+            "Every replica compares this bucket with the others, without changing data. "
+            "This refreshes Cassandra's own figures for it: size and tombstones."
+        ),
     ),
     Action(
         "repair",
         "repair_bucket",
-        "Repair",
-        "Runs a full repair of this bucket only. Afterwards all replicas have the same data and deletes.",
+        pgettext_lazy("action on a bucket", "Repair"),
+        _("Runs a full repair of this bucket only. Afterwards all replicas have the same data and deletes."),
     ),
     Action(
         "rewrite",
         "rewrite",
-        "Rewrite",
-        "Rewrites the live rows above one delete of everything older, which removes all tombstones below it. "
-        "Messages don't change. The channel is locked meanwhile, and its other jobs wait.",
+        pgettext_lazy("action on a bucket", "Rewrite"),
+        _(
+            "Rewrites the live rows above one delete of everything older, which removes all tombstones below it. "
+            "Messages don't change. The channel is locked meanwhile, and its other jobs wait."
+        ),
     ),
     Action(
         "compact",
         "compact",
-        "Compact",
-        "Removes tombstones that every replica has from disk, one node after the other.",
+        pgettext_lazy("action on a bucket", "Compact"),
+        _("Removes tombstones that every replica has from disk, one node after the other."),
     ),
 )
 
@@ -79,13 +85,13 @@ def offers_for(channel_id: int, health: BucketHealth) -> list[Offer]:
 
 def _blocked_reason(action: Action, channel_id: int, health: BucketHealth) -> str:
     if not health.was_written:
-        return "Nothing was ever written to this bucket."
+        return _("Nothing was ever written to this bucket.")
     if action.slug != "compact":
         return ""
     try:
         return why_not_compact(channel_id, health.bucket)
     except ChatstoreError as error:
-        return f"It is not known whether this is possible now. {error}"
+        return _("It is not known whether this is possible now. %(error)s", error=error.text)
 
 
 def run_bucket_action(slug: str, channel_id: int, bucket: int, *, actor: User) -> JobRun:
@@ -93,4 +99,4 @@ def run_bucket_action(slug: str, channel_id: int, bucket: int, *, actor: User) -
     for action in ACTIONS:
         if action.slug == slug:
             return request_run(action.job, actor=actor, subject=f"{channel_id}:{bucket}")
-    raise NotFound(f"There is no bucket action called {slug!r}.")
+    raise NotFound(_("There is no bucket action called “%(name)s”.", name=slug))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
+from django.utils.translation import gettext as _
+
 from chatstore.domain.health import Limits
 from chatstore.models import JobRun
 from chatstore.operations.coordination.clock import postgres_now
@@ -39,14 +41,14 @@ def _draw(days: Sequence[Day], channel_id: int | None, now: dt.datetime) -> Char
 
 def _scales(limits: Limits) -> list[Scale]:
     return [
-        Scale("Tombstones, of the worst bucket", format_number, limit=limits.warn_tombstones, is_log=True),
-        Scale("Size of the largest bucket", format_size, limit=limits.warn_bytes),
-        Scale("Newest page, time to read", format_milliseconds),
+        Scale(_("Tombstones, of the worst bucket"), format_number, limit=limits.warn_tombstones, is_log=True),
+        Scale(_("Size of the largest bucket"), format_size, limit=limits.warn_bytes),
+        Scale(_("Newest page, time to read"), format_milliseconds),
     ]
 
 
 def _repair_mark(run: JobRun) -> Mark:
     at = run.ended_at or run.due_at
     if run.subject:
-        return Mark("bucket repair", at, f"repair of one bucket, run {run.pk}")
-    return Mark("full repair", at, f"full repair, run {run.pk}")
+        return Mark("bucket repair", at, _("repair of one bucket, run %(id)s") % {"id": run.pk})
+    return Mark("full repair", at, _("full repair, run %(id)s") % {"id": run.pk})

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Max, QuerySet, Sum
 from django.db.models.functions import TruncDate
+from django.utils.translation import ngettext
 
 from moderation.domain.states import REMOVING, StepKind, StepState
 from moderation.models import Step
 from moderation.operations.access.visibility import Actor, visible_purges
 from moderation.operations.selection.summary import ListedPurge, describe_purges
+from moderation.presentation.formats import format_count, format_number
 from moderation.presentation.history_chart import Mark
 
 MAX_BUCKET_EVENTS = 30
@@ -74,17 +76,14 @@ def purge_marks(channel_id: int, *, since: dt.datetime) -> list[Mark]:
     """
     found = _counted(since).filter(channel_id=channel_id).values("purge_id")
     rows = found.annotate(at=Max("counted_at"), number=Sum("deleted")).order_by("at")
-    return [Mark("purge", row["at"], f"purge {row['purge_id']} deleted {_messages(row['number'])}") for row in rows]
+    return [Mark("purge", row["at"], _describe_purge(row["purge_id"], row["number"])) for row in rows]
 
 
 def purge_days(*, since: dt.datetime) -> list[Mark]:
     """Return what purges deleted in all channels since then, one mark per day."""
     found = _counted(since).values(day=TruncDate("counted_at", tzinfo=dt.UTC))
     rows = found.annotate(at=Max("counted_at"), number=Sum("deleted"), purges=Count("purge_id", distinct=True))
-    return [
-        Mark("purge", row["at"], f"{row['purges']} purge{_plural(row['purges'])} deleted {_messages(row['number'])}")
-        for row in rows.order_by("day")
-    ]
+    return [Mark("purge", row["at"], _describe_purges(row["purges"], row["number"])) for row in rows.order_by("day")]
 
 
 def _counted(since: dt.datetime) -> QuerySet[Step]:
@@ -92,9 +91,11 @@ def _counted(since: dt.datetime) -> QuerySet[Step]:
     return steps.order_by()
 
 
-def _messages(number: int) -> str:
-    return f"{number:,} message{_plural(number)}"
+def _describe_purge(purge_id: int, number: int) -> str:
+    text = ngettext("purge %(id)s deleted %(count)s message", "purge %(id)s deleted %(count)s messages", number)
+    return text % {"id": purge_id, "count": format_number(number)}
 
 
-def _plural(number: int) -> str:
-    return "" if number == 1 else "s"
+def _describe_purges(purges: int, number: int) -> str:
+    text = ngettext("%(count)s purge deleted %(messages)s", "%(count)s purges deleted %(messages)s", purges)
+    return text % {"count": format_number(purges), "messages": format_count(number, "message")}

@@ -22,8 +22,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Max, Q
 
-from chatstore.domain.datetimes import format_datetime
 from chatstore.domain.errors import StoreUnavailable, WriteRefused
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.bucket_jobs.compaction import garbage_collect_tables
 from chatstore.operations.coordination.channel_lock import lock_channel, lock_owner, release_channel
@@ -36,7 +36,7 @@ from moderation.domain.states import REMOVING, ErasureDecision, PurgeState
 from moderation.models import Erasure, Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.holds import block_new_holds, hold_over_purge
-from moderation.operations.purging.wait_reasons import describe_blocking_job
+from moderation.operations.purging.wait_reasons import describe_blocking_job, waiting_for
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.store.quarantine import erase_quarantined
 
@@ -69,7 +69,7 @@ def erase_purge(purge_id: int) -> bool:
         if not begin_erasure(purge_id):
             return False
     except WriteRefused as refused:
-        _open(purge_id).update(wait_reason=str(refused))
+        _open(purge_id).update(wait_reason=waiting_for(refused))
         return False
     with renewed(lambda: _open(purge_id).update(lease_until=_lease_end()), every_seconds=_renew_seconds()):
         erasure = _open(purge_id).get()
@@ -78,7 +78,7 @@ def erase_purge(purge_id: int) -> bool:
             for channel_id in erasure.channels_left:
                 reason = erase_channel(erasure, channel_id) or reason
         except StoreUnavailable as error:
-            reason = str(error)
+            reason = waiting_for(error)
     _open(purge_id).update(wait_reason=reason, lease_until=None)
     return not reason and end_deleting(purge_id)
 
@@ -113,7 +113,7 @@ def erase_channel(erasure: Erasure, channel_id: int) -> str:
         raise ValueError("the erasure has no stamp although it has begun")
     purge_id, job = erasure.purge_id, f"erase:{erasure.purge_id}"
     if not lock_channel(channel_id, job=job, lease_seconds=CHANNEL_LEASE_SECONDS):
-        return describe_blocking_job(lock_owner(channel_id) or "another job")
+        return describe_blocking_job(lock_owner(channel_id) or "")
     try:
         steps = erasure.purge.steps.filter(channel_id=channel_id, kind__in=REMOVING).order_by()
         buckets = sorted(steps.values_list("bucket", flat=True).distinct())
@@ -151,7 +151,7 @@ def take_off_disk(claim: Claim) -> Mapping[str, int]:
     )
     ready = [erasure for erasure in waiting if not _unrepaired_reason(erasure)]
     if ready:
-        claim.report_progress(done=0, total=len(ready), what="purges: every node rewrites its files")
+        claim.report_progress(done=0, total=len(ready), what=_("purges: every node rewrites its files"))
         garbage_collect_tables([QUARANTINE, MESSAGES], check=claim.check)
     for erasure in ready:
         _note_off_disk(erasure)
@@ -172,7 +172,7 @@ def _unrepaired_reason(erasure: Erasure) -> str:
     Stores it with the erasure.
     """
     last = None if is_only_copy() else _first_unrepaired(erasure.purge)
-    reason = "" if last is None else f"for a full repair of messages that begins after {format_datetime(last)}"
+    reason = "" if last is None else _("Waiting for a full repair of messages that begins after %(time)s", time=last)
     Erasure.objects.filter(pk=erasure.pk).update(wait_reason=reason)
     return reason
 

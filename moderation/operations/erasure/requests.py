@@ -18,8 +18,11 @@ from collections.abc import Sequence
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
+from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import CAN_BE_ERASED, ErasureDecision, PurgeState
 from moderation.models import Erasure, Purge, Undo
 from moderation.operations.access.audit import record_action, save_with_next_id
@@ -45,15 +48,21 @@ def request_erasure(purge_id: int, *, moderator: User, reason: str) -> Erasure:
     require(moderator, ERASE)
     reason = reason.strip()
     if not reason:
-        raise BadInput("Enter a reason. The approver will see it.")
+        raise BadInput(_("Enter a reason. The approver will see it."))
     if len(reason) > MAX_REASON_CHARACTERS:
-        raise BadInput(f"The reason is too long. Use at most {MAX_REASON_CHARACTERS:,} characters.")
+        raise BadInput(
+            ngettext_lazy(
+                "The reason is too long. Use at most %(count)s character.",
+                "The reason is too long. Use at most %(count)s characters.",
+                MAX_REASON_CHARACTERS,
+            )
+        )
     also_kept = _count_also_kept(purge_for(moderator, purge_id))
     with brief_transaction():
         purge = lock_purge(purge_id)
         check_erasable(purge)
         if open_request(purge) is not None:
-            raise BadInput("Erasure has already been requested. It is waiting for approval.")
+            raise BadInput(_("Erasure has already been requested. It is waiting for approval."))
         erasure = Erasure(purge=purge, requested_by=moderator, reason=reason, also_kept=also_kept)
         save_with_next_id(erasure)
         record_action(
@@ -75,7 +84,7 @@ def approve_erasure(purge_id: int, erasure_id: int, *, moderator: User) -> Erasu
         purge = lock_purge(purge_id)
         erasure = _request(purge, erasure_id)
         if erasure.requested_by_id == moderator.pk:
-            raise BadInput("You cannot approve your own request. Ask another person to approve it.")
+            raise BadInput(_("You cannot approve your own request. Ask another person to approve it."))
         if erasure.decision == ErasureDecision.APPROVED:
             return erasure
         _check_open(purge, erasure)
@@ -112,15 +121,19 @@ def check_erasable(purge: Purge) -> None:
 def erasure_blocked_reason(purge: Purge) -> str:
     """Return why a purge's copies cannot be erased in its state, holds aside; "" if they can."""
     if purge.state == PurgeState.UNDO_EXPIRED:
-        return "Its copies expire on their own, one day after the undo period."
+        return _("Its copies expire on their own, one day after the undo period.")
     if purge.state not in CAN_BE_ERASED:
-        return f"The copies of a purge cannot be erased while it is {purge.get_state_display()}."
-    return "There are no copies, because nothing was deleted." if undo_until(purge) is None else ""
+        return _(
+            "The copies of a purge cannot be erased in its present state: %(state)s.", state=STATE_LABELS[purge.state]
+        )
+    return _("There are no copies, because nothing was deleted.") if undo_until(purge) is None else ""
 
 
 def describe_blocking_hold(reason: str) -> str:
     """Describe the hold that prevents an erasure, in two sentences."""
-    return f"A hold covers some of these messages (“{reason}”). They cannot be erased until it is lifted."
+    return _(
+        "A hold covers some of these messages (“%(reason)s”). They cannot be erased until it is lifted.", reason=reason
+    )
 
 
 def open_request(purge: Purge) -> Erasure | None:
@@ -156,14 +169,14 @@ def _count_also_kept(purge: Purge) -> dict[str, int]:
 def _request(purge: Purge, erasure_id: int) -> Erasure:
     erasure = purge.erasures.filter(pk=erasure_id).select_related("requested_by").first()
     if erasure is None:
-        raise BadInput("There is no such request.")
+        raise BadInput(_("There is no such request."))
     return erasure
 
 
 def _check_open(purge: Purge, erasure: Erasure) -> None:
     current = open_request(purge)
     if current is None or current.pk != erasure.pk:
-        raise BadInput("This request has already been decided or has expired. Reload the purge.")
+        raise BadInput(_("This request has already been decided or has expired. Reload the purge."))
 
 
 def _decide(erasure: Erasure, decision: ErasureDecision, moderator: User, **stored: object) -> None:

@@ -52,7 +52,7 @@ def channels_by_activity(user: Actor) -> Overview:
             if bucket is not None
         }
     except StoreUnavailable as error:
-        return Overview(others=[ActiveChannel(channel, None, None, None) for channel in channels], error=str(error))
+        return Overview(others=[ActiveChannel(channel, None, None, None) for channel in channels], error=error.text)
     users = name_users(message for message in newest.values() if message)
     described = [_describe(channel, bucket, newest.get(channel.pk), users) for channel, bucket in ranked]
     recent = [entry for entry in described if entry.newest is not None]

@@ -18,6 +18,7 @@ from django.utils import timezone
 from chatstore.domain.buckets import bucket_at
 from chatstore.domain.errors import NotFound
 from chatstore.domain.snowflakes import EPOCH_MS, ms_of, time_of, unix_ms
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.store.authors import author_buckets
@@ -89,7 +90,7 @@ def profile_of(user: Actor, user_id: int) -> Profile:
     visible = {channel_id: buckets for channel_id, buckets in places.items() if channel_id in channels}
     purges = _purges_of(user, user_id)
     if known is None and not visible and not purges:
-        raise NotFound(f"There is no user {user_id}.")
+        raise NotFound(_("There is no user %(id)s.", id=str(user_id)))
     busiest = sorted(visible, key=lambda channel_id: (-len(visible[channel_id]), -max(visible[channel_id]), channel_id))
     shown = busiest[:CHANNELS_SHOWN]
     nonempty = {channel_id: _nonempty(channel_id, visible[channel_id]) for channel_id in shown}

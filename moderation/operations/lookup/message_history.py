@@ -11,6 +11,7 @@ from django.db.models import BooleanField, Case, Value, When
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
 from chatstore.models.users import User
 from chatstore.store import messages, withdrawn
@@ -175,6 +176,6 @@ def request_undo_of_message(purge_id: int, *, moderator: User, channel_id: int, 
     if not any(
         part.is_in_effect and part.purge.pk == purge_id for part in find_parts(message_id, channel_id=channel_id)
     ):
-        raise BadInput("This message is not deleted by that purge, or has been restored. Reload the page.")
+        raise BadInput(_("This message is not deleted by that purge, or has been restored. Reload the page."))
     part = UndoPart(channel_ids=(channel_id,), message_ids=(message_id,))
     return request_undo(purge_id, moderator=moderator, part=part)

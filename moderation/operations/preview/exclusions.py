@@ -17,10 +17,13 @@ from django.db.models import Max, Q, Sum
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.users import User
 from chatstore.store import scans
 from moderation.domain.packing import unpack_ids
 from moderation.domain.selection import Selection
+from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import REMOVING, PurgeState
 from moderation.models import ManifestBucket, Purge
 from moderation.operations.access.audit import record_action
@@ -67,7 +70,7 @@ def exclude_messages(purge_id: int, ids: Collection[int], *, moderator: User, ma
     ]
     found = {message_id for change in changes for message_id in change.message_ids}
     if found != wanted - frozenset(selection.except_ids):
-        raise BadInput("Some of these messages are not in the preview. Reload it and try again.")
+        raise BadInput(_("Some of these messages are not in the preview. Reload it and try again."))
     return _store(purge, chosen, changes, moderator=moderator, manifest_hash=manifest_hash, action=EXCLUDED)
 
 
@@ -106,9 +109,11 @@ def _open(purge_id: int, moderator: User) -> tuple[Purge, Selection]:
 
 def _check_preview(purge: Purge, manifest_hash: bytes) -> None:
     if purge.state != PurgeState.READY:
-        raise BadInput(f"A purge that is {purge.get_state_display()} cannot be changed.")
+        raise BadInput(
+            _("This purge cannot be changed in its present state: %(state)s.", state=STATE_LABELS[purge.state])
+        )
     if purge.manifest_hash is None or bytes(purge.manifest_hash) != manifest_hash:
-        raise BadInput("The preview has changed since you opened it. Reload it and try again.")
+        raise BadInput(_("The preview has changed since you opened it. Reload it and try again."))
 
 
 def _buckets_of(purge: Purge, ids: Collection[int]) -> list[BucketKey]:
@@ -158,7 +163,13 @@ def _include(purge: Purge, key: BucketKey, included: Collection[int]) -> _Change
     authors_by_id, tombstones = _read_bucket(key)
     missing = len(included) - len(_present_authors(included, authors_by_id))
     if missing:
-        raise BadInput(f"{missing:,} of these messages no longer {'exists' if missing == 1 else 'exist'}.")
+        raise BadInput(
+            ngettext_lazy(
+                "%(count)s of these messages no longer exists.",
+                "%(count)s of these messages no longer exist.",
+                missing,
+            )
+        )
     authors = _authors_of(purge, key)
     authors.update(_present_authors(included, authors_by_id))
     frozen = _frozen_ids(purge, key)
@@ -217,7 +228,7 @@ def _store(
         left = purge.manifest_buckets.aggregate(left=Sum("count", default=0))["left"]
         new_hash = hash_manifest(purge.pk)
         if left and new_hash is None:
-            raise BadInput("This preview was created by an older version of Chatstore. Create a new one.")
+            raise BadInput(_("This preview was created by an older version of Chatstore. Create a new one."))
         Purge.objects.filter(id=purge.pk).update(
             selection=chosen.as_json(),
             manifest=left,

@@ -22,6 +22,7 @@ from chatstore.domain.buckets import is_sealed
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
 from chatstore.domain.messages import MESSAGE_ID
 from chatstore.domain.snowflakes import first_id_at, ms_of
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import ChatUser
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now_us
@@ -35,6 +36,7 @@ from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.holds import hold_coverage
+from moderation.operations.purging.wait_reasons import waiting_for
 from moderation.operations.selection.scope import buckets_in_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
@@ -95,7 +97,7 @@ def scan_purge(purge_id: int) -> None:
     except (StoreUnavailable, TooManyTombstones) as unavailable:
         Purge.objects.filter(id=purge_id, scan_token=token).update(
             scan_lease_until=ClockTimestamp() + SCAN_RETRY,
-            wait_reason=str(unavailable),
+            wait_reason=waiting_for(unavailable),
         )
         raise
 
@@ -232,7 +234,7 @@ def store_bucket(purge_id: int, scanned: ScannedBucket, ordinal: int) -> int:
                 kind=kind,
                 **step_columns(ids),
                 due_at=_end_of_hour(ids[-1]) if kind == StepKind.LATER else None,
-                wait_reason="for the last hour to pass; deleting these messages is cheaper then"
+                wait_reason=_("Waiting for the last hour to pass; deleting these messages is cheaper then")
                 if kind == StepKind.LATER
                 else "",
             )

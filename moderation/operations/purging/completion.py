@@ -14,6 +14,7 @@ from chatstore.operations.coordination.clock import postgres_now_us
 from moderation.domain.states import BEFORE_STAMPED, PurgeState, StepState
 from moderation.models import Purge
 from moderation.operations.access.audit import record_action
+from moderation.operations.purging.wait_reasons import FOR_A_WORKER
 from moderation.operations.steps.claiming import RUNNABLE, brief_transaction, lock_purge, release_idle_channels
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import finish_undos
@@ -77,7 +78,7 @@ def _wait(purge: Purge, blocked_by: str) -> None:
     if blocked_by:
         due_at = dt.datetime.fromtimestamp(now + BLOCKED_RETRY_SECONDS, tz=dt.UTC)
     state = purge.state if purge.state == PurgeState.UNDOING else PurgeState.WAITING
-    Purge.objects.filter(id=purge.id).update(state=state, wait_reason=reason or "for a worker", wait_until=due_at)
+    Purge.objects.filter(id=purge.id).update(state=state, wait_reason=reason or FOR_A_WORKER, wait_until=due_at)
 
 
 def _settle_cancelled(purge: Purge) -> None:

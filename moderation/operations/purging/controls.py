@@ -11,9 +11,12 @@ from collections.abc import Callable
 from django.conf import settings
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import gettext_noop, ngettext_lazy
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.packing import unpack_ids
+from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PURGE_MOVES, PurgeState, StepKind, StepState
 from moderation.models import Purge, Step
 from moderation.operations.access.audit import record_action
@@ -26,20 +29,35 @@ from moderation.operations.undo.requests import undo_until
 
 def pause_purge(purge_id: int, *, moderator: User) -> Purge:
     """Pause a purge until it is resumed. Raises `BadInput` if it is not running."""
-    return _change_state(purge_id, moderator, to=PurgeState.PAUSED, action="purge_paused", participle="paused")
+    return _change_state(
+        purge_id,
+        moderator,
+        to=PurgeState.PAUSED,
+        action="purge_paused",
+        refusal=gettext_noop("This purge cannot be paused in its present state: %(state)s."),
+    )
 
 
 def resume_purge(purge_id: int, *, moderator: User) -> Purge:
     """Resume a paused purge. Raises `BadInput` if it is not paused."""
     return _change_state(
-        purge_id, moderator, to=PurgeState.QUEUED, action="purge_resumed", participle="resumed", only=PurgeState.PAUSED
+        purge_id,
+        moderator,
+        to=PurgeState.QUEUED,
+        action="purge_resumed",
+        refusal=gettext_noop("This purge cannot be resumed in its present state: %(state)s."),
+        only=PurgeState.PAUSED,
     )
 
 
 def cancel_purge(purge_id: int, *, moderator: User) -> Purge:
     """Cancel a purge: messages whose step is not stamped yet are kept. Raises `BadInput` if it cannot be cancelled."""
     return _change_state(
-        purge_id, moderator, to=PurgeState.CANCELLING, action="purge_cancel_requested", participle="cancelled"
+        purge_id,
+        moderator,
+        to=PurgeState.CANCELLING,
+        action="purge_cancel_requested",
+        refusal=gettext_noop("This purge cannot be cancelled in its present state: %(state)s."),
     )
 
 
@@ -50,7 +68,7 @@ def finish_purge(purge_id: int, *, moderator: User) -> Purge:
         moderator,
         to=PurgeState.QUEUED,
         action="purge_finish_requested",
-        participle="finished",
+        refusal=gettext_noop("This purge cannot be finished in its present state: %(state)s."),
         only=PurgeState.CANCELLED,
         prepare=_reopen_cancelled,
     )
@@ -63,7 +81,7 @@ def retry_purge(purge_id: int, *, moderator: User) -> Purge:
         moderator,
         to=PurgeState.QUEUED,
         action="purge_retry_requested",
-        participle="retried",
+        refusal=gettext_noop("This purge cannot be retried in its present state: %(state)s."),
         only=PurgeState.DONE_WITH_FAILURES,
         prepare=_reopen_failed,
     )
@@ -111,7 +129,7 @@ def _change_state(
     *,
     to: PurgeState,
     action: str,
-    participle: str,
+    refusal: str,
     only: PurgeState | None = None,
     prepare: Callable[[Purge], None] | None = None,
 ) -> Purge:
@@ -123,11 +141,16 @@ def _change_state(
         if state == to or (to == PurgeState.CANCELLING and state == PurgeState.CANCELLED):
             return purge
         if to not in PURGE_MOVES.get(state, ()) or (only is not None and state != only):
-            raise BadInput(f"A purge that is {purge.get_state_display()} cannot be {participle}.")
+            raise BadInput(_(refusal, state=STATE_LABELS[purge.state]))
         if to == PurgeState.QUEUED and _is_too_late(purge):
             raise BadInput(
-                f"This purge started over {settings.QUARANTINE_DAYS} days ago, so messages deleted now could not be "
-                "restored. Create a new purge for the remaining messages."
+                ngettext_lazy(
+                    "This purge started over %(count)s day ago, so messages deleted now could not be restored. "
+                    "Create a new purge for the remaining messages.",
+                    "This purge started over %(count)s days ago, so messages deleted now could not be restored. "
+                    "Create a new purge for the remaining messages.",
+                    settings.QUARANTINE_DAYS,
+                )
             )
         if prepare is not None:
             prepare(purge)

@@ -30,6 +30,7 @@ from django.conf import settings
 
 from chatstore.domain.buckets import bucket_ids
 from chatstore.domain.messages import MESSAGE_ID
+from chatstore.domain.texts import ngettext_lazy
 from chatstore.domain.whole_reads import WholeRead
 from chatstore.operations.coordination.clock import check_clock, postgres_now, stamp_now_us
 from chatstore.operations.coordination.timestamps import issue_stamp
@@ -276,7 +277,9 @@ def _count_step(step: Step, verification: VerificationRead) -> None:
             deleted=step.count - len(already_gone) - len(failed),
             already_gone=len(already_gone),
             failed=len(failed),
-            error=f"{len(failed)} reappeared three times" if failed else "",
+            error=ngettext_lazy("%(count)s reappeared three times", "%(count)s reappeared three times", len(failed))
+            if failed
+            else "",
             counted_at=postgres_now(),
             token=None,
             lease_until=None,

@@ -7,9 +7,12 @@ import datetime as dt
 from django.db import transaction
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from moderation.domain.selection import Selection
+from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.audit import record_action, save_with_next_id
@@ -48,21 +51,29 @@ def confirm_purge(purge_id: int, *, moderator: User, reason: str, manifest_hash:
     require(moderator, "moderation.add_purge")
     reason = reason.strip()
     if not reason:
-        raise BadInput("Enter a reason. Everyone who can view the purge will see it.")
+        raise BadInput(_("Enter a reason. Everyone who can view the purge will see it."))
     if len(reason) > MAX_REASON_CHARACTERS:
-        raise BadInput(f"The reason is too long. Use at most {MAX_REASON_CHARACTERS:,} characters.")
+        raise BadInput(
+            ngettext_lazy(
+                "The reason is too long. Use at most %(count)s character.",
+                "The reason is too long. Use at most %(count)s characters.",
+                MAX_REASON_CHARACTERS,
+            )
+        )
     with brief_transaction():
         purge_for(moderator, purge_id)
         purge = lock_purge(purge_id)
         if purge.manifest_hash is None or bytes(purge.manifest_hash) != manifest_hash:
-            raise BadInput("The preview has changed since you opened it. Reload it, then confirm.")
+            raise BadInput(_("The preview has changed since you opened it. Reload it, then confirm."))
         if purge.confirmed_at is not None:
             return purge
         if purge.state != PurgeState.READY:
-            raise BadInput(f"A purge that is {purge.get_state_display()} cannot be confirmed.")
+            raise BadInput(
+                _("This purge cannot be confirmed in its present state: %(state)s.", state=STATE_LABELS[purge.state])
+            )
         expired = Purge.objects.filter(id=purge_id, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)
         if expired.exists():
-            raise BadInput("This preview is over 24 hours old. Create a new one.")
+            raise BadInput(_("This preview is over 24 hours old. Create a new one."))
         Purge.objects.filter(id=purge_id).update(
             state=PurgeState.QUEUED, reason=reason, confirmed_at=ClockTimestamp(), moderator=moderator
         )

@@ -11,6 +11,7 @@ from django.db.models import Exists, Min, OuterRef, Q
 from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.texts import gettext_lazy as _
 from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, WITHOUT_COPIES, PurgeState
 from moderation.models import Hold, ManifestBucket, Step
 from moderation.operations.access.visibility import Actor, visible_purges
@@ -51,11 +52,11 @@ def list_purges(
     purges = visible_purges(user).defer("manifest_hash").order_by("-id")
     if state:
         if state not in STATE_FILTERS:
-            raise BadInput(f"Unknown state {state!r}. Choose one of the filters.")
+            raise BadInput(_("Unknown state “%(state)s”. Choose one of the filters.", state=state))
         purges = purges.filter(state__in=STATE_FILTERS[state][1])
     if moderator:
         if "\x00" in moderator:
-            raise BadInput("A name cannot contain a NUL character. Remove it.")
+            raise BadInput(_("A name cannot contain a NUL character. Remove it."))
         purges = purges.filter(moderator__username=moderator)
     if channel_id is not None:
         # Purges that are still being scanned, or matched nothing, have the channel in their selection only.

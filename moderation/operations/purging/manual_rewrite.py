@@ -13,6 +13,8 @@ from typing import Any
 from django.db import transaction
 
 from chatstore.domain.errors import BadInput, ChatstoreError
+from chatstore.domain.texts import as_json
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.users import User
 from chatstore.operations.health.probes import parse_bucket_subject
 from chatstore.operations.jobs.runs import Claim, RunStopped
@@ -24,6 +26,7 @@ from moderation.models import Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.purging.completion import settle_purge
 from moderation.operations.purging.rewrite import create_rewrite
+from moderation.operations.purging.wait_reasons import FOR_A_WORKER
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
@@ -45,13 +48,13 @@ def rewrite_bucket_run(claim: Claim) -> Mapping[str, Any]:
     if purge_id is None:
         channel_id, bucket = parse_bucket_subject(claim.run.subject)
         if claim.run.requested_by is None:
-            raise BadInput("A rewrite must be requested by a user.")
+            raise BadInput(_("A rewrite must be requested by a user."))
         purge_id = request_rewrite(channel_id, bucket, actor=claim.run.requested_by).pk
         claim.note({"rewrite": purge_id})
     deadline = time.monotonic() + MAX_FOLLOW_SECONDS
     while (purge := run_purge(purge_id, wait_for_channel=False)).state in ACTIVE_PURGES:
         if time.monotonic() > deadline:
-            return {"rewrite": purge_id, "still waiting": purge.wait_reason or "for a worker"}
+            return {"rewrite": purge_id, "still waiting": as_json(purge.wait_reason or FOR_A_WORKER)}
         try:
             claim.report_progress(done=0, total=1, what=purge.wait_reason)
         except RunStopped:
@@ -60,7 +63,7 @@ def rewrite_bucket_run(claim: Claim) -> Mapping[str, Any]:
         time.sleep(POLL_SECONDS)
     step = purge.steps.get(ordinal=1)
     if step.error:
-        raise RewriteFailed(f"The bucket was not rewritten: {step.error}.")
+        raise RewriteFailed(_("The bucket was not rewritten: %(error)s.", error=step.error))
     return {"rewrite": purge_id, "messages rewritten": len(unpack_ids(step.survivors))}
 
 
@@ -84,7 +87,7 @@ def request_rewrite(channel_id: int, bucket: int, *, actor: User) -> Purge:
             ids=pack_ids(()),
             selection=Selection(channel_ids=(channel_id,), everything=True).as_json(),
             moderator=actor,
-            reason="manual rewrite of the bucket",
+            reason=_("manual rewrite of the bucket"),
         )
         details = {"bucket": bucket}
         record_action("rewrite_requested", actor=actor, purge=purge, channel_id=channel_id, details=details)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 
-from chatstore.domain.buckets import bucket_days, format_date_range
+from chatstore.domain.buckets import bucket_days
 from chatstore.domain.runs import Severity
+from chatstore.domain.texts import Days, ngettext_lazy
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
 from chatstore.operations.findings.records import MISSING_SURVIVORS, Problem, open_finding
 from chatstore.store import withdrawn
@@ -56,10 +58,12 @@ def report_missing(step: Step, lost: Sequence[int]) -> None:
     if not lost:
         return
     channel = Channel.objects.filter(id=step.channel_id).first()
-    location = f"{channel or f'channel {step.channel_id}'}, {format_date_range(*bucket_days(step.bucket))}"
-    subject = "A message" if len(lost) == 1 else f"{len(lost):,} messages"
-    message = (
-        f"{subject} that should have been kept {'is' if len(lost) == 1 else 'are'} missing after a purge in {location}."
+    message = ngettext_lazy(
+        "%(count)s message that should have been kept is missing after a purge in %(channel)s, %(days)s.",
+        "%(count)s messages that should have been kept are missing after a purge in %(channel)s, %(days)s.",
+        len(lost),
+        channel=str(channel) if channel else _("channel %(id)s", id=str(step.channel_id)),
+        days=Days(*bucket_days(step.bucket)),
     )
     details = {
         "channel": str(step.channel_id),

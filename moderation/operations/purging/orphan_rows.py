@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from django.conf import settings
 
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, WRITETIME
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.bucket_jobs.nightly_ledger import channel_of
 from chatstore.operations.coordination.channel_lock import ChannelLocked, lock_channel, release_channel, renew_lock
 from chatstore.operations.coordination.clock import postgres_now_us
@@ -44,7 +45,7 @@ def delete_authorless(claim: Claim) -> Mapping[str, int]:
     counts = {"deleted": 0, "too young": 0, "buckets": 0, "left for the next run": 0}
     due = list_authorless(channel_id=channel_of(claim))
     for number, (channel_id, bucket) in enumerate(due):
-        claim.report_progress(done=number, total=len(due), what="buckets")
+        claim.report_progress(done=number, total=len(due), what=_("buckets"))
         try:
             deleted, young = _delete_in(channel_id, bucket, job)
         except ChannelLocked:
@@ -60,7 +61,7 @@ def delete_authorless(claim: Claim) -> Mapping[str, int]:
 def list_authorless(*, channel_id: int | None = None, limit: int = BUCKETS_A_NIGHT) -> list[tuple[int, int]]:
     """Return (channel, bucket) pairs in which a whole read counted rows without an author."""
     wanted: dict[int, list[int]] = {}
-    for its_channel, bucket, _ in due_buckets(channel_id=channel_id, limit=limit):
+    for its_channel, bucket, _hours in due_buckets(channel_id=channel_id, limit=limit):
         wanted.setdefault(its_channel, []).append(bucket)
     found = []
     for its_channel, buckets in wanted.items():

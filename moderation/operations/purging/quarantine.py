@@ -14,6 +14,7 @@ from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import ChatstoreError
 from chatstore.domain.messages import MESSAGE_ID, VALUE_COLUMNS
 from chatstore.domain.snowflakes import first_id_at
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.coordination.clock import check_clock, postgres_now
 from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.operations.ledger.delete_log import last_delete
@@ -100,7 +101,10 @@ def check_columns() -> None:
     unknown = scans.read_columns() - KNOWN_COLUMNS
     if unknown:
         raise PlanRejected(
-            f"the messages table has columns that this version does not copy: {', '.join(sorted(unknown))}"
+            _(
+                "the messages table has columns that this version does not copy: %(columns)s",
+                columns=tuple(sorted(unknown)),
+            )
         )
 
 

@@ -24,6 +24,8 @@ from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import MESSAGE_ID
 from chatstore.domain.snowflakes import ms_of
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.store import scans
@@ -71,7 +73,13 @@ def rewrite_survivors(step: Step, pace: Pace, *, survivor_rows: PackedRows | Non
         pace.rest()
         older = [message_id for message_id, oldest in page if oldest < stamp]
         if older:
-            raise StoreUnavailable(f"{len(older):,} messages to keep could not be rewritten yet")
+            raise StoreUnavailable(
+                ngettext_lazy(
+                    "%(count)s message to keep could not be rewritten yet.",
+                    "%(count)s messages to keep could not be rewritten yet.",
+                    len(older),
+                )
+            )
 
 
 def _only(pages: Iterable[list[Row]], ids: frozenset[int]) -> Iterator[list[Row]]:
@@ -103,9 +111,9 @@ def queue_rewrite(step: Step, *, now_ms: int) -> None:
         ids=step.ids,
         selection=step.purge.selection,
         moderator=step.purge.moderator,
-        reason=f"purge {step.purge_id} left more tombstones than the budget",
+        reason=_("purge %(id)s left more tombstones than the budget", id=str(step.purge_id)),
         due_at=dt.datetime.fromtimestamp((ms_of(newest) + REWRITE_AFTER_MS) / 1_000, tz=dt.UTC),
-        wait_reason="until 70 minutes after the newest deleted message, when the bucket is rewritten",
+        wait_reason=_("Waiting until 70 minutes after the newest deleted message, when the bucket is rewritten"),
     )
 
 

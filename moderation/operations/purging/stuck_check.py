@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from django.db.models import Count, Exists, OuterRef, Q
 
 from chatstore.domain.runs import Severity
+from chatstore.domain.texts import Duration, Param, ngettext_lazy
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.findings.records import Problem, sync_findings
 from moderation.domain.states import BEFORE_STAMPED, PurgeState
 from moderation.models import Purge, Step
 from moderation.operations.access.visibility import name_of
-from moderation.operations.purging.wait_reasons import BEHIND_PREFIX, WAITING_STATES, format_wait, wait_of
+from moderation.operations.purging.wait_reasons import WAITING_STATES, wait_of
 from moderation.store.progress_tracker import record_positions
 
 STUCK_PURGE = "stuck purge"
@@ -44,7 +46,7 @@ def _purges_expected_to_progress(now: dt.datetime) -> list[Purge]:
 
 def _is_blocked(purge: Purge) -> bool:
     wait = wait_of(None, purge)
-    return wait is not None and wait.reason.startswith(BEHIND_PREFIX)
+    return wait is not None and wait.is_behind_job
 
 
 def _positions_of(purges: Sequence[Purge]) -> dict[int, str]:
@@ -65,9 +67,26 @@ def _stage_of(purge: Purge) -> str:
 
 
 def _describe_stuck(purge: Purge, idle_for: dt.timedelta) -> Problem:
-    what = "The rewrite of a bucket" if purge.is_rewrite else f"Purge {purge.pk} by {name_of(purge.moderator)}"
     wait = wait_of(None, purge)
-    reason = f" ({text})" if (text := format_wait(wait)) else ""
     minutes = int(idle_for.total_seconds() // 60)
+    params: dict[str, Param] = {"purge": str(purge.pk), "moderator": name_of(purge.moderator)}
+    if purge.is_rewrite:
+        summary = ngettext_lazy(
+            "The rewrite of a bucket has made no progress for %(count)s minute.",
+            "The rewrite of a bucket has made no progress for %(count)s minutes.",
+            minutes,
+        )
+    else:
+        summary = ngettext_lazy(
+            "Purge %(purge)s by %(moderator)s has made no progress for %(count)s minute.",
+            "Purge %(purge)s by %(moderator)s has made no progress for %(count)s minutes.",
+            minutes,
+            **params,
+        )
+    if wait is not None and wait.reason:
+        summary = _("%(summary)s %(reason)s.", summary=summary, reason=wait.reason)
+    if wait is not None and wait.idle_seconds is not None:
+        idle = Duration(wait.idle_seconds)
+        summary = _("%(summary)s No worker has processed it for %(time)s.", summary=summary, time=idle)
     details = {"purge": purge.pk, "is_rewrite": purge.is_rewrite, "channels": purge.selection.get("channels", [])}
-    return Problem(Severity.AMBER, f"{what} has made no progress for {minutes} minutes{reason}.", details)
+    return Problem(Severity.AMBER, summary, details)

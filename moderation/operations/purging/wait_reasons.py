@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db.models import Max
 
+from chatstore.domain.errors import ChatstoreError
+from chatstore.domain.texts import Param, Text, gettext_noop
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now
@@ -35,34 +38,36 @@ WAITING_STATES = frozenset(
 IDLE_AFTER_POLLS = 2
 """Number of polls without a worker after which the page reports it."""
 
-BEHIND_PREFIX = "behind "
+FOR_A_WORKER = _("Waiting for a worker")
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Reason why a purge does not progress. reason: the text; empty if only a worker is missing.
+    """Reason why a purge does not progress. reason: "Waiting for …", without a full stop; empty if only a worker is
+    missing.
 
-    blocking_purge: the purge named in the text, if any. until: time of the next attempt. idle_seconds: time for which
-    no worker has processed the purge although it is due.
+    is_behind_job: another job has locked the channel. blocking_purge: the purge named in the text, if any. until: time
+    of the next attempt. idle_seconds: time for which no worker has processed the purge although it is due.
     """
 
     reason: str = ""
     blocking_purge: Purge | None = None
     until: dt.datetime | None = None
     idle_seconds: float | None = None
+    is_behind_job: bool = False
 
-    @property
-    def message(self) -> str:
-        """The reason as a sentence: "Waiting behind purge 81 (…)", "Waiting for a worker"."""
-        if not self.reason:
-            return ""
-        return f"Waiting{' ' if self.reason.startswith((BEHIND_PREFIX, 'for ', 'until ')) else ': '}{self.reason}"
+
+def waiting_for(error: ChatstoreError) -> str:
+    """Return the reason to wait that an error is."""
+    return _("Waiting: %(error)s", error=error.text)
 
 
 def describe_blocking_job(job: str) -> str:
-    """Describe the job that has locked a channel: "behind purge 81 (all messages by …, by Mona)"."""
-    reason, _ = _describe_job(job)
-    return BEHIND_PREFIX + reason
+    """Describe the job that has locked a channel, for storing: "Waiting behind purge 81"; "" if it is unknown."""
+    kind, _separator, name = job.partition(":")
+    if kind == "purge":
+        return _("Waiting behind purge %(purge)s", purge=name)
+    return _describe_other_job(kind, name)
 
 
 def format_wait(wait: Wait | None) -> str:
@@ -70,7 +75,7 @@ def format_wait(wait: Wait | None) -> str:
     if wait is None:
         return ""
     idle = "" if wait.idle_seconds is None else f"no worker has processed it for {wait.idle_seconds:.0f} s"
-    return "; ".join(filter(None, (wait.message, idle)))
+    return "; ".join(filter(None, (wait.reason, idle)))
 
 
 def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
@@ -90,41 +95,62 @@ def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
             and user is not None
             and not visible_purges(user).filter(pk=blocking_purge.pk).exists()
         ):
-            reason, blocking_purge = "another job", None
-        return Wait(BEHIND_PREFIX + reason, blocking_purge, idle_seconds=idle)
-    stored_reason = (
-        "for a worker; the channel is unlocked" if purge.wait_reason.startswith(BEHIND_PREFIX) else purge.wait_reason
-    )
+            reason, blocking_purge = _BEHIND_ANOTHER_JOB, None
+        return Wait(reason, blocking_purge, idle_seconds=idle, is_behind_job=True)
+    stored_reason = purge.wait_reason
+    if isinstance(stored_reason, Text) and stored_reason.template in _STORED_BEHIND_JOB:
+        stored_reason = _("Waiting for a worker; the channel is unlocked")
     if stored_reason:
         return Wait(stored_reason, until=purge.wait_until, idle_seconds=idle)
     on_disk_at = _on_disk_at(purge)
     if on_disk_at is not None:
-        reason = "for the undo copy to reach disk on every replica (nothing is deleted before that)"
+        reason = _("Waiting for the undo copy to reach disk on every replica (nothing is deleted before that)")
         return Wait(reason, until=on_disk_at, idle_seconds=idle)
     return None if idle is None else Wait(idle_seconds=idle)
 
 
+_BEHIND_ANOTHER_JOB = _("Waiting behind another job")
+
+_STORED_BEHIND_JOB = (
+    gettext_noop("Waiting behind purge %(purge)s"),
+    gettext_noop("Waiting behind the erasure of purge %(purge)s"),
+    gettext_noop("Waiting behind an import into the channel"),
+    gettext_noop("Waiting behind another job (%(job)s)"),
+    _BEHIND_ANOTHER_JOB.template,
+)
+"""Templates of what `describe_blocking_job` returns."""
+
+
 def _describe_job(job: str) -> tuple[str, Purge | None]:
-    """Return a text for a job that follows "behind", and the purge named in it."""
-    kind, _, name = job.partition(":")
-    if kind == "import":
-        return "an import into the channel", None
-    if kind == "erase":
-        return f"the erasure of purge {name}", None
+    """Describe a job that has locked a channel, and return the purge named in the text."""
+    kind, _separator, name = job.partition(":")
     purge = Purge.objects.select_related("moderator").filter(id=name).first() if kind == "purge" else None
     if purge is None:
-        return f"another job ({job.replace(':', ' ')})", None
+        return _describe_other_job(kind, name), None
     if not purge.is_rewrite:
-        undo_prefix = "the undo of " if purge.state == PurgeState.UNDOING else ""
-        return f"{undo_prefix}{_name(purge)}", purge
+        params = _name(purge)
+        if purge.state == PurgeState.UNDOING:
+            return _("Waiting behind the undo of purge %(purge)s (%(selection)s, by %(moderator)s)", **params), purge
+        return _("Waiting behind purge %(purge)s (%(selection)s, by %(moderator)s)", **params), purge
     source = _purge_behind_rewrite(purge)
     if source is None:
-        return "the rewrite of a bucket", None
-    return f"the rewrite that follows {_name(source)}", source
+        return _("Waiting behind the rewrite of a bucket"), None
+    text = _(
+        "Waiting behind the rewrite that follows purge %(purge)s (%(selection)s, by %(moderator)s)", **_name(source)
+    )
+    return text, source
 
 
-def _name(purge: Purge) -> str:
-    return f"purge {purge.pk} ({selection_summary(purge)}, by {name_of(purge.moderator)})"
+def _describe_other_job(kind: str, name: str) -> str:
+    if kind == "import":
+        return _("Waiting behind an import into the channel")
+    if kind == "erase":
+        return _("Waiting behind the erasure of purge %(purge)s", purge=name)
+    return _("Waiting behind another job (%(job)s)", job=f"{kind} {name}".strip()) if kind else _BEHIND_ANOTHER_JOB
+
+
+def _name(purge: Purge) -> dict[str, Param]:
+    return {"purge": str(purge.pk), "selection": selection_summary(purge), "moderator": name_of(purge.moderator)}
 
 
 def _purge_behind_rewrite(rewrite: Purge) -> Purge | None:

@@ -20,6 +20,7 @@ from django.db import Error
 
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones, WriteRefused
 from chatstore.domain.snowflakes import ms_of
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import BucketStamp
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now_us
@@ -36,7 +37,7 @@ from moderation.operations.purging.quarantine import (
     on_disk_at_us,
     quarantine_step,
 )
-from moderation.operations.purging.wait_reasons import describe_blocking_job, format_wait, wait_of
+from moderation.operations.purging.wait_reasons import describe_blocking_job, format_wait, wait_of, waiting_for
 from moderation.operations.steps.claiming import (
     RUNNABLE,
     STATE_CHECK_SECONDS,
@@ -185,7 +186,9 @@ def _begin_step(worker: PurgeWorker, step: Step) -> None:
             requeue_step(
                 step,
                 due_in=wait,
-                reason="for 10 seconds without writes, so that the range delete does not affect new messages",
+                reason=_(
+                    "Waiting for 10 seconds without writes, so that the range delete does not affect new messages"
+                ),
             )
             return
         max_bytes = MAX_SURVIVOR_BYTES - sum(
@@ -226,17 +229,20 @@ def _handling_errors(worker: PurgeWorker, step: Step) -> Iterator[None]:
         requeue_step(step, due_in=0, reason="")
     except (StoreUnavailable, TooManyTombstones) as unavailable:
         worker.pace.halve()
-        worker.blocked_by = str(unavailable)
+        worker.blocked_by = waiting_for(unavailable)
         requeue_step(step, due_in=RETRY_SECONDS, reason=worker.blocked_by)
     except WriteRefused as refused:
-        worker.blocked_by = str(refused)
+        worker.blocked_by = waiting_for(refused)
         requeue_step(step, due_in=RETRY_SECONDS, reason=worker.blocked_by)
     except Error:
         # Postgres is unavailable or aborted the update: the step cannot be requeued, and its lease expires.
         raise
     except Exception as error:
         logger.exception("step %s of purge %s failed unexpectedly", step.ordinal, step.purge_id)
-        reason = f"unexpected error ({type(error).__name__}); it was logged and is retried every minute"
+        reason = _(
+            "Waiting: unexpected error (%(error)s); it was logged and is retried every minute",
+            error=type(error).__name__,
+        )
         requeue_step(step, due_in=UNEXPECTED_ERROR_RETRY_SECONDS, reason=reason)
 
 
@@ -245,7 +251,7 @@ def _failing_if_rejected(step: Step) -> Iterator[None]:
     try:
         yield
     except PlanRejected as rejected:
-        fail_step(step, str(rejected))
+        fail_step(step, rejected.text)
 
 
 def _is_on_disk(step: Step) -> bool:

@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser
 from moderation.domain.datetimes import first_id_from, parse_datetime
 from moderation.domain.filters import (
@@ -79,7 +80,7 @@ def select_messages(channel_id: int, message_ids: Sequence[str]) -> Selection:
     """
     ids = sorted({parse_snowflake(text) for text in message_ids})
     if not ids:
-        raise BadInput("No messages selected. Select the messages to delete.")
+        raise BadInput(_("No messages selected. Select the messages to delete."))
     return Selection(channel_ids=(channel_id,), message_ids=tuple(ids))
 
 
@@ -108,9 +109,9 @@ def parse_selection(description: Description, *, user: Actor, now: dt.datetime) 
 def _check_name(channels: Sequence[Channel], typed: str) -> None:
     """Raise `BadInput` unless exactly one channel was named and its name was typed."""
     if len(channels) != 1:
-        raise BadInput("Select exactly one channel to delete all of its messages.")
+        raise BadInput(_("Select exactly one channel to delete all of its messages."))
     if typed.strip().removeprefix("#").casefold() != channels[0].name.strip().removeprefix("#").casefold():
-        raise BadInput(f"To delete all messages of the channel, type its name: {channels[0].name}")
+        raise BadInput(_("To delete all messages of the channel, type its name: %(name)s", name=channels[0].name))
 
 
 def _combine(description: Description, *, now: dt.datetime) -> Filter | None:
@@ -147,7 +148,13 @@ def _conditions(terms: Terms, *, now: dt.datetime) -> Iterator[Filter]:
 
 def _has(what: str) -> Has:
     if what not in tuple(Content):
-        raise BadInput(f"Unknown content type {what[:40]!r}. Use one of: {', '.join(Content)}.")
+        raise BadInput(
+            _(
+                "Unknown content type “%(type)s”. Use one of: %(types)s.",
+                type=what[:40],
+                types=tuple(map(str, Content)),
+            )
+        )
     return Has(Content(what))
 
 
@@ -164,12 +171,14 @@ def find_author(name: str) -> int:
     bare = name.removeprefix("@")
     found = list(ChatUser.objects.filter(Q(name__iexact=bare) | Q(display_name__iexact=bare))[:4])
     if len(found) > 1:
-        ids = ", ".join(str(user.pk) for user in found[:3])
-        raise BadInput(f"Several users are called “{name[:60]}”. Enter an id instead: {ids} …")
+        ids = tuple(str(user.pk) for user in found[:3])
+        raise BadInput(
+            _("Several users are called “%(name)s”. Enter an id instead: %(ids)s …", name=name[:60], ids=ids)
+        )
     if found:
         return found[0].pk
     if number is None:
-        raise BadInput(f"There is no user called “{name[:60]}”. Enter the exact name or the user's id.")
+        raise BadInput(_("There is no user called “%(name)s”. Enter the exact name or the user's id.", name=name[:60]))
     return number
 
 
@@ -181,13 +190,23 @@ def find_channel(name: str, channels: QuerySet[Channel]) -> Channel:
         return known
     found = list(channels.filter(name__iexact=name.removeprefix("#"))[:4])
     if len(found) > 1:
-        ids = ", ".join(str(channel.pk) for channel in found[:3])
-        raise BadInput(f"Several channels are called “{name[:60]}”. Enter an id instead: {ids} …")
+        ids = tuple(str(channel.pk) for channel in found[:3])
+        raise BadInput(
+            _("Several channels are called “%(name)s”. Enter an id instead: %(ids)s …", name=name[:60], ids=ids)
+        )
     if not found:
         # Discord channel names are often decorated: suggest “╰╸python-help” for python-help.
         like = channels.filter(name__icontains=name.strip("# ") or name)[:3]
-        meant = "".join(f" Did you mean “{channel.name[:60]}” ({channel.pk})?" for channel in like)
-        raise BadInput(f"There is no channel “{name[:60]}”. Enter its exact name or its id.{meant}")
+        meant = tuple(f"“{channel.name[:60]}” ({channel.pk})" for channel in like)
+        if not meant:
+            raise BadInput(_("There is no channel “%(name)s”. Enter its exact name or its id.", name=name[:60]))
+        raise BadInput(
+            _(
+                "There is no channel “%(name)s”. Enter its exact name or its id. Did you mean %(channels)s?",
+                name=name[:60],
+                channels=meant,
+            )
+        )
     return found[0]
 
 
@@ -199,7 +218,7 @@ def split_names(text: str) -> list[str]:
     """Return the names in a field, separated by commas. Raises `BadInput` for too many names or a NUL character."""
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if len(names) > MAX_NAMES:
-        raise BadInput(f"Too many names. Enter at most {MAX_NAMES} in one field.")
+        raise BadInput(_("Too many names. Enter at most %(count)s in one field.", count=MAX_NAMES))
     if "\x00" in text:
-        raise BadInput("A name cannot contain a NUL character. Remove it.")
+        raise BadInput(_("A name cannot contain a NUL character. Remove it."))
     return names

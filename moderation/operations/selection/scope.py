@@ -7,17 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import NotFound
 from chatstore.domain.live import Live
 from chatstore.domain.snowflakes import MIN_ID
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, Guild
 from chatstore.store import authors, ledger
 from chatstore.store.reading.ledger_window import LedgerWindow
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, channel_for, visible_channels
+from moderation.presentation.wording import Scope
 
 
 def check_scope(selection: Selection, user: Actor) -> None:
@@ -26,7 +29,7 @@ def check_scope(selection: Selection, user: Actor) -> None:
         channel_for(user, channel_id)
     guild_id = selection.guild_id
     if guild_id is not None and not visible_channels(user).filter(guild_id=guild_id).exists():
-        raise NotFound(f"There is no guild {guild_id}.")
+        raise NotFound(_("There is no guild %(id)s.", id=str(guild_id)))
 
 
 def buckets_in_scope(selection: Selection, user: Actor) -> Iterator[tuple[int, int]]:
@@ -96,14 +99,10 @@ def channels_of(user: Actor, purge: Purge) -> Sequence[Channel]:
     return list(visible_channels(user).filter(pk__in=wanted))
 
 
-def format_scope(selection: Selection, channels: Mapping[int, Channel], guilds: Mapping[int, Guild]) -> str:
-    """Return the scope as text: "in #general", "in 12 channels", "in all channels of Gophers", "in all channels"."""
+def scope_of(selection: Selection, channels: Mapping[int, Channel], guilds: Mapping[int, Guild]) -> Scope:
+    """Return the scope of a selection by the names of its channels or its guild."""
     if selection.guild_id is not None:
         guild = guilds.get(selection.guild_id)
-        return f"in all channels of {guild or f'guild {selection.guild_id}'}"
-    if not selection.channel_ids:
-        return "in all channels"
-    if len(selection.channel_ids) > 3:
-        return f"in {len(selection.channel_ids):,} channels"
-    names = [str(channels.get(i) or f"channel {i}") for i in selection.channel_ids]
-    return "in " + (names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}")
+        return Scope(guild=str(guild) if guild else gettext("guild %(id)s") % {"id": selection.guild_id})
+    names = [str(channels.get(i) or gettext("channel %(id)s") % {"id": i}) for i in selection.channel_ids]
+    return Scope(channels=names)

@@ -6,11 +6,15 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.text import capfirst
+from django.utils.translation import ngettext
+
 from chatstore.models import Channel, ChatUser, Guild
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, visible_channels
-from moderation.operations.selection.scope import format_scope
+from moderation.operations.selection.scope import scope_of
+from moderation.presentation.formats import format_number
 from moderation.presentation.wording import summarize_selection
 
 
@@ -31,8 +35,9 @@ class ListedPurge:
         """Count and summary: "1,204 messages: all messages by Victor in #general, except pinned"."""
         count = self.purge.manifest
         if not count or self.purge.selection["messages"]:
-            return self.summary[:1].upper() + self.summary[1:]
-        return f"{count:,} message{'' if count == 1 else 's'}: {self.summary}"
+            return capfirst(self.summary)
+        text = ngettext("%(count)s message: %(selection)s", "%(count)s messages: %(selection)s", count)
+        return text % {"count": format_number(count), "selection": self.summary}
 
 
 def describe_purges(user: Actor | None, purges: Sequence[Purge]) -> list[ListedPurge]:
@@ -52,7 +57,7 @@ def summarize_selections(user: Actor | None, selections: Sequence[Selection]) ->
     authors = ChatUser.objects.in_bulk({author for selection in selections for author in selection.named_authors})
     names = {author_id: str(author) for author_id, author in authors.items()}
     return [
-        summarize_selection(selection, scope=format_scope(selection, known, guilds), authors=names)
+        summarize_selection(selection, scope=scope_of(selection, known, guilds), authors=names)
         for selection in selections
     ]
 

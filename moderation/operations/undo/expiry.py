@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db.models import Case, Min, Q, When
 
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.channel_lock import lock_channel, release_channel
 from chatstore.operations.coordination.clock import postgres_now
@@ -45,7 +46,7 @@ def close_expired(claim: Claim) -> Mapping[str, int]:
     due = list_expired()
     closed = 0
     for number, purge_id in enumerate(due):
-        claim.report_progress(done=number, total=len(due), what="purges")
+        claim.report_progress(done=number, total=len(due), what=_("purges"))
         closed += close_purge(purge_id)
     return {"closed": closed, "copies renewed": renewed}
 

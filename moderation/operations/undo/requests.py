@@ -13,8 +13,11 @@ from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.users import User
 from moderation.domain.packing import pack_ids, unpack_ids
+from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import (
     CAN_BE_UNDONE,
     REMOVING,
@@ -113,14 +116,20 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
         purge = lock_purge(purge_id)
         has_expired = purge.state == PurgeState.UNDO_EXPIRED
         if purge.state not in CAN_BE_UNDONE and not has_expired:
-            raise BadInput(f"A purge that is {purge.get_state_display()} cannot be undone now.")
+            raise BadInput(
+                _("This purge cannot be undone in its present state: %(state)s.", state=STATE_LABELS[purge.state])
+            )
         if has_expired or not can_be_undone(purge):
             raise BadInput(
-                f"Deleted messages can be restored for {settings.QUARANTINE_DAYS} days. That period has passed."
+                ngettext_lazy(
+                    "Deleted messages can be restored for %(count)s day. That period has passed.",
+                    "Deleted messages can be restored for %(count)s days. That period has passed.",
+                    settings.QUARANTINE_DAYS,
+                )
             )
         sources = _steps_to_undo(purge, part)
         if not sources.exists():
-            raise BadInput("This purge did not delete any of the requested messages.")
+            raise BadInput(_("This purge did not delete any of the requested messages."))
         if purge.state == PurgeState.PAUSED:
             _cancel_rest(purge, moderator)
         undo = Undo(purge=purge, moderator=moderator, part=part.as_json())
@@ -158,7 +167,7 @@ def _steps_to_undo(purge: Purge, part: UndoPart) -> QuerySet[Step]:
 def _cancel_rest(purge: Purge, moderator: User) -> None:
     left = purge.steps.open()
     if left.in_progress().exists():
-        raise BadInput("A worker is still completing a step of this purge. Try again in a moment.")
+        raise BadInput(_("A worker is still completing a step of this purge. Try again in a moment."))
     left.update(state=StepState.CANCELLED, token=None, lease_until=None)
     record_action("purge_cancelled", actor=moderator, purge=purge)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, WRITETIME
+from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import check_clock, postgres_now
 from chatstore.operations.coordination.timestamps import issue_stamp
@@ -192,7 +193,9 @@ def _count(
             withdrawn=step.withdrawn + len(withdrawn_since),
             no_copy=len(missing - has_copy),
             failed=len(has_copy),
-            error=f"{len(has_copy)} could not be restored" if has_copy else "",
+            error=ngettext_lazy("%(count)s could not be restored", "%(count)s could not be restored", len(has_copy))
+            if has_copy
+            else "",
             counted_at=postgres_now(),
             token=None,
             lease_until=None,

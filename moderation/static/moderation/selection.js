@@ -18,8 +18,9 @@ function count() {
   document.documentElement.classList.toggle("has-selection", selected > 0);
   if (selected === 0) return;
   for (const label of bar.querySelectorAll("[data-count]")) {
-    // The templates give the label in each plural form, with # for the number.
-    const pattern = label.dataset[plurals.select(selected)] ?? label.dataset.other;
+    // The label for some numbers, with # in their place: those of the same plural form as this one share its label.
+    const forms = Object.entries(JSON.parse(label.dataset.forms));
+    const [, pattern] = forms.find(([number]) => plurals.select(Number(number)) === plurals.select(selected));
     label.textContent = pattern.replace("#", selected.toLocaleString(language));
   }
 }

@@ -13,7 +13,6 @@ from chatstore.domain.health import (
     Limits,
     dead_share,
     explain,
-    format_bytes,
     is_slowed,
     severity_of,
     state_of,
@@ -102,12 +101,3 @@ def test_a_page_is_slowed_at_three_times_its_cost_and_never_below_20_ms() -> Non
     assert not is_slowed(19_000, 1_000)
     assert is_slowed(21_000, 7_000)
     assert not is_slowed(20_999, 7_000)
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, "0 B"), (812, "812 B"), (1_000, "1.0 kB"), (999_600, "1.0 MB"), (1_234_567, "1.2 MB"), (123_456_789, "123 MB"),
-     (2_000_000_000_000, "2.0 TB")],
-)  # fmt: skip
-def test_sizes_are_formatted_in_decimal_units(count: int, text: str) -> None:
-    assert format_bytes(count) == text

@@ -97,3 +97,22 @@ def test_an_invalid_schedule_is_refused(
 ) -> None:
     with pytest.raises(BadInput, match=message):
         Schedule(cron, zone, *hours)
+
+
+@pytest.mark.parametrize(
+    ("cron", "description"),
+    [
+        ("30 2 * * *", "at 02:30 every day"),
+        ("30 2,14 * * *", "at 02:30, 14:30 every day"),
+        ("15 4 * * 1-5", "at 04:15 on Monday through Friday"),
+        ("15 4 * * SUN,7,3", "at 04:15 on Sunday, Sunday, Wednesday"),
+        ("0 5 1 * *", "at 05:00 on the first day of every month"),
+        ("0 5 1,15 * *", "at 05:00 on these days of every month: 1, 15"),
+        ("*/10 * * * *", "every 10 minutes"),
+        ("5 * * * *", "5 minutes past every hour"),
+        ("0 5 * * MON#1", "by the cron expression 0 5 * * MON#1"),
+        ("0 5 * 6 *", "by the cron expression 0 5 * 6 *"),
+    ],
+)
+def test_a_schedule_is_described(cron: str, description: str) -> None:
+    assert Schedule(cron, "UTC").description == description

@@ -54,7 +54,7 @@ def test_a_missing_heartbeat_is_reported_once_and_resolved_when_it_is_back() -> 
     check_beat(postgres_now())
     check_beat(postgres_now())
     (found,) = list_open(HEARTBEAT_MISSING)
-    assert found.summary.startswith("Beat has sent no heartbeat for 3 minutes")
+    assert found.summary.startswith("Beat has sent no heartbeat for 3 min")
     record_heartbeat(BEAT)
     check_beat(postgres_now())
     assert list_open(HEARTBEAT_MISSING) == []

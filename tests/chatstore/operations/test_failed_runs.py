@@ -56,7 +56,7 @@ def test_a_run_that_will_be_retried_shows_when(job: str) -> None:
     JobRun.objects.create(job=job, due_at=MORNING + dt.timedelta(minutes=30), retry_of=failed)
     found = open_one(job)
     assert found is not None
-    assert found.summary.endswith("It is retried at 06:30 UTC.")
+    assert found.summary.endswith("It is retried at 20 November, 06:30 UTC.")
 
 
 def test_a_failed_run_of_one_bucket_is_reported_to_its_requester_only(job: str) -> None:

@@ -56,7 +56,7 @@ def test_a_bucket_over_a_threshold_is_reported_once_with_its_source(channel_id: 
     assert first.pk == again.pk
     assert (first.severity, first.details) == (Severity.AMBER, {"tombstones": 1_200})
     assert "general" in first.summary
-    assert "a full read scans 1,200 tombstones (own read, " in first.summary
+    assert "A full read scans 1,200 tombstones (full read, " in first.summary
 
 
 def test_a_bucket_far_over_a_threshold_is_urgent(channel_id: int) -> None:

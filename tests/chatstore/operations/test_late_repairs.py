@@ -78,7 +78,7 @@ def test_gc_grace_is_raised_automatically_where_enabled(settings: Settings) -> N
     report_late_repairs([clock_at(0.85)])
     run = work_on_run(raising.get().pk)
     assert run is not None
-    assert (run.state, run.result) == (RunState.DONE, {"was": "2 days", "is": "10 days"})
+    assert (run.state, run.result) == (RunState.DONE, {"was": {"seconds": 172_800}, "is": {"seconds": 864_000}})
     clock = clock_at(0.5)
     assert (clock.gc_grace_seconds, clock.is_raised) == (864_000, True)
     report_late_repairs([clock_at(0.85)])

@@ -46,7 +46,7 @@ def test_a_run_is_given_fifteen_minutes(job: str) -> None:
     assert list_open(job) == []
     check(after=dt.timedelta(minutes=16))
     (found,) = list_open(job)
-    assert "did not run at 02:30 on 20 November (Europe/Berlin): no worker has claimed it." in found.summary
+    assert "did not run at 02:30 on 20 November (Europe/Berlin). No worker has claimed it." in found.summary
 
 
 def test_a_missed_run_is_reported_once_and_closed_when_a_worker_takes_it(job: str) -> None:
@@ -64,7 +64,7 @@ def test_a_missed_run_is_reported_once_and_closed_when_a_worker_takes_it(job: st
 def test_a_slot_without_a_run_is_missed_too(job: str) -> None:
     check(after=HALF_AN_HOUR)
     (found,) = list_open(job)
-    assert found.summary.endswith("no scheduler polled for due runs.")
+    assert found.summary.endswith("No scheduler polled for due runs.")
 
 
 def test_a_run_that_lost_its_worker_is_missed(job: str) -> None:
@@ -73,7 +73,7 @@ def test_a_run_that_lost_its_worker_is_missed(job: str) -> None:
     JobRun.objects.filter(pk=run.pk).update(lease_until=DUE)
     check(after=HALF_AN_HOUR)
     (found,) = list_open(job)
-    assert "its worker died" in found.summary
+    assert "Its worker died" in found.summary
 
 
 def test_a_run_outside_its_hours_is_missed(job: str) -> None:

@@ -98,6 +98,6 @@ def test_an_undo_of_a_waiting_purge_shows_what_it_waits_for(mona: User, channel:
     purge = confirm(mona, preview(mona, everything(channel)))
     assert lock_channel(channel.pk, job=OTHER)
     run_purge(purge.pk, idle_timeout_seconds=0)
-    with pytest.raises(CommandError, match=f"cannot be undone now. {WAITING}"):
+    with pytest.raises(CommandError, match=f"cannot be undone in its present state: waiting. {WAITING}"):
         call_command("purge_undo", str(purge.pk))
     release_channel(channel.pk, job=OTHER)

@@ -1,6 +1,7 @@
 """Parsing of dates that people type."""
 
 import datetime as dt
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -21,9 +22,22 @@ NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
         ("2026-05-01T12:00", NOW),
     ],
 )
-def test_a_date_is_utc_unless_it_names_a_zone(typed: str, meant: dt.datetime) -> None:
+def test_a_date_is_in_the_zone_of_now_unless_it_names_one(typed: str, meant: dt.datetime) -> None:
     assert parse_datetime(typed, now=NOW) == meant
     assert time_of(first_id_from(meant)) == meant
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("2024-03-11", dt.datetime(2024, 3, 10, 23, tzinfo=dt.UTC)),
+        ("2024-07-11T14:30", dt.datetime(2024, 7, 11, 12, 30, tzinfo=dt.UTC)),
+        ("2024-07-11T14:30+00:00", dt.datetime(2024, 7, 11, 14, 30, tzinfo=dt.UTC)),
+        ("1 hour ago", NOW - dt.timedelta(hours=1)),
+    ],
+)
+def test_a_date_follows_the_zone_of_now(typed: str, meant: dt.datetime) -> None:
+    assert parse_datetime(typed, now=NOW.astimezone(ZoneInfo("Europe/Berlin"))) == meant
 
 
 @pytest.mark.parametrize(

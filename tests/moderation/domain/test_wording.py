@@ -1,11 +1,12 @@
 """A selection is summarised in one sentence."""
 
 import pytest
+from django.utils import timezone
 
 from chatstore.domain.snowflakes import first_id_at
 from moderation.domain.filters import All, AnyOf, Author, Content, FromBot, Has, Not, Pattern, ReplyTo, Since, Words
 from moderation.domain.selection import Selection
-from moderation.presentation.wording import summarize_selection
+from moderation.presentation.wording import Scope, format_datetime, format_scope, summarize_selection
 
 MAY = Since(first_id_at(1_714_521_600_000))
 VICTOR = Author((7,))
@@ -39,4 +40,32 @@ VICTOR = Author((7,))
     ],
 )
 def test_a_selection_is_summarised(selection: Selection, summary: str) -> None:
-    assert summarize_selection(selection, scope="in #general", authors={7: "Victor"}) == summary
+    assert summarize_selection(selection, scope=Scope(channels=["#general"]), authors={7: "Victor"}) == summary
+
+
+@pytest.mark.parametrize(
+    ("scope", "text"),
+    [
+        (Scope(), "in all channels"),
+        (Scope(guild="Gophers"), "in all channels of Gophers"),
+        (Scope(channels=["#a"]), "in #a"),
+        (Scope(channels=["#a", "#b"]), "in #a and #b"),
+        (Scope(channels=["#a", "#b", "#c"]), "in #a, #b and #c"),
+        (Scope(channels=["#a"] * 1_204), "in 1,204 channels"),
+    ],
+)
+def test_a_scope_is_formatted(scope: Scope, text: str) -> None:
+    assert format_scope(scope) == text
+
+
+@pytest.mark.parametrize(
+    ("zone", "text"),
+    [
+        ("UTC", "1 May 2024"),
+        ("Europe/Berlin", "1 May 2024, 02:00 (00:00 UTC)"),
+        ("America/New_York", "30 Apr 2024, 20:00 (1 May 2024, 00:00 UTC)"),
+    ],
+)
+def test_times_are_in_the_time_zone_of_the_viewer(zone: str, text: str) -> None:
+    with timezone.override(zone):
+        assert format_datetime(MAY.message_id) == text

@@ -127,7 +127,7 @@ def test_an_erasure_is_not_unreadable_before_every_channel_is_done(mona: User, l
     assert not erase_purge(purge.pk)
     assert (chunks_kept(purge, first), chunks_kept(purge, second), end_deleting(purge.pk)) == (0, 1, False)
     waits = Erasure.objects.get(purge=purge)
-    assert waits.wait_reason.startswith("behind another job (purge 7)")
+    assert waits.wait_reason.startswith("Waiting behind purge 7")
     release_channel(second.pk, job="purge:7")
     assert purge.pk in due_erasures()
     assert erase_purge(purge.pk)

@@ -124,7 +124,7 @@ def test_data_files_contain_the_text_until_a_repair_and_a_run_have_finished(otto
     purge = erased.purge
     assert work("erase", otto).result["waiting for a repair"] >= 1
     erasure = Erasure.objects.get(purge=purge)
-    assert erasure.wait_reason.startswith("for a full repair of messages that begins after")
+    assert erasure.wait_reason.startswith("Waiting for a full repair of messages that begins after")
     assert (erasure.off_disk_at, state_of(purge)) == (None, PurgeState.ERASING)
     assert files_with("messages", erased.in_messages) >= 2
 

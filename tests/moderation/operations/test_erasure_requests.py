@@ -120,7 +120,7 @@ def test_a_request_expires_when_the_purge_is_undone(mona: User, lena: User, ada:
     request_undo(purge.pk, moderator=mona, part=UndoPart(message_ids=tuple(old_ids(20)[:5])))
     with pytest.raises(BadInput, match="has expired"):
         approve_erasure(purge.pk, request.pk, moderator=ada)
-    with pytest.raises(BadInput, match="while it is undoing"):
+    with pytest.raises(BadInput, match="present state: restoring"):
         request_erasure(purge.pk, moderator=lena, reason="request 71")
     assert run_to_end(purge).state == PurgeState.PARTLY_UNDONE
     with pytest.raises(BadInput, match="has expired"):
@@ -178,7 +178,7 @@ def test_a_purge_being_erased_offers_no_undo_and_no_other_action(
         assert available_controls(purge) == ()
         with pytest.raises(BadInput, match="cannot be undone"):
             request_undo(purge.pk, moderator=mona, part=UndoPart())
-        with pytest.raises(BadInput, match="cannot be erased while it is erasing"):
+        with pytest.raises(BadInput, match="cannot be erased in its present state: erasing"):
             request_erasure(purge.pk, moderator=lena, reason="request 72")
         assert not close_purge(shift(purge, 31).pk)
         shift(purge, 0)
@@ -190,10 +190,10 @@ def test_a_purge_being_erased_offers_no_undo_and_no_other_action(
 def test_only_a_finished_purge_with_quarantined_copies_can_be_erased(mona: User, lena: User, channel: Channel) -> None:
     write(channel, old_ids(20))
     waiting = preview(mona, everything(channel))
-    with pytest.raises(BadInput, match="while it is ready"):
+    with pytest.raises(BadInput, match="present state: awaiting confirmation"):
         request_erasure(waiting.pk, moderator=lena, reason="request 71")
     confirm(mona, waiting)
-    with pytest.raises(BadInput, match="while it is queued"):
+    with pytest.raises(BadInput, match="present state: queued"):
         request_erasure(waiting.pk, moderator=lena, reason="request 71")
     Step.objects.filter(purge=waiting).update(quarantined_at=None)
     Purge.objects.filter(pk=waiting.pk).update(state=PurgeState.CANCELLED)

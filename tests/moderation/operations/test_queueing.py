@@ -75,8 +75,8 @@ def test_the_next_purge_of_a_channel_waits_and_its_page_links_to_the_one_before(
     claim(first)
     wait = wait_at(mona, block_purge(second))
     assert wait.blocking_purge == first
-    assert wait.message.startswith(f"Waiting behind purge {first.id} (the whole channel")
-    assert wait.message.endswith(f", by {mona.username})")
+    assert wait.reason.startswith(f"Waiting behind purge {first.id} (the whole channel")
+    assert wait.reason.endswith(f", by {mona.username})")
     page = sign_in(mona).get(f"/purges/{second.id}/").content.decode()
     assert f'<a href="/purges/{first.id}/">View that purge</a>' in page
     assert "About to delete 20 messages" in page
@@ -92,7 +92,7 @@ def test_a_purge_blocked_by_an_undo_shows_it(mona: User, channel: Channel) -> No
     claim(first)
     wait = wait_at(mona, block_purge(second))
     assert wait.blocking_purge == first
-    assert wait.reason.startswith(f"behind the undo of purge {first.id} (")
+    assert wait.reason.startswith(f"Waiting behind the undo of purge {first.id} (")
 
 
 def test_an_undo_waits_behind_a_purge(mona: User, channel: Channel) -> None:
@@ -103,7 +103,7 @@ def test_an_undo_waits_behind_a_purge(mona: User, channel: Channel) -> None:
     claim(second)
     request_undo(first.id, moderator=mona, part=UndoPart())
     wait = wait_at(mona, block_purge(first))
-    assert (wait.blocking_purge, wait.reason.startswith(f"behind purge {second.id} (")) == (second, True)
+    assert (wait.blocking_purge, wait.reason.startswith(f"Waiting behind purge {second.id} (")) == (second, True)
 
 
 def test_a_purge_blocked_by_a_rewrite_names_the_purge_that_queued_it(mona: User, channel: Channel) -> None:
@@ -113,14 +113,14 @@ def test_a_purge_blocked_by_a_rewrite_names_the_purge_that_queued_it(mona: User,
     claim(rewrite)
     wait = wait_at(mona, block_purge(purge))
     assert wait.blocking_purge == left_by
-    assert wait.reason.startswith(f"behind the rewrite that follows purge {left_by.id} (all messages by")
+    assert wait.reason.startswith(f"Waiting behind the rewrite that follows purge {left_by.id} (all messages by")
 
 
 def test_details_of_the_blocking_purge_need_permission(mona: User, tess: User, channel: Channel) -> None:
     write(channel, old_ids(20))
     first, second = (confirm(mona, preview(mona, everything(channel))) for _ in range(2))
     claim(first)
-    assert wait_at(tess, block_purge(second)) == Wait("behind another job")
+    assert wait_at(tess, block_purge(second)) == Wait("Waiting behind another job", is_behind_job=True)
 
 
 def test_a_purge_of_several_channels_is_not_blocked_while_one_is_free(mona: User, channel: Channel) -> None:
@@ -131,7 +131,7 @@ def test_a_purge_of_several_channels_is_not_blocked_while_one_is_free(mona: User
     assert lock_channel(channel.id, job="import:7")
     assert wait_of(mona, purge) is None
     assert lock_channel(elsewhere.id, job="import:7")
-    assert wait_at(mona, purge).reason == "behind an import into the channel"
+    assert wait_at(mona, purge).reason == "Waiting behind an import into the channel"
     for each in (channel, elsewhere):
         release_channel(each.id, job="import:7")
 
@@ -140,9 +140,9 @@ def test_a_finished_job_is_not_named_as_blocking(mona: User, channel: Channel) -
     write(channel, old_ids(20))
     purge = confirm(mona, preview(mona, everything(channel)))
     assert lock_channel(channel.id, job="import:7")
-    assert wait_at(mona, block_purge(purge)).reason == "behind an import into the channel"
+    assert wait_at(mona, block_purge(purge)).reason == "Waiting behind an import into the channel"
     release_channel(channel.id, job="import:7")
-    assert wait_at(mona, purge).message == "Waiting for a worker; the channel is unlocked"
+    assert wait_at(mona, purge).reason == "Waiting for a worker; the channel is unlocked"
     assert run_purge(purge.id).state == PurgeState.DONE
 
 
@@ -233,7 +233,7 @@ def test_a_purge_that_waits_for_the_disk_shows_it(mona: User, channel: Channel) 
     purge = confirm(mona, preview(mona, everything(channel)))
     quarantine_step(claim(purge), pace=Pace(1_000))
     wait = wait_at(mona, purge)
-    assert wait.message.startswith("Waiting for the undo copy to reach disk")
+    assert wait.reason.startswith("Waiting for the undo copy to reach disk")
     assert wait.until is not None
 
 
@@ -242,14 +242,14 @@ def test_a_scan_that_waits_for_the_store_shows_it_on_its_page(
 ) -> None:
     write(channel, old_ids(5))
     purge = preview(mona, everything(channel))
-    Purge.objects.filter(id=purge.id).update(state=PurgeState.SCANNING, wait_reason="too few replicas answer")
+    Purge.objects.filter(id=purge.id).update(state=PurgeState.SCANNING, wait_reason="Waiting: too few replicas answer")
     assert "Waiting: too few replicas answer." in sign_in(mona).get(f"/purges/{purge.id}/").content.decode()
 
 
 def test_a_cleared_blocker_is_no_longer_named(mona: User, channel: Channel) -> None:
     write(channel, old_ids(5))
     purge = confirm(mona, preview(mona, everything(channel)))
-    settle_purge(purge.id, blocked_by="too few replicas answer")
-    assert wait_at(mona, purge).message == "Waiting: too few replicas answer"
+    settle_purge(purge.id, blocked_by="Waiting: too few replicas answer")
+    assert wait_at(mona, purge).reason == "Waiting: too few replicas answer"
     assert run_purge(purge.id).state == PurgeState.DONE
     assert wait_of(mona, Purge.objects.get(id=purge.id)) is None

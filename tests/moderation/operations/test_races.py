@@ -196,7 +196,7 @@ def test_a_purge_waits_for_the_job_that_locked_the_channel_and_names_it(mona: Us
     assert lock_channel(channel.id, job="import:7")
     waiting = run_purge(purge.id, idle_timeout_seconds=0)
     assert (waiting.state, totals_of(waiting).left) == (PurgeState.WAITING, 120)
-    assert waiting.wait_reason == "behind an import into the channel"
+    assert waiting.wait_reason == "Waiting behind an import into the channel"
     release_channel(channel.id, job="import:7")
     assert run_purge(purge.id).state == PurgeState.DONE
     assert lock_owner(channel.id) is None

@@ -44,7 +44,7 @@ def test_a_purge_waits_for_the_repair_and_continues_after_it(
     assert waiting.state == PurgeState.WAITING
     wait = wait_of(None, waiting)
     assert wait is not None
-    assert wait.message.startswith("Waiting: the last repair of messages is older than gc_grace")
+    assert wait.reason.startswith("Waiting: The last repair of messages is older than gc_grace")
     assert ids_of(channel, *buckets_of(ids)) == ids
 
     monkeypatch.undo()
