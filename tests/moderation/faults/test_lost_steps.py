@@ -17,7 +17,7 @@ from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.store import messages
 from chatstore.store.reading.reader import read_page
 from moderation.domain.packing import pack_ids
-from moderation.domain.states import PurgeState, StepState
+from moderation.domain.states import PurgeState, StepState, UndoStepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.preview import scan
 from moderation.operations.purging.completion import settle_purge
@@ -33,6 +33,7 @@ from moderation.store.pace import Pace
 from tests.moderation.channels import (
     VICTOR,
     claim,
+    claim_undo,
     confirm,
     everything,
     ids_of,
@@ -240,11 +241,11 @@ def test_a_worker_with_a_wrong_clock_does_not_continue_an_undo(
     write(channel, ids)
     purge = purge_now(mona, everything(channel))
     request_undo(purge.id, moderator=mona, part=UndoPart())
-    killed = claim(purge)
-    move_step(killed, StepState.QUARANTINING, read_stamp=issue_stamp(channel.id, killed.bucket))
-    move_step(killed, StepState.QUARANTINED)
-    move_step(killed, StepState.STAMPED, strategy="undo", ids=pack_ids(ids), gone_ids=pack_ids(()), requested=20)
-    expire_lease(purge)
+    killed = claim_undo(purge)
+    move_step(killed, UndoStepState.PLANNING)
+    stamp = issue_stamp(channel.id, killed.bucket)
+    move_step(killed, UndoStepState.STAMPED, restore_stamp=stamp, restore_ids=pack_ids(ids), requested=20)
+    purge.undo_steps.update(lease_until="2020-01-01T00:00:00Z")
     right = time.time_ns
     with monkeypatch.context() as skewed:
         skewed.setattr(time, "time_ns", lambda: right() - 60_000_000_000)
