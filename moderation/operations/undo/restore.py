@@ -162,7 +162,7 @@ def _verify(step: UndoStep, wanted: Sequence[int], pace: Pace) -> None:
         else set()
     )
     if step.state == UndoStepState.RESTORED:
-        move_step(step, UndoStepState.VERIFIED, failed_ids=pack_ids(sorted(missing)))
+        move_step(step, UndoStepState.VERIFIED)
     ledger.clear_live(step.channel_id, step.bucket)
     if step.state == UndoStepState.VERIFIED:
         move_step(step, UndoStepState.CLOSED)
@@ -184,6 +184,7 @@ def _count(
         move_step(
             step,
             UndoStepState.COUNTED,
+            failed_ids=pack_ids(sorted(missing)),
             restored=len(wanted) - len(missing) - len(withdrawn_since),
             withdrawn=step.withdrawn + len(withdrawn_since),
             no_copy=len(missing - has_copy),

@@ -16,7 +16,7 @@ from chatstore.operations.coordination.channel_lock import lock_channel, lock_ow
 from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.store import messages
 from chatstore.store.reading.reader import read_page
-from moderation.domain.packing import pack_ids
+from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.states import PurgeState, StepState, UndoStepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.preview import scan
@@ -29,6 +29,7 @@ from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import StepLost, claim_step, move_step, requeue_step
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo
+from moderation.operations.undo.restore import restore_step
 from moderation.store.pace import Pace
 from tests.moderation.channels import (
     VICTOR,
@@ -232,6 +233,31 @@ def test_a_purge_paused_after_its_last_stamp_is_done_and_not_paused(mona: User, 
     purge = settle_purge(purge.id)
     assert (purge.state, totals_of(purge).left) == (PurgeState.DONE, 0)
     assert lock_owner(channel.id) is None
+
+
+def test_the_worker_that_counts_an_undo_step_reports_what_it_read_itself(
+    mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = old_ids(20)
+    write(channel, ids)
+    purge = purge_now(mona, everything(channel))
+    undo = request_undo(purge.id, moderator=mona, part=UndoPart())
+
+    class CrashError(Exception):
+        pass
+
+    def crash(*_: object, **__: object) -> None:
+        raise CrashError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("moderation.operations.undo.restore._count", crash)
+        with pytest.raises(CrashError):
+            restore_step(claim_undo(purge), pace=Pace(1_000))
+    # As if the killed worker had read before the last messages arrived.
+    undo.steps.update(failed_ids=pack_ids(ids[:3]), lease_until="2020-01-01T00:00:00Z")
+    assert run_purge(purge.id).state == PurgeState.UNDONE
+    step = undo.steps.get()
+    assert (step.restored, step.failed, list(unpack_ids(step.failed_ids))) == (20, 0, [])
 
 
 def test_a_worker_with_a_wrong_clock_does_not_continue_an_undo(
