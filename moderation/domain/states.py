@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -52,15 +53,13 @@ class StepKind(_Choices):
     """Kind of a step.
 
     ROWS: deletes one by one, immediately. RANGES: deletes older ids by ranges. LATER: deferred until all ids are over
-    an hour old. REWRITE: deletes no messages; brings a bucket that was left over its budget back into it. UNDO:
-    restores the messages that another step deleted.
+    an hour old. REWRITE: deletes no messages; brings a bucket that was left over its budget back into it.
     """
 
     ROWS = "rows"
     RANGES = "ranges"
     LATER = "later"
     REWRITE = "rewrite"
-    UNDO = "undo"
 
 
 REMOVING = (StepKind.ROWS, StepKind.RANGES, StepKind.LATER)
@@ -68,7 +67,7 @@ REMOVING = (StepKind.ROWS, StepKind.RANGES, StepKind.LATER)
 
 
 class StepState(_Choices):
-    """Lifecycle of a step. Before *stamped* it can go back to pending; from there it only moves forward."""
+    """Lifecycle of a step of a purge. Before *stamped* it can go back to pending; from there it only moves forward."""
 
     PENDING = "pending"
     QUARANTINING = "quarantining"
@@ -82,6 +81,21 @@ class StepState(_Choices):
     HELD = "held"
     CANCELLED = "cancelled"
     FAILED = "failed"
+
+
+class UndoStepState(_Choices):
+    """Lifecycle of a step of an undo. Before *stamped* it can go back to pending; from there it only moves forward.
+
+    It cannot be cancelled, and messages that it cannot restore are counted on it, so it always ends as *counted*.
+    """
+
+    PENDING = "pending"
+    PLANNING = "planning"
+    STAMPED = "stamped"
+    RESTORED = "restored"
+    VERIFIED = "verified"
+    CLOSED = "closed"
+    COUNTED = "counted"
 
 
 PURGE_MOVES: dict[PurgeState, frozenset[PurgeState]] = {
@@ -157,17 +171,39 @@ CAN_BE_ERASED = frozenset(state for state, after in PURGE_MOVES.items() if Purge
 WITHOUT_COPIES = frozenset({PurgeState.ERASING, PurgeState.ERASED})
 """Purges whose copies must not be read any more."""
 
-BEFORE_STAMPED = (StepState.PENDING, StepState.QUARANTINING, StepState.QUARANTINED)
-"""States in which nothing was deleted and a step may go back to pending."""
 
-BETWEEN_STAMPED_AND_COUNTED = (
-    StepState.STAMPED,
-    StepState.REWRITTEN,
-    StepState.DELETED,
-    StepState.VERIFIED,
-    StepState.CLOSED,
+@dataclass(frozen=True, slots=True)
+class StateGroups:
+    """States of one kind of step, grouped by what may be done with a step whose worker is gone.
+
+    before_stamped: nothing was written, so it starts over. partly_applied: its statements may have been sent, so it
+    must be completed, and its channel must stay locked until then. final: nothing.
+    """
+
+    before_stamped: tuple[str, ...]
+    partly_applied: tuple[str, ...]
+    final: tuple[str, ...]
+
+    @property
+    def pending(self) -> str:
+        """State of a step that has not begun."""
+        return self.before_stamped[0]
+
+
+STEP_STATES = StateGroups(
+    before_stamped=(StepState.PENDING, StepState.QUARANTINING, StepState.QUARANTINED),
+    partly_applied=(
+        StepState.STAMPED,
+        StepState.REWRITTEN,
+        StepState.DELETED,
+        StepState.VERIFIED,
+        StepState.CLOSED,
+    ),
+    final=(StepState.COUNTED, StepState.HELD, StepState.CANCELLED, StepState.FAILED),
 )
-"""States in which the channel must stay locked by the purge."""
 
-FINAL_STEPS = (StepState.COUNTED, StepState.HELD, StepState.CANCELLED, StepState.FAILED)
-"""Final states of steps."""
+UNDO_STEP_STATES = StateGroups(
+    before_stamped=(UndoStepState.PENDING, UndoStepState.PLANNING),
+    partly_applied=(UndoStepState.STAMPED, UndoStepState.RESTORED, UndoStepState.VERIFIED, UndoStepState.CLOSED),
+    final=(UndoStepState.COUNTED,),
+)

@@ -1,9 +1,10 @@
-"""Moderation tables in Postgres: purges, their manifests and steps, holds, erasures, preferences, the audit log."""
+"""Moderation tables in Postgres: purges, manifests, undos, steps, holds, erasures, preferences, the audit log."""
 
 from moderation.models.audit import AuditEntry
 from moderation.models.erasures import Erasure
 from moderation.models.holds import Hold
 from moderation.models.preferences import Preferences
-from moderation.models.purges import ManifestBucket, Purge, Step, Undo
+from moderation.models.purges import ManifestBucket, Purge, Undo
+from moderation.models.steps import Step, UndoStep
 
-__all__ = ["AuditEntry", "Erasure", "Hold", "ManifestBucket", "Preferences", "Purge", "Step", "Undo"]
+__all__ = ["AuditEntry", "Erasure", "Hold", "ManifestBucket", "Preferences", "Purge", "Step", "Undo", "UndoStep"]

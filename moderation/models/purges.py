@@ -1,4 +1,4 @@
-"""Purges, their frozen manifests and their steps. Postgres is the queue: these rows are all of it.
+"""Purges, their frozen manifests, and their undos. Postgres is the queue: these rows and their steps are all of it.
 
 `moderation.domain.states` defines the transitions; each one is a conditional update.
 """
@@ -15,20 +15,8 @@ from django.db.models.functions import Now
 
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.texts import TemplateTextField
-from moderation.domain.states import (
-    ACTIVE_PURGES,
-    BETWEEN_STAMPED_AND_COUNTED,
-    FINAL_STEPS,
-    PurgeState,
-    StepKind,
-    StepState,
-)
+from moderation.domain.states import ACTIVE_PURGES, PurgeState
 from moderation.models.ids import NextId
-
-DUE = Q(due_at__isnull=True) | Q(due_at__lte=ClockTimestamp())
-FREE = Q(lease_until__isnull=True) | Q(lease_until__lt=ClockTimestamp())
-LEASED = Q(lease_until__gte=ClockTimestamp())
-IN_PROGRESS = LEASED | Q(state__in=BETWEEN_STAMPED_AND_COUNTED)
 
 
 class PurgeQuerySet(models.QuerySet["Purge"]):
@@ -137,102 +125,3 @@ class Undo(models.Model):
 
     def __str__(self) -> str:
         return f"undo {self.id} of purge {self.purge_id}"
-
-
-class StepQuerySet(models.QuerySet["Step"]):
-    """Steps by what can be done with them."""
-
-    def open(self) -> Self:
-        """Steps that are not in a final state."""
-        return self.exclude(state__in=FINAL_STEPS)
-
-    def due(self) -> Self:
-        """Steps whose time has come, or that need not wait."""
-        return self.filter(DUE)
-
-    def free(self) -> Self:
-        """Steps that no worker has under lease."""
-        return self.filter(FREE)
-
-    def leased(self) -> Self:
-        """Steps that a worker has under lease."""
-        return self.filter(LEASED)
-
-    def in_progress(self) -> Self:
-        """Steps under lease, or between stamped and counted."""
-        return self.filter(IN_PROGRESS)
-
-
-class Step(models.Model):
-    """Part of a purge in one bucket that is processed as a unit.
-
-    ids, survivors, gone_ids, failed_ids: packed ids. ranges: [[first, last], …], both inclusive, stored once at
-    *stamped*. Stamps are µs. strategy: the one that was used: rows, drop, ranges, rewrite or undo. A step is claimed
-    by its token until its lease expires.
-
-    first_id, last_id, sketch: of the ids that a deleting step was created with, so that a single id is found without
-    unpacking all of them (`moderation.domain.sketches`); None: not recorded.
-
-    renewed_at: time of the last renewal of its own copies that holds cover.
-    copies_stored_at: time at which an undo of another purge last stored copies with this step's purge.
-
-    undone_ids: ids that are no longer deleted by the step. An undo step has the ordinal of the step that it undoes in
-    `undoes_ordinal`, and counts requested = restored + withdrawn + still_purged + already_live + no_copy + failed.
-    """
-
-    pk = models.CompositePrimaryKey("purge_id", "ordinal")
-    purge = models.ForeignKey(Purge, on_delete=models.PROTECT, related_name="steps")
-    ordinal = models.IntegerField()
-    channel_id = models.BigIntegerField()
-    bucket = models.IntegerField()
-    kind = models.CharField(max_length=10, choices=StepKind.choices())
-    state = models.CharField(max_length=12, choices=StepState.choices(), default=StepState.PENDING)
-    ids = models.BinaryField()
-    count = models.IntegerField()
-    first_id = models.BigIntegerField(null=True)
-    last_id = models.BigIntegerField(null=True)
-    sketch = models.BinaryField(null=True)
-    due_at = models.DateTimeField(null=True)
-    token = models.UUIDField(null=True)
-    lease_until = models.DateTimeField(null=True)
-    read_stamp = models.BigIntegerField(null=True)
-    delete_stamp = models.BigIntegerField(null=True)
-    quarantined_at = models.DateTimeField(null=True)
-    renewed_at = models.DateTimeField(null=True)
-    copies_stored_at = models.DateTimeField(null=True)
-    strategy = models.CharField(max_length=10, blank=True)
-    ranges = models.JSONField(null=True)
-    survivors = models.BinaryField(null=True)
-    gone_ids = models.BinaryField(null=True)
-    failed_ids = models.BinaryField(null=True)
-    deleted = models.IntegerField(default=0)
-    already_gone = models.IntegerField(default=0)
-    held = models.IntegerField(default=0)
-    failed = models.IntegerField(default=0)
-    tombstones = models.IntegerField(null=True)
-    wait_reason = TemplateTextField(blank=True)
-    error = TemplateTextField(blank=True)
-    # For undo steps, and for the steps that they undo.
-    undo = models.ForeignKey(Undo, null=True, on_delete=models.PROTECT, related_name="steps")
-    undoes_ordinal = models.IntegerField(null=True)
-    undone_ids = models.BinaryField(null=True)
-    requested = models.IntegerField(db_default=0, default=0)
-    restored = models.IntegerField(db_default=0, default=0)
-    withdrawn = models.IntegerField(db_default=0, default=0)
-    still_purged = models.IntegerField(db_default=0, default=0)
-    already_live = models.IntegerField(db_default=0, default=0)
-    no_copy = models.IntegerField(db_default=0, default=0)
-    counted_at = models.DateTimeField(null=True)
-
-    objects = StepQuerySet.as_manager()
-
-    class Meta:
-        default_permissions = ()
-        indexes = (
-            models.Index(fields=("state", "due_at"), name="step_by_state"),
-            models.Index(fields=("channel_id", "bucket"), name="step_by_bucket"),
-            models.Index(fields=("bucket", "first_id", "last_id"), name="step_by_ids"),
-        )
-
-    def __str__(self) -> str:
-        return f"step {self.ordinal} of purge {self.purge_id}"

@@ -21,7 +21,7 @@ from chatstore.store import authors, ledger, messages
 from moderation.domain.filters import All, Author, Before, Filter, Since
 from moderation.domain.packing import hash_bucket
 from moderation.domain.selection import Selection
-from moderation.models import Purge, Step
+from moderation.models import Purge, Step, UndoStep
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import confirm_purge, draft_purge
 from moderation.operations.purging.worker import run_purge
@@ -105,7 +105,14 @@ def run_to_end(purge: Purge) -> Purge:
 def claim(purge: Purge) -> Step:
     """Claim the purge's next step for a new worker."""
     step = claim_step(purge.id, token=uuid.uuid4())
-    assert step is not None
+    assert isinstance(step, Step)
+    return step
+
+
+def claim_undo(purge: Purge) -> UndoStep:
+    """Claim the next step of the purge's undo for a new worker."""
+    step = claim_step(purge.id, token=uuid.uuid4())
+    assert isinstance(step, UndoStep)
     return step
 
 

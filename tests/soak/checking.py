@@ -11,7 +11,7 @@ from chatstore.models import Channel
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_owner
 from moderation.domain.planner import DeleteStrategy
-from moderation.domain.states import FINAL_STEPS, StepKind
+from moderation.domain.states import StepKind
 from moderation.models import AuditEntry, Step
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
@@ -46,7 +46,7 @@ def check_undone(scene: Scene, stored: Mapping[int, str], moderator: User, *, wa
     total = undo_totals_of(undo)
     assert total.requested == total.restored == scene.purge.manifest, total
     actions = Counter(AuditEntry.objects.filter(purge=scene.purge).values_list("action", flat=True))
-    assert actions["undo_step_counted"] == Step.objects.filter(undo=undo).count(), actions
+    assert actions["undo_step_counted"] == undo.steps.count(), actions
     assert actions["undo_finished"] == 1, actions
     assert snapshot_of(scene.channels, scene.buckets) == scene.whole, (
         "the restored messages differ from the deleted ones"
@@ -56,8 +56,8 @@ def check_undone(scene: Scene, stored: Mapping[int, str], moderator: User, *, wa
 
 def check_channels(scene: Scene, stored: Mapping[int, str], moderator: User) -> None:
     """Check that no step is open, no channel locked, no post lost, and that pages show all messages."""
-    open_steps = Step.objects.filter(purge_id=scene.purge.id).exclude(state__in=FINAL_STEPS)
-    assert not open_steps.exclude(kind=StepKind.REWRITE).exists()
+    assert not scene.purge.steps.open().exclude(kind=StepKind.REWRITE).exists()
+    assert not scene.purge.undo_steps.open().exists()
     for channel in scene.channels:
         assert lock_owner(channel.id) is None, lock_owner(channel.id)
         check_pages(channel, scene, moderator)

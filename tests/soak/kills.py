@@ -17,7 +17,7 @@ import psycopg
 from django.db import connection
 from psycopg import sql
 
-from moderation.domain.states import FINAL_STEPS
+from moderation.domain.states import STEP_STATES
 from moderation.models import Step
 from tests.moderation.faults.real_workers.workers import Workers
 from tests.table_owner import as_table_owner
@@ -69,7 +69,7 @@ class WorkerKiller:
     def list_busy(self) -> list[tuple[str, uuid.UUID]]:
         """Return living workers that are executing a step of the purge, by name, with their tokens."""
         with connection.cursor() as cursor:
-            cursor.execute(_BUSY, (self.purge_id, list(FINAL_STEPS)))
+            cursor.execute(_BUSY, (self.purge_id, list(STEP_STATES.final)))
             return [(name, token) for name, token in cursor.fetchall() if self.workers.worker_named(name) is not None]
 
     def kill_one(self) -> bool:

@@ -25,7 +25,7 @@ from django.db import Error, connection
 from chatstore.domain.errors import ChatstoreError
 from chatstore.models.users import User
 from devstack.problems import Problem
-from moderation.domain.states import FINAL_STEPS, PurgeState
+from moderation.domain.states import PurgeState
 from moderation.models import Purge, Step
 from tests.moderation.channels import confirm
 from tests.moderation.faults.real_workers.separate_database import separate_database
@@ -197,7 +197,7 @@ def wait_for(purge: Purge, workers: Workers, state: PurgeState) -> None:
 
 
 def count_open(purge_id: int) -> int:
-    return Step.objects.filter(purge_id=purge_id).exclude(state__in=FINAL_STEPS).count()
+    return Step.objects.filter(purge_id=purge_id).open().count()
 
 
 @contextmanager

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from django.db.models import Count, Max, QuerySet, Sum
+from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 from django.utils.translation import ngettext
 
-from moderation.domain.states import REMOVING, StepKind, StepState
-from moderation.models import Step
+from moderation.domain.states import REMOVING, StepKind, StepState, UndoStepState
+from moderation.models import Step, UndoStep
+from moderation.models.steps import AnyStep
 from moderation.operations.access.visibility import Actor, visible_purges
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.presentation.formats import format_count, format_number
 from moderation.presentation.history_chart import Mark
 
 MAX_BUCKET_EVENTS = 30
+MAX_STEPS = MAX_BUCKET_EVENTS * 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +41,14 @@ class BucketEvent:
 
 def bucket_events(user: Actor, channel_id: int, bucket: int) -> list[BucketEvent]:
     """Return the activity of confirmed purges, their undos and rewrites in a bucket, latest first."""
-    steps = Step.objects.filter(channel_id=channel_id, bucket=bucket, purge__confirmed_at__isnull=False)
-    latest = steps.order_by("-purge_id", "ordinal")[: MAX_BUCKET_EVENTS * 2]
-    found = latest.only("purge_id", "ordinal", "kind", "state", "deleted", "restored", "counted_at")
-    grouped: dict[tuple[int, str], list[Step]] = {}
-    for step in found:
+    here = Q(channel_id=channel_id, bucket=bucket, purge__confirmed_at__isnull=False)
+    steps = Step.objects.filter(here).only("purge_id", "ordinal", "kind", "state", "deleted", "counted_at")
+    undo_steps = UndoStep.objects.filter(here).only("purge_id", "ordinal", "undo_id", "state", "restored", "counted_at")
+    grouped: dict[tuple[int, str], list[AnyStep]] = {}
+    latest: Iterable[AnyStep] = chain(
+        steps.order_by("-purge_id", "ordinal")[:MAX_STEPS], undo_steps.order_by("-undo_id", "ordinal")[:MAX_STEPS]
+    )
+    for step in latest:
         grouped.setdefault((step.purge_id, _kind_of(step)), []).append(step)
     visible = visible_purges(user).filter(pk__in={purge_id for purge_id, _ in grouped}).defer("manifest_hash")
     listed = {one.purge.pk: one for one in describe_purges(user, list(visible))}
@@ -51,20 +57,20 @@ def bucket_events(user: Actor, channel_id: int, bucket: int) -> list[BucketEvent
     return events[:MAX_BUCKET_EVENTS]
 
 
-def _kind_of(step: Step) -> str:
-    if step.kind == StepKind.UNDO:
+def _kind_of(step: AnyStep) -> str:
+    if isinstance(step, UndoStep):
         return "undo"
     return "rewrite" if step.kind == StepKind.REWRITE else "purge"
 
 
-def _summarize(kind: str, steps: Sequence[Step], listed: ListedPurge | None) -> BucketEvent:
+def _summarize(kind: str, steps: Sequence[AnyStep], listed: ListedPurge | None) -> BucketEvent:
     counted = [step.counted_at for step in steps if step.counted_at is not None]
     return BucketEvent(
         kind=kind,
         purge_id=steps[0].purge_id,
         listed=listed,
-        messages=sum(step.restored if kind == "undo" else step.deleted for step in steps),
-        is_done=all(step.state == StepState.COUNTED for step in steps),
+        messages=sum(step.restored if isinstance(step, UndoStep) else step.deleted for step in steps),
+        is_done=all(step.state in (StepState.COUNTED, UndoStepState.COUNTED) for step in steps),
         at=max(counted, default=None),
     )
 

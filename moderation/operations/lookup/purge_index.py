@@ -18,8 +18,8 @@ from chatstore.domain.buckets import bucket_of
 from moderation.domain.outcomes import PurgeOutcome, RestoreOutcome, UndoIds, purge_outcome, restore_outcome
 from moderation.domain.packing import unpack_ids
 from moderation.domain.sketches import bit_of
-from moderation.domain.states import REMOVING, StepKind, StepState
-from moderation.models import Purge, Step, Undo
+from moderation.domain.states import REMOVING, StepState, UndoStepState
+from moderation.models import Purge, Step, Undo, UndoStep
 from moderation.operations.undo.requests import UndoPart
 
 STEPS_AT_ONCE = 50
@@ -131,22 +131,19 @@ def _any_of(keys: Iterable[tuple[int, int]]) -> Q:
     return wanted
 
 
-def _undo_steps(steps: Sequence[Step]) -> Mapping[tuple[int, int], list[Step]]:
+def _undo_steps(steps: Sequence[Step]) -> Mapping[tuple[int, int], list[UndoStep]]:
     """Return the undo steps of some steps, by purge and ordinal, newest first."""
-    undo_steps_by_source: dict[tuple[int, int], list[Step]] = {(step.purge_id, step.ordinal): [] for step in steps}
-    if not any(step.undone_ids is not None or step.state == StepState.COUNTED for step in steps):
-        return undo_steps_by_source
-    wanted = Q()
-    for purge_id, ordinal in undo_steps_by_source:
-        wanted |= Q(purge_id=purge_id, undoes_ordinal=ordinal)
-    undos = Step.objects.filter(wanted, kind=StepKind.UNDO).select_related("undo__moderator")
-    for undo_step in undos.order_by("-ordinal"):
-        if undo_step.undoes_ordinal is not None:
-            undo_steps_by_source[undo_step.purge_id, undo_step.undoes_ordinal].append(undo_step)
-    return undo_steps_by_source
+    by_source: dict[tuple[int, int], list[UndoStep]] = {(step.purge_id, step.ordinal): [] for step in steps}
+    if any(step.undone_ids is not None or step.state == StepState.COUNTED for step in steps):
+        undos = UndoStep.objects.filter(_any_of(by_source)).select_related("undo__moderator")
+        for undo_step in undos.order_by("-undo_id"):
+            by_source[undo_step.purge_id, undo_step.ordinal].append(undo_step)
+    return by_source
 
 
-def _part_of(message_id: int, step: Step, undos: Mapping[tuple[int, int], list[Step]], *, withdrawn: bool) -> PurgePart:
+def _part_of(
+    message_id: int, step: Step, undos: Mapping[tuple[int, int], list[UndoStep]], *, withdrawn: bool
+) -> PurgePart:
     outcome = purge_outcome(
         message_id, state=step.state, gone=unpack_ids(step.gone_ids), failed=unpack_ids(step.failed_ids)
     )
@@ -166,9 +163,9 @@ def _part_of(message_id: int, step: Step, undos: Mapping[tuple[int, int], list[S
     )
 
 
-def _results_of(message_id: int, undo_steps: Iterable[Step], *, withdrawn: bool) -> Iterator[UndoResult]:
+def _results_of(message_id: int, undo_steps: Iterable[UndoStep], *, withdrawn: bool) -> Iterator[UndoResult]:
     for step in undo_steps:
-        if step.state == StepState.COUNTED:
+        if step.state == UndoStepState.COUNTED:
             outcome = restore_outcome(message_id, _sets_of(step), withdrawn=withdrawn)
         else:
             outcome = RestoreOutcome.IN_PROGRESS if _is_asked_for(message_id, step) else None
@@ -176,10 +173,10 @@ def _results_of(message_id: int, undo_steps: Iterable[Step], *, withdrawn: bool)
             yield UndoResult(step.undo, outcome, step.counted_at)
 
 
-def _sets_of(step: Step) -> UndoIds:
+def _sets_of(step: UndoStep) -> UndoIds:
     return UndoIds(
-        written=unpack_ids(step.ids),
-        left_out=unpack_ids(step.gone_ids),
+        written=unpack_ids(step.restore_ids),
+        left_out=unpack_ids(step.skipped_ids),
         missing=unpack_ids(step.failed_ids),
         still_purged=step.still_purged,
         already_live=step.already_live,
@@ -187,7 +184,7 @@ def _sets_of(step: Step) -> UndoIds:
     )
 
 
-def _is_asked_for(message_id: int, step: Step) -> bool:
+def _is_asked_for(message_id: int, step: UndoStep) -> bool:
     """Return whether an undo that is not counted yet includes the message, as far as the ids show."""
-    part = UndoPart.from_json(step.undo.part) if step.undo else UndoPart()
+    part = UndoPart.from_json(step.undo.part)
     return message_id in part.message_ids if part.message_ids else not part.author_ids

@@ -13,7 +13,7 @@ from django.utils import timezone
 from chatstore.domain.snowflakes import time_of
 from moderation.domain.packing import unpack_ids
 from moderation.domain.planner import BucketPlan, DeleteStrategy
-from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind, StepState
+from moderation.domain.states import STEP_STATES, PurgeState, UndoStepState
 from moderation.models import Purge, Step
 from moderation.operations.steps.removed_ids import count_removed
 from moderation.operations.steps.totals import PurgeTotals, totals_of
@@ -158,11 +158,11 @@ def progress_of(purge: Purge) -> Progress:
                 kind=kind,
                 state=state,
                 count=count,
-                done=count if state in FINAL_STEPS else 0,
+                done=count if state in STEP_STATES.final else 0,
             )
-            for channel_id, bucket, kind, state, count in purge.steps.exclude(kind=StepKind.UNDO)
-            .order_by("ordinal")
-            .values_list("channel_id", "bucket", "kind", "state", "count")
+            for channel_id, bucket, kind, state, count in purge.steps.order_by("ordinal").values_list(
+                "channel_id", "bucket", "kind", "state", "count"
+            )
         ],
     )
 
@@ -237,9 +237,9 @@ def undo_progress_of(purge: Purge) -> UndoProgress | None:
     undo = purge.undos.filter(finished_at=None).order_by("pk").last() if purge.state == PurgeState.UNDOING else None
     if undo is None:
         return None
-    counted = undo.steps.filter(state=StepState.COUNTED)
+    counted = undo.steps.filter(state=UndoStepState.COUNTED)
     decided: int = counted.aggregate(requested=Sum("requested", default=0))["requested"]
-    left = undo.steps.exclude(state=StepState.COUNTED).values("undoes_ordinal")
+    left = undo.steps.exclude(state=UndoStepState.COUNTED).values("ordinal")
     seconds = (timezone.now() - undo.requested_at).total_seconds()
     return UndoProgress(
         expected=decided + _expected(purge, UndoPart.from_json(undo.part), purge.steps.filter(ordinal__in=left)),
@@ -294,7 +294,5 @@ def format_totals(purge: Purge) -> str:
 
 def _buckets_by_strategy(purge: Purge) -> dict[str, int]:
     """Return the number of buckets by delete strategy; a bucket with two strategies counts in both."""
-    counts_by_strategy = Counter(
-        purge.steps.exclude(strategy="").exclude(kind=StepKind.UNDO).values_list("strategy", flat=True)
-    )
+    counts_by_strategy = Counter(purge.steps.exclude(strategy="").values_list("strategy", flat=True))
     return {strategy: counts_by_strategy[strategy] for strategy in ("rows", "drop", "ranges", "rewrite")}

@@ -11,11 +11,12 @@ from django.db.models.functions import Coalesce
 
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now_us
-from moderation.domain.states import BEFORE_STAMPED, PurgeState, StepState
+from moderation.domain.states import STEP_STATES, PurgeState, StepState
 from moderation.models import Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.purging.wait_reasons import FOR_A_WORKER
 from moderation.operations.steps.claiming import RUNNABLE, brief_transaction, lock_purge, release_idle_channels
+from moderation.operations.steps.open_steps import open_steps
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import finish_undos
 
@@ -35,12 +36,12 @@ def settle_purge(purge_id: int, *, blocked_by: str = "") -> Purge:
         if purge.state == PurgeState.CANCELLING:
             _settle_cancelled(purge)
         elif purge.state in (*RUNNABLE, PurgeState.PAUSED, PurgeState.UNDOING):
-            open_steps = purge.steps.open()
-            if not open_steps.exists():
+            left = open_steps(purge)
+            if not left.exists():
                 _finish(purge)
-            elif purge.state != PurgeState.PAUSED and not open_steps.leased().exists():
+            elif purge.state != PurgeState.PAUSED and not left.leased().exists():
                 _wait(purge, blocked_by)
-        release_idle_channels(purge_id)
+        release_idle_channels(purge)
     purge.refresh_from_db()
     return purge
 
@@ -71,7 +72,7 @@ def _finish(purge: Purge) -> None:
 
 def _wait(purge: Purge, blocked_by: str) -> None:
     now = postgres_now_us() / 1_000_000
-    waiting = purge.steps.open()
+    waiting = open_steps(purge)
     first = waiting.order_by(Coalesce("due_at", ClockTimestamp()), "ordinal").first()
     due_at = waiting.aggregate(due_at=Min(Coalesce("due_at", ClockTimestamp())))["due_at"]
     reason = blocked_by or (first.wait_reason if first else "")
@@ -83,7 +84,7 @@ def _wait(purge: Purge, blocked_by: str) -> None:
 
 def _settle_cancelled(purge: Purge) -> None:
     idle = purge.steps.free()
-    idle.filter(state__in=BEFORE_STAMPED).update(state=StepState.CANCELLED, token=None, lease_until=None)
+    idle.filter(state__in=STEP_STATES.before_stamped).update(state=StepState.CANCELLED, token=None, lease_until=None)
     if purge.steps.open().exists():
         return
     if not purge.steps.filter(state=StepState.CANCELLED).exists():

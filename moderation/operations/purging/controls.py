@@ -17,7 +17,7 @@ from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.packing import unpack_ids
 from moderation.domain.state_labels import STATE_LABELS
-from moderation.domain.states import PURGE_MOVES, PurgeState, StepKind, StepState
+from moderation.domain.states import PURGE_MOVES, PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import purge_for, require
@@ -168,7 +168,7 @@ def _reopen_failed(purge: Purge) -> None:
     purge.steps.filter(state__in=(StepState.FAILED, StepState.HELD)).update(
         state=StepState.PENDING, failed=0, failed_ids=None, held=0, error="", counted_at=None
     )
-    counted = purge.steps.filter(state=StepState.COUNTED, failed__gt=0).exclude(kind=StepKind.UNDO)
+    counted = purge.steps.filter(state=StepState.COUNTED, failed__gt=0)
     for step in counted.order_by("ordinal"):
         split_step(step, unpack_ids(step.failed_ids))
         Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(failed=0, failed_ids=None, error="")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import StepKind
 from moderation.models import Purge
+from moderation.models.steps import StepQuerySet, UndoStepQuerySet
 
 IDS_SHOWN = 10
 BUCKETS_SHOWN = 20
@@ -54,10 +55,17 @@ class Failures:
 
 def failures_of(purge: Purge) -> Failures:
     """Return the buckets with failures that were not retried since."""
-    failed = purge.steps.filter(failed__gt=0).order_by("channel_id", "bucket", "ordinal")
-    named = ("channel_id", "bucket", "kind", "failed", "failed_ids", "error")
-    shown = [
-        Failure(channel_id, bucket, count, unpack_ids(ids)[:IDS_SHOWN], error, of_undo=kind == StepKind.UNDO)
-        for channel_id, bucket, kind, count, ids, error in failed.values_list(*named)[:BUCKETS_SHOWN]
+    deletes, restores = purge.steps.filter(failed__gt=0), purge.undo_steps.filter(failed__gt=0)
+    found = [*_first_failures(deletes, of_undo=False), *_first_failures(restores, of_undo=True)]
+    shown = sorted(found, key=attrgetter("channel_id", "bucket"))[:BUCKETS_SHOWN]
+    is_complete = len(found) < BUCKETS_SHOWN
+    return Failures(shown, 0 if is_complete else deletes.count() + restores.count() - len(shown))
+
+
+def _first_failures(failed: StepQuerySet | UndoStepQuerySet, *, of_undo: bool) -> list[Failure]:
+    named = ("channel_id", "bucket", "failed", "failed_ids", "error")
+    rows = failed.order_by("channel_id", "bucket", "ordinal").values_list(*named)[:BUCKETS_SHOWN]
+    return [
+        Failure(channel_id, bucket, count, unpack_ids(ids)[:IDS_SHOWN], error, of_undo=of_undo)
+        for channel_id, bucket, count, ids, error in rows
     ]
-    return Failures(shown, max(0, failed.count() - len(shown)) if len(shown) == BUCKETS_SHOWN else 0)

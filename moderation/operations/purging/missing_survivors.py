@@ -17,7 +17,7 @@ from chatstore.models import Channel
 from chatstore.operations.findings.records import MISSING_SURVIVORS, Problem, open_finding
 from chatstore.store import withdrawn
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import BETWEEN_STAMPED_AND_COUNTED, REMOVING
+from moderation.domain.states import REMOVING
 from moderation.models import Step
 from moderation.operations.steps.removed_ids import removed_ids
 
@@ -36,9 +36,7 @@ def unexplained(step: Step, missing: Collection[int]) -> list[int]:
         return []
     unexplained_ids = set(missing).difference(withdrawn.read_withdrawals(step.channel_id, step.bucket).certain)
     here = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind__in=REMOVING)
-    other_deletes = here.filter(state__in=BETWEEN_STAMPED_AND_COUNTED).exclude(
-        purge_id=step.purge_id, ordinal=step.ordinal
-    )
+    other_deletes = here.partly_applied().exclude(purge_id=step.purge_id, ordinal=step.ordinal)
     for ids in other_deletes.values_list("ids", flat=True):
         unexplained_ids.difference_update(unpack_ids(ids))
     # Restored messages were live again when this step began.

@@ -6,12 +6,15 @@ import datetime as dt
 
 from django.conf import settings
 from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, Subquery
+from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Coalesce, Greatest
 
 from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
-from moderation.domain.states import ACTIVE_PURGES, BETWEEN_STAMPED_AND_COUNTED, PurgeState
+from moderation.domain.states import ACTIVE_PURGES, PurgeState
 from moderation.models import Purge, Step
+from moderation.models.steps import DUE, FREE, StepQuerySet, UndoStepQuerySet
+from moderation.operations.steps.open_steps import STEP_MODELS, has_open_step
 
 
 def due_purges() -> list[int]:
@@ -20,15 +23,15 @@ def due_purges() -> list[int]:
     Excludes purges that have the maximum number of workers, counted by leases on their steps.
     """
     now = ClockTimestamp()
-    open_steps = Step.objects.filter(purge_id=OuterRef("id")).open()
+    stamped = Step.objects.filter(purge_id=OuterRef("id")).partly_applied()
     purges = (
         Purge.objects.active()
         .alias(workers=_workers_on("id"))
         .filter(
             Q(wait_until__isnull=True) | Q(wait_until__lte=now),
-            Exists(open_steps.free().due()) | Q(workers=0) & (~Exists(open_steps) | Q(state=PurgeState.CANCELLING)),
+            has_open_step(FREE, DUE) | Q(workers=0) & (~has_open_step() | Q(state=PurgeState.CANCELLING)),
             # A paused purge only completes its stamped steps.
-            ~Q(state=PurgeState.PAUSED) | Exists(open_steps.free().filter(state__in=BETWEEN_STAMPED_AND_COUNTED)),
+            ~Q(state=PurgeState.PAUSED) | Exists(stamped.free()),
             workers__lt=settings.PURGE_WORKERS,
         )
     )
@@ -56,15 +59,21 @@ def clear_wakeup(purge_id: int) -> None:
 
 def workers_needed(purge_id: int) -> int:
     """Return how many more workers a purge could use now; at least one, to update its state."""
-    free = Step.objects.free().filter(purge_id=purge_id)
     workers: int = Purge.objects.annotate(workers=_workers_on("id")).values_list("workers", flat=True).get(id=purge_id)
-    steps = free.open()[: settings.PURGE_WORKERS].count()
+    free = (model.objects.open().free().filter(purge_id=purge_id) for model in STEP_MODELS)
+    steps = sum(steps[: settings.PURGE_WORKERS].count() for steps in free)
     return max(1, min(settings.PURGE_WORKERS - workers, steps))
 
 
-def _workers_on(purge: str) -> Coalesce:
+def _workers_on(purge: str) -> CombinedExpression:
     """Return an expression for the number of workers that have leases on steps of the purge."""
-    leased = Step.objects.leased().filter(purge_id=OuterRef(purge))
+    of_purge, of_undo = (
+        _count_workers(model.objects.leased().filter(purge_id=OuterRef(purge))) for model in STEP_MODELS
+    )
+    return of_purge + of_undo
+
+
+def _count_workers(leased: StepQuerySet | UndoStepQuerySet) -> Coalesce:
     counted = leased.order_by().values("purge_id").annotate(workers=Count("token", distinct=True)).values("workers")
     return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
@@ -75,6 +84,7 @@ def unblocked_purges(purge_id: int) -> list[int]:
     For each of its channels that is not locked, that is the earliest requested purge with due steps there. Rewrites
     come last.
     """
+    # The steps of an undo are in channels of the purge's own steps.
     locked = ChannelLock.objects.exclude(lease_until__lt=ClockTimestamp()).values("channel_id")
     channels = Step.objects.filter(purge_id=purge_id).exclude(channel_id__in=locked).values("channel_id")
     return _longest_waiting(Q(channel_id__in=channels), excluding=purge_id)
@@ -86,18 +96,22 @@ def waiting_in_channel(channel_id: int, *, excluding: int) -> list[int]:
 
 
 def _longest_waiting(channels: Q, *, excluding: int) -> list[int]:
-    waiting = (
-        Step.objects.open()
+    of_purges, of_undos = (
+        model.objects.open()
         .free()
         .due()
         .filter(channels, purge__state__in=ACTIVE_PURGES - {PurgeState.PAUSED})
         .exclude(purge_id=excluding)
+        .order_by()
         .values("channel_id", "purge_id")
-        .annotate(requested_at=Greatest(F("purge__confirmed_at"), Max("purge__undos__requested_at")))
-        .order_by("purge__is_rewrite", "requested_at")
+        .annotate(
+            is_rewrite=F("purge__is_rewrite"),
+            requested_at=Greatest(F("purge__confirmed_at"), Max("purge__undos__requested_at")),
+        )
+        for model in STEP_MODELS
     )
     next_purge: dict[int, int] = {}
-    for row in waiting:
+    for row in of_purges.union(of_undos).order_by("is_rewrite", "requested_at"):
         next_purge.setdefault(row["channel_id"], row["purge_id"])
     return list(dict.fromkeys(next_purge.values()))
 

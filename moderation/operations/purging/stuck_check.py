@@ -5,16 +5,17 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Q
 
 from chatstore.domain.runs import Severity
 from chatstore.domain.texts import Duration, Param, ngettext_lazy
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.findings.records import Problem, sync_findings
-from moderation.domain.states import BEFORE_STAMPED, PurgeState
-from moderation.models import Purge, Step
+from moderation.domain.states import PurgeState
+from moderation.models import Purge
 from moderation.operations.access.visibility import name_of
 from moderation.operations.purging.wait_reasons import WAITING_STATES, wait_of
+from moderation.operations.steps.open_steps import STEP_MODELS, has_open_step
 from moderation.store.progress_tracker import record_positions
 
 STUCK_PURGE = "stuck purge"
@@ -36,11 +37,8 @@ def check_stuck_purges(now: dt.datetime) -> None:
 
 
 def _purges_expected_to_progress(now: dt.datetime) -> list[Purge]:
-    open_steps = Step.objects.filter(purge_id=OuterRef("id")).open()
-    due = open_steps.filter(Q(due_at=None) | Q(due_at__lte=now + RETRY))
-    purges = Purge.objects.filter(Exists(due) | ~Exists(open_steps), state__in=WAITING_STATES).select_related(
-        "moderator"
-    )
+    is_due = has_open_step(Q(due_at=None) | Q(due_at__lte=now + RETRY))
+    purges = Purge.objects.filter(is_due | ~has_open_step(), state__in=WAITING_STATES).select_related("moderator")
     return [purge for purge in purges.order_by("id") if not _is_blocked(purge)]
 
 
@@ -51,11 +49,12 @@ def _is_blocked(purge: Purge) -> bool:
 
 def _positions_of(purges: Sequence[Purge]) -> dict[int, str]:
     """Return the progress of each purge. Before *stamped* a step may start over, so its state is no progress."""
-    steps = Step.objects.filter(purge_id__in=[purge.pk for purge in purges]).exclude(state__in=BEFORE_STAMPED)
-    counts = steps.order_by().values("purge_id", "state").annotate(count=Count("ordinal"))
     reached: dict[int, list[str]] = {}
-    for row in counts.order_by("purge_id", "state"):
-        reached.setdefault(row["purge_id"], []).append(f"{row['state']}:{row['count']}")
+    for model in STEP_MODELS:
+        steps = model.objects.filter(purge_id__in=[purge.pk for purge in purges])
+        counts = steps.exclude(state__in=model.STATES.before_stamped).values("purge_id", "state")
+        for row in counts.annotate(count=Count("ordinal")).order_by("purge_id", "state"):
+            reached.setdefault(row["purge_id"], []).append(f"{row['state']}:{row['count']}")
     return {purge.pk: ",".join([_stage_of(purge), *reached.get(purge.pk, [])]) for purge in purges}
 
 

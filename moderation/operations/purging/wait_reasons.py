@@ -22,6 +22,7 @@ from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.access.visibility import Actor, name_of, visible_purges
 from moderation.operations.selection.summary import selection_summary
 from moderation.operations.steps.claiming import job_of
+from moderation.operations.steps.open_steps import open_steps
 
 WAITING_STATES = frozenset(
     {
@@ -165,10 +166,10 @@ def _purge_behind_rewrite(rewrite: Purge) -> Purge | None:
 
 def _blocking_job(purge: Purge) -> str | None:
     """Return a job that has locked one of the purge's channels, if all channels with due steps are locked by others."""
-    if purge.steps.leased().open().exists():
+    left = open_steps(purge)
+    if left.leased().exists():
         return None
-    due = purge.steps.due().open()
-    wanted = due.order_by().values("channel_id").distinct()
+    wanted = left.due().order_by().values_list("channel_id", flat=True).distinct()
     locks = ChannelLock.objects.filter(channel_id__in=wanted).exclude(lease_until__lt=ClockTimestamp())
     jobs = list(locks.exclude(job=job_of(purge.pk)).order_by("since").values_list("job", flat=True))
     return jobs[0] if jobs and len(jobs) == wanted.count() else None
@@ -176,9 +177,9 @@ def _blocking_job(purge: Purge) -> str | None:
 
 def _on_disk_at(purge: Purge) -> dt.datetime | None:
     """Return when the first step that waits for the disk continues, if all leased steps wait for it."""
-    leased = purge.steps.leased().open()
+    leased = purge.steps.open().leased()
     quarantined_at_by_step = dict(leased.values_list("ordinal", "quarantined_at"))
-    waiting = leased.filter(state=StepState.QUARANTINED).exclude(kind=StepKind.UNDO).count()
+    waiting = leased.filter(state=StepState.QUARANTINED).count()
     moments = [moment for moment in quarantined_at_by_step.values() if moment is not None]
     if not moments or waiting < len(quarantined_at_by_step):
         return None
@@ -188,7 +189,7 @@ def _on_disk_at(purge: Purge) -> dt.datetime | None:
 
 def _idle_seconds(purge: Purge, now: dt.datetime) -> float | None:
     """Return the seconds since a worker could have processed the purge; None if one did recently or need not yet."""
-    leases = purge.steps.open().aggregate(until=Max("lease_until"))
+    leases = open_steps(purge).aggregate(until=Max("lease_until"))
     last_action = AuditEntry.objects.filter(purge=purge).aggregate(at=Max("at"))
     moments = (purge.wait_until, purge.scan_lease_until, leases["until"], last_action["at"], purge.confirmed_at)
     idle_since = max((moment for moment in moments if moment is not None), default=purge.created_at)

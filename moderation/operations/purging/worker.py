@@ -1,4 +1,4 @@
-"""Purge worker: claims the steps of a purge one after the other and processes them.
+"""Purge worker: claims the steps of a purge, or of its undo, one after the other and processes them.
 
 Steps are pipelined across the wait for the quarantine to reach disk: while one waits, the next is read. A purge
 without due steps is left *waiting* with its reason, its channels are unlocked, and beat enqueues it again; nothing
@@ -26,8 +26,9 @@ from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.operations.repair_status.repair_clock import check_repaired
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import FINAL_STEPS, PurgeState, StepKind, StepState
-from moderation.models import Purge, Step
+from moderation.domain.states import PurgeState, StepKind, StepState
+from moderation.models import Purge, Step, UndoStep
+from moderation.models.steps import LEASED, AnyStep
 from moderation.operations.purging.completion import seconds_until_due, settle_purge
 from moderation.operations.purging.execution import fail_step, finish_step, stamp_step
 from moderation.operations.purging.quarantine import (
@@ -49,6 +50,7 @@ from moderation.operations.steps.claiming import (
     renewed_leases,
     requeue_step,
 )
+from moderation.operations.steps.open_steps import has_open_step, open_steps
 from moderation.operations.undo.restore import restore_step
 from moderation.store.pace import Pace
 
@@ -122,8 +124,7 @@ def run_purge(
 def run_with_workers(purge_id: int, *, idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS) -> Purge:
     """Call `run_purge` until no other worker has a lease on a step, so that a command reports the combined result."""
     run_purge(purge_id, idle_timeout_seconds=idle_timeout_seconds)
-    steps = Step.objects.filter(purge=purge_id).open()
-    while steps.leased().exists():
+    while Purge.objects.filter(has_open_step(LEASED), id=purge_id).exists():
         time.sleep(STATE_CHECK_SECONDS)
         run_purge(purge_id)
     # Account for steps that other workers have completed since.
@@ -151,8 +152,10 @@ def run_to_completion(purge_id: int, *, report: Callable[[str], object]) -> Purg
 
 def _has_runnable_steps(purge: Purge) -> bool:
     """Return whether the purge has open steps besides deferred ones."""
+    if purge.state == PurgeState.UNDOING:
+        return open_steps(purge).exists()
     left = purge.steps.open().exclude(kind=StepKind.LATER, due_at__gt=ClockTimestamp())
-    return purge.state in (*RUNNABLE, PurgeState.UNDOING) and left.exists()
+    return purge.state in RUNNABLE and left.exists()
 
 
 def _run_due_steps(worker: PurgeWorker) -> str:
@@ -171,9 +174,9 @@ def _run_due_steps(worker: PurgeWorker) -> str:
     return worker.blocked_by
 
 
-def _begin_step(worker: PurgeWorker, step: Step) -> None:
+def _begin_step(worker: PurgeWorker, step: AnyStep) -> None:
     with _handling_errors(worker, step):
-        if step.kind == StepKind.UNDO:
+        if isinstance(step, UndoStep):
             restore_step(step, pace=worker.pace)
             worker.counted += 1
             return
@@ -216,16 +219,16 @@ def _finish_step(worker: PurgeWorker, step: Step, quarantined: QuarantinedStep |
 
 
 @contextmanager
-def _handling_errors(worker: PurgeWorker, step: Step) -> Iterator[None]:
+def _handling_errors(worker: PurgeWorker, step: AnyStep) -> Iterator[None]:
     """Handle errors of a step. The class alone decides the result."""
     try:
         with _failing_if_rejected(step):
             yield
-        if step.state in FINAL_STEPS and release_done_channel(step):
+        if step.state in step.STATES.final and release_done_channel(step):
             worker.on_release(step.channel_id)
     except StepLost:
         # Taken over by another worker, or the purge was cancelled: then the claim must be released.
-        logger.info("lost step %s of purge %s", step.ordinal, step.purge_id)
+        logger.info("lost %s", step)
         requeue_step(step, due_in=0, reason="")
     except (StoreUnavailable, TooManyTombstones) as unavailable:
         worker.pace.halve()
@@ -238,7 +241,7 @@ def _handling_errors(worker: PurgeWorker, step: Step) -> Iterator[None]:
         # Postgres is unavailable or aborted the update: the step cannot be requeued, and its lease expires.
         raise
     except Exception as error:
-        logger.exception("step %s of purge %s failed unexpectedly", step.ordinal, step.purge_id)
+        logger.exception("%s failed unexpectedly", step)
         reason = _(
             "Waiting: unexpected error (%(error)s); it was logged and is retried every minute",
             error=type(error).__name__,
@@ -247,10 +250,13 @@ def _handling_errors(worker: PurgeWorker, step: Step) -> Iterator[None]:
 
 
 @contextmanager
-def _failing_if_rejected(step: Step) -> Iterator[None]:
+def _failing_if_rejected(step: AnyStep) -> Iterator[None]:
     try:
         yield
     except PlanRejected as rejected:
+        # Only plans of purges are rejected: the step of an undo never fails as a whole.
+        if isinstance(step, UndoStep):
+            raise
         fail_step(step, rejected.text)
 
 

@@ -1,4 +1,4 @@
-"""Claiming of steps by workers. Postgres is the queue; a claim is a token with a lease.
+"""Claiming of steps by workers, of purges and of undos. Postgres is the queue; a claim is a token with a lease.
 
 A step is claimed together with its channel in one transaction that locks the purge's row, and is released in the same
 way, so that a channel is never unlocked while a worker processes it. Every transition of a step is an update
@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, overload
 
 from django.conf import settings
 from django.db import connection, models, transaction
@@ -23,20 +23,21 @@ from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.channel_lock import lock_channel, lock_owner, release_channel
 from chatstore.operations.coordination.leases import renewed
-from moderation.domain.states import (
-    BEFORE_STAMPED,
-    BETWEEN_STAMPED_AND_COUNTED,
-    PurgeState,
-    StepState,
-)
-from moderation.models import Purge, Step
-from moderation.models.purges import DUE, IN_PROGRESS, StepQuerySet
+from moderation.domain.states import PurgeState, StepState, UndoStepState
+from moderation.models import Purge, Step, UndoStep
+from moderation.models.steps import AnyStep, StepQuerySet, UndoStepQuerySet
+from moderation.operations.steps.open_steps import STEP_MODELS, open_steps
 
 RUNNABLE = (PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING)
 
 WORKING_STATES = (PurgeState.RUNNING, PurgeState.UNDOING)
 
 _STEP_ORDER = (F("due_at").asc(nulls_first=True), "ordinal")
+"""Order of claims: steps that were never delayed, by ordinal, then the others by the time at which they became due.
+
+A failing bucket, which is requeued, therefore does not delay the others. The order among steps of a purge and of an
+undo never matters: only one of the two kinds is open.
+"""
 
 STATE_CHECK_SECONDS = 0.5
 """Interval at which a worker checks whether it may continue. A pause must take effect within two seconds."""
@@ -76,7 +77,7 @@ def lock_purge(purge_id: int) -> Purge:
     return Purge.objects.select_for_update(no_key=True).get(id=purge_id)
 
 
-def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
+def claim_step(purge_id: int, *, token: uuid.UUID) -> AnyStep | None:
     """Claim the next due and unclaimed step together with its channel; return None if there is none.
 
     Raises `ChannelBusy`. A step abandoned before *stamped* starts over; one abandoned later resumes from its state,
@@ -85,19 +86,17 @@ def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
     with brief_transaction():
         purge = lock_purge(purge_id)
         # Don't re-claim steps that this worker still processes after its lease expired.
-        due = _due_steps(purge_id).exclude(token=token)
+        due = open_steps(purge).due().free().exclude(token=token)
         if purge.state in (PurgeState.CANCELLING, PurgeState.PAUSED):
             # Stamped steps must complete, because their deletes may have been sent already.
-            due = due.filter(state__in=BETWEEN_STAMPED_AND_COUNTED)
+            due = due.partly_applied()
         elif purge.state not in (*RUNNABLE, PurgeState.UNDOING):
             return None
         step = _lock_next(due, job=job_of(purge_id))
         if step is None:
             return None
-        state = StepState.PENDING if step.state in BEFORE_STAMPED else step.state
-        Step.objects.filter(purge_id=purge_id, ordinal=step.ordinal).update(
-            state=state, token=token, lease_until=_lease_end(), wait_reason=""
-        )
+        state = step.state_to_resume_in
+        type(step).objects.filter(pk=step.pk).update(state=state, token=token, lease_until=_lease_end(), wait_reason="")
         step.state, step.token = state, token
         if purge.state in (PurgeState.QUEUED, PurgeState.WAITING):
             Purge.objects.filter(id=purge_id).update(
@@ -109,11 +108,8 @@ def claim_step(purge_id: int, *, token: uuid.UUID) -> Step | None:
         return step
 
 
-def _lock_next(due: StepQuerySet, *, job: str) -> Step | None:
-    """Return the first due step whose channel can be locked. Raises `ChannelBusy` if steps are due but none can.
-
-    Requeued steps come after steps that were never attempted, so that one failing bucket does not delay the others.
-    """
+def _lock_next(due: StepQuerySet | UndoStepQuerySet, *, job: str) -> AnyStep | None:
+    """Return the first due step whose channel can be locked. Raises `ChannelBusy` if steps are due but none can."""
     owner = ""
     busy: list[int] = []
     while (step := due.exclude(channel_id__in=busy).order_by(*_STEP_ORDER).first()) is not None:
@@ -126,27 +122,24 @@ def _lock_next(due: StepQuerySet, *, job: str) -> Step | None:
     return None
 
 
-def _due_steps(purge_id: int) -> StepQuerySet:
-    return Step.objects.open().due().free().filter(purge_id=purge_id)
-
-
 def _lease_end() -> models.expressions.Combinable:
     return ClockTimestamp() + dt.timedelta(seconds=settings.PURGE_LEASE_SECONDS)
 
 
-def move_step(step: Step, to: StepState, **stored: Any) -> None:
+@overload
+def move_step(step: Step, to: StepState, **stored: Any) -> None: ...
+@overload
+def move_step(step: UndoStep, to: UndoStepState, **stored: Any) -> None: ...
+def move_step(step: AnyStep, to: StepState | UndoStepState, **stored: Any) -> None:
     """Move a claimed step to the next state and store the values that belong to it, in one write.
 
     Raises `StepLost`. Up to *stamped*, the purge must also still be running.
     """
     with brief_transaction():
-        if step.state in BEFORE_STAMPED:
+        if step.state in step.STATES.before_stamped:
             check_still_running(step.purge_id)
-        moved = Step.objects.filter(
-            purge_id=step.purge_id, ordinal=step.ordinal, token=step.token, state=step.state
-        ).update(state=to, **stored)
-        if moved != 1:
-            raise StepLost(f"step {step.ordinal} of purge {step.purge_id}")
+        if _claimed(step).update(state=to, **stored) != 1:
+            raise StepLost(str(step))
     step.state = to
     for name, value in stored.items():
         setattr(step, name, value)
@@ -177,36 +170,42 @@ def purge_state_checker(purge_id: int) -> Callable[[], None]:
     return check
 
 
-def check_still_claimed(step: Step) -> None:
+def check_still_claimed(step: AnyStep) -> None:
     """Lock the step's row for the transaction; raise `StepLost` if another worker has claimed it."""
-    claimed = Step.objects.select_for_update().filter(
-        purge_id=step.purge_id, ordinal=step.ordinal, token=step.token, state=step.state
-    )
-    if claimed.values_list("ordinal").first() is None:
-        raise StepLost(f"step {step.ordinal} of purge {step.purge_id}")
+    if _claimed(step).select_for_update().values_list("ordinal").first() is None:
+        raise StepLost(str(step))
 
 
-def requeue_step(step: Step, *, due_in: float, reason: str) -> None:
+def requeue_step(step: AnyStep, *, due_in: float, reason: str) -> None:
     """Release a claimed step for a retry in `due_in` seconds and store the reason for the delay."""
-    state = StepState.PENDING if step.state in BEFORE_STAMPED else step.state
     wait = models.Value(dt.timedelta(seconds=due_in), output_field=models.DurationField())
-    Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal, token=step.token, state=step.state).update(
-        state=state, token=None, lease_until=None, due_at=ClockTimestamp() + wait, wait_reason=reason
+    _claimed(step).update(
+        state=step.state_to_resume_in,
+        token=None,
+        lease_until=None,
+        due_at=ClockTimestamp() + wait,
+        wait_reason=reason,
     )
 
 
-def release_idle_channels(purge_id: int) -> None:
+def _claimed(step: AnyStep) -> StepQuerySet | UndoStepQuerySet:
+    """Return the step's row as long as its claimer has it and nobody else has moved it."""
+    return type(step).objects.filter(pk=step.pk, token=step.token, state=step.state)
+
+
+def release_idle_channels(purge: Purge) -> None:
     """Unlock the channels in which no step of the purge is being processed or partly applied.
 
     The caller's transaction locks the purge's row.
     """
-    busy = Step.objects.open().in_progress().filter(purge_id=purge_id).order_by()
-    ChannelLock.objects.filter(job=job_of(purge_id)).exclude(channel_id__in=busy.values("channel_id")).delete()
+    busy = open_steps(purge).in_progress().order_by().values_list("channel_id", flat=True)
+    ChannelLock.objects.filter(job=job_of(purge.pk)).exclude(channel_id__in=busy).delete()
 
 
-def release_done_channel(step: Step) -> bool:
+def release_done_channel(step: AnyStep) -> bool:
     """Unlock a step's channel if the purge has no more due steps there; return whether it did."""
-    left = Step.objects.open().filter(IN_PROGRESS | DUE, purge_id=step.purge_id, channel_id=step.channel_id).order_by()
+    here = type(step).objects.filter(purge_id=step.purge_id, channel_id=step.channel_id)
+    left = here.open().in_progress_or_due().order_by()
     if left.exists():
         return False
     with brief_transaction():
@@ -220,5 +219,9 @@ def release_done_channel(step: Step) -> bool:
 
 def renewed_leases(token: uuid.UUID) -> AbstractContextManager[None]:
     """Renew the leases of everything claimed under the token, from a separate thread."""
-    steps = Step.objects.filter(token=token).open()
-    return renewed(lambda: steps.update(lease_until=_lease_end()), every_seconds=settings.PURGE_LEASE_RENEW_SECONDS)
+
+    def renew() -> None:
+        for model in STEP_MODELS:
+            model.objects.filter(token=token).open().update(lease_until=_lease_end())
+
+    return renewed(renew, every_seconds=settings.PURGE_LEASE_RENEW_SECONDS)

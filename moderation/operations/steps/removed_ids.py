@@ -9,6 +9,7 @@ from django.db.models import BinaryField, F, Func, QuerySet
 from moderation.domain.packing import COUNT_BYTES, count_packed, unpack_ids
 from moderation.domain.states import REMOVING, StepState
 from moderation.models import Step
+from moderation.models.steps import AnyStep
 
 PackedIds = bytes | memoryview | None
 
@@ -19,7 +20,7 @@ def removed_ids(channel_id: int, bucket: int) -> set[int]:
     return _removed_by(steps)
 
 
-def removed_by_others(step: Step) -> set[int]:
+def removed_by_others(step: AnyStep) -> set[int]:
     """Return the ids of a step's bucket that other purges deleted."""
     steps = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, state=StepState.COUNTED)
     return _removed_by(steps.exclude(purge_id=step.purge_id))

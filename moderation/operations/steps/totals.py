@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 from django.db.models import Q, Sum
 
-from moderation.domain.states import FINAL_STEPS, StepKind, StepState
+from moderation.domain.states import STEP_STATES, StepKind
 from moderation.models import Purge
 
 
@@ -32,8 +32,8 @@ class PurgeTotals:
 
 def totals_of(purge: Purge) -> PurgeTotals:
     """Add up the steps of a purge."""
-    is_deferred = Q(kind=StepKind.LATER) & ~Q(state__in=(*FINAL_STEPS, StepState.CANCELLED))
-    total = purge.steps.exclude(kind=StepKind.UNDO).aggregate(
+    is_deferred = Q(kind=StepKind.LATER) & ~Q(state__in=STEP_STATES.final)
+    total = purge.steps.aggregate(
         deleted=Sum("deleted", default=0),
         already_gone=Sum("already_gone", default=0),
         held=Sum("held", default=0),

@@ -16,23 +16,23 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.users import User
-from moderation.domain.packing import pack_ids, unpack_ids
+from moderation.domain.packing import unpack_ids
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import (
     CAN_BE_UNDONE,
     REMOVING,
     PurgeState,
-    StepKind,
     StepState,
+    UndoStepState,
 )
-from moderation.models import Purge, Step, Undo
+from moderation.models import Purge, Step, Undo, UndoStep
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.holds import time_held
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.removed_ids import count_removed
 
-_STEPS = Step._meta.db_table
+_STEPS, _UNDO_STEPS = Step._meta.db_table, UndoStep._meta.db_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
             _cancel_rest(purge, moderator)
         undo = Undo(purge=purge, moderator=moderator, part=part.as_json())
         save_with_next_id(undo)
-        _make_steps(purge, undo, sources)
+        _make_steps(undo, sources)
         Purge.objects.filter(id=purge_id).update(state=PurgeState.UNDOING, wait_reason="", wait_until=None)
         record_action("undo_requested", actor=moderator, purge=purge, details={"undo": str(undo.pk), "part": undo.part})
     return undo
@@ -172,17 +172,16 @@ def _cancel_rest(purge: Purge, moderator: User) -> None:
     record_action("purge_cancelled", actor=moderator, purge=purge)
 
 
-def _make_steps(purge: Purge, undo: Undo, sources: QuerySet[Step]) -> None:
+def _make_steps(undo: Undo, sources: QuerySet[Step]) -> None:
     """Create a step for each source in one statement: a purge of 50,000 channels has as many."""
     chosen, params = sources.order_by().values("ordinal").query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {_STEPS} (purge_id, ordinal, channel_id, bucket, kind, state, ids, count, undo_id, "
-            "undoes_ordinal, deleted, already_gone, held, failed, strategy, wait_reason, error) SELECT purge_id, "
-            f"(SELECT max(ordinal) FROM {_STEPS} WHERE purge_id = %s) + row_number() OVER (ORDER BY ordinal), "
-            "channel_id, bucket, %s, %s, %s, 0, %s, ordinal, 0, 0, 0, 0, '', '', '' "
-            f"FROM {_STEPS} WHERE purge_id = %s AND ordinal IN ({chosen})",
-            (purge.pk, StepKind.UNDO, StepState.PENDING, pack_ids([]), undo.pk, purge.pk, *params),
+            f"INSERT INTO {_UNDO_STEPS} "
+            "(undo_id, purge_id, ordinal, channel_id, bucket, state, failed, wait_reason, error) "
+            f"SELECT %s, purge_id, ordinal, channel_id, bucket, %s, 0, '', '' FROM {_STEPS} "
+            f"WHERE purge_id = %s AND ordinal IN ({chosen})",
+            (undo.pk, UndoStepState.PENDING, undo.purge_id, *params),
         )
 
 

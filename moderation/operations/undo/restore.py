@@ -1,14 +1,15 @@
 """One step of an undo: restores the messages that one step of a purge deleted, each id with every column.
 
-1. *quarantining*: a stamp U is issued; then withdrawals, ids deleted by other purges, and live ids are read.
-2. *stamped*: the ids to restore are stored, with the counts of the others.
-3. *rewritten*: the ledger entry of the bucket is cleared, so that readers skip nothing, and the ids are written at
+1. *planning*: a stamp U is issued; then withdrawals, ids deleted by other purges, and live ids are read.
+2. *stamped*: U and the ids to restore are stored in one write, with the counts of the others.
+3. *restored*: the ledger entry of the bucket is cleared, so that readers skip nothing, and the ids are written at
    max(U, their quarantined WRITETIME + 1).
 4. *verified*: messages withdrawn in the meantime are deleted by row, and the bucket is read.
 5. *closed*: the ledger entry is cleared again.
 6. *counted*: counts are stored, and the ids that the purge no longer deletes.
 
-After *stamped* every write may have been sent before: at the same stamp it is the same row.
+Before *stamped* nothing was written, and another worker starts over. After it every write may have been sent before:
+at the same stamp it is the same row.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from chatstore.store.withdrawn import read_withdrawals
 from moderation.domain.chunks import Row, writetime_of
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.restoring import plan_restore
-from moderation.domain.states import REMOVING, WITHOUT_COPIES, StepState
-from moderation.models import Step
+from moderation.domain.states import REMOVING, WITHOUT_COPIES, StepState, UndoStepState
+from moderation.models import Step, UndoStep
 from moderation.operations.access.audit import record_action
 from moderation.operations.steps.claiming import brief_transaction, check_still_running, move_step
 from moderation.operations.steps.removed_ids import removed_by_others, removed_by_step
@@ -38,29 +39,28 @@ from moderation.store.pace import Pace
 from moderation.store.restores import write_rows
 
 
-def restore_step(step: Step, *, pace: Pace) -> None:
+def restore_step(step: UndoStep, *, pace: Pace) -> None:
     """Any state → *counted*. Raises `StepLost`, `StoreUnavailable`, `WriteRefused`."""
     # Also when resuming another worker's step: the ledger is updated with this clock's time,
     # and a clock that is behind would leave restored messages invisible.
     check_clock()
-    if step.state == StepState.PENDING:
+    if step.state == UndoStepState.PENDING:
         _plan(step)
-    wanted = unpack_ids(step.ids)
-    if step.state == StepState.STAMPED:
+    wanted = unpack_ids(step.restore_ids)
+    if step.state == UndoStepState.STAMPED:
         _store_copies_for_others(step)
         ledger.clear_live(step.channel_id, step.bucket)
         _write(step, wanted, pace)
-        move_step(step, StepState.REWRITTEN)
-    if step.state == StepState.REWRITTEN:
-        move_step(step, StepState.DELETED)
+        move_step(step, UndoStepState.RESTORED)
+    # A step that was taken over is verified again: the worker that counts it must have read the bucket itself.
     _verify(step, wanted, pace)
 
 
-def _plan(step: Step) -> None:
+def _plan(step: UndoStep) -> None:
     with brief_transaction():
         check_still_running(step.purge_id)
         stamp = issue_stamp(step.channel_id, step.bucket)
-        move_step(step, StepState.QUARANTINING, read_stamp=stamp)
+        move_step(step, UndoStepState.PLANNING)
     requested = _requested_ids(step)
     plan = plan_restore(
         requested,
@@ -68,13 +68,12 @@ def _plan(step: Step) -> None:
         removed_elsewhere=removed_by_others(step),
         live=_live_ids(step),
     )
-    move_step(step, StepState.QUARANTINED)
     move_step(
         step,
-        StepState.STAMPED,
-        strategy="undo",
-        ids=pack_ids(sorted(plan.wanted)),
-        gone_ids=pack_ids(sorted(plan.withdrawn | plan.still_purged | plan.already_live)),
+        UndoStepState.STAMPED,
+        restore_stamp=stamp,
+        restore_ids=pack_ids(sorted(plan.wanted)),
+        skipped_ids=pack_ids(sorted(plan.withdrawn | plan.still_purged | plan.already_live)),
         requested=len(requested),
         withdrawn=len(plan.withdrawn),
         still_purged=len(plan.still_purged),
@@ -82,11 +81,10 @@ def _plan(step: Step) -> None:
     )
 
 
-def _requested_ids(step: Step) -> set[int]:
-    """Return the ids that the step deleted or found already gone, that it still deletes, and that the undo requests."""
-    source = _source(step)
-    stands = removed_by_step(source)
-    part = UndoPart.from_json(step.undo.part) if step.undo else UndoPart()
+def _requested_ids(step: UndoStep) -> set[int]:
+    """Return the requested ids that the undone step deleted or found already gone, and that it still deletes."""
+    stands = removed_by_step(_undone_step(step))
+    part = UndoPart.from_json(step.undo.part)
     if part.message_ids:
         stands.intersection_update(part.message_ids)
     if part.author_ids or is_past_undo_period(step.purge):
@@ -97,13 +95,11 @@ def _requested_ids(step: Step) -> set[int]:
     return stands
 
 
-def _source(step: Step) -> Step:
-    if step.undoes_ordinal is None:
-        raise ValueError("the undo step does not refer to the step that it undoes")
-    return Step.objects.get(purge_id=step.purge_id, ordinal=step.undoes_ordinal)
+def _undone_step(step: UndoStep) -> Step:
+    return Step.objects.get(purge_id=step.purge_id, ordinal=step.ordinal)
 
 
-def _withdrawn_of(step: Step, ids: set[int]) -> set[int]:
+def _withdrawn_of(step: UndoStep, ids: set[int]) -> set[int]:
     """Return the ids that their authors withdrew, before or after the purge; the quarantine identifies the authors."""
     noted = read_withdrawals(step.channel_id, step.bucket)
     claimed = ids.intersection(noted.claims)
@@ -115,12 +111,12 @@ def _withdrawn_of(step: Step, ids: set[int]) -> set[int]:
     return ids.intersection(noted.certain) | {i for i in claimed if noted.has(i, author_id=authors.get(i))}
 
 
-def _live_ids(step: Step) -> set[int]:
+def _live_ids(step: UndoStep) -> set[int]:
     pages = scans.read_all_ids(step.channel_id, step.bucket)
     return {message_id for page in pages for message_id, author in page if author is not None}
 
 
-def _store_copies_for_others(step: Step) -> None:
+def _store_copies_for_others(step: UndoStep) -> None:
     """Store copies with other purges that had found a message already gone and still delete it.
 
     The message is restored when such a purge is undone, up to 30 days after its own quarantine; this purge's copies
@@ -129,25 +125,25 @@ def _store_copies_for_others(step: Step) -> None:
     here = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind__in=REMOVING)
     others = here.filter(state=StepState.COUNTED).exclude(purge_id=step.purge_id)
     found_gone = others.exclude(purge__state__in=WITHOUT_COPIES).order_by("purge_id", "ordinal")
-    requested = frozenset(unpack_ids(step.gone_ids))
+    skipped = frozenset(unpack_ids(step.skipped_ids))
     for number, other in enumerate(found_gone):
-        needed = requested.intersection(unpack_ids(other.gone_ids)).difference(unpack_ids(other.undone_ids))
+        needed = skipped.intersection(unpack_ids(other.gone_ids)).difference(unpack_ids(other.undone_ids))
         needed -= _withdrawn_of(step, set(needed))
-        if needed and renew_copies(other, needed, attempt=_stamp_of_undo(step) + number):
+        if needed and renew_copies(other, needed, attempt=_require_stamp(step) + number):
             Step.objects.filter(purge_id=other.purge_id, ordinal=other.ordinal).update(
                 copies_stored_at=ClockTimestamp()
             )
 
 
-def _stamp_of_undo(step: Step) -> int:
-    """Return the undo's stamp, which the step's state guarantees."""
-    if step.read_stamp is None:
-        raise ValueError("the undo has no stamp although its state requires one")
-    return step.read_stamp
+def _require_stamp(step: UndoStep) -> int:
+    """Return the step's stamp, which its state guarantees."""
+    if step.restore_stamp is None:
+        raise ValueError("the step has no stamp although its state requires one")
+    return step.restore_stamp
 
 
-def _write(step: Step, wanted: Sequence[int], pace: Pace) -> None:
-    stamp = _stamp_of_undo(step)
+def _write(step: UndoStep, wanted: Sequence[int], pace: Pace) -> None:
+    stamp = _require_stamp(step)
 
     def stamp_of(row: Row) -> int:
         return max(stamp, (writetime_of(row) or 0) + 1)
@@ -157,7 +153,7 @@ def _write(step: Step, wanted: Sequence[int], pace: Pace) -> None:
     )
 
 
-def _verify(step: Step, wanted: Sequence[int], pace: Pace) -> None:
+def _verify(step: UndoStep, wanted: Sequence[int], pace: Pace) -> None:
     withdrawn_since = _withdrawn_of(step, set(wanted))
     _delete_withdrawn(step, sorted(withdrawn_since), pace)
     missing = set(wanted).difference(_live_ids(step), withdrawn_since)
@@ -166,15 +162,15 @@ def _verify(step: Step, wanted: Sequence[int], pace: Pace) -> None:
         if missing
         else set()
     )
-    if step.state == StepState.DELETED:
-        move_step(step, StepState.VERIFIED, failed_ids=pack_ids(sorted(missing)))
+    if step.state == UndoStepState.RESTORED:
+        move_step(step, UndoStepState.VERIFIED)
     ledger.clear_live(step.channel_id, step.bucket)
-    if step.state == StepState.VERIFIED:
-        move_step(step, StepState.CLOSED)
+    if step.state == UndoStepState.VERIFIED:
+        move_step(step, UndoStepState.CLOSED)
     _count(step, wanted, missing=missing, has_copy=has_copy, withdrawn_since=withdrawn_since)
 
 
-def _delete_withdrawn(step: Step, ids: Sequence[int], pace: Pace) -> None:
+def _delete_withdrawn(step: UndoStep, ids: Sequence[int], pace: Pace) -> None:
     """Delete messages that their author withdrew during the undo, at the stamp they were restored with."""
     rows = scans.read_rows_with_writetime(step.channel_id, step.bucket, ids)
     stamps = ([(row[MESSAGE_ID], row[WRITETIME]) for row in page] for page in rows)
@@ -183,12 +179,13 @@ def _delete_withdrawn(step: Step, ids: Sequence[int], pace: Pace) -> None:
 
 
 def _count(
-    step: Step, wanted: Sequence[int], *, missing: set[int], has_copy: set[int], withdrawn_since: set[int]
+    step: UndoStep, wanted: Sequence[int], *, missing: set[int], has_copy: set[int], withdrawn_since: set[int]
 ) -> None:
     with brief_transaction():
         move_step(
             step,
-            StepState.COUNTED,
+            UndoStepState.COUNTED,
+            failed_ids=pack_ids(sorted(missing)),
             restored=len(wanted) - len(missing) - len(withdrawn_since),
             withdrawn=step.withdrawn + len(withdrawn_since),
             no_copy=len(missing - has_copy),
@@ -200,9 +197,9 @@ def _count(
             token=None,
             lease_until=None,
         )
-        source = _source(step)
-        undone = {*unpack_ids(source.undone_ids), *unpack_ids(step.gone_ids), *wanted} - missing
-        Step.objects.filter(purge_id=step.purge_id, ordinal=source.ordinal).update(undone_ids=pack_ids(sorted(undone)))
+        source = _undone_step(step)
+        undone = {*unpack_ids(source.undone_ids), *unpack_ids(step.skipped_ids), *wanted} - missing
+        Step.objects.filter(pk=source.pk).update(undone_ids=pack_ids(sorted(undone)))
         counts = ("requested", "restored", "withdrawn", "still_purged", "already_live", "no_copy", "failed")
         record_action(
             "undo_step_counted",

@@ -16,8 +16,8 @@ from chatstore.operations.coordination.channel_lock import lock_channel, lock_ow
 from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.store import messages
 from chatstore.store.reading.reader import read_page
-from moderation.domain.packing import pack_ids
-from moderation.domain.states import PurgeState, StepState
+from moderation.domain.packing import pack_ids, unpack_ids
+from moderation.domain.states import PurgeState, StepState, UndoStepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.preview import scan
 from moderation.operations.purging.completion import settle_purge
@@ -29,10 +29,12 @@ from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import StepLost, claim_step, move_step, requeue_step
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo
+from moderation.operations.undo.restore import restore_step
 from moderation.store.pace import Pace
 from tests.moderation.channels import (
     VICTOR,
     claim,
+    claim_undo,
     confirm,
     everything,
     ids_of,
@@ -233,6 +235,31 @@ def test_a_purge_paused_after_its_last_stamp_is_done_and_not_paused(mona: User, 
     assert lock_owner(channel.id) is None
 
 
+def test_the_worker_that_counts_an_undo_step_reports_what_it_read_itself(
+    mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = old_ids(20)
+    write(channel, ids)
+    purge = purge_now(mona, everything(channel))
+    undo = request_undo(purge.id, moderator=mona, part=UndoPart())
+
+    class CrashError(Exception):
+        pass
+
+    def crash(*_: object, **__: object) -> None:
+        raise CrashError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("moderation.operations.undo.restore._count", crash)
+        with pytest.raises(CrashError):
+            restore_step(claim_undo(purge), pace=Pace(1_000))
+    # As if the killed worker had read before the last messages arrived.
+    undo.steps.update(failed_ids=pack_ids(ids[:3]), lease_until="2020-01-01T00:00:00Z")
+    assert run_purge(purge.id).state == PurgeState.UNDONE
+    step = undo.steps.get()
+    assert (step.restored, step.failed, list(unpack_ids(step.failed_ids))) == (20, 0, [])
+
+
 def test_a_worker_with_a_wrong_clock_does_not_continue_an_undo(
     mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,11 +267,11 @@ def test_a_worker_with_a_wrong_clock_does_not_continue_an_undo(
     write(channel, ids)
     purge = purge_now(mona, everything(channel))
     request_undo(purge.id, moderator=mona, part=UndoPart())
-    killed = claim(purge)
-    move_step(killed, StepState.QUARANTINING, read_stamp=issue_stamp(channel.id, killed.bucket))
-    move_step(killed, StepState.QUARANTINED)
-    move_step(killed, StepState.STAMPED, strategy="undo", ids=pack_ids(ids), gone_ids=pack_ids(()), requested=20)
-    expire_lease(purge)
+    killed = claim_undo(purge)
+    move_step(killed, UndoStepState.PLANNING)
+    stamp = issue_stamp(channel.id, killed.bucket)
+    move_step(killed, UndoStepState.STAMPED, restore_stamp=stamp, restore_ids=pack_ids(ids), requested=20)
+    purge.undo_steps.update(lease_until="2020-01-01T00:00:00Z")
     right = time.time_ns
     with monkeypatch.context() as skewed:
         skewed.setattr(time, "time_ns", lambda: right() - 60_000_000_000)

@@ -27,8 +27,6 @@ from moderation.operations.lookup.purge_index import find_parts
 from moderation.operations.purging.controls import retry_purge
 from moderation.operations.purging.execution import stamp_step
 from moderation.operations.purging.quarantine import quarantine_step
-from moderation.operations.purging.worker import PurgeWorker
-from moderation.operations.steps.claiming import claim_step
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
 from moderation.store.pace import Pace
@@ -37,6 +35,7 @@ from tests.moderation.channels import (
     VICTOR,
     WILMA,
     age_timestamps,
+    claim,
     confirm,
     ids_of,
     make_channel,
@@ -139,9 +138,7 @@ def test_a_hold_placed_between_reading_and_stamping_is_respected(mona: User) -> 
     write(channel, ids)
     write(channel, [ids[-1] + 1], author=WILMA)
     purge = confirm(mona, preview(mona, everything_in(channel.pk)))
-    run = PurgeWorker(purge.pk)
-    step = claim_step(purge.pk, token=run.token)
-    assert step is not None
+    step = claim(purge)
     kept = quarantine_step(step, pace=Pace(1_000))
     hold(mona, author=WILMA, channel=channel.pk)
     with pytest.raises(Exception, match="a hold was placed meanwhile"):

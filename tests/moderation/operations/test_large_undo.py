@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from chatstore.models import ChannelLock
 from chatstore.models.users import User
 from moderation.domain.packing import pack_ids
-from moderation.domain.states import PurgeState, StepState
+from moderation.domain.states import PurgeState, UndoStepState
 from moderation.models import Purge, Step
 from moderation.operations.purging.completion import settle_purge
 from moderation.operations.steps.claiming import job_of
@@ -55,15 +55,14 @@ def test_a_large_undo_is_requested_in_few_statements_and_little_memory(mona: Use
     assert peak < 5_000_000
     steps = undo.steps.order_by("ordinal")
     assert steps.count() == CHANNELS
-    assert list(steps.values_list("ordinal", "undoes_ordinal")[:2]) == [(CHANNELS + 1, 1), (CHANNELS + 2, 2)]
-    assert set(steps.values_list("state", flat=True)) == {StepState.PENDING}
+    assert list(steps.values_list("ordinal", "channel_id")[1:3]) == [(2, FIRST_CHANNEL + 1), (3, FIRST_CHANNEL + 2)]
+    assert set(steps.values_list("state", flat=True)) == {UndoStepState.PENDING}
 
 
 def test_a_large_undo_completes_and_unlocks_every_channel_in_few_statements(mona: User, purge: Purge) -> None:
-    request_undo(purge.pk, moderator=mona, part=UndoPart())
-    undone = pack_ids(old_ids(1))
-    Step.objects.filter(purge=purge, undo__isnull=True).update(undone_ids=undone)
-    Step.objects.filter(purge=purge, undo__isnull=False).update(state=StepState.COUNTED)
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
+    purge.steps.update(undone_ids=pack_ids(old_ids(1)))
+    undo.steps.update(state=UndoStepState.COUNTED)
     with connection.cursor() as cursor:
         cursor.execute(LOCKS, (FIRST_CHANNEL, job_of(purge.pk), CHANNELS - 1))
     with CaptureQueriesContext(connection) as settled:
@@ -73,7 +72,7 @@ def test_a_large_undo_completes_and_unlocks_every_channel_in_few_statements(mona
 
 
 def test_a_purge_with_one_message_left_is_partly_undone(mona: User, purge: Purge) -> None:
-    request_undo(purge.pk, moderator=mona, part=UndoPart())
-    Step.objects.filter(purge=purge, undo__isnull=True).exclude(ordinal=9).update(undone_ids=pack_ids(old_ids(1)))
-    Step.objects.filter(purge=purge, undo__isnull=False).update(state=StepState.COUNTED)
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
+    purge.steps.exclude(ordinal=9).update(undone_ids=pack_ids(old_ids(1)))
+    undo.steps.update(state=UndoStepState.COUNTED)
     assert settle_purge(purge.pk).state == PurgeState.PARTLY_UNDONE

@@ -12,7 +12,6 @@ from chatstore.models.users import User
 from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import messages
-from moderation.models import Step
 from moderation.operations.lookup.message_history import (
     MessageStatus,
     history_of_message,
@@ -121,7 +120,7 @@ def test_restoring_a_message_reads_only_its_own_bucket(mona: User, channel: Chan
     write(channel, early + late)
     purge = purge_now(mona, everything(channel))
     undo = request_undo_of_message(purge.pk, moderator=mona, channel_id=channel.pk, message_id=late[3])
-    assert Step.objects.filter(undo=undo).count() == 1
+    assert undo.steps.count() == 1
     run_purge(purge.pk)
     assert messages.read_message(channel.pk, late[3]) is not None
     assert messages.read_message(channel.pk, early[3]) is None

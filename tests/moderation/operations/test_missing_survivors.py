@@ -1,7 +1,5 @@
 """A rewritten message that is missing afterwards opens a finding, unless someone else deleted it."""
 
-import uuid
-
 import pytest
 
 from chatstore.domain.runs import Severity
@@ -18,13 +16,14 @@ from moderation.operations.purging.completion import settle_purge
 from moderation.operations.purging.execution import finish_step, stamp_step
 from moderation.operations.purging.quarantine import quarantine_step
 from moderation.operations.purging.rewrite import rewrite_survivors
-from moderation.operations.steps.claiming import claim_step, move_step
+from moderation.operations.steps.claiming import move_step
 from moderation.store.pace import Pace
 from tests.moderation.channels import (
     WILMA,
     age_timestamps,
     by_victor,
     choose,
+    claim,
     confirm,
     old_ids,
     preview,
@@ -44,8 +43,7 @@ def survivors(channel: Channel) -> list[int]:
 def take_to_rewritten(moderator: User, channel: Channel) -> Step:
     """Return the step of a purge of Victor's messages right after all survivors were rewritten."""
     purge = confirm(moderator, preview(moderator, by_victor(channel)))
-    step = claim_step(purge.id, token=uuid.uuid4())
-    assert step is not None
+    step = claim(purge)
     kept = quarantine_step(step, pace=Pace(1_000))
     stamp_step(step, kept)
     rewrite_survivors(step, Pace(10_000), survivor_rows=kept.survivor_rows, check=lambda: None)

@@ -103,7 +103,7 @@ def test_an_estimate_over_two_channels_uses_the_finished_steps(mona: User) -> No
     purge = purge_now(mona, Selection(where=Author((author,))))
     undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
     last = undo.steps.order_by("-ordinal")[0]
-    purge.steps.filter(ordinal=last.ordinal).update(due_at=postgres_now() + dt.timedelta(hours=1))
+    undo.steps.filter(ordinal=last.ordinal).update(due_at=postgres_now() + dt.timedelta(hours=1))
     run_purge(purge.pk, idle_timeout_seconds=0)
     purge.refresh_from_db()
     progress = undo_progress_of(purge)

@@ -15,7 +15,7 @@ from chatstore.operations.coordination.channel_lock import lock_channel, release
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepKind
-from moderation.models import AuditEntry, Purge, Step
+from moderation.models import AuditEntry, Purge, Step, UndoStep
 from moderation.operations.purging.completion import settle_purge
 from moderation.operations.purging.controls import pause_purge
 from moderation.operations.purging.quarantine import quarantine_step
@@ -30,6 +30,7 @@ from tests.moderation.channels import (
     by_victor,
     choose,
     claim,
+    claim_undo,
     confirm,
     everything,
     make_channel,
@@ -89,7 +90,7 @@ def test_a_purge_blocked_by_an_undo_shows_it(mona: User, channel: Channel) -> No
     write(channel, recent_ids(5))
     second = confirm(mona, preview(mona, everything(channel)))
     request_undo(first.id, moderator=mona, part=UndoPart())
-    claim(first)
+    claim_undo(first)
     wait = wait_at(mona, block_purge(second))
     assert wait.blocking_purge == first
     assert wait.reason.startswith(f"Waiting behind the undo of purge {first.id} (")
@@ -157,6 +158,7 @@ def test_waiting_jobs_are_enqueued_in_request_order_and_rewrites_last(mona: User
         (following,) = unblocked_purges(done)
         enqueued.append(following)
         Step.objects.filter(purge_id__in=(done, following)).exclude(state="counted").update(state="cancelled")
+        UndoStep.objects.filter(purge_id=following).update(state="counted")
         done = following
     assert enqueued == [second.id, third.id, undone.id, rewrite.id]
     assert unblocked_purges(rewrite.id) == []

@@ -24,7 +24,6 @@ from moderation.operations.purging.completion import settle_purge
 from moderation.operations.purging.execution import finish_step, stamp_step
 from moderation.operations.purging.quarantine import quarantine_step
 from moderation.operations.purging.worker import run_purge
-from moderation.operations.steps.claiming import claim_step
 from moderation.operations.steps.removed_ids import removed_ids
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
@@ -37,6 +36,7 @@ from tests.moderation.channels import (
     buckets_of,
     by_victor,
     choose,
+    claim,
     confirm,
     everything,
     ids_of,
@@ -54,8 +54,7 @@ def wall_us() -> int:
 
 def run_step_with(purge: Purge, meanwhile: Callable[[], None]) -> Step:
     """Run the purge's only step, calling `meanwhile` between its read and its deletes."""
-    step = claim_step(purge.id, token=uuid.uuid4())
-    assert step is not None
+    step = claim(purge)
     kept = quarantine_step(step, pace=Pace(1_000))
     meanwhile()
     stamp_step(step, kept)
@@ -218,8 +217,7 @@ def test_a_range_delete_waits_ten_seconds_after_the_last_timestamp_of_its_bucket
 def test_a_worker_whose_claim_was_taken_over_changes_no_state(mona: User, channel: Channel) -> None:
     write(channel, old_ids(150))
     purge = confirm(mona, preview(mona, everything(channel)))
-    late = claim_step(purge.id, token=uuid.uuid4())
-    assert late is not None
+    late = claim(purge)
     Step.objects.filter(purge_id=purge.id).update(token=uuid.uuid4())
     with pytest.raises(Exception, match="step 1 of purge") as lost:
         quarantine_step(late, pace=Pace(1_000))

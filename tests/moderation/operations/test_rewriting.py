@@ -1,6 +1,5 @@
 """Survivors too close to deleted messages are rewritten, and concurrent user actions win over the rewrite."""
 
-import uuid
 from collections import deque
 from collections.abc import Callable
 
@@ -18,7 +17,7 @@ from moderation.operations.purging.completion import settle_purge
 from moderation.operations.purging.execution import finish_step, stamp_step
 from moderation.operations.purging.quarantine import MAX_SURVIVOR_BYTES, quarantine_step
 from moderation.operations.purging.worker import run_purge
-from moderation.operations.steps.claiming import brief_transaction, claim_step
+from moderation.operations.steps.claiming import brief_transaction
 from moderation.operations.steps.split import split_step
 from moderation.operations.steps.totals import totals_of
 from moderation.store.pace import Pace
@@ -27,6 +26,7 @@ from tests.moderation.channels import (
     age_timestamps,
     by_victor,
     choose,
+    claim,
     confirm,
     ids_of,
     old_ids,
@@ -65,8 +65,7 @@ INTERRUPTIONS = pytest.mark.parametrize("interruption", [FROM_MEMORY, TOO_LARGE,
 
 def run_with(purge: Purge, meanwhile: Callable[[], None], *, interruption: str) -> Step:
     """Run the purge's only step, calling `meanwhile` between its read and its writes."""
-    step = claim_step(purge.id, token=uuid.uuid4())
-    assert step is not None
+    step = claim(purge)
     kept = quarantine_step(step, pace=Pace(1_000), max_bytes=0 if interruption == TOO_LARGE else MAX_SURVIVOR_BYTES)
     assert kept.survivor_rows is not None
     assert kept.survivor_rows.is_whole == (interruption != TOO_LARGE)
@@ -186,9 +185,7 @@ def test_rows_deleted_by_another_step_meanwhile_are_not_rewritten(mona: User, ch
     spans = purge.steps.get()
     with brief_transaction():
         split_step(spans, matched[-50:])
-    for_spans, for_rows = (claim_step(purge.id, token=uuid.uuid4()) for _ in range(2))
-    assert for_spans is not None
-    assert for_rows is not None
+    for_spans, for_rows = claim(purge), claim(purge)
     assert for_spans.kind == StepKind.RANGES
     kept = quarantine_step(for_spans, pace=Pace(1_000))
     stamp_step(for_rows, quarantine_step(for_rows, pace=Pace(1_000)))

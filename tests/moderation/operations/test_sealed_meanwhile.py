@@ -1,7 +1,5 @@
 """A bucket that was open at the preview and is sealed at the purge, with steps of two kinds."""
 
-import uuid
-
 import pytest
 from pytest_django import Settings
 
@@ -14,7 +12,6 @@ from moderation.operations.preview import scan
 from moderation.operations.purging import quarantine as quarantining
 from moderation.operations.purging.execution import finish_step, stamp_step
 from moderation.operations.purging.quarantine import quarantine_step
-from moderation.operations.steps.claiming import claim_step
 from moderation.operations.steps.totals import totals_of
 from moderation.store import quarantine
 from moderation.store.pace import Pace
@@ -23,6 +20,7 @@ from tests.chatstore.channels import delete_rows
 from tests.moderation.channels import (
     WILMA,
     by_victor,
+    claim,
     confirm,
     ids_of,
     make_channel,
@@ -59,9 +57,7 @@ def test_rows_deleted_while_a_range_step_reads_are_not_rewritten(
     with monkeypatch.context() as earlier:
         earlier.setattr(scan, "postgres_now_us", lambda: (sealed_ms - 60_000) * 1_000)
         purge = confirm(mona, preview(mona, by_victor(channel)))
-    rows, spans = (claim_step(purge.id, token=uuid.uuid4()) for _ in range(2))
-    assert rows is not None
-    assert spans is not None
+    rows, spans = claim(purge), claim(purge)
     assert (rows.kind, spans.kind) == (StepKind.ROWS, StepKind.RANGES)
 
     read = quarantine.quarantine_bucket

@@ -1,7 +1,5 @@
 """Only the author can withdraw a purged message: an undo ignores claims by other users."""
 
-import uuid
-
 import pytest
 
 from chatstore.domain.buckets import bucket_of
@@ -13,7 +11,6 @@ from moderation.domain.outcomes import RestoreOutcome
 from moderation.models import Purge
 from moderation.operations.lookup.message_history import MessageHistory, history_of_message, quarantined_copy
 from moderation.operations.preview.manifest import list_manifest
-from moderation.operations.steps.claiming import claim_step
 from moderation.operations.undo.requests import UndoPart, UndoTotals, request_undo, undo_totals_of
 from moderation.operations.undo.restore import restore_step
 from moderation.store.pace import Pace
@@ -22,6 +19,7 @@ from tests.moderation.channels import (
     WILMA,
     age_timestamps,
     choose,
+    claim_undo,
     everything,
     ids_of,
     old_ids,
@@ -96,8 +94,7 @@ def test_a_message_claimed_by_others_during_a_restore_is_kept_even_after_a_crash
 ) -> None:
     purge = purge_now(mona, everything(channel))
     undo = request_undo(purge.id, moderator=mona, part=UndoPart())
-    step = claim_step(purge.id, token=uuid.uuid4())
-    assert step is not None
+    step = claim_undo(purge)
 
     class CrashError(Exception):
         pass

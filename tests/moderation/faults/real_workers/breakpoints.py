@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from moderation.domain.states import StepState
+from moderation.domain.states import StepState, UndoStepState
 from moderation.models import Purge
 from tests.table_owner import as_table_owner
 from tests.waiting import LIMIT_SECONDS
@@ -29,9 +29,12 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER stop_at_breakpoint BEFORE UPDATE ON moderation_step
     FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION stop_at_breakpoint();
+CREATE OR REPLACE TRIGGER stop_at_breakpoint BEFORE UPDATE ON moderation_undostep
+    FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION stop_at_breakpoint();
 """
 _REMOVE = """
 DROP TRIGGER IF EXISTS stop_at_breakpoint ON moderation_step;
+DROP TRIGGER IF EXISTS stop_at_breakpoint ON moderation_undostep;
 DROP FUNCTION IF EXISTS stop_at_breakpoint;
 DROP TABLE IF EXISTS step_breakpoint;
 """
@@ -66,8 +69,8 @@ def breakpoints_installed() -> Iterator[None]:
             _run(_REMOVE)
 
 
-def set_breakpoint(purge_id: int, state: StepState, *, stored: bool = False) -> None:
-    """Block every later change of the purge's steps to `state`.
+def set_breakpoint(purge_id: int, state: StepState | UndoStepState, *, stored: bool = False) -> None:
+    """Block every later change of the purge's steps, or of its undo's, to `state`.
 
     stored: block after the commit; only in the paused worker.
     """
@@ -75,7 +78,7 @@ def set_breakpoint(purge_id: int, state: StepState, *, stored: bool = False) -> 
     _run("INSERT INTO step_breakpoint VALUES (%s, %s, %s)", purge_id, state, stored)
 
 
-def wait_at_breakpoint(purge_id: int, state: StepState) -> None:
+def wait_at_breakpoint(purge_id: int, state: StepState | UndoStepState) -> None:
     """Block while a breakpoint after the commit is set for `state`."""
     _run(_WAIT_AFTER_COMMIT, purge_id, state)
 

@@ -19,8 +19,6 @@ django.setup()
 # Settings must be configured before any product module is imported.
 from django.db import Error, connection, transaction  # noqa: E402
 
-from moderation.domain.states import StepState  # noqa: E402
-from moderation.models import Step  # noqa: E402
 from moderation.operations.purging import execution, quarantine  # noqa: E402
 from moderation.operations.purging.worker import run_purge  # noqa: E402
 from moderation.operations.steps.claiming import move_step  # noqa: E402
@@ -28,7 +26,7 @@ from moderation.operations.undo import restore  # noqa: E402
 from tests.moderation.faults.real_workers.breakpoints import wait_at_breakpoint  # noqa: E402
 
 
-def move_step_and_wait(step: Step, to: StepState, **stored: Any) -> None:
+def move_step_and_wait(step: Any, to: Any, **stored: Any) -> None:
     """Change the state, and wait at the breakpoint after the commit."""
     move_step(step, to, **stored)
     transaction.on_commit(partial(wait_at_breakpoint, step.purge_id, to))

@@ -42,8 +42,8 @@ class PurgeFixture:
         return ids_of(self.channel, *buckets_of([*self.matched_ids, *self.kept_ids]))
 
     def state(self) -> str:
-        """Return the state of the newest step, of the purge or of its undo."""
-        return Step.objects.filter(purge_id=self.purge.id).latest("ordinal").state
+        """Return the state of the only step, of the purge or, once that was requested, of its undo."""
+        return (self.purge.undo_steps.first() or self.purge.steps.get()).state
 
     def is_finished(self) -> bool:
         self.purge.refresh_from_db()

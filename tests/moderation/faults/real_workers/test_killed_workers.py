@@ -17,7 +17,7 @@ from chatstore.models.users import User
 from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.store import messages
 from moderation.domain.planner import DeleteStrategy
-from moderation.domain.states import StepState
+from moderation.domain.states import StepState, UndoStepState
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.moderation.channels import VICTOR, confirm
@@ -40,7 +40,9 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-BREAKPOINTS = (
+Breakpoint = StepState | UndoStepState
+
+BREAKPOINTS: tuple[Breakpoint, ...] = (
     StepState.QUARANTINING,
     StepState.QUARANTINED,
     StepState.STAMPED,
@@ -49,6 +51,15 @@ BREAKPOINTS = (
     StepState.VERIFIED,
     StepState.CLOSED,
     StepState.COUNTED,
+)
+
+UNDO_BREAKPOINTS: tuple[Breakpoint, ...] = (
+    UndoStepState.PLANNING,
+    UndoStepState.STAMPED,
+    UndoStepState.RESTORED,
+    UndoStepState.VERIFIED,
+    UndoStepState.CLOSED,
+    UndoStepState.COUNTED,
 )
 
 MAX_SECONDS_FOR_ALL_KILLS = 180
@@ -62,9 +73,9 @@ def test_another_worker_continues_after_a_kill_at_each_breakpoint(mona: User, wo
         make_previewed(mona, strategy)
         for strategy in (DeleteStrategy.ROWS, DeleteStrategy.RANGES, DeleteStrategy.DROP, DeleteStrategy.REWRITE)
     ]
-    ahead = {fixture.purge.id: deque(BREAKPOINTS) for fixture in (undone, *every)}
-    for purge_id in ahead:
-        set_breakpoint(purge_id, BREAKPOINTS[0])
+    ahead = {undone.purge.id: deque(UNDO_BREAKPOINTS)} | {fixture.purge.id: deque(BREAKPOINTS) for fixture in every}
+    for purge_id, breakpoints in ahead.items():
+        set_breakpoint(purge_id, breakpoints[0])
     for fixture in every:
         confirm(mona, fixture.purge)
     undo = request_undo(undone.purge.id, moderator=mona, part=UndoPart())
@@ -81,14 +92,14 @@ def test_another_worker_continues_after_a_kill_at_each_breakpoint(mona: User, wo
     assert_undone_exactly(undone, undo)
 
 
-def kill_at_next_breakpoint(fixture: PurgeFixture, breakpoints: deque[StepState], workers: Workers) -> None:
+def kill_at_next_breakpoint(fixture: PurgeFixture, breakpoints: deque[Breakpoint], workers: Workers) -> None:
     """Kill the worker that is blocked at the next breakpoint, if any, and set the following breakpoint."""
     backend = find_blocked(fixture.purge)
     if backend is None or not breakpoints:
         return
     breakpoint_state = breakpoints.popleft()
-    stored = (StepState.PENDING, *BREAKPOINTS)[BREAKPOINTS.index(breakpoint_state)]
-    assert fixture.state() == stored
+    every = BREAKPOINTS if isinstance(breakpoint_state, StepState) else UNDO_BREAKPOINTS
+    assert fixture.state() == ("pending", *every)[every.index(breakpoint_state)]
     workers.kill(workers.worker_of(backend))
     terminate_backend(backend)
     clear_breakpoint(fixture.purge)

@@ -14,7 +14,7 @@ from chatstore.models.users import User
 from chatstore.store import scans
 from chatstore.store.reading.reader import read_page
 from moderation.domain.planner import DeleteStrategy
-from moderation.domain.states import PurgeState, StepState
+from moderation.domain.states import PurgeState, StepState, UndoStepState
 from moderation.models import AuditEntry, Undo
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.moderation.channels import buckets_of, confirm
@@ -36,6 +36,8 @@ STRATEGIES = (DeleteStrategy.ROWS, DeleteStrategy.RANGES, DeleteStrategy.DROP, D
 
 EARLY = (StepState.QUARANTINING, StepState.QUARANTINED, StepState.STAMPED, StepState.REWRITTEN)
 LATE = (StepState.DELETED, StepState.VERIFIED, StepState.CLOSED, StepState.COUNTED)
+UNDO_EARLY = (UndoStepState.PLANNING, UndoStepState.STAMPED, UndoStepState.RESTORED)
+UNDO_LATE = (UndoStepState.VERIFIED, UndoStepState.CLOSED, UndoStepState.COUNTED)
 
 Rows = dict[int, tuple[object, ...]]
 
@@ -49,7 +51,7 @@ class PausedCase:
     """
 
     fixture: PurgeFixture
-    breakpoint_state: StepState
+    breakpoint_state: StepState | UndoStepState
     stored: bool
     reversed_before_resume: bool
     rows: Rows
@@ -63,15 +65,22 @@ class PausedCase:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("breakpoints", [EARLY, LATE], ids=["up to rewritten", "from deleted on"])
+@pytest.mark.parametrize(
+    ("breakpoints", "undo_breakpoints"),
+    [(EARLY, UNDO_EARLY), (LATE, UNDO_LATE)],
+    ids=["up to rewritten or restored", "later"],
+)
 def test_a_worker_paused_past_its_lease_changes_nothing_when_it_resumes(
-    mona: User, workers: Workers, breakpoints: tuple[StepState, ...]
+    mona: User,
+    workers: Workers,
+    breakpoints: tuple[StepState, ...],
+    undo_breakpoints: tuple[UndoStepState, ...],
 ) -> None:
     with paused_worker_started() as paused_worker:
         undos = [
             case
-            for index, breakpoint_state in enumerate(breakpoints)
-            for case in make_paused_undos(mona, breakpoint_state, index)
+            for index, undo_breakpoint in enumerate(undo_breakpoints)
+            for case in make_paused_undos(mona, undo_breakpoint, index)
         ]
         purges = [
             case
@@ -119,7 +128,7 @@ def make_paused_purges(moderator: User, breakpoint_state: StepState, index: int)
     ]
 
 
-def make_paused_undos(moderator: User, breakpoint_state: StepState, index: int) -> list[PausedCase]:
+def make_paused_undos(moderator: User, breakpoint_state: UndoStepState, index: int) -> list[PausedCase]:
     """Return finished purges whose undo is paused: one after the commit of the change, one inside its transaction."""
     cases = [
         make_paused_case(moderator, STRATEGIES[index], breakpoint_state, stored=True, reversed_before_resume=True),
@@ -135,7 +144,7 @@ def make_paused_undos(moderator: User, breakpoint_state: StepState, index: int) 
 def make_paused_case(
     moderator: User,
     strategy: DeleteStrategy,
-    breakpoint_state: StepState,
+    breakpoint_state: StepState | UndoStepState,
     *,
     stored: bool,
     reversed_before_resume: bool,
