@@ -24,13 +24,13 @@ class RestorePlan:
 
 
 def plan_restore(
-    requested: Iterable[int], *, withdrawn: set[int], removed_elsewhere: set[int], live: set[int]
+    requested: Iterable[int], *, withdrawn: set[int], deleted_elsewhere: set[int], live: set[int]
 ) -> RestorePlan:
     """Assign each id to one outcome: withdrawn takes precedence over still purged, that over already live."""
     remaining = frozenset(requested)
     gone = remaining & withdrawn
     remaining -= gone
-    still_purged = remaining & removed_elsewhere
+    still_purged = remaining & deleted_elsewhere
     remaining -= still_purged
     already_live = remaining & live
     return RestorePlan(remaining - already_live, gone, still_purged, already_live)

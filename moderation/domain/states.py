@@ -45,7 +45,7 @@ class ErasureDecision(_Choices):
 
     NONE = ""
     APPROVED = "approved"
-    REFUSED = "refused"
+    REJECTED = "rejected"
     HELD = "held"
 
 
@@ -62,7 +62,7 @@ class StepKind(_Choices):
     REWRITE = "rewrite"
 
 
-REMOVING = (StepKind.ROWS, StepKind.RANGES, StepKind.LATER)
+DELETING = (StepKind.ROWS, StepKind.RANGES, StepKind.LATER)
 """Kinds of the steps that a manifest is split into."""
 
 

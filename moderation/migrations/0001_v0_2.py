@@ -159,7 +159,7 @@ class Migration(migrations.Migration):
                 ('requested_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('reason', models.TextField()),
                 ('also_kept', models.JSONField(default=dict)),
-                ('decision', models.CharField(blank=True, choices=[('', ''), ('approved', 'approved'), ('refused', 'refused'), ('held', 'held')], default='', max_length=10)),
+                ('decision', models.CharField(blank=True, choices=[('', ''), ('approved', 'approved'), ('rejected', 'rejected'), ('held', 'held')], default='', max_length=10)),
                 ('decided_at', models.DateTimeField(null=True)),
                 ('previous_state', models.CharField(blank=True, max_length=20)),
                 ('stamp', models.BigIntegerField(null=True)),

@@ -29,7 +29,7 @@ from chatstore.operations.jobs.runs import request_automatic_run
 from moderation.domain.holds import HoldCoverage, total_time
 from moderation.domain.links import find_message_link
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import REMOVING
+from moderation.domain.states import DELETING
 from moderation.models import Hold, Purge
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
@@ -203,7 +203,7 @@ def _holds_covering(purge: Purge, holds: QuerySet[Hold]) -> Iterator[Hold]:
 def _covers_some(hold: Hold, purge: Purge, writers: Mapping[int, AbstractSet[str]]) -> bool:
     """Return whether the hold covers some of the purge's messages. writers: their authors, by channel."""
     if hold.message_id is not None:
-        steps = purge.steps.filter(kind__in=REMOVING, bucket=bucket_of(hold.message_id))
+        steps = purge.steps.filter(kind__in=DELETING, bucket=bucket_of(hold.message_id))
         return any(hold.message_id in unpack_ids(ids) for ids in steps.values_list("ids", flat=True))
     there = writers.values() if hold.channel_id is None else [writers[hold.channel_id]]
     return hold.author_id is None or any(str(hold.author_id) in authors for authors in there)

@@ -27,7 +27,7 @@ class Pace:
         self._rate = per_second
         self._left = per_second
         self._at = time.monotonic()
-        self._rested_at = self._at
+        self._paused_at = self._at
 
     @property
     def rate(self) -> float:
@@ -41,23 +41,23 @@ class Pace:
         if self._left < 0:
             time.sleep(-self._left / self._rate)
 
-    def rest(self) -> None:
+    def throttle(self) -> None:
         """While users read pages: pause for `PURGE_THROTTLE_FACTOR` times the time worked since the last pause.
 
         For background work. Called after each page of a read and before each batch.
         """
         if are_pages_being_read():
-            worked = time.monotonic() - self._rested_at
+            worked = time.monotonic() - self._paused_at
             time.sleep(min(worked, LONGEST_WORK_SECONDS) * settings.PURGE_THROTTLE_FACTOR)
         self.begin()
 
     def begin(self) -> None:
         """Don't count the time since the last pause as work."""
-        self._rested_at = time.monotonic()
+        self._paused_at = time.monotonic()
 
-    def wait_and_rest(self, statements: int) -> None:
+    def wait_and_throttle(self, statements: int) -> None:
         """Pause and wait, for background writes."""
-        self.rest()
+        self.throttle()
         self.wait(statements)
 
     def halve(self) -> None:

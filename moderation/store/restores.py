@@ -51,7 +51,7 @@ def write_rows(
     Raises `StoreUnavailable`. Idempotent for the same stamps.
     """
     jobs = _batches(channel_id, bucket, chunks, stamp_of)
-    cassandra.execute_batch_jobs(jobs, window=WINDOW, pace=pace.wait_and_rest, consistency=consistency)
+    cassandra.execute_batch_jobs(jobs, window=WINDOW, pace=pace.wait_and_throttle, consistency=consistency)
 
 
 def _batches(

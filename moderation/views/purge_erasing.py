@@ -87,7 +87,7 @@ def describe_erasing(user: Actor, purge: Purge) -> ErasureView:
         is_mine=request is not None and request.requested_by_id == user.pk,
         expires_at=request.requested_at + REQUEST_LIFETIME if request else None,
         last_request=last
-        if last is not None and last.decision in (ErasureDecision.REFUSED, ErasureDecision.HELD)
+        if last is not None and last.decision in (ErasureDecision.REJECTED, ErasureDecision.HELD)
         else None,
         deleted=sum(deleted_by_channel(purge).values()) if has_right else 0,
         also_kept=list(request.also_kept.items()) if request else (),

@@ -10,7 +10,7 @@ from pathlib import Path
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
 from chatstore.operations.importing.discord import ImportChoices, import_discord
-from moderation.operations.undo.import_guard import RemovedIds
+from moderation.operations.undo.import_guard import DeletedIds
 from tests.bench.channel_pool import ChannelPool
 from tests.bench.channels import Filled, empty_channel, insert_channel, rows_of, settle, spread_ids
 from tests.bench.report import Figures
@@ -27,7 +27,7 @@ def measure_import(pool: ChannelPool, *, runs: int) -> Figures:
         def ours() -> float:
             channel = empty_channel()
             path = write_export(Path(folder) / f"{channel.pk}.json", channel, body)
-            taken = seconds_of(lambda: import_discord([path], choices=ImportChoices(removed_ids=RemovedIds)))
+            taken = seconds_of(lambda: import_discord([path], choices=ImportChoices(deleted_ids=DeletedIds)))
             path.unlink()
             pool.imported.append(Filled(channel, ids))
             return taken

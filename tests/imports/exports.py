@@ -15,7 +15,7 @@ from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import make_snowflake, time_of, unix_ms
 from chatstore.operations.coordination.channel_lock import lock_channel, lock_owner, release_channel
 from chatstore.operations.importing.discord import ImportChoices, ImportSummary, import_discord
-from chatstore.operations.importing.loads import Decision, Load, RemovedIdsFactory, RemovedIdsIn, decide_load
+from chatstore.operations.importing.loads import Decision, DeletedIdsFactory, DeletedIdsIn, Load, decide_load
 from chatstore.store.messages import read_ids, read_message
 
 MAY = dt.datetime(2024, 5, 3, 12, tzinfo=dt.UTC)
@@ -96,7 +96,7 @@ def write_export(path: Path, channel_id: int, messages: Sequence[Any], **channel
     return path
 
 
-def no_purges(channel_ids: Collection[int]) -> RemovedIdsIn:
+def no_purges(channel_ids: Collection[int]) -> DeletedIdsIn:
     """Report no purged ids, as if nothing had ever been purged."""
     return lambda channel_id, bucket: ()
 
@@ -111,7 +111,7 @@ def take_over(channel_id: int) -> None:
 
 
 @contextmanager
-def taken_over(channel_id: int) -> Iterator[RemovedIdsFactory]:
+def taken_over(channel_id: int) -> Iterator[DeletedIdsFactory]:
     """Yield a lookup of purged ids that takes the lock away from the import; unlock the channel at the end."""
 
     def lose(channel: int, bucket: int) -> Collection[int]:
@@ -127,7 +127,7 @@ def taken_over(channel_id: int) -> Iterator[RemovedIdsFactory]:
 
 def run_import(*paths: Path, **choices: Any) -> ImportSummary:
     """Import with the given choices; by default without purges."""
-    return import_discord(list(paths), choices=ImportChoices(**{"removed_ids": no_purges, **choices}))
+    return import_discord(list(paths), choices=ImportChoices(**{"deleted_ids": no_purges, **choices}))
 
 
 def decide(*messages: Message, restore: bool = False) -> Decision:
@@ -136,7 +136,7 @@ def decide(*messages: Message, restore: bool = False) -> Decision:
     for message in messages:
         load.add(message)
     return decide_load(
-        load, live_stamps={}, read_unlisted=True, removed_ids=lambda channel_id, bucket: (), restore=restore
+        load, live_stamps={}, read_unlisted=True, deleted_ids=lambda channel_id, bucket: (), restore=restore
     )
 
 

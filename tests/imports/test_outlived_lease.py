@@ -73,7 +73,7 @@ def test_a_slow_import_keeps_its_channel_lock(tmp_path: Path) -> None:
         return ()
 
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
-    summary = run_import(path, removed_ids=lambda channels: take_three_leases, lease_seconds=0.5)
+    summary = run_import(path, deleted_ids=lambda channels: take_three_leases, lease_seconds=0.5)
     assert (summary.written, summary.failed_files) == (3, [])
     assert lock_owner(channel_id) is None
 
@@ -81,8 +81,8 @@ def test_a_slow_import_keeps_its_channel_lock(tmp_path: Path) -> None:
 def test_nothing_is_sent_after_the_lock_is_lost(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 3)
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
-    with taken_over(channel_id) as removed_ids:
-        summary = run_import(path, removed_ids=removed_ids)
+    with taken_over(channel_id) as deleted_ids:
+        summary = run_import(path, deleted_ids=deleted_ids)
     assert "taken over" in summary.failed_files[0].reason
     assert there(channel_id, ids) == []
 
@@ -101,7 +101,7 @@ def test_withdrawn_messages_are_not_kept_after_the_lock_is_lost(tmp_path: Path) 
         return ()
 
     try:
-        summary = run_import(path, removed_ids=lambda channels: disturb)
+        summary = run_import(path, deleted_ids=lambda channels: disturb)
     finally:
         release_channel(channel_id, job=OTHER_JOB)
     assert "taken over" in summary.failed_files[0].reason
@@ -114,7 +114,7 @@ import sys, django
 django.setup()
 from pathlib import Path
 from chatstore.operations.importing.discord import ImportChoices, import_discord
-choices = ImportChoices(removed_ids=lambda channels: lambda c, b: (), lease_seconds=2.0)
+choices = ImportChoices(deleted_ids=lambda channels: lambda c, b: (), lease_seconds=2.0)
 summary = import_discord([Path(sys.argv[1])], choices=choices)
 print([failed.reason for failed in summary.failed_files])
 """

@@ -24,8 +24,8 @@ from chatstore.store import ledger
 from chatstore.store.messages import read_message, update_columns
 from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry
-from moderation.operations.steps.removed_ids import removed_ids
-from moderation.operations.undo.import_guard import RemovedIds, restore_on_import_as
+from moderation.operations.steps.deleted_ids import deleted_ids
+from moderation.operations.undo.import_guard import DeletedIds, restore_on_import_as
 from tests.imports.exports import (
     MAY,
     VICTOR,
@@ -108,13 +108,13 @@ def test_an_import_restores_purged_messages_only_on_request(mona: User, tmp_path
     run_import(path)
     purge_now(mona, choose(channel_id, message_ids=tuple(ids[:12])))
     assert live_ids(channel_id, ids) == ids[12:]
-    again = run_import(path, removed_ids=RemovedIds)
+    again = run_import(path, deleted_ids=DeletedIds)
     assert (again.written, again.already_there, again.deleted_before) == (0, 18, 12)
     assert live_ids(channel_id, ids) == ids[12:]
-    back = run_import(path, removed_ids=RemovedIds, on_restored=restore_on_import_as(mona), restore=True)
+    back = run_import(path, deleted_ids=DeletedIds, on_restored=restore_on_import_as(mona), restore=True)
     assert (back.written, back.restored, back.deleted_before) == (12, 12, 0)
     assert live_ids(channel_id, ids) == ids
-    assert removed_ids(channel_id, bucket_of(ids[0])) == set()
+    assert deleted_ids(channel_id, bucket_of(ids[0])) == set()
 
 
 def test_only_the_last_purge_accounts_for_messages_restored_in_between(mona: User, tmp_path: Path) -> None:
@@ -124,11 +124,11 @@ def test_only_the_last_purge_accounts_for_messages_restored_in_between(mona: Use
     bucket = bucket_of(ids[0])
     first = purge_now(mona, choose(channel_id, message_ids=tuple(ids[:6])))
     # A run that died after writing and before it recorded the restored ids.
-    run_import(path, removed_ids=RemovedIds, restore=True)
-    assert removed_ids(channel_id, bucket) == set(ids[:6])
-    again = run_import(path, removed_ids=RemovedIds, on_restored=restore_on_import_as(mona), restore=True)
+    run_import(path, deleted_ids=DeletedIds, restore=True)
+    assert deleted_ids(channel_id, bucket) == set(ids[:6])
+    again = run_import(path, deleted_ids=DeletedIds, on_restored=restore_on_import_as(mona), restore=True)
     assert (again.written, again.restored) == (0, 0)
-    assert removed_ids(channel_id, bucket) == set()
+    assert deleted_ids(channel_id, bucket) == set()
     entries = AuditEntry.objects.filter(purge=first, action="restored_by_import")
     [entry] = entries
     assert (entry.details["bucket"], entry.details["ids"], entry.actor, unpack_ids(entry.ids)) == (
@@ -138,8 +138,8 @@ def test_only_the_last_purge_accounts_for_messages_restored_in_between(mona: Use
         ids[:6],
     )
     purge_now(mona, choose(channel_id, message_ids=tuple(ids[4:])))
-    assert removed_ids(channel_id, bucket) == set(ids[4:])
-    run_import(path, removed_ids=RemovedIds, on_restored=restore_on_import_as(mona))
+    assert deleted_ids(channel_id, bucket) == set(ids[4:])
+    run_import(path, deleted_ids=DeletedIds, on_restored=restore_on_import_as(mona))
     assert live_ids(channel_id, ids) == ids[:4]
 
 
@@ -190,7 +190,7 @@ def test_an_import_that_lost_its_lock_stops(tmp_path: Path) -> None:
         return ()
 
     try:
-        summary = run_import(path, removed_ids=lambda channels: take_over, lease_seconds=0.5)
+        summary = run_import(path, deleted_ids=lambda channels: take_over, lease_seconds=0.5)
         assert "taken over" in summary.failed_files[0].reason
         assert lock_owner(channel_id) == "purge:18"
         assert summary.messages < 9_000
@@ -209,7 +209,7 @@ def test_a_short_outage_of_the_store_is_waited_out(tmp_path: Path) -> None:
 
     summary = run_import(
         write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]),
-        removed_ids=lambda channels: ask_purges,
+        deleted_ids=lambda channels: ask_purges,
     )
     assert (summary.written, summary.already_there) == (5, 0)
     assert summary.is_whole
@@ -220,7 +220,7 @@ import sys, django
 django.setup()
 from pathlib import Path
 from chatstore.operations.importing.discord import ImportChoices, import_discord
-import_discord([Path(sys.argv[1])], choices=ImportChoices(removed_ids=lambda ids: lambda c, b: (), lease_seconds=2.0))
+import_discord([Path(sys.argv[1])], choices=ImportChoices(deleted_ids=lambda ids: lambda c, b: (), lease_seconds=2.0))
 """
 
 

@@ -25,7 +25,7 @@ from chatstore.operations.importing.discord import ImportSummary
 from chatstore.store import cassandra, ledger
 from chatstore.store.figures import read_figures
 from chatstore.store.reading.reader import read_page
-from moderation.operations.undo.import_guard import RemovedIds, restore_on_import_as
+from moderation.operations.undo.import_guard import DeletedIds, restore_on_import_as
 from tests.clock_jumps import postgres_off
 from tests.imports.exports import (
     MAY,
@@ -103,8 +103,8 @@ def test_a_lost_lock_is_reported_with_all_files_imported_together(tmp_path: Path
     channels = [fresh_channel() for _ in range(3)]
     for number, channel_id in enumerate(channels):
         write_export(tmp_path / f"{number}.json", channel_id, [make_raw(i) for i in ids])
-    with taken_over(channels[1]) as removed_ids:
-        summary = run_import(tmp_path, removed_ids=removed_ids)
+    with taken_over(channels[1]) as deleted_ids:
+        summary = run_import(tmp_path, deleted_ids=deleted_ids)
     assert len(summary.failed_files) == 3
     assert all(f"channel {channels[1]} was taken over" in each.reason for each in summary.failed_files)
     assert [lock_owner(channel_id) for channel_id in channels] == [None] * 3
@@ -118,8 +118,8 @@ def test_only_the_taken_channel_is_lost(tmp_path: Path) -> None:
     for channel_id in (busy, lost):
         write_export(tmp_path / f"{channel_id}.json", channel_id, [make_raw(i) for i in ids])
     assert lock_channel(busy, job="import:dead", lease_seconds=1.0)
-    with taken_over(lost) as removed_ids:
-        summary = run_import(tmp_path, removed_ids=removed_ids)
+    with taken_over(lost) as deleted_ids:
+        summary = run_import(tmp_path, deleted_ids=deleted_ids)
     assert [each.file for each in summary.failed_files] == [str(tmp_path / f"{lost}.json")]
     assert live_ids(busy, ids) == ids
 
@@ -132,11 +132,11 @@ def test_channels_of_a_killed_import_are_imported_once_their_locks_lapse(tmp_pat
     assert lock_channels(channels, job="import:dead", lease_seconds=1.0) == set(channels)
     asked: list[set[int]] = []
 
-    def removed_ids(channel_ids: Collection[int]) -> Callable[[int, int], Collection[int]]:
+    def deleted_ids(channel_ids: Collection[int]) -> Callable[[int, int], Collection[int]]:
         asked.append(set(channel_ids))
         return lambda channel_id, bucket: ()
 
-    summary = run_import(tmp_path, removed_ids=removed_ids)
+    summary = run_import(tmp_path, deleted_ids=deleted_ids)
     assert (summary.written, summary.failed_files) == (30, [])
     assert asked == [set(channels)]
 
@@ -195,10 +195,10 @@ def test_purged_messages_are_not_imported_again(mona: User, tmp_path: Path) -> N
     run_import(tmp_path)
     purge_now(mona, choose(channels[0], message_ids=tuple(ids[:2])))
     purge_now(mona, choose(channels[2], message_ids=tuple(ids[3:])))
-    again = run_import(tmp_path, removed_ids=RemovedIds)
+    again = run_import(tmp_path, deleted_ids=DeletedIds)
     assert (again.written, again.already_there, again.deleted_before) == (0, 13, 5)
     assert [live_ids(channel_id, ids) for channel_id in channels] == [ids[2:], ids, ids[:3]]
-    back = run_import(tmp_path, removed_ids=RemovedIds, on_restored=restore_on_import_as(mona), restore=True)
+    back = run_import(tmp_path, deleted_ids=DeletedIds, on_restored=restore_on_import_as(mona), restore=True)
     assert (back.written, back.restored) == (5, 5)
 
 
@@ -218,7 +218,7 @@ def test_small_threads_cost_a_few_statements_each(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(cassandra, "_send", count)
     with CaptureQueriesContext(connection) as queries:
-        summary = run_import(tmp_path, removed_ids=RemovedIds)
+        summary = run_import(tmp_path, deleted_ids=DeletedIds)
     assert (summary.channels, summary.written) == (200, 2_400)
     # Counts batches of messages and whole reads; everything else is shared.
     assert sent < 3 * 200

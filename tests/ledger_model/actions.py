@@ -128,7 +128,7 @@ def purge(
 
 
 def undo(
-    model: ChannelModel, write: Write, kept: Mapping[int, int], removed_by_others: set[int], bucket: int
+    model: ChannelModel, write: Write, kept: Mapping[int, int], deleted_by_others: set[int], bucket: int
 ) -> Action:
     """Model one step of `undo.restore`."""
     job = model.name_job("undo")
@@ -138,7 +138,7 @@ def undo(
     stamp = model.issue(bucket)
     yield
     outcome = plan_restore(
-        kept, withdrawn=set(model.withdrawn), removed_elsewhere=removed_by_others, live=set(model.living(bucket))
+        kept, withdrawn=set(model.withdrawn), deleted_elsewhere=deleted_by_others, live=set(model.living(bucket))
     )
     yield
     if rules.clears_before:

@@ -33,7 +33,7 @@ from chatstore.operations.ledger.refresh import try_refresh_bucket
 from chatstore.store import ledger, messages
 from chatstore.store.reading.reader import read_page
 from moderation.models import Purge
-from moderation.operations.undo.import_guard import RemovedIds, restore_on_import_as
+from moderation.operations.undo.import_guard import DeletedIds, restore_on_import_as
 from moderation.operations.undo.requests import UndoPart, can_be_undone, request_undo
 from tests.imports.exports import make_export, make_raw, run_import
 from tests.moderation.channels import choose, make_channel, now_ms, purge_now, run_to_end, write
@@ -111,7 +111,7 @@ class Interleavings(RuleBasedStateMachine):
             path = Path(folder) / "export.json"
             raws = [make_raw(one, author=AUTHOR) for one in ids]
             path.write_text(json.dumps(make_export(self.channel.pk, raws)))
-            run_import(path, removed_ids=RemovedIds, on_restored=restore_on_import_as(self.moderator), restore=True)
+            run_import(path, deleted_ids=DeletedIds, on_restored=restore_on_import_as(self.moderator), restore=True)
 
     # --- reads that update the ledger
 

@@ -31,9 +31,9 @@ from chatstore.operations.importing.completion import refresh_buckets
 from chatstore.operations.importing.export_files import ExportFile, ExportMessages, ImportProblem
 from chatstore.operations.importing.loads import (
     Decision,
+    DeletedIdsIn,
     DryRun,
     Load,
-    RemovedIdsIn,
     StartedLoad,
     abort_load,
     decide_load,
@@ -85,7 +85,7 @@ class ChannelsImport:
         self.new_rows: Counter[BucketKey] = Counter()
         self.started: StartedLoad | None = None
         self.unfinished: list[Decision] = []
-        self.removed_ids: RemovedIdsIn
+        self.deleted_ids: DeletedIdsIn
         self.lease: ChannelLease
 
     def run(self) -> None:
@@ -134,7 +134,7 @@ class ChannelsImport:
             log.warning("could not count %d buckets: %s", len(self.written), error)
 
     def _import_files(self) -> None:
-        self.removed_ids = self.choices.removed_ids(self.channels.keys())
+        self.deleted_ids = self.choices.deleted_ids(self.channels.keys())
         self.live_stamps = self._retry(lambda: read_live_stamps(list(self.channels)))
         load = Load()
         size = 0
@@ -208,7 +208,7 @@ class ChannelsImport:
             load,
             live_stamps=self.live_stamps,
             read_unlisted=not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN,
-            removed_ids=self.removed_ids,
+            deleted_ids=self.deleted_ids,
             previous=self.started,
             restore=self.choices.restore,
             dry_run=self.choices.dry_run,

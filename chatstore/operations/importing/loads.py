@@ -50,10 +50,10 @@ def no_check() -> None:
     """Allow every write; for loads that need no lease."""
 
 
-RemovedIdsIn = Callable[[int, int], Collection[int]]
+DeletedIdsIn = Callable[[int, int], Collection[int]]
 """Function from (channel id, bucket) to the ids that purges deleted and that were not restored."""
 
-RemovedIdsFactory = Callable[[Collection[int]], RemovedIdsIn]
+DeletedIdsFactory = Callable[[Collection[int]], DeletedIdsIn]
 """Function from channels that the import has just locked to their deleted ids."""
 
 
@@ -127,7 +127,7 @@ def decide_load(
     *,
     live_stamps: Mapping[BucketKey, int],
     read_unlisted: bool,
-    removed_ids: RemovedIdsIn,
+    deleted_ids: DeletedIdsIn,
     previous: StartedLoad | None = None,
     restore: bool = False,
     dry_run: bool = False,
@@ -152,7 +152,7 @@ def decide_load(
     restored_ids: dict[BucketKey, list[int]] = {}
     restored = already_there = deleted_before = 0
     for key, found in grouped.items():
-        removed = removed_ids(*key)
+        deleted = deleted_ids(*key)
         withdrawn_here = gone.get(key, withdrawals.NONE)
         live = edited.get(key, {})
         for message in found:
@@ -165,13 +165,13 @@ def decide_load(
                     changed.setdefault(key, []).append(message)
                 else:
                     already_there += 1
-            elif message_id in removed and not restore:
+            elif message_id in deleted and not restore:
                 deleted_before += 1
                 continue
             else:
                 new.setdefault(key, []).append(message)
-                restored += message_id in removed
-            if restore and message_id in removed:
+                restored += message_id in deleted
+            if restore and message_id in deleted:
                 restored_ids.setdefault(key, []).append(message_id)
     skew = settings.CLOCK_SKEW_SECONDS * 1_000_000
     written = () if dry_run else sorted(new.keys() | changed.keys())

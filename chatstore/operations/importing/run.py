@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from chatstore.operations.importing.export_files import ExportFile, ImportProblem, OpenArchives
-from chatstore.operations.importing.loads import RemovedIdsFactory
+from chatstore.operations.importing.loads import DeletedIdsFactory
 
 LEASE_SECONDS = 30.0
 """Imports lock channels with a lease, so that a killed import does not keep them locked."""
@@ -74,14 +74,14 @@ class ImportSummary:
 class ImportChoices:
     """Options of an import. restore: restore messages that purges deleted. dry_run: write nothing.
 
-    removed_ids: called with the locked channels; returns a function from (channel, bucket) to the ids that purges
+    deleted_ids: called with the locked channels; returns a function from (channel, bucket) to the ids that purges
     deleted. on_restored: called with (channel, bucket, ids) of restored messages after they were written.
     channel_ids: by file, ids for channels that have none there; derives_ids: derive ids of the others from their
     file names. on_problem: called for each file and message that is not imported. lease_seconds: how long a
     killed import keeps its channels locked.
     """
 
-    removed_ids: RemovedIdsFactory
+    deleted_ids: DeletedIdsFactory
     on_restored: Callable[[int, int, Sequence[int]], None] | None = None
     channel_ids: Mapping[str, int] = field(default_factory=dict)
     derives_ids: bool = False

@@ -32,7 +32,7 @@ from chatstore.operations.importing.discord import (
     import_discord,
 )
 from moderation.management.commands.purge import BAD_INPUT, find_moderator
-from moderation.operations.undo.import_guard import OnRestored, RemovedIds, restore_on_import_as
+from moderation.operations.undo.import_guard import DeletedIds, OnRestored, restore_on_import_as
 
 BAR_WIDTH = 30
 PLAIN_LINE_SECONDS = 10.0
@@ -97,7 +97,7 @@ class Command(InertCommand):
 
     def _import(self, options: dict[str, Any], report: Callable[[ImportProblem], None] | None) -> ImportSummary:
         choices = ImportChoices(
-            removed_ids=RemovedIds,
+            deleted_ids=DeletedIds,
             on_restored=_find_restorer(options),
             on_problem=report,
             channel_ids=dict(options["channel_id"]),

@@ -11,7 +11,7 @@ from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 from django.utils.translation import ngettext
 
-from moderation.domain.states import REMOVING, StepKind, StepState, UndoStepState
+from moderation.domain.states import DELETING, StepKind, StepState, UndoStepState
 from moderation.models import Step, UndoStep
 from moderation.models.steps import AnyStep
 from moderation.operations.access.visibility import Actor, visible_purges
@@ -93,7 +93,7 @@ def purge_days(*, since: dt.datetime) -> list[Mark]:
 
 
 def _counted(since: dt.datetime) -> QuerySet[Step]:
-    steps = Step.objects.filter(kind__in=REMOVING, state=StepState.COUNTED, counted_at__gte=since, deleted__gt=0)
+    steps = Step.objects.filter(kind__in=DELETING, state=StepState.COUNTED, counted_at__gte=since, deleted__gt=0)
     return steps.order_by()
 
 

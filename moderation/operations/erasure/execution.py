@@ -32,7 +32,7 @@ from chatstore.operations.coordination.leases import renewed
 from chatstore.operations.jobs.definitions import job_named, timetable_of
 from chatstore.operations.jobs.runs import Claim
 from chatstore.operations.repair_status.repair_clock import MESSAGES, covered_until, is_only_copy, last_repairs_of
-from moderation.domain.states import REMOVING, ErasureDecision, PurgeState
+from moderation.domain.states import DELETING, ErasureDecision, PurgeState
 from moderation.models import Erasure, Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.holds import block_new_holds, hold_over_purge
@@ -115,7 +115,7 @@ def erase_channel(erasure: Erasure, channel_id: int) -> str:
     if not lock_channel(channel_id, job=job, lease_seconds=CHANNEL_LEASE_SECONDS):
         return describe_blocking_job(lock_owner(channel_id) or "")
     try:
-        steps = erasure.purge.steps.filter(channel_id=channel_id, kind__in=REMOVING).order_by()
+        steps = erasure.purge.steps.filter(channel_id=channel_id, kind__in=DELETING).order_by()
         buckets = sorted(steps.values_list("bucket", flat=True).distinct())
         erase_quarantined(purge_id, channel_id, buckets, stamp=erasure.stamp)
     finally:
@@ -179,7 +179,7 @@ def _unrepaired_reason(erasure: Erasure) -> str:
 
 def _first_unrepaired(purge: Purge) -> dt.datetime | None:
     """Return when the purge made the first delete that no repair has covered since; None if all are covered."""
-    counted = purge.steps.filter(kind__in=REMOVING, counted_at__isnull=False).order_by()
+    counted = purge.steps.filter(kind__in=DELETING, counted_at__isnull=False).order_by()
     ends: dict[int, dict[int, dt.datetime]] = defaultdict(dict)
     for channel_id, bucket, at in counted.values_list("channel_id", "bucket").annotate(at=Max("counted_at")):
         ends[channel_id][bucket] = at

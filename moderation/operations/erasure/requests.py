@@ -104,7 +104,7 @@ def reject_erasure(purge_id: int, erasure_id: int, *, moderator: User) -> Erasur
         purge = lock_purge(purge_id)
         erasure = _request(purge, erasure_id)
         _check_open(purge, erasure)
-        _decide(erasure, ErasureDecision.REFUSED, moderator)
+        _decide(erasure, ErasureDecision.REJECTED, moderator)
         record_action("erase_rejected", actor=moderator, purge=purge, details={"erasure": str(erasure.pk)})
     return erasure
 

@@ -85,7 +85,7 @@ def _count_in_gaps(step: Step, bounds: Sequence[int]) -> list[tuple[int, int]]:
     is_whole = 0 <= index < len(bounds) - 1 and bounds[index] <= first and last < bounds[index + 1]
     if is_whole and step.undone_ids is None:
         return [(index, step.deleted)]
-    ids = _removed_ids(step.purge_id, step.ordinal, bytes(step.undone_ids or b""))
+    ids = _deleted_ids(step.purge_id, step.ordinal, bytes(step.undone_ids or b""))
     found = []
     for number in range(len(bounds) - 1):
         inside = bisect_left(ids, bounds[number + 1]) - bisect_right(ids, bounds[number])
@@ -95,7 +95,7 @@ def _count_in_gaps(step: Step, bounds: Sequence[int]) -> list[tuple[int, int]]:
 
 
 @lru_cache(maxsize=32)
-def _removed_ids(purge_id: int, ordinal: int, undone: bytes) -> tuple[int, ...]:
+def _deleted_ids(purge_id: int, ordinal: int, undone: bytes) -> tuple[int, ...]:
     """Return the ids that a counted step deleted and that were not restored, ascending.
 
     undone: packed ids that were restored. Nothing else about a counted step changes.

@@ -18,7 +18,7 @@ from chatstore.domain.buckets import bucket_of
 from moderation.domain.outcomes import PurgeOutcome, RestoreOutcome, UndoIds, purge_outcome, restore_outcome
 from moderation.domain.packing import unpack_ids
 from moderation.domain.sketches import bit_of
-from moderation.domain.states import REMOVING, StepState, UndoStepState
+from moderation.domain.states import DELETING, StepState, UndoStepState
 from moderation.models import Purge, Step, Undo, UndoStep
 from moderation.operations.undo.requests import UndoPart
 
@@ -83,7 +83,7 @@ def steps_that_may_contain(message_id: int, *, channel_id: int | None = None) ->
     steps = Step.objects.filter(
         may_be_in_step(message_id),
         bucket=bucket_of(message_id),
-        kind__in=REMOVING,
+        kind__in=DELETING,
         purge__confirmed_at__isnull=False,
     )
     return steps if channel_id is None else steps.filter(channel_id=channel_id)

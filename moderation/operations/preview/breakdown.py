@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
-from moderation.domain.states import REMOVING, StepState
+from moderation.domain.states import DELETING, StepState
 from moderation.models import Purge
 from moderation.operations.preview.purge_summary import Preview
-from moderation.operations.steps.removed_ids import count_removed
+from moderation.operations.steps.deleted_ids import count_deleted
 
 MAX_NAMED_AUTHORS = 50
 
@@ -79,4 +79,4 @@ def share_by_author(purge: Purge, preview: Preview) -> list[AuthorShare]:
 
 def deleted_by_channel(purge: Purge) -> Mapping[int, int]:
     """Return the number of messages that the purge deleted or found already gone, without restored ones, by channel."""
-    return count_removed(purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED))
+    return count_deleted(purge.steps.filter(kind__in=DELETING, state=StepState.COUNTED))

@@ -12,7 +12,7 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.operations.gateway.timeline import BucketCount, count_buckets
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import REMOVING, StepState
+from moderation.domain.states import DELETING, StepState
 from moderation.models import Purge
 from moderation.presentation.strip import NARROW, Strip, StripBucket, draw_strip
 
@@ -74,7 +74,7 @@ def _count_if_possible(channel_id: int) -> Sequence[BucketCount]:
 def _deleted_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Mapping[int, bool]:
     """Return whether all of a purge's steps in a bucket are counted, by bucket; without held steps."""
     done: dict[int, bool] = {}
-    steps = purge.steps.filter(channel_id__in=channel_ids, kind__in=REMOVING).exclude(state=StepState.HELD)
+    steps = purge.steps.filter(channel_id__in=channel_ids, kind__in=DELETING).exclude(state=StepState.HELD)
     for bucket, state in steps.values_list("bucket", "state"):
         done[bucket] = done.get(bucket, True) and state == StepState.COUNTED
     return done

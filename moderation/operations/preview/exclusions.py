@@ -24,7 +24,7 @@ from chatstore.store import scans
 from moderation.domain.packing import unpack_ids
 from moderation.domain.selection import Selection
 from moderation.domain.state_labels import STATE_LABELS
-from moderation.domain.states import REMOVING, PurgeState
+from moderation.domain.states import DELETING, PurgeState
 from moderation.models import ManifestBucket, Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import purge_for, require
@@ -129,7 +129,7 @@ def _buckets_of(purge: Purge, ids: Collection[int]) -> list[BucketKey]:
         may_contain = Q()
         for message_id in some:
             may_contain |= Q(may_be_in_step(message_id), bucket=bucket_of(message_id))
-        steps = purge.steps.filter(may_contain, kind__in=REMOVING).order_by("channel_id", "bucket")
+        steps = purge.steps.filter(may_contain, kind__in=DELETING).order_by("channel_id", "bucket")
         for channel_id, bucket, packed in steps.values_list("channel_id", "bucket", "ids").iterator(STEPS_AT_ONCE):
             if not some.isdisjoint(unpack_ids(packed)):
                 keys[channel_id, bucket] = None
@@ -138,7 +138,7 @@ def _buckets_of(purge: Purge, ids: Collection[int]) -> list[BucketKey]:
 
 def _frozen_ids(purge: Purge, key: BucketKey) -> list[int]:
     """Return the ids of a bucket in the manifest, ascending."""
-    steps = purge.steps.filter(channel_id=key[0], bucket=key[1], kind__in=REMOVING)
+    steps = purge.steps.filter(channel_id=key[0], bucket=key[1], kind__in=DELETING)
     return sorted(chain.from_iterable(map(unpack_ids, steps.values_list("ids", flat=True))))
 
 

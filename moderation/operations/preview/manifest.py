@@ -18,7 +18,7 @@ from chatstore.store import messages, scans, withdrawn
 from moderation.domain.outcomes import PurgeOutcome, purge_outcome
 from moderation.domain.packing import unpack_ids
 from moderation.domain.restoring import newest_complete_rows
-from moderation.domain.states import REMOVING, WITHOUT_COPIES
+from moderation.domain.states import DELETING, WITHOUT_COPIES
 from moderation.models import Purge, Step
 from moderation.operations.access.visibility import Actor
 from moderation.operations.preview.exclusions import excluded_messages
@@ -167,7 +167,7 @@ def _not_before(after: Key | None) -> Q:
 
 def _frozen_ids(purge: Purge, share: _BucketShare, after: Key | None) -> Iterator[_Frozen]:
     """Yield the ids of a bucket's steps after the cursor, ascending."""
-    steps = purge.steps.filter(channel_id=share.channel_id, bucket=share.bucket, kind__in=REMOVING)
+    steps = purge.steps.filter(channel_id=share.channel_id, bucket=share.bucket, kind__in=DELETING)
     outcomes = [_StepOutcomes(step) for step in steps]
     least = after[1] if after is not None and after[0] == share.channel_id else None
     parts = (((message_id, n) for message_id in outcome.ids_after(least)) for n, outcome in enumerate(outcomes))

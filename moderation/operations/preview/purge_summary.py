@@ -15,7 +15,7 @@ from moderation.domain.packing import unpack_ids
 from moderation.domain.planner import BucketPlan, DeleteStrategy
 from moderation.domain.states import STEP_STATES, PurgeState, UndoStepState
 from moderation.models import Purge, Step
-from moderation.operations.steps.removed_ids import count_removed
+from moderation.operations.steps.deleted_ids import count_deleted
 from moderation.operations.steps.totals import PurgeTotals, totals_of
 from moderation.operations.undo.requests import UndoPart
 
@@ -263,7 +263,7 @@ def _expected(purge: Purge, part: UndoPart, sources: QuerySet[Step]) -> int:
             if (channel_id, bucket) in places
             for author in authors
         )
-    return count_removed(sources).total()
+    return count_deleted(sources).total()
 
 
 def purge_as_json(purge: Purge) -> dict[str, object]:

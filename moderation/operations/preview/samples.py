@@ -14,7 +14,7 @@ from chatstore.domain.messages import Message
 from chatstore.models import Channel
 from chatstore.store.reading import reader
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import REMOVING
+from moderation.domain.states import DELETING
 from moderation.models import Purge
 
 SAMPLES = 25
@@ -59,7 +59,7 @@ def sample_manifest(purge: Purge, channels: Sequence[Channel]) -> Samples:
 def _end_of(purge: Purge, channel_ids: Iterable[int], *, newest: bool) -> list[tuple[int, int]]:
     """Return (message id, channel id) of the samples at one end, over all channels."""
     last_complete = F("last_id").desc(nulls_first=True) if newest else F("first_id").asc(nulls_first=True)
-    steps = purge.steps.filter(kind__in=REMOVING, channel_id__in=channel_ids).order_by(last_complete)
+    steps = purge.steps.filter(kind__in=DELETING, channel_id__in=channel_ids).order_by(last_complete)
     best: list[tuple[int, int]] = []
     for channel_id, packed, first_id, last_id in steps.values_list("channel_id", "ids", "first_id", "last_id").iterator(
         chunk_size=8
@@ -125,7 +125,7 @@ def _mark_matched(purge: Purge, windows: Sequence[SampleWindow]) -> None:
             shown[window.channel.pk, bucket_of(message.message_id)].add(message.message_id)
     matched: dict[int, set[int]] = defaultdict(set)
     for (channel_id, bucket), ids in shown.items():
-        for packed in purge.steps.filter(channel_id=channel_id, bucket=bucket, kind__in=REMOVING).values_list(
+        for packed in purge.steps.filter(channel_id=channel_id, bucket=bucket, kind__in=DELETING).values_list(
             "ids", flat=True
         ):
             matched[channel_id] |= ids.intersection(unpack_ids(packed))

@@ -246,7 +246,7 @@ def _read_bucket(step: Step, ids: frozenset[int], pace: Pace) -> VerificationRea
         missing.difference_update(there)
         if step.kind != StepKind.ROWS:
             # Row steps are not throttled: a raid must be deleted immediately.
-            pace.rest()
+            pace.throttle()
     return VerificationRead(read, sorted(remaining), missing, pages.count_tombstones())
 
 

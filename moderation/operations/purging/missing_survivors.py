@@ -17,9 +17,9 @@ from chatstore.models import Channel
 from chatstore.operations.findings.records import MISSING_SURVIVORS, Problem, open_finding
 from chatstore.store import withdrawn
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import REMOVING
+from moderation.domain.states import DELETING
 from moderation.models import Step
-from moderation.operations.steps.removed_ids import removed_ids
+from moderation.operations.steps.deleted_ids import deleted_ids
 
 logger = logging.getLogger(__name__)
 
@@ -35,12 +35,12 @@ def unexplained(step: Step, missing: Collection[int]) -> list[int]:
     if not missing:
         return []
     unexplained_ids = set(missing).difference(withdrawn.read_withdrawals(step.channel_id, step.bucket).certain)
-    here = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind__in=REMOVING)
+    here = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind__in=DELETING)
     other_deletes = here.partly_applied().exclude(purge_id=step.purge_id, ordinal=step.ordinal)
     for ids in other_deletes.values_list("ids", flat=True):
         unexplained_ids.difference_update(unpack_ids(ids))
     # Restored messages were live again when this step began.
-    return sorted(unexplained_ids - removed_ids(step.channel_id, step.bucket))
+    return sorted(unexplained_ids - deleted_ids(step.channel_id, step.bucket))
 
 
 def _finding_key(step: Step) -> str:

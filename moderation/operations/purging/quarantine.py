@@ -178,7 +178,7 @@ def _quarantine_bucket(
 
     def before_each_page() -> None:
         check_not_stopped(step.purge_id)
-        pace.rest()
+        pace.throttle()
 
     reading = quarantine_bucket(
         place,

@@ -70,7 +70,7 @@ def rewrite_survivors(step: Step, pace: Pace, *, survivor_rows: PackedRows | Non
     )
     for page in scans.read_oldest_writetimes(step.channel_id, step.bucket, ids, dense=is_dense):
         check()
-        pace.rest()
+        pace.throttle()
         older = [message_id for message_id, oldest in page if oldest < stamp]
         if older:
             raise StoreUnavailable(

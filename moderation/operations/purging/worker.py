@@ -42,7 +42,7 @@ from moderation.operations.purging.wait_reasons import describe_blocking_job, fo
 from moderation.operations.steps.claiming import (
     RUNNABLE,
     STATE_CHECK_SECONDS,
-    ChannelBusy,
+    AllChannelsLocked,
     StepLost,
     check_not_stopped,
     claim_step,
@@ -166,7 +166,7 @@ def _run_due_steps(worker: PurgeWorker) -> str:
             _begin_step(worker, step)
             while worker.in_flight and (len(worker.in_flight) >= PIPELINE or _is_on_disk(worker.in_flight[0][0])):
                 _end_step(worker)
-    except ChannelBusy as busy:
+    except AllChannelsLocked as busy:
         worker.blocked_by, worker.waits_for_lock = describe_blocking_job(str(busy)), True
     finally:
         while worker.in_flight:

@@ -50,8 +50,8 @@ class StepLost(Exception):
     """Another worker has claimed the step, or its purge was cancelled. Nothing was changed."""
 
 
-class ChannelBusy(Exception):
-    """Another job has locked the channel; `str()` of the exception is that job."""
+class AllChannelsLocked(Exception):
+    """Steps are due, but other jobs have locked all of their channels; `str()` is one of those jobs."""
 
 
 def job_of(purge_id: int) -> str:
@@ -80,8 +80,8 @@ def lock_purge(purge_id: int) -> Purge:
 def claim_step(purge_id: int, *, token: uuid.UUID) -> AnyStep | None:
     """Claim the next due and unclaimed step together with its channel; return None if there is none.
 
-    Raises `ChannelBusy`. A step abandoned before *stamped* starts over; one abandoned later resumes from its state,
-    with the values stored at *stamped*.
+    Raises `AllChannelsLocked`. A step abandoned before *stamped* starts over; one abandoned later resumes from its
+    state, with the values stored at *stamped*.
     """
     with brief_transaction():
         purge = lock_purge(purge_id)
@@ -109,7 +109,7 @@ def claim_step(purge_id: int, *, token: uuid.UUID) -> AnyStep | None:
 
 
 def _lock_next(due: StepQuerySet | UndoStepQuerySet, *, job: str) -> AnyStep | None:
-    """Return the first due step whose channel can be locked. Raises `ChannelBusy` if steps are due but none can."""
+    """Return the first due step whose channel can be locked. Raises `AllChannelsLocked` if no due step's can."""
     owner = ""
     busy: list[int] = []
     while (step := due.exclude(channel_id__in=busy).order_by(*_STEP_ORDER).first()) is not None:
@@ -118,7 +118,7 @@ def _lock_next(due: StepQuerySet | UndoStepQuerySet, *, job: str) -> AnyStep | N
         busy.append(step.channel_id)
         owner = owner or lock_owner(step.channel_id) or "another job"
     if busy:
-        raise ChannelBusy(owner)
+        raise AllChannelsLocked(owner)
     return None
 
 

@@ -13,7 +13,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.chunks import Row
 from moderation.domain.packing import unpack_ids
 from moderation.domain.restoring import newest_complete_rows
-from moderation.domain.states import REMOVING, WITHOUT_COPIES, StepState
+from moderation.domain.states import DELETING, WITHOUT_COPIES, StepState
 from moderation.models import Purge, Step
 from moderation.store.quarantine import QuarantineKey, quarantine_attempts, quarantine_copies, quarantined_rows
 
@@ -21,7 +21,7 @@ from moderation.store.quarantine import QuarantineKey, quarantine_attempts, quar
 def copies_of(channel_id: int, bucket: int, ids: Iterable[int]) -> Iterator[list[Row]]:
     """Yield each id's newest complete copy, from any purge's quarantine."""
     wanted = frozenset(ids)
-    here = Step.objects.filter(channel_id=channel_id, bucket=bucket, kind__in=REMOVING, read_stamp__isnull=False)
+    here = Step.objects.filter(channel_id=channel_id, bucket=bucket, kind__in=DELETING, read_stamp__isnull=False)
     keys = [
         QuarantineKey(purge_id, channel_id, bucket, attempt)
         for purge_id in here.order_by().values_list("purge_id", flat=True).distinct()
@@ -64,7 +64,7 @@ def shared_copies(purge: Purge) -> Mapping[int, int]:
 
 
 def _counted_steps(steps: QuerySet[Step]) -> QuerySet[Step]:
-    return steps.filter(kind__in=REMOVING, state=StepState.COUNTED).defer("sketch", "ranges", "survivors")
+    return steps.filter(kind__in=DELETING, state=StepState.COUNTED).defer("sketch", "ranges", "survivors")
 
 
 def _steps_with_copies(purge: Purge) -> QuerySet[Step]:

@@ -23,12 +23,12 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.operations.jobs.runs import Claim
 from moderation.domain.holds import HoldCoverage
-from moderation.domain.states import PURGE_MOVES, REMOVING, PurgeState, StepState
+from moderation.domain.states import DELETING, PURGE_MOVES, PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.access.audit import record_action
 from moderation.operations.holds import coverage_of, holds_covering, holds_in_force_since
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
-from moderation.operations.steps.removed_ids import removed_by_step
+from moderation.operations.steps.deleted_ids import deleted_by_step
 from moderation.operations.steps.shared_copies import renew_copies
 from moderation.operations.undo.requests import undo_until
 
@@ -75,7 +75,7 @@ def _renew_purge(purge: Purge, now: dt.datetime) -> int:
     wanted = now + days / 2 if is_held else until
     # Renewals made before the newest hold did not include the copies that it covers.
     renewed_under_all = Q(renewed_at__gt=max(hold.placed_at for hold in holds))
-    steps = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED).alias(
+    steps = purge.steps.filter(kind__in=DELETING, state=StepState.COUNTED).alias(
         kept_at=Case(When(renewed_under_all, then="renewed_at"), default="quarantined_at")
     )
     return sum(
@@ -89,7 +89,7 @@ def _renew_step(step: Step, coverage: HoldCoverage) -> int:
         return 0
     try:
         attempt = issue_stamp(step.channel_id, step.bucket)
-        ids = removed_by_step(step)
+        ids = deleted_by_step(step)
         count = renew_copies(
             step, ids, attempt=attempt, wanted_row=lambda row: coverage.covers(row[MESSAGE_ID], row[AUTHOR_ID])
         )

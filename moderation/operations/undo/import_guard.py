@@ -23,7 +23,7 @@ from moderation.models import Purge, Step
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import name_of, require
 from moderation.operations.steps.claiming import brief_transaction
-from moderation.operations.steps.removed_ids import removed_by_step, removed_ids
+from moderation.operations.steps.deleted_ids import deleted_by_step, deleted_ids
 
 RESTORED_BY_IMPORT = "restored_by_import"
 
@@ -34,7 +34,7 @@ OnRestored = Callable[[int, int, Iterable[int]], None]
 """(channel id, bucket, ids) that were restored."""
 
 
-class RemovedIds:
+class DeletedIds:
     """Ids deleted by purges, in channels that an import has locked.
 
     The lock keeps the steps of these channels unchanged, so what was read remains valid: the buckets with steps are
@@ -51,7 +51,7 @@ class RemovedIds:
         if key not in self._buckets:
             return ()
         if self._last is None or self._last[0] != key:
-            self._last = key, removed_ids(channel_id, bucket)
+            self._last = key, deleted_ids(channel_id, bucket)
         return self._last[1]
 
 
@@ -70,8 +70,8 @@ def restore_on_import(channel_id: int, bucket: int, ids: Iterable[int], *, moder
     """
     restored = set(ids)
     with brief_transaction():
-        for step in _removing_steps(channel_id, bucket).select_related("purge").select_for_update(of=("self",)):
-            packed = pack_ids(sorted(restored & removed_by_step(step)))
+        for step in _deleting_steps(channel_id, bucket).select_related("purge").select_for_update(of=("self",)):
+            packed = pack_ids(sorted(restored & deleted_by_step(step)))
             if count_packed(packed):
                 step.undone_ids = pack_ids(sorted({*unpack_ids(step.undone_ids), *unpack_ids(packed)}))
                 step.save(update_fields=["undone_ids"])
@@ -134,7 +134,7 @@ def _detail(name: str) -> KeyTextTransform:
     return KeyTextTransform(name, "details")
 
 
-def _removing_steps(channel_id: int, bucket: int) -> QuerySet[Step]:
+def _deleting_steps(channel_id: int, bucket: int) -> QuerySet[Step]:
     return Step.objects.filter(
         channel_id=channel_id,
         bucket=bucket,

@@ -20,7 +20,7 @@ from moderation.domain.packing import unpack_ids
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import (
     CAN_BE_UNDONE,
-    REMOVING,
+    DELETING,
     PurgeState,
     StepState,
     UndoStepState,
@@ -30,7 +30,7 @@ from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.holds import time_held
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
-from moderation.operations.steps.removed_ids import count_removed
+from moderation.operations.steps.deleted_ids import count_deleted
 
 _STEPS, _UNDO_STEPS = Step._meta.db_table, UndoStep._meta.db_table
 
@@ -147,7 +147,7 @@ def undo_totals_of(undo: Undo) -> UndoTotals:
 
 
 def _steps_to_undo(purge: Purge, part: UndoPart) -> QuerySet[Step]:
-    counted = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED)
+    counted = purge.steps.filter(kind__in=DELETING, state=StepState.COUNTED)
     if is_past_undo_period(purge):
         counted = counted.filter(renewed_at__isnull=False)
     if part.channel_ids:
@@ -193,6 +193,6 @@ def finish_undos(purge: Purge) -> PurgeState:
     for undo in purge.undos.filter(finished_at=None):
         Undo.objects.filter(id=undo.pk).update(finished_at=Now())
         record_action("undo_finished", actor=None, purge=purge, details=undo_totals_of(undo).as_json())
-    counted = purge.steps.filter(kind__in=REMOVING, state=StepState.COUNTED)
-    is_partial = count_removed(counted).total() > 0
+    counted = purge.steps.filter(kind__in=DELETING, state=StepState.COUNTED)
+    is_partial = count_deleted(counted).total() > 0
     return PurgeState.PARTLY_UNDONE if is_partial else PurgeState.UNDONE

@@ -27,11 +27,11 @@ from chatstore.store.withdrawn import read_withdrawals
 from moderation.domain.chunks import Row, writetime_of
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.restoring import plan_restore
-from moderation.domain.states import REMOVING, WITHOUT_COPIES, StepState, UndoStepState
+from moderation.domain.states import DELETING, WITHOUT_COPIES, StepState, UndoStepState
 from moderation.models import Step, UndoStep
 from moderation.operations.access.audit import record_action
 from moderation.operations.steps.claiming import brief_transaction, check_still_running, move_step
-from moderation.operations.steps.removed_ids import removed_by_others, removed_by_step
+from moderation.operations.steps.deleted_ids import deleted_by_others, deleted_by_step
 from moderation.operations.steps.shared_copies import copies_of, renew_copies
 from moderation.operations.undo.requests import UndoPart, is_past_undo_period
 from moderation.store import deletes
@@ -65,7 +65,7 @@ def _plan(step: UndoStep) -> None:
     plan = plan_restore(
         requested,
         withdrawn=_withdrawn_of(step, requested),
-        removed_elsewhere=removed_by_others(step),
+        deleted_elsewhere=deleted_by_others(step),
         live=_live_ids(step),
     )
     move_step(
@@ -83,16 +83,16 @@ def _plan(step: UndoStep) -> None:
 
 def _requested_ids(step: UndoStep) -> set[int]:
     """Return the requested ids that the undone step deleted or found already gone, and that it still deletes."""
-    stands = removed_by_step(_undone_step(step))
+    deleted = deleted_by_step(_undone_step(step))
     part = UndoPart.from_json(step.undo.part)
     if part.message_ids:
-        stands.intersection_update(part.message_ids)
+        deleted.intersection_update(part.message_ids)
     if part.author_ids or is_past_undo_period(step.purge):
         # After the undo period only copies that a hold covered are left, and only those were offered.
         authors = frozenset(part.author_ids)
-        has_copy = (row for chunk in copies_of(step.channel_id, step.bucket, stands) for row in chunk)
-        stands = {row[MESSAGE_ID] for row in has_copy if not authors or row[AUTHOR_ID] in authors}
-    return stands
+        has_copy = (row for chunk in copies_of(step.channel_id, step.bucket, deleted) for row in chunk)
+        deleted = {row[MESSAGE_ID] for row in has_copy if not authors or row[AUTHOR_ID] in authors}
+    return deleted
 
 
 def _undone_step(step: UndoStep) -> Step:
@@ -122,7 +122,7 @@ def _store_copies_for_others(step: UndoStep) -> None:
     The message is restored when such a purge is undone, up to 30 days after its own quarantine; this purge's copies
     may have expired by then. Idempotent.
     """
-    here = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind__in=REMOVING)
+    here = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind__in=DELETING)
     others = here.filter(state=StepState.COUNTED).exclude(purge_id=step.purge_id)
     found_gone = others.exclude(purge__state__in=WITHOUT_COPIES).order_by("purge_id", "ordinal")
     skipped = frozenset(unpack_ids(step.skipped_ids))

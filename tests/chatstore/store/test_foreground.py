@@ -86,11 +86,11 @@ def test_a_job_throttles_only_while_users_read_pages(settings: Settings, clock: 
     settings.PURGE_THROTTLE_FACTOR = 5
     pace = Pace(1_000)
     clock.now += 0.05
-    pace.rest()
+    pace.throttle()
     assert clock.slept == []
     with simulate_reading():
         clock.now += 0.05
-        pace.rest()
+        pace.throttle()
     assert clock.slept == [pytest.approx(5 * 0.05)]
 
 
@@ -100,5 +100,5 @@ def test_waiting_time_does_not_count_as_work_for_throttling(settings: Settings, 
     clock.now += 0.2
     pace.begin()
     with simulate_reading():
-        pace.rest()
+        pace.throttle()
     assert clock.slept == [0]

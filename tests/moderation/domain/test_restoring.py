@@ -16,13 +16,13 @@ def row(message_id: int, author: int | None, content: str | None) -> Row:
 
 @given(ids, ids, ids, ids)
 def test_every_requested_id_has_exactly_one_outcome(
-    requested: set[int], withdrawn: set[int], removed_elsewhere: set[int], live: set[int]
+    requested: set[int], withdrawn: set[int], deleted_elsewhere: set[int], live: set[int]
 ) -> None:
-    outcome = plan_restore(requested, withdrawn=withdrawn, removed_elsewhere=removed_elsewhere, live=live)
+    outcome = plan_restore(requested, withdrawn=withdrawn, deleted_elsewhere=deleted_elsewhere, live=live)
     parts = [outcome.wanted, outcome.withdrawn, outcome.still_purged, outcome.already_live]
     assert set().union(*parts) == requested
     assert sum(map(len, parts)) == len(requested)
-    assert not outcome.wanted & (withdrawn | removed_elsewhere | live)
+    assert not outcome.wanted & (withdrawn | deleted_elsewhere | live)
 
 
 copies = st.lists(

@@ -24,7 +24,7 @@ from moderation.operations.erasure.requests import (
 )
 from moderation.operations.holds import HoldRequest, lift_hold, place_hold
 from moderation.operations.purging.controls import available_controls
-from moderation.operations.steps.removed_ids import removed_ids
+from moderation.operations.steps.deleted_ids import deleted_ids
 from moderation.operations.undo.expiry import close_purge
 from moderation.operations.undo.requests import UndoPart, can_be_undone, request_undo
 from tests.conftest import make_user
@@ -184,7 +184,7 @@ def test_a_purge_being_erased_offers_no_undo_and_no_other_action(
         shift(purge, 0)
         erase_purge(purge.pk)
     # The purge still accounts for its messages: an import does not restore them.
-    assert removed_ids(channel.pk, bucket_of(old_ids(20)[0])) == set(old_ids(20))
+    assert deleted_ids(channel.pk, bucket_of(old_ids(20)[0])) == set(old_ids(20))
 
 
 def test_only_a_finished_purge_with_quarantined_copies_can_be_erased(mona: User, lena: User, channel: Channel) -> None:

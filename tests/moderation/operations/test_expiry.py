@@ -15,7 +15,7 @@ from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.purging.controls import available_controls
 from moderation.operations.purging.listing import list_purges
-from moderation.operations.steps.removed_ids import removed_ids
+from moderation.operations.steps.deleted_ids import deleted_ids
 from moderation.operations.undo.expiry import close_purge, list_expired
 from moderation.operations.undo.requests import UndoPart, can_be_undone, request_undo
 from tests.moderation.channels import everything, make_channel, old_ids, purge_now, run_to_end, write
@@ -75,7 +75,7 @@ def test_an_expired_purge_still_accounts_for_its_messages_and_is_listed_as_done(
     write(channel, ids)
     purge = shift(purge_now(mona, everything(channel)), 31)
     close_purge(purge.pk)
-    assert removed_ids(channel.pk, bucket_of(ids[0])) == set(ids)
+    assert deleted_ids(channel.pk, bucket_of(ids[0])) == set(ids)
     listed = list_purges(mona, state="done", channel_id=channel.pk).purges
     assert [one.purge.pk for one in listed] == [purge.pk]
 
@@ -90,7 +90,7 @@ def test_an_undo_requested_in_time_continues_and_the_rest_is_closed_afterwards(m
     assert not close_purge(purge.pk)
     assert run_to_end(purge).state == PurgeState.PARTLY_UNDONE
     assert close_purge(purge.pk)
-    assert removed_ids(channel.pk, bucket_of(ids[0])) == set(ids[50:])
+    assert deleted_ids(channel.pk, bucket_of(ids[0])) == set(ids[50:])
 
 
 def test_a_fully_restored_purge_is_not_closed(mona: User) -> None:

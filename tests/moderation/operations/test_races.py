@@ -24,7 +24,7 @@ from moderation.operations.purging.completion import settle_purge
 from moderation.operations.purging.execution import finish_step, stamp_step
 from moderation.operations.purging.quarantine import quarantine_step
 from moderation.operations.purging.worker import run_purge
-from moderation.operations.steps.removed_ids import removed_ids
+from moderation.operations.steps.deleted_ids import deleted_ids
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
 from moderation.store.pace import Pace
@@ -143,7 +143,7 @@ def test_overlapping_purges_count_each_message_once(mona: User, channel: Channel
     second = run_purge(confirm(mona, second).id)
     sums = totals_of(first), totals_of(second)
     assert [(total.deleted, total.already_gone) for total in sums] == [(200, 0), (100, 100)]
-    assert removed_ids(channel.id, bucket_of(ids[0])) == set(ids)
+    assert deleted_ids(channel.id, bucket_of(ids[0])) == set(ids)
 
 
 def run_at_once(*purges: Purge) -> list[Purge]:
@@ -186,7 +186,7 @@ def test_two_moderators_at_once_delete_and_restore_each_message_once(mona: User,
     assert sum(total.restored for total in back) == 1_100
     assert sorted(total.still_purged for total in back) == [0, 300]
     assert ids_of(channel, *buckets) == [*old, *recent]
-    assert removed_ids(channel.id, bucket_of(old[0])) == set()
+    assert deleted_ids(channel.id, bucket_of(old[0])) == set()
 
 
 def test_a_purge_waits_for_the_job_that_locked_the_channel_and_names_it(mona: User, channel: Channel) -> None:

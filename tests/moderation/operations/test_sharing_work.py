@@ -16,7 +16,7 @@ from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge
 from moderation.operations.purging.scheduling import due_purges, workers_needed
 from moderation.operations.purging.worker import run_purge
-from moderation.operations.steps.claiming import ChannelBusy, claim_step
+from moderation.operations.steps.claiming import AllChannelsLocked, claim_step
 from moderation.operations.steps.totals import totals_of
 from tests.moderation.channels import VICTOR, confirm, ids_of, make_channel, old_ids, preview, write
 
@@ -74,7 +74,7 @@ def test_a_channel_locked_by_another_job_is_skipped(mona: User) -> None:
         assert ended.state == PurgeState.WAITING
         assert totals_of(purge).deleted == 900
         assert set(purge.steps.filter(state="counted").values_list("channel_id", flat=True)) == {free}
-        with pytest.raises(ChannelBusy, match="import:1"):
+        with pytest.raises(AllChannelsLocked, match="import:1"):
             claim_step(purge.id, token=uuid.uuid4())
     finally:
         release_channel(busy, job="import:1")

@@ -16,7 +16,7 @@ from chatstore.store.reading import reader
 from moderation.domain.states import PurgeState
 from moderation.models import Purge, Step
 from moderation.operations.purging.controls import cancel_purge
-from moderation.operations.steps.removed_ids import removed_ids
+from moderation.operations.steps.deleted_ids import deleted_ids
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, UndoTotals, request_undo, undo_totals_of
 from tests.moderation.channels import (
@@ -76,7 +76,7 @@ def test_a_dropped_bucket_is_restored_with_every_column_equal(mona: User, channe
     purge, total = undo_now(mona, purge)
     assert (purge.state, counts(total)) == (PurgeState.UNDONE, {"requested": 300, "restored": 300})
     assert reader.read_page(channel.id, limit=500).messages == before
-    assert removed_ids(channel.id, bucket_of(ids[0])) == set()
+    assert deleted_ids(channel.id, bucket_of(ids[0])) == set()
 
 
 def test_rows_and_ranges_are_restored_too(mona: User, channel: Channel) -> None:
