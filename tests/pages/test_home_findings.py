@@ -51,7 +51,7 @@ def test_the_worst_finding_is_first_and_each_links_to_its_fix(
     details = {"is_rewrite": False, "channels": [str(previewed.channel.pk)]}
     open_finding("stuck purge", str(previewed.purge.pk), Problem(Severity.AMBER, "a purge is stuck", details))
     html = findings_of(sign_in(otto).get("/").content.decode())
-    summaries = re.findall(r'class="finding-words">(.*?)</span>', html)
+    summaries = re.findall(r'class="finding-text">(.*?)</span>', html)
     assert summaries == ["a bucket is heavy", "a purge is stuck", "a run did not happen", "a repair is late"]
     for address in (
         f"/channels/{previewed.channel.pk}/health/-3/",

@@ -163,7 +163,7 @@ FORMS: tuple[tuple[str, dict[str, str]], ...] = (
 
 def shown_error(html: str) -> str:
     """Return the message of an error page or of a form."""
-    found = re.search(r'<p class="notice(?: refused)?"[^>]*>(.*?)</p>', html, re.DOTALL)
+    found = re.search(r'<p class="notice(?: error)?"[^>]*>(.*?)</p>', html, re.DOTALL)
     return " ".join(found[1].split()) if found else ""
 
 
