@@ -65,7 +65,7 @@ def test_following_the_cursors_visits_every_message_once(content: Content, limit
 
 @pytest.mark.parametrize("limit", [0, -1, 501])
 def test_a_page_size_of_zero_is_refused(limit: int) -> None:
-    with pytest.raises(BadInput, match="a page has 1 to 500 messages"):
+    with pytest.raises(BadInput, match="A page has 1 to 500 messages"):
         read_page(fresh_id(), limit=limit)
 
 
