@@ -86,7 +86,7 @@ def test_users_without_permission_see_the_request_but_cannot_decide(
     assert "erase/approve/" not in shown
     assert "erase/reject/" not in shown
     assert f"{at(purge)}#erasure-request" not in page(sign_in(mona), "/")
-    for action in ("approve", "refuse"):
+    for action in ("approve", "reject"):
         assert sign_in(mona).post(f"{at(purge)}erase/{action}/", {"erasure": request.pk}).status_code == 403
 
 
