@@ -113,5 +113,5 @@ def assert_undone_exactly(fixture: PurgeFixture, undo: Undo) -> None:
     assert fixture.purge.state == PurgeState.UNDONE
     assert (total.requested, total.restored) == (len(fixture.matched_ids), len(fixture.matched_ids))
     actions = AuditEntry.objects.filter(purge=fixture.purge, action__startswith="undo").values_list("action", flat=True)
-    assert sorted(actions) == ["undo_requested", "undo_finished", "undo_step_counted"]
+    assert sorted(actions) == ["undo_finished", "undo_requested", "undo_step_counted"]
     assert lock_owner(fixture.channel.id) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,9 +13,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 import psutil
+import redis
 from django.conf import settings
 from django.db import connection
 
+from chatstore.store.heartbeats import QUEUES
 from tests.brokers import broker_for
 from tests.moderation.faults.real_workers.breakpoints import Backend
 from tests.waiting import wait_until
@@ -26,6 +29,11 @@ CONNECTION_SCANS = 20
 
 LEASE_SECONDS = 3
 """A tenth of the default. Renewed each second, the longest interval that the settings allow."""
+
+_ID = r"\[([0-9a-f-]{36})\]"
+_RECEIVED = re.compile(rf"Task \S+{_ID} received")
+_ENDED = re.compile(rf"Task \S+{_ID} (?:succeeded|raised|retry|ignored)")
+_REVOKED = re.compile(rf"Discarding revoked task: \S+?{_ID}")
 
 
 class Workers:
@@ -40,6 +48,7 @@ class Workers:
         self._beat: subprocess.Popen[bytes] | None = None
         self._workers: dict[str, subprocess.Popen[bytes]] = {}
         self._started = 0
+        self._abandoned: set[str] = set()
 
     def start(self) -> None:
         """Start workers and beat; return when all workers accept tasks."""
@@ -91,15 +100,29 @@ class Workers:
 
     @contextmanager
     def beat_paused(self) -> Iterator[None]:
-        """Suspend beat for the duration of the context, so that the workers start nothing new."""
+        """Suspend beat for the duration of the context, so that the workers start nothing new.
+
+        It begins when the last poll has ended: on a busy machine one may still be queued.
+        """
         assert self._beat is not None
         self._beat.send_signal(signal.SIGSTOP)
         try:
+            wait_until(lambda: not self._queued_tasks() and not self._running_tasks())
             yield
         finally:
             self._beat.send_signal(signal.SIGCONT)
 
+    def _queued_tasks(self) -> int:
+        with redis.from_url(broker_for("faults")) as broker:
+            return sum(int(broker.llen(queue)) for queue in QUEUES)
+
+    def _running_tasks(self) -> set[str]:
+        """Return the ids of received tasks that have not ended, without those of killed workers."""
+        text = self.log_text()
+        return set(_RECEIVED.findall(text)).difference(_ENDED.findall(text), _REVOKED.findall(text), self._abandoned)
+
     def _replace(self, worker: subprocess.Popen[bytes]) -> None:
+        self._abandoned |= self._running_tasks()
         self._workers = {name: one for name, one in self._workers.items() if one is not worker}
         self._start_worker()
 
