@@ -15,6 +15,7 @@ from typing import Any
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, WRITETIME
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.store import cassandra, scans
 from moderation.domain.chunks import ROWS_PER_CHUNK, PackedRows, Row, decode_chunk, encode_chunks, with_writetime
 from moderation.domain.holds import HeldRows
@@ -153,7 +154,7 @@ def quarantine_attempts(purge_id: int, channel_id: int, bucket: int) -> list[int
 def quarantined_rows(key: QuarantineKey) -> Iterator[list[Row]]:
     """Yield the rows of an attempt, a chunk at a time, in the order they were read."""
     for page in cassandra.iterate(SELECT_BODIES, key.values(), fetch_size=CHUNKS_PER_PAGE):
-        for _, body in page:
+        for _chunk, body in page:
             yield decode_chunk(body)
 
 
@@ -174,7 +175,7 @@ def erase_quarantined(purge_id: int, channel_id: int, buckets: Sequence[int], *,
     Raises `StoreUnavailable` while a replica is down, or if a copy is left.
     """
     keys = [(purge_id, channel_id, bucket) for bucket in buckets]
-    for _ in cassandra.execute_window(((ERASE, (stamp, *key)) for key in keys), consistency=cassandra.ALL):
+    for _rows in cassandra.execute_window(((ERASE, (stamp, *key)) for key in keys), consistency=cassandra.ALL):
         pass
     remaining = cassandra.execute_window(((SELECT_ANY, key) for key in keys), consistency=cassandra.ALL)
     if any(list(remaining)):
@@ -201,7 +202,8 @@ def _split_page(
 
 def _store_chunks(key: QuarantineKey, pages: Iterator[list[Row]]) -> None:
     sent: list[bytes] = []
-    for _ in cassandra.execute_window(((INSERT, values) for values in _chunk_rows(key, pages, sent)), window=WINDOW):
+    jobs = ((INSERT, values) for values in _chunk_rows(key, pages, sent))
+    for _rows in cassandra.execute_window(jobs, window=WINDOW):
         pass
     stored = [
         (chunk, hashlib.sha256(body).digest())

@@ -15,6 +15,7 @@ from django.db import connection
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.snowflakes import WORKERS, SnowflakeMaker
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import WorkerLease
 
 LEASE_SECONDS = 300.0
@@ -78,7 +79,7 @@ class LeasedMaker:
 
     def _lease(self) -> SnowflakeMaker:
         token = uuid.uuid4()
-        for _ in range(_MAX_ATTEMPTS):
+        for _attempt in range(_MAX_ATTEMPTS):
             asked = time.monotonic()
             rows = _run(_LEASE, (token, self._seconds, REUSE_DELAY_SECONDS, REUSE_DELAY_SECONDS))
             if rows:

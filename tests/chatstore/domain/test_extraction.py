@@ -86,3 +86,22 @@ def test_errors_that_people_read_have_a_template() -> None:
             if call.func.id in ERRORS and call.args:  # type: ignore[attr-defined]
                 is_bare = isinstance(call.args[0], ast.Constant | ast.JoinedStr)
                 assert not is_bare, f"{path}:{call.lineno} is not translated"
+
+
+def test_no_function_that_uses_the_short_name_of_gettext_assigns_it() -> None:
+    """A loop over `_` would hide the function of that name, which only fails when the error is raised."""
+    for path, tree in modules():
+        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+            uses = {type(name.ctx) for name in own_names(function) if name.id == "_"}
+            assert uses != {ast.Load, ast.Store}, f"{path}: {function.name}"
+
+
+def own_names(node: ast.AST) -> Iterator[ast.Name]:
+    """Yield the names in a function's own scope; comprehensions and nested functions have scopes of their own."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Name):
+            yield child
+        if not isinstance(
+            child, (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+        ):
+            yield from own_names(child)

@@ -26,6 +26,7 @@ from tests.moderation.channels import (
     preview,
     write,
 )
+from tests.waiting import wait_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +79,26 @@ def make_previewed(moderator: User, strategy: DeleteStrategy) -> PurgeFixture:
     matched_ids = sorted(set(ids).difference(kept_ids))
     write(channel, matched_ids, author=VICTOR)
     write(channel, kept_ids, author=WILMA)
-    return PurgeFixture(
-        strategy, channel, preview(moderator, selection_of(strategy, channel, matched_ids)), matched_ids, kept_ids
-    )
+    purge = preview_here_or_there(moderator, selection_of(strategy, channel, matched_ids))
+    return PurgeFixture(strategy, channel, purge, matched_ids, kept_ids)
+
+
+def preview_here_or_there(moderator: User, selection: Selection) -> Purge:
+    """Draft and scan a purge; a worker's poll may have claimed the scan first."""
+    purge = preview(moderator, selection)
+
+    def is_scanned() -> bool:
+        purge.refresh_from_db()
+        return purge.state != PurgeState.SCANNING
+
+    wait_until(is_scanned)
+    return purge
 
 
 def preview_once_more(moderator: User, fixture: PurgeFixture) -> PurgeFixture:
     """Preview a second purge of the restored messages."""
     selection = selection_of(fixture.strategy, fixture.channel, fixture.matched_ids)
-    return replace(fixture, purge=preview(moderator, selection))
+    return replace(fixture, purge=preview_here_or_there(moderator, selection))
 
 
 def selection_of(strategy: DeleteStrategy, channel: Channel, matched_ids: list[int]) -> Selection:
