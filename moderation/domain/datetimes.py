@@ -24,22 +24,22 @@ def parse_datetime(text: str, *, now: dt.datetime) -> dt.datetime:
 
     Raises `BadInput` if the text is not a date, is in the future, or is earlier than the first possible id.
     """
-    words = text.strip()
-    ago = _AGO.fullmatch(words)
+    typed = text.strip()
+    ago = _AGO.fullmatch(typed)
     try:
-        moment = now - int(ago[1]) * _UNITS[ago[2][0].lower()] if ago else dt.datetime.fromisoformat(words)
+        moment = now - int(ago[1]) * _UNITS[ago[2][0].lower()] if ago else dt.datetime.fromisoformat(typed)
         moment = (moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)).astimezone(dt.UTC)
     except (ValueError, OverflowError):
         raise BadInput(
             _(
                 "“%(text)s” is not a valid date. Use a format like 2024-03-11, 2024-03-11T14:30 or “20 minutes ago”.",
-                text=words[:40],
+                text=typed[:40],
             )
         ) from None
     if moment > now:
-        raise BadInput(_("%(time)s is in the future. Enter an earlier time.", time=words[:40]))
+        raise BadInput(_("%(time)s is in the future. Enter an earlier time.", time=typed[:40]))
     if moment < EARLIEST:
-        raise BadInput(_("%(time)s is before the first possible message. Enter a later time.", time=words[:40]))
+        raise BadInput(_("%(time)s is before the first possible message. Enter a later time.", time=typed[:40]))
     return moment
 
 

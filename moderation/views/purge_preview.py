@@ -40,18 +40,18 @@ MAX_STRIPS = 4
 
 _PLAN = {
     DeleteStrategy.DROP: ngettext_lazy(
-        "%(shown)s period of 10 days is deleted as a whole.",
-        "%(shown)s periods of 10 days are deleted as a whole.",
+        "%(shown)s period is deleted as a whole.",
+        "%(shown)s periods are deleted as a whole.",
         "count",
     ),
     DeleteStrategy.RANGES: ngettext_lazy(
-        "Messages in %(shown)s period of 10 days are deleted in ranges.",
-        "Messages in %(shown)s periods of 10 days are deleted in ranges.",
+        "Messages in %(shown)s period are deleted in ranges.",
+        "Messages in %(shown)s periods are deleted in ranges.",
         "count",
     ),
     DeleteStrategy.REWRITE: ngettext_lazy(
-        "%(shown)s period of 10 days is rewritten with the messages to keep.",
-        "%(shown)s periods of 10 days are rewritten with the messages to keep.",
+        "%(shown)s period is rewritten with the messages to keep.",
+        "%(shown)s periods are rewritten with the messages to keep.",
         "count",
     ),
     DeleteStrategy.ROWS: ngettext_lazy(
@@ -65,7 +65,7 @@ _PLAN = {
         "count",
     ),
 }
-"""Sentences for a whole purge. Ranges and rewrites count 10-day periods, the others messages."""
+"""Sentences for a whole purge. Ranges and rewrites count buckets, the others messages."""
 
 _RANGES = ngettext_lazy("%(shown)s range", "%(shown)s ranges", "count")
 _REWRITTEN = ngettext_lazy("%(shown)s kept message rewritten", "%(shown)s kept messages rewritten", "count")

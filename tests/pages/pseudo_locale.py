@@ -53,9 +53,14 @@ def pseudo_locale() -> Iterator[None]:
 
 def untranslated(html: str, *, data: frozenset[str] = frozenset()) -> list[str]:
     """Return the visible texts with words that were not translated. data: names that may appear anywhere."""
+    return [text for text in visible_texts(html) if _has_words(text, data)]
+
+
+def visible_texts(html: str) -> list[str]:
+    """Return the texts outside brackets that a person sees or hears, without data."""
     page = _Page()
     page.feed(html)
-    return [text for text in page.found if _has_words(text, data)]
+    return page.found
 
 
 def _has_words(text: str, data: frozenset[str]) -> bool:

@@ -1,0 +1,67 @@
+"""Moderators read of messages and periods; "bucket", "tombstone" and the ten days are for operators."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+
+from chatstore.models.users import User
+from moderation.domain.states import StepState
+from moderation.models import Step
+from tests.conftest import make_user
+from tests.moderation.channels import VICTOR, everything, make_channel, old_ids, purge_now, write
+from tests.pages.conftest import make_previewed_purge
+from tests.pages.pseudo_locale import visible_texts
+from tests.pages.test_access import CASES, GROUPS
+
+OPERATORS_WORDS = re.compile(r"bucket|tombstone|partition|gc_grace|\b(ten|10)[- ]days?\b", re.IGNORECASE)
+
+MODERATORS_PAGES = [
+    *(
+        address
+        for route, method, address, statuses in CASES
+        if method == "GET" and statuses["mona"] == 200 and not route.startswith("admin/")
+    ),
+    "channels/{emptied}/",
+    "channels/{emptied}/{deleted}/",
+    "purges/{done}/",
+    "purges/{failed}/",
+]
+
+
+@pytest.fixture(scope="module")
+def mona() -> User:
+    return make_user("mona", group=GROUPS["mona"])
+
+
+@pytest.fixture(scope="module")
+def placeholders(mona: User) -> dict[str, int]:
+    emptied, ids = make_channel(), old_ids(12)
+    write(emptied, ids, author=VICTOR)
+    done = purge_now(mona, everything(emptied))
+    other = make_channel()
+    write(other, old_ids(12), author=VICTOR)
+    failed = purge_now(mona, everything(other))
+    Step.objects.filter(purge=failed).update(state=StepState.FAILED, error="unexpected", failed=12)
+    more = {"emptied": emptied.pk, "deleted": ids[3], "done": done.pk, "failed": failed.pk}
+    return make_previewed_purge().names | more
+
+
+@pytest.mark.parametrize("address", MODERATORS_PAGES)
+def test_no_page_of_a_moderator_has_a_word_of_the_operators(
+    address: str, mona: User, placeholders: dict[str, int]
+) -> None:
+    client = Client()
+    client.force_login(mona)
+    response = client.get("/" if address == "-" else "/" + address.format(**placeholders))
+    assert response.status_code == 200
+    assert [text for text in visible_texts(response.content.decode()) if OPERATORS_WORDS.search(text)] == []
+
+
+def test_an_operator_reads_of_buckets_in_a_preview(placeholders: dict[str, int]) -> None:
+    client = Client()
+    client.force_login(make_user("otto", group=GROUPS["otto"]))
+    html = client.get(f"/purges/{placeholders['purge']}/").content.decode()
+    assert any(OPERATORS_WORDS.search(text) for text in visible_texts(html))
