@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
+from functools import partial
 
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from chatstore.store import cassandra
 from chatstore.store.reading.remembered import LRUSet
 
 _INSERT = "INSERT INTO author_buckets (author_id, bucket, channel_id) VALUES (?, ?, ?)"
-_SELECT = "SELECT bucket, channel_id FROM author_buckets WHERE author_id = ?"
+_SELECT = "SELECT bucket, channel_id FROM author_buckets WHERE author_id = ? AND bucket >= ? AND bucket <= ?"
 
 BATCH_ROWS = 100
 
@@ -41,5 +45,15 @@ def _group_by_author(keys: list[tuple[int, int, int]]) -> Iterator[list[tuple[in
 
 def author_buckets(author_id: int) -> Iterator[tuple[int, int]]:
     """Yield (bucket, channel id) of every place where the author has posted, newest bucket first."""
-    for rows in cassandra.iterate(_SELECT, (author_id,)):
-        yield from rows
+    return buckets_of_authors([author_id], first=bucket_of(MIN_ID), last=bucket_of(MAX_ID))
+
+
+def buckets_of_authors(author_ids: Iterable[int], *, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Yield the same for several authors, one after the other; first, last: inclusive bounds of the buckets."""
+    reads = (partial(cassandra.submit, _SELECT, (author_id, first, last)) for author_id in author_ids)
+    in_flight = deque(send() for send in itertools.islice(reads, cassandra.WINDOW))
+    while in_flight:
+        pages = in_flight.popleft().pages()
+        in_flight.extend(send() for send in itertools.islice(reads, 1))
+        for rows in pages:
+            yield from rows

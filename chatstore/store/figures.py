@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.store import cassandra
 
 _INSERT = (
@@ -28,16 +29,31 @@ def note_figures(
     channel_id: int, bucket: int, figures: Mapping[str, int], *, source: str, measured_at: dt.datetime
 ) -> None:
     """Store figures of a bucket. An older measurement that arrives later has no effect."""
+    note_figures_in({(channel_id, bucket): figures}, source=source, measured_at=measured_at)
+
+
+def note_figures_in(figures: Mapping[BucketKey, Mapping[str, int]], *, source: str, measured_at: dt.datetime) -> None:
+    """Store figures of many buckets, as `note_figures` does for one."""
     stamp = int(measured_at.timestamp() * 1_000_000)
-    rows = [(channel_id, bucket, name, value, source, measured_at, stamp) for name, value in figures.items()]
-    if rows:
-        cassandra.execute_batches(_INSERT, [rows])
+    batches = (
+        [(*key, name, value, source, measured_at, stamp) for name, value in found.items()]
+        for key, found in figures.items()
+        if found
+    )
+    cassandra.execute_batches(_INSERT, batches)
 
 
 def read_figures(channel_id: int) -> dict[int, dict[str, Figure]]:
     """Return every figure of a channel, by bucket and name."""
-    found: dict[int, dict[str, Figure]] = {}
-    for bucket, name, value, source, measured_at in cassandra.execute(_SELECT, (channel_id,)):
-        figure = Figure(value, source, measured_at.replace(tzinfo=dt.UTC))
-        found.setdefault(bucket, {})[name] = figure
+    return {bucket: found for (_, bucket), found in read_figures_in([channel_id]).items()}
+
+
+def read_figures_in(channel_ids: Collection[int]) -> dict[BucketKey, dict[str, Figure]]:
+    """Return every figure of some channels, by channel and bucket, and name."""
+    answers = cassandra.execute_window((_SELECT, (channel_id,)) for channel_id in channel_ids)
+    found: dict[BucketKey, dict[str, Figure]] = {}
+    for channel_id, rows in zip(channel_ids, answers, strict=True):
+        for bucket, name, value, source, measured_at in rows:
+            figure = Figure(value, source, measured_at.replace(tzinfo=dt.UTC))
+            found.setdefault((channel_id, bucket), {})[name] = figure
     return found

@@ -229,18 +229,31 @@ def iterate_rows(
     """Yield a bucket's rows, newest first, page by page; `columns[0]` must be the message id.
 
     `columns` may be expressions such as `WRITETIME(content)`. Bounds, quorum and halves as in `read_ids`; `traces` as
-    in `cassandra.iterate`. Raises `TooManyTombstones` only if a single id can't be read.
+    in `cassandra.iterate`. The first page is requested at once, so that a caller can have several reads in flight.
+    Raises `TooManyTombstones` only if a single id can't be read.
     """
     low, high = bucket_ids(bucket)
+    low, high = low if first is None else max(low, first), high if last is None else min(high, last)
     cql = f"SELECT {', '.join(columns)} FROM messages WHERE {_BETWEEN}"
-    intervals = [(low if first is None else max(low, first), high if last is None else min(high, last))]
+
+    def submit(low: int, high: int) -> cassandra.Pending:
+        return cassandra.submit(cql, (channel_id, bucket, low, high), fetch_size=fetch_size, traces=traces)
+
+    return _iterate_intervals(submit, low, high, submit(low, high)) if low <= high else iter(())
+
+
+def _iterate_intervals(
+    submit: Callable[[int, int], cassandra.Pending], low: int, high: int, pending: cassandra.Pending | None
+) -> Iterator[list[Any]]:
+    """Yield the pages of the interval whose read is pending; if it fails on tombstones, those of its halves."""
+    intervals = [(low, high)]
     while intervals:
         low, high = intervals.pop()
         if low > high:
             continue
         try:
-            params = (channel_id, bucket, low, high)
-            for rows in cassandra.iterate(cql, params, fetch_size=fetch_size, traces=traces):
+            reading, pending = pending or submit(low, high), None
+            for rows in reading.pages():
                 if rows:
                     yield rows
                     high = rows[-1][0] - 1

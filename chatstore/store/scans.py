@@ -23,6 +23,7 @@ _LIGHT = frozenset({"message_id", "author_id", "pinned", "webhook_id", "referenc
 _STAMPS = tuple(f"WRITETIME({column})" for column in VALUE_COLUMNS)
 _IN = "FROM messages WHERE channel_id = ? AND bucket = ? AND message_id IN ?"
 _SELECT_ROWS = f"SELECT {', '.join(COLUMNS)} {_IN}"
+_SELECT_AUTHORS = f"SELECT message_id, author_id {_IN}"
 _SELECT_STAMPS = f"SELECT message_id, {', '.join(_STAMPS)} {_IN}"
 _SELECT_WITH_STAMPS = f"SELECT {', '.join((*COLUMNS, *_STAMPS))} {_IN}"
 _SELECT_COLUMNS = "SELECT column_name FROM system_schema.columns WHERE keyspace_name = ? AND table_name = 'messages'"
@@ -31,8 +32,8 @@ _SELECT_COLUMNS = "SELECT column_name FROM system_schema.columns WHERE keyspace_
 class BucketPages:
     """The pages of a bucket, newest first, at quorum; after the last one, its tombstones.
 
-    known_tombstones: the tombstones, if known; otherwise the read is traced, which makes it 50 % more expensive for the
-    servers.
+    The first page is requested at once. known_tombstones: the tombstones, if known; otherwise the read is traced, which
+    makes it 50 % more expensive for the servers.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class BucketPages:
         fetch_size: int = ROW_FETCH,
         known_tombstones: int | None = None,
     ) -> None:
-        self._known_tombstones = known_tombstones
+        self.known_tombstones = known_tombstones
         self._traces: list[uuid.UUID] = []
         self._pages = iterate_rows(
             channel_id,
@@ -61,7 +62,13 @@ class BucketPages:
         """Return the tombstones that the read has scanned so far. Raises `StoreUnavailable` if a replica did not report
         them.
         """
-        return traces.count_tombstones(self._traces) if self._known_tombstones is None else self._known_tombstones
+        return count_tombstones([self])[0]
+
+
+def count_tombstones(reads: Sequence[BucketPages]) -> list[int]:
+    """Return `BucketPages.count_tombstones` of each read, with all of their traces in flight at once."""
+    counts = iter(traces.count_tombstones_each([read._traces for read in reads if read.known_tombstones is None]))
+    return [next(counts) if read.known_tombstones is None else read.known_tombstones for read in reads]
 
 
 def read_whole_rows(channel_id: int, bucket: int, *, known_tombstones: int | None = None) -> BucketPages:
@@ -69,10 +76,22 @@ def read_whole_rows(channel_id: int, bucket: int, *, known_tombstones: int | Non
     return BucketPages(channel_id, bucket, known_tombstones=known_tombstones)
 
 
-def read_parts(channel_id: int, bucket: int, columns: Sequence[str]) -> BucketPages:
+def read_parts(
+    channel_id: int, bucket: int, columns: Sequence[str], *, known_tombstones: int | None = None
+) -> BucketPages:
     """Read some columns of every row of a bucket; the first one must be the message id."""
-    fetch = SCAN_FETCH if _LIGHT.issuperset(columns) else ROW_FETCH
-    return BucketPages(channel_id, bucket, columns=columns, fetch_size=fetch)
+    fetch = page_rows(columns)
+    return BucketPages(channel_id, bucket, columns=columns, fetch_size=fetch, known_tombstones=known_tombstones)
+
+
+def page_rows(columns: Sequence[str]) -> int:
+    """Return the number of rows in a page of `read_parts`."""
+    return SCAN_FETCH if _LIGHT.issuperset(columns) else ROW_FETCH
+
+
+def submit_authors(channel_id: int, bucket: int, ids: Sequence[int]) -> cassandra.Pending:
+    """Request (message id, author id or None) of the rows that exist, newest first. ids: at most `IDS_PER_READ`."""
+    return cassandra.submit(_SELECT_AUTHORS, (channel_id, bucket, list(ids)))
 
 
 def read_all_ids(channel_id: int, bucket: int) -> BucketPages:

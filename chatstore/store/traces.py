@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -78,17 +78,22 @@ def count_tombstones(traces: Iterable[uuid.UUID]) -> int:
 
     Raises `StoreUnavailable` if a replica's event does not arrive.
     """
+    return count_tombstones_each([list(traces)])[0]
+
+
+def count_tombstones_each(reads: Sequence[Sequence[uuid.UUID]]) -> list[int]:
+    """Return `count_tombstones` of the traces of each read, with all traces in flight at once."""
     wanted = _count_replicas(cassandra.LOCAL_QUORUM)
-    asked = list(traces)
-    jobs = ((_SELECT_EVENTS, (trace,)) for trace in asked)
+    jobs = ((_SELECT_EVENTS, (trace,)) for asked in reads for trace in asked)
     answers = cassandra.execute_window(jobs, consistency=cassandra.LOCAL_ONE)
-    total = 0
-    for trace, events in zip(asked, answers, strict=True):
-        seen = _parse_rows(events)
-        if len(seen) < wanted:
-            seen = _read_trace(trace, wanted)
-        total += max(dead for _, dead in seen.values())
-    return total
+    return [sum(_tombstones_in(trace, next(answers), wanted) for trace in asked) for asked in reads]
+
+
+def _tombstones_in(trace: uuid.UUID, events: Iterable[cassandra.Row], wanted: int) -> int:
+    seen = _parse_rows(events)
+    if len(seen) < wanted:
+        seen = _read_trace(trace, wanted)
+    return max(dead for _, dead in seen.values())
 
 
 def _count_replicas(consistency: int) -> int:

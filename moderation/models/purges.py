@@ -79,7 +79,8 @@ class Purge(models.Model):
 class ManifestBucket(models.Model):
     """Scan result of one bucket. The frozen ids are stored on its steps.
 
-    count, first_id, last_id: of the ids to delete. manifest_hash: `hash_bucket` of them (previews of older versions
+    count, first_id, last_id: of the ids to delete. survivors: number of messages that are kept; None: not counted,
+    because only the selected messages were read. manifest_hash: `hash_bucket` of them (previews of older versions
     have none). authors: {author id as text: number of messages}. plan: the preview's plan as `BucketPlan.as_json()`;
     a step plans again with the current contents.
     """
@@ -92,7 +93,7 @@ class ManifestBucket(models.Model):
     first_id = models.BigIntegerField(null=True)
     last_id = models.BigIntegerField(null=True)
     manifest_hash = models.BinaryField(null=True)
-    survivors = models.IntegerField()
+    survivors = models.IntegerField(null=True)
     authors = models.JSONField()
     plan = models.JSONField()
 

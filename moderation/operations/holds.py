@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -147,7 +147,13 @@ def holds_of_author(user: Actor, author_id: int) -> list[ListedHold]:
 
 def hold_coverage(channel_id: int) -> HoldCoverage:
     """Return the current coverage of holds in a channel."""
-    return coverage_of(_in_force().filter(Q(channel_id=None) | Q(channel_id=channel_id)), channel_id)
+    return hold_coverage_in([channel_id])[channel_id]
+
+
+def hold_coverage_in(channel_ids: Collection[int]) -> dict[int, HoldCoverage]:
+    """Return the current coverage of holds in each of some channels."""
+    holds = list(_in_force().filter(Q(channel_id=None) | Q(channel_id__in=channel_ids)))
+    return {channel_id: coverage_of(holds, channel_id) for channel_id in channel_ids}
 
 
 def block_new_holds() -> None:

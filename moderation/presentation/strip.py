@@ -192,7 +192,8 @@ def _draw_bar(entry: StripBucket, *, x: float, width: float, peak: int, here: bo
     height = _height_of(entry.count, peak=peak)
     red = 0.0
     if entry.highlighted:
-        share = 1.0 if not entry.count else min(entry.highlighted / entry.count, 1.0)
+        # Of a bucket that was not counted, the part is unknown, and the least is drawn.
+        share = 0.0 if entry.count is None else min(entry.highlighted / entry.count, 1.0) if entry.count else 1.0
         minimum = min(_MIN_HEIGHT, height)
         red = height * share if share == 1.0 else min(max(height * share, minimum), height - minimum)
     return Bar(

@@ -11,18 +11,24 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from chatstore.domain.errors import BadInput, StoreUnavailable
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstones
 from chatstore.models import Channel, Guild
 from moderation.domain.selection import Selection
 from moderation.forms import Composer, read_presets, selected_ids
+from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, channel_for, visible_channels
 from moderation.operations.preview.bucket_strip import map_channel
+from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.operations.selection.parsing import parse_selection, select_messages
 from moderation.operations.selection.summary import summarize_selections
 from moderation.presentation.strip import Strip
 from moderation.tasks import enqueue_scan_on_commit
 from moderation.views.session import actor_of
+
+MAX_BUCKETS_AT_ONCE = 3
+"""Buckets that are scanned within the request: in the worst case each is read as a whole, in up to a second."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -54,11 +60,24 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
         return _show_form(request, channel, Composer(filled))
     composer = Composer(request.POST)
     try:
-        purge = draft_purge(moderator=actor_of(request), selection=_read_selection(request, channel, composer))
+        selection = _read_selection(request, channel, composer)
+        purge = draft_purge(moderator=actor_of(request), selection=selection)
     except BadInput as error:
         return _show_form(request, channel, composer, error_message=error.text)
-    enqueue_scan_on_commit(purge.pk)
+    if not _scan_at_once(purge, selection):
+        enqueue_scan_on_commit(purge.pk)
     return redirect("purge", purge.pk)
+
+
+def _scan_at_once(purge: Purge, selection: Selection) -> bool:
+    """Scan messages that were selected on a page, without waiting for a worker; return whether that was possible."""
+    if not selection.message_ids or len({bucket_of(i) for i in selection.message_ids}) > MAX_BUCKETS_AT_ONCE:
+        return False
+    try:
+        scan_purge(purge.pk)
+    except (StoreUnavailable, TooManyTombstones):
+        return False
+    return True
 
 
 def _read_selection(request: HttpRequest, channel: Channel | None, composer: Composer) -> Selection:

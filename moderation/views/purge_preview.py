@@ -81,7 +81,7 @@ class BucketRow:
     first_day: date
     last_day: date
     matched: int
-    survivors: int
+    survivors: int | None
     methods: Sequence[str]
     tombstones: int
 
@@ -130,12 +130,22 @@ def describe_preview(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any
         "is_exact_by_author": sum(share.deleted for share in shares)
         == sum(author.count for author in authors if not author.is_restored),
         "other_authors": max(len(authors) - AUTHORS_SHOWN, 0),
-        "survivors": sum(bucket.survivors for bucket in preview.per_bucket),
+        "survivors": _sum_known(bucket.survivors for bucket in preview.per_bucket),
         "bucket_rows": [_row_of(bucket, known) for bucket in preview.per_bucket[:BUCKETS_SHOWN]],
         "other_buckets": max(len(preview.per_bucket) - BUCKETS_SHOWN, 0),
         "undo_days": settings.QUARANTINE_DAYS,
     }
     return context | (_sample(purge, channels) if purge.state == PurgeState.READY else {})
+
+
+def _sum_known(numbers: Iterable[int | None]) -> int | None:
+    """Return the sum, or None if a number is unknown."""
+    total = 0
+    for number in numbers:
+        if number is None:
+            return None
+        total += number
+    return total
 
 
 def _strips(purge: Purge, channels: Sequence[Channel]) -> list[ChannelStrip]:

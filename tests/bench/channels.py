@@ -14,7 +14,7 @@ from functools import cache
 from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models import Channel
-from chatstore.store import ledger, nodes, nodetool
+from chatstore.store import authors, ledger, nodes, nodetool
 from tests.bench import baseline
 from tests.bench.timing import seconds_of
 
@@ -87,7 +87,7 @@ def rows_of(channel_id: int, ids: list[int]) -> Iterator[tuple[object, ...]]:
 
 
 def fill_channel(size: int) -> Filled:
-    """Create a channel of `size` messages with ledger rows of unknown bounds. Does not settle."""
+    """Create a channel of `size` messages with ledger rows of unknown bounds and the author index. Does not settle."""
     return insert_channel(size)[0]
 
 
@@ -97,6 +97,8 @@ def insert_channel(size: int) -> tuple[Filled, float]:
     filled = Filled(channel, ids)
     for bucket in filled.buckets:
         ledger.ensure_row(channel.id, bucket)
+    places = {(author, bucket, channel.id) for bucket in filled.buckets for author in range(1, AUTHORS + 1)}
+    authors.ensure_author_buckets(places)
     rows = list(rows_of(channel.id, ids))
     return filled, seconds_of(lambda: baseline.run_batches(baseline.INSERT, rows))
 

@@ -10,8 +10,9 @@ from django.test import Client
 from chatstore.models.users import User
 from moderation.models import Purge
 from moderation.operations.preview.scan import scan_purge
+from moderation.operations.purging.lifecycle import draft_purge
 from moderation.operations.purging.worker import run_purge
-from tests.moderation.channels import ids_of
+from tests.moderation.channels import by_victor, ids_of
 from tests.pages.conftest import PreviewedPurge
 from tests.pages.serving import create_account
 
@@ -57,6 +58,13 @@ def test_signing_in_leads_to_no_other_site(previewed: PreviewedPurge) -> None:
     assert response["Location"] == "/"
 
 
+def test_a_page_that_waits_for_its_scan_reloads_itself(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    purge = draft_purge(moderator=mona, selection=by_victor(previewed.channel))
+    scanning = sign_in(mona).get(f"/purges/{purge.pk}/").content.decode()
+    assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in scanning
+    scan_purge(purge.pk)
+
+
 def test_selecting_previewing_confirming_and_viewing_the_result(
     previewed: PreviewedPurge, mona: User, sign_in: SignIn
 ) -> None:
@@ -67,10 +75,7 @@ def test_selecting_previewing_confirming_and_viewing_the_result(
     response = client.post(f"/channels/{channel.pk}/delete/", {**fields, "message_id": [str(i) for i in selected]})
     purge = Purge.objects.get(pk=int(response["Location"].split("/")[2]))
 
-    scanning = client.get(f"/purges/{purge.pk}/").content.decode()
-    assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in scanning
-    scan_purge(purge.pk)
-
+    # Few selected messages are scanned within the request.
     preview = client.get(f"/purges/{purge.pk}/").content.decode()
     assert "Delete 3 messages" in preview
     assert "http-equiv" not in preview

@@ -8,11 +8,12 @@ that records their completion.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db import connection
 from django.db.models import Count, Max, Sum
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.models import BucketDeletes
 from chatstore.operations.coordination.clock import postgres_now
 
@@ -65,6 +66,17 @@ def last_delete(channel_id: int, bucket: int) -> dt.datetime | None:
     rows = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket)
     last: dt.datetime | None = rows.aggregate(last=Max("last_at"))["last"]
     return last
+
+
+def last_deletes(keys: Collection[BucketKey]) -> dict[BucketKey, dt.datetime]:
+    """Return `last_delete` of each bucket, without those of which none is recorded."""
+    sql = (
+        f"SELECT channel_id, bucket, max(last_at) FROM {_TABLE} WHERE (channel_id, bucket) IN "
+        "(SELECT * FROM unnest(%s::bigint[], %s::int[])) GROUP BY channel_id, bucket"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(sql, ([channel_id for channel_id, _ in keys], [bucket for _, bucket in keys]))
+        return {(channel_id, bucket): last for channel_id, bucket, last in cursor.fetchall()}
 
 
 def mark_reconciled(channel_id: int, bucket: int, *, began_at: dt.datetime) -> None:

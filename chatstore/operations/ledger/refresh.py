@@ -19,6 +19,8 @@ from chatstore.operations.coordination.clock import stamp_now_us
 from chatstore.store import figures, ledger, messages, scans
 
 SOURCE = "own read"
+PURGE_SOURCE = "purge"
+"""Source of figures from the read that verifies a purge's deletes in a bucket."""
 
 LEDGER_WRITE_LEASE_SECONDS = 15.0
 """Lease on the channel while the ledger is written; longer than the timeout of a statement."""

@@ -20,13 +20,14 @@ MAX_NAMED_AUTHORS = 50
 class ChannelShare:
     """Part of a channel. channel: None if the viewer may not see it. at: the first day of it there.
 
-    kept: messages kept in the same periods. deleted: messages that the purge deleted and that were not restored.
+    kept: messages kept in the same periods; None: not counted. deleted: messages that the purge deleted and that were
+    not restored.
     """
 
     channel_id: int
     channel: Channel | None
     matched: int
-    kept: int
+    kept: int | None
     deleted: int
     at: str
 
@@ -46,11 +47,12 @@ def share_by_channel(purge: Purge, preview: Preview, channels: Sequence[Channel]
     visible = {channel.pk: channel for channel in channels}
     deleted = deleted_by_channel(purge)
     matched: Counter[int] = Counter()
-    kept: Counter[int] = Counter()
+    kept: dict[int, int | None] = {}
     first: dict[int, int] = {}
     for entry in preview.per_bucket:
         matched[entry.channel_id] += entry.matched
-        kept[entry.channel_id] += entry.survivors
+        before = kept.get(entry.channel_id, 0)
+        kept[entry.channel_id] = None if before is None or entry.survivors is None else before + entry.survivors
         first[entry.channel_id] = min(entry.bucket, first.get(entry.channel_id, entry.bucket))
     return [
         ChannelShare(

@@ -36,10 +36,13 @@ def map_purge(purge: Purge, channel_ids: Sequence[int]) -> Strip:
     kept: Counter[int] = Counter()
     highlighted: Counter[int] = Counter()
     uncounted: set[int] = set()
+    read_in_part: set[int] = set()
     frozen = set()
     for entry in purge.manifest_buckets.filter(channel_id__in=channel_ids).defer("authors", "plan"):
         frozen.add((entry.channel_id, entry.bucket))
-        kept[entry.bucket] += entry.survivors
+        kept[entry.bucket] += entry.survivors or 0
+        if entry.survivors is None:
+            read_in_part.add(entry.bucket)
         highlighted[entry.bucket] += entry.count
     for bucket, count in _held_by_bucket(purge, channel_ids).items():
         kept[bucket] += count
@@ -55,7 +58,9 @@ def map_purge(purge: Purge, channel_ids: Sequence[int]) -> Strip:
     return draw_strip(
         StripBucket(
             bucket,
-            None if bucket in uncounted and not highlighted[bucket] else kept[bucket] + highlighted[bucket],
+            None
+            if bucket in read_in_part or (bucket in uncounted and not highlighted[bucket])
+            else kept[bucket] + highlighted[bucket],
             highlighted=highlighted[bucket] - restored[bucket],
             is_deleted=is_deleted.get(bucket, False),
         )

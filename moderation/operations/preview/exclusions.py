@@ -20,6 +20,7 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.users import User
+from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.store import scans
 from moderation.domain.packing import unpack_ids
 from moderation.domain.selection import Selection
@@ -29,7 +30,8 @@ from moderation.models import ManifestBucket, Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.lookup.purge_index import STEPS_AT_ONCE, may_be_in_step
-from moderation.operations.preview.scan import ScannedBucket, hash_manifest, split_bucket, store_bucket
+from moderation.operations.preview.bucket_reads import ScannedBucket, split_bucket
+from moderation.operations.preview.scan import hash_manifest, store_buckets
 from moderation.operations.selection.scope import check_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
@@ -205,7 +207,13 @@ def _plan(
         matched=matched,
         survivors=len(survivors),
         authors=authors,
-        split=split_bucket(bucket, matched, survivors, existing_tombstones=tombstones),
+        split=split_bucket(
+            bucket,
+            matched,
+            survivors,
+            existing_tombstones=tombstones,
+            now_ms=postgres_now_us() // 1_000,
+        ),
     )
 
 
@@ -223,7 +231,7 @@ def _store(
             purge.steps.filter(**here).delete()
             ManifestBucket.objects.filter(purge=purge, **here).delete()
             if change.scanned.matched:
-                ordinal = store_bucket(purge.pk, change.scanned, ordinal)
+                ordinal = store_buckets(purge.pk, [change.scanned], ordinal)
             message_ids[str(change.scanned.channel_id)] += map(str, change.message_ids)
         left = purge.manifest_buckets.aggregate(left=Sum("count", default=0))["left"]
         new_hash = hash_manifest(purge.pk)

@@ -22,12 +22,12 @@ from moderation.operations.undo.requests import UndoPart
 
 @dataclass(frozen=True, slots=True)
 class BucketPreview:
-    """One bucket of a preview. matched: number of ids to delete. survivors: number of messages that are kept."""
+    """One bucket of a preview. matched: ids to delete. survivors: messages that are kept; None: not counted."""
 
     channel_id: int
     bucket: int
     matched: int
-    survivors: int
+    survivors: int | None
     plan: BucketPlan
 
 

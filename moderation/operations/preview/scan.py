@@ -6,48 +6,32 @@ The store is not changed. An interrupted scan starts over; it is claimed by a to
 from __future__ import annotations
 
 import datetime as dt
-import time
 import uuid
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
-from operator import itemgetter
 
-from django.conf import settings
 from django.db import connection
 from django.db.models import Q, Sum
 
-from chatstore.domain.buckets import is_sealed
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
-from chatstore.domain.messages import MESSAGE_ID
-from chatstore.domain.snowflakes import first_id_at, ms_of
+from chatstore.domain.snowflakes import ms_of
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import ChatUser
 from chatstore.models.functions import ClockTimestamp
-from chatstore.operations.coordination.clock import postgres_now_us
-from chatstore.store import scans
-from moderation.domain.filters import Row
-from moderation.domain.holds import HeldRows
 from moderation.domain.packing import hash_bucket
-from moderation.domain.planner import RECENT_MS, BucketSplit, plan_bucket
+from moderation.domain.planner import RECENT_MS
 from moderation.domain.selection import Selection
 from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import ManifestBucket, Purge, Step
-from moderation.operations.holds import hold_coverage
+from moderation.operations.preview.bucket_reads import ScannedBucket, scan_buckets
 from moderation.operations.purging.wait_reasons import waiting_for
 from moderation.operations.selection.scope import buckets_in_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 SCAN_LEASE = dt.timedelta(seconds=60)
-"""Renewed with every bucket, and while a large one is read. A scan whose lease expired is restarted by another
-worker.
-"""
+"""Renewed whenever buckets are stored, and while a large one is read. A scan whose lease expired is restarted."""
 
-
-RENEW_SECONDS = 10.0
-"""Interval of lease renewals while one bucket is read: millions of messages take a minute."""
 
 SCAN_RETRY = dt.timedelta(seconds=5)
 """Delay after the store was unavailable."""
@@ -55,20 +39,6 @@ SCAN_RETRY = dt.timedelta(seconds=5)
 
 class ScanLost(Exception):
     """Another worker has taken over the scan."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScannedBucket:
-    """Scan result of one bucket, with its plan."""
-
-    channel_id: int
-    bucket: int
-    scanned: int
-    matched: list[int]
-    survivors: int
-    authors: Counter[int]
-    split: BucketSplit
-    held_at_scan: int = 0
 
 
 def scan_purge(purge_id: int) -> None:
@@ -87,10 +57,9 @@ def scan_purge(purge_id: int) -> None:
     pick = selection.matcher(bots=_bots(selection))
     try:
         ordinal = 0
-        for channel_id, bucket in buckets_in_scope(selection, purge.moderator):
-            scanned = _scan_bucket(channel_id, bucket, selection.columns, pick, renew)
-            if scanned.scanned:
-                ordinal = _freeze_bucket(purge_id, token, scanned, ordinal)
+        buckets = buckets_in_scope(selection, purge.moderator)
+        for scanned in scan_buckets(selection, buckets, pick=pick, renew=renew):
+            ordinal = _freeze(purge_id, token, scanned, ordinal)
         _freeze_manifest(purge_id, token)
     except ScanLost:
         return
@@ -132,82 +101,35 @@ def _bots(selection: Selection) -> frozenset[int]:
     return frozenset(ChatUser.objects.filter(is_bot=True).values_list("id", flat=True))
 
 
-def _scan_bucket(
-    channel_id: int,
-    bucket: int,
-    columns: Sequence[str],
-    pick: Callable[[Sequence[Row]], list[Row]],
-    renew: Callable[[], None],
-) -> ScannedBucket:
-    matched: list[int] = []
-    survivors: list[int] = []
-    authors: Counter[int] = Counter()
-    held_rows = HeldRows(hold_coverage(channel_id))
-    pages = scans.read_parts(channel_id, bucket, columns)
-    renewed_at = time.monotonic()
-    for page in pages:
-        unheld = held_rows.without_held(pick(page))
-        ids = [row[MESSAGE_ID] for row in unheld]
-        matched.extend(ids)
-        authors.update(map(itemgetter(1), unheld))
-        if len(unheld) < len(page):
-            chosen = frozenset(ids)
-            survivors.extend(row[MESSAGE_ID] for row in page if row[MESSAGE_ID] not in chosen)
-        if time.monotonic() - renewed_at >= RENEW_SECONDS:
-            renew()
-            renewed_at = time.monotonic()
-    matched.reverse()
-    survivors.reverse()
-    return ScannedBucket(
-        channel_id=channel_id,
-        bucket=bucket,
-        scanned=len(matched) + len(survivors),
-        matched=matched,
-        survivors=len(survivors),
-        authors=authors,
-        split=split_bucket(bucket, matched, survivors, existing_tombstones=pages.count_tombstones()),
-        held_at_scan=len(held_rows.ids),
-    )
-
-
-def split_bucket(bucket: int, matched: list[int], survivors: list[int], *, existing_tombstones: int) -> BucketSplit:
-    """Split the matched ids of a bucket into steps and plan them for its current contents.
-
-    matched, survivors: ids, ascending. existing_tombstones: tombstones that a read of the bucket already scans.
-    """
-    now_ms = postgres_now_us() // 1_000
-    return plan_bucket(
-        matched,
-        survivors,
-        recent_from=first_id_at(now_ms - RECENT_MS),
-        existing_tombstones=existing_tombstones,
-        sealed=is_sealed(bucket, now_ms=now_ms),
-        budget=settings.PURGE_TOMBSTONE_BUDGET,
-        later_from=settings.PURGE_LATER_TOMBSTONES,
-    )
-
-
-def _freeze_bucket(purge_id: int, token: uuid.UUID, scanned: ScannedBucket, ordinal: int) -> int:
+def _freeze(purge_id: int, token: uuid.UUID, scanned: Sequence[ScannedBucket], ordinal: int) -> int:
     with brief_transaction():
         purge = lock_purge(purge_id)
         if purge.scan_token != token or purge.state != PurgeState.SCANNING:
             raise ScanLost
         Purge.objects.filter(id=purge_id).update(
-            scanned=purge.scanned + scanned.scanned,
-            manifest=purge.manifest + len(scanned.matched),
-            held_at_scan=purge.held_at_scan + scanned.held_at_scan,
+            scanned=purge.scanned + sum(bucket.scanned for bucket in scanned),
+            manifest=purge.manifest + sum(len(bucket.matched) for bucket in scanned),
+            held_at_scan=purge.held_at_scan + sum(bucket.held_at_scan for bucket in scanned),
             scan_lease_until=_lease_end(),
         )
-        return store_bucket(purge_id, scanned, ordinal) if scanned.matched else ordinal
+        return store_buckets(purge_id, [bucket for bucket in scanned if bucket.matched], ordinal)
 
 
-def store_bucket(purge_id: int, scanned: ScannedBucket, ordinal: int) -> int:
-    """Store a bucket of the manifest, and its steps after `ordinal`; return the last step's ordinal.
+def store_buckets(purge_id: int, scanned: Sequence[ScannedBucket], ordinal: int) -> int:
+    """Store buckets of the manifest, and their steps after `ordinal`; return the last step's ordinal.
 
     The caller's transaction locks the purge's row.
     """
-    split = scanned.split
-    ManifestBucket.objects.create(
+    ManifestBucket.objects.bulk_create([_manifest_bucket(purge_id, bucket) for bucket in scanned])
+    steps = [step for bucket in scanned for step in _steps_of(purge_id, bucket)]
+    for number, step in enumerate(steps, ordinal + 1):
+        step.ordinal = number
+    Step.objects.bulk_create(steps)
+    return ordinal + len(steps)
+
+
+def _manifest_bucket(purge_id: int, scanned: ScannedBucket) -> ManifestBucket:
+    return ManifestBucket(
         purge_id=purge_id,
         channel_id=scanned.channel_id,
         bucket=scanned.bucket,
@@ -217,18 +139,21 @@ def store_bucket(purge_id: int, scanned: ScannedBucket, ordinal: int) -> int:
         manifest_hash=hash_bucket(scanned.channel_id, scanned.matched),
         survivors=scanned.survivors,
         authors={str(author): count for author, count in scanned.authors.most_common()},
-        plan=split.plan.as_json(),
+        plan=scanned.split.plan.as_json(),
     )
+
+
+def _steps_of(purge_id: int, scanned: ScannedBucket) -> Iterator[Step]:
+    """Yield the steps of a bucket, without ordinals."""
+    split = scanned.split
     for kind, ids in (
         (StepKind.ROWS, split.rows),
         (StepKind.RANGES, split.ranges),
         (StepKind.LATER, split.later),
     ):
         if ids:
-            ordinal += 1
-            Step.objects.create(
+            yield Step(
                 purge_id=purge_id,
-                ordinal=ordinal,
                 channel_id=scanned.channel_id,
                 bucket=scanned.bucket,
                 kind=kind,
@@ -238,7 +163,6 @@ def store_bucket(purge_id: int, scanned: ScannedBucket, ordinal: int) -> int:
                 if kind == StepKind.LATER
                 else "",
             )
-    return ordinal
 
 
 _MANIFEST_HASH = f"""SELECT sha256(string_agg(manifest_hash, ''::bytea ORDER BY channel_id, bucket))

@@ -35,7 +35,7 @@ from chatstore.domain.whole_reads import WholeRead
 from chatstore.operations.coordination.clock import check_clock, postgres_now, stamp_now_us
 from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.operations.ledger.delete_log import note_deletes
-from chatstore.operations.ledger.refresh import note_whole_read
+from chatstore.operations.ledger.refresh import PURGE_SOURCE, note_whole_read
 from chatstore.store import figures, scans
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.states import StepKind, StepState
@@ -256,7 +256,7 @@ def _close_step(step: Step, verification: VerificationRead) -> None:
         step.channel_id,
         step.bucket,
         {**verification.read.figures, "tombstones": verification.tombstones},
-        source="purge",
+        source=PURGE_SOURCE,
         measured_at=verification.read.measured_at,
     )
 

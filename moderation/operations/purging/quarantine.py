@@ -173,7 +173,7 @@ def _quarantine_bucket(
     seen = ManifestBucket.objects.get(purge_id=step.purge_id, channel_id=step.channel_id, bucket=step.bucket)
     preview = BucketPlan.from_json(seen.plan)
     # Buffer the survivors if enough of them have to be rewritten.
-    survivor_rows = PackedRows(max_bytes) if preview.rewritten * DENSE_RATIO > seen.survivors else None
+    survivor_rows = PackedRows(max_bytes) if preview.rewritten * DENSE_RATIO > (seen.survivors or 0) else None
     is_last = _is_last_open_step(step)
 
     def before_each_page() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from django.conf import settings
 from django.utils.translation import gettext
@@ -22,6 +23,20 @@ from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, channel_for, visible_channels
 from moderation.presentation.wording import Scope
 
+MAX_INDEX_ROWS = 20_000
+"""Rows of the author index that are read for named channels; of an author with more, the channels' ledgers are."""
+
+CHANNELS_AT_ONCE = 100
+"""Channels whose ledgers are in memory at once."""
+
+
+class BucketInScope(NamedTuple):
+    """A bucket that may contain selected messages. expected: number of rows by the ledger; None: not counted."""
+
+    channel_id: int
+    bucket: int
+    expected: int | None
+
 
 def check_scope(selection: Selection, user: Actor) -> None:
     """Raise `NotFound` for a channel that the user cannot see, or a guild without visible channels."""
@@ -32,40 +47,44 @@ def check_scope(selection: Selection, user: Actor) -> None:
         raise NotFound(_("There is no guild %(id)s.", id=str(guild_id)))
 
 
-def buckets_in_scope(selection: Selection, user: Actor) -> Iterator[tuple[int, int]]:
-    """Yield (channel id, bucket) of every bucket that may contain selected messages, oldest first in each channel.
+def buckets_in_scope(selection: Selection, user: Actor) -> Iterator[BucketInScope]:
+    """Yield every bucket that may contain selected messages, oldest first in each channel.
 
-    Only channels that the user can see now. Without a channel in the selection, the author index saves reading all
-    other channels. It may include channels without a row in Postgres, because the gateway accepts posts to any
-    channel id; a row is created for those, so that the purge includes and names them.
+    Only channels that the user can see now. The ids of selected messages tell their buckets, and the author index those
+    of authors. Without a channel or guild in the selection, it may include channels without a row in Postgres, because
+    the gateway accepts posts to any channel id; a row is created for those, so that the purge includes and names them.
     """
-    buckets_by_channel: Mapping[int, set[int]] = {}
-    if not selection.channel_ids and selection.author_ids is not None:
-        buckets_by_channel = _posted_in(selection.author_ids)
-        if selection.guild_id is None:
-            _create_missing_channels(buckets_by_channel)
+    among = _candidates(selection)
+    if among is not None and not selection.channel_ids and selection.guild_id is None:
+        _create_missing_channels(among)
     channels = visible_channels(user)
     if selection.channel_ids:
         channels = channels.filter(pk__in=selection.channel_ids)
     elif selection.guild_id is not None:
         channels = channels.filter(guild_id=selection.guild_id)
     visible = sorted(channels.values_list("pk", flat=True))
+    for channel_id, rows in _ledgers_of([i for i in visible if among is None or i in among]):
+        for bucket, live in rows:
+            if among is not None and bucket not in among[channel_id]:
+                continue
+            if live.clip(selection.first_id, selection.last_id) is not None:
+                yield BucketInScope(channel_id, bucket, live.count)
+
+
+def _candidates(selection: Selection) -> Mapping[int, Collection[int]] | None:
+    """Return the only buckets that can contain selected messages, by channel; None if any bucket can."""
+    if selection.message_ids:
+        return {selection.channel_ids[0]: frozenset(map(bucket_of, selection.message_ids))}
     # If other programs write too, an author's index may be incomplete.
-    if selection.channel_ids or selection.author_ids is None or not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
-        for channel_id in visible:
-            yield from _buckets_of(channel_id, selection)
-        return
-    for channel_id in visible:
-        if channel_id in buckets_by_channel:
-            yield from _buckets_of(channel_id, selection, among=buckets_by_channel[channel_id])
-
-
-def _posted_in(author_ids: Iterable[int]) -> Mapping[int, set[int]]:
-    """Return the buckets in which any of the authors has posted, by channel."""
+    if selection.author_ids is None or not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
+        return None
+    first, last = bucket_of(selection.first_id), bucket_of(selection.last_id)
     buckets: dict[int, set[int]] = defaultdict(set)
-    for author_id in author_ids:
-        for bucket, channel_id in authors.author_buckets(author_id):
-            buckets[channel_id].add(bucket)
+    places = authors.buckets_of_authors(selection.author_ids, first=first, last=last)
+    for number, (bucket, channel_id) in enumerate(places):
+        if selection.channel_ids and number >= MAX_INDEX_ROWS:
+            return None
+        buckets[channel_id].add(bucket)
     return buckets
 
 
@@ -76,20 +95,16 @@ def _create_missing_channels(channel_ids: Iterable[int]) -> None:
     Channel.objects.bulk_create([Channel(pk=i, name=f"unknown {i}") for i in unknown], ignore_conflicts=True)
 
 
-def _buckets_of(channel_id: int, selection: Selection, *, among: set[int] | None = None) -> Iterator[tuple[int, int]]:
-    for bucket, live in _ledger_of(channel_id):
-        if among is not None and bucket not in among:
-            continue
-        if live.clip(selection.first_id, selection.last_id) is not None:
-            yield channel_id, bucket
-
-
-def _ledger_of(channel_id: int) -> Iterable[tuple[int, Live]]:
-    """Return the ledger's entry for each bucket that may contain anything, oldest first."""
+def _ledgers_of(channel_ids: Sequence[int]) -> Iterator[tuple[int, Iterable[tuple[int, Live]]]]:
+    """Yield each channel with the ledger's entry for each bucket that may contain anything, oldest first."""
     if settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
-        return reversed(ledger.read_ledger(channel_id))
-    window = LedgerWindow(channel_id, start=bucket_of(MIN_ID), descending=False)
-    return chain.from_iterable(iter(window.next_rows, []))
+        for start in range(0, len(channel_ids), CHANNELS_AT_ONCE):
+            for channel_id, rows in ledger.read_ledgers(channel_ids[start : start + CHANNELS_AT_ONCE]):
+                yield channel_id, reversed(rows)
+        return
+    for channel_id in channel_ids:
+        window = LedgerWindow(channel_id, start=bucket_of(MIN_ID), descending=False)
+        yield channel_id, chain.from_iterable(iter(window.next_rows, []))
 
 
 def channels_of(user: Actor, purge: Purge) -> Sequence[Channel]:

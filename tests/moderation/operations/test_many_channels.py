@@ -10,7 +10,7 @@ from chatstore.domain.errors import NotFound
 from chatstore.domain.messages import Message
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
-from chatstore.store import ledger, messages
+from chatstore.store import authors, ledger, messages
 from moderation.domain.filters import (
     All,
     AnyOf,
@@ -168,5 +168,7 @@ def test_pinned_messages_are_kept_unless_included(mona: User) -> None:
 
 
 def store(channel: Channel, rows: list[Message]) -> None:
-    ledger.ensure_row(channel.pk, bucket_of(rows[0].message_id))
+    bucket = bucket_of(rows[0].message_id)
+    ledger.ensure_row(channel.pk, bucket)
+    authors.ensure_author_buckets({(row.author_id, bucket, channel.pk) for row in rows})
     messages.insert_messages([replace(row, channel_id=channel.pk) for row in rows], stamp_us=messages.posted_stamp)

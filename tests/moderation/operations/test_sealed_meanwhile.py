@@ -8,7 +8,7 @@ from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models.users import User
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Step
-from moderation.operations.preview import scan
+from moderation.operations.preview import bucket_reads
 from moderation.operations.purging import quarantine as quarantining
 from moderation.operations.purging.execution import finish_step, stamp_step
 from moderation.operations.purging.quarantine import quarantine_step
@@ -55,7 +55,7 @@ def test_rows_deleted_while_a_range_step_reads_are_not_rewritten(
     delete_rows(channel.id, others)
 
     with monkeypatch.context() as earlier:
-        earlier.setattr(scan, "postgres_now_us", lambda: (sealed_ms - 60_000) * 1_000)
+        earlier.setattr(bucket_reads, "postgres_now_us", lambda: (sealed_ms - 60_000) * 1_000)
         purge = confirm(mona, preview(mona, by_victor(channel)))
     rows, spans = claim(purge), claim(purge)
     assert (rows.kind, spans.kind) == (StepKind.ROWS, StepKind.RANGES)

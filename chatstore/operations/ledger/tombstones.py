@@ -1,0 +1,42 @@
+"""Tombstones of buckets that need not be counted again, because nothing was deleted there since they were counted."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+
+from django.conf import settings
+
+from chatstore.domain.buckets import BucketKey
+from chatstore.operations.ledger.delete_log import last_deletes
+from chatstore.operations.ledger.refresh import PURGE_SOURCE, SOURCE
+from chatstore.store.figures import Figure, read_figures_in
+
+EXACT_SOURCES = frozenset({SOURCE, PURGE_SOURCE})
+"""Sources whose tombstones were counted in a quorum read of the whole bucket."""
+
+
+def known_tombstones(keys: Sequence[BucketKey]) -> dict[BucketKey, int]:
+    """Return the tombstones of those buckets in which nothing was deleted since they were counted.
+
+    None is known if other programs delete too, because their deletes are not recorded.
+    """
+    if not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
+        return {}
+    deleted_at = last_deletes(keys)
+    found = read_figures_in({channel_id for channel_id, _ in keys})
+    known = ((key, _known(found.get(key, {}), deleted_at.get(key))) for key in keys)
+    return {key: tombstones for key, tombstones in known if tombstones is not None}
+
+
+def _known(figures: Mapping[str, Figure], deleted_at: dt.datetime | None) -> int | None:
+    counted = figures.get("tombstones")
+    if counted is None or counted.source not in EXACT_SOURCES:
+        return None
+    # Cassandra stores the time of the count in milliseconds.
+    is_current = deleted_at is None or _in_milliseconds(deleted_at) <= counted.measured_at
+    return counted.value if is_current else None
+
+
+def _in_milliseconds(moment: dt.datetime) -> dt.datetime:
+    return moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)

@@ -1,0 +1,243 @@
+"""Reads of the buckets in a selection's scope: many in flight, then matched, and planned together.
+
+What is needed per bucket is fetched per group: the holds in force, the known tombstones, the traces of reads that had
+to count them. Memory is bounded by the rows that are in flight and by those that wait to be planned.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+from django.conf import settings
+
+from chatstore.domain.buckets import BucketKey, bucket_of, is_sealed
+from chatstore.domain.messages import MESSAGE_ID
+from chatstore.domain.snowflakes import first_id_at
+from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
+from chatstore.operations.ledger.refresh import SOURCE
+from chatstore.operations.ledger.tombstones import known_tombstones
+from chatstore.store import figures, scans
+from moderation.domain.filters import Row
+from moderation.domain.holds import HeldRows
+from moderation.domain.planner import MAX_ROW_DELETES, RECENT_MS, BucketSplit, plan_bucket
+from moderation.domain.selection import Selection
+from moderation.operations.holds import hold_coverage_in
+from moderation.operations.selection.scope import BucketInScope
+
+GROUP_BUCKETS = 256
+"""Buckets whose holds and tombstones are looked up together."""
+
+READS_AHEAD = 16
+"""Buckets whose first pages are in flight."""
+
+PAGES_AHEAD = 2
+"""Full pages in flight: in dense buckets one is requested while another is matched."""
+
+UNCOUNTED_ROWS = 5_000
+"""Rows expected in a bucket that the ledger has not counted."""
+
+PLAN_ROWS = 200_000
+PLAN_SECONDS = 0.5
+"""Buckets are planned and stored after this many rows, or after this long, so that the first counts appear at once."""
+
+RENEW_SECONDS = 10.0
+"""Interval of lease renewals while one bucket is read: millions of messages take a minute."""
+
+Pick = Callable[[Sequence[Row]], list[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedBucket:
+    """Scan result of one bucket, with its plan.
+
+    scanned: number of rows read. survivors: number of messages that are kept; None if the bucket was not read as a
+    whole, because all matching ids were known.
+    """
+
+    channel_id: int
+    bucket: int
+    scanned: int
+    matched: list[int]
+    survivors: int | None
+    authors: Counter[int]
+    split: BucketSplit
+    held_at_scan: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A bucket whose first page is in flight. whole: the read of all its rows; None if only known ids are read.
+
+    expected: its rows by the ledger, if counted. cost: rows that its first page may hold.
+    """
+
+    key: BucketKey
+    pages: Iterator[Sequence[Row]]
+    whole: scans.BucketPages | None
+    expected: int | None
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class _MatchedBucket:
+    """A bucket that was read and matched, and is not planned yet. survivors: empty if only known ids were read."""
+
+    reading: _Reading
+    scanned: int
+    matched: list[int]
+    survivors: list[int]
+    authors: Counter[int]
+    held: int
+
+
+def scan_buckets(
+    selection: Selection, buckets: Iterable[BucketInScope], *, pick: Pick, renew: Callable[[], None]
+) -> Iterator[list[ScannedBucket]]:
+    """Yield the scan results of the buckets that have rows, some at a time, in the order of `buckets`.
+
+    renew: called for every group, and every `RENEW_SECONDS` while one bucket is read. Raises `StoreUnavailable`.
+    """
+    remaining = iter(buckets)
+    while group := list(itertools.islice(remaining, GROUP_BUCKETS)):
+        renew()
+        yield from _scan_group(selection, group, pick, renew)
+
+
+def _scan_group(
+    selection: Selection, group: Sequence[BucketInScope], pick: Pick, renew: Callable[[], None]
+) -> Iterator[list[ScannedBucket]]:
+    began_at = postgres_now()
+    known = known_tombstones([(channel_id, bucket) for channel_id, bucket, _ in group])
+    coverage = hold_coverage_in({channel_id for channel_id, _, _ in group})
+    matched: list[_MatchedBucket] = []
+    rows, planned_at = 0, time.monotonic()
+    for reading in _read_ahead(selection, group, known):
+        found = _match(reading, pick, HeldRows(coverage[reading.key[0]]), renew)
+        if found.scanned:
+            matched.append(found)
+            rows += found.scanned
+        if rows >= PLAN_ROWS or time.monotonic() - planned_at >= PLAN_SECONDS:
+            yield _plan(matched, known, began_at)
+            matched, rows, planned_at = [], 0, time.monotonic()
+    yield _plan(matched, known, began_at)
+
+
+def _read_ahead(
+    selection: Selection, group: Iterable[BucketInScope], known: Mapping[BucketKey, int]
+) -> Iterator[_Reading]:
+    in_flight: deque[_Reading] = deque()
+    page = scans.page_rows(selection.columns)
+    selected: dict[int, list[int]] = defaultdict(list)
+    for message_id in sorted(selection.message_ids):
+        selected[bucket_of(message_id)].append(message_id)
+    for in_scope in group:
+        ids = selected[in_scope.bucket]
+        tombstones = known.get((in_scope.channel_id, in_scope.bucket))
+        expected = UNCOUNTED_ROWS if in_scope.expected is None else in_scope.expected
+        cost = min(expected, page)
+        while in_flight and (
+            len(in_flight) >= READS_AHEAD or cost + sum(reading.cost for reading in in_flight) > PAGES_AHEAD * page
+        ):
+            yield in_flight.popleft()
+        in_flight.append(_begin_read(in_scope, selection.columns, ids, tombstones, cost))
+    yield from in_flight
+
+
+def _begin_read(
+    in_scope: BucketInScope, columns: Sequence[str], selected: Sequence[int], tombstones: int | None, cost: int
+) -> _Reading:
+    """Request a bucket: only the selected ids if they will certainly be deleted by row, so that the rest plays no part.
+
+    selected: ids of the bucket; empty if the selection is a filter or a whole channel.
+    """
+    key = in_scope.channel_id, in_scope.bucket
+    if selected and tombstones is not None:
+        room = settings.PURGE_TOMBSTONE_BUDGET - tombstones
+        if len(selected) <= min(MAX_ROW_DELETES, room, scans.IDS_PER_READ):
+            pages = scans.submit_authors(*key, selected).pages()
+            return _Reading(key, pages, None, in_scope.expected, len(selected))
+    whole = scans.read_parts(*key, columns, known_tombstones=tombstones)
+    return _Reading(key, iter(whole), whole, in_scope.expected, cost)
+
+
+def _match(reading: _Reading, pick: Pick, held_rows: HeldRows, renew: Callable[[], None]) -> _MatchedBucket:
+    matched: list[int] = []
+    survivors: list[int] = []
+    authors: Counter[int] = Counter()
+    scanned = 0
+    renewed_at = time.monotonic()
+    for page in reading.pages:
+        scanned += len(page)
+        unheld = held_rows.without_held(pick(page))
+        ids = [row[MESSAGE_ID] for row in unheld]
+        matched.extend(ids)
+        authors.update(map(itemgetter(1), unheld))
+        if len(unheld) < len(page):
+            chosen = frozenset(ids)
+            survivors.extend(row[MESSAGE_ID] for row in page if row[MESSAGE_ID] not in chosen)
+        if time.monotonic() - renewed_at >= RENEW_SECONDS:
+            renew()
+            renewed_at = time.monotonic()
+    matched.reverse()
+    survivors.reverse()
+    return _MatchedBucket(reading, scanned, matched, survivors, authors, len(held_rows.ids))
+
+
+def _plan(
+    matched: Sequence[_MatchedBucket], known: Mapping[BucketKey, int], began_at: dt.datetime
+) -> list[ScannedBucket]:
+    """Plan buckets, and store the tombstones that had to be counted, for the next scan. began_at: before any read."""
+    reads = {found.reading.key: found.reading.whole for found in matched if found.reading.whole is not None}
+    tombstones = {**known, **dict(zip(reads, scans.count_tombstones(list(reads.values())), strict=True))}
+    counted = {key: {"tombstones": tombstones[key]} for key, read in reads.items() if read.known_tombstones is None}
+    figures.note_figures_in(counted, source=SOURCE, measured_at=began_at)
+    now_ms = postgres_now_us() // 1_000
+    return [_plan_bucket(found, tombstones[found.reading.key], now_ms) for found in matched]
+
+
+def _plan_bucket(found: _MatchedBucket, tombstones: int, now_ms: int) -> ScannedBucket:
+    channel_id, bucket = found.reading.key
+    return ScannedBucket(
+        channel_id=channel_id,
+        bucket=bucket,
+        scanned=found.scanned,
+        matched=found.matched,
+        survivors=len(found.survivors) if found.reading.whole is not None else _count_rest(found),
+        authors=found.authors,
+        split=split_bucket(bucket, found.matched, found.survivors, existing_tombstones=tombstones, now_ms=now_ms),
+        held_at_scan=found.held,
+    )
+
+
+def _count_rest(found: _MatchedBucket) -> int | None:
+    """Return the number of rows that were not matched, if the ledger has counted all of them.
+
+    Its count is exact: nothing was deleted since the tombstones were counted, and a late post clears it.
+    """
+    expected = found.reading.expected
+    return None if expected is None else max(0, expected - len(found.matched))
+
+
+def split_bucket(
+    bucket: int, matched: list[int], survivors: list[int], *, existing_tombstones: int, now_ms: int
+) -> BucketSplit:
+    """Split the matched ids of a bucket into steps and plan them for its current contents.
+
+    matched, survivors: ids, ascending. existing_tombstones: tombstones that a read of the bucket already scans.
+    now_ms: Postgres's clock.
+    """
+    return plan_bucket(
+        matched,
+        survivors,
+        recent_from=first_id_at(now_ms - RECENT_MS),
+        existing_tombstones=existing_tombstones,
+        sealed=is_sealed(bucket, now_ms=now_ms),
+        budget=settings.PURGE_TOMBSTONE_BUDGET,
+        later_from=settings.PURGE_LATER_TOMBSTONES,
+    )
