@@ -19,6 +19,8 @@ from moderation.models import AuditEntry, Purge
 
 AUDIT_ACTIONS: dict[str, Promise] = {
     "authorless_deleted": pgettext_lazy("action in the audit log", "Rows without an author deleted"),
+    "channel_purged": pgettext_lazy("action in the audit log", "Channel purged"),
+    "channel_restored": pgettext_lazy("action in the audit log", "Channel restored"),
     "erase_approved": pgettext_lazy("action in the audit log", "Erasure approved"),
     "erase_held": pgettext_lazy("action in the audit log", "Erasure blocked by a hold"),
     "erase_rejected": pgettext_lazy("action in the audit log", "Erasure rejected"),
@@ -42,13 +44,11 @@ AUDIT_ACTIONS: dict[str, Promise] = {
     "purge_retry_requested": pgettext_lazy("action in the audit log", "Retry requested"),
     "restored_by_import": pgettext_lazy("action in the audit log", "Messages restored by an import"),
     "rewrite_requested": pgettext_lazy("action in the audit log", "Rewrite requested"),
-    "step_counted": pgettext_lazy("action in the audit log", "Step completed"),
     "step_failed": pgettext_lazy("action in the audit log", "Step failed"),
     "step_held": pgettext_lazy("action in the audit log", "Step kept by a hold"),
     "undo_expired": pgettext_lazy("action in the audit log", "Undo expired"),
     "undo_finished": pgettext_lazy("action in the audit log", "Undo finished"),
     "undo_requested": pgettext_lazy("action in the audit log", "Undo requested"),
-    "undo_step_counted": pgettext_lazy("action in the audit log", "Restore step completed"),
 }
 """Labels of the actions. One without a label is shown as it is recorded."""
 

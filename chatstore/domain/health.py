@@ -171,6 +171,7 @@ SOURCE_LABELS: Mapping[str, str] = {
     "probe": pgettext_lazy("source of a figure", "probe"),
     "aborted read": pgettext_lazy("source of a figure", "aborted read"),
     "purge": pgettext_lazy("source of a figure", "purge"),
+    "purge estimate": pgettext_lazy("source of a figure", "purge, at most"),
     "repair": pgettext_lazy("source of a figure", "repair"),
     "repair history": pgettext_lazy("source of a figure", "repair history"),
     "top partitions": pgettext_lazy("source of a figure", "top partitions"),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
@@ -50,10 +48,7 @@ def author_buckets(author_id: int) -> Iterator[tuple[int, int]]:
 
 def buckets_of_authors(author_ids: Iterable[int], *, first: int, last: int) -> Iterator[tuple[int, int]]:
     """Yield the same for several authors, one after the other; first, last: inclusive bounds of the buckets."""
-    reads = (partial(cassandra.submit, _SELECT, (author_id, first, last)) for author_id in author_ids)
-    in_flight = deque(send() for send in itertools.islice(reads, cassandra.WINDOW))
-    while in_flight:
-        pages = in_flight.popleft().pages()
-        in_flight.extend(send() for send in itertools.islice(reads, 1))
+    jobs = ((_SELECT, (author_id, first, last)) for author_id in author_ids)
+    for pages in cassandra.iterate_each(jobs):
         for rows in pages:
             yield from rows

@@ -324,6 +324,24 @@ def execute_window(
     yield from _run_window(sends, window)
 
 
+def iterate_each(
+    jobs: Iterable[tuple[str, Params]], *, window: int = WINDOW, fetch_size: int = FETCH_SIZE
+) -> Iterator[Iterator[list[Row]]]:
+    """Yield the pages of each read, in the order of the jobs, with the first pages of up to `window` reads in flight.
+
+    The pages of a read have to be consumed before the next read is taken.
+    """
+    sends = (partial(submit, cql, params, fetch_size=fetch_size) for cql, params in jobs)
+    in_flight = deque(send() for send in itertools.islice(sends, window))
+    try:
+        while in_flight:
+            pages = in_flight.popleft().pages()
+            in_flight.extend(send() for send in itertools.islice(sends, 1))
+            yield pages
+    finally:
+        drain(in_flight)
+
+
 def _run_window(sends: Iterable[Callable[[], Pending]], window: int) -> Iterator[list[Row]]:
     in_flight: deque[Pending] = deque()
     remaining = iter(sends)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from chatstore.domain.buckets import BucketKey
 from chatstore.store import cassandra
@@ -35,12 +37,10 @@ def note_figures(
 def note_figures_in(figures: Mapping[BucketKey, Mapping[str, int]], *, source: str, measured_at: dt.datetime) -> None:
     """Store figures of many buckets, as `note_figures` does for one."""
     stamp = int(measured_at.timestamp() * 1_000_000)
-    batches = (
-        [(*key, name, value, source, measured_at, stamp) for name, value in found.items()]
-        for key, found in figures.items()
-        if found
-    )
-    cassandra.execute_batches(_INSERT, batches)
+    batches: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+    for key, found in figures.items():
+        batches[key[0]] += ((*key, name, value, source, measured_at, stamp) for name, value in found.items())
+    cassandra.execute_batches(_INSERT, (rows for rows in batches.values() if rows))
 
 
 def read_figures(channel_id: int) -> dict[int, dict[str, Figure]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.conf import settings
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.domain.messages import MESSAGE_ID, VALUE_COLUMNS
 from chatstore.store import cassandra, traces
 from chatstore.store.messages import COLUMNS, ROW_FETCH, SCAN_FETCH, iterate_rows
@@ -16,6 +18,11 @@ IDS_PER_READ = 100
 """Ids per IN clause of one partition."""
 
 READS_AHEAD = 8
+
+WHOLE_READS_AHEAD = 16
+"""Buckets whose first pages are in flight."""
+
+_IDS = ("message_id", "author_id")
 
 _LIGHT = frozenset({"message_id", "author_id", "pinned", "webhook_id", "reference"})
 """Columns of a few bytes, of which a page can hold many."""
@@ -94,16 +101,48 @@ def submit_authors(channel_id: int, bucket: int, ids: Sequence[int]) -> cassandr
     return cassandra.submit(_SELECT_AUTHORS, (channel_id, bucket, list(ids)))
 
 
-def read_all_ids(channel_id: int, bucket: int) -> BucketPages:
+def read_all_ids(channel_id: int, bucket: int, *, known_tombstones: int | None = None) -> BucketPages:
     """Read (message id, author id or None) of every row of a bucket."""
-    return read_parts(channel_id, bucket, ("message_id", "author_id"))
+    return read_parts(channel_id, bucket, _IDS, known_tombstones=known_tombstones)
+
+
+def read_ids_in(keys: Iterable[BucketKey], *, window: int = WHOLE_READS_AHEAD) -> Iterator[Iterator[list[Any]]]:
+    """Yield the pages of each bucket as `read_all_ids` does, without tombstones, with `window` first pages in flight.
+
+    The pages of a bucket have to be consumed before the next bucket is taken.
+    """
+    in_flight: deque[Iterator[list[Any]]] = deque()
+    for channel_id, bucket in keys:
+        if len(in_flight) == window:
+            yield in_flight.popleft()
+        in_flight.append(iterate_rows(channel_id, bucket, columns=_IDS, fetch_size=page_rows(_IDS)))
+    yield from in_flight
 
 
 def read_rows_with_writetime(channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:
     """Yield the rows that exist: all columns, followed by the newest WRITETIME (µs); 0 for a row of only its key."""
+    for _, rows in read_rows_with_writetime_in([((channel_id, bucket), ids)], window=READS_AHEAD):
+        yield rows
+
+
+def read_rows_with_writetime_in(
+    wanted: Iterable[tuple[BucketKey, Sequence[int]]], *, window: int = cassandra.WINDOW
+) -> Iterator[tuple[BucketKey, list[tuple[Any, ...]]]]:
+    """Yield the same for the ids of several buckets, each time with the bucket, one bucket after the other."""
+    asked: deque[BucketKey] = deque()
     width = len(COLUMNS)
-    for rows in _read_in(_SELECT_WITH_STAMPS, channel_id, bucket, ids):
-        yield [(*row[:width], max((stamp for stamp in row[width:] if stamp is not None), default=0)) for row in rows]
+
+    def jobs() -> Iterator[tuple[str, cassandra.Params]]:
+        for key, ids in wanted:
+            for job in _in_jobs(_SELECT_WITH_STAMPS, *key, ids):
+                asked.append(key)
+                yield job
+
+    for rows in cassandra.execute_window(jobs(), window=window):
+        yield (
+            asked.popleft(),
+            [(*row[:width], max((stamp for stamp in row[width:] if stamp is not None), default=0)) for row in rows],
+        )
 
 
 def read_rows(
@@ -151,11 +190,14 @@ def _read_between(
 
 
 def _read_in(cql: str, channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:
-    jobs = (
+    return cassandra.execute_window(_in_jobs(cql, channel_id, bucket, ids), window=READS_AHEAD)
+
+
+def _in_jobs(cql: str, channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[tuple[str, cassandra.Params]]:
+    return (
         (cql, (channel_id, bucket, list(ids[start : start + IDS_PER_READ])))
         for start in range(0, len(ids), IDS_PER_READ)
     )
-    return cassandra.execute_window(jobs, window=READS_AHEAD)
 
 
 def read_columns() -> frozenset[str]:

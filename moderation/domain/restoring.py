@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from chatstore.domain.messages import AUTHOR_ID
@@ -36,28 +36,30 @@ def plan_restore(
     return RestorePlan(remaining - already_live, gone, still_purged, already_live)
 
 
-def newest_complete_rows(
-    attempts: Iterable[Iterable[list[Row]]], *, wanted: Callable[[int], bool]
-) -> Iterator[list[Row]]:
-    """Yield the rows to write, in chunks. attempts: newest first, each in chunks.
+def newest_complete_rows(attempts: Iterable[Iterable[list[Row]]], *, wanted: Collection[int]) -> Iterator[list[Row]]:
+    """Yield the rows to write, in chunks. attempts: newest first, each in chunks; read until all ids are found.
 
     Each id is yielded once, from the newest attempt that contains it with its author. Columns of newer copies without
     an author take precedence. Ids without any complete copy are not yielded.
     """
     done: set[int] = set()
     edits: dict[int, Row] = {}
+    left = len(wanted)
     for chunks in attempts:
         for rows in chunks:
+            if not left:
+                return
             whole: list[Row] = []
             for copy in rows:
                 message_id = copy[0]
-                if message_id in done or not wanted(message_id):
+                if message_id in done or message_id not in wanted:
                     continue
                 row = merge_rows(edits[message_id], copy) if message_id in edits else copy
                 if row[AUTHOR_ID] is None:
                     edits[message_id] = row
                 else:
                     done.add(message_id)
+                    left -= 1
                     whole.append(row)
             if whole:
                 yield whole

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.expressions import RawSQL
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.texts import TemplateTextField
 from moderation.domain.states import STEP_STATES, UNDO_STEP_STATES, StateGroups, StepKind, StepState, UndoStepState
@@ -32,6 +35,13 @@ class AbstractStepQuerySet(models.QuerySet[StepT]):
     def due(self) -> Self:
         """Steps whose time has come, or that need not wait."""
         return self.filter(DUE)
+
+    def in_buckets(self, keys: Collection[BucketKey]) -> Self:
+        """Steps in any of some buckets."""
+        table = self.model._meta.db_table
+        sql = f"({table}.channel_id, {table}.bucket) IN (SELECT * FROM unnest(%s::bigint[], %s::int[]))"
+        params = ([channel_id for channel_id, _ in keys], [bucket for _, bucket in keys])
+        return self.filter(RawSQL(sql, params, output_field=models.BooleanField()))  # noqa: S611  values are parameters
 
     def free(self) -> Self:
         """Steps that no worker has under lease."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.store import cassandra
 from moderation.domain.planner import IdRange
 from moderation.store.pace import Pace
@@ -32,9 +33,14 @@ def delete_ranges(channel_id: int, bucket: int, ranges: Sequence[IdRange], *, st
 
 def delete_rows(channel_id: int, bucket: int, rows: Iterable[Sequence[tuple[int, int]]], *, pace: Pace) -> None:
     """Delete rows by (message id, own WRITETIME): exactly the quarantined versions, independent of any clock."""
+    delete_rows_in((((channel_id, bucket), chunk) for chunk in rows), pace=pace)
+
+
+def delete_rows_in(rows: Iterable[tuple[BucketKey, Sequence[tuple[int, int]]]], *, pace: Pace) -> None:
+    """Delete rows of many buckets, as `delete_rows` does for one."""
     groups = (
-        [(stamp, channel_id, bucket, message_id) for message_id, stamp in chunk[i : i + BATCH]]
-        for chunk in rows
+        [(stamp, *key, message_id) for message_id, stamp in chunk[i : i + BATCH]]
+        for key, chunk in rows
         for i in range(0, len(chunk), BATCH)
     )
     cassandra.execute_batches(ROW, groups, pace=pace.wait)

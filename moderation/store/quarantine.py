@@ -10,7 +10,8 @@ import hashlib
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any
 
 from chatstore.domain.errors import StoreUnavailable
@@ -35,7 +36,7 @@ SELECT_ATTEMPTS = """SELECT attempt FROM quarantine
 ERASE = "DELETE FROM quarantine USING TIMESTAMP ? WHERE purge_id = ? AND channel_id = ? AND bucket = ?"
 SELECT_ANY = "SELECT attempt FROM quarantine WHERE purge_id = ? AND channel_id = ? AND bucket = ? LIMIT 1"
 
-WINDOW = 8
+WINDOW = 16
 """Chunks in flight; each may contain up to 1 MiB of JSON."""
 
 CHUNKS_PER_PAGE = 32
@@ -93,34 +94,37 @@ def quarantine_bucket(
             before_each_page()
             yield _split_page(page, wanted, reading, survivor_rows, held_rows)
 
-    _store_chunks(key, selected_rows())
+    _store_chunks([key], ((key, rows) for rows in selected_rows()))
     reading.tombstones = pages.count_tombstones()
     return reading
 
 
-def quarantine_rows(
-    key: QuarantineKey,
-    ids: Sequence[int],
-    *,
-    held_rows: HeldRows | None = None,
-    before_each_page: Callable[[], None] = lambda: None,
-) -> list[tuple[int, int, bool]]:
-    """Quarantine the rows of `ids` with their newest WRITETIME and read the copies back.
+@dataclass(frozen=True, slots=True)
+class WantedRows:
+    """Rows of one bucket to quarantine. seen: those that exist: (message id, WRITETIME in µs, has an author)."""
 
-    held_rows, before_each_page: as in `quarantine_bucket`.
-    Returns (message id, WRITETIME in µs, has an author) of the rows that exist.
+    key: QuarantineKey
+    ids: Sequence[int]
+    held_rows: HeldRows = field(default_factory=HeldRows)
+    seen: list[tuple[int, int, bool]] = field(default_factory=list)
+
+
+def quarantine_rows(wanted: Sequence[WantedRows], *, before_each_page: Callable[[], None] = lambda: None) -> None:
+    """Quarantine the rows of `ids` that are not held, with their newest WRITETIME, and read the copies back.
+
+    wanted: each of another bucket; its `held_rows` and `seen` are filled. before_each_page: as in `quarantine_bucket`.
     """
-    seen: list[tuple[int, int, bool]] = []
+    by_bucket = {(one.key.channel_id, one.key.bucket): one for one in wanted}
 
-    def pages() -> Iterator[list[Row]]:
-        for page in scans.read_rows_with_writetime(key.channel_id, key.bucket, ids):
+    def pages() -> Iterator[tuple[QuarantineKey, list[Row]]]:
+        for bucket, page in scans.read_rows_with_writetime_in((key, one.ids) for key, one in by_bucket.items()):
             before_each_page()
-            deleted = page if held_rows is None else held_rows.without_held(page)
-            seen.extend((row[MESSAGE_ID], row[WRITETIME], row[AUTHOR_ID] is not None) for row in deleted)
-            yield deleted
+            one = by_bucket[bucket]
+            deleted = one.held_rows.without_held(page)
+            one.seen.extend((row[MESSAGE_ID], row[WRITETIME], row[AUTHOR_ID] is not None) for row in deleted)
+            yield one.key, deleted
 
-    _store_chunks(key, pages())
-    return seen
+    _store_chunks([one.key for one in wanted], pages())
 
 
 def quarantine_copies(key: QuarantineKey, chunks: Iterable[list[Row]]) -> int:
@@ -136,7 +140,7 @@ def quarantine_copies(key: QuarantineKey, chunks: Iterable[list[Row]]) -> int:
             count += len(rows)
             yield list(map(with_writetime, rows))
 
-    _store_chunks(key, pages())
+    _store_chunks([key], ((key, rows) for rows in pages()))
     return count
 
 
@@ -151,11 +155,24 @@ def quarantine_attempts(purge_id: int, channel_id: int, bucket: int) -> list[int
     return [attempt for (attempt,) in cassandra.execute(SELECT_ATTEMPTS, (purge_id, channel_id, bucket))]
 
 
+def quarantine_attempts_in(places: Sequence[tuple[int, int, int]]) -> Iterator[list[int]]:
+    """Yield the same for each (channel id, bucket, purge id), in their order."""
+    jobs = ((SELECT_ATTEMPTS, (purge_id, channel_id, bucket)) for channel_id, bucket, purge_id in places)
+    for rows in cassandra.execute_window(jobs):
+        yield [attempt for (attempt,) in rows]
+
+
 def quarantined_rows(key: QuarantineKey) -> Iterator[list[Row]]:
     """Yield the rows of an attempt, a chunk at a time, in the order they were read."""
-    for page in cassandra.iterate(SELECT_BODIES, key.values(), fetch_size=CHUNKS_PER_PAGE):
-        for _chunk, body in page:
-            yield decode_chunk(body)
+    for rows in quarantined_rows_in([key]):
+        yield from rows
+
+
+def quarantined_rows_in(keys: Iterable[QuarantineKey]) -> Iterator[Iterator[list[Row]]]:
+    """Yield the same for each of some attempts, in their order; one has to be consumed before the next is taken."""
+    reads = ((SELECT_BODIES, key.values()) for key in keys)
+    for pages in cassandra.iterate_each(reads, window=WINDOW, fetch_size=CHUNKS_PER_PAGE):
+        yield (decode_chunk(body) for page in pages for _chunk, body in page)
 
 
 def quarantined_copies(key: QuarantineKey, *message_ids: int) -> Iterator[list[Row]]:
@@ -200,21 +217,22 @@ def _split_page(
     return unheld
 
 
-def _store_chunks(key: QuarantineKey, pages: Iterator[list[Row]]) -> None:
-    sent: list[bytes] = []
-    jobs = ((INSERT, values) for values in _chunk_rows(key, pages, sent))
-    for _rows in cassandra.execute_window(jobs, window=WINDOW):
+def _store_chunks(keys: Sequence[QuarantineKey], pages: Iterable[tuple[QuarantineKey, list[Row]]]) -> None:
+    """Store rows in chunks and read them back. pages: rows with their key, one key after the other."""
+    sent: dict[QuarantineKey, list[bytes]] = {key: [] for key in keys}
+    chunks = chain.from_iterable(
+        _chunk_rows(key, (rows for _, rows in found), sent[key]) for key, found in groupby(pages, key=itemgetter(0))
+    )
+    for _rows in cassandra.execute_window(((INSERT, values) for values in chunks), window=WINDOW):
         pass
-    stored = [
-        (chunk, hashlib.sha256(body).digest())
-        for page in cassandra.iterate(SELECT_BODIES, key.values(), fetch_size=CHUNKS_PER_PAGE)
-        for chunk, body in page
-    ]
-    if stored != list(enumerate(sent)):
-        raise StoreUnavailable(_("the quarantined copies differ from what was written; nothing was deleted"))
+    reads = ((SELECT_BODIES, key.values()) for key in keys)
+    for key, stored in zip(keys, cassandra.iterate_each(reads, fetch_size=CHUNKS_PER_PAGE), strict=True):
+        found = [(chunk, hashlib.sha256(body).digest()) for page in stored for chunk, body in page]
+        if found != list(enumerate(sent[key])):
+            raise StoreUnavailable(_("the quarantined copies differ from what was written; nothing was deleted"))
 
 
-def _chunk_rows(key: QuarantineKey, pages: Iterator[list[Row]], sent: list[bytes]) -> Iterator[tuple[Any, ...]]:
+def _chunk_rows(key: QuarantineKey, pages: Iterable[list[Row]], sent: list[bytes]) -> Iterator[tuple[Any, ...]]:
     for rows in _in_chunks(pages):
         for part, body in encode_chunks(rows):
             # Rows requested by id come in runs, so the lowest and highest id can be anywhere.
@@ -223,7 +241,7 @@ def _chunk_rows(key: QuarantineKey, pages: Iterator[list[Row]], sent: list[bytes
             sent.append(hashlib.sha256(body).digest())
 
 
-def _in_chunks(pages: Iterator[list[Row]]) -> Iterator[list[Row]]:
+def _in_chunks(pages: Iterable[list[Row]]) -> Iterator[list[Row]]:
     rest: list[Row] = []
     for page in chain(pages, ([],)):
         rest = rest + page if rest else page

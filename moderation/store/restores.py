@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.store import cassandra
 from chatstore.store.cassandra import UNSET
 from chatstore.store.messages import COLUMNS
@@ -50,18 +51,25 @@ def write_rows(
 
     Raises `StoreUnavailable`. Idempotent for the same stamps.
     """
-    jobs = _batches(channel_id, bucket, chunks, stamp_of)
+    jobs = _batches((((channel_id, bucket), rows) for rows in chunks), lambda _, row: stamp_of(row))
     cassandra.execute_batch_jobs(jobs, window=WINDOW, pace=pace.wait_and_throttle, consistency=consistency)
 
 
+def write_rows_in(
+    chunks: Iterable[tuple[BucketKey, Sequence[Row]]], *, stamp_of: Callable[[BucketKey, Row], int], pace: Pace
+) -> None:
+    """Write rows of many buckets, as `write_rows` does for one."""
+    cassandra.execute_batch_jobs(_batches(chunks, stamp_of), pace=pace.wait_and_throttle)
+
+
 def _batches(
-    channel_id: int, bucket: int, chunks: Iterable[Sequence[Row]], stamp_of: Callable[[Row], int]
+    chunks: Iterable[tuple[BucketKey, Sequence[Row]]], stamp_of: Callable[[BucketKey, Row], int]
 ) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
-    for rows in chunks:
+    for (channel_id, bucket), rows in chunks:
         usual: list[tuple[Any, ...]] = []
         whole: list[tuple[Any, ...]] = []
         for row in rows:
-            stamp = stamp_of(row)
+            stamp = stamp_of((channel_id, bucket), row)
             if row[USUAL_COLUMNS : len(COLUMNS)].count(None) == _REST and None not in row[:USUAL_COLUMNS]:
                 usual.append((channel_id, bucket, *row[:USUAL_COLUMNS], stamp))
             else:

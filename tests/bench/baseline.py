@@ -21,6 +21,7 @@ from django.conf import settings
 
 BATCH = 100
 WINDOW = 32
+SCANS = 16
 
 INSERT = (
     "INSERT INTO messages (channel_id, bucket, message_id, author_id, type, content) "
@@ -60,9 +61,14 @@ def prepared(cql: str) -> Any:
 
 def run_batches(cql: str, rows: Iterable[Sequence[Any]]) -> None:
     """Send rows in batches. Consecutive rows must mostly share a partition (columns 0 and 1)."""
-    session, statement, flying = bare_session(), prepared(cql), deque[Any]()
     remaining = iter(rows)
-    while group := list(islice(remaining, BATCH)):
+    run_groups(cql, iter(lambda: list(islice(remaining, BATCH)), []))
+
+
+def run_groups(cql: str, groups: Iterable[Sequence[Sequence[Any]]]) -> None:
+    """Send each group of rows as a batch."""
+    session, statement, flying = bare_session(), prepared(cql), deque[Any]()
+    for group in groups:
         batch = BatchStatement(BatchType.UNLOGGED)
         for row in group:
             batch.add(statement, row)
@@ -71,6 +77,19 @@ def run_batches(cql: str, rows: Iterable[Sequence[Any]]) -> None:
             flying.popleft().result()
     while flying:
         flying.popleft().result()
+
+
+def scan_buckets(keys: Iterable[tuple[int, int]]) -> int:
+    """Read every (message id, author id) of small buckets, `SCANS` in flight, and return their number."""
+    session, statement, flying = bare_session(), prepared(SCAN), deque[Any]()
+    rows = 0
+    for key in keys:
+        flying.append(session.execute_async(statement.bind(key)))
+        if len(flying) >= SCANS:
+            rows += sum(1 for _ in flying.popleft().result())
+    while flying:
+        rows += sum(1 for _ in flying.popleft().result())
+    return rows
 
 
 def scan_bucket(channel_id: int, bucket: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bench import emptied, importing, purging, reading
+from tests.bench import emptied, importing, purging, reading, scattered
 from tests.bench.channel_pool import ChannelPool
 from tests.bench.report import Part
 
@@ -67,6 +67,22 @@ def list_parts(pool: ChannelPool, *, runs: int) -> list[Part]:
                 "ignored_page_statements",
             ),
             lambda: emptied.measure_emptied(pool.moderator),
+        ),
+        Part(
+            "scattered",
+            (
+                "scattered_vs_row_deletes",
+                "scattered_messages_per_second",
+                "scattered_undo_vs_insert",
+                "scattered_undo_messages_per_second",
+                "scattered_preview_vs_scan",
+            ),
+            lambda: scattered.measure_scattered(pool.moderator, runs=runs),
+        ),
+        Part(
+            "small",
+            ("small_preview_seconds", "small_purge_seconds"),
+            lambda: scattered.measure_small(pool.moderator),
         ),
     ]
 

@@ -23,10 +23,15 @@ BOUNDS: dict[str, tuple[str, float]] = {
     "page_vs_statement": ("at most", 1.6),
     "import_vs_insert": ("at least", 0.5),
     "foreground_p95": ("at most", 2.0),
+    "scattered_vs_row_deletes": ("at least", 0.25),
+    "scattered_undo_vs_insert": ("at least", 0.25),
+    "scattered_preview_vs_scan": ("at least", 0.4),
+    "small_preview_seconds": ("at most", 0.7),
+    "small_purge_seconds": ("at most", 0.6),
 }
 """Bounds that the design sets for each ratio."""
 
-PARTS = ("purge", "undo", "rewrite", "pages", "preview", "import", "foreground", "emptied")
+PARTS = ("purge", "undo", "rewrite", "pages", "preview", "import", "foreground", "emptied", "scattered", "small")
 """Names of the parts in execution order: an interrupted bench has the most important figures."""
 
 Figures = Iterator[tuple[str, float]]

@@ -25,7 +25,7 @@ from moderation.models import Purge, Step, UndoStep
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import confirm_purge, draft_purge
 from moderation.operations.purging.worker import run_purge
-from moderation.operations.steps.claiming import claim_step
+from tests.moderation.steps import claim_step
 
 VICTOR, WILMA = 71, 72
 """Chat authors."""

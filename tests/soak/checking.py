@@ -34,8 +34,9 @@ def check_purged(scene: Scene, stored: Mapping[int, str], moderator: User) -> No
         DeleteStrategy.REWRITE,
     }, strategies
     actions = Counter(AuditEntry.objects.filter(purge=scene.purge).values_list("action", flat=True))
-    assert actions["step_counted"] == steps.count(), actions
+    assert actions["channel_purged"] == len(scene.channels), actions
     assert actions["purge_finished"] == 1, actions
+    check_counted(scene, "channel_purged", steps=steps.count(), deleted=total.manifest)
     check_channels(scene, stored, moderator)
 
 
@@ -46,12 +47,18 @@ def check_undone(scene: Scene, stored: Mapping[int, str], moderator: User, *, wa
     total = undo_totals_of(undo)
     assert total.requested == total.restored == scene.purge.manifest, total
     actions = Counter(AuditEntry.objects.filter(purge=scene.purge).values_list("action", flat=True))
-    assert actions["undo_step_counted"] == undo.steps.count(), actions
     assert actions["undo_finished"] == 1, actions
+    check_counted(scene, "channel_restored", steps=undo.steps.count(), restored=scene.purge.manifest)
     assert snapshot_of(scene.channels, scene.buckets) == scene.whole, (
         "the restored messages differ from the deleted ones"
     )
     check_channels(scene, stored, moderator)
+
+
+def check_counted(scene: Scene, action: str, **counts: int) -> None:
+    """Check that the entries of the channels add up, so that each step was counted once."""
+    entries = AuditEntry.objects.filter(purge=scene.purge, action=action).values_list("details", flat=True)
+    assert {name: sum(entry[name] for entry in entries) for name in counts} == counts
 
 
 def check_channels(scene: Scene, stored: Mapping[int, str], moderator: User) -> None:

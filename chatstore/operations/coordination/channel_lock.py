@@ -16,21 +16,22 @@ from chatstore.models import ChannelLock
 _TABLE = ChannelLock._meta.db_table
 _LEASE = "clock_timestamp() + make_interval(secs => %s::double precision)"
 _EXPIRED = f"{_TABLE}.lease_until < clock_timestamp()"
-_LOCK = (
-    f"INSERT INTO {_TABLE} (channel_id, job, since, lease_until) "
-    f"VALUES (%s, %s, clock_timestamp(), {_LEASE}) "
+_TAKE = (
     "ON CONFLICT (channel_id) DO UPDATE SET job = EXCLUDED.job, lease_until = EXCLUDED.lease_until, "
     f"since = CASE WHEN {_TABLE}.job = EXCLUDED.job THEN {_TABLE}.since ELSE EXCLUDED.since END "
-    f"WHERE {_TABLE}.job = EXCLUDED.job OR {_EXPIRED} RETURNING job"
+    f"WHERE {_TABLE}.job = EXCLUDED.job OR {_EXPIRED}"
+)
+_LOCK = (
+    f"INSERT INTO {_TABLE} (channel_id, job, since, lease_until) "
+    f"VALUES (%s, %s, clock_timestamp(), {_LEASE}) {_TAKE} RETURNING job"
 )
 # Rows are locked in the order of their ids, and rows of other jobs are not locked at all, so that neither two
 # of these statements, nor one and a purge that is releasing its channels, block each other.
 _LOCK_MANY = (
     f"INSERT INTO {_TABLE} (channel_id, job, since, lease_until) "
     f"SELECT wanted, %s, clock_timestamp(), {_LEASE} FROM unnest(%s::bigint[]) AS wanted "
-    f"WHERE NOT EXISTS (SELECT FROM {_TABLE} WHERE channel_id = wanted AND ({_EXPIRED}) IS NOT TRUE) ORDER BY wanted "
-    "ON CONFLICT (channel_id) DO UPDATE SET job = EXCLUDED.job, since = EXCLUDED.since, "
-    f"lease_until = EXCLUDED.lease_until WHERE {_EXPIRED} RETURNING channel_id"
+    f"WHERE NOT EXISTS (SELECT FROM {_TABLE} WHERE channel_id = wanted AND job <> %s AND ({_EXPIRED}) IS NOT TRUE) "
+    f"ORDER BY wanted {_TAKE} RETURNING channel_id"
 )
 _RENEW = f"UPDATE {_TABLE} SET lease_until = {_LEASE} WHERE channel_id = %s AND job = %s RETURNING job"
 _RENEW_MANY = (
@@ -52,9 +53,9 @@ def lock_channel(channel_id: int, *, job: str, lease_seconds: float | None = Non
     return bool(_run(_LOCK, (channel_id, job, lease_seconds)))
 
 
-def lock_channels(channel_ids: Collection[int], *, job: str, lease_seconds: float) -> frozenset[int]:
-    """Lock channels in one statement for a job that has locked none of them yet; return those that it got."""
-    rows = _run(_LOCK_MANY, (job, lease_seconds, list(channel_ids)))
+def lock_channels(channel_ids: Collection[int], *, job: str, lease_seconds: float | None = None) -> frozenset[int]:
+    """Lock channels, as `lock_channel` does, in one statement; return those that the job has locked now."""
+    rows = _run(_LOCK_MANY, (job, lease_seconds, list(channel_ids), job)) if channel_ids else []
     return frozenset(int(str(row[0])) for row in rows)
 
 

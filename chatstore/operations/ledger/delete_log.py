@@ -8,7 +8,7 @@ that records their completion.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from django.db import connection
 from django.db.models import Count, Max, Sum
@@ -21,12 +21,19 @@ MAX_SEND_DELAY_SECONDS = 30.0
 """Maximum delay between recording a delete and sending it: up to 12 s for a last read, and 4 s of attempts."""
 
 _TABLE = BucketDeletes._meta.db_table
-_NOTE = (
-    f"INSERT INTO {_TABLE} (channel_id, bucket, hour, deletes, last_at, is_reconciled) "
-    "VALUES (%s, %s, date_trunc('hour', clock_timestamp(), 'UTC'), %s, {last_at}, FALSE) "
+_INTO = f"INSERT INTO {_TABLE} (channel_id, bucket, hour, deletes, last_at, is_reconciled) "
+_ADD = (
     "ON CONFLICT (channel_id, bucket, hour) DO UPDATE SET deletes = "
     f"{_TABLE}.deletes + EXCLUDED.deletes, last_at = GREATEST({_TABLE}.last_at, EXCLUDED.last_at), "
     "is_reconciled = FALSE"
+)
+_HOUR = "date_trunc('hour', clock_timestamp(), 'UTC')"
+_NOTE = f"{_INTO} VALUES (%s, %s, {_HOUR}, %s, {{last_at}}, FALSE) {_ADD}"
+# In the order of the key, so that two jobs never deadlock.
+_NOTE_MANY = (
+    f"{_INTO} SELECT channel_id, bucket, {_HOUR}, deletes, sent_by, FALSE "
+    "FROM unnest(%s::bigint[], %s::int[], %s::int[]) AS noted (channel_id, bucket, deletes), "
+    f"(SELECT %s::timestamptz AS sent_by) AS sent ORDER BY channel_id, bucket {_ADD}"
 )
 _NOTE_AHEAD = _NOTE.format(last_at="clock_timestamp() + make_interval(secs => %s::double precision)")
 _NOTE_SENT = _NOTE.format(last_at="%s")
@@ -42,6 +49,14 @@ def note_deletes(channel_id: int, bucket: int, count: int, *, sent_by: dt.dateti
     sql, moment = (_NOTE_AHEAD, MAX_SEND_DELAY_SECONDS) if sent_by is None else (_NOTE_SENT, sent_by)
     with connection.cursor() as cursor:
         cursor.execute(sql, (channel_id, bucket, count, moment))
+
+
+def note_sent_deletes(counts: Mapping[BucketKey, int], *, sent_by: dt.datetime) -> None:
+    """Add deletes of many buckets, as `note_deletes` does for one, in one statement."""
+    noted = sorted((*key, count) for key, count in counts.items() if count > 0)
+    if noted:
+        with connection.cursor() as cursor:
+            cursor.execute(_NOTE_MANY, [*map(list, zip(*noted, strict=True)), sent_by])
 
 
 def due_buckets(

@@ -7,20 +7,24 @@ ledger row, and its clear wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.domain.errors import StoreUnavailable, WriteRefused
 from chatstore.domain.live import Live
 from chatstore.domain.whole_reads import WholeRead
 from chatstore.operations.coordination.channel_lock import lock_channel, lock_owner, release_channel, renew_lock
 from chatstore.operations.coordination.clock import stamp_now_us
-from chatstore.store import figures, ledger, messages, scans
+from chatstore.store import figures, ledger, loads, messages, scans
 
 SOURCE = "own read"
 PURGE_SOURCE = "purge"
 """Source of figures from the read that verifies a purge's deletes in a bucket."""
+
+PURGE_ESTIMATE = "purge estimate"
+"""Source of the most tombstones that a bucket can have: those counted before, and one for each row deleted since."""
 
 LEDGER_WRITE_LEASE_SECONDS = 15.0
 """Lease on the channel while the ledger is written; longer than the timeout of a statement."""
@@ -31,6 +35,15 @@ def note_whole_read(channel_id: int, bucket: int, read: WholeRead) -> Live:
     live = read.live(bucket)
     ledger.set_live(channel_id, bucket, live, read_began_us=read.began_us)
     return live
+
+
+def note_whole_reads(reads: Mapping[BucketKey, WholeRead], *, began_us: int) -> None:
+    """Write the results of whole-bucket reads to the ledger. The caller's job has locked the channels.
+
+    began_us: Postgres's clock (µs) before the first of the reads.
+    """
+    bounds = {(channel_id, bucket): read.live(bucket) for (channel_id, bucket), read in reads.items()}
+    loads.set_live_in(bounds, read_began_us=began_us)
 
 
 def refresh_bucket(channel_id: int, bucket: int, *, job: str | None = None) -> Live:

@@ -9,15 +9,15 @@ from django.conf import settings
 
 from chatstore.domain.buckets import BucketKey
 from chatstore.operations.ledger.delete_log import last_deletes
-from chatstore.operations.ledger.refresh import PURGE_SOURCE, SOURCE
+from chatstore.operations.ledger.refresh import PURGE_ESTIMATE, PURGE_SOURCE, SOURCE
 from chatstore.store.figures import Figure, read_figures_in
 
-EXACT_SOURCES = frozenset({SOURCE, PURGE_SOURCE})
-"""Sources whose tombstones were counted in a quorum read of the whole bucket."""
+TRUSTED_SOURCES = frozenset({SOURCE, PURGE_SOURCE, PURGE_ESTIMATE})
+"""Sources that never say too few. The first two were counted in a quorum read of the whole bucket."""
 
 
 def known_tombstones(keys: Sequence[BucketKey]) -> dict[BucketKey, int]:
-    """Return the tombstones of those buckets in which nothing was deleted since they were counted.
+    """Return the tombstones, at most, of those buckets in which nothing was deleted since they were counted.
 
     None is known if other programs delete too, because their deletes are not recorded.
     """
@@ -31,7 +31,7 @@ def known_tombstones(keys: Sequence[BucketKey]) -> dict[BucketKey, int]:
 
 def _known(figures: Mapping[str, Figure], deleted_at: dt.datetime | None) -> int | None:
     counted = figures.get("tombstones")
-    if counted is None or counted.source not in EXACT_SOURCES:
+    if counted is None or counted.source not in TRUSTED_SOURCES:
         return None
     # Cassandra stores the time of the count in milliseconds.
     is_current = deleted_at is None or _in_milliseconds(deleted_at) <= counted.measured_at

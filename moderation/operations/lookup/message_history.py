@@ -161,7 +161,7 @@ def _read_quarantined(channel_id: int, message_id: int, parts: Sequence[PurgePar
     ]
     keys.sort(key=lambda key: key.attempt, reverse=True)
     copies = (quarantined_copies(key, message_id) for key in keys)
-    for rows in newest_complete_rows(copies, wanted=lambda found: found == message_id):
+    for rows in newest_complete_rows(copies, wanted={message_id}):
         return messages.to_message(channel_id, rows[0])
     return None
 

@@ -246,5 +246,5 @@ def _read_quarantined(purge: Purge, channel_id: int, bucket: int, ids: Sequence[
     """Return the purge's own copies of the messages, each from its newest complete attempt."""
     attempts = sorted(quarantine_attempts(purge.pk, channel_id, bucket), reverse=True)
     copies = (quarantined_copies(QuarantineKey(purge.pk, channel_id, bucket, attempt), *ids) for attempt in attempts)
-    rows = (row for page in newest_complete_rows(copies, wanted=frozenset(ids).__contains__) for row in page)
+    rows = (row for page in newest_complete_rows(copies, wanted=frozenset(ids)) for row in page)
     return {row[MESSAGE_ID]: messages.to_message(channel_id, row) for row in rows}

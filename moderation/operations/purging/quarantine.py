@@ -1,11 +1,11 @@
-"""First half of a step: the messages to delete are read, quarantined, read back, and planned.
+"""First half of steps: the messages to delete are read, quarantined, read back, and planned.
 
 `execution` continues from here; until then nothing is stamped and nothing was deleted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -16,7 +16,7 @@ from chatstore.domain.messages import MESSAGE_ID, VALUE_COLUMNS
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.coordination.clock import check_clock, postgres_now
-from chatstore.operations.coordination.timestamps import issue_stamp
+from chatstore.operations.coordination.timestamps import issue_stamps
 from chatstore.operations.ledger.delete_log import last_delete
 from chatstore.store import scans
 from moderation.domain.chunks import PackedRows
@@ -25,17 +25,17 @@ from moderation.domain.packing import unpack_ids
 from moderation.domain.planner import RECENT_MS, BucketPlan, DeleteStrategy, RangePlan, ids_inside, plan_ranges
 from moderation.domain.states import StepKind, StepState
 from moderation.models import ManifestBucket, Step
-from moderation.operations.holds import hold_coverage
+from moderation.operations.holds import hold_coverage_in
 from moderation.operations.purging.rewrite import DENSE_RATIO
 from moderation.operations.steps.claiming import (
     brief_transaction,
     check_not_stopped,
     check_still_running,
-    move_step,
+    move_steps,
     purge_state_checker,
 )
 from moderation.store.pace import Pace
-from moderation.store.quarantine import QuarantineKey, quarantine_bucket, quarantine_rows
+from moderation.store.quarantine import QuarantineKey, WantedRows, quarantine_bucket, quarantine_rows
 
 MAX_SURVIVOR_BYTES = 64 << 20
 """Bytes of packed survivor rows in one worker's memory. Beyond this, they are read a second time."""
@@ -55,7 +55,7 @@ class QuarantinedStep:
     """Result of quarantining a step, needed to continue. Lost in a crash, after which the step starts over.
 
     survivor_rows: the rows to keep, if the plan rewrites many of them. held: ids that a hold covers; hold_ids: the
-    holds known when the step was read.
+    holds known when the step was read. writetimes: (message id, WRITETIME in µs) of the rows that a row step deletes.
     """
 
     already_gone: Sequence[int]
@@ -64,27 +64,34 @@ class QuarantinedStep:
     survivor_rows: PackedRows | None = None
     held: Sequence[int] = ()
     hold_ids: frozenset[int] = frozenset()
+    writetimes: Sequence[tuple[int, int]] = ()
 
 
-def quarantine_step(step: Step, *, pace: Pace, max_bytes: int = MAX_SURVIVOR_BYTES) -> QuarantinedStep:
-    """*pending* → *quarantined*. Raises `PlanRejected`, `WriteRefused`, `StepLost`, `StoreUnavailable`.
+def quarantine_steps(
+    steps: Sequence[Step], *, pace: Pace, max_bytes: int = MAX_SURVIVOR_BYTES
+) -> dict[Step, QuarantinedStep]:
+    """*pending* → *quarantined*; returns the steps that this worker still has.
 
-    max_bytes: limit of `QuarantinedStep.survivor_rows`.
+    steps: of one purge, each in another bucket. max_bytes: limit of `QuarantinedStep.survivor_rows` of all steps.
+    Raises `PlanRejected`, `WriteRefused`, `StepLost`, `StoreUnavailable`.
     """
     check_clock()
     check_columns()
     with brief_transaction():
-        check_still_running(step.purge_id)
-        stamp = issue_stamp(step.channel_id, step.bucket)
-        move_step(step, StepState.QUARANTINING, read_stamp=stamp)
-    ids = unpack_ids(step.ids)
-    if step.kind == StepKind.REWRITE:
-        # A rewrite deletes no messages, so holds don't matter.
-        quarantined = _plan_rewrite(step, ids)
-    else:
-        quarantined = _quarantine_unless_held(step, ids, hold_coverage(step.channel_id), pace, max_bytes)
-    move_step(step, StepState.QUARANTINED, quarantined_at=postgres_now())
-    return quarantined
+        check_still_running(steps[0].purge_id)
+        stamps = issue_stamps((step.channel_id, step.bucket) for step in steps)
+        own = {step: {"read_stamp": stamps[step.channel_id, step.bucket]} for step in steps}
+        claimed = move_steps(steps, StepState.QUARANTINING, each=own)
+    coverage = hold_coverage_in({step.channel_id for step in claimed})
+    quarantined = _quarantine_row_steps([step for step in claimed if step.kind == StepKind.ROWS], coverage)
+    for step in claimed:
+        if step.kind == StepKind.REWRITE:
+            # A rewrite deletes no messages, so holds don't matter.
+            quarantined[step] = _plan_rewrite(step, unpack_ids(step.ids))
+        elif step.kind != StepKind.ROWS:
+            quarantined[step] = _quarantine_bucket(step, coverage[step.channel_id], pace, max_bytes)
+    moved = move_steps(claimed, StepState.QUARANTINED, quarantined_at=postgres_now())
+    return {step: quarantined[step] for step in moved}
 
 
 def on_disk_at_us(step: Step) -> int:
@@ -122,27 +129,38 @@ def require_stamp(stamp: int | None) -> int:
     return stamp
 
 
-def _quarantine_unless_held(
-    step: Step, ids: Sequence[int], coverage: HoldCoverage, pace: Pace, max_bytes: int
-) -> QuarantinedStep:
-    if coverage.everything:
-        return QuarantinedStep((), NO_DELETES, 0, held=ids, hold_ids=coverage.hold_ids)
-    held_rows = HeldRows(coverage)
-    is_row_step = step.kind == StepKind.ROWS
-    quarantined = (
-        _quarantine_rows(step, ids, held_rows)
-        if is_row_step
-        else _quarantine_bucket(step, ids, held_rows, pace, max_bytes)
+def _quarantine_row_steps(steps: Sequence[Step], coverage: Mapping[int, HoldCoverage]) -> dict[Step, QuarantinedStep]:
+    ids = {step: unpack_ids(step.ids) for step in steps}
+    wanted = {
+        step: WantedRows(_read_key(step), ids[step], HeldRows(coverage[step.channel_id]))
+        for step in steps
+        if not coverage[step.channel_id].everything
+    }
+    if wanted:
+        quarantine_rows(list(wanted.values()), before_each_page=purge_state_checker(steps[0].purge_id))
+    plans = {step: _row_plan(ids[step], rows) for step, rows in wanted.items()}
+    return plans | {step: _held_completely(step, coverage[step.channel_id]) for step in steps if step not in wanted}
+
+
+def _row_plan(ids: Sequence[int], wanted: WantedRows) -> QuarantinedStep:
+    found = {message_id for message_id, _, has_author in wanted.seen if has_author}
+    held = sorted(wanted.held_rows.ids)
+    return QuarantinedStep(
+        already_gone=[message_id for message_id in without(ids, held) if message_id not in found],
+        plan=RangePlan(DeleteStrategy.ROWS, (), len(wanted.seen)),
+        tombstones=len(wanted.seen),
+        held=held,
+        hold_ids=wanted.held_rows.coverage.hold_ids,
+        writetimes=[(message_id, writetime) for message_id, writetime, _ in wanted.seen],
     )
-    return replace(quarantined, held=sorted(held_rows.ids), hold_ids=coverage.hold_ids)
 
 
-def _quarantine_rows(step: Step, ids: Sequence[int], held_rows: HeldRows) -> QuarantinedStep:
-    place = quarantine_key(step, require_stamp(step.read_stamp))
-    seen = quarantine_rows(place, ids, held_rows=held_rows, before_each_page=purge_state_checker(step.purge_id))
-    found = {message_id for message_id, _, has_author in seen if has_author}
-    already_gone = [message_id for message_id in without(ids, held_rows.ids) if message_id not in found]
-    return QuarantinedStep(already_gone, RangePlan(DeleteStrategy.ROWS, (), len(seen)), len(seen))
+def _held_completely(step: Step, coverage: HoldCoverage) -> QuarantinedStep:
+    return QuarantinedStep((), NO_DELETES, 0, held=unpack_ids(step.ids), hold_ids=coverage.hold_ids)
+
+
+def _read_key(step: Step) -> QuarantineKey:
+    return quarantine_key(step, require_stamp(step.read_stamp))
 
 
 def _known_tombstones(step: Step, preview: BucketPlan) -> int | None:
@@ -166,10 +184,10 @@ def _is_last_open_step(step: Step) -> bool:
     return not here.exclude(ordinal=step.ordinal).open().exists()
 
 
-def _quarantine_bucket(
-    step: Step, ids: Sequence[int], held_rows: HeldRows, pace: Pace, max_bytes: int
-) -> QuarantinedStep:
-    place = quarantine_key(step, require_stamp(step.read_stamp))
+def _quarantine_bucket(step: Step, coverage: HoldCoverage, pace: Pace, max_bytes: int) -> QuarantinedStep:
+    if coverage.everything:
+        return _held_completely(step, coverage)
+    ids, held_rows = unpack_ids(step.ids), HeldRows(coverage)
     seen = ManifestBucket.objects.get(purge_id=step.purge_id, channel_id=step.channel_id, bucket=step.bucket)
     preview = BucketPlan.from_json(seen.plan)
     # Buffer the survivors if enough of them have to be rewritten.
@@ -181,7 +199,7 @@ def _quarantine_bucket(
         pace.throttle()
 
     reading = quarantine_bucket(
-        place,
+        _read_key(step),
         ids,
         held_rows=held_rows,
         survivor_rows=survivor_rows,
@@ -189,8 +207,9 @@ def _quarantine_bucket(
         before_each_page=before_each_page,
     )
     unheld = without(ids, held_rows.ids)
+    held = sorted(held_rows.ids)
     if not unheld:
-        return QuarantinedStep((), NO_DELETES, reading.tombstones)
+        return QuarantinedStep((), NO_DELETES, reading.tombstones, held=held, hold_ids=coverage.hold_ids)
     plan = plan_ranges(
         unheld,
         reading.survivors[::-1],
@@ -199,7 +218,14 @@ def _quarantine_bucket(
         budget=settings.PURGE_TOMBSTONE_BUDGET,
     )
     already_gone = [] if len(reading.found) == len(unheld) else sorted(frozenset(unheld).difference(reading.found))
-    return QuarantinedStep(already_gone, plan, reading.tombstones + plan.tombstones, survivor_rows)
+    return QuarantinedStep(
+        already_gone,
+        plan,
+        reading.tombstones + plan.tombstones,
+        survivor_rows,
+        held=held,
+        hold_ids=coverage.hold_ids,
+    )
 
 
 def _plan_rewrite(step: Step, gone_before: Sequence[int]) -> QuarantinedStep:

@@ -1,8 +1,9 @@
-"""Purge worker: claims the steps of a purge, or of its undo, one after the other and processes them.
+"""Purge worker: claims the steps of a purge, or of its undo, and processes them.
 
-Steps are pipelined across the wait for the quarantine to reach disk: while one waits, the next is read. A purge
-without due steps is left *waiting* with its reason, its channels are unlocked, and beat enqueues it again; nothing
-relies on the broker.
+Small steps that delete by row are processed in groups. The others are pipelined across the wait for the quarantine to
+reach disk: while one waits, the next is read. If a group fails, its steps are processed one by one, so that only those
+fail that cannot be processed. A purge without due steps is left *waiting* with its reason, its channels are unlocked,
+and beat enqueues it again; nothing relies on the broker.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import logging
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 
 from django.conf import settings
 from django.db import Error
@@ -30,34 +32,39 @@ from moderation.domain.states import PurgeState, StepKind, StepState
 from moderation.models import Purge, Step, UndoStep
 from moderation.models.steps import LEASED, AnyStep
 from moderation.operations.purging.completion import seconds_until_due, settle_purge
-from moderation.operations.purging.execution import fail_step, finish_step, stamp_step
+from moderation.operations.purging.execution import finish_steps
 from moderation.operations.purging.quarantine import (
     MAX_SURVIVOR_BYTES,
     PlanRejected,
     QuarantinedStep,
     on_disk_at_us,
-    quarantine_step,
+    quarantine_steps,
 )
+from moderation.operations.purging.stamping import fail_step, stamp_steps
 from moderation.operations.purging.wait_reasons import describe_blocking_job, format_wait, wait_of, waiting_for
 from moderation.operations.steps.claiming import (
+    MAX_GROUP_STEPS,
     RUNNABLE,
     STATE_CHECK_SECONDS,
     AllChannelsLocked,
     StepLost,
     check_not_stopped,
-    claim_step,
-    release_done_channel,
+    claim_steps,
+    release_claims,
+    release_done_channels,
     renewed_leases,
     requeue_step,
 )
 from moderation.operations.steps.open_steps import has_open_step, open_steps
-from moderation.operations.undo.restore import restore_step
+from moderation.operations.undo.restore import restore_steps
 from moderation.store.pace import Pace
 
 logger = logging.getLogger(__name__)
 
 PIPELINE = 8
-"""Maximum number of steps of one worker that wait for the disk at a time."""
+"""Maximum number of steps, or groups, of one worker that wait for the disk at a time."""
+
+Group = dict[Step, QuarantinedStep]
 
 IDLE_TIMEOUT_SECONDS = 15.0
 """Total time for which a worker waits for a purge that makes no progress; beat handles longer waits.
@@ -78,14 +85,15 @@ REPAIR_CHECK_SECONDS = 30.0
 
 @dataclass(slots=True)
 class PurgeWorker:
-    """One worker processing one purge."""
+    """One worker processing one purge. singly: number of steps to claim one by one, after a group failed."""
 
     purge_id: int
     on_release: Callable[[int], None] = lambda _: None
     token: uuid.UUID = field(default_factory=uuid.uuid4)
     pace: Pace = field(default_factory=lambda: Pace(settings.PURGE_STATEMENTS_PER_SECOND / settings.PURGE_WORKERS))
-    in_flight: deque[tuple[Step, QuarantinedStep]] = field(default_factory=deque)
+    in_flight: deque[Group] = field(default_factory=deque)
     counted: int = 0
+    singly: int = 0
     blocked_by: str = ""
     waits_for_lock: bool = False
     checks_repair_at: float = 0.0
@@ -162,106 +170,147 @@ def _run_due_steps(worker: PurgeWorker) -> str:
     """Process all due steps; return what blocks all of them, or ""."""
     worker.blocked_by, worker.waits_for_lock = "", False
     try:
-        while not worker.blocked_by and (step := claim_step(worker.purge_id, token=worker.token)):
-            _begin_step(worker, step)
-            while worker.in_flight and (len(worker.in_flight) >= PIPELINE or _is_on_disk(worker.in_flight[0][0])):
-                _end_step(worker)
+        while not worker.blocked_by and (steps := _claim(worker)):
+            _begin_steps(worker, steps)
+            while worker.in_flight and (len(worker.in_flight) >= PIPELINE or _is_on_disk(worker.in_flight[0])):
+                _end_steps(worker)
     except AllChannelsLocked as busy:
         worker.blocked_by, worker.waits_for_lock = describe_blocking_job(str(busy)), True
     finally:
         while worker.in_flight:
-            _end_step(worker)
+            _end_steps(worker)
     return worker.blocked_by
 
 
-def _begin_step(worker: PurgeWorker, step: AnyStep) -> None:
-    with _handling_errors(worker, step):
-        if isinstance(step, UndoStep):
-            restore_step(step, pace=worker.pace)
-            worker.counted += 1
+def _claim(worker: PurgeWorker) -> list[AnyStep]:
+    most = 1 if worker.singly else MAX_GROUP_STEPS
+    worker.singly = max(0, worker.singly - 1)
+    return claim_steps(worker.purge_id, token=worker.token, most=most)
+
+
+def _begin_steps(worker: PurgeWorker, steps: Sequence[AnyStep]) -> None:
+    with _handling_errors(worker, steps):
+        undo_steps = [step for step in steps if isinstance(step, UndoStep)]
+        if undo_steps:
+            restored = restore_steps(undo_steps, pace=worker.pace)
+            worker.counted += len(restored)
+            _requeue_lost(undo_steps, restored)
             return
-        if step.state != StepState.PENDING:
-            _finish_step(worker, step)
+        own = [step for step in steps if isinstance(step, Step)]
+        first = own[0]
+        if first.state != StepState.PENDING:
+            _finish_steps(worker, own)
             return
         _check_repaired(worker)
-        wait = _seconds_until_quiet(step)
+        wait = _seconds_until_quiet(first)
         if wait > 0:
             requeue_step(
-                step,
+                first,
                 due_in=wait,
                 reason=_(
                     "Waiting for 10 seconds without writes, so that the range delete does not affect new messages"
                 ),
             )
             return
-        max_bytes = MAX_SURVIVOR_BYTES - sum(
-            quarantined.survivor_rows.size
-            for _, quarantined in worker.in_flight
-            if quarantined.survivor_rows is not None
-        )
-        worker.in_flight.append((step, quarantine_step(step, pace=worker.pace, max_bytes=max_bytes)))
+        quarantined = quarantine_steps(own, pace=worker.pace, max_bytes=MAX_SURVIVOR_BYTES - _buffered_bytes(worker))
+        _requeue_lost(own, quarantined)
+        if quarantined:
+            worker.in_flight.append(quarantined)
 
 
-def _end_step(worker: PurgeWorker) -> None:
-    step, quarantined = worker.in_flight.popleft()
-    with _handling_errors(worker, step):
-        while (left := (on_disk_at_us(step) - postgres_now_us()) / 1_000_000) > 0:
+def _buffered_bytes(worker: PurgeWorker) -> int:
+    quarantined = chain.from_iterable(group.values() for group in worker.in_flight)
+    return sum(step.survivor_rows.size for step in quarantined if step.survivor_rows is not None)
+
+
+def _end_steps(worker: PurgeWorker) -> None:
+    group = worker.in_flight.popleft()
+    steps = list(group)
+    with _handling_errors(worker, steps):
+        while (left := (_on_disk_at_us(group) - postgres_now_us()) / 1_000_000) > 0:
             time.sleep(min(left, STATE_CHECK_SECONDS))
-            check_not_stopped(step.purge_id)
+            check_not_stopped(worker.purge_id)
             worker.pace.begin()
-        stamp_step(step, quarantined)
-        _finish_step(worker, step, quarantined)
+        stamped = stamp_steps(group)
+        _requeue_lost(steps, stamped)
+        _finish_steps(worker, [step for step in stamped if step.state == StepState.STAMPED], group)
 
 
-def _finish_step(worker: PurgeWorker, step: Step, quarantined: QuarantinedStep | None = None) -> None:
-    finish_step(step, pace=worker.pace, quarantined=quarantined)
-    worker.counted += 1
+def _finish_steps(worker: PurgeWorker, steps: Sequence[Step], quarantined: Group | None = None) -> None:
+    if steps:
+        counted = finish_steps(steps, pace=worker.pace, quarantined=quarantined)
+        worker.counted += len(counted)
+        _requeue_lost(steps, counted)
+
+
+def _requeue_lost(steps: Sequence[AnyStep], left: Collection[AnyStep]) -> None:
+    """Release the claims of steps that cannot continue: taken over by another worker, or a hold was placed."""
+    ordinals = {step.ordinal for step in left}
+    for step in steps:
+        if step.ordinal not in ordinals:
+            logger.info("lost %s", step)
+            requeue_step(step, due_in=0, reason="")
 
 
 @contextmanager
-def _handling_errors(worker: PurgeWorker, step: AnyStep) -> Iterator[None]:
-    """Handle errors of a step. The class alone decides the result."""
+def _handling_errors(worker: PurgeWorker, steps: Sequence[AnyStep]) -> Iterator[None]:
+    """Handle errors of steps. The class alone decides the result. Of a group, each step is tried on its own."""
     try:
-        with _failing_if_rejected(step):
+        with _failing_if_rejected(steps):
             yield
-        if step.state in step.STATES.final and release_done_channel(step):
-            worker.on_release(step.channel_id)
-    except StepLost:
-        # Taken over by another worker, or the purge was cancelled: then the claim must be released.
-        logger.info("lost %s", step)
-        requeue_step(step, due_in=0, reason="")
-    except (StoreUnavailable, TooManyTombstones) as unavailable:
-        worker.pace.halve()
-        worker.blocked_by = waiting_for(unavailable)
-        requeue_step(step, due_in=RETRY_SECONDS, reason=worker.blocked_by)
-    except WriteRefused as refused:
-        worker.blocked_by = waiting_for(refused)
-        requeue_step(step, due_in=RETRY_SECONDS, reason=worker.blocked_by)
+        ended = [step for step in steps if step.state in step.STATES.final]
+        for channel_id in release_done_channels(ended) if ended else ():
+            worker.on_release(channel_id)
     except Error:
-        # Postgres is unavailable or aborted the update: the step cannot be requeued, and its lease expires.
+        # Postgres is unavailable or aborted the update: the steps cannot be requeued, and their leases expire.
         raise
+    except StepLost:
+        # Taken over by another worker, or the purge was cancelled: then the claims must be released.
+        logger.info("lost %s and %s more", steps[0], len(steps) - 1)
+        release_claims(steps)
+    except (PlanRejected, StoreUnavailable, TooManyTombstones, WriteRefused) as error:
+        if len(steps) > 1:
+            _process_singly(worker, steps)
+            return
+        if not isinstance(error, WriteRefused):
+            worker.pace.halve()
+        worker.blocked_by = waiting_for(error)
+        requeue_step(steps[0], due_in=RETRY_SECONDS, reason=worker.blocked_by)
     except Exception as error:
-        logger.exception("%s failed unexpectedly", step)
+        logger.exception("%s failed unexpectedly", steps[0])
+        if len(steps) > 1:
+            _process_singly(worker, steps)
+            return
         reason = _(
             "Waiting: unexpected error (%(error)s); it was logged and is retried every minute",
             error=type(error).__name__,
         )
-        requeue_step(step, due_in=UNEXPECTED_ERROR_RETRY_SECONDS, reason=reason)
+        requeue_step(steps[0], due_in=UNEXPECTED_ERROR_RETRY_SECONDS, reason=reason)
+
+
+def _process_singly(worker: PurgeWorker, steps: Sequence[AnyStep]) -> None:
+    logger.info("%s and %s more are processed one by one", steps[0], len(steps) - 1)
+    release_claims(steps)
+    worker.singly += len(steps)
 
 
 @contextmanager
-def _failing_if_rejected(step: AnyStep) -> Iterator[None]:
+def _failing_if_rejected(steps: Sequence[AnyStep]) -> Iterator[None]:
     try:
         yield
     except PlanRejected as rejected:
         # Only plans of purges are rejected: the step of an undo never fails as a whole.
-        if isinstance(step, UndoStep):
+        if len(steps) > 1 or not isinstance(steps[0], Step):
             raise
-        fail_step(step, rejected.text)
+        fail_step(steps[0], rejected.text)
 
 
-def _is_on_disk(step: Step) -> bool:
-    return on_disk_at_us(step) <= postgres_now_us()
+def _is_on_disk(group: Group) -> bool:
+    return _on_disk_at_us(group) <= postgres_now_us()
+
+
+def _on_disk_at_us(group: Group) -> int:
+    return max(map(on_disk_at_us, group))
 
 
 def _check_repaired(worker: PurgeWorker) -> None:

@@ -1,9 +1,10 @@
 """Claiming of steps by workers, of purges and of undos. Postgres is the queue; a claim is a token with a lease.
 
-A step is claimed together with its channel in one transaction that locks the purge's row, and is released in the same
-way, so that a channel is never unlocked while a worker processes it. Every transition of a step is an update
+Steps are claimed together with their channels in one transaction that locks the purge's row, and are released in the
+same way, so that a channel is never unlocked while a worker processes it. Every transition of a step is an update
 conditional on the claimer's token: a worker that was stopped past its lease and resumes no longer matches, and its
-update affects no row.
+update affects no row. Small steps are claimed and moved many at a time: one statement moves those of a group that the
+worker still has, and returns them.
 """
 
 from __future__ import annotations
@@ -11,19 +12,25 @@ from __future__ import annotations
 import datetime as dt
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.conf import settings
 from django.db import connection, models, transaction
-from django.db.models import F
+from django.db.models import Case, F, Value, When
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
-from chatstore.operations.coordination.channel_lock import lock_channel, lock_owner, release_channel
+from chatstore.operations.coordination.channel_lock import (
+    lock_channel,
+    lock_channels,
+    lock_owner,
+    release_channels,
+)
 from chatstore.operations.coordination.leases import renewed
-from moderation.domain.states import PurgeState, StepState, UndoStepState
+from moderation.domain.states import PurgeState, StepKind, StepState, UndoStepState
 from moderation.models import Purge, Step, UndoStep
 from moderation.models.steps import AnyStep, StepQuerySet, UndoStepQuerySet
 from moderation.operations.steps.open_steps import STEP_MODELS, open_steps
@@ -44,6 +51,21 @@ STATE_CHECK_SECONDS = 0.5
 
 IDLE_TRANSACTION_SECONDS = 5
 """Postgres ends a transaction that locks a purge or a step after this long without a statement from its worker."""
+
+
+MAX_GROUP_STEPS = 128
+"""Maximum number of steps that are processed together. With more, a statement of the group is no cheaper per step."""
+
+MAX_GROUPED_MESSAGES = 100
+MAX_GROUP_MESSAGES = 5_000
+"""Maximum messages of a step that is processed together with others, and of all steps of a group: their rows are in
+memory.
+"""
+
+StepT = TypeVar("StepT", Step, UndoStep)
+
+if TYPE_CHECKING:
+    _AnyField = models.Field[Any, Any]
 
 
 class StepLost(Exception):
@@ -77,8 +99,10 @@ def lock_purge(purge_id: int) -> Purge:
     return Purge.objects.select_for_update(no_key=True).get(id=purge_id)
 
 
-def claim_step(purge_id: int, *, token: uuid.UUID) -> AnyStep | None:
-    """Claim the next due and unclaimed step together with its channel; return None if there is none.
+def claim_steps(purge_id: int, *, token: uuid.UUID, most: int = MAX_GROUP_STEPS) -> list[AnyStep]:
+    """Claim the next due and unclaimed steps together with their channels; empty if there are none.
+
+    Several only if all of them begin, delete by row and are small; each is in a bucket of its own.
 
     Raises `AllChannelsLocked`. A step abandoned before *stamped* starts over; one abandoned later resumes from its
     state, with the values stored at *stamped*.
@@ -91,13 +115,15 @@ def claim_step(purge_id: int, *, token: uuid.UUID) -> AnyStep | None:
             # Stamped steps must complete, because their deletes may have been sent already.
             due = due.partly_applied()
         elif purge.state not in (*RUNNABLE, PurgeState.UNDOING):
-            return None
-        step = _lock_next(due, job=job_of(purge_id))
-        if step is None:
-            return None
-        state = step.state_to_resume_in
-        type(step).objects.filter(pk=step.pk).update(state=state, token=token, lease_until=_lease_end(), wait_reason="")
-        step.state, step.token = state, token
+            return []
+        first = _lock_next(due, job=job_of(purge_id))
+        if first is None:
+            return []
+        steps = [first, *_lock_similar(due, first, job=job_of(purge_id), most=most - 1)]
+        state = first.state_to_resume_in
+        _rows_of(steps).update(state=state, token=token, lease_until=_lease_end(), wait_reason="")
+        for step in steps:
+            step.state, step.token = state, token
         if purge.state in (PurgeState.QUEUED, PurgeState.WAITING):
             Purge.objects.filter(id=purge_id).update(
                 state=PurgeState.RUNNING,
@@ -105,7 +131,7 @@ def claim_step(purge_id: int, *, token: uuid.UUID) -> AnyStep | None:
                 wait_reason="",
                 wait_until=None,
             )
-        return step
+        return steps
 
 
 def _lock_next(due: StepQuerySet | UndoStepQuerySet, *, job: str) -> AnyStep | None:
@@ -122,27 +148,106 @@ def _lock_next(due: StepQuerySet | UndoStepQuerySet, *, job: str) -> AnyStep | N
     return None
 
 
+def _lock_similar(due: StepQuerySet | UndoStepQuerySet, first: AnyStep, *, job: str, most: int) -> list[AnyStep]:
+    """Return further due steps that can be processed together with the first one, with their channels locked."""
+    if most <= 0 or not (messages := _grouped_messages([first]).get(first.ordinal, 0)):
+        return []
+    found: list[AnyStep] = list(due.exclude(ordinal=first.ordinal).order_by(*_STEP_ORDER)[:most])
+    sizes = _grouped_messages(found)
+    chosen: dict[BucketKey, AnyStep] = {}
+    for step in found:
+        key = step.channel_id, step.bucket
+        size = sizes.get(step.ordinal, 0)
+        if size and key not in chosen and key != (first.channel_id, first.bucket):
+            messages += size
+            if messages > MAX_GROUP_MESSAGES:
+                break
+            chosen[key] = step
+    locked = lock_channels({channel_id for channel_id, _ in chosen}, job=job)
+    return [step for step in chosen.values() if step.channel_id in locked]
+
+
+def _grouped_messages(steps: Sequence[AnyStep]) -> dict[int, int]:
+    """Return the messages of those steps that may be processed together with others, by ordinal.
+
+    They begin, have few messages, and delete by row or restore.
+    """
+    beginning = [step for step in steps if step.state in step.STATES.before_stamped]
+    own = {step.ordinal: step.count for step in beginning if isinstance(step, Step) and step.kind == StepKind.ROWS}
+    undo_steps = [step for step in beginning if isinstance(step, UndoStep)]
+    if undo_steps:
+        undone = Step.objects.filter(purge_id=undo_steps[0].purge_id, ordinal__in=[one.ordinal for one in undo_steps])
+        own.update(undone.values_list("ordinal", "count"))
+    return {ordinal: count for ordinal, count in own.items() if 0 < count <= MAX_GROUPED_MESSAGES}
+
+
+def _rows_of(steps: Sequence[AnyStep]) -> StepQuerySet | UndoStepQuerySet:
+    return type(steps[0]).objects.filter(pk__in=[step.pk for step in steps])
+
+
 def _lease_end() -> models.expressions.Combinable:
     return ClockTimestamp() + dt.timedelta(seconds=settings.PURGE_LEASE_SECONDS)
 
 
-@overload
-def move_step(step: Step, to: StepState, **stored: Any) -> None: ...
-@overload
-def move_step(step: UndoStep, to: UndoStepState, **stored: Any) -> None: ...
 def move_step(step: AnyStep, to: StepState | UndoStepState, **stored: Any) -> None:
-    """Move a claimed step to the next state and store the values that belong to it, in one write.
+    """Move a claimed step, as `move_steps` does. Raises `StepLost` if it was not moved."""
+    if not move_steps([step], to, **stored):
+        raise StepLost(str(step))
 
-    Raises `StepLost`. Up to *stamped*, the purge must also still be running.
+
+def move_steps(
+    steps: Sequence[StepT],
+    to: StepState | UndoStepState,
+    *,
+    each: Mapping[StepT, Mapping[str, Any]] | None = None,
+    **stored: Any,
+) -> list[StepT]:
+    """Move claimed steps of one purge to the next state and store the values that belong to it, in one statement.
+
+    steps: all in the same state. stored: values of every step. each: a step's own values, with the same names for all.
+    Returns the steps that were moved; the others were claimed by another worker. Raises `StepLost` if, up to
+    *stamped*, the purge is no longer running.
     """
+    if not steps:
+        return []
+    own = each or {}
     with brief_transaction():
-        if step.state in step.STATES.before_stamped:
-            check_still_running(step.purge_id)
-        if _claimed(step).update(state=to, **stored) != 1:
-            raise StepLost(str(step))
-    step.state = to
-    for name, value in stored.items():
-        setattr(step, name, value)
+        if steps[0].state in steps[0].STATES.before_stamped:
+            check_still_running(steps[0].purge_id)
+        moved = _update_claimed(steps, own, {"state": to, **stored})
+    for step in moved:
+        for name, value in {"state": to, **stored, **own.get(step, {})}.items():
+            setattr(step, name, value)
+    return moved
+
+
+def _update_claimed(
+    steps: Sequence[StepT], each: Mapping[StepT, Mapping[str, Any]], stored: Mapping[str, Any]
+) -> list[StepT]:
+    """Update the steps that still have their token and state; return these."""
+    model = type(steps[0])
+    keys: list[_AnyField] = list(model._meta.pk_fields)
+    own: list[_AnyField] = [_field_of(model, name) for name in each.get(steps[0], {})]
+    fixed: list[tuple[_AnyField, Any]] = [(_field_of(model, name), value) for name, value in stored.items()]
+    arrays: list[list[Any]] = [[step.pk[position] for step in steps] for position in range(len(keys))]
+    arrays += [[field.get_db_prep_save(each[step][field.name], connection) for step in steps] for field in own]
+    new = ", ".join(f"%s::{field.db_type(connection)}[]" for field in (*keys, *own))
+    sets = [f"{field.column} = %s" for field, _ in fixed] + [f"{field.column} = new.{field.column}" for field in own]
+    sql = (
+        f"UPDATE {model._meta.db_table} AS step SET {', '.join(sets)} "
+        f"FROM unnest({new}) AS new ({', '.join(str(field.column) for field in (*keys, *own))}) "
+        f"WHERE {' AND '.join(f'step.{field.column} = new.{field.column}' for field in keys)} "
+        f"AND step.token = %s AND step.state = %s RETURNING {', '.join(f'step.{field.column}' for field in keys)}"
+    )
+    values: list[Any] = [field.get_db_prep_save(value, connection) for field, value in fixed]
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [*values, *arrays, steps[0].token, steps[0].state])
+        moved = set(cursor.fetchall())
+    return [step for step in steps if tuple(step.pk) in moved]
+
+
+def _field_of(model: type[models.Model], name: str) -> _AnyField:
+    return cast("_AnyField", model._meta.get_field(name))
 
 
 def check_still_running(purge_id: int) -> None:
@@ -178,7 +283,7 @@ def check_still_claimed(step: AnyStep) -> None:
 
 def requeue_step(step: AnyStep, *, due_in: float, reason: str) -> None:
     """Release a claimed step for a retry in `due_in` seconds and store the reason for the delay."""
-    wait = models.Value(dt.timedelta(seconds=due_in), output_field=models.DurationField())
+    wait = Value(dt.timedelta(seconds=due_in), output_field=models.DurationField())
     _claimed(step).update(
         state=step.state_to_resume_in,
         token=None,
@@ -188,8 +293,16 @@ def requeue_step(step: AnyStep, *, due_in: float, reason: str) -> None:
     )
 
 
+def release_claims(steps: Sequence[AnyStep]) -> None:
+    """Release claimed steps, in whatever state they are, so that they are claimed again at once."""
+    model = type(steps[0])
+    state = Case(When(state__in=model.STATES.before_stamped, then=Value(model.STATES.pending)), default=F("state"))
+    left = _rows_of(steps).filter(token=steps[0].token).open()
+    left.update(state=state, token=None, lease_until=None)
+
+
 def _claimed(step: AnyStep) -> StepQuerySet | UndoStepQuerySet:
-    """Return the step's row as long as its claimer has it and nobody else has moved it."""
+    """Return the step's row if its worker still has the claim and the step is still in the state that it knows."""
     return type(step).objects.filter(pk=step.pk, token=step.token, state=step.state)
 
 
@@ -202,19 +315,23 @@ def release_idle_channels(purge: Purge) -> None:
     ChannelLock.objects.filter(job=job_of(purge.pk)).exclude(channel_id__in=busy).delete()
 
 
-def release_done_channel(step: AnyStep) -> bool:
-    """Unlock a step's channel if the purge has no more due steps there; return whether it did."""
-    here = type(step).objects.filter(purge_id=step.purge_id, channel_id=step.channel_id)
-    left = here.open().in_progress_or_due().order_by()
-    if left.exists():
-        return False
+def release_done_channels(steps: Sequence[AnyStep]) -> list[int]:
+    """Unlock the channels of steps of one purge in which the purge has no more due steps; return these channels."""
+    of_purge = type(steps[0]).objects.filter(purge_id=steps[0].purge_id)
+
+    def done(channel_ids: Collection[int]) -> set[int]:
+        left = of_purge.filter(channel_id__in=channel_ids).open().in_progress_or_due().order_by()
+        return set(channel_ids).difference(left.values_list("channel_id", flat=True).distinct())
+
+    released = done({step.channel_id for step in steps})
+    if not released:
+        return []
     with brief_transaction():
         # With the row locked no worker can claim a step there, such as one that becomes due now.
-        lock_purge(step.purge_id)
-        if left.exists():
-            return False
-        release_channel(step.channel_id, job=job_of(step.purge_id))
-    return True
+        lock_purge(steps[0].purge_id)
+        released = done(released)
+        release_channels(released, job=job_of(steps[0].purge_id))
+    return sorted(released)
 
 
 def renewed_leases(token: uuid.UUID) -> AbstractContextManager[None]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
 
 from django.db.models import BinaryField, F, Func, QuerySet
 
+from chatstore.domain.buckets import BucketKey
 from moderation.domain.packing import COUNT_BYTES, count_packed, unpack_ids
 from moderation.domain.states import DELETING, StepState
 from moderation.models import Step
-from moderation.models.steps import AnyStep
 
 PackedIds = bytes | memoryview | None
 
@@ -20,10 +21,14 @@ def deleted_ids(channel_id: int, bucket: int) -> set[int]:
     return _deleted_by(steps)
 
 
-def deleted_by_others(step: AnyStep) -> set[int]:
-    """Return the ids of a step's bucket that other purges deleted."""
-    steps = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, state=StepState.COUNTED)
-    return _deleted_by(steps.exclude(purge_id=step.purge_id))
+def deleted_by_others(purge_id: int, keys: Collection[BucketKey]) -> Mapping[BucketKey, set[int]]:
+    """Return the ids that other purges deleted, by bucket."""
+    steps = Step.objects.in_buckets(keys).filter(state=StepState.COUNTED, kind__in=DELETING)
+    deleted: dict[BucketKey, set[int]] = defaultdict(set)
+    named = ("channel_id", "bucket", "ids", "failed_ids", "undone_ids")
+    for channel_id, bucket, *packed in steps.exclude(purge_id=purge_id).order_by().values_list(*named):
+        deleted[channel_id, bucket] |= _unpack_deleted(*packed)
+    return deleted
 
 
 def deleted_by_step(step: Step) -> set[int]:

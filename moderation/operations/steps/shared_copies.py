@@ -4,31 +4,52 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain, groupby
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.chunks import Row
 from moderation.domain.packing import unpack_ids
 from moderation.domain.restoring import newest_complete_rows
 from moderation.domain.states import DELETING, WITHOUT_COPIES, StepState
 from moderation.models import Purge, Step
-from moderation.store.quarantine import QuarantineKey, quarantine_attempts, quarantine_copies, quarantined_rows
+from moderation.store.quarantine import (
+    QuarantineKey,
+    quarantine_attempts_in,
+    quarantine_copies,
+    quarantined_rows,
+    quarantined_rows_in,
+)
 
 
 def copies_of(channel_id: int, bucket: int, ids: Iterable[int]) -> Iterator[list[Row]]:
     """Yield each id's newest complete copy, from any purge's quarantine."""
-    wanted = frozenset(ids)
-    here = Step.objects.filter(channel_id=channel_id, bucket=bucket, kind__in=DELETING, read_stamp__isnull=False)
+    for _, rows in copies_in({(channel_id, bucket): frozenset(ids)}):
+        yield rows
+
+
+def copies_in(wanted: Mapping[BucketKey, Collection[int]]) -> Iterator[tuple[BucketKey, list[Row]]]:
+    """Yield the same for ids of several buckets, each time with the bucket, one bucket after the other."""
+    wanted = {key: frozenset(ids) for key, ids in wanted.items() if ids}
+    here = Step.objects.in_buckets(wanted).filter(kind__in=DELETING, read_stamp__isnull=False).order_by()
+    purges = list(here.values_list("channel_id", "bucket", "purge_id").distinct())
     keys = [
         QuarantineKey(purge_id, channel_id, bucket, attempt)
-        for purge_id in here.order_by().values_list("purge_id", flat=True).distinct()
-        for attempt in quarantine_attempts(purge_id, channel_id, bucket)
+        for (channel_id, bucket, purge_id), attempts in zip(purges, quarantine_attempts_in(purges), strict=True)
+        for attempt in attempts
     ]
-    keys.sort(key=lambda key: key.attempt, reverse=True)
-    return newest_complete_rows(map(quarantined_rows, keys), wanted=wanted.__contains__)
+    keys.sort(key=lambda key: (key.channel_id, key.bucket, -key.attempt))
+    by_bucket = {at: list(found) for at, found in groupby(keys, key=lambda key: (key.channel_id, key.bucket))}
+    newest = quarantined_rows_in(found[0] for found in by_bucket.values())
+    for (at, found), rows_of_newest in zip(by_bucket.items(), newest, strict=True):
+        # Older attempts are rarely needed.
+        attempts = chain([rows_of_newest], map(quarantined_rows, found[1:]))
+        for rows in newest_complete_rows(attempts, wanted=wanted[at]):
+            yield at, rows
 
 
 def renew_copies(

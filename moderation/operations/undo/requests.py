@@ -26,7 +26,7 @@ from moderation.domain.states import (
     UndoStepState,
 )
 from moderation.models import Purge, Step, Undo, UndoStep
-from moderation.operations.access.audit import record_action, save_with_next_id
+from moderation.operations.access.audit import record_action, record_by_channel, save_with_next_id
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.holds import time_held
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
@@ -190,6 +190,8 @@ def finish_undos(purge: Purge) -> PurgeState:
 
     Called with the purge's row locked.
     """
+    counts = ("requested", "restored", "withdrawn", "still_purged", "already_live", "no_copy", "failed")
+    record_by_channel("channel_restored", purge=purge, steps=UndoStep, counts=counts)
     for undo in purge.undos.filter(finished_at=None):
         Undo.objects.filter(id=undo.pk).update(finished_at=Now())
         record_action("undo_finished", actor=None, purge=purge, details=undo_totals_of(undo).as_json())

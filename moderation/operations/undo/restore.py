@@ -1,4 +1,6 @@
-"""One step of an undo: restores the messages that one step of a purge deleted, each id with every column.
+"""Steps of an undo: each restores the messages that one step of a purge deleted, each id with every column.
+
+Small steps are processed in groups, as those of purges are.
 
 1. *planning*: a stamp U is issued; then withdrawals, ids deleted by other purges, and live ids are read.
 2. *stamped*: U and the ids to restore are stored in one write, with the counts of the others.
@@ -14,121 +16,167 @@ at the same stamp it is the same row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from django.db import connection
+
+from chatstore.domain.buckets import BucketKey
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, WRITETIME
 from chatstore.domain.texts import ngettext_lazy
+from chatstore.domain.withdrawals import NONE
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import check_clock, postgres_now
-from chatstore.operations.coordination.timestamps import issue_stamp
+from chatstore.operations.coordination.timestamps import issue_stamps
 from chatstore.operations.ledger.delete_log import note_deletes
-from chatstore.store import ledger, scans
-from chatstore.store.withdrawn import read_withdrawals
+from chatstore.store import loads, scans
 from moderation.domain.chunks import Row, writetime_of
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.restoring import plan_restore
 from moderation.domain.states import DELETING, WITHOUT_COPIES, StepState, UndoStepState
 from moderation.models import Step, UndoStep
-from moderation.operations.access.audit import record_action
-from moderation.operations.steps.claiming import brief_transaction, check_still_running, move_step
+from moderation.operations.steps.claiming import brief_transaction, check_still_running, move_steps
 from moderation.operations.steps.deleted_ids import deleted_by_others, deleted_by_step
-from moderation.operations.steps.shared_copies import copies_of, renew_copies
+from moderation.operations.steps.shared_copies import copies_in, renew_copies
 from moderation.operations.undo.requests import UndoPart, is_past_undo_period
 from moderation.store import deletes
 from moderation.store.pace import Pace
-from moderation.store.restores import write_rows
+from moderation.store.restores import write_rows_in
+
+IdsOf = Mapping[UndoStep, set[int]]
 
 
-def restore_step(step: UndoStep, *, pace: Pace) -> None:
-    """Any state → *counted*. Raises `StepLost`, `StoreUnavailable`, `WriteRefused`."""
+def restore_steps(steps: Sequence[UndoStep], *, pace: Pace) -> list[UndoStep]:
+    """Any state → *counted*; returns the steps that this worker counted.
+
+    steps: of one purge, in the same state, each in another bucket. Raises `StepLost`, `StoreUnavailable`,
+    `WriteRefused`.
+    """
     # Also when resuming another worker's step: the ledger is updated with this clock's time,
     # and a clock that is behind would leave restored messages invisible.
     check_clock()
-    if step.state == UndoStepState.PENDING:
-        _plan(step)
-    wanted = unpack_ids(step.restore_ids)
-    if step.state == UndoStepState.STAMPED:
-        _store_copies_for_others(step)
-        ledger.clear_live(step.channel_id, step.bucket)
-        _write(step, wanted, pace)
-        move_step(step, UndoStepState.RESTORED)
-    # A step that was taken over is verified again: the worker that counts it must have read the bucket itself.
-    _verify(step, wanted, pace)
+    left = list(steps)
+    if left[0].state == UndoStepState.PENDING:
+        left = _plan(left)
+    if left and left[0].state == UndoStepState.STAMPED:
+        _store_copies_for_others(left)
+        loads.clear_live_in(_keys(left))
+        _write(left, pace)
+        left = move_steps(left, UndoStepState.RESTORED)
+    # Steps that were taken over are verified again: the worker that counts them must have read the buckets itself.
+    return _verify(left, pace) if left else []
 
 
-def _plan(step: UndoStep) -> None:
+def _key(step: Step | UndoStep) -> BucketKey:
+    return step.channel_id, step.bucket
+
+
+def _keys(steps: Collection[UndoStep]) -> list[BucketKey]:
+    return [_key(step) for step in steps]
+
+
+def _plan(steps: Sequence[UndoStep]) -> list[UndoStep]:
     with brief_transaction():
-        check_still_running(step.purge_id)
-        stamp = issue_stamp(step.channel_id, step.bucket)
-        move_step(step, UndoStepState.PLANNING)
-    requested = _requested_ids(step)
-    plan = plan_restore(
-        requested,
-        withdrawn=_withdrawn_of(step, requested),
-        deleted_elsewhere=deleted_by_others(step),
-        live=_live_ids(step),
-    )
-    move_step(
-        step,
-        UndoStepState.STAMPED,
-        restore_stamp=stamp,
-        restore_ids=pack_ids(sorted(plan.wanted)),
-        skipped_ids=pack_ids(sorted(plan.withdrawn | plan.still_purged | plan.already_live)),
-        requested=len(requested),
-        withdrawn=len(plan.withdrawn),
-        still_purged=len(plan.still_purged),
-        already_live=len(plan.already_live),
-    )
+        check_still_running(steps[0].purge_id)
+        stamps = issue_stamps(_keys(steps))
+        claimed = move_steps(steps, UndoStepState.PLANNING)
+    if not claimed:
+        return []
+    requested = _requested_ids(claimed)
+    withdrawn = _withdrawn_of(requested)
+    elsewhere = deleted_by_others(claimed[0].purge_id, _keys(claimed))
+    live = _live_ids(claimed)
+    own = {}
+    for step in claimed:
+        plan = plan_restore(
+            requested[step],
+            withdrawn=withdrawn[step],
+            deleted_elsewhere=elsewhere.get(_key(step), set()),
+            live=live[step],
+        )
+        own[step] = {
+            "restore_stamp": stamps[_key(step)],
+            "restore_ids": pack_ids(sorted(plan.wanted)),
+            "skipped_ids": pack_ids(sorted(plan.withdrawn | plan.still_purged | plan.already_live)),
+            "requested": len(requested[step]),
+            "withdrawn": len(plan.withdrawn),
+            "still_purged": len(plan.still_purged),
+            "already_live": len(plan.already_live),
+        }
+    return move_steps(claimed, UndoStepState.STAMPED, each=own)
 
 
-def _requested_ids(step: UndoStep) -> set[int]:
-    """Return the requested ids that the undone step deleted or found already gone, and that it still deletes."""
-    deleted = deleted_by_step(_undone_step(step))
-    part = UndoPart.from_json(step.undo.part)
-    if part.message_ids:
-        deleted.intersection_update(part.message_ids)
-    if part.author_ids or is_past_undo_period(step.purge):
-        # After the undo period only copies that a hold covered are left, and only those were offered.
-        authors = frozenset(part.author_ids)
-        has_copy = (row for chunk in copies_of(step.channel_id, step.bucket, deleted) for row in chunk)
-        deleted = {row[MESSAGE_ID] for row in has_copy if not authors or row[AUTHOR_ID] in authors}
-    return deleted
+def _requested_ids(steps: Sequence[UndoStep]) -> dict[UndoStep, set[int]]:
+    """Return the requested ids that the undone steps deleted or found already gone, and that they still delete."""
+    purge = steps[0].purge
+    undone = {step.ordinal: step for step in _undone_steps(steps)}
+    parts = {undo.pk: UndoPart.from_json(undo.part) for undo in purge.undos.filter(pk__in={i.undo_id for i in steps})}
+    # After the undo period only copies that a hold covered are left, and only those were offered.
+    is_past = is_past_undo_period(purge)
+    requested: dict[UndoStep, set[int]] = {}
+    for step in steps:
+        part = parts[step.undo_id]
+        deleted = deleted_by_step(undone[step.ordinal])
+        requested[step] = deleted.intersection(part.message_ids) if part.message_ids else deleted
+    if is_past or any(part.author_ids for part in parts.values()):
+        authors = _copied_authors(requested)
+        for step, ids in requested.items():
+            chosen = frozenset(parts[step.undo_id].author_ids)
+            if is_past or chosen:
+                copied = authors[step]
+                requested[step] = {i for i in ids if i in copied and (not chosen or copied[i] in chosen)}
+    return requested
 
 
-def _undone_step(step: UndoStep) -> Step:
-    return Step.objects.get(purge_id=step.purge_id, ordinal=step.ordinal)
+def _undone_steps(steps: Collection[UndoStep]) -> list[Step]:
+    purge_id = next(iter(steps)).purge_id
+    return list(Step.objects.filter(purge_id=purge_id, ordinal__in={step.ordinal for step in steps}))
 
 
-def _withdrawn_of(step: UndoStep, ids: set[int]) -> set[int]:
+def _copied_authors(ids: IdsOf) -> dict[UndoStep, dict[int, int]]:
+    """Return the authors of the messages that have a copy, by id."""
+    by_key = {_key(step): step for step in ids}
+    authors: dict[UndoStep, dict[int, int]] = {step: {} for step in ids}
+    for key, rows in copies_in({_key(step): wanted for step, wanted in ids.items()}):
+        authors[by_key[key]].update((row[MESSAGE_ID], row[AUTHOR_ID]) for row in rows)
+    return authors
+
+
+def _withdrawn_of(ids: IdsOf) -> dict[UndoStep, set[int]]:
     """Return the ids that their authors withdrew, before or after the purge; the quarantine identifies the authors."""
-    noted = read_withdrawals(step.channel_id, step.bucket)
-    claimed = ids.intersection(noted.claims)
-    authors = (
-        {row[MESSAGE_ID]: row[AUTHOR_ID] for rows in copies_of(step.channel_id, step.bucket, claimed) for row in rows}
-        if claimed
-        else {}
-    )
-    return ids.intersection(noted.certain) | {i for i in claimed if noted.has(i, author_id=authors.get(i))}
+    noted = loads.withdrawn_in(_keys(ids))
+    of_step = {step: noted.get(_key(step), NONE) for step in ids}
+    claimed = {step: wanted.intersection(of_step[step].claims) for step, wanted in ids.items()}
+    authors = _copied_authors({step: wanted for step, wanted in claimed.items() if wanted})
+    return {
+        step: wanted.intersection(of_step[step].certain)
+        | {i for i in claimed[step] if of_step[step].has(i, author_id=authors[step].get(i))}
+        for step, wanted in ids.items()
+    }
 
 
-def _live_ids(step: UndoStep) -> set[int]:
-    pages = scans.read_all_ids(step.channel_id, step.bucket)
-    return {message_id for page in pages for message_id, author in page if author is not None}
+def _live_ids(steps: Sequence[UndoStep]) -> dict[UndoStep, set[int]]:
+    return {
+        step: {message_id for page in pages for message_id, author in page if author is not None}
+        for step, pages in zip(steps, scans.read_ids_in(_keys(steps)), strict=True)
+    }
 
 
-def _store_copies_for_others(step: UndoStep) -> None:
+def _store_copies_for_others(steps: Sequence[UndoStep]) -> None:
     """Store copies with other purges that had found a message already gone and still delete it.
 
     The message is restored when such a purge is undone, up to 30 days after its own quarantine; this purge's copies
     may have expired by then. Idempotent.
     """
-    here = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind__in=DELETING)
-    others = here.filter(state=StepState.COUNTED).exclude(purge_id=step.purge_id)
-    found_gone = others.exclude(purge__state__in=WITHOUT_COPIES).order_by("purge_id", "ordinal")
-    skipped = frozenset(unpack_ids(step.skipped_ids))
-    for number, other in enumerate(found_gone):
+    by_key = {_key(step): step for step in steps}
+    others = Step.objects.in_buckets(by_key).filter(kind__in=DELETING, state=StepState.COUNTED)
+    others = others.exclude(purge_id=steps[0].purge_id).exclude(purge__state__in=WITHOUT_COPIES)
+    for number, other in enumerate(others.order_by("purge_id", "ordinal")):
+        step = by_key[_key(other)]
+        skipped = frozenset(unpack_ids(step.skipped_ids))
         needed = skipped.intersection(unpack_ids(other.gone_ids)).difference(unpack_ids(other.undone_ids))
-        needed -= _withdrawn_of(step, set(needed))
+        if not needed:
+            continue
+        needed -= _withdrawn_of({step: set(needed)})[step]
         if needed and renew_copies(other, needed, attempt=_require_stamp(step) + number):
             Step.objects.filter(purge_id=other.purge_id, ordinal=other.ordinal).update(
                 copies_stored_at=ClockTimestamp()
@@ -142,32 +190,45 @@ def _require_stamp(step: UndoStep) -> int:
     return step.restore_stamp
 
 
-def _write(step: UndoStep, wanted: Sequence[int], pace: Pace) -> None:
-    stamp = _require_stamp(step)
+def _write(steps: Sequence[UndoStep], pace: Pace) -> None:
+    stamps = {_key(step): _require_stamp(step) for step in steps}
 
-    def stamp_of(row: Row) -> int:
-        return max(stamp, (writetime_of(row) or 0) + 1)
+    def stamp_of(key: BucketKey, row: Row) -> int:
+        return max(stamps[key], (writetime_of(row) or 0) + 1)
 
-    write_rows(
-        step.channel_id, step.bucket, copies_of(step.channel_id, step.bucket, wanted), stamp_of=stamp_of, pace=pace
-    )
+    copies = copies_in({_key(step): unpack_ids(step.restore_ids) for step in steps})
+    write_rows_in(copies, stamp_of=stamp_of, pace=pace)
 
 
-def _verify(step: UndoStep, wanted: Sequence[int], pace: Pace) -> None:
-    withdrawn_since = _withdrawn_of(step, set(wanted))
-    _delete_withdrawn(step, sorted(withdrawn_since), pace)
-    missing = set(wanted).difference(_live_ids(step), withdrawn_since)
-    has_copy = (
-        {row[MESSAGE_ID] for chunk in copies_of(step.channel_id, step.bucket, missing) for row in chunk}
-        if missing
-        else set()
-    )
-    if step.state == UndoStepState.RESTORED:
-        move_step(step, UndoStepState.VERIFIED)
-    ledger.clear_live(step.channel_id, step.bucket)
-    if step.state == UndoStepState.VERIFIED:
-        move_step(step, UndoStepState.CLOSED)
-    _count(step, wanted, missing=missing, has_copy=has_copy, withdrawn_since=withdrawn_since)
+def _verify(steps: Sequence[UndoStep], pace: Pace) -> list[UndoStep]:
+    wanted = {step: set(unpack_ids(step.restore_ids)) for step in steps}
+    withdrawn_since = _withdrawn_of(wanted)
+    for step, ids in withdrawn_since.items():
+        _delete_withdrawn(step, sorted(ids), pace)
+    live = _live_ids(steps)
+    missing = {step: wanted[step] - live[step] - withdrawn_since[step] for step in steps}
+    has_copy = _copied_authors({step: ids for step, ids in missing.items() if ids})
+    left = list(steps)
+    if left[0].state == UndoStepState.RESTORED:
+        left = move_steps(left, UndoStepState.VERIFIED)
+    loads.clear_live_in(_keys(left))
+    if left and left[0].state == UndoStepState.VERIFIED:
+        left = move_steps(left, UndoStepState.CLOSED)
+    own = {}
+    for step in left:
+        failed = len(missing[step].intersection(has_copy.get(step, ())))
+        own[step] = {
+            "failed_ids": pack_ids(sorted(missing[step])),
+            "restored": len(wanted[step]) - len(missing[step]) - len(withdrawn_since[step]),
+            "withdrawn": step.withdrawn + len(withdrawn_since[step]),
+            "no_copy": len(missing[step]) - failed,
+            "failed": failed,
+            "error": ngettext_lazy("%(count)s could not be restored", "%(count)s could not be restored", failed)
+            if failed
+            else "",
+        }
+    restored = {step: wanted[step] - missing[step] for step in left}
+    return _count(own, restored)
 
 
 def _delete_withdrawn(step: UndoStep, ids: Sequence[int], pace: Pace) -> None:
@@ -178,33 +239,32 @@ def _delete_withdrawn(step: UndoStep, ids: Sequence[int], pace: Pace) -> None:
     deletes.delete_rows(step.channel_id, step.bucket, stamps, pace=pace)
 
 
-def _count(
-    step: UndoStep, wanted: Sequence[int], *, missing: set[int], has_copy: set[int], withdrawn_since: set[int]
-) -> None:
+def _count(counts: Mapping[UndoStep, Mapping[str, object]], restored: IdsOf) -> list[UndoStep]:
+    """Count the steps, and store the ids that their purge no longer deletes. restored: including withdrawn ones."""
     with brief_transaction():
-        move_step(
-            step,
+        counted = move_steps(
+            list(counts),
             UndoStepState.COUNTED,
-            failed_ids=pack_ids(sorted(missing)),
-            restored=len(wanted) - len(missing) - len(withdrawn_since),
-            withdrawn=step.withdrawn + len(withdrawn_since),
-            no_copy=len(missing - has_copy),
-            failed=len(has_copy),
-            error=ngettext_lazy("%(count)s could not be restored", "%(count)s could not be restored", len(has_copy))
-            if has_copy
-            else "",
+            each=counts,
             counted_at=postgres_now(),
             token=None,
             lease_until=None,
         )
-        source = _undone_step(step)
-        undone = {*unpack_ids(source.undone_ids), *unpack_ids(step.skipped_ids), *wanted} - missing
-        Step.objects.filter(pk=source.pk).update(undone_ids=pack_ids(sorted(undone)))
-        counts = ("requested", "restored", "withdrawn", "still_purged", "already_live", "no_copy", "failed")
-        record_action(
-            "undo_step_counted",
-            actor=None,
-            purge=step.purge,
-            channel_id=step.channel_id,
-            details={"bucket": step.bucket, **{name: getattr(step, name) for name in counts}},
+        _note_undone(counted, restored)
+    return counted
+
+
+def _note_undone(steps: Sequence[UndoStep], restored: IdsOf) -> None:
+    by_ordinal = {step.ordinal: step for step in steps}
+    found = Step.objects.filter(purge_id__in={step.purge_id for step in steps}, ordinal__in=by_ordinal)
+    # Locked, because another undo of the same step may be counted at the same time.
+    locked = found.order_by("ordinal").select_for_update().values_list("ordinal", "undone_ids")
+    rows = []
+    for ordinal, undone_ids in locked:
+        step = by_ordinal[ordinal]
+        undone = {*unpack_ids(undone_ids), *unpack_ids(step.skipped_ids), *restored[step]}
+        rows.append((pack_ids(sorted(undone)), step.purge_id, ordinal))
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"UPDATE {Step._meta.db_table} SET undone_ids = %s WHERE purge_id = %s AND ordinal = %s", rows
         )

@@ -36,7 +36,7 @@ def test_each_id_is_restored_once_from_its_newest_complete_copy(
     attempts: list[list[tuple[int, int | None, str | None]]], wanted: set[int]
 ) -> None:
     kept = [[[row(*copy) for copy in {copy[0]: copy for copy in attempt}.values()]] for attempt in attempts]
-    restored = [one for rows in newest_complete_rows(kept, wanted=wanted.__contains__) for one in rows]
+    restored = [one for rows in newest_complete_rows(kept, wanted=wanted) for one in rows]
     by_hand: dict[int, Row] = {}
     for message_id in wanted:
         newer: list[Row] = []

@@ -1,5 +1,7 @@
 """Postgres's clock jumps during a purge or an undo: it waits, and loses nothing once the clock is correct."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from chatstore.domain.buckets import bucket_of
@@ -12,8 +14,8 @@ from chatstore.store.reading import reader
 from moderation.domain.states import PurgeState
 from moderation.models import Step
 from moderation.operations.purging import worker
-from moderation.operations.purging.execution import stamp_step
 from moderation.operations.purging.quarantine import QuarantinedStep
+from moderation.operations.purging.stamping import stamp_steps
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
@@ -47,11 +49,11 @@ def test_an_edit_of_a_survivor_is_not_lost_when_postgres_is_ahead(
     write(channel, ids[1::2], author=WILMA)
     purge = confirm(mona, preview(mona, by_victor(channel)))
 
-    def edit_and_stamp(step: Step, kept: QuarantinedStep) -> None:
+    def edit_and_stamp(quarantined: Mapping[Step, QuarantinedStep]) -> list[Step]:
         gateway.edit_message(channel.id, ids[601], actor=WILMA, content="edited")
-        stamp_step(step, kept)
+        return stamp_steps(quarantined)
 
-    monkeypatch.setattr(worker, "stamp_step", edit_and_stamp)
+    monkeypatch.setattr(worker, "stamp_steps", edit_and_stamp)
     with postgres_off(20):
         waiting = run_purge(purge.id, idle_timeout_seconds=0)
     assert (waiting.state, totals_of(waiting).left) == (PurgeState.WAITING, 600)

@@ -1,7 +1,7 @@
 """Each check that a step makes before it deletes works on its own: the guarded fault is provoked."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 from pytest_django import Settings
@@ -15,9 +15,9 @@ from chatstore.store import cassandra, messages
 from chatstore.store.cassandra import Row
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Step
-from moderation.operations.purging import execution, worker
-from moderation.operations.purging.execution import finish_step, stamp_step
-from moderation.operations.purging.quarantine import QuarantinedStep, on_disk_at_us, quarantine_step
+from moderation.operations.purging import verification, worker
+from moderation.operations.purging.quarantine import QuarantinedStep, on_disk_at_us
+from moderation.operations.purging.stamping import stamp_steps
 from moderation.operations.steps.claiming import StepLost
 from moderation.store import quarantine
 from moderation.store.pace import Pace
@@ -34,6 +34,7 @@ from tests.moderation.channels import (
     run_to_end,
     write,
 )
+from tests.moderation.steps import finish_step, quarantine_step, stamp_step
 
 
 def mixed(channel: Channel) -> list[int]:
@@ -120,11 +121,11 @@ def test_no_range_is_stamped_before_the_quarantine_is_on_disk(
     purge = confirm(mona, preview(mona, everything(channel)))
     early_us: list[int] = []
 
-    def stamp(step: Step, kept: QuarantinedStep) -> None:
-        early_us.append(on_disk_at_us(step) - postgres_now_us())
-        stamp_step(step, kept)
+    def stamp(quarantined: Mapping[Step, QuarantinedStep]) -> list[Step]:
+        early_us.extend(on_disk_at_us(step) - postgres_now_us() for step in quarantined)
+        return stamp_steps(quarantined)
 
-    monkeypatch.setattr(worker, "stamp_step", stamp)
+    monkeypatch.setattr(worker, "stamp_steps", stamp)
     assert run_to_end(purge).state == PurgeState.DONE
     assert len(early_us) == 1
     assert early_us[0] <= 0
@@ -147,7 +148,7 @@ def test_a_worker_that_lost_its_step_does_not_delete_messages_edited_since_the_r
         Step.objects.filter(purge_id=step.purge_id).update(token=uuid.uuid4())
         return found
 
-    monkeypatch.setattr(execution, "quarantine_rows", read_and_lose_the_step)
+    monkeypatch.setattr(verification, "quarantine_rows", read_and_lose_the_step)
     with pytest.raises(StepLost):
         finish_step(step, pace=Pace(10_000), quarantined=kept)
     assert ids_of(channel, step.bucket) == [ids[7]]

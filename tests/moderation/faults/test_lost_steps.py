@@ -19,17 +19,14 @@ from chatstore.store.reading.reader import read_page
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.states import PurgeState, StepState, UndoStepState
 from moderation.models import AuditEntry, Purge, Step
-from moderation.operations.preview import scan
+from moderation.operations.preview import bucket_reads
 from moderation.operations.purging.completion import settle_purge
 from moderation.operations.purging.controls import cancel_purge, pause_purge
-from moderation.operations.purging.execution import finish_step, stamp_step
-from moderation.operations.purging.quarantine import quarantine_step
 from moderation.operations.purging.scheduling import due_purges
 from moderation.operations.purging.worker import run_purge
-from moderation.operations.steps.claiming import StepLost, claim_step, move_step, requeue_step
+from moderation.operations.steps.claiming import StepLost, move_step, requeue_step
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo
-from moderation.operations.undo.restore import restore_step
 from moderation.store.pace import Pace
 from tests.moderation.channels import (
     VICTOR,
@@ -43,6 +40,7 @@ from tests.moderation.channels import (
     purge_now,
     write,
 )
+from tests.moderation.steps import claim_step, finish_step, quarantine_step, restore_step, stamp_step
 
 TAKEOVER_STATES = (StepState.STAMPED, StepState.REWRITTEN, StepState.DELETED, StepState.VERIFIED)
 
@@ -75,7 +73,7 @@ def test_a_worker_that_resumes_late_deletes_nothing_that_was_restored(
         finish_step(late, pace=Pace(1_000))
     assert ids_of(channel, again.bucket) == [ids[4]]
     assert totals_of(purge).deleted == 20
-    assert AuditEntry.objects.filter(purge=purge, action="step_counted").count() == 1
+    assert AuditEntry.objects.get(purge=purge, action="channel_purged").details["deleted"] == 20
 
 
 def test_the_counting_worker_counts_what_it_saw_itself(mona: User, channel: Channel) -> None:
@@ -215,11 +213,12 @@ def test_a_worker_keeps_its_claim_during_a_scan_of_a_large_bucket(
     mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(channel, old_ids(messages.SCAN_FETCH + 1))
-    monkeypatch.setattr(scan, "RENEW_SECONDS", 0)
+    monkeypatch.setattr(bucket_reads, "RENEW_SECONDS", 0)
     with CaptureQueriesContext(connection) as asked:
         purge = preview(mona, everything(channel))
     renewals = [query for query in asked if query["sql"].startswith('UPDATE "moderation_purge" SET "scan_lease_until"')]
-    assert len(renewals) == 2
+    # One for the group of buckets, and one for each page.
+    assert len(renewals) == 3
     assert (purge.state, purge.manifest) == (PurgeState.READY, messages.SCAN_FETCH + 1)
 
 

@@ -93,6 +93,6 @@ def test_each_action_writes_one_audit_entry(mona: User) -> None:
     assert actions == [
         ("purge_drafted", mona.id),
         ("purge_confirmed", mona.id),
-        ("step_counted", None),
+        ("channel_purged", None),
         ("purge_finished", None),
     ]

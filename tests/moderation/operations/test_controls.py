@@ -23,8 +23,6 @@ from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.purging.controls import cancel_purge, finish_purge, pause_purge, resume_purge, retry_purge
-from moderation.operations.purging.execution import finish_step, stamp_step
-from moderation.operations.purging.quarantine import quarantine_step
 from moderation.operations.purging.scheduling import due_purges
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import StepLost, requeue_step
@@ -47,6 +45,7 @@ from tests.moderation.channels import (
     recent_ids,
     write,
 )
+from tests.moderation.steps import finish_step, quarantine_step, stamp_step
 
 AFTER = {pause_purge: PurgeState.PAUSED, cancel_purge: PurgeState.CANCELLED}
 

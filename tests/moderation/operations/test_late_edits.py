@@ -1,5 +1,7 @@
 """An edit that arrives during the purge of its message is quarantined too, and an undo restores it."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from chatstore.models import Channel
@@ -9,8 +11,8 @@ from chatstore.store import messages
 from moderation.domain.states import PurgeState
 from moderation.models import Step
 from moderation.operations.purging import worker
-from moderation.operations.purging.execution import stamp_step
 from moderation.operations.purging.quarantine import QuarantinedStep
+from moderation.operations.purging.stamping import stamp_steps
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
 from tests.moderation.channels import confirm, everything, ids_of, make_channel, old_ids, preview, run_to_end, write
@@ -24,13 +26,13 @@ def test_the_late_edit_is_restored_by_the_undo(mona: User, monkeypatch: pytest.M
     write(channel, ids)
     purge = confirm(mona, preview(mona, everything(channel)))
 
-    def edit_and_stamp(step: Step, kept: QuarantinedStep) -> None:
+    def edit_and_stamp(quarantined: Mapping[Step, QuarantinedStep]) -> list[Step]:
         stamp_us = wall_clock_us() + ahead_seconds * 1_000_000
         messages.update_columns(channel.id, ids[7], {"content": "edited"}, stamp_us=stamp_us)
-        stamp_step(step, kept)
+        return stamp_steps(quarantined)
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(worker, "stamp_step", edit_and_stamp)
+        meanwhile.setattr(worker, "stamp_steps", edit_and_stamp)
         assert run_to_end(purge).state == PurgeState.DONE
     assert totals_of(purge).deleted == 300
     bucket = Step.objects.get(purge=purge).bucket

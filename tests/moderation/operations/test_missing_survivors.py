@@ -13,8 +13,6 @@ from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.purging.completion import settle_purge
-from moderation.operations.purging.execution import finish_step, stamp_step
-from moderation.operations.purging.quarantine import quarantine_step
 from moderation.operations.purging.rewrite import rewrite_survivors
 from moderation.operations.steps.claiming import move_step
 from moderation.store.pace import Pace
@@ -29,6 +27,7 @@ from tests.moderation.channels import (
     preview,
     write,
 )
+from tests.moderation.steps import finish_step, quarantine_step, stamp_step
 
 
 @pytest.fixture

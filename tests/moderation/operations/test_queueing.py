@@ -18,7 +18,6 @@ from moderation.domain.states import PurgeState, StepKind
 from moderation.models import AuditEntry, Purge, Step, UndoStep
 from moderation.operations.purging.completion import settle_purge
 from moderation.operations.purging.controls import pause_purge
-from moderation.operations.purging.quarantine import quarantine_step
 from moderation.operations.purging.scheduling import unblocked_purges
 from moderation.operations.purging.wait_reasons import Wait, wait_of
 from moderation.operations.purging.worker import run_purge
@@ -41,6 +40,7 @@ from tests.moderation.channels import (
     write,
 )
 from tests.moderation.incident.processes import enqueue_workers, running_worker
+from tests.moderation.steps import quarantine_step
 from tests.waiting import LIMIT_SECONDS, wait_until
 
 STARTS_WITHIN = dt.timedelta(seconds=2)

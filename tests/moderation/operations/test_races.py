@@ -21,8 +21,6 @@ from chatstore.store import messages
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.purging.completion import settle_purge
-from moderation.operations.purging.execution import finish_step, stamp_step
-from moderation.operations.purging.quarantine import quarantine_step
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.deleted_ids import deleted_ids
 from moderation.operations.steps.totals import totals_of
@@ -46,6 +44,7 @@ from tests.moderation.channels import (
     recent_ids,
     write,
 )
+from tests.moderation.steps import finish_step, quarantine_step, stamp_step
 
 
 def wall_us() -> int:

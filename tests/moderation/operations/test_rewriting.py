@@ -14,8 +14,7 @@ from chatstore.store import messages, scans
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Purge, Step
 from moderation.operations.purging.completion import settle_purge
-from moderation.operations.purging.execution import finish_step, stamp_step
-from moderation.operations.purging.quarantine import MAX_SURVIVOR_BYTES, quarantine_step
+from moderation.operations.purging.quarantine import MAX_SURVIVOR_BYTES
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import brief_transaction
 from moderation.operations.steps.split import split_step
@@ -35,6 +34,7 @@ from tests.moderation.channels import (
     recent_ids,
     write,
 )
+from tests.moderation.steps import finish_step, quarantine_step, stamp_step
 
 COUNT = 1_400
 

@@ -10,8 +10,6 @@ from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Step
 from moderation.operations.preview import bucket_reads
 from moderation.operations.purging import quarantine as quarantining
-from moderation.operations.purging.execution import finish_step, stamp_step
-from moderation.operations.purging.quarantine import quarantine_step
 from moderation.operations.steps.totals import totals_of
 from moderation.store import quarantine
 from moderation.store.pace import Pace
@@ -30,6 +28,7 @@ from tests.moderation.channels import (
     run_to_end,
     write,
 )
+from tests.moderation.steps import finish_step, quarantine_step, stamp_step
 
 BUDGET = 20
 

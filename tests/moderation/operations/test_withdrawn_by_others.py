@@ -12,7 +12,6 @@ from moderation.models import Purge
 from moderation.operations.lookup.message_history import MessageHistory, history_of_message, quarantined_copy
 from moderation.operations.preview.manifest import list_manifest
 from moderation.operations.undo.requests import UndoPart, UndoTotals, request_undo, undo_totals_of
-from moderation.operations.undo.restore import restore_step
 from moderation.store.pace import Pace
 from tests.moderation.channels import (
     VICTOR,
@@ -28,6 +27,7 @@ from tests.moderation.channels import (
     run_to_end,
     write,
 )
+from tests.moderation.steps import restore_step
 
 OTHERS, OWN = 3, 5
 """Victor's messages that Wilma claims, and the one that Victor withdraws."""
@@ -104,7 +104,7 @@ def test_a_message_claimed_by_others_during_a_restore_is_kept_even_after_a_crash
 
     with monkeypatch.context() as patched:
         # Like a worker that is killed after the decision and before any write.
-        patched.setattr("moderation.operations.undo.restore.write_rows", crash)
+        patched.setattr("moderation.operations.undo.restore.write_rows_in", crash)
         with pytest.raises(CrashError):
             restore_step(step, pace=Pace(10_000))
     claim_both(channel, ids)

@@ -19,17 +19,19 @@ django.setup()
 # Settings must be configured before any product module is imported.
 from django.db import Error, connection, transaction  # noqa: E402
 
-from moderation.operations.purging import execution, quarantine  # noqa: E402
+from moderation.operations.purging import execution, quarantine, stamping  # noqa: E402
 from moderation.operations.purging.worker import run_purge  # noqa: E402
-from moderation.operations.steps.claiming import move_step  # noqa: E402
+from moderation.operations.steps.claiming import move_steps  # noqa: E402
 from moderation.operations.undo import restore  # noqa: E402
 from tests.moderation.faults.real_workers.breakpoints import wait_at_breakpoint  # noqa: E402
 
 
-def move_step_and_wait(step: Any, to: Any, **stored: Any) -> None:
+def move_steps_and_wait(steps: Any, to: Any, **stored: Any) -> Any:
     """Change the state, and wait at the breakpoint after the commit."""
-    move_step(step, to, **stored)
-    transaction.on_commit(partial(wait_at_breakpoint, step.purge_id, to))
+    moved = move_steps(steps, to, **stored)
+    if moved:
+        transaction.on_commit(partial(wait_at_breakpoint, moved[0].purge_id, to))
+    return moved
 
 
 def run_to_completion(purge_id: int) -> str:
@@ -45,8 +47,8 @@ def run_to_completion(purge_id: int) -> str:
 
 def main() -> None:
     """Run the purges until this worker has nothing left to do."""
-    for module in (quarantine, execution, restore):
-        vars(module)["move_step"] = move_step_and_wait
+    for module in (quarantine, stamping, execution, restore):
+        vars(module)["move_steps"] = move_steps_and_wait
     purge_ids = [int(text) for text in sys.stdin.readline().split()]
     with ThreadPoolExecutor(len(purge_ids)) as threads:
         for line in threads.map(run_to_completion, purge_ids):

@@ -171,8 +171,8 @@ def wait_for_all(cases: list[PausedCase]) -> None:
 def assert_final_state(case: PausedCase) -> None:
     """Check that live rows have all their columns, pages show them, and every action was counted once."""
     fixture, undo = case.fixture, case.undo
-    actions = AuditEntry.objects.filter(purge=fixture.purge, action="step_counted")
-    assert actions.count() == 1
+    actions = AuditEntry.objects.filter(purge=fixture.purge, action="channel_purged")
+    assert [entry.details["steps"] for entry in actions] == [1]
     if undo is None:
         assert_done_exactly(fixture)
     elif case.again is None:

@@ -1,0 +1,179 @@
+"""Small steps are processed in groups: one statement for many, and each step still on its own."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from chatstore.domain.buckets import BucketKey
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.models.users import User
+from chatstore.store import cassandra
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import Hold, Step
+from moderation.operations.holds import HoldRequest, place_hold
+from moderation.operations.purging import worker
+from moderation.operations.purging.controls import pause_purge, resume_purge
+from moderation.operations.purging.quarantine import QuarantinedStep
+from moderation.operations.purging.stamping import stamp_steps
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps.claiming import claim_steps
+from moderation.operations.steps.totals import totals_of
+from moderation.operations.undo.requests import UndoPart, request_undo
+from moderation.store import deletes
+from moderation.store.pace import Pace
+from tests.moderation.channels import ids_of, run_to_end
+from tests.moderation.scattered import make_scattered
+
+
+def test_small_steps_of_many_channels_are_claimed_together(mona: User) -> None:
+    scattered = make_scattered(mona)
+    claimed = claim_steps(scattered.purge.pk, token=uuid.uuid4())
+    assert [step.ordinal for step in claimed] == list(range(1, 13))
+    assert claim_steps(scattered.purge.pk, token=uuid.uuid4()) == []
+
+
+def test_the_number_of_statements_does_not_depend_on_the_number_of_steps(mona: User) -> None:
+    few, many = make_scattered(mona, channels=2, buckets=2), make_scattered(mona, channels=5, buckets=8)
+    numbers: list[tuple[int, int]] = []
+    for scattered in (few, many):
+        with CaptureQueriesContext(connection) as purging:
+            run_to_end(scattered.purge)
+        request_undo(scattered.purge.pk, moderator=mona, part=UndoPart())
+        with CaptureQueriesContext(connection) as undoing:
+            run_to_end(scattered.purge)
+        numbers.append((len(purging), len(undoing)))
+    assert numbers[0] == numbers[1]
+
+
+def test_a_purge_in_groups_and_its_undo_are_exact(mona: User) -> None:
+    scattered = make_scattered(mona)
+    run_to_end(scattered.purge)
+    scattered.assert_purged()
+    scattered.undo(mona)
+
+
+def test_a_hold_on_one_step_of_a_group_keeps_that_one_only(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    scattered = make_scattered(mona)
+    channel, ids = next(iter(scattered.deleted.items()))
+    placed: list[Hold] = []
+
+    def place_and_stamp(quarantined: Mapping[Step, QuarantinedStep]) -> list[Step]:
+        if not placed:
+            request = HoldRequest(message=f"https://chat.example/channels/{channel.pk}/{ids[7]}")
+            placed.append(place_hold(request, reason="court order", actor=mona))
+        return stamp_steps(quarantined)
+
+    monkeypatch.setattr(worker, "stamp_steps", place_and_stamp)
+    purge = run_to_end(scattered.purge)
+    total = totals_of(purge)
+    assert (purge.state, total.held, total.deleted) == (PurgeState.DONE_WITH_FAILURES, 1, scattered.messages - 1)
+    left = sorted([*scattered.kept[channel], ids[7]])
+    assert ids_of(channel, *scattered.buckets(channel)) == left
+
+
+def test_steps_of_a_group_that_another_worker_took_over_are_left_to_it(
+    mona: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scattered = make_scattered(mona)
+    steps = Step.objects.filter(purge=scattered.purge)
+    taken = (2, 5, 12)
+
+    def lose_some_and_stamp(quarantined: Mapping[Step, QuarantinedStep]) -> list[Step]:
+        steps.filter(ordinal__in=taken).update(token=uuid.uuid4(), state=StepState.QUARANTINING)
+        return stamp_steps(quarantined)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(worker, "stamp_steps", lose_some_and_stamp)
+        run_purge(scattered.purge.pk, idle_timeout_seconds=0)
+    assert sorted(steps.exclude(state=StepState.COUNTED).values_list("ordinal", flat=True)) == list(taken)
+    assert totals_of(scattered.purge).deleted == scattered.messages - 15
+    steps.update(lease_until="2020-01-01T00:00:00Z")
+    run_to_end(scattered.purge)
+    scattered.assert_purged()
+
+
+def test_a_step_that_cannot_be_processed_does_not_keep_its_group_from_it(mona: User) -> None:
+    scattered = make_scattered(mona)
+    step = Step.objects.get(purge=scattered.purge, ordinal=6)
+    ids = bytes(step.ids)
+    Step.objects.filter(purge=scattered.purge, ordinal=6).update(ids=b"not packed ids")
+    waiting = run_purge(scattered.purge.pk, idle_timeout_seconds=0)
+    assert (waiting.state, totals_of(waiting).deleted) == (PurgeState.WAITING, scattered.messages - 5)
+    assert "unexpected error" in waiting.wait_reason
+    Step.objects.filter(purge=scattered.purge, ordinal=6).update(ids=ids, due_at=None)
+    run_to_end(scattered.purge)
+    scattered.assert_purged()
+
+
+def test_a_group_whose_deletes_failed_half_way_is_completed(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    scattered = make_scattered(mona)
+    failures: list[int] = []
+
+    def fail_half_way(rows: Iterable[tuple[BucketKey, Sequence[tuple[int, int]]]], *, pace: Pace) -> None:
+        every = list(rows)
+        if len(every) > 1:
+            failures.append(len(every))
+            deletes_in(every[: len(every) // 2], pace=pace)
+            raise StoreUnavailable("a replica is down")
+        deletes_in(every, pace=pace)
+
+    deletes_in = deletes.delete_rows_in
+    monkeypatch.setattr(deletes, "delete_rows_in", fail_half_way)
+    run_to_end(scattered.purge)
+    assert failures == [12]
+    scattered.assert_purged()
+
+
+def test_an_undo_whose_writes_failed_half_way_is_completed(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    scattered = make_scattered(mona)
+    run_to_end(scattered.purge)
+    send = cassandra.execute_batch_jobs
+    failures: list[int] = []
+
+    def fail_half_way(jobs: Iterable[tuple[str, Sequence[cassandra.Params]]], **named: object) -> int:
+        every = list(jobs)
+        if len(every) == 12 and not failures:
+            failures.append(len(every))
+            send(every[:6], **named)  # type: ignore[arg-type]
+            raise StoreUnavailable("a replica is down")
+        return send(every, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(cassandra, "execute_batch_jobs", fail_half_way)
+    scattered.undo(mona)
+    assert failures == [12]
+
+
+def test_a_pause_during_the_deletes_of_a_group_is_exact(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    scattered = make_scattered(mona)
+    send = deletes.delete_rows_in
+
+    def pause_after_the_third(rows: Iterable[tuple[BucketKey, Sequence[tuple[int, int]]]], *, pace: Pace) -> None:
+        def until_paused() -> Iterable[tuple[BucketKey, Sequence[tuple[int, int]]]]:
+            for number, one in enumerate(rows):
+                if number == 3:
+                    pause_purge(scattered.purge.pk, moderator=mona)
+                yield one
+
+        send(until_paused(), pace=pace)
+
+    monkeypatch.setattr(deletes, "delete_rows_in", pause_after_the_third)
+    monkeypatch.setattr("moderation.operations.steps.claiming.STATE_CHECK_SECONDS", 0)
+    paused = run_purge(scattered.purge.pk)
+    monkeypatch.undo()
+    total = totals_of(paused)
+    assert paused.state == PurgeState.PAUSED
+    assert 15 <= total.deleted < scattered.messages
+    assert total.deleted + total.left == scattered.messages
+    gone = sum(
+        len(scattered.deleted[channel]) + len(kept) - len(ids_of(channel, *scattered.buckets(channel)))
+        for channel, kept in scattered.kept.items()
+    )
+    assert gone == total.deleted
+    resume_purge(paused.pk, moderator=mona)
+    run_to_end(paused)
+    scattered.assert_purged()

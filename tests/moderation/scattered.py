@@ -1,0 +1,89 @@
+"""A purge of many small steps: an author's messages in several buckets of several channels, among other people's."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.models import BucketDeletes, Channel
+from chatstore.models.users import User
+from chatstore.operations.coordination.channel_lock import lock_owner
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import AuditEntry, Purge
+from moderation.operations.steps.totals import totals_of
+from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
+from tests.moderation.channels import WILMA, confirm, ids_of, make_channel, old_ids, preview, run_to_end, write
+
+
+@dataclass(frozen=True, slots=True)
+class Scattered:
+    """A confirmed purge with the ids that it deletes and those that it keeps, by channel."""
+
+    purge: Purge
+    deleted: dict[Channel, list[int]]
+    kept: dict[Channel, list[int]]
+
+    @property
+    def messages(self) -> int:
+        """Number of messages that the purge deletes."""
+        return sum(map(len, self.deleted.values()))
+
+    def assert_purged(self) -> None:
+        """Check that exactly the author's messages are gone and that each was counted once."""
+        self.purge.refresh_from_db()
+        total = totals_of(self.purge)
+        assert (self.purge.state, total.deleted, total.left) == (PurgeState.DONE, self.messages, 0)
+        assert total.manifest == self.messages
+        assert set(self.purge.steps.values_list("state", flat=True)) == {StepState.COUNTED}
+        for channel, kept in self.kept.items():
+            assert ids_of(channel, *self.buckets(channel)) == kept
+            assert lock_owner(channel.pk) is None
+            noted = BucketDeletes.objects.filter(channel_id=channel.pk).values_list("deletes", flat=True)
+            assert sum(noted) == len(self.deleted[channel])
+        entries = AuditEntry.objects.filter(purge=self.purge, action="channel_purged")
+        assert {entry.channel_id: entry.details["deleted"] for entry in entries} == {
+            channel.pk: len(ids) for channel, ids in self.deleted.items()
+        }
+
+    def undo(self, moderator: User) -> None:
+        """Undo the purge and check that everything is live again."""
+        request_undo(self.purge.pk, moderator=moderator, part=UndoPart())
+        run_to_end(self.purge)
+        self.assert_undone()
+
+    def assert_undone(self) -> None:
+        """Check that everything is live again and that each message was counted once."""
+        self.purge.refresh_from_db()
+        undo = self.purge.undos.get()
+        total = undo_totals_of(undo)
+        assert self.purge.state == PurgeState.UNDONE
+        assert (total.requested, total.restored, total.failed) == (self.messages, self.messages, 0)
+        for channel, kept in self.kept.items():
+            assert ids_of(channel, *self.buckets(channel)) == sorted([*kept, *self.deleted[channel]])
+            assert lock_owner(channel.pk) is None
+        entries = AuditEntry.objects.filter(purge=self.purge, action="channel_restored")
+        assert sum(entry.details["restored"] for entry in entries) == self.messages
+
+    def buckets(self, channel: Channel) -> Sequence[int]:
+        return sorted({bucket_of(message_id) for message_id in (*self.kept[channel], *self.deleted[channel])})
+
+
+def make_scattered(moderator: User, *, channels: int = 3, buckets: int = 4) -> Scattered:
+    """Write 5 messages of an author and 4 of another one to each bucket; preview and confirm a purge of the author."""
+    author = secrets.randbits(60)
+    deleted: dict[Channel, list[int]] = {}
+    kept: dict[Channel, list[int]] = {}
+    for channel in [make_channel() for _ in range(channels)]:
+        deleted[channel], kept[channel] = [], []
+        for ago in range(2 + buckets, 2, -1):
+            ids = old_ids(9, buckets_ago=ago)
+            deleted[channel] += ids[::2]
+            kept[channel] += ids[1::2]
+        write(channel, deleted[channel], author=author)
+        write(channel, kept[channel], author=WILMA)
+    purge = confirm(moderator, preview(moderator, Selection(where=Author((author,)))))
+    return Scattered(purge, deleted, kept)
