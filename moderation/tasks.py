@@ -26,10 +26,19 @@ def scan_purge(purge_id: int) -> None:
 
 @app.task(base=WakeupTask)
 def run_purge(purge_id: int) -> None:
-    """Process a confirmed purge; enqueue the purges that waited for its channels, as each is released."""
+    """Process a confirmed purge for a turn; enqueue the purges that waited for its channels, as each is released."""
     scheduling.clear_wakeup(purge_id)
-    worker.run_purge(purge_id, wait_for_channel=False, on_release=partial(enqueue_in_channel, purge_id))
+    turn = scheduling.Turn(purge_id)
+    worker.run_purge(
+        purge_id,
+        wait_for_channel=False,
+        on_release=partial(enqueue_in_channel, purge_id),
+        ends_turn=turn.ends,
+    )
     enqueue_next(purge_id)
+    if turn.has_ended:
+        # Its next turn comes after those that wait.
+        enqueue_workers(purge_id)
 
 
 @app.task(base=WakeupTask)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
+from dataclasses import dataclass, field
 
 from django.conf import settings
 from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, Subquery
@@ -15,6 +17,9 @@ from moderation.domain.states import ACTIVE_PURGES, PurgeState
 from moderation.models import Purge, Step
 from moderation.models.steps import DUE, FREE, StepQuerySet, UndoStepQuerySet
 from moderation.operations.steps.open_steps import STEP_MODELS, has_open_step
+
+TURN_SECONDS = 0.25
+"""A purge is left for one that waits after this long, once what it has begun is completed."""
 
 
 def due_purges() -> list[int]:
@@ -50,6 +55,30 @@ def reserve_wakeups(purge_id: int) -> int:
         if Purge.objects.filter(not_notified, id=purge_id).update(wakeup_expires_at=expires_at)
         else 0
     )
+
+
+@dataclass(slots=True)
+class Turn:
+    """A worker's turn at a purge: at least `TURN_SECONDS`, and as long as no other one waits for a worker.
+
+    So many purges and previews progress at the same time, and a small one does not wait for the end of a large one.
+    """
+
+    purge_id: int
+    has_ended: bool = False
+    _checked_at: float = field(default_factory=time.monotonic)
+
+    def ends(self) -> bool:
+        """Return whether to leave the purge to the next turn."""
+        if not self.has_ended and time.monotonic() - self._checked_at >= TURN_SECONDS:
+            self._checked_at = time.monotonic()
+            self.has_ended = is_another_enqueued(self.purge_id)
+        return self.has_ended
+
+
+def is_another_enqueued(purge_id: int) -> bool:
+    """Return whether a wake-up of another purge, or of a scan, was enqueued and no worker has received it."""
+    return Purge.objects.filter(wakeup_expires_at__gt=ClockTimestamp()).exclude(id=purge_id).exists()
 
 
 def clear_wakeup(purge_id: int) -> None:

@@ -79,6 +79,9 @@ UNEXPECTED_ERROR_RETRY_SECONDS = 60.0
 """Delay after an unexpected error: it often recurs, and each one is logged with a traceback."""
 
 
+MAX_TURN_SECONDS = 5.0
+"""A turn also ends while steps wait for the disk once it has lasted this long."""
+
 REPAIR_CHECK_SECONDS = 30.0
 """A repair becomes late after days, so it need not be checked for each step."""
 
@@ -89,6 +92,7 @@ class PurgeWorker:
 
     purge_id: int
     on_release: Callable[[int], None] = lambda _: None
+    ends_turn: Callable[[], bool] = lambda: False
     token: uuid.UUID = field(default_factory=uuid.uuid4)
     pace: Pace = field(default_factory=lambda: Pace(settings.PURGE_STATEMENTS_PER_SECOND / settings.PURGE_WORKERS))
     in_flight: deque[Group] = field(default_factory=deque)
@@ -96,6 +100,9 @@ class PurgeWorker:
     singly: int = 0
     blocked_by: str = ""
     waits_for_lock: bool = False
+    began: bool = False
+    turn_ended: bool = False
+    began_at: float = field(default_factory=time.monotonic)
     checks_repair_at: float = 0.0
 
 
@@ -105,19 +112,25 @@ def run_purge(
     idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS,
     wait_for_channel: bool = True,
     on_release: Callable[[int], None] = lambda _: None,
+    ends_turn: Callable[[], bool] = lambda: False,
 ) -> Purge:
-    """Process a confirmed purge until no step is due; return its current state.
+    """Process a confirmed purge until no step is due or its turn ends; return its current state.
 
     idle_timeout_seconds: total time to wait between two completed steps.
     wait_for_channel: also wait for another job's lock. A Celery worker does not, because that job may need it.
     on_release: called with each channel that is unlocked, to notify purges that wait for it.
+    ends_turn: called before each claim but the first; if true, what has begun is completed and the rest is left for
+    another turn.
     """
-    worker = PurgeWorker(purge_id, on_release)
+    worker = PurgeWorker(purge_id, on_release, ends_turn)
     idle_since = time.monotonic()
     with renewed_leases(worker.token):
         while True:
             counted = worker.counted
             blocked_by = _run_due_steps(worker)
+            if worker.turn_ended:
+                # It does not wait for anything but its next turn.
+                return Purge.objects.get(id=purge_id)
             if worker.counted > counted:
                 idle_since = time.monotonic()
             purge = settle_purge(purge_id, blocked_by=blocked_by)
@@ -183,6 +196,13 @@ def _run_due_steps(worker: PurgeWorker) -> str:
 
 
 def _claim(worker: PurgeWorker) -> list[AnyStep]:
+    # Each turn begins something, or two purges on a busy machine could leave the worker to each other forever. What
+    # waits for the disk has to be completed first, so as many steps as possible wait together.
+    if worker.began and (not worker.in_flight or time.monotonic() - worker.began_at > MAX_TURN_SECONDS):
+        worker.turn_ended = worker.ends_turn()
+    if worker.turn_ended:
+        return []
+    worker.began = True
     most = 1 if worker.singly else MAX_GROUP_STEPS
     worker.singly = max(0, worker.singly - 1)
     return claim_steps(worker.purge_id, token=worker.token, most=most)

@@ -1,0 +1,116 @@
+"""Purges take turns: what waits for a worker does not wait for the end of another purge."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from chatstore.models.users import User
+from chatstore.operations.coordination.channel_lock import lock_owner
+from moderation import tasks
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import Purge
+from moderation.operations.purging import scheduling
+from moderation.operations.purging.scheduling import Turn, clear_wakeup, due_purges, reserve_wakeups
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.steps import claiming
+from moderation.operations.steps.totals import totals_of
+from tests.moderation.channels import run_to_end
+from tests.moderation.scattered import Scattered, make_scattered
+
+
+@pytest.fixture
+def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of four steps, and turns that end after each of them if another purge waits."""
+    monkeypatch.setattr(claiming, "MAX_GROUP_STEPS", 4)
+    monkeypatch.setattr("moderation.operations.purging.worker.MAX_GROUP_STEPS", 4)
+    monkeypatch.setattr(scheduling, "TURN_SECONDS", 0)
+
+
+@pytest.fixture
+def two(mona: User) -> Iterator[tuple[Scattered, Scattered]]:
+    """Two confirmed purges; the wake-ups of all others were received."""
+    Purge.objects.update(wakeup_expires_at=None)
+    yield make_scattered(mona), make_scattered(mona)
+    Purge.objects.update(wakeup_expires_at=None)
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_turn_ends_after_its_first_group_when_another_purge_waits(two: tuple[Scattered, Scattered]) -> None:
+    first, second = two
+    assert reserve_wakeups(second.purge.pk)
+    turn = Turn(first.purge.pk)
+    purge = run_purge(first.purge.pk, ends_turn=turn.ends)
+    assert turn.has_ended
+    assert (purge.state, totals_of(purge).deleted) == (PurgeState.RUNNING, 20)
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_what_has_begun_is_completed_and_the_rest_is_left_for_the_next_turn(
+    two: tuple[Scattered, Scattered],
+) -> None:
+    first, second = two
+    answers = iter([False, True])
+    purge = run_purge(first.purge.pk, ends_turn=lambda: next(answers))
+    assert (purge.state, totals_of(purge).deleted) == (PurgeState.RUNNING, 40)
+    states = list(purge.steps.order_by("ordinal").values_list("state", flat=True))
+    assert states == [StepState.COUNTED] * 8 + [StepState.PENDING] * 4
+    # The lock of a channel is kept until its last step has ended.
+    locked = [lock_owner(channel.pk) is not None for channel in first.deleted]
+    assert locked.count(True) <= 1
+    assert first.purge.pk in due_purges()
+    run_to_end(second.purge)
+    second.assert_purged()
+    run_to_end(first.purge)
+    first.assert_purged()
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_purge_that_nobody_waits_behind_runs_to_its_end(two: tuple[Scattered, Scattered]) -> None:
+    first, _ = two
+    turn = Turn(first.purge.pk)
+    run_purge(first.purge.pk, ends_turn=turn.ends)
+    assert not turn.has_ended
+    first.assert_purged()
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_task_enqueues_the_next_turn_of_its_purge(
+    two: tuple[Scattered, Scattered], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = two
+    enqueued: list[int] = []
+
+    def delay(purge_id: int) -> object:
+        enqueued.append(purge_id)
+        return object()
+
+    monkeypatch.setattr(tasks.run_purge, "delay", delay)
+    tasks.enqueue_workers(second.purge.pk)
+    assert set(enqueued) == {second.purge.pk}
+    enqueued.clear()
+    tasks.run_purge(first.purge.pk)
+    assert set(enqueued) == {first.purge.pk}
+    # Both wait now; each task runs a turn and enqueues the next one, until both are done.
+    queue, turns = [second.purge.pk, first.purge.pk], []
+    end = time.monotonic() + 60
+    while queue and time.monotonic() < end:
+        purge_id = queue.pop(0)
+        enqueued.clear()
+        tasks.run_purge(purge_id)
+        turns.append(purge_id)
+        queue += [one for one in dict.fromkeys(enqueued) if one not in queue]
+    first.assert_purged()
+    second.assert_purged()
+    assert len(turns) > 2
+
+
+def test_a_wakeup_that_was_received_ends_no_turn(two: tuple[Scattered, Scattered]) -> None:
+    first, second = two
+    assert reserve_wakeups(second.purge.pk)
+    assert scheduling.is_another_enqueued(first.purge.pk)
+    assert not scheduling.is_another_enqueued(second.purge.pk)
+    clear_wakeup(second.purge.pk)
+    assert not scheduling.is_another_enqueued(first.purge.pk)
