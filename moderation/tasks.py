@@ -5,6 +5,7 @@ Losing a task is harmless: beat polls Postgres for due work every ten seconds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from django.db import transaction
@@ -32,13 +33,15 @@ def run_purge(purge_id: int) -> None:
     worker.run_purge(
         purge_id,
         wait_for_channel=False,
-        on_release=partial(enqueue_in_channel, purge_id),
+        on_release=partial(enqueue_in_channels, purge_id),
         ends_turn=turn.ends,
     )
-    enqueue_next(purge_id)
     if turn.has_ended:
-        # Its next turn comes after those that wait.
-        enqueue_workers(purge_id)
+        # Its next turn comes after those that wait. One for one, or each turn would multiply the queue; the poll adds
+        # workers once some are idle.
+        _enqueue(run_purge, purge_id, count=min(1, scheduling.reserve_wakeups(purge_id)))
+    else:
+        enqueue_next(purge_id)
 
 
 @app.task(base=WakeupTask)
@@ -72,9 +75,9 @@ def enqueue_next(purge_id: int) -> None:
         enqueue_workers(waiting)
 
 
-def enqueue_in_channel(purge_id: int, channel_id: int) -> None:
-    """Enqueue the purge that waits longest for a channel that a purge has released."""
-    for waiting in scheduling.waiting_in_channel(channel_id, excluding=purge_id):
+def enqueue_in_channels(purge_id: int, channel_ids: Sequence[int]) -> None:
+    """Enqueue the purges that wait longest for channels that a purge has released."""
+    for waiting in scheduling.waiting_in_channels(channel_ids, excluding=purge_id):
         enqueue_workers(waiting)
 
 

@@ -332,8 +332,9 @@ def iterate_each(
     The pages of a read have to be consumed before the next read is taken.
     """
     sends = (partial(submit, cql, params, fetch_size=fetch_size) for cql, params in jobs)
-    in_flight = deque(send() for send in itertools.islice(sends, window))
+    in_flight: deque[Pending] = deque()
     try:
+        in_flight.extend(send() for send in itertools.islice(sends, window))
         while in_flight:
             pages = in_flight.popleft().pages()
             in_flight.extend(send() for send in itertools.islice(sends, 1))

@@ -22,6 +22,9 @@ READS_AHEAD = 8
 WHOLE_READS_AHEAD = 16
 """Buckets whose first pages are in flight."""
 
+SMALL_FETCH = 5_000
+"""Rows of a page while many buckets are read, so that their first pages fit into memory."""
+
 _IDS = ("message_id", "author_id")
 
 _LIGHT = frozenset({"message_id", "author_id", "pinned", "webhook_id", "reference"})
@@ -101,9 +104,11 @@ def submit_authors(channel_id: int, bucket: int, ids: Sequence[int]) -> cassandr
     return cassandra.submit(_SELECT_AUTHORS, (channel_id, bucket, list(ids)))
 
 
-def read_all_ids(channel_id: int, bucket: int, *, known_tombstones: int | None = None) -> BucketPages:
+def read_all_ids(
+    channel_id: int, bucket: int, *, known_tombstones: int | None = None, fetch_size: int = SCAN_FETCH
+) -> BucketPages:
     """Read (message id, author id or None) of every row of a bucket."""
-    return read_parts(channel_id, bucket, _IDS, known_tombstones=known_tombstones)
+    return BucketPages(channel_id, bucket, columns=_IDS, fetch_size=fetch_size, known_tombstones=known_tombstones)
 
 
 def read_ids_in(keys: Iterable[BucketKey], *, window: int = WHOLE_READS_AHEAD) -> Iterator[Iterator[list[Any]]]:
@@ -115,7 +120,7 @@ def read_ids_in(keys: Iterable[BucketKey], *, window: int = WHOLE_READS_AHEAD) -
     for channel_id, bucket in keys:
         if len(in_flight) == window:
             yield in_flight.popleft()
-        in_flight.append(iterate_rows(channel_id, bucket, columns=_IDS, fetch_size=page_rows(_IDS)))
+        in_flight.append(iterate_rows(channel_id, bucket, columns=_IDS, fetch_size=SMALL_FETCH))
     yield from in_flight
 
 

@@ -117,7 +117,10 @@ def quarantine_rows(wanted: Sequence[WantedRows], *, before_each_page: Callable[
     by_bucket = {(one.key.channel_id, one.key.bucket): one for one in wanted}
 
     def pages() -> Iterator[tuple[QuarantineKey, list[Row]]]:
-        for bucket, page in scans.read_rows_with_writetime_in((key, one.ids) for key, one in by_bucket.items()):
+        ids = ((key, one.ids) for key, one in by_bucket.items())
+        # Several reads of one bucket would only wait for each other.
+        window = cassandra.WINDOW if len(by_bucket) > 1 else scans.READS_AHEAD
+        for bucket, page in scans.read_rows_with_writetime_in(ids, window=window):
             before_each_page()
             one = by_bucket[bucket]
             deleted = one.held_rows.without_held(page)

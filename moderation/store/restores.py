@@ -56,10 +56,15 @@ def write_rows(
 
 
 def write_rows_in(
-    chunks: Iterable[tuple[BucketKey, Sequence[Row]]], *, stamp_of: Callable[[BucketKey, Row], int], pace: Pace
+    chunks: Iterable[tuple[BucketKey, Sequence[Row]]],
+    *,
+    stamp_of: Callable[[BucketKey, Row], int],
+    pace: Pace,
+    window: int = WINDOW,
 ) -> None:
-    """Write rows of many buckets, as `write_rows` does for one."""
-    cassandra.execute_batch_jobs(_batches(chunks, stamp_of), pace=pace.wait_and_throttle)
+    """Write rows of many buckets, as `write_rows` does for one. window: number of batches in flight."""
+    jobs = _batches(chunks, stamp_of)
+    cassandra.execute_batch_jobs(jobs, window=window, pace=pace.wait_and_throttle)
 
 
 def _batches(

@@ -16,7 +16,7 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
 from chatstore.models.users import User
-from chatstore.store import ledger, messages, scans
+from chatstore.store import authors, ledger, messages, scans
 from chatstore.store.reading.reader import read_page
 from moderation.domain.filters import Author
 from moderation.domain.planner import DeleteStrategy
@@ -97,6 +97,7 @@ def write_bucket(channel: Channel, ids: list[int], *, keep_one_in: int) -> int:
     """Write messages of Victor and some of another author with their own time as timestamp; return the bucket."""
     bucket = bucket_of(ids[0])
     ledger.ensure_row(channel.id, bucket)
+    authors.ensure_author_buckets({(author, bucket, channel.id) for author in (VICTOR, WILMA)})
     rows = [
         write_message(
             channel.id, message_id, WILMA if place % keep_one_in == 0 else VICTOR, rich=not place % FULL_ROW_EVERY

@@ -8,12 +8,16 @@ from collections.abc import Mapping, Sequence
 from django.conf import settings
 
 from chatstore.domain.buckets import BucketKey
+from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.ledger.delete_log import last_deletes
 from chatstore.operations.ledger.refresh import PURGE_ESTIMATE, PURGE_SOURCE, SOURCE
 from chatstore.store.figures import Figure, read_figures_in
 
 TRUSTED_SOURCES = frozenset({SOURCE, PURGE_SOURCE, PURGE_ESTIMATE})
 """Sources that never say too few. The first two were counted in a quorum read of the whole bucket."""
+
+MAX_AGE = dt.timedelta(days=1)
+"""Older counts are not believed: records of deletes are pruned, after gc_grace and a repair."""
 
 
 def known_tombstones(keys: Sequence[BucketKey]) -> dict[BucketKey, int]:
@@ -23,15 +27,17 @@ def known_tombstones(keys: Sequence[BucketKey]) -> dict[BucketKey, int]:
     """
     if not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
         return {}
-    deleted_at = last_deletes(keys)
+    now, deleted_at = postgres_now(), last_deletes(keys)
     found = read_figures_in({channel_id for channel_id, _ in keys})
-    known = ((key, _known(found.get(key, {}), deleted_at.get(key))) for key in keys)
+    known = ((key, _known(found.get(key, {}), deleted_at.get(key), now)) for key in keys)
     return {key: tombstones for key, tombstones in known if tombstones is not None}
 
 
-def _known(figures: Mapping[str, Figure], deleted_at: dt.datetime | None) -> int | None:
+def _known(figures: Mapping[str, Figure], deleted_at: dt.datetime | None, now: dt.datetime) -> int | None:
     counted = figures.get("tombstones")
     if counted is None or counted.source not in TRUSTED_SOURCES:
+        return None
+    if now - counted.measured_at > MAX_AGE:
         return None
     # Cassandra stores the time of the count in milliseconds.
     is_current = deleted_at is None or _in_milliseconds(deleted_at) <= counted.measured_at

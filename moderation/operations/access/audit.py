@@ -32,7 +32,18 @@ def record_action(
     return entry
 
 
-def record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep], counts: Sequence[str]) -> None:
+def record_purged(purge: Purge) -> None:
+    """Add an entry for each channel with what was deleted there, when a purge ends."""
+    _record_by_channel("channel_purged", purge=purge, steps=Step, counts=("deleted", "already_gone", "held", "failed"))
+
+
+def record_restored(purge: Purge) -> None:
+    """Add an entry for each channel with what was restored there, when the undos of a purge end."""
+    counts = ("requested", "restored", "withdrawn", "still_purged", "already_live", "no_copy", "failed")
+    _record_by_channel("channel_restored", purge=purge, steps=UndoStep, counts=counts)
+
+
+def _record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep], counts: Sequence[str]) -> None:
     """Add an entry per channel in which steps of the purge have ended since the last such entries, with their sums.
 
     counts: columns to add up. Must be called inside the transaction that ends the purge or its undo.

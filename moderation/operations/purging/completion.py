@@ -12,8 +12,8 @@ from django.db.models.functions import Coalesce
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now_us
 from moderation.domain.states import STEP_STATES, PurgeState, StepState
-from moderation.models import Purge, Step
-from moderation.operations.access.audit import record_action, record_by_channel
+from moderation.models import Purge
+from moderation.operations.access.audit import record_action, record_purged
 from moderation.operations.purging.wait_reasons import FOR_A_WORKER
 from moderation.operations.steps.claiming import RUNNABLE, brief_transaction, lock_purge, release_idle_channels
 from moderation.operations.steps.open_steps import open_steps
@@ -58,7 +58,7 @@ def _finish(purge: Purge) -> None:
         state = finish_undos(purge)
         Purge.objects.filter(id=purge.id).update(state=state, wait_reason="", wait_until=None)
         return
-    _record_channels(purge)
+    record_purged(purge)
     total = totals_of(purge)
     state = PurgeState.DONE_WITH_FAILURES if total.failed or total.held else PurgeState.DONE
     Purge.objects.filter(id=purge.id).update(state=state, finished_at=ClockTimestamp(), wait_reason="", wait_until=None)
@@ -69,11 +69,6 @@ def _finish(purge: Purge) -> None:
             purge.id, state, total.deleted, total.already_gone, total.held, total.failed,
         )
     )  # fmt: skip
-
-
-def _record_channels(purge: Purge) -> None:
-    counts = ("deleted", "already_gone", "held", "failed")
-    record_by_channel("channel_purged", purge=purge, steps=Step, counts=counts)
 
 
 def _wait(purge: Purge, blocked_by: str) -> None:
@@ -100,5 +95,5 @@ def _settle_cancelled(purge: Purge) -> None:
         Purge.objects.filter(id=purge.id).update(
             state=PurgeState.CANCELLED, finished_at=ClockTimestamp(), wait_reason="", wait_until=None
         )
-        _record_channels(purge)
+        record_purged(purge)
         record_action("purge_cancelled", actor=None, purge=purge, details=totals_of(purge).as_json())

@@ -47,7 +47,7 @@ from moderation.operations.purging.verification import VerificationRead, verify_
 from moderation.operations.steps.claiming import (
     StepLost,
     brief_transaction,
-    check_still_claimed,
+    lock_claimed,
     lock_purge,
     move_step,
     move_steps,
@@ -153,8 +153,7 @@ def _send_rows(
         # All deletes that were sent have been answered; they are counted without the rest.
         with brief_transaction():
             lock_purge(steps[0].purge_id)
-            for step in steps:
-                check_still_claimed(step)
+            for step in lock_claimed(steps):
                 unsent = frozenset(unpack_ids(step.ids)).difference(sent[step], unpack_ids(step.gone_ids))
                 if unsent:
                     split_step(step, sorted(unsent))

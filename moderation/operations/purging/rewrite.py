@@ -101,6 +101,9 @@ def queue_rewrite(step: Step, *, now_ms: int) -> None:
     """
     if step.kind == StepKind.REWRITE and is_sealed(step.bucket, now_ms=now_ms):
         return
+    if step.kind != StepKind.REWRITE and not step.count:
+        # Stopped before its first delete; its ids belong to another step now.
+        return
     queued = Step.objects.filter(channel_id=step.channel_id, bucket=step.bucket, kind=StepKind.REWRITE)
     if queued.open().exclude(purge_id=step.purge_id).exists():
         return

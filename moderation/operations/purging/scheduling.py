@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.conf import settings
@@ -119,9 +120,9 @@ def unblocked_purges(purge_id: int) -> list[int]:
     return _longest_waiting(Q(channel_id__in=channels), excluding=purge_id)
 
 
-def waiting_in_channel(channel_id: int, *, excluding: int) -> list[int]:
-    """Return the same for one channel, which the purge `excluding` has just released."""
-    return _longest_waiting(Q(channel_id=channel_id), excluding=excluding)
+def waiting_in_channels(channel_ids: Sequence[int], *, excluding: int) -> list[int]:
+    """Return the same for some channels, which the purge `excluding` has just released."""
+    return _longest_waiting(Q(channel_id__in=channel_ids), excluding=excluding)
 
 
 def _longest_waiting(channels: Q, *, excluding: int) -> list[int]:

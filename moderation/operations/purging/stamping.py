@@ -13,7 +13,13 @@ from moderation.models import Step
 from moderation.operations.access.audit import record_action
 from moderation.operations.holds import block_new_holds, hold_coverage_in
 from moderation.operations.purging.quarantine import QuarantinedStep, check_columns, require_stamp
-from moderation.operations.steps.claiming import brief_transaction, check_still_running, move_step, move_steps
+from moderation.operations.steps.claiming import (
+    brief_transaction,
+    check_still_running,
+    lock_claimed,
+    move_step,
+    move_steps,
+)
 from moderation.operations.steps.split import split_step
 
 
@@ -27,10 +33,11 @@ def stamp_steps(quarantined: Mapping[Step, QuarantinedStep]) -> list[Step]:
     """
     check_clock()
     check_columns()
-    steps = list(quarantined)
     with brief_transaction():
-        check_still_running(steps[0].purge_id)
+        check_still_running(next(iter(quarantined)).purge_id)
         block_new_holds()
+        # Before anything is split off: what another worker has claimed must not be changed.
+        steps = lock_claimed(list(quarantined))
         coverage = hold_coverage_in({step.channel_id for step in steps})
         known = [
             step

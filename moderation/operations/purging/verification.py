@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,6 +15,7 @@ from chatstore.operations.coordination.clock import stamp_now_us
 from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.operations.ledger.tombstones import known_tombstones
 from chatstore.store import scans
+from chatstore.store.messages import SCAN_FETCH
 from moderation.domain.packing import unpack_ids
 from moderation.domain.planner import MAX_ROW_DELETES
 from moderation.domain.states import StepKind
@@ -96,9 +97,20 @@ def _estimate_tombstones(steps: Sequence[Step]) -> dict[Step, int]:
     Counting them takes three times as long as the read itself, for the servers.
     """
     row_steps = [step for step in steps if step.kind == StepKind.ROWS and step.count <= MAX_ROW_DELETES]
-    known = known_tombstones([(step.channel_id, step.bucket) for step in row_steps]) if row_steps else {}
-    found = {step: known[key] + step.count for step in row_steps if (key := (step.channel_id, step.bucket)) in known}
+    alone = _alone_in_bucket(row_steps)
+    known = known_tombstones([(step.channel_id, step.bucket) for step in alone]) if alone else {}
+    found = {step: known[key] + step.count for step in alone if (key := (step.channel_id, step.bucket)) in known}
     return {step: most for step, most in found.items() if most <= settings.PURGE_TOMBSTONE_BUDGET // 2}
+
+
+def _alone_in_bucket(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps whose purge has no other step in the bucket: its deletes may not be recorded yet."""
+    if not steps:
+        return []
+    here = Step.objects.in_buckets([(step.channel_id, step.bucket) for step in steps])
+    keys = here.filter(purge_id=steps[0].purge_id).order_by().values_list("channel_id", "bucket")
+    numbers = Counter(keys)
+    return [step for step in steps if numbers[step.channel_id, step.bucket] == 1]
 
 
 def _request_ahead(steps: Sequence[Step], estimates: Mapping[Step, int]) -> Iterator[tuple[Step, scans.BucketPages]]:
@@ -106,7 +118,8 @@ def _request_ahead(steps: Sequence[Step], estimates: Mapping[Step, int]) -> Iter
     for step in steps:
         if len(in_flight) == scans.WHOLE_READS_AHEAD:
             yield in_flight.popleft()
-        pages = scans.read_all_ids(step.channel_id, step.bucket, known_tombstones=estimates.get(step))
+        fetch = scans.SMALL_FETCH if len(steps) > 1 else SCAN_FETCH
+        pages = scans.read_all_ids(step.channel_id, step.bucket, known_tombstones=estimates.get(step), fetch_size=fetch)
         in_flight.append((step, pages))
     yield from in_flight
 

@@ -43,9 +43,9 @@ from moderation.operations.purging.quarantine import (
 from moderation.operations.purging.stamping import fail_step, stamp_steps
 from moderation.operations.purging.wait_reasons import describe_blocking_job, format_wait, wait_of, waiting_for
 from moderation.operations.steps.claiming import (
-    MAX_GROUP_STEPS,
     RUNNABLE,
     STATE_CHECK_SECONDS,
+    WORKING_STATES,
     AllChannelsLocked,
     StepLost,
     check_not_stopped,
@@ -88,16 +88,15 @@ REPAIR_CHECK_SECONDS = 30.0
 
 @dataclass(slots=True)
 class PurgeWorker:
-    """One worker processing one purge. singly: number of steps to claim one by one, after a group failed."""
+    """One worker processing one purge."""
 
     purge_id: int
-    on_release: Callable[[int], None] = lambda _: None
+    on_release: Callable[[Sequence[int]], None] = lambda _: None
     ends_turn: Callable[[], bool] = lambda: False
     token: uuid.UUID = field(default_factory=uuid.uuid4)
     pace: Pace = field(default_factory=lambda: Pace(settings.PURGE_STATEMENTS_PER_SECOND / settings.PURGE_WORKERS))
     in_flight: deque[Group] = field(default_factory=deque)
     counted: int = 0
-    singly: int = 0
     blocked_by: str = ""
     waits_for_lock: bool = False
     began: bool = False
@@ -111,14 +110,14 @@ def run_purge(
     *,
     idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS,
     wait_for_channel: bool = True,
-    on_release: Callable[[int], None] = lambda _: None,
+    on_release: Callable[[Sequence[int]], None] = lambda _: None,
     ends_turn: Callable[[], bool] = lambda: False,
 ) -> Purge:
     """Process a confirmed purge until no step is due or its turn ends; return its current state.
 
     idle_timeout_seconds: total time to wait between two completed steps.
     wait_for_channel: also wait for another job's lock. A Celery worker does not, because that job may need it.
-    on_release: called with each channel that is unlocked, to notify purges that wait for it.
+    on_release: called with channels that are unlocked, to notify purges that wait for them.
     ends_turn: called before each claim but the first; if true, what has begun is completed and the rest is left for
     another turn.
     """
@@ -128,13 +127,13 @@ def run_purge(
         while True:
             counted = worker.counted
             blocked_by = _run_due_steps(worker)
-            if worker.turn_ended:
-                # It does not wait for anything but its next turn.
+            if worker.turn_ended and _is_due(purge_id):
+                # It waits for nothing but its next turn.
                 return Purge.objects.get(id=purge_id)
             if worker.counted > counted:
                 idle_since = time.monotonic()
             purge = settle_purge(purge_id, blocked_by=blocked_by)
-            if worker.waits_for_lock and not wait_for_channel:
+            if worker.turn_ended or (worker.waits_for_lock and not wait_for_channel):
                 return purge
             pause = seconds_until_due(purge)
             if pause is None or time.monotonic() + pause > idle_since + idle_timeout_seconds:
@@ -195,6 +194,12 @@ def _run_due_steps(worker: PurgeWorker) -> str:
     return worker.blocked_by
 
 
+def _is_due(purge_id: int) -> bool:
+    """Return whether the purge runs and has steps that a worker could claim at once."""
+    purge = Purge.objects.get(id=purge_id)
+    return purge.state in WORKING_STATES and open_steps(purge).due().free().exists()
+
+
 def _claim(worker: PurgeWorker) -> list[AnyStep]:
     # Each turn begins something, or two purges on a busy machine could leave the worker to each other forever. What
     # waits for the disk has to be completed first, so as many steps as possible wait together.
@@ -203,9 +208,7 @@ def _claim(worker: PurgeWorker) -> list[AnyStep]:
     if worker.turn_ended:
         return []
     worker.began = True
-    most = 1 if worker.singly else MAX_GROUP_STEPS
-    worker.singly = max(0, worker.singly - 1)
-    return claim_steps(worker.purge_id, token=worker.token, most=most)
+    return claim_steps(worker.purge_id, token=worker.token)
 
 
 def _begin_steps(worker: PurgeWorker, steps: Sequence[AnyStep]) -> None:
@@ -279,15 +282,15 @@ def _handling_errors(worker: PurgeWorker, steps: Sequence[AnyStep]) -> Iterator[
         with _failing_if_rejected(steps):
             yield
         ended = [step for step in steps if step.state in step.STATES.final]
-        for channel_id in release_done_channels(ended) if ended else ():
-            worker.on_release(channel_id)
+        if ended and (released := release_done_channels(ended)):
+            worker.on_release(released)
     except Error:
         # Postgres is unavailable or aborted the update: the steps cannot be requeued, and their leases expire.
         raise
     except StepLost:
         # Taken over by another worker, or the purge was cancelled: then the claims must be released.
         logger.info("lost %s and %s more", steps[0], len(steps) - 1)
-        release_claims(steps)
+        release_claims(steps, token=worker.token)
     except (PlanRejected, StoreUnavailable, TooManyTombstones, WriteRefused) as error:
         if len(steps) > 1:
             _process_singly(worker, steps)
@@ -295,7 +298,7 @@ def _handling_errors(worker: PurgeWorker, steps: Sequence[AnyStep]) -> Iterator[
         if not isinstance(error, WriteRefused):
             worker.pace.halve()
         worker.blocked_by = waiting_for(error)
-        requeue_step(steps[0], due_in=RETRY_SECONDS, reason=worker.blocked_by)
+        requeue_step(steps[0], due_in=RETRY_SECONDS, reason=worker.blocked_by, token=worker.token)
     except Exception as error:
         logger.exception("%s failed unexpectedly", steps[0])
         if len(steps) > 1:
@@ -305,13 +308,12 @@ def _handling_errors(worker: PurgeWorker, steps: Sequence[AnyStep]) -> Iterator[
             "Waiting: unexpected error (%(error)s); it was logged and is retried every minute",
             error=type(error).__name__,
         )
-        requeue_step(steps[0], due_in=UNEXPECTED_ERROR_RETRY_SECONDS, reason=reason)
+        requeue_step(steps[0], due_in=UNEXPECTED_ERROR_RETRY_SECONDS, reason=reason, token=worker.token)
 
 
 def _process_singly(worker: PurgeWorker, steps: Sequence[AnyStep]) -> None:
     logger.info("%s and %s more are processed one by one", steps[0], len(steps) - 1)
-    release_claims(steps)
-    worker.singly += len(steps)
+    release_claims(steps, token=worker.token, singly=True)
 
 
 @contextmanager

@@ -24,7 +24,6 @@ from chatstore.domain.buckets import BucketKey
 from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.channel_lock import (
-    lock_channel,
     lock_channels,
     lock_owner,
     release_channels,
@@ -116,11 +115,10 @@ def claim_steps(purge_id: int, *, token: uuid.UUID, most: int = MAX_GROUP_STEPS)
             due = due.partly_applied()
         elif purge.state not in (*RUNNABLE, PurgeState.UNDOING):
             return []
-        first = _lock_next(due, job=job_of(purge_id))
-        if first is None:
+        steps = _lock_next(due, job=job_of(purge_id), most=most)
+        if not steps:
             return []
-        steps = [first, *_lock_similar(due, first, job=job_of(purge_id), most=most - 1)]
-        state = first.state_to_resume_in
+        state = steps[0].state_to_resume_in
         _rows_of(steps).update(state=state, token=token, lease_until=_lease_end(), wait_reason="")
         for step in steps:
             step.state, step.token = state, token
@@ -134,45 +132,60 @@ def claim_steps(purge_id: int, *, token: uuid.UUID, most: int = MAX_GROUP_STEPS)
         return steps
 
 
-def _lock_next(due: StepQuerySet | UndoStepQuerySet, *, job: str) -> AnyStep | None:
-    """Return the first due step whose channel can be locked. Raises `AllChannelsLocked` if no due step's can."""
+def _lock_next(due: StepQuerySet | UndoStepQuerySet, *, job: str, most: int) -> list[AnyStep]:
+    """Return the next due steps whose channels can be locked, several only if they can be processed together.
+
+    Raises `AllChannelsLocked` if no due step's channel can be locked.
+    """
     owner = ""
-    busy: list[int] = []
-    while (step := due.exclude(channel_id__in=busy).order_by(*_STEP_ORDER).first()) is not None:
-        if lock_channel(step.channel_id, job=job):
-            return step
-        busy.append(step.channel_id)
-        owner = owner or lock_owner(step.channel_id) or "another job"
+    busy: set[int] = set()
+    while True:
+        group = _next_group(due.exclude(channel_id__in=busy), most=most)
+        if not group:
+            break
+        # All of them in one statement, in the order of their ids: two jobs never wait for each other.
+        locked = lock_channels({step.channel_id for step in group}, job=job)
+        if got := [step for step in group if step.channel_id in locked]:
+            return list(due.filter(pk__in=[step.pk for step in got]).order_by(*_STEP_ORDER))
+        busy.update(step.channel_id for step in group)
+        owner = owner or lock_owner(group[0].channel_id) or "another job"
     if busy:
         raise AllChannelsLocked(owner)
-    return None
+    return []
 
 
-def _lock_similar(due: StepQuerySet | UndoStepQuerySet, first: AnyStep, *, job: str, most: int) -> list[AnyStep]:
-    """Return further due steps that can be processed together with the first one, with their channels locked."""
-    if most <= 0 or not (messages := _grouped_messages([first]).get(first.ordinal, 0)):
-        return []
-    found: list[AnyStep] = list(due.exclude(ordinal=first.ordinal).order_by(*_STEP_ORDER)[:most])
-    sizes = _grouped_messages(found)
-    chosen: dict[BucketKey, AnyStep] = {}
-    for step in found:
-        key = step.channel_id, step.bucket
+def _next_group(due: StepQuerySet | UndoStepQuerySet, *, most: int) -> list[AnyStep]:
+    """Return the first due step, with further ones that can be processed together with it; only their keys are loaded.
+
+    Those begin, were never delayed or processed singly, have few messages, and delete by row or restore. Each is in
+    another bucket.
+    """
+    narrow: list[AnyStep] = list(due.order_by(*_STEP_ORDER).only(*_NARROW[due.model])[:most])
+    sizes = _grouped_messages(narrow)
+    if not narrow or narrow[0].ordinal not in sizes:
+        return narrow[:1]
+    group: dict[BucketKey, AnyStep] = {}
+    messages = 0
+    for step in narrow:
         size = sizes.get(step.ordinal, 0)
-        if size and key not in chosen and key != (first.channel_id, first.bucket):
+        if size and (step.channel_id, step.bucket) not in group:
             messages += size
             if messages > MAX_GROUP_MESSAGES:
                 break
-            chosen[key] = step
-    locked = lock_channels({channel_id for channel_id, _ in chosen}, job=job)
-    return [step for step in chosen.values() if step.channel_id in locked]
+            group[step.channel_id, step.bucket] = step
+    return list(group.values())
+
+
+_KEY_COLUMNS = ("purge_id", "ordinal", "channel_id", "bucket", "state", "due_at")
+_NARROW: dict[type[models.Model], tuple[str, ...]] = {
+    Step: (*_KEY_COLUMNS, "kind", "count"),
+    UndoStep: (*_KEY_COLUMNS, "undo_id"),
+}
 
 
 def _grouped_messages(steps: Sequence[AnyStep]) -> dict[int, int]:
-    """Return the messages of those steps that may be processed together with others, by ordinal.
-
-    They begin, have few messages, and delete by row or restore.
-    """
-    beginning = [step for step in steps if step.state in step.STATES.before_stamped]
+    """Return the messages of those steps that may be processed together with others, by ordinal."""
+    beginning = [step for step in steps if step.state in step.STATES.before_stamped and step.due_at is None]
     own = {step.ordinal: step.count for step in beginning if isinstance(step, Step) and step.kind == StepKind.ROWS}
     undo_steps = [step for step in beginning if isinstance(step, UndoStep)]
     if undo_steps:
@@ -281,24 +294,38 @@ def check_still_claimed(step: AnyStep) -> None:
         raise StepLost(str(step))
 
 
-def requeue_step(step: AnyStep, *, due_in: float, reason: str) -> None:
-    """Release a claimed step for a retry in `due_in` seconds and store the reason for the delay."""
+def requeue_step(step: AnyStep, *, due_in: float, reason: str, token: uuid.UUID | None = None) -> None:
+    """Release a claimed step for a retry in `due_in` seconds and store the reason for the delay.
+
+    token: the claim's, if the step in memory may not know it: a transaction that had cleared it may have been rolled
+    back. For the same reason the state is taken from the database.
+    """
     wait = Value(dt.timedelta(seconds=due_in), output_field=models.DurationField())
-    _claimed(step).update(
-        state=step.state_to_resume_in,
-        token=None,
-        lease_until=None,
-        due_at=ClockTimestamp() + wait,
-        wait_reason=reason,
-    )
+    left = _rows_of([step]).filter(token=token or step.token).open()
+    left.update(**_released(type(step)), due_at=ClockTimestamp() + wait, wait_reason=reason)
 
 
-def release_claims(steps: Sequence[AnyStep]) -> None:
-    """Release claimed steps, in whatever state they are, so that they are claimed again at once."""
-    model = type(steps[0])
-    state = Case(When(state__in=model.STATES.before_stamped, then=Value(model.STATES.pending)), default=F("state"))
-    left = _rows_of(steps).filter(token=steps[0].token).open()
-    left.update(state=state, token=None, lease_until=None)
+def release_claims(steps: Sequence[AnyStep], *, token: uuid.UUID, singly: bool = False) -> None:
+    """Release claimed steps, in whatever state they are, so that they are claimed again at once.
+
+    singly: each on its own.
+    """
+    left = _rows_of(steps).filter(token=token).open()
+    left.update(**_released(type(steps[0])), **({"due_at": ClockTimestamp()} if singly else {}))
+
+
+def _released(model: type[AnyStep]) -> dict[str, Any]:
+    restarted = When(state__in=model.STATES.before_stamped, then=Value(model.STATES.pending))
+    return {"state": Case(restarted, default=F("state")), "token": None, "lease_until": None}
+
+
+def lock_claimed(steps: Sequence[StepT]) -> list[StepT]:
+    """Lock the steps' rows for the transaction; return those that this worker still has, in the state that it knows."""
+    if not steps:
+        return []
+    rows = _rows_of(steps).filter(token=steps[0].token, state=steps[0].state)
+    locked = set(rows.order_by("ordinal").select_for_update().values_list("ordinal", flat=True))
+    return [step for step in steps if step.ordinal in locked]
 
 
 def _claimed(step: AnyStep) -> StepQuerySet | UndoStepQuerySet:
@@ -339,6 +366,10 @@ def renewed_leases(token: uuid.UUID) -> AbstractContextManager[None]:
 
     def renew() -> None:
         for model in STEP_MODELS:
-            model.objects.filter(token=token).open().update(lease_until=_lease_end())
+            with transaction.atomic():
+                # Rows that the worker itself is moving are skipped: their order differs, and their claim is alive.
+                rows = model.objects.filter(token=token).open().select_for_update(skip_locked=True)
+                ordinals = list(rows.values_list("ordinal", flat=True))
+                model.objects.filter(token=token, ordinal__in=ordinals).update(lease_until=_lease_end())
 
     return renewed(renew, every_seconds=settings.PURGE_LEASE_RENEW_SECONDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from django.db.models import BinaryField, F, Func, QuerySet
 
@@ -21,13 +21,14 @@ def deleted_ids(channel_id: int, bucket: int) -> set[int]:
     return _deleted_by(steps)
 
 
-def deleted_by_others(purge_id: int, keys: Collection[BucketKey]) -> Mapping[BucketKey, set[int]]:
-    """Return the ids that other purges deleted, by bucket."""
-    steps = Step.objects.in_buckets(keys).filter(state=StepState.COUNTED, kind__in=DELETING)
+def deleted_by_others(purge_id: int, wanted: Mapping[BucketKey, set[int]]) -> Mapping[BucketKey, set[int]]:
+    """Return those of the ids that other purges deleted, by bucket."""
+    steps = Step.objects.in_buckets(wanted).filter(state=StepState.COUNTED, kind__in=DELETING)
     deleted: dict[BucketKey, set[int]] = defaultdict(set)
     named = ("channel_id", "bucket", "ids", "failed_ids", "undone_ids")
-    for channel_id, bucket, *packed in steps.exclude(purge_id=purge_id).order_by().values_list(*named):
-        deleted[channel_id, bucket] |= _unpack_deleted(*packed)
+    others = steps.exclude(purge_id=purge_id).order_by()
+    for channel_id, bucket, *packed in others.values_list(*named).iterator(chunk_size=100):
+        deleted[channel_id, bucket] |= wanted[channel_id, bucket] & _unpack_deleted(*packed)
     return deleted
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from django.db.models import Max
 
+from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.sketches import step_columns
 from moderation.domain.states import StepKind, StepState
@@ -29,6 +30,7 @@ def split_step(
         kind=kind,
         state=state,
         held=len(separated) if state == StepState.HELD else 0,
+        counted_at=postgres_now() if state == StepState.HELD else None,
         **step_columns(separated),
     )
     step.ids, step.count = pack_ids(rest), len(rest)

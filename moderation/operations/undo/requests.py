@@ -26,7 +26,7 @@ from moderation.domain.states import (
     UndoStepState,
 )
 from moderation.models import Purge, Step, Undo, UndoStep
-from moderation.operations.access.audit import record_action, record_by_channel, save_with_next_id
+from moderation.operations.access.audit import record_action, record_purged, record_restored, save_with_next_id
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.holds import time_held
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
@@ -169,6 +169,7 @@ def _cancel_rest(purge: Purge, moderator: User) -> None:
     if left.in_progress().exists():
         raise BadInput(_("A worker is still completing a step of this purge. Try again in a moment."))
     left.update(state=StepState.CANCELLED, token=None, lease_until=None)
+    record_purged(purge)
     record_action("purge_cancelled", actor=moderator, purge=purge)
 
 
@@ -190,8 +191,7 @@ def finish_undos(purge: Purge) -> PurgeState:
 
     Called with the purge's row locked.
     """
-    counts = ("requested", "restored", "withdrawn", "still_purged", "already_live", "no_copy", "failed")
-    record_by_channel("channel_restored", purge=purge, steps=UndoStep, counts=counts)
+    record_restored(purge)
     for undo in purge.undos.filter(finished_at=None):
         Undo.objects.filter(id=undo.pk).update(finished_at=Now())
         record_action("undo_finished", actor=None, purge=purge, details=undo_totals_of(undo).as_json())

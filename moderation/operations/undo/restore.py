@@ -16,6 +16,7 @@ at the same stamp it is the same row.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from django.db import connection
@@ -43,6 +44,9 @@ from moderation.store.pace import Pace
 from moderation.store.restores import write_rows_in
 
 IdsOf = Mapping[UndoStep, set[int]]
+
+BATCHES_PER_BUCKET, MAX_BATCHES = 6, 32
+"""Batches of restored rows in flight."""
 
 
 def restore_steps(steps: Sequence[UndoStep], *, pace: Pace) -> list[UndoStep]:
@@ -83,8 +87,8 @@ def _plan(steps: Sequence[UndoStep]) -> list[UndoStep]:
         return []
     requested = _requested_ids(claimed)
     withdrawn = _withdrawn_of(requested)
-    elsewhere = deleted_by_others(claimed[0].purge_id, _keys(claimed))
-    live = _live_ids(claimed)
+    elsewhere = deleted_by_others(claimed[0].purge_id, {_key(step): ids for step, ids in requested.items()})
+    live = _live_ids(requested)
     own = {}
     for step in claimed:
         plan = plan_restore(
@@ -154,11 +158,12 @@ def _withdrawn_of(ids: IdsOf) -> dict[UndoStep, set[int]]:
     }
 
 
-def _live_ids(steps: Sequence[UndoStep]) -> dict[UndoStep, set[int]]:
-    return {
-        step: {message_id for page in pages for message_id, author in page if author is not None}
-        for step, pages in zip(steps, scans.read_ids_in(_keys(steps)), strict=True)
-    }
+def _live_ids(ids: IdsOf) -> dict[UndoStep, set[int]]:
+    """Return those of the ids that are live. Nothing else of the whole buckets is kept in memory."""
+    live: dict[UndoStep, set[int]] = {}
+    for (step, wanted), pages in zip(ids.items(), scans.read_ids_in(_keys(ids)), strict=True):
+        live[step] = {i for page in pages for i, author in page if author is not None and i in wanted}
+    return live
 
 
 def _store_copies_for_others(steps: Sequence[UndoStep]) -> None:
@@ -170,8 +175,12 @@ def _store_copies_for_others(steps: Sequence[UndoStep]) -> None:
     by_key = {_key(step): step for step in steps}
     others = Step.objects.in_buckets(by_key).filter(kind__in=DELETING, state=StepState.COUNTED)
     others = others.exclude(purge_id=steps[0].purge_id).exclude(purge__state__in=WITHOUT_COPIES)
-    for number, other in enumerate(others.order_by("purge_id", "ordinal")):
+    # Each with an attempt of its own; the same ones if the step is repeated alone.
+    numbers: Counter[BucketKey] = Counter()
+    for other in others.order_by("purge_id", "ordinal").defer("ids", "ranges", "survivors", "sketch").iterator():
         step = by_key[_key(other)]
+        number = numbers[_key(other)]
+        numbers[_key(other)] += 1
         skipped = frozenset(unpack_ids(step.skipped_ids))
         needed = skipped.intersection(unpack_ids(other.gone_ids)).difference(unpack_ids(other.undone_ids))
         if not needed:
@@ -197,7 +206,8 @@ def _write(steps: Sequence[UndoStep], pace: Pace) -> None:
         return max(stamps[key], (writetime_of(row) or 0) + 1)
 
     copies = copies_in({_key(step): unpack_ids(step.restore_ids) for step in steps})
-    write_rows_in(copies, stamp_of=stamp_of, pace=pace)
+    # A few batches of each bucket: more would only wait for each other.
+    write_rows_in(copies, stamp_of=stamp_of, pace=pace, window=min(MAX_BATCHES, BATCHES_PER_BUCKET * len(steps)))
 
 
 def _verify(steps: Sequence[UndoStep], pace: Pace) -> list[UndoStep]:
@@ -205,7 +215,7 @@ def _verify(steps: Sequence[UndoStep], pace: Pace) -> list[UndoStep]:
     withdrawn_since = _withdrawn_of(wanted)
     for step, ids in withdrawn_since.items():
         _delete_withdrawn(step, sorted(ids), pace)
-    live = _live_ids(steps)
+    live = _live_ids(wanted)
     missing = {step: wanted[step] - live[step] - withdrawn_since[step] for step in steps}
     has_copy = _copied_authors({step: ids for step, ids in missing.items() if ids})
     left = list(steps)

@@ -16,7 +16,7 @@ from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import ms_of
 from chatstore.models import Channel
 from chatstore.models.users import User
-from chatstore.store import cassandra, ledger, messages, traces
+from chatstore.store import authors, cassandra, ledger, messages, traces
 from chatstore.store.driver_errors import TOMBSTONE_FAILURE
 from chatstore.store.reading.reader import read_page, trace_newest_page
 from moderation.domain.states import PurgeState
@@ -51,6 +51,7 @@ def channel() -> Channel:
     """Create a channel with 200,000 messages in one sealed bucket, each stamped with the time of its id."""
     made = make_channel()
     ledger.ensure_row(made.id, BUCKET)
+    authors.ensure_author_buckets({(author, BUCKET, made.id) for author in (VICTOR, WILMA)})
     messages.insert_messages(post_some(made), stamp_us=messages.posted_stamp)
     return made
 

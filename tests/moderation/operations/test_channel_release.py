@@ -27,10 +27,11 @@ def test_a_job_waiting_for_one_of_several_channels_is_enqueued_while_the_purge_c
     waiting = confirm(mona, preview(mona, by_victor(channels[0])))
     enqueued: dict[int, tuple[str, list[int], list[str | None]]] = {}
 
-    def note(channel_id: int) -> None:
+    def note(channel_ids: Sequence[int]) -> None:
         state = Purge.objects.values_list("state", flat=True).get(pk=first.pk)
         holders = [lock_owner(channel.pk) for channel in channels]
-        enqueued[channel_id] = (state, scheduling.waiting_in_channel(channel_id, excluding=first.pk), holders)
+        for channel_id in channel_ids:
+            enqueued[channel_id] = (state, scheduling.waiting_in_channels([channel_id], excluding=first.pk), holders)
 
     assert run_purge(first.id, on_release=note).state == PurgeState.DONE
     assert set(enqueued) == {channel.pk for channel in channels}
@@ -45,7 +46,7 @@ def test_a_channel_stays_locked_while_another_step_of_it_is_due(mona: User) -> N
     purge = confirm(mona, preview(mona, by_victor(channel)))
     assert purge.steps.count() > 1
     enqueued: list[int] = []
-    assert run_purge(purge.id, on_release=enqueued.append).state == PurgeState.DONE
+    assert run_purge(purge.id, on_release=enqueued.extend).state == PurgeState.DONE
     assert enqueued == [channel.pk]
 
 
@@ -56,5 +57,5 @@ def test_an_undo_unlocks_each_channel_too(mona: User) -> None:
     purge = run_purge(confirm(mona, preview(mona, by_victor_in(channels))).id)
     request_undo(purge.id, moderator=mona, part=UndoPart())
     enqueued: list[int] = []
-    assert run_purge(purge.id, on_release=enqueued.append).state == PurgeState.UNDONE
+    assert run_purge(purge.id, on_release=enqueued.extend).state == PurgeState.UNDONE
     assert sorted(enqueued) == sorted(channel.pk for channel in channels)

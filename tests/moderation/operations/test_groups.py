@@ -9,25 +9,59 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from chatstore.domain.buckets import BucketKey
+from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.models import Channel
 from chatstore.models.users import User
-from chatstore.store import cassandra
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.ledger.refresh import try_refresh_bucket
+from chatstore.store import cassandra, figures
 from moderation.domain.states import PurgeState, StepState
-from moderation.models import Hold, Step
+from moderation.models import AuditEntry, Hold, Purge, Step
 from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.purging import worker
 from moderation.operations.purging.controls import pause_purge, resume_purge
 from moderation.operations.purging.quarantine import QuarantinedStep
 from moderation.operations.purging.stamping import stamp_steps
 from moderation.operations.purging.worker import run_purge
-from moderation.operations.steps.claiming import claim_steps
+from moderation.operations.steps.claiming import StepLost, claim_steps
+from moderation.operations.steps.split import split_step
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo
 from moderation.store import deletes
 from moderation.store.pace import Pace
-from tests.moderation.channels import ids_of, run_to_end
+from tests.moderation.channels import (
+    choose,
+    claim,
+    confirm,
+    everything,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    run_to_end,
+    write,
+)
 from tests.moderation.scattered import make_scattered
+from tests.moderation.steps import finish_step, quarantine_step, stamp_step
+
+
+def place_on(user: User, channel: Channel, message_id: int) -> Hold:
+    request = HoldRequest(message=f"https://chat.example/channels/{channel.pk}/{message_id}")
+    return place_hold(request, reason="court order", actor=user)
+
+
+def make_written_channel() -> Channel:
+    """Return a channel of 20 messages in each of two buckets."""
+    channel = make_channel()
+    write(channel, [*old_ids(20, buckets_ago=4), *old_ids(20, buckets_ago=3)])
+    return channel
+
+
+def refresh_bucket_of(channel: Channel, ids: Sequence[int]) -> None:
+    """Count the bucket's tombstones, as a preview or the nightly job does."""
+    assert try_refresh_bucket(channel.pk, bucket_of(ids[0]), job="test") is not None
 
 
 def test_small_steps_of_many_channels_are_claimed_together(mona: User) -> None:
@@ -64,8 +98,7 @@ def test_a_hold_on_one_step_of_a_group_keeps_that_one_only(mona: User, monkeypat
 
     def place_and_stamp(quarantined: Mapping[Step, QuarantinedStep]) -> list[Step]:
         if not placed:
-            request = HoldRequest(message=f"https://chat.example/channels/{channel.pk}/{ids[7]}")
-            placed.append(place_hold(request, reason="court order", actor=mona))
+            placed.append(place_on(mona, channel, ids[7]))
         return stamp_steps(quarantined)
 
     monkeypatch.setattr(worker, "stamp_steps", place_and_stamp)
@@ -177,3 +210,77 @@ def test_a_pause_during_the_deletes_of_a_group_is_exact(mona: User, monkeypatch:
     resume_purge(paused.pk, moderator=mona)
     run_to_end(paused)
     scattered.assert_purged()
+
+
+def test_a_worker_that_lost_its_step_splits_nothing_off(mona: User) -> None:
+    channel, ids = make_channel(), old_ids(20)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+    hold = place_on(mona, channel, ids[3])
+    late = claim(purge)
+    kept = quarantine_step(late, pace=Pace(10_000))
+    purge.steps.update(lease_until="2020-01-01T00:00:00Z")
+    Hold.objects.filter(pk=hold.pk).update(lifted_at=postgres_now())
+    assert run_to_end(purge).state == PurgeState.DONE
+    Purge.objects.filter(pk=purge.pk).update(state=PurgeState.RUNNING)
+    with pytest.raises(StepLost):
+        stamp_step(late, kept)
+    Purge.objects.filter(pk=purge.pk).update(state=PurgeState.DONE)
+    assert purge.steps.count() == 1
+    assert (totals_of(purge).deleted, totals_of(purge).held) == (20, 0)
+    request_undo(purge.pk, moderator=mona, part=UndoPart())
+    run_to_end(purge)
+    assert ids_of(channel, bucket_of(ids[0])) == ids
+
+
+def test_no_claim_is_left_when_a_group_fails_after_a_step_was_held(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    scattered = make_scattered(mona)
+    channel = min(scattered.deleted, key=lambda one: one.pk)
+    for message_id in scattered.deleted[channel][:5]:
+        place_on(mona, channel, message_id)
+
+    def fail(*_: object, **__: object) -> None:
+        raise StoreUnavailable("a replica is down")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(deletes, "delete_rows_in", fail)
+        waiting = run_purge(scattered.purge.pk, idle_timeout_seconds=0)
+    assert waiting.state == PurgeState.WAITING
+    assert not Step.objects.filter(purge=scattered.purge, token__isnull=False).exists()
+    purge = run_to_end(scattered.purge)
+    total = totals_of(purge)
+    assert (purge.state, total.held, total.deleted) == (PurgeState.DONE_WITH_FAILURES, 5, scattered.messages - 5)
+
+
+def test_the_audit_counts_what_a_hold_kept_and_what_a_pause_left(mona: User) -> None:
+    channel, ids = make_channel(), old_ids(20)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+    place_on(mona, channel, ids[3])
+    run_to_end(purge)
+    entry = AuditEntry.objects.get(purge=purge, action="channel_purged")
+    assert (entry.details["deleted"], entry.details["held"]) == (19, 1)
+    paused = confirm(mona, preview(mona, everything(make_written_channel())))
+    step = claim(paused)
+    kept = quarantine_step(step, pace=Pace(10_000))
+    stamp_step(step, kept)
+    finish_step(step, pace=Pace(10_000), quarantined=kept)
+    pause_purge(paused.pk, moderator=mona)
+    request_undo(paused.pk, moderator=mona, part=UndoPart())
+    entry = AuditEntry.objects.get(purge=paused, action="channel_purged")
+    assert (entry.details["steps"], entry.details["deleted"]) == (1, 20)
+
+
+def test_tombstones_of_a_bucket_with_several_steps_are_counted(mona: User) -> None:
+    channel, ids = make_channel(), old_ids(20)
+    write(channel, ids)
+    refresh_bucket_of(channel, ids)
+    alone = purge_now(mona, choose(channel.pk, message_ids=ids[:5]))
+    figure = figures.read_figures(channel.pk)[bucket_of(ids[0])]["tombstones"]
+    assert (alone.state, figure.source, figure.value) == (PurgeState.DONE, "purge estimate", 5)
+    purge = confirm(mona, preview(mona, choose(channel.pk, message_ids=ids[5:10])))
+    split_step(claim(purge), ids[8:10])
+    purge.steps.update(token=None, lease_until=None, state=StepState.PENDING)
+    run_to_end(purge)
+    figure = figures.read_figures(channel.pk)[bucket_of(ids[0])]["tombstones"]
+    assert (figure.source, figure.value) == ("purge", 10)

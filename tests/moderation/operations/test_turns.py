@@ -11,8 +11,9 @@ from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_owner
 from moderation import tasks
 from moderation.domain.states import PurgeState, StepState
-from moderation.models import Purge
-from moderation.operations.purging import scheduling
+from moderation.models import Purge, Step
+from moderation.operations.purging import scheduling, worker
+from moderation.operations.purging.controls import pause_purge
 from moderation.operations.purging.scheduling import Turn, clear_wakeup, due_purges, reserve_wakeups
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps import claiming
@@ -24,8 +25,8 @@ from tests.moderation.scattered import Scattered, make_scattered
 @pytest.fixture
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of four steps, and turns that end after each of them if another purge waits."""
-    monkeypatch.setattr(claiming, "MAX_GROUP_STEPS", 4)
-    monkeypatch.setattr("moderation.operations.purging.worker.MAX_GROUP_STEPS", 4)
+    claim = claiming.claim_steps
+    monkeypatch.setattr(worker, "claim_steps", lambda purge_id, token: claim(purge_id, token=token, most=4))
     monkeypatch.setattr(scheduling, "TURN_SECONDS", 0)
 
 
@@ -92,7 +93,8 @@ def test_a_task_enqueues_the_next_turn_of_its_purge(
     assert set(enqueued) == {second.purge.pk}
     enqueued.clear()
     tasks.run_purge(first.purge.pk)
-    assert set(enqueued) == {first.purge.pk}
+    # One for one, or each turn would multiply the queue.
+    assert enqueued == [first.purge.pk]
     # Both wait now; each task runs a turn and enqueues the next one, until both are done.
     queue, turns = [second.purge.pk, first.purge.pk], []
     end = time.monotonic() + 60
@@ -101,7 +103,8 @@ def test_a_task_enqueues_the_next_turn_of_its_purge(
         enqueued.clear()
         tasks.run_purge(purge_id)
         turns.append(purge_id)
-        queue += [one for one in dict.fromkeys(enqueued) if one not in queue]
+        queue += enqueued
+        assert len(queue) <= 2
     first.assert_purged()
     second.assert_purged()
     assert len(turns) > 2
@@ -114,3 +117,32 @@ def test_a_wakeup_that_was_received_ends_no_turn(two: tuple[Scattered, Scattered
     assert not scheduling.is_another_enqueued(second.purge.pk)
     clear_wakeup(second.purge.pk)
     assert not scheduling.is_another_enqueued(first.purge.pk)
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_group_that_always_fails_makes_progress_between_turns(two: tuple[Scattered, Scattered]) -> None:
+    first, second = two
+    step = Step.objects.get(purge=first.purge, ordinal=2)
+    ids = bytes(step.ids)
+    Step.objects.filter(purge=first.purge, ordinal=2).update(ids=b"not packed ids")
+    assert reserve_wakeups(second.purge.pk)
+    for _ in range(14):
+        run_purge(first.purge.pk, idle_timeout_seconds=0, ends_turn=Turn(first.purge.pk).ends)
+    assert totals_of(first.purge).deleted == first.messages - 5
+    failing = Step.objects.get(purge=first.purge, ordinal=2)
+    assert "unexpected error" in failing.wait_reason
+    Step.objects.filter(purge=first.purge, ordinal=2).update(ids=ids, due_at=None)
+    run_to_end(first.purge)
+    first.assert_purged()
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_purge_paused_at_the_end_of_a_turn_unlocks_its_channels(mona: User, two: tuple[Scattered, Scattered]) -> None:
+    first, _ = two
+
+    def pause() -> bool:
+        pause_purge(first.purge.pk, moderator=mona)
+        return True
+
+    assert run_purge(first.purge.pk, ends_turn=pause).state == PurgeState.PAUSED
+    assert {lock_owner(channel.pk) for channel in first.deleted} == {None}
