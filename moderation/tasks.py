@@ -36,7 +36,7 @@ def run_purge(purge_id: int) -> None:
         on_release=partial(enqueue_in_channels, purge_id),
         ends_turn=turn.ends,
     )
-    if turn.has_ended:
+    if turn.has_ended and worker.has_due_steps(purge_id):
         # Its next turn comes after those that wait. One for one, or each turn would multiply the queue; the poll adds
         # workers once some are idle.
         _enqueue(run_purge, purge_id, count=min(1, scheduling.reserve_wakeups(purge_id)))

@@ -26,7 +26,7 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import BucketStamp
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now_us
-from chatstore.operations.repair_status.repair_clock import check_repaired
+from chatstore.operations.repair_status.repair_clock import RepairIsLate, check_repaired
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import PurgeState, StepKind, StepState
 from moderation.models import Purge, Step, UndoStep
@@ -127,7 +127,7 @@ def run_purge(
         while True:
             counted = worker.counted
             blocked_by = _run_due_steps(worker)
-            if worker.turn_ended and _is_due(purge_id):
+            if worker.turn_ended and not blocked_by and has_due_steps(purge_id):
                 # It waits for nothing but its next turn.
                 return Purge.objects.get(id=purge_id)
             if worker.counted > counted:
@@ -194,7 +194,7 @@ def _run_due_steps(worker: PurgeWorker) -> str:
     return worker.blocked_by
 
 
-def _is_due(purge_id: int) -> bool:
+def has_due_steps(purge_id: int) -> bool:
     """Return whether the purge runs and has steps that a worker could claim at once."""
     purge = Purge.objects.get(id=purge_id)
     return purge.state in WORKING_STATES and open_steps(purge).due().free().exists()
@@ -217,7 +217,7 @@ def _begin_steps(worker: PurgeWorker, steps: Sequence[AnyStep]) -> None:
         if undo_steps:
             restored = restore_steps(undo_steps, pace=worker.pace)
             worker.counted += len(restored)
-            _requeue_lost(undo_steps, restored)
+            _release_lost(worker, undo_steps, restored)
             return
         own = [step for step in steps if isinstance(step, Step)]
         first = own[0]
@@ -236,7 +236,7 @@ def _begin_steps(worker: PurgeWorker, steps: Sequence[AnyStep]) -> None:
             )
             return
         quarantined = quarantine_steps(own, pace=worker.pace, max_bytes=MAX_SURVIVOR_BYTES - _buffered_bytes(worker))
-        _requeue_lost(own, quarantined)
+        _release_lost(worker, own, quarantined)
         if quarantined:
             worker.in_flight.append(quarantined)
 
@@ -255,7 +255,7 @@ def _end_steps(worker: PurgeWorker) -> None:
             check_not_stopped(worker.purge_id)
             worker.pace.begin()
         stamped = stamp_steps(group)
-        _requeue_lost(steps, stamped)
+        _release_lost(worker, steps, stamped)
         _finish_steps(worker, [step for step in stamped if step.state == StepState.STAMPED], group)
 
 
@@ -263,16 +263,16 @@ def _finish_steps(worker: PurgeWorker, steps: Sequence[Step], quarantined: Group
     if steps:
         counted = finish_steps(steps, pace=worker.pace, quarantined=quarantined)
         worker.counted += len(counted)
-        _requeue_lost(steps, counted)
+        _release_lost(worker, steps, counted)
 
 
-def _requeue_lost(steps: Sequence[AnyStep], left: Collection[AnyStep]) -> None:
+def _release_lost(worker: PurgeWorker, steps: Sequence[AnyStep], left: Collection[AnyStep]) -> None:
     """Release the claims of steps that cannot continue: taken over by another worker, or a hold was placed."""
     ordinals = {step.ordinal for step in left}
-    for step in steps:
-        if step.ordinal not in ordinals:
-            logger.info("lost %s", step)
-            requeue_step(step, due_in=0, reason="")
+    lost = [step for step in steps if step.ordinal not in ordinals]
+    if lost:
+        logger.info("lost %s and %s more", lost[0], len(lost) - 1)
+        release_claims(lost, token=worker.token)
 
 
 @contextmanager
@@ -292,12 +292,16 @@ def _handling_errors(worker: PurgeWorker, steps: Sequence[AnyStep]) -> Iterator[
         logger.info("lost %s and %s more", steps[0], len(steps) - 1)
         release_claims(steps, token=worker.token)
     except (PlanRejected, StoreUnavailable, TooManyTombstones, WriteRefused) as error:
-        if len(steps) > 1:
+        if len(steps) > 1 and isinstance(error, PlanRejected):
             _process_singly(worker, steps)
             return
         if not isinstance(error, WriteRefused):
             worker.pace.halve()
         worker.blocked_by = waiting_for(error)
+        if len(steps) > 1:
+            # A late repair or a wrong clock concerns every step; anything else may concern one of them.
+            release_claims(steps, token=worker.token, singly=not isinstance(error, RepairIsLate | WriteRefused))
+            return
         requeue_step(steps[0], due_in=RETRY_SECONDS, reason=worker.blocked_by, token=worker.token)
     except Exception as error:
         logger.exception("%s failed unexpectedly", steps[0])

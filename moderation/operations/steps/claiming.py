@@ -366,7 +366,7 @@ def renewed_leases(token: uuid.UUID) -> AbstractContextManager[None]:
 
     def renew() -> None:
         for model in STEP_MODELS:
-            with transaction.atomic():
+            with brief_transaction():
                 # Rows that the worker itself is moving are skipped: their order differs, and their claim is alive.
                 rows = model.objects.filter(token=token).open().select_for_update(skip_locked=True)
                 ordinals = list(rows.values_list("ordinal", flat=True))

@@ -177,7 +177,7 @@ def _store_copies_for_others(steps: Sequence[UndoStep]) -> None:
     others = others.exclude(purge_id=steps[0].purge_id).exclude(purge__state__in=WITHOUT_COPIES)
     # Each with an attempt of its own; the same ones if the step is repeated alone.
     numbers: Counter[BucketKey] = Counter()
-    for other in others.order_by("purge_id", "ordinal").defer("ids", "ranges", "survivors", "sketch").iterator():
+    for other in others.order_by("purge_id", "ordinal").defer("ids", "ranges", "survivors", "sketch").iterator(100):
         step = by_key[_key(other)]
         number = numbers[_key(other)]
         numbers[_key(other)] += 1

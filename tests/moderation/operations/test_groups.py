@@ -13,12 +13,12 @@ from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.models import Channel
 from chatstore.models.users import User
-from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.ledger.refresh import try_refresh_bucket
+from chatstore.operations.repair_status.repair_clock import RepairIsLate
 from chatstore.store import cassandra, figures
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Hold, Purge, Step
-from moderation.operations.holds import HoldRequest, place_hold
+from moderation.operations.holds import HoldRequest, lift_hold, place_hold
 from moderation.operations.purging import worker
 from moderation.operations.purging.controls import pause_purge, resume_purge
 from moderation.operations.purging.quarantine import QuarantinedStep
@@ -30,6 +30,7 @@ from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo
 from moderation.store import deletes
 from moderation.store.pace import Pace
+from tests.conftest import make_user
 from tests.moderation.channels import (
     choose,
     claim,
@@ -220,7 +221,7 @@ def test_a_worker_that_lost_its_step_splits_nothing_off(mona: User) -> None:
     late = claim(purge)
     kept = quarantine_step(late, pace=Pace(10_000))
     purge.steps.update(lease_until="2020-01-01T00:00:00Z")
-    Hold.objects.filter(pk=hold.pk).update(lifted_at=postgres_now())
+    lift_hold(hold.pk, actor=make_user("ada", group="admins"))
     assert run_to_end(purge).state == PurgeState.DONE
     Purge.objects.filter(pk=purge.pk).update(state=PurgeState.RUNNING)
     with pytest.raises(StepLost):
@@ -284,3 +285,20 @@ def test_tombstones_of_a_bucket_with_several_steps_are_counted(mona: User) -> No
     run_to_end(purge)
     figure = figures.read_figures(channel.pk)[bucket_of(ids[0])]["tombstones"]
     assert (figure.source, figure.value) == ("purge", 10)
+
+
+def test_a_failure_that_concerns_every_step_leaves_them_grouped(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    scattered = make_scattered(mona)
+    checked: list[int] = []
+
+    def late() -> None:
+        checked.append(1)
+        raise RepairIsLate("The last repair was too long ago.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(worker, "check_repaired", late)
+        waiting = run_purge(scattered.purge.pk, idle_timeout_seconds=0)
+    assert (waiting.state, len(checked)) == (PurgeState.WAITING, 1)
+    assert "repair" in waiting.wait_reason
+    assert set(scattered.purge.steps.values_list("due_at", "token")) == {(None, None)}
+    assert len(claim_steps(scattered.purge.pk, token=uuid.uuid4())) == 12
