@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from chatstore.models.functions import ClockTimestamp
@@ -21,6 +21,10 @@ from moderation.models.ids import NextId
 
 class PurgeQuerySet(models.QuerySet["Purge"]):
     """Purges by what can be done with them."""
+
+    def update(self, **values: Any) -> int:
+        """Update the purges; every update makes a new version, so that pages know that something has changed."""
+        return super().update(**{"version": F("version") + 1, **values})
 
     def active(self) -> Self:
         """Purges that were confirmed or are being undone, and have not ended."""
@@ -37,6 +41,7 @@ class Purge(models.Model):
 
     held_at_scan: number of messages that matched the selection but were held when they were scanned; not part of the
     manifest.
+    version: changes with every update of the purge and whenever steps were counted.
     wakeup_expires_at: set when workers were notified and none has started yet; until then no further wake-up task is
     enqueued.
     is_rewrite: not a purge of its own but the follow-up of one, with an empty manifest. It rewrites a bucket that was
@@ -64,6 +69,7 @@ class Purge(models.Model):
     scan_token = models.UUIDField(null=True)
     scan_lease_until = models.DateTimeField(null=True)
     error = TemplateTextField(blank=True)
+    version = models.BigIntegerField(db_default=0, default=0)
 
     objects = PurgeQuerySet.as_manager()
 

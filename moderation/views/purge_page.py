@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -52,6 +53,16 @@ CHANGING = frozenset(
 """States in which the page polls every second."""
 
 
+POLL_REFRESH_SECONDS = 5
+"""A page is rendered again this often even if the purge has not changed: reasons of waits and times do."""
+
+
+def poll_version(purge_id: int) -> str:
+    """Return what identifies the present contents of a purge's page."""
+    version = Purge.objects.filter(pk=purge_id).values_list("version", flat=True).first()
+    return f"{version}.{int(time.time()) // POLL_REFRESH_SECONDS}"
+
+
 def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
     """Return the context of the whole page."""
     context = describe_live(user, purge)
@@ -63,6 +74,8 @@ def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
 
 def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
     """Return the context of the part that changes while a job runs."""
+    # Before anything is read: what changes meanwhile is shown by the next poll.
+    version = poll_version(purge.pk)
     channels = channels_of(user, purge)
     erasing = describe_erasing(user, purge)
     channel = channels[0] if len(channels) == 1 else None
@@ -76,6 +89,7 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
         "purge": purge,
         "nav": "purges",
         "channel": channel,
+        "version": version,
         "polling": state in CHANGING or erasing.is_deleting,
         "heading": _format_heading(
             purge, previous_state, undoing=undoing.expected if undoing else 0, restored=undo.restored

@@ -22,7 +22,7 @@ from moderation.operations.purging.listing import STATE_FILTERS, list_purges
 from moderation.operations.undo.requests import UndoPart, request_undo
 from moderation.tasks import enqueue_on_commit
 from moderation.views.polling import render_live
-from moderation.views.purge_page import describe_live, describe_page
+from moderation.views.purge_page import describe_live, describe_page, poll_version
 from moderation.views.session import actor_of
 
 _FILTER_LABELS = {
@@ -65,7 +65,12 @@ def purge(request: HttpRequest, purge_id: int) -> HttpResponse:
 @require_safe
 @permission_required("moderation.view_purge", raise_exception=True)
 def purge_live(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """Render the part of the page that changes; htmx fetches it again while a job runs."""
+    """Render the part of the page that changes; htmx fetches it again while a job runs.
+
+    204 while nothing has changed since the version that the page has.
+    """
+    if request.GET.get("version") == poll_version(purge_id):
+        return HttpResponse(status=204)
     context = describe_live(request.user, purge_for(request.user, purge_id))
     # After the scan, and at the end, the rest of the page changes too.
     context["fragment"] = True

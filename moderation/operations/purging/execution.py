@@ -51,6 +51,7 @@ from moderation.operations.steps.claiming import (
     lock_purge,
     move_step,
     move_steps,
+    note_progress,
     purge_state_checker,
 )
 from moderation.operations.steps.split import split_step
@@ -195,6 +196,7 @@ def _count_steps(verified: Mapping[Step, VerificationRead]) -> list[Step]:
     lost = {step: unexplained(step, verification.missing) for step, verification in verified.items()}
     own = {step: _counts(step, verification) for step, verification in verified.items()}
     with brief_transaction():
+        note_progress(next(iter(verified)).purge_id)
         counted = move_steps(
             list(verified),
             StepState.COUNTED,

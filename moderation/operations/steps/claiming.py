@@ -98,6 +98,14 @@ def lock_purge(purge_id: int) -> Purge:
     return Purge.objects.select_for_update(no_key=True).get(id=purge_id)
 
 
+def note_progress(purge_id: int) -> None:
+    """Make a new version of the purge, before its steps are counted in the same transaction.
+
+    Before, because claims lock the purge and then its steps.
+    """
+    Purge.objects.filter(id=purge_id).update()
+
+
 def claim_steps(purge_id: int, *, token: uuid.UUID, most: int = MAX_GROUP_STEPS) -> list[AnyStep]:
     """Claim the next due and unclaimed steps together with their channels; empty if there are none.
 

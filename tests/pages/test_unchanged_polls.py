@@ -1,0 +1,81 @@
+"""The poll of a purge's page costs next to nothing while nothing has changed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from chatstore.models.users import User
+from moderation.models import Purge
+from moderation.operations.purging.controls import pause_purge, resume_purge
+from moderation.store.pace import Pace
+from moderation.views import purge_page
+from tests.moderation.channels import claim
+from tests.moderation.scattered import Scattered, make_scattered
+from tests.moderation.steps import finish_step, quarantine_step, stamp_step
+
+
+@pytest.fixture(autouse=True)
+def _no_refresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purge_page, "POLL_REFRESH_SECONDS", 10**9)
+
+
+@pytest.fixture
+def waiting(mona: User) -> Scattered:
+    return make_scattered(mona)
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def poll_address(html: str) -> str:
+    found = re.search(r'hx-get="(/purges/\d+/live/\?version=[^"]+)"', html)
+    assert found
+    return found[1]
+
+
+def test_an_unchanged_purge_answers_204_and_reads_no_step_and_no_channel(mona: User, waiting: Scattered) -> None:
+    client = signed_in(mona)
+    address = poll_address(client.get(f"/purges/{waiting.purge.pk}/").content.decode())
+    with CaptureQueriesContext(connection) as asked:
+        response = client.get(address, headers={"HX-Request": "true"})
+    assert response.status_code == 204
+    read = [query["sql"] for query in asked if "step" in query["sql"] or "chatstore_channel" in query["sql"]]
+    assert not read
+
+
+def test_a_counted_step_is_shown_by_the_next_poll(mona: User, waiting: Scattered) -> None:
+    client = signed_in(mona)
+    address = poll_address(client.get(f"/purges/{waiting.purge.pk}/").content.decode())
+    step = claim(waiting.purge)
+    kept = quarantine_step(step, pace=Pace(10_000))
+    stamp_step(step, kept)
+    address = poll_address(client.get(address).content.decode())
+    assert client.get(address).status_code == 204
+    finish_step(step, pace=Pace(10_000), quarantined=kept)
+    response = client.get(address)
+    assert response.status_code == 200
+    assert "5 of 60" in " ".join(re.sub(r"<[^>]*>", " ", response.content.decode()).split())
+
+
+def test_what_a_person_does_is_shown_by_the_next_poll(mona: User, waiting: Scattered) -> None:
+    client = signed_in(mona)
+    address = poll_address(client.get(f"/purges/{waiting.purge.pk}/").content.decode())
+    pause_purge(waiting.purge.pk, moderator=mona)
+    assert client.get(address).status_code == 200
+    resume_purge(waiting.purge.pk, moderator=mona)
+    assert client.get(address).status_code == 200
+
+
+def test_every_update_makes_a_new_version(mona: User, waiting: Scattered) -> None:
+    before = Purge.objects.get(pk=waiting.purge.pk).version
+    Purge.objects.filter(pk=waiting.purge.pk).update(wait_reason="for a node")
+    Purge.objects.filter(pk=waiting.purge.pk).update()
+    assert Purge.objects.get(pk=waiting.purge.pk).version == before + 2
