@@ -20,9 +20,13 @@ from moderation.operations.purging.lifecycle import expire_previews
 
 @app.task(base=WakeupTask)
 def scan_purge(purge_id: int) -> None:
-    """Scan a drafted purge."""
+    """Scan a drafted purge for a turn."""
     scheduling.clear_wakeup(purge_id)
-    scan.scan_purge(purge_id)
+    turn = scheduling.Turn(purge_id)
+    scan.scan_purge(purge_id, ends_turn=turn.ends)
+    if turn.has_ended:
+        # Its next turn comes after those that wait.
+        enqueue_scan(purge_id)
 
 
 @app.task(base=WakeupTask)

@@ -13,6 +13,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.texts import TemplateTextField
 from moderation.domain.states import ACTIVE_PURGES, PurgeState
@@ -41,6 +42,7 @@ class Purge(models.Model):
 
     held_at_scan: number of messages that matched the selection but were held when they were scanned; not part of the
     manifest.
+    scanned_channel_id, scanned_bucket: the last bucket that was frozen by the scan.
     version: changes with every update of the purge and whenever steps were counted.
     wakeup_expires_at: set when workers were notified and none has started yet; until then no further wake-up task is
     enqueued.
@@ -68,6 +70,8 @@ class Purge(models.Model):
     wakeup_expires_at = models.DateTimeField(null=True)
     scan_token = models.UUIDField(null=True)
     scan_lease_until = models.DateTimeField(null=True)
+    scanned_channel_id = models.BigIntegerField(null=True)
+    scanned_bucket = models.IntegerField(null=True)
     error = TemplateTextField(blank=True)
     version = models.BigIntegerField(db_default=0, default=0)
 
@@ -80,6 +84,13 @@ class Purge(models.Model):
 
     def __str__(self) -> str:
         return f"purge {self.id}"
+
+    @property
+    def scanned_to(self) -> BucketKey | None:
+        """The last bucket that was frozen by the scan, in the order of channels and buckets."""
+        if self.scanned_channel_id is None or self.scanned_bucket is None:
+            return None
+        return self.scanned_channel_id, self.scanned_bucket
 
 
 class ManifestBucket(models.Model):

@@ -1,17 +1,18 @@
 """Scan: finds the messages that a selection matches, freezes them as the manifest, and plans the deletes.
 
-The store is not changed. An interrupted scan starts over; it is claimed by a token with a lease, like a step.
+The store is not changed. A scan is claimed by a token with a lease, like a step. The buckets that were frozen and the
+position of the scan are stored together, so that an interrupted scan continues where it was.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from django.db import connection
-from django.db.models import Q, Sum
+from django.db.models import Max, Q, Sum
 
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
 from chatstore.domain.snowflakes import ms_of
@@ -30,7 +31,7 @@ from moderation.operations.selection.scope import buckets_in_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 SCAN_LEASE = dt.timedelta(seconds=60)
-"""Renewed whenever buckets are stored, and while a large one is read. A scan whose lease expired is restarted."""
+"""Renewed whenever buckets are stored, and while a large one is read. If it expires, another worker continues."""
 
 
 SCAN_RETRY = dt.timedelta(seconds=5)
@@ -41,25 +42,29 @@ class ScanLost(Exception):
     """Another worker has taken over the scan."""
 
 
-def scan_purge(purge_id: int) -> None:
+def scan_purge(purge_id: int, *, ends_turn: Callable[[], bool] = lambda: False) -> None:
     """Scan and freeze: *scanning* → *ready* or *nothing_matched*.
 
-    Returns at once if another worker has claimed the scan.
+    Returns at once if another worker has claimed the scan. ends_turn: called whenever buckets were frozen; if true, the
+    rest is left for another turn.
 
     Raises `StoreUnavailable`; the scan is retried a few seconds later.
     """
     token = uuid.uuid4()
     if not _claim_scan(purge_id, token):
         return
+    ordinal = Step.objects.filter(purge_id=purge_id).aggregate(last=Max("ordinal", default=0))["last"]
     purge = Purge.objects.select_related("moderator").get(id=purge_id)
     selection = Selection.from_json(purge.selection)
     renew = partial(_renew_scan, purge_id, token)
     pick = selection.matcher(bots=_bots(selection))
     try:
-        ordinal = 0
-        buckets = buckets_in_scope(selection, purge.moderator)
+        buckets = buckets_in_scope(selection, purge.moderator, after=purge.scanned_to)
         for scanned in scan_buckets(selection, buckets, pick=pick, renew=renew):
             ordinal = _freeze(purge_id, token, scanned, ordinal)
+            if ends_turn():
+                _release_scan(purge_id, token)
+                return
         _freeze_manifest(purge_id, token)
     except ScanLost:
         return
@@ -72,21 +77,14 @@ def scan_purge(purge_id: int) -> None:
 
 
 def _claim_scan(purge_id: int, token: uuid.UUID) -> bool:
-    """Claim the scan and delete the results of an earlier one, in one transaction.
+    """Claim the scan if no worker has it; return whether it was claimed."""
+    free = Q(scan_lease_until__isnull=True) | Q(scan_lease_until__lt=ClockTimestamp())
+    scans = Purge.objects.filter(free, id=purge_id, state=PurgeState.SCANNING)
+    return scans.update(scan_token=token, scan_lease_until=_lease_end(), wait_reason="") == 1
 
-    Otherwise a scanner that was suspended in between could delete what another one has frozen and a moderator has
-    confirmed.
-    """
-    with brief_transaction():
-        claimed = Purge.objects.filter(
-            Q(scan_lease_until__isnull=True) | Q(scan_lease_until__lt=ClockTimestamp()),
-            id=purge_id,
-            state=PurgeState.SCANNING,
-        ).update(scan_token=token, scan_lease_until=_lease_end(), scanned=0, manifest=0, held_at_scan=0, wait_reason="")
-        if claimed:
-            Step.objects.filter(purge_id=purge_id).delete()
-            ManifestBucket.objects.filter(purge_id=purge_id).delete()
-    return claimed == 1
+
+def _release_scan(purge_id: int, token: uuid.UUID) -> None:
+    Purge.objects.filter(id=purge_id, scan_token=token).update(scan_token=None, scan_lease_until=None)
 
 
 def _renew_scan(purge_id: int, token: uuid.UUID) -> None:
@@ -111,8 +109,13 @@ def _freeze(purge_id: int, token: uuid.UUID, scanned: Sequence[ScannedBucket], o
             manifest=purge.manifest + sum(len(bucket.matched) for bucket in scanned),
             held_at_scan=purge.held_at_scan + sum(bucket.held_at_scan for bucket in scanned),
             scan_lease_until=_lease_end(),
+            **_position_after(scanned),
         )
         return store_buckets(purge_id, [bucket for bucket in scanned if bucket.matched], ordinal)
+
+
+def _position_after(scanned: Sequence[ScannedBucket]) -> dict[str, int]:
+    return {"scanned_channel_id": scanned[-1].channel_id, "scanned_bucket": scanned[-1].bucket} if scanned else {}
 
 
 def store_buckets(purge_id: int, scanned: Sequence[ScannedBucket], ordinal: int) -> int:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from django.conf import settings
 from django.utils.translation import gettext
 
-from chatstore.domain.buckets import bucket_of
+from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.errors import NotFound
 from chatstore.domain.live import Live
 from chatstore.domain.snowflakes import MIN_ID
@@ -47,8 +47,10 @@ def check_scope(selection: Selection, user: Actor) -> None:
         raise NotFound(_("There is no guild %(id)s.", id=str(guild_id)))
 
 
-def buckets_in_scope(selection: Selection, user: Actor) -> Iterator[BucketInScope]:
-    """Yield every bucket that may contain selected messages, oldest first in each channel.
+def buckets_in_scope(selection: Selection, user: Actor, *, after: BucketKey | None = None) -> Iterator[BucketInScope]:
+    """Yield every bucket that may contain selected messages, by channel id, oldest first in each channel.
+
+    after: only those that come later in this order.
 
     Only channels that the user can see now. The ids of selected messages tell their buckets, and the author index those
     of authors. Without a channel or guild in the selection, it may include channels without a row in Postgres, because
@@ -63,9 +65,12 @@ def buckets_in_scope(selection: Selection, user: Actor) -> Iterator[BucketInScop
     elif selection.guild_id is not None:
         channels = channels.filter(guild_id=selection.guild_id)
     visible = sorted(channels.values_list("pk", flat=True))
-    for channel_id, rows in _ledgers_of([i for i in visible if among is None or i in among]):
+    left = [i for i in visible if (among is None or i in among) and (after is None or i >= after[0])]
+    for channel_id, rows in _ledgers_of(left):
         for bucket, live in rows:
-            if among is not None and bucket not in among[channel_id]:
+            if (after is not None and (channel_id, bucket) <= after) or (
+                among is not None and bucket not in among[channel_id]
+            ):
                 continue
             if live.clip(selection.first_id, selection.last_id) is not None:
                 yield BucketInScope(channel_id, bucket, live.count)
