@@ -378,8 +378,13 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expire_seconds": BEAT_POLL_SECONDS, "queue": "maintenance"},
     },
 }
-# A repair takes hours: maintenance has its own queue and workers, so that purges never wait behind it.
-CELERY_TASK_ROUTES = {"chatstore.tasks.work_on_run": {"queue": "maintenance"}}
+# A worker without `--queues` processes purges and previews. A repair takes hours: maintenance has its own queue and
+# workers, so that purges never wait behind it.
+CELERY_TASK_QUEUES: dict[str, dict[str, str]] = {"celery": {}, "previews": {}}
+CELERY_TASK_ROUTES = {
+    "moderation.tasks.scan_purge": {"queue": "previews"},
+    "chatstore.tasks.work_on_run": {"queue": "maintenance"},
+}
 
 # --- Monitoring: findings, and who is notified of them -------------------------------------------------
 

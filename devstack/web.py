@@ -1,4 +1,4 @@
-"""The project's own processes beside the stores: gunicorn, two Celery workers, beat."""
+"""The project's own processes beside the stores: gunicorn, three Celery workers, beat."""
 
 import http.client
 import os
@@ -11,14 +11,14 @@ from devstack.processes import Launch, path_of_log, read_last_lines
 
 # In the order in which they are asked to stop, all within WEB_END_SECONDS: processes that enqueue tasks
 # before the workers. A step that a worker did not finish continues at the next start.
-NAMES = ("web", "beat", "worker", "maintenance")
+NAMES = ("web", "beat", "worker", "previews", "maintenance")
 WEB_END_SECONDS = 3
 # gunicorn accepts connections before its workers have loaded the project.
 ANSWER_SECONDS = 300
 
 
 def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
-    """Return how to start the four. Raises Problem if the web's port is taken."""
+    """Return how to start each. Raises Problem if the web's port is taken."""
     check_port(host, stack.ports.web, stack=stack.servers, server="web")
     environ = os.environ | {"CHATSTORE_STACK": stack.name, "PYTHONUNBUFFERED": "1"}
     commands = {
@@ -35,6 +35,16 @@ def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
             "--access-logfile=-",
         ],
         "worker": ["celery", "--app=chatstore", "worker", "--concurrency=2", "--loglevel=INFO"],
+        # Previews go on while all other workers process purges.
+        "previews": [
+            "celery",
+            "--app=chatstore",
+            "worker",
+            "--queues=previews",
+            "--concurrency=1",
+            "--hostname=previews@%h",
+            "--loglevel=INFO",
+        ],
         # A repair takes hours; purges have their own workers. Meanwhile the second process executes requested
         # runs and polls for due ones.
         "maintenance": [

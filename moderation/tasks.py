@@ -14,38 +14,54 @@ from chatstore.celery import app
 from chatstore.tasks import WakeupTask
 from moderation.operations.erasure import execution
 from moderation.operations.preview import scan
-from moderation.operations.purging import scheduling, worker
+from moderation.operations.purging import scheduling, turns, worker
 from moderation.operations.purging.lifecycle import expire_previews
+
+MAX_DEPTH = 3
+"""Maximum number of small purges that a worker has begun between steps of others, and that wait for the disk."""
 
 
 @app.task(base=WakeupTask)
 def scan_purge(purge_id: int) -> None:
-    """Scan a drafted purge for a turn."""
-    scheduling.clear_wakeup(purge_id)
-    turn = scheduling.Turn(purge_id)
-    scan.scan_purge(purge_id, ends_turn=turn.ends)
+    """Give a turn to the scan that comes next, which is that of `purge_id` if no other one waits."""
+    next_id = turns.take_scan_turn() or turns.begin_turn(purge_id)
+    turn = turns.Turn(next_id)
+    scan.scan_purge(next_id, ends_turn=turn.ends)
     if turn.has_ended:
-        # Its next turn comes after those that wait.
-        enqueue_scan(purge_id)
+        enqueue_scan(next_id)
 
 
 @app.task(base=WakeupTask)
 def run_purge(purge_id: int) -> None:
-    """Process a confirmed purge for a turn; enqueue the purges that waited for its channels, as each is released."""
-    scheduling.clear_wakeup(purge_id)
-    turn = scheduling.Turn(purge_id)
+    """Give a turn to the confirmed purge that comes next, which is `purge_id` if no other one waits."""
+    _run_turn(turns.take_turn() or turns.begin_turn(purge_id))
+
+
+def _run_turn(purge_id: int, *, depth: int = 0) -> None:
+    """Process a purge for a turn; enqueue the purges that waited for its channels, as each is released.
+
+    depth: number of purges between whose steps this one is processed.
+    """
+    turn = turns.Turn(purge_id, is_between_steps=depth > 0)
     worker.run_purge(
         purge_id,
+        idle_timeout_seconds=0 if depth else worker.IDLE_TIMEOUT_SECONDS,
         wait_for_channel=False,
         on_release=partial(enqueue_in_channels, purge_id),
         ends_turn=turn.ends,
+        between_steps=partial(_run_small_purge, depth=depth + 1),
     )
     if turn.has_ended and worker.has_due_steps(purge_id):
-        # Its next turn comes after those that wait. One for one, or each turn would multiply the queue; the poll adds
-        # workers once some are idle.
+        # One for one, or each turn would multiply the queue; the poll adds workers once some are idle.
         _enqueue(run_purge, purge_id, count=min(1, scheduling.reserve_wakeups(purge_id)))
     else:
         enqueue_next(purge_id)
+
+
+def _run_small_purge(*, depth: int) -> None:
+    """Give a turn to a small purge that waits, if there is one, while a worker is between steps of another purge."""
+    if depth <= MAX_DEPTH and (purge_id := turns.take_turn(ranks=(turns.SMALL,))) is not None:
+        _run_turn(purge_id, depth=depth)
 
 
 @app.task(base=WakeupTask)

@@ -11,8 +11,8 @@ from chatstore.store.redis import Client, redis_client
 
 BEAT, MONITOR = "beat", "monitor"
 
-QUEUES = ("celery", "maintenance")
-"""Celery's queues: purges and maintenance."""
+QUEUES = ("celery", "previews", "maintenance")
+"""Celery's queues: purges, previews and maintenance."""
 
 
 def record_heartbeat(name: str) -> None:

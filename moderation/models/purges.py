@@ -27,6 +27,10 @@ class PurgeQuerySet(models.QuerySet["Purge"]):
         """Update the purges; every update makes a new version, so that pages know that something has changed."""
         return super().update(**{"version": F("version") + 1, **values})
 
+    def schedule(self, **values: Any) -> int:
+        """Update when the purges are processed; pages show nothing of it, so no new version is made."""
+        return super().update(**values)
+
     def active(self) -> Self:
         """Purges that were confirmed or are being undone, and have not ended."""
         return self.filter(state__in=ACTIVE_PURGES)
@@ -44,8 +48,10 @@ class Purge(models.Model):
     manifest.
     scanned_channel_id, scanned_bucket: the last bucket that was frozen by the scan.
     version: changes with every update of the purge and whenever steps were counted.
+    guild_id: the guild of all its channels; 0 if they are in several, or in none.
     wakeup_expires_at: set when workers were notified and none has started yet; until then no further wake-up task is
-    enqueued.
+    enqueued, and the purge waits for its turn.
+    turn_at: the beginning of its last turn.
     is_rewrite: not a purge of its own but the follow-up of one, with an empty manifest. It rewrites a bucket that was
     left over its budget of tombstones.
     """
@@ -67,7 +73,9 @@ class Purge(models.Model):
     manifest_hash = models.BinaryField(null=True)
     wait_reason = TemplateTextField(blank=True)
     wait_until = models.DateTimeField(null=True)
+    guild_id = models.BigIntegerField(db_default=0, default=0)
     wakeup_expires_at = models.DateTimeField(null=True)
+    turn_at = models.DateTimeField(null=True)
     scan_token = models.UUIDField(null=True)
     scan_lease_until = models.DateTimeField(null=True)
     scanned_channel_id = models.BigIntegerField(null=True)
@@ -80,7 +88,14 @@ class Purge(models.Model):
     class Meta:
         ordering = ("-id",)
         default_permissions = ("add", "view")
-        indexes = (models.Index(fields=("state",), name="purge_by_state"),)
+        indexes = (
+            models.Index(fields=("state",), name="purge_by_state"),
+            models.Index(
+                fields=("wakeup_expires_at",), condition=Q(wakeup_expires_at__isnull=False), name="purge_that_waits"
+            ),
+            models.Index(fields=("guild_id", "turn_at"), name="purge_turn_by_guild"),
+            models.Index(fields=("moderator", "turn_at"), name="purge_turn_by_moderator"),
+        )
 
     def __str__(self) -> str:
         return f"purge {self.id}"

@@ -30,7 +30,7 @@ from devstack.processes import end_processes, find_process
 from devstack.valkey import prepare_valkey
 
 STORES = ("postgres", "valkey")
-WEB = ("web", "beat", "worker", "maintenance")
+WEB = ("web", "beat", "worker", "previews", "maintenance")
 READY_SECONDS = 300
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from chatstore.models import Channel
+from moderation.operations.purging import completion, worker
 from tests.moderation.channels import make_channel
 
 
@@ -10,3 +11,10 @@ from tests.moderation.channels import make_channel
 def channel() -> Channel:
     """An empty channel, unique to the test."""
     return make_channel()
+
+
+@pytest.fixture(autouse=True)
+def _short_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retry after a fraction of a second, so that tests of unavailable servers need not wait."""
+    monkeypatch.setattr(worker, "RETRY_SECONDS", 0.2)
+    monkeypatch.setattr(completion, "BLOCKED_RETRY_SECONDS", 0.2)

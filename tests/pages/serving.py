@@ -59,7 +59,7 @@ def serve(logs: Path) -> Iterator[Site]:
     # The monitor is off: it would find and show what tests leave behind on purpose.
     environ = {**os.environ, "BASE_URL": url, "REDIS_URL": broker_for("pages"), "MONITOR_INTERVAL_SECONDS": "0"}
     web = ["gunicorn", "chatstore.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2", "--no-control-socket"]
-    worker = ["celery", "--app", "chatstore", "worker", "--concurrency", "1", "--queues", "celery,maintenance"]
+    worker = ["celery", "--app", "chatstore", "worker", "--concurrency", "1", "--queues", "celery,previews,maintenance"]
     worker += ["--hostname", f"pages-{port}@%h", "--loglevel", "info"]
     children = [
         _start(web, environ, logs / "web.log"),

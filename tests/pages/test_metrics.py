@@ -65,7 +65,11 @@ def test_nodes_beat_queues_purges_repairs_and_the_read_path_are_exported(metrics
     names = {name for name, *_ in samples}
     assert [value for name, _, value in samples if name == "chatstore_node_up"] == [1.0, 1.0]
     assert value_of(samples, "chatstore_beat_age_seconds") < 60
-    assert {at["queue"] for name, at, _ in samples if name == "chatstore_queue_depth"} == {"celery", "maintenance"}
+    assert {at["queue"] for name, at, _ in samples if name == "chatstore_queue_depth"} == {
+        "celery",
+        "previews",
+        "maintenance",
+    }
     assert value_of(samples, "chatstore_purges", state="running") >= 0
     assert value_of(samples, "chatstore_read_path_total", event="buckets_skipped") >= 0
     assert value_of(samples, "chatstore_repair_clock_share", table="messages") >= 0

@@ -17,7 +17,7 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.visibility import purge_for, require
-from moderation.operations.selection.scope import check_scope
+from moderation.operations.selection.scope import check_scope, only_guild_id
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 PREVIEW_LIFE = dt.timedelta(hours=24)
@@ -30,7 +30,12 @@ def draft_purge(*, moderator: User, selection: Selection) -> Purge:
     """Create a purge to be scanned. Raises `Forbidden`, and `NotFound` for channels that the moderator cannot see."""
     require(moderator, "moderation.add_purge")
     check_scope(selection, moderator)
-    purge = Purge(state=PurgeState.SCANNING, selection=selection.as_json(), moderator=moderator)
+    purge = Purge(
+        state=PurgeState.SCANNING,
+        selection=selection.as_json(),
+        moderator=moderator,
+        guild_id=only_guild_id(selection) or 0,
+    )
     with transaction.atomic():
         save_with_next_id(purge)
         record_action(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from django.conf import settings
 from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, Subquery
@@ -18,9 +16,6 @@ from moderation.domain.states import ACTIVE_PURGES, PurgeState
 from moderation.models import Purge, Step
 from moderation.models.steps import DUE, FREE, StepQuerySet, UndoStepQuerySet
 from moderation.operations.steps.open_steps import STEP_MODELS, has_open_step
-
-TURN_SECONDS = 0.25
-"""A purge is left for one that waits after this long, once what it has begun is completed."""
 
 
 def due_purges() -> list[int]:
@@ -53,38 +48,14 @@ def reserve_wakeups(purge_id: int) -> int:
     not_notified = Q(wakeup_expires_at__isnull=True) | Q(wakeup_expires_at__lt=ClockTimestamp())
     return (
         workers_needed(purge_id)
-        if Purge.objects.filter(not_notified, id=purge_id).update(wakeup_expires_at=expires_at)
+        if Purge.objects.filter(not_notified, id=purge_id).schedule(wakeup_expires_at=expires_at)
         else 0
     )
 
 
-@dataclass(slots=True)
-class Turn:
-    """A worker's turn at a purge: at least `TURN_SECONDS`, and as long as no other one waits for a worker.
-
-    So many purges and previews progress at the same time, and a small one does not wait for the end of a large one.
-    """
-
-    purge_id: int
-    has_ended: bool = False
-    _checked_at: float = field(default_factory=time.monotonic)
-
-    def ends(self) -> bool:
-        """Return whether to leave the purge to the next turn."""
-        if not self.has_ended and time.monotonic() - self._checked_at >= TURN_SECONDS:
-            self._checked_at = time.monotonic()
-            self.has_ended = is_another_enqueued(self.purge_id)
-        return self.has_ended
-
-
-def is_another_enqueued(purge_id: int) -> bool:
-    """Return whether a wake-up of another purge, or of a scan, was enqueued and no worker has received it."""
-    return Purge.objects.filter(wakeup_expires_at__gt=ClockTimestamp()).exclude(id=purge_id).exists()
-
-
 def clear_wakeup(purge_id: int) -> None:
-    """Clear the reservation: a worker has started, or none could be enqueued."""
-    Purge.objects.filter(id=purge_id, wakeup_expires_at__isnull=False).update(wakeup_expires_at=None)
+    """Clear the reservation: no worker could be enqueued."""
+    Purge.objects.filter(id=purge_id).schedule(wakeup_expires_at=None)
 
 
 def workers_needed(purge_id: int) -> int:

@@ -79,6 +79,9 @@ UNEXPECTED_ERROR_RETRY_SECONDS = 60.0
 """Delay after an unexpected error: it often recurs, and each one is logged with a traceback."""
 
 
+WAIT_SECONDS = 0.25
+"""Interval at which a worker that waits looks for other work."""
+
 MAX_TURN_SECONDS = 5.0
 """A turn also ends while steps wait for the disk once it has lasted this long."""
 
@@ -93,6 +96,7 @@ class PurgeWorker:
     purge_id: int
     on_release: Callable[[Sequence[int]], None] = lambda _: None
     ends_turn: Callable[[], bool] = lambda: False
+    between_steps: Callable[[], None] = lambda: None
     token: uuid.UUID = field(default_factory=uuid.uuid4)
     pace: Pace = field(default_factory=lambda: Pace(settings.PURGE_STATEMENTS_PER_SECOND / settings.PURGE_WORKERS))
     in_flight: deque[Group] = field(default_factory=deque)
@@ -112,6 +116,7 @@ def run_purge(
     wait_for_channel: bool = True,
     on_release: Callable[[Sequence[int]], None] = lambda _: None,
     ends_turn: Callable[[], bool] = lambda: False,
+    between_steps: Callable[[], None] = lambda: None,
 ) -> Purge:
     """Process a confirmed purge until no step is due or its turn ends; return its current state.
 
@@ -120,8 +125,10 @@ def run_purge(
     on_release: called with channels that are unlocked, to notify purges that wait for them.
     ends_turn: called before each claim but the first; if true, what has begun is completed and the rest is left for
     another turn.
+    between_steps: called after each claim, and repeatedly while steps wait for the disk or the purge for something
+    else, so that the worker can process others meanwhile.
     """
-    worker = PurgeWorker(purge_id, on_release, ends_turn)
+    worker = PurgeWorker(purge_id, on_release, ends_turn, between_steps)
     idle_since = time.monotonic()
     with renewed_leases(worker.token):
         while True:
@@ -138,7 +145,19 @@ def run_purge(
             pause = seconds_until_due(purge)
             if pause is None or time.monotonic() + pause > idle_since + idle_timeout_seconds:
                 return purge
-            time.sleep(max(0.1, pause))
+            if _leaves_in_pause(worker, seconds=max(0.1, pause)):
+                return purge
+
+
+def _leaves_in_pause(worker: PurgeWorker, *, seconds: float) -> bool:
+    """Wait until the purge can continue; return early, with true, if the turn ends."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        if worker.ends_turn():
+            return True
+        worker.between_steps()
+        time.sleep(min(left, WAIT_SECONDS))
+    return False
 
 
 def run_with_workers(purge_id: int, *, idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS) -> Purge:
@@ -184,6 +203,7 @@ def _run_due_steps(worker: PurgeWorker) -> str:
     try:
         while not worker.blocked_by and (steps := _claim(worker)):
             _begin_steps(worker, steps)
+            worker.between_steps()
             while worker.in_flight and (len(worker.in_flight) >= PIPELINE or _is_on_disk(worker.in_flight[0])):
                 _end_steps(worker)
     except AllChannelsLocked as busy:
@@ -251,7 +271,8 @@ def _end_steps(worker: PurgeWorker) -> None:
     steps = list(group)
     with _handling_errors(worker, steps):
         while (left := (_on_disk_at_us(group) - postgres_now_us()) / 1_000_000) > 0:
-            time.sleep(min(left, STATE_CHECK_SECONDS))
+            worker.between_steps()
+            time.sleep(min(left, WAIT_SECONDS))
             check_not_stopped(worker.purge_id)
             worker.pace.begin()
         stamped = stamp_steps(group)

@@ -47,6 +47,15 @@ def check_scope(selection: Selection, user: Actor) -> None:
         raise NotFound(_("There is no guild %(id)s.", id=str(guild_id)))
 
 
+def only_guild_id(selection: Selection) -> int | None:
+    """Return the guild of all channels that a selection names; None if there are several, or if it names none."""
+    if selection.guild_id is not None:
+        return selection.guild_id
+    guilds = Channel.objects.filter(pk__in=selection.channel_ids).order_by().values_list("guild_id", flat=True)
+    found = set(guilds.distinct()[:2])
+    return found.pop() if len(found) == 1 else None
+
+
 def buckets_in_scope(selection: Selection, user: Actor, *, after: BucketKey | None = None) -> Iterator[BucketInScope]:
     """Yield every bucket that may contain selected messages, by channel id, oldest first in each channel.
 

@@ -28,6 +28,7 @@ def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def queued(mona: User) -> Purge:
+    Purge.objects.update(wakeup_expires_at=None)
     channel = make_channel()
     write(channel, old_ids(120))
     return confirm(mona, preview(mona, everything(channel)))
@@ -55,7 +56,7 @@ def test_a_started_purge_can_be_enqueued_again(queued: Purge, enqueued: list[int
 
 
 def test_a_starting_worker_clears_the_enqueued_mark(queued: Purge, enqueued: list[int]) -> None:
-    tasks.poll_due_purges()
+    tasks.enqueue_workers(queued.id)
     tasks.run_purge(queued.id)
     queued.refresh_from_db()
     assert queued.wakeup_expires_at is None

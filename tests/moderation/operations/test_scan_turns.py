@@ -6,6 +6,7 @@ import pytest
 
 from chatstore.models import Channel
 from chatstore.models.users import User
+from moderation.domain.filters import Author
 from moderation.domain.packing import unpack_ids
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
@@ -31,7 +32,7 @@ def channels(monkeypatch: pytest.MonkeyPatch) -> list[Channel]:
 
 
 def selection_of(channels: list[Channel]) -> Selection:
-    return Selection(channel_ids=tuple(channel.pk for channel in channels))
+    return Selection(channel_ids=tuple(channel.pk for channel in channels), where=Author((VICTOR, WILMA)))
 
 
 def assert_same(purge: Purge, other: Purge) -> None:

@@ -1,0 +1,126 @@
+"""Turns: which purge a free worker processes next, and when it leaves that purge to the next one.
+
+A purge waits for its turn while it has a wake-up that no worker has received. A wake-up only says that there is work:
+the worker that receives it chooses among the purges that wait then. First comes small work, then undos, then the other
+purges, then rewrites; within these, turns go round the guilds, the moderators of a guild, and the purges of a
+moderator, by who has had none for longest.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import Case, F, IntegerField, OuterRef, Subquery, Value, When
+
+from chatstore.models.functions import ClockTimestamp
+from moderation.domain.states import ACTIVE_PURGES, PurgeState
+from moderation.models import Purge
+from moderation.models.purges import PurgeQuerySet
+
+TURN_SECONDS = 0.25
+"""A purge is left for one that waits after this long, once what it has begun is completed."""
+
+SMALL_MESSAGES = 1_000
+"""Purges of up to this many messages are small: selections, single messages, most raids."""
+
+SMALL, UNDO, PURGE, REWRITE = RANKS = range(4)
+
+PRECEDENCE = 7 / 8
+"""Share of the turns that go to the first rank of those that wait. The rest go to the others, so that none starves."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """A worker's turn at a purge: at least `TURN_SECONDS`, and as long as no other one waits for a worker.
+
+    is_between_steps: of another purge, which waits.
+    """
+
+    purge_id: int
+    is_between_steps: bool = False
+    has_ended: bool = False
+    _checked_at: float = field(default_factory=time.monotonic)
+
+    def ends(self) -> bool:
+        """Return whether to leave the purge to the next turn."""
+        if not self.has_ended and time.monotonic() - self._checked_at >= TURN_SECONDS:
+            self._checked_at = time.monotonic()
+            self.has_ended = self.is_between_steps or does_another_wait(self.purge_id)
+        return self.has_ended
+
+
+def does_another_wait(purge_id: int) -> bool:
+    """Return whether another purge, or a scan, waits for its turn."""
+    return _waiting().exclude(id=purge_id).exists()
+
+
+def take_turn(*, ranks: Iterable[int] = RANKS, draw: Callable[[], float] = random.random) -> int | None:
+    """Begin the turn of the confirmed purge or undo that comes next; return its id, or None if none waits.
+
+    ranks: only those of these ranks. draw: returns a random number from 0 to 1.
+    """
+    ranked = _waiting().filter(state__in=ACTIVE_PURGES).annotate(rank=_RANK).filter(rank__in=ranks)
+    while waiting := sorted(set(ranked.order_by().values_list("rank", flat=True))):
+        purge_id = _next_in_turn(ranked.filter(rank=_draw_rank(waiting, draw)))
+        if purge_id is not None and _receive(purge_id):
+            return purge_id
+    return None
+
+
+def take_scan_turn() -> int | None:
+    """Begin the turn of the scan that comes next; return its purge's id, or None if none waits."""
+    while (purge_id := _next_in_turn(_waiting().filter(state=PurgeState.SCANNING))) is not None:
+        if _receive(purge_id):
+            return purge_id
+    return None
+
+
+def begin_turn(purge_id: int) -> int:
+    """Begin a turn of a purge that may not wait; return its id."""
+    Purge.objects.filter(id=purge_id).schedule(wakeup_expires_at=None, turn_at=ClockTimestamp())
+    return purge_id
+
+
+_RANK = Case(
+    When(is_rewrite=True, then=Value(REWRITE)),
+    When(manifest__lte=SMALL_MESSAGES, then=Value(SMALL)),
+    When(state=PurgeState.UNDOING, then=Value(UNDO)),
+    default=Value(PURGE),
+    output_field=IntegerField(),
+)
+
+
+def _draw_rank(waiting: Sequence[int], draw: Callable[[], float]) -> int:
+    drawn = draw()
+    if drawn < PRECEDENCE or len(waiting) == 1:
+        return waiting[0]
+    others = waiting[1:]
+    return others[min(int((drawn - PRECEDENCE) / (1 - PRECEDENCE) * len(others)), len(others) - 1)]
+
+
+def _waiting() -> PurgeQuerySet:
+    return Purge.objects.filter(wakeup_expires_at__gt=ClockTimestamp())
+
+
+def _next_in_turn(waiting: PurgeQuerySet) -> int | None:
+    by_guild, by_moderator = (
+        F(name).asc(nulls_first=True) for name in ("last_turn_of_guild", "last_turn_of_moderator")
+    )
+    in_order = waiting.annotate(
+        last_turn_of_guild=_last_turn(guild_id=OuterRef("guild_id")),
+        last_turn_of_moderator=_last_turn(moderator_id=OuterRef("moderator_id")),
+    ).order_by(by_guild, by_moderator, F("turn_at").asc(nulls_first=True), "id")
+    return in_order.values_list("id", flat=True).first()
+
+
+def _last_turn(**of: OuterRef) -> Subquery:
+    had_turns = Purge.objects.filter(**of, turn_at__isnull=False)
+    return Subquery(had_turns.order_by("-turn_at").values("turn_at")[:1])
+
+
+def _receive(purge_id: int) -> bool:
+    """Begin the purge's turn unless another worker has done so since; return whether it was begun."""
+    return _waiting().filter(id=purge_id).schedule(wakeup_expires_at=None, turn_at=ClockTimestamp()) == 1
