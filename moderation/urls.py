@@ -55,6 +55,7 @@ urlpatterns: list[URLPattern] = [
     path("purges/<snowflake:purge_id>/", purges.purge, name="purge"),
     path("purges/<snowflake:purge_id>/live/", purges.purge_live, name="purge_live"),
     path("purges/<snowflake:purge_id>/messages/", manifest.purge_messages, name="purge_messages"),
+    path("purges/<snowflake:purge_id>/discard/", purges.purge_discard, name="purge_discard"),
     path("purges/<snowflake:purge_id>/exclude/", purges.purge_exclude, name="purge_exclude"),
     path("purges/<snowflake:purge_id>/include/", purges.purge_include, name="purge_include"),
     path("purges/<snowflake:purge_id>/confirm/", purges.purge_confirm, name="purge_confirm"),

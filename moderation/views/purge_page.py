@@ -9,6 +9,7 @@ from datetime import date, datetime
 from typing import Any
 
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext, ngettext
 
 from chatstore.domain.buckets import bucket_days
@@ -57,10 +58,14 @@ POLL_REFRESH_SECONDS = 5
 """A page is rendered again this often even if the purge has not changed: reasons of waits and times do."""
 
 
-def poll_version(purge_id: int) -> str:
-    """Return what identifies the present contents of a purge's page."""
+def poll_version(user: Actor, purge_id: int) -> str:
+    """Return what identifies the present contents of a purge's page.
+
+    Signed for the user, who has seen the page if they know it: the answer to a poll needs no other check.
+    """
     version = Purge.objects.filter(pk=purge_id).values_list("version", flat=True).first()
-    return f"{version}.{int(time.time()) // POLL_REFRESH_SECONDS}"
+    present = f"{user.pk} {purge_id} {version} {int(time.time()) // POLL_REFRESH_SECONDS}"
+    return salted_hmac("chatstore.poll", present, algorithm="sha256").hexdigest()[:32]
 
 
 def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
@@ -75,7 +80,7 @@ def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
 def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
     """Return the context of the part that changes while a job runs."""
     # Before anything is read: what changes meanwhile is shown by the next poll.
-    version = poll_version(purge.pk)
+    version = poll_version(user, purge.pk)
     channels = channels_of(user, purge)
     erasing = describe_erasing(user, purge)
     channel = channels[0] if len(channels) == 1 else None

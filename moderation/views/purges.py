@@ -17,7 +17,7 @@ from moderation.models import Purge
 from moderation.operations.access.visibility import purge_for, visible_channels
 from moderation.operations.preview.exclusions import exclude_messages, include_messages
 from moderation.operations.purging.controls import CONTROLS
-from moderation.operations.purging.lifecycle import confirm_purge
+from moderation.operations.purging.lifecycle import confirm_purge, discard_preview
 from moderation.operations.purging.listing import STATE_FILTERS, list_purges
 from moderation.operations.undo.requests import UndoPart, request_undo
 from moderation.tasks import enqueue_on_commit
@@ -69,7 +69,7 @@ def purge_live(request: HttpRequest, purge_id: int) -> HttpResponse:
 
     204 while nothing has changed since the version that the page has.
     """
-    if request.GET.get("version") == poll_version(purge_id):
+    if request.GET.get("version") == poll_version(request.user, purge_id):
         return HttpResponse(status=204)
     context = describe_live(request.user, purge_for(request.user, purge_id))
     # After the scan, and at the end, the rest of the page changes too.
@@ -111,6 +111,14 @@ def purge_control(request: HttpRequest, purge_id: int, action: str) -> HttpRespo
     CONTROLS[action](shown.pk, moderator=actor_of(request))
     enqueue_on_commit(shown.pk)
     return redirect("purge", shown.pk)
+
+
+@require_POST
+@permission_required("moderation.add_purge", raise_exception=True)
+def purge_discard(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """Discard a preview, also while it is scanned."""
+    discard_preview(purge_id, moderator=actor_of(request))
+    return redirect("purge", purge_id)
 
 
 @require_POST

@@ -112,6 +112,7 @@ purges/ GET purges/ 302 403 200 200 200 200
 purges/<snowflake:purge_id>/ GET purges/{purge}/ 302 403 200 200 200 200
 purges/<snowflake:purge_id>/live/ GET purges/{purge}/live/ 302 403 200 200 200 200
 purges/<snowflake:purge_id>/messages/ GET purges/{purge}/messages/ 302 403 200 200 200 200
+purges/<snowflake:purge_id>/discard/ POST purges/1/discard/ 302 403 404 404 403 404
 purges/<snowflake:purge_id>/exclude/ POST purges/{purge}/exclude/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/include/ POST purges/{purge}/include/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/confirm/ POST purges/{purge}/confirm/ 302 403 400 400 403 400

@@ -93,11 +93,15 @@ def confirm_purge(purge_id: int, *, moderator: User, reason: str, manifest_hash:
 
 
 def discard_preview(purge_id: int, *, moderator: User) -> None:
-    """Discard a preview: → *expired*. No effect on a purge in another state."""
+    """Discard a preview, also while it is scanned: → *expired*. No effect on a purge in another state.
+
+    The worker that scans it stops at the next bucket, because it has lost the scan.
+    """
     require(moderator, "moderation.add_purge")
     with brief_transaction():
         purge = purge_for(moderator, purge_id)
-        if Purge.objects.filter(id=purge_id, state=PurgeState.READY).update(state=PurgeState.EXPIRED):
+        previews = Purge.objects.filter(id=purge_id, state__in=(PurgeState.SCANNING, PurgeState.READY))
+        if previews.update(state=PurgeState.EXPIRED, scan_token=None, scan_lease_until=None, wait_reason=""):
             record_action("preview_discarded", actor=moderator, purge=purge)
 
 

@@ -73,7 +73,7 @@ def test_small_steps_of_many_channels_are_claimed_together(mona: User) -> None:
 
 
 def test_the_number_of_statements_does_not_depend_on_the_number_of_steps(mona: User) -> None:
-    few, many = make_scattered(mona, channels=2, buckets=2), make_scattered(mona, channels=5, buckets=8)
+    few, many = make_scattered(mona, channels=2, buckets=2), make_scattered(mona, channels=4, buckets=4)
     numbers: list[tuple[int, int]] = []
     for scattered in (few, many):
         with CaptureQueriesContext(connection) as purging:

@@ -10,10 +10,10 @@ from moderation.domain.filters import Author
 from moderation.domain.packing import unpack_ids
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
-from moderation.models import ManifestBucket, Purge, Step
+from moderation.models import AuditEntry, ManifestBucket, Purge, Step
 from moderation.operations.preview import bucket_reads, scan
 from moderation.operations.preview.scan import scan_purge
-from moderation.operations.purging.lifecycle import draft_purge
+from moderation.operations.purging.lifecycle import discard_preview, draft_purge
 from moderation.operations.purging.scheduling import due_scans
 from tests.moderation.channels import VICTOR, WILMA, make_channel, old_ids, preview, write
 
@@ -84,3 +84,30 @@ def test_a_scan_whose_worker_was_lost_is_continued(
     Purge.objects.filter(pk=purge.pk).update(scan_lease_until="2020-01-01T00:00:00Z")
     scan_purge(purge.pk)
     assert_same(purge, preview(mona, selection_of(channels)))
+
+
+def test_a_scan_that_is_discarded_stops_at_the_next_bucket(
+    mona: User, channels: list[Channel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    purge = draft_purge(moderator=mona, selection=selection_of(channels))
+    frozen: list[object] = []
+    store = scan.store_buckets
+
+    def discard_after_two(*args: object) -> int:
+        frozen.append(args)
+        return store(*args)  # type: ignore[arg-type]
+
+    def ends_turn() -> bool:
+        if len(frozen) == 2:
+            discard_preview(purge.pk, moderator=mona)
+        return False
+
+    monkeypatch.setattr(scan, "store_buckets", discard_after_two)
+    scan_purge(purge.pk, ends_turn=ends_turn)
+    purge.refresh_from_db()
+    assert (purge.state, len(frozen)) == (PurgeState.EXPIRED, 2)
+    assert purge.pk not in due_scans()
+    assert AuditEntry.objects.filter(purge=purge, action="preview_discarded").count() == 1
+    scan_purge(purge.pk)
+    purge.refresh_from_db()
+    assert purge.state == PurgeState.EXPIRED

@@ -13,6 +13,8 @@ import pytest
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from moderation import tasks
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.audit import save_with_next_id
@@ -23,12 +25,16 @@ from tests.moderation.channels import confirm, everything, make_channel, old_ids
 
 FIRST, LAST = 0.0, 0.999
 
+SELECTION = Selection(where=Author((404,))).as_json()
+"""Of the purges that only wait, and have no steps."""
+
 
 @pytest.fixture(autouse=True)
 def _only_own_purges_wait() -> Iterator[None]:
     Purge.objects.update(wakeup_expires_at=None)
     yield
     Purge.objects.update(wakeup_expires_at=None)
+    Purge.objects.filter(selection=SELECTION).delete()
 
 
 @pytest.fixture
@@ -47,7 +53,7 @@ def waiting(
 ) -> int:
     """Create a purge that waits for its turn; return its id."""
     purge = Purge(
-        state=state, selection={}, moderator=moderator, guild_id=guild, manifest=messages, is_rewrite=is_rewrite
+        state=state, selection=SELECTION, moderator=moderator, guild_id=guild, manifest=messages, is_rewrite=is_rewrite
     )
     save_with_next_id(purge)
     wait_again(purge.pk)
