@@ -191,7 +191,7 @@ def _first_began_at(run: JobRun) -> dt.datetime | None:
 
 def _is_repaired(part: Part, since: dt.datetime) -> bool:
     """Return whether a repair that began after `since` has covered a whole part."""
-    times = [repaired_by_node(table).get(part.host) for table in part.tables]
+    times = [per_node.get(part.host) for per_node in repaired_by_node(part.tables).values()]
     return all(moment is not None and moment >= since for moment in times)
 
 

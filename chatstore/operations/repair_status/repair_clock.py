@@ -7,7 +7,7 @@ within `CLOCK_SKEW_SECONDS` before the start of a repair do not count as covered
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from django.conf import settings
 from django.db.models import Min, QuerySet
@@ -17,7 +17,7 @@ from chatstore.domain.repair_clocks import ClockState, RepairClock
 from chatstore.domain.runs import Severity
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
-from chatstore.domain.token_ranges import covered_since, primary_ranges
+from chatstore.domain.token_ranges import covered_since, covered_since_by_table, primary_ranges
 from chatstore.models import BucketDeletes
 from chatstore.models.cassandra import TABLES
 from chatstore.operations.coordination.clock import postgres_now
@@ -50,19 +50,30 @@ def read_clocks(now: dt.datetime | None = None) -> list[RepairClock]:
 
     Raises `StoreUnavailable`.
     """
-    return [read_clock(table, now) for table in sorted(TABLES, key=lambda table: (table != MESSAGES, table))]
+    return _read_clocks(sorted(TABLES, key=lambda table: (table != MESSAGES, table)), now)
 
 
 def read_clock(table: str, now: dt.datetime | None = None) -> RepairClock:
     """Return the clock of one table. Raises `StoreUnavailable`."""
-    facts = tables.read_table(table)
-    per_node = repaired_by_node(table)
+    return _read_clocks([table], now)[0]
+
+
+def _read_clocks(names: Sequence[str], now: dt.datetime | None) -> list[RepairClock]:
+    facts = tables.read_tables(names)
+    repaired = repaired_by_node(names)
+    moment = now or postgres_now()
+    return [_describe_clock(table, moment, facts[table], repaired[table]) for table in names]
+
+
+def _describe_clock(
+    table: str, now: dt.datetime, facts: tables.TableFacts, per_node: Mapping[str, dt.datetime | None]
+) -> RepairClock:
     known = [moment for moment in per_node.values() if moment is not None]
     began_at = min(known) if known and len(known) == len(per_node) else None
     is_deleted_from = table not in NEVER_DELETED_FROM and not is_only_copy()
     return RepairClock(
         table=table,
-        now=now or postgres_now(),
+        now=now,
         began_at=began_at,
         per_node=per_node,
         counts_from=_counts_from(table, began_at, facts.created_at) if is_deleted_from else None,
@@ -73,10 +84,13 @@ def read_clock(table: str, now: dt.datetime | None = None) -> RepairClock:
     )
 
 
-def repaired_by_node(table: str) -> dict[str, dt.datetime | None]:
-    """Return the start of the last full repair of each node's primary ranges; None: none within 30 days."""
-    found = covered_since(primary_ranges(cassandra.ring()), repair_history.read_repaired(table))
-    return dict(sorted(found.items()))
+def repaired_by_node(names: Sequence[str]) -> dict[str, dict[str, dt.datetime | None]]:
+    """Return, per table, the start of the last full repair of each node's primary ranges; None: none within 30 days.
+
+    Raises `StoreUnavailable`.
+    """
+    wanted = primary_ranges(cassandra.ring())
+    return covered_since_by_table(dict(sorted(wanted.items())), repair_history.read_repaired_by_table(names))
 
 
 def last_repair_of(channel_id: int, bucket: int) -> dt.datetime | None:
@@ -87,14 +101,8 @@ def last_repair_of(channel_id: int, bucket: int) -> dt.datetime | None:
 def last_repairs_of(channel_id: int, buckets: Sequence[int]) -> dict[int, dt.datetime | None]:
     """Return the starts of the last full repairs of several buckets, with one read of the history."""
     tokens = {bucket: repairs.locate_bucket(channel_id, bucket)[0] for bucket in buckets}
-    found: dict[int, dt.datetime | None] = dict.fromkeys(buckets)
-    for repaired in repair_history.read_repaired(MESSAGES):
-        for bucket in [bucket for bucket, moment in found.items() if moment is None]:
-            if repaired.has(tokens[bucket]):
-                found[bucket] = repaired.began_at
-        if all(found.values()):
-            break
-    return found
+    wanted = {bucket: [(token - 1, token)] for bucket, token in tokens.items()}
+    return covered_since(wanted, repair_history.read_repaired(MESSAGES))
 
 
 def covered_until(began_at: dt.datetime) -> dt.datetime:

@@ -41,12 +41,12 @@ def oldest_needed(wanted: list[Range], repairs: list[Repaired]) -> dt.datetime |
     return min(moments, default=None)
 
 
-@given(ranges, st.lists(ranges, max_size=6))
+@given(st.dictionaries(st.sampled_from("abc"), ranges), st.lists(ranges, max_size=6))
 def test_the_age_of_a_node_is_that_of_its_longest_unrepaired_token(
-    wanted: list[Range], repaired: list[list[Range]]
+    wanted: dict[str, list[Range]], repaired: list[list[Range]]
 ) -> None:
     repairs = [Repaired(BEGIN - dt.timedelta(days=number), tuple(one)) for number, one in enumerate(repaired)]
-    assert covered_since({"node": wanted}, repairs) == {"node": oldest_needed(wanted, repairs)}
+    assert covered_since(wanted, repairs) == {node: oldest_needed(own, repairs) for node, own in wanted.items()}
 
 
 @given(st.lists(st.tuples(ends, st.sampled_from("abc")), min_size=1, unique_by=lambda one: one[0]))
