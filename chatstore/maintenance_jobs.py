@@ -10,7 +10,8 @@ from chatstore.domain.schedules import Schedule
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.bucket_jobs.compaction import compact_bucket_run, merge_bucket_run
 from chatstore.operations.bucket_jobs.nightly_ledger import reconcile_ledger
-from chatstore.operations.bucket_jobs.repair import measure_bucket_run, repair_bucket_run, repair_run
+from chatstore.operations.bucket_jobs.nightly_repair import repair_run
+from chatstore.operations.bucket_jobs.repair import measure_bucket_run, repair_bucket_run
 from chatstore.operations.bucket_jobs.verification import verify_bucket_run
 from chatstore.operations.findings.monitor_loop import register_checks
 from chatstore.operations.health.heavy_buckets import check_heavy_buckets

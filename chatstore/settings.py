@@ -415,6 +415,8 @@ METRICS_TOKEN = environment.read_secret("METRICS_TOKEN")
 _is_repaired = not (LOCAL_CASSANDRA and STACK.for_tests)
 # At 80 % of gc_grace without a repair, raise it to ten days until the next repair; otherwise a page offers to.
 GC_GRACE_RAISE_BY_ITSELF = environment.read_flag("GC_GRACE_RAISE_BY_ITSELF", default=LOCAL_CASSANDRA and _is_repaired)
+# Nodes that the nightly repair repairs at a time; two only if no node has replicas of both.
+REPAIR_NODES_AT_ONCE = environment.read_int("REPAIR_NODES_AT_ONCE", default=1, minimum=1)
 # Whether purges wait for a repair once gc_grace has passed without one.
 PURGES_WAIT_FOR_REPAIR = environment.read_flag("PURGES_WAIT_FOR_REPAIR", default=_is_repaired)
 

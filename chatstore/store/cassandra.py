@@ -165,6 +165,20 @@ def ring() -> list[tuple[int, str]]:
     ]
 
 
+def replicas_by_range() -> list[tuple[int, str, list[str]]]:
+    """Return the ring as `ring` does, with the replicas of the range that ends at each token; where the driver does not
+    know them, all nodes.
+    """
+    owners = ring()
+    token_map = _process.connect().cluster.metadata.token_map
+    keyspace, all_nodes = settings.CASSANDRA["keyspace"], sorted({node for _token, node in owners})
+    found = []
+    for token, node in owners:
+        replicas = token_map.get_replicas(keyspace, token_map.token_class(token))
+        found.append((token, node, [str(host.address) for host in replicas] or all_nodes))
+    return found
+
+
 def locate_partition(cql: str, params: Params) -> tuple[int, list[str]]:
     """Return (token, replica addresses) of the partition that a statement reads, without executing it."""
     metadata = _process.connect().cluster.metadata

@@ -12,7 +12,7 @@ import datetime as dt
 import re
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -122,11 +122,11 @@ class Repair:
         ]
         return max(new, key=lambda repair_id: repair_id.time, default=None)
 
-    def read_progress(self) -> tuple[str, float | None]:
+    def read_progress(self, replicas: Iterable[str]) -> tuple[str, float | None]:
         """Return (the table being compared, the replicas' progress in it from 0 to 1, or None if unknown)."""
         repair_id = self.find_id()
         seen: dict[str, list[tuple[int, int]]] = {}
-        for answer in nodes.ask_nodes(_VALIDATIONS).values():
+        for answer in nodes.ask_nodes(_VALIDATIONS, hosts=replicas).values():
             if isinstance(answer, NodeUnreachable):
                 continue
             for of_repair, table, completed, read, total in answer:

@@ -56,6 +56,12 @@ _COUNTS: dict[str, Callable[[int], str]] = {
     "messages": lambda n: ngettext("%(count)s message", "%(count)s messages", n),
     "messages rewritten": lambda n: ngettext("%(count)s message rewritten", "%(count)s messages rewritten", n),
     "nodes": lambda n: ngettext("%(count)s node", "%(count)s nodes", n),
+    "nodes left": lambda n: (
+        ngettext("%(count)s node left for the next run", "%(count)s nodes left for the next run", n)
+        if n
+        else _("no nodes left for the next run")
+    ),
+    "nodes repaired": lambda n: ngettext("%(count)s node repaired", "%(count)s nodes repaired", n),
     "ranges": lambda n: ngettext("%(count)s range", "%(count)s ranges", n),
     "read": lambda n: ngettext("%(count)s read", "%(count)s read", n),
     "removed": lambda n: ngettext("%(count)s removed", "%(count)s removed", n),
@@ -87,6 +93,8 @@ _RESULT_NAMES: dict[str, Promise] = {
     "messages rewritten": gettext_lazy("Messages rewritten"),
     "microseconds": gettext_lazy("Time"),
     "nodes": gettext_lazy("Nodes"),
+    "nodes left": gettext_lazy("Nodes left for the next run"),
+    "nodes repaired": gettext_lazy("Nodes repaired"),
     "not needed": gettext_lazy("Not needed"),
     "pages": gettext_lazy("Pages"),
     "ranges": gettext_lazy("Ranges"),
@@ -96,6 +104,7 @@ _RESULT_NAMES: dict[str, Promise] = {
     "replicas": gettext_lazy("Replicas"),
     "replicas are": gettext_lazy("State of the replicas"),
     "rewrite": gettext_lazy("Rewrite"),
+    "round began": gettext_lazy("Round began"),
     "statements": gettext_lazy("Statements"),
     "still waiting": gettext_lazy("Still waiting"),
     "tables": gettext_lazy("Tables"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable
 
@@ -10,15 +11,19 @@ from django.test import Client
 
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import ENDED, RunState, Severity
+from chatstore.domain.texts import as_json
 from chatstore.models import BucketDeletes, JobRun
 from chatstore.models.users import User
+from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.health import cluster_health
 from chatstore.operations.health.cluster_health import Partition
 from chatstore.operations.jobs.runs import request_run, stop_run, work_on_run
 from chatstore.operations.ledger.delete_log import note_deletes
+from chatstore.operations.repair_status.rounds import NODES_REPAIRED, ROUND_BEGAN
 from chatstore.store import figures
 from tests.chatstore.channels import delete_rows, now_ms, write_messages
+from tests.chatstore.repair_runs import delete_repair_runs
 from tests.chatstore.top_partition_lists import make_room_in_lists
 from tests.findings import close_finding
 from tests.moderation.channels import make_channel
@@ -60,6 +65,27 @@ def test_nodes_repair_clocks_and_the_read_path_are_shown_with_their_age(otto: Us
     assert "repair history of all nodes, <time" in html
     assert "Reads aborted by tombstones" in html
     assert "Unavailable." not in html
+
+
+def test_the_end_of_the_round_of_repairs_is_shown_and_unknown_without_a_speed(otto: User, sign_in: SignIn) -> None:
+    delete_repair_runs()
+    assert "it is unknown when every node will have been repaired" in read(otto, sign_in)
+    now = postgres_now()
+    hour = dt.timedelta(hours=1)
+    run = JobRun.objects.create(
+        job="repair",
+        state=RunState.DONE,
+        due_at=now - hour,
+        started_at=now - hour,
+        ended_at=now,
+        result={ROUND_BEGAN: as_json(now + hour)},
+    )
+    html = read(otto, sign_in)
+    assert "0 of 2 nodes were repaired. It is unknown when it will be complete." in html
+    run.result[NODES_REPAIRED] = 1
+    run.save()
+    assert re.search(r"At the current speed it will be complete <time [^>]*>in [^<]*</time>\.", read(otto, sign_in))
+    run.delete()
 
 
 def test_the_worst_partitions_are_named_by_channel_and_dates_and_linked(

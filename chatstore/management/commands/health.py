@@ -45,6 +45,9 @@ def format_cluster(report: Report) -> list[str]:
         last = clock["last_full_repair"] or "not within 30 days"
         left = f"{clock['hours_left']:.0f} of {clock['gc_grace_hours']:.0f} hours of gc_grace left"
         lines.append(f"repair     {clock['table']:15} {clock['state']:6} last {last}, {left}")
+    if round_ := report["repair_round"]:
+        end = "complete" if round_["complete"] else f"expected end: {round_['expected_end'] or 'unknown'}"
+        lines.append(f"round      {round_['repaired']} of {round_['nodes']} nodes since {round_['began_at']}, {end}")
     for node in report["nodes"] or ():
         load = _format(node["load_bytes"], Size)
         waiting = _format(node["compactions_waiting"])

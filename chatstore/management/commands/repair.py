@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import json
 import threading
 import time
@@ -11,8 +12,10 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import connections
 
+from chatstore.domain.datetimes import format_datetime
 from chatstore.domain.errors import BadInput
 from chatstore.domain.runs import ENDED, RunState
+from chatstore.domain.texts import from_json
 from chatstore.management.inert import InertCommand
 from chatstore.models import JobRun
 from chatstore.operations.bucket_jobs.repair import start_from_command, stop_from_command
@@ -94,5 +97,10 @@ def _describe(run: JobRun) -> dict[str, Any]:
 
 def _format_run(run: JobRun) -> str:
     summary = _describe(run)
-    result = ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in run.result.items())
+    result = ", ".join(f"{name.replace('_', ' ')}: {_format_value(value)}" for name, value in run.result.items())
     return ". ".join(filter(None, (f"Run {run.pk}: {run.state} after {summary['seconds']} s", result, run.error)))
+
+
+def _format_value(value: Any) -> str:
+    found = from_json(value)
+    return format_datetime(found) if isinstance(found, dt.datetime) else str(found)

@@ -17,12 +17,14 @@ from chatstore.domain.buckets import bucket_days
 from chatstore.domain.errors import NodeUnreachable, StoreUnavailable
 from chatstore.domain.health import KnownBucket, severity_of
 from chatstore.domain.repair_clocks import RepairClock
+from chatstore.domain.repair_rounds import RepairRound
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import STALE_AFTER, health_limits
 from chatstore.operations.ledger.delete_log import uncovered_by_channel
 from chatstore.operations.repair_status.repair_clock import covered_until, read_clocks
+from chatstore.operations.repair_status.rounds import read_round
 from chatstore.operations.rights import READ_HEALTH, require
 from chatstore.store import counters, nodes, repairs, top_partitions
 from chatstore.store.nodes import Node
@@ -111,11 +113,15 @@ class ReadPath:
 
 @dataclass(frozen=True, slots=True)
 class ClusterHealth:
-    """Health of the cluster. A part that is None could not be read; `missing` gives the reason by name of the part."""
+    """Health of the cluster. A part that is None could not be read; `missing` gives the reason by name of the part.
+
+    repair_round: None also if no run has begun one.
+    """
 
     now: dt.datetime
     nodes: Sequence[Node] | None
     clocks: Sequence[RepairClock] | None
+    repair_round: RepairRound | None
     worst: WorstPartitions | None
     uncovered: Sequence[UncoveredChannel] | None
     read_path: ReadPath | None
@@ -164,6 +170,7 @@ def read_cluster_health(user: AbstractUser | AnonymousUser | None) -> ClusterHea
         now=now,
         nodes=found_nodes,
         clocks=clocks,
+        repair_round=None if clocks is None else read_round(now, clocks),
         worst=worst,
         uncovered=uncovered,
         read_path=ask("read_path", lambda: ReadPath(counters.read_all(), counters.counting_since())),

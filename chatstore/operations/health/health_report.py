@@ -6,11 +6,12 @@ Parts that could not be read are reported under "errors" and are null.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from chatstore.domain.buckets import bucket_days
 from chatstore.domain.errors import NotFound, StoreUnavailable
+from chatstore.domain.repair_clocks import RepairClock
 from chatstore.domain.runs import Severity
 from chatstore.domain.texts import format_date_range
 from chatstore.domain.texts import gettext_lazy as _
@@ -20,10 +21,12 @@ from chatstore.operations.findings.records import open_findings
 from chatstore.operations.health.channel_health import BucketHealth, read_channel_health
 from chatstore.operations.health.cluster_health import read_worst
 from chatstore.operations.repair_status.repair_clock import read_clocks
+from chatstore.operations.repair_status.rounds import read_round
 from chatstore.store import nodes
 from chatstore.store.figures import Figure
 
 Report = dict[str, Any]
+T = TypeVar("T")
 
 MAX_WORST_PARTITIONS = 10
 
@@ -34,7 +37,9 @@ def report_cluster() -> Report:
     found = open_findings()
     report["findings"] = [_finding(finding) for finding in found]
     report["ok"] = all(finding.severity != Severity.RED for finding in found)
-    report["repair_clocks"] = _read_part(report, _clocks)
+    clocks = _read_part(report, read_clocks)
+    report["repair_clocks"] = None if clocks is None else [_clock(clock) for clock in clocks]
+    report["repair_round"] = None if clocks is None else _round(clocks)
     report["nodes"] = _read_part(report, _nodes)
     report["worst_partitions"] = _read_part(report, lambda: _worst_partitions(report["errors"]))
     return report
@@ -59,7 +64,7 @@ def report_channel(channel_id: int) -> Report:
     }
 
 
-def _read_part(report: Report, read: Callable[[], list[Report]]) -> list[Report] | None:
+def _read_part(report: Report, read: Callable[[], list[T]]) -> list[T] | None:
     try:
         return read()
     except StoreUnavailable as error:
@@ -67,18 +72,29 @@ def _read_part(report: Report, read: Callable[[], list[Report]]) -> list[Report]
         return None
 
 
-def _clocks() -> list[Report]:
-    return [
-        {
-            "table": clock.table,
-            "state": clock.state.value,
-            "last_full_repair": _format_datetime(clock.began_at),
-            "counts_from": _format_datetime(clock.counts_from),
-            "gc_grace_hours": round(clock.gc_grace_seconds / 3_600, 1),
-            "hours_left": round(clock.hours_left, 1),
-        }
-        for clock in read_clocks()
-    ]
+def _clock(clock: RepairClock) -> Report:
+    return {
+        "table": clock.table,
+        "state": clock.state.value,
+        "last_full_repair": _format_datetime(clock.began_at),
+        "counts_from": _format_datetime(clock.counts_from),
+        "gc_grace_hours": round(clock.gc_grace_seconds / 3_600, 1),
+        "hours_left": round(clock.hours_left, 1),
+    }
+
+
+def _round(clocks: Sequence[RepairClock]) -> Report | None:
+    """Return the current round of repairs, or the last one; None if none has begun."""
+    found = read_round(clocks[0].now, clocks)
+    if found is None:
+        return None
+    return {
+        "began_at": _format_datetime(found.began_at),
+        "nodes": found.nodes,
+        "repaired": found.repaired,
+        "complete": found.is_complete,
+        "expected_end": _format_datetime(found.ends_at),
+    }
 
 
 def _nodes() -> list[Report]:

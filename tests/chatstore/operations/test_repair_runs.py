@@ -17,7 +17,7 @@ from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Schedule
 from chatstore.models import JobRun
 from chatstore.models.users import User
-from chatstore.operations.bucket_jobs import repair
+from chatstore.operations.bucket_jobs import nightly_repair
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.jobs.definitions import job_named
 from chatstore.operations.jobs.runs import due_runs, request_run, stop_run, work_on_run
@@ -39,7 +39,7 @@ def _room_in_lists() -> None:
 @pytest.fixture
 def _small_tables_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Repair small tables only: in a store used for benches a repair of `messages` takes minutes."""
-    monkeypatch.setattr(repair, "TABLE_GROUPS", (SMALL,))
+    monkeypatch.setattr(nightly_repair, "TABLE_GROUPS", (SMALL,))
 
 
 def a_bucket() -> int:
