@@ -81,7 +81,7 @@ def test_the_end_of_the_round_of_repairs_is_shown_and_unknown_without_a_speed(ot
         result={ROUND_BEGAN: as_json(now + hour)},
     )
     html = read(otto, sign_in)
-    assert "0 of 2 nodes were repaired. It is unknown when it will be complete." in html
+    assert "0 of 2 nodes have been repaired. It is unknown when it will be complete." in html
     run.result[NODES_REPAIRED] = 1
     run.save()
     assert re.search(r"At the current speed it will be complete <time [^>]*>in [^<]*</time>\.", read(otto, sign_in))

@@ -23,11 +23,14 @@ NODES_REPAIRED, ROUND_BEGAN = "nodes repaired", "round began"
 SPEED_RUNS = 10
 """Number of the latest runs that decide how long a node takes."""
 
+ROUND_RUNS = 30
+"""Number of the latest runs in which the start of the round is searched. Runs that never started record none."""
+
 
 def last_round_began_at() -> dt.datetime | None:
     """Return when the latest round began; None if no run has recorded it."""
-    run = _runs().filter(result__has_key=ROUND_BEGAN).first()
-    began_at = None if run is None else from_json(run.result[ROUND_BEGAN])
+    recorded = (run.result[ROUND_BEGAN] for run in _runs()[:ROUND_RUNS] if ROUND_BEGAN in run.result)
+    began_at = from_json(next(recorded, None))
     return began_at if isinstance(began_at, dt.datetime) else None
 
 
@@ -49,7 +52,7 @@ def _predict_end(now: dt.datetime, nodes_left: int) -> dt.datetime | None:
     if seconds is None:
         return None
     schedule = _schedule()
-    running = _runs().filter(state=RunState.RUNNING).first()
+    running = JobRun.objects.filter(job=JOB, subject="", state=RunState.RUNNING).order_by("id").first()
     is_limited = running is not None and running.requested_by_id is None
     return predict_end(
         nodes_left * seconds,
