@@ -105,6 +105,8 @@ def show_on_one_line(text: str) -> str:
 
 def make_inert(address: str) -> str:
     """Percent-encode every such character of a web address: it leads to the same place and has no other effect."""
+    if address.isascii() and address.isprintable():
+        return address
     return "".join(quote(each, errors="replace") if _is_active(each) or _is_hidden(each) else each for each in address)
 
 

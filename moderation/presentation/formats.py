@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable
+from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
-from django.utils.dateformat import time_format
-from django.utils.formats import number_format
+from django.utils.formats import get_format, number_format
+from django.utils.translation import get_language, ngettext, pgettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, pgettext
+
+from moderation.presentation.date_patterns import date_format
 
 _KIB = 1024
 _DAY_SECONDS = 86_400
@@ -23,11 +25,21 @@ _DAY_SECONDS = 86_400
 
 def format_number(value: float, *, digits: int = 0) -> str:
     """Return a number in groups: 1204 → "1,204". digits: decimal places."""
-    if isinstance(value, int) and not digits:
-        # IDs are too large for a float.
-        return str(number_format(value, force_grouping=True))
-    # Rounded here, since Django's own formatting truncates.
-    return str(number_format(f"{value:.{digits}f}", decimal_pos=digits, force_grouping=True))
+    # IDs are too large for a float. Others are rounded here, since Django's own formatting truncates.
+    rounded = Decimal(value) if isinstance(value, int) and not digits else Decimal(f"{value:.{digits}f}")
+    decimal, separator, is_by_thousands = _separators(get_language())
+    if not is_by_thousands:
+        return str(number_format(rounded, decimal_pos=digits, force_grouping=True))
+    return f"{rounded:,}".translate({ord("."): decimal, ord(","): separator})
+
+
+@lru_cache(maxsize=64)
+def _separators(_language: str | None) -> tuple[str, str, bool]:
+    """Return a language's decimal point, its separator of groups, and whether each group has three digits.
+
+    The language only belongs to the key: Django takes the active one.
+    """
+    return get_format("DECIMAL_SEPARATOR"), get_format("THOUSAND_SEPARATOR"), get_format("NUMBER_GROUPING") == 3
 
 
 def format_rate(per_second: float) -> str:
@@ -188,7 +200,7 @@ def format_days(first: dt.date, last: dt.date) -> str:
 def format_clock(moment: dt.datetime | dt.time) -> str:
     """Return hours and minutes: "14:02"."""
     local = timezone.localtime(moment) if isinstance(moment, dt.datetime) else moment
-    return time_format(local, pgettext("time format", "H:i"))
+    return date_format(local, pgettext("time format", "H:i"))
 
 
 def format_datetime(moment: dt.datetime) -> str:

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext, ngettext, pgettext
 
 from chatstore.domain.buckets import bucket_days
+from moderation.presentation.date_patterns import date_format
 from moderation.presentation.formats import format_days, format_number, utc_midnight
 from moderation.presentation.wording import count_messages
 

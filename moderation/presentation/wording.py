@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import reduce
 
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext, gettext_lazy, ngettext, npgettext, pgettext
 
 from chatstore.domain.snowflakes import time_of
@@ -28,6 +27,7 @@ from moderation.domain.filters import (
     Words,
 )
 from moderation.domain.selection import Selection
+from moderation.presentation.date_patterns import date_format
 from moderation.presentation.formats import format_deadline, format_number
 
 Names = Mapping[int, str]

@@ -5,18 +5,17 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Callable
-from typing import Any
 
 from django import template
 from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 from django.utils.functional import Promise
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from chatstore.domain.controls import show_controls, show_hidden
+from chatstore.domain.controls import show_hidden
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
 from moderation.domain.state_labels import STATE_LABELS
@@ -25,13 +24,12 @@ from moderation.models import Purge
 from moderation.operations.access.visibility import name_of
 from moderation.operations.steps.totals import PurgeTotals
 from moderation.presentation import formats
-from moderation.presentation.markup import Piece, is_long, parse_markup, shorten
+from moderation.presentation.html import fill
 from moderation.presentation.terms import TERMS
 from moderation.presentation.texts import translate
 
 register = template.Library()
 
-FOLDED_CHARACTERS = 500
 BUCKET_DAYS = 10
 
 _KINDS: dict[Channel.Kind, Promise] = {
@@ -42,17 +40,6 @@ _KINDS: dict[Channel.Kind, Promise] = {
     Channel.Kind.FORUM: gettext_lazy("forum"),
     Channel.Kind.DIRECT: gettext_lazy("direct message"),
 }
-
-_WRAPS = {
-    "bold": "<strong>{}</strong>",
-    "italic": "<em>{}</em>",
-    "strike": "<s>{}</s>",
-    "code": "<code>{}</code>",
-    "block": "<pre><code>{}</code></pre>",
-    "quote": "<blockquote>{}</blockquote>",
-    "emoji": '<span class="emoji">{}</span>',
-}
-
 
 _CHIP_CLASSES: dict[PurgeState, str] = {
     PurgeState.SCANNING: "busy",
@@ -263,9 +250,7 @@ def deadline(moment: dt.datetime) -> SafeString:
 
 def time_tag(moment: dt.datetime, text: str) -> SafeString:
     """Render a `<time>` with the exact time on hover."""
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), formats.format_exact(moment), text
-    )
+    return fill('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), formats.format_exact(moment), text)
 
 
 @register.filter
@@ -288,40 +273,3 @@ def format_ago(moment: dt.datetime, now: dt.datetime) -> str:
 def visible(text: object) -> str:
     """Translate a text of lower layers, and spell out the invisible characters of any. The template escapes it."""
     return show_hidden(translate(text) if isinstance(text, str) else str(text))
-
-
-@register.simple_tag(takes_context=True)
-def message_text(context: template.Context, text: str) -> SafeString:
-    """Render the text of a message as HTML in which every piece is escaped; long texts are folded."""
-    users: dict[int, Any] = context.get("users") or {}
-    if not is_long(text):
-        return format_html('<div class="text" dir="auto">{}</div>', _draw(parse_markup(text), users))
-    beginning = shorten(text, characters=FOLDED_CHARACTERS, lines=8)
-    return format_html(
-        '<details class="long"><summary><span class="text" dir="auto">{}…</span> '
-        '<span class="unfold">{}</span></summary>'
-        '<div class="text" dir="auto">{}</div></details>',
-        _draw([Piece("text", show_controls(beginning))], users),
-        _("Show all %(count)s characters") % {"count": formats.format_number(len(text))},
-        _draw(parse_markup(text), users),
-    )
-
-
-def _draw(pieces: list[Piece], users: dict[int, Any]) -> SafeString:
-    return format_html_join("", "{}", ((_draw_piece(piece, users),) for piece in pieces))
-
-
-def _draw_piece(piece: Piece, users: dict[int, Any]) -> SafeString | str:
-    if piece.kind == "link":
-        return format_html('<a href="{}" rel="noreferrer noopener nofollow">{}</a>', piece.target, piece.text)
-    if piece.kind == "control":
-        title = _("an invisible character, shown by its name")
-        return format_html('<span class="control" title="{}">{}</span>', title, piece.text)
-    if piece.kind == "user":
-        known = users.get(int(piece.target))
-        name = show_hidden(str(known)) if known else _("user %(id)s") % {"id": piece.target}
-        return format_html('<bdi class="mention">@{}</bdi>', name)
-    if piece.kind == "channel":
-        return format_html('<bdi class="mention">#{}</bdi>', piece.target)
-    wrap = _WRAPS.get(piece.kind)
-    return format_html(wrap, piece.text) if wrap else piece.text
