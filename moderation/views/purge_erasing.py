@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from moderation.domain.states import WITHOUT_COPIES, ErasureDecision
@@ -18,7 +18,6 @@ from moderation.operations.erasure.requests import (
     open_request,
 )
 from moderation.operations.holds import hold_over_purge
-from moderation.operations.preview.breakdown import deleted_by_channel
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +61,8 @@ class ErasureView:
         return name_of(shown.decided_by) if shown and shown.decided_by else ""
 
 
-def describe_erasing(user: Actor, purge: Purge) -> ErasureView:
-    """Return what the page shows to this user."""
+def describe_erasing(user: Actor, purge: Purge, *, deleted: Callable[[], int]) -> ErasureView:
+    """Return what the page shows to this user. deleted: number of messages that are still deleted."""
     asked = purge.erasures.select_related("requested_by", "decided_by")
     if purge.state in WITHOUT_COPIES:
         erasure = asked.get(decision=ErasureDecision.APPROVED)
@@ -89,6 +88,6 @@ def describe_erasing(user: Actor, purge: Purge) -> ErasureView:
         last_request=last
         if last is not None and last.decision in (ErasureDecision.REJECTED, ErasureDecision.HELD)
         else None,
-        deleted=sum(deleted_by_channel(purge).values()) if has_right else 0,
+        deleted=deleted() if has_right else 0,
         also_kept=list(request.also_kept.items()) if request else (),
     )

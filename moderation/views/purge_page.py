@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cached_property
 from typing import Any
 
 from django.utils import timezone
@@ -17,9 +18,8 @@ from chatstore.models import Channel, ChatUser
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, name_of
-from moderation.operations.holds import hold_over_purge
 from moderation.operations.preview.breakdown import deleted_by_channel
-from moderation.operations.preview.bucket_strip import map_purge
+from moderation.operations.preview.bucket_strip import PurgeMap
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
 from moderation.operations.purging.controls import available_controls
 from moderation.operations.purging.failures import Failure, failures_of
@@ -29,11 +29,10 @@ from moderation.operations.selection.summary import describe_purges
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.import_guard import imports_of
 from moderation.operations.undo.requests import (
+    UndoPeriod,
     UndoTotals,
-    can_be_undone,
+    undo_period_of,
     undo_totals_of,
-    undo_until,
-    undo_until_without_holds,
 )
 from moderation.presentation.formats import format_number
 from moderation.presentation.wording import name_authors
@@ -68,33 +67,55 @@ def poll_version(user: Actor, purge_id: int) -> str:
     return salted_hmac("chatstore.poll", present, algorithm="sha256").hexdigest()[:32]
 
 
+class PurgeFacts:
+    """What several parts of the page show, each read once.
+
+    version: of what is read after it, so that the next poll shows what changes meanwhile. channels: those that the
+    viewer may see.
+    """
+
+    def __init__(self, user: Actor, purge: Purge) -> None:
+        self._purge = purge
+        self.version = poll_version(user, purge.pk)
+        self.channels = channels_of(user, purge)
+        self.map = PurgeMap(purge, [channel.pk for channel in self.channels])
+
+    @cached_property
+    def deleted(self) -> Mapping[int, int]:
+        """Return the number of messages that are still deleted, by channel."""
+        return deleted_by_channel(self._purge)
+
+
 def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
     """Return the context of the whole page."""
-    context = describe_live(user, purge)
+    facts = PurgeFacts(user, purge)
+    context = _describe(user, purge, facts)
     if purge.manifest or purge.state == PurgeState.READY:
-        context |= describe_preview(purge, channels_of(user, purge))
+        context |= describe_preview(purge, facts.channels, deleted=facts.deleted, strips=facts.map)
     context["may_confirm"] = purge.state == PurgeState.READY and user.has_perm("moderation.add_purge")
     return context
 
 
 def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
     """Return the context of the part that changes while a job runs."""
-    # Before anything is read: what changes meanwhile is shown by the next poll.
-    version = poll_version(user, purge.pk)
-    channels = channels_of(user, purge)
-    erasing = describe_erasing(user, purge)
+    return _describe(user, purge, PurgeFacts(user, purge))
+
+
+def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
+    channels = facts.channels
+    erasing = describe_erasing(user, purge, deleted=lambda: sum(facts.deleted.values()))
     channel = channels[0] if len(channels) == 1 else None
     state = PurgeState(purge.state)
     summary = describe_purges(user, [purge])[0].summary
     may_ask = user.has_perm("moderation.add_purge")
-    undo = describe_undo(purge, may_ask=may_ask)
+    undo = describe_undo(purge, facts, may_ask=may_ask)
     undoing = undo_progress_of(purge)
     previous_state = erasing.erasure.previous_state if erasing.erasure else purge.state
     return {
         "purge": purge,
         "nav": "purges",
         "channel": channel,
-        "version": version,
+        "version": facts.version,
         "polling": state in CHANGING or erasing.is_deleting,
         "heading": _format_heading(
             purge, previous_state, undoing=undoing.expected if undoing else 0, restored=undo.restored
@@ -105,7 +126,7 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
         "wait": wait_of(user, purge),
         "failures": describe_failures(purge, channels),
         "seconds": seconds_of(purge) if purge.finished_at else None,
-        "strip": map_purge(purge, [channel.pk for channel in channels]),
+        "strip": facts.map.draw(),
         # The number of messages in a guild's channels is not known before each channel was scanned.
         "has_scan_total": bool(purge.selection["channels"]),
         "found_in": len(channels) if state is PurgeState.SCANNING and purge.manifest else 0,
@@ -159,22 +180,25 @@ class UndoView:
     deleted: int
 
 
-def describe_undo(purge: Purge, *, may_ask: bool) -> UndoView:
+def describe_undo(purge: Purge, facts: PurgeFacts, *, may_ask: bool) -> UndoView:
     """Return the offer to undo a purge, and the results of earlier undos."""
     undos = purge.undos.select_related("moderator").order_by("pk")
     totals = [(_head_undo(name_of(undo.moderator), undo.part), undo_totals_of(undo)) for undo in undos]
-    offered = can_be_undone(purge)
-    kept_until = undo_until_without_holds(purge) if offered else None
+    now = timezone.now()
     has_expired = purge.state == PurgeState.UNDO_EXPIRED
+    is_undoable = purge.state in CAN_BE_UNDONE
+    period = undo_period_of(purge) if is_undoable or has_expired else UndoPeriod(None, None)
+    offered = is_undoable and period.until is not None and now < period.until
+    kept_until = period.without_holds if offered else None
     return UndoView(
         may_ask and offered,
-        undo_until(purge) if offered or has_expired else None,
+        period.until if offered or has_expired else None,
         kept_until,
-        offered and hold_over_purge(purge) is not None,
-        kept_until is not None and kept_until <= timezone.now(),
+        offered and period.is_held,
+        kept_until is not None and kept_until <= now,
         totals,
         restored=sum(total.restored + total.already_live for _, total in totals),
-        deleted=sum(deleted_by_channel(purge).values()) if purge.state in CAN_BE_UNDONE or has_expired else 0,
+        deleted=sum(facts.deleted.values()) if is_undoable or has_expired else 0,
     )
 
 

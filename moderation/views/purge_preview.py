@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from moderation.domain.planner import DeleteStrategy, PlannedPart
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.preview.breakdown import share_by_author, share_by_channel
-from moderation.operations.preview.bucket_strip import map_purge
+from moderation.operations.preview.bucket_strip import PurgeMap
 from moderation.operations.preview.purge_summary import BucketPreview, preview_of
 from moderation.operations.preview.samples import SampleWindow, sample_manifest
 from moderation.presentation.formats import format_number
@@ -110,10 +110,15 @@ class ChannelStrip:
     strip: Strip
 
 
-def describe_preview(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any]:
-    """Return the context. channels: those that the viewer may see; of others only counts are shown."""
+def describe_preview(
+    purge: Purge, channels: Sequence[Channel], *, deleted: Mapping[int, int], strips: PurgeMap
+) -> dict[str, Any]:
+    """Return the context. channels: those that the viewer may see; of others only counts are shown.
+
+    deleted: number of messages that are still deleted, by channel.
+    """
     preview = preview_of(purge)
-    shares = share_by_channel(purge, preview, channels)
+    shares = share_by_channel(preview, channels, deleted)
     known = {channel.pk: channel for channel in channels} if len(shares) > 1 else {}
     authors = share_by_author(purge, preview)
     context: dict[str, Any] = {
@@ -124,7 +129,9 @@ def describe_preview(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any
         "channel_shares": shares[:CHANNELS_SHOWN] if len(shares) > 1 else (),
         "channel_count": len(shares),
         "other_channels": max(len(shares) - CHANNELS_SHOWN, 0),
-        "channel_strips": _strips(purge, channels) if 1 < len(channels) <= MAX_STRIPS else (),
+        "channel_strips": [ChannelStrip(channel, strips.draw([channel.pk])) for channel in channels]
+        if 1 < len(channels) <= MAX_STRIPS
+        else (),
         "authors": authors[:AUTHORS_SHOWN],
         # Otherwise some messages failed, were held or were restored in another way, which is not counted by author.
         "is_exact_by_author": sum(share.deleted for share in shares)
@@ -146,10 +153,6 @@ def _sum_known(numbers: Iterable[int | None]) -> int | None:
             return None
         total += number
     return total
-
-
-def _strips(purge: Purge, channels: Sequence[Channel]) -> list[ChannelStrip]:
-    return [ChannelStrip(channel, map_purge(purge, [channel.pk])) for channel in channels]
 
 
 def _sample(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from moderation.operations.purging.lifecycle import MAX_REASON_CHARACTERS
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.shared_copies import shared_copies
-from moderation.operations.undo.requests import undo_until
+from moderation.operations.undo.requests import undo_until_without_holds
 
 ERASE = "moderation.erase_purge"
 
@@ -126,7 +126,7 @@ def erasure_blocked_reason(purge: Purge) -> str:
         return _(
             "The copies of a purge cannot be erased in its present state: %(state)s.", state=STATE_LABELS[purge.state]
         )
-    return _("There are no copies, because nothing was deleted.") if undo_until(purge) is None else ""
+    return _("There are no copies, because nothing was deleted.") if undo_until_without_holds(purge) is None else ""
 
 
 def describe_blocking_hold(reason: str) -> str:

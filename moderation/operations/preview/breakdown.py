@@ -42,10 +42,12 @@ class AuthorShare:
     is_restored: bool
 
 
-def share_by_channel(purge: Purge, preview: Preview, channels: Sequence[Channel]) -> list[ChannelShare]:
-    """Return every channel of the manifest, the largest first. channels: those that the viewer may see."""
+def share_by_channel(preview: Preview, channels: Sequence[Channel], deleted: Mapping[int, int]) -> list[ChannelShare]:
+    """Return every channel of the manifest, the largest first. channels: those that the viewer may see.
+
+    deleted: number of messages that are still deleted, by channel.
+    """
     visible = {channel.pk: channel for channel in channels}
-    deleted = deleted_by_channel(purge)
     matched: Counter[int] = Counter()
     kept: dict[int, int | None] = {}
     first: dict[int, int] = {}

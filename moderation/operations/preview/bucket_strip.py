@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from django.utils import timezone
 
@@ -28,73 +29,109 @@ def map_channel(channel_id: int, *, here: range | None = None, width: int = NARR
 
 
 def map_purge(purge: Purge, channel_ids: Sequence[int]) -> Strip:
-    """Return the strip of some channels with a purge's messages: red while they exist, empty once deleted.
+    """Return the strip of some channels with a purge's messages."""
+    return PurgeMap(purge, channel_ids).draw()
 
-    Uses the scan's own counts where available, so that the picture is stable while the purge runs. Restored and held
-    messages are grey. With more than `MAX_FULL_CHANNELS` channels, only buckets that the scan read are drawn.
+
+@dataclass(slots=True)
+class _Counts:
+    """Counts of one channel by bucket, or of many channels together."""
+
+    kept: Counter[int] = field(default_factory=Counter)
+    highlighted: Counter[int] = field(default_factory=Counter)
+    restored: Counter[int] = field(default_factory=Counter)
+    uncounted: set[int] = field(default_factory=set)
+    read_in_part: set[int] = field(default_factory=set)
+    frozen: set[int] = field(default_factory=set)
+    is_deleted: dict[int, bool] = field(default_factory=dict)
+
+    def add(self, other: _Counts) -> None:
+        """Add the counts of another channel."""
+        self.kept.update(other.kept)
+        self.highlighted.update(other.highlighted)
+        self.restored.update(other.restored)
+        self.uncounted |= other.uncounted
+        self.read_in_part |= other.read_in_part
+        for bucket, done in other.is_deleted.items():
+            self.is_deleted[bucket] = self.is_deleted.get(bucket, True) and done
+
+
+class PurgeMap:
+    """Numbers of a purge's messages by bucket, read once, for the strip of all channels and of each.
+
+    Messages are red while they exist, and empty once deleted. Uses the scan's own counts where available, so that the
+    picture is stable while the purge runs. Restored and held messages are grey. With more than `MAX_FULL_CHANNELS`
+    channels, only buckets that the scan read are drawn, and only of all channels together.
     """
-    kept: Counter[int] = Counter()
-    highlighted: Counter[int] = Counter()
-    uncounted: set[int] = set()
-    read_in_part: set[int] = set()
-    frozen = set()
-    for entry in purge.manifest_buckets.filter(channel_id__in=channel_ids).defer("authors", "plan"):
-        frozen.add((entry.channel_id, entry.bucket))
-        kept[entry.bucket] += entry.survivors or 0
-        if entry.survivors is None:
-            read_in_part.add(entry.bucket)
-        highlighted[entry.bucket] += entry.count
-    for bucket, count in _held_by_bucket(purge, channel_ids).items():
-        kept[bucket] += count
-        highlighted[bucket] -= count
-    for channel_id in channel_ids if len(channel_ids) <= MAX_FULL_CHANNELS else ():
-        for other in _count_if_possible(channel_id):
-            if (channel_id, other.bucket) not in frozen:
-                kept[other.bucket] += other.count or 0
-                if other.count is None:
-                    uncounted.add(other.bucket)
-    is_deleted = _deleted_by_bucket(purge, channel_ids)
-    restored = _restored_by_bucket(purge, channel_ids)
-    return draw_strip(
-        StripBucket(
-            bucket,
-            None
-            if bucket in read_in_part or (bucket in uncounted and not highlighted[bucket])
-            else kept[bucket] + highlighted[bucket],
-            highlighted=highlighted[bucket] - restored[bucket],
-            is_deleted=is_deleted.get(bucket, False),
+
+    def __init__(self, purge: Purge, channel_ids: Sequence[int]) -> None:
+        self._is_by_channel = len(channel_ids) <= MAX_FULL_CHANNELS
+        self._counts: defaultdict[int, _Counts] = defaultdict(_Counts)
+        self._read_manifest(purge, channel_ids)
+        self._read_steps(purge, channel_ids)
+        if self._is_by_channel:
+            for channel_id in channel_ids:
+                self._read_channel(channel_id)
+
+    def draw(self, channel_ids: Sequence[int] | None = None) -> Strip:
+        """Return the strip of some of the channels, or of all."""
+        total = _Counts()
+        for channel_id, counts in self._counts.items():
+            if channel_ids is None or channel_id in channel_ids:
+                total.add(counts)
+        kept, highlighted = total.kept, total.highlighted
+        return draw_strip(
+            StripBucket(
+                bucket,
+                None
+                if bucket in total.read_in_part or (bucket in total.uncounted and not highlighted[bucket])
+                else kept[bucket] + highlighted[bucket],
+                highlighted=highlighted[bucket] - total.restored[bucket],
+                is_deleted=total.is_deleted.get(bucket, False),
+            )
+            for bucket in kept.keys() | highlighted.keys()
         )
-        for bucket in kept.keys() | highlighted.keys()
-    )
+
+    def _of(self, channel_id: int) -> _Counts:
+        return self._counts[channel_id if self._is_by_channel else 0]
+
+    def _read_manifest(self, purge: Purge, channel_ids: Sequence[int]) -> None:
+        entries = purge.manifest_buckets.filter(channel_id__in=channel_ids).order_by()
+        for channel_id, bucket, survivors, count in entries.values_list("channel_id", "bucket", "survivors", "count"):
+            counts = self._of(channel_id)
+            counts.kept[bucket] += survivors or 0
+            counts.highlighted[bucket] += count
+            if survivors is None:
+                counts.read_in_part.add(bucket)
+            if self._is_by_channel:
+                counts.frozen.add(bucket)
+
+    def _read_steps(self, purge: Purge, channel_ids: Sequence[int]) -> None:
+        steps = purge.steps.filter(channel_id__in=channel_ids).order_by()
+        columns = ("channel_id", "bucket", "kind", "state", "held", "undone_ids")
+        for channel_id, bucket, kind, state, held, undone_ids in steps.values_list(*columns).iterator():
+            counts = self._of(channel_id)
+            if held:
+                counts.kept[bucket] += held
+                counts.highlighted[bucket] -= held
+            # A held step is neither deleted nor about to be.
+            if kind in DELETING and state != StepState.HELD:
+                counts.is_deleted[bucket] = counts.is_deleted.get(bucket, True) and state == StepState.COUNTED
+            if undone_ids is not None:
+                counts.restored[bucket] += len(unpack_ids(undone_ids))
+
+    def _read_channel(self, channel_id: int) -> None:
+        """Read the buckets without messages of the purge; none if the store is unavailable, which a purge waits for."""
+        counts = self._of(channel_id)
+        for other in _count_if_possible(channel_id):
+            if other.bucket not in counts.frozen:
+                counts.kept[other.bucket] += other.count or 0
+                if other.count is None:
+                    counts.uncounted.add(other.bucket)
 
 
 def _count_if_possible(channel_id: int) -> Sequence[BucketCount]:
-    """Return the channel's counts, or none: a purge that waits for the store must still be shown."""
     try:
         return count_buckets(channel_id)
     except StoreUnavailable:
         return ()
-
-
-def _deleted_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Mapping[int, bool]:
-    """Return whether all of a purge's steps in a bucket are counted, by bucket; without held steps."""
-    done: dict[int, bool] = {}
-    steps = purge.steps.filter(channel_id__in=channel_ids, kind__in=DELETING).exclude(state=StepState.HELD)
-    for bucket, state in steps.values_list("bucket", "state"):
-        done[bucket] = done.get(bucket, True) and state == StepState.COUNTED
-    return done
-
-
-def _held_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Counter[int]:
-    held: Counter[int] = Counter()
-    for bucket, count in purge.steps.filter(channel_id__in=channel_ids, held__gt=0).values_list("bucket", "held"):
-        held[bucket] += count
-    return held
-
-
-def _restored_by_bucket(purge: Purge, channel_ids: Sequence[int]) -> Counter[int]:
-    restored: Counter[int] = Counter()
-    undone = purge.steps.filter(channel_id__in=channel_ids, undone_ids__isnull=False)
-    for bucket, ids in undone.values_list("bucket", "undone_ids"):
-        restored[bucket] += len(unpack_ids(ids))
-    return restored

@@ -13,7 +13,7 @@ from django.utils import timezone
 from chatstore.domain.snowflakes import time_of
 from moderation.domain.packing import unpack_ids
 from moderation.domain.planner import BucketPlan, DeleteStrategy
-from moderation.domain.states import STEP_STATES, PurgeState, UndoStepState
+from moderation.domain.states import PurgeState, UndoStepState
 from moderation.models import Purge, Step
 from moderation.operations.steps.deleted_ids import count_deleted
 from moderation.operations.steps.totals import PurgeTotals, totals_of
@@ -44,18 +44,6 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
-class BucketProgress:
-    """Progress of one step. done: number of messages with a verified outcome."""
-
-    channel_id: int
-    bucket: int
-    kind: str
-    state: str
-    count: int
-    done: int
-
-
-@dataclass(frozen=True, slots=True)
 class Progress:
     """Progress of a purge. rate_per_second: verified messages per second of working time; None before the first.
 
@@ -65,7 +53,6 @@ class Progress:
     totals: PurgeTotals
     rate_per_second: float | None
     seconds_left: float | None
-    per_bucket: Sequence[BucketProgress]
 
     @property
     def done(self) -> int:
@@ -151,19 +138,6 @@ def progress_of(purge: Purge) -> Progress:
         totals=total,
         rate_per_second=rate,
         seconds_left=0 if is_final else (left / rate if rate else None),
-        per_bucket=[
-            BucketProgress(
-                channel_id=channel_id,
-                bucket=bucket,
-                kind=kind,
-                state=state,
-                count=count,
-                done=count if state in STEP_STATES.final else 0,
-            )
-            for channel_id, bucket, kind, state, count in purge.steps.order_by("ordinal").values_list(
-                "channel_id", "bucket", "kind", "state", "count"
-            )
-        ],
     )
 
 

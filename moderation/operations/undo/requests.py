@@ -16,6 +16,8 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.users import User
+from chatstore.operations.coordination.clock import postgres_now
+from moderation.domain.holds import total_time
 from moderation.domain.packing import unpack_ids
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import (
@@ -28,7 +30,7 @@ from moderation.domain.states import (
 from moderation.models import Purge, Step, Undo, UndoStep
 from moderation.operations.access.audit import record_action, record_purged, record_restored, save_with_next_id
 from moderation.operations.access.visibility import purge_for, require
-from moderation.operations.holds import time_held
+from moderation.operations.holds import holds_covering
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.deleted_ids import count_deleted
 
@@ -72,13 +74,35 @@ class UndoTotals:
         return asdict(self)
 
 
-def undo_until(purge: Purge) -> dt.datetime | None:
-    """Return until when a purge can be undone: 30 days from its first chunk; None if it has no copies.
+@dataclass(frozen=True, slots=True)
+class UndoPeriod:
+    """Until when a purge can be undone; None if it has no copies.
 
-    The period is suspended while a hold covers some of its messages; copies that no hold covers expire as usual.
+    without_holds: the same for messages that no hold covers. is_held: a hold in force covers some messages.
     """
-    until = undo_until_without_holds(purge)
-    return None if until is None else until + time_held(purge, since=until - _undo_period())
+
+    until: dt.datetime | None
+    without_holds: dt.datetime | None
+    is_held: bool = False
+
+
+def undo_period_of(purge: Purge) -> UndoPeriod:
+    """Return a purge's undo period: 30 days from its first chunk.
+
+    It is suspended while a hold covers some of its messages; copies that no hold covers expire as usual.
+    """
+    without = undo_until_without_holds(purge)
+    if without is None:
+        return UndoPeriod(None, None)
+    since, now = without - _undo_period(), postgres_now()
+    holds = holds_covering(purge, since=since)
+    held = total_time((max(since, hold.placed_at), hold.lifted_at or now) for hold in holds)
+    return UndoPeriod(without + held, without, any(hold.lifted_at is None for hold in holds))
+
+
+def undo_until(purge: Purge) -> dt.datetime | None:
+    """Return until when a purge can be undone; None if it has no copies."""
+    return undo_period_of(purge).until
 
 
 def undo_until_without_holds(purge: Purge) -> dt.datetime | None:
