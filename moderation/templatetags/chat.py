@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from django import template
 from django.contrib.auth.models import AbstractUser
@@ -22,9 +22,11 @@ from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.visibility import name_of
+from moderation.operations.lookup.channels import ActiveChannel, Overview
 from moderation.operations.steps.totals import PurgeTotals
 from moderation.presentation import formats
-from moderation.presentation.html import fill
+from moderation.presentation.addresses import address_of
+from moderation.presentation.html import fill, fill_each
 from moderation.presentation.terms import TERMS
 from moderation.presentation.texts import translate
 
@@ -199,6 +201,43 @@ def period_until(last: dt.date) -> str:
 def kind_of(channel: Channel) -> str:
     """Return the label of a channel's kind: "text channel"."""
     return str(_KINDS[Channel.Kind(channel.kind)])
+
+
+@register.simple_tag
+def other_channels(overview: Overview) -> SafeString:
+    """Render the channels whose newest messages are not shown as items of a list, with the day of the last one."""
+    return fill_each(
+        '<li class="clip">\n<a href="{}#end"><bdi>{}</bdi></a>\n<span class="quiet small">{}</span>\n</li>',
+        (
+            (address_of("timeline", entry.channel.pk), visible(entry.channel), _activity_of(entry, overview))
+            for entry in overview.others
+        ),
+    )
+
+
+def _activity_of(entry: ActiveChannel, overview: Overview) -> str:
+    if entry.until:
+        return _("active until %(day)s") % {"day": formats.format_short_day(entry.until)}
+    return "" if overview.error else _("empty")
+
+
+@register.simple_tag
+def channel_links(channels: Iterable[Channel], current: Channel) -> SafeString:
+    """Render channels as items of a list, each a link to its newest messages."""
+    return fill_each(
+        '<li>\n<a class="clip" href="{}#end"{}><bdi>{}</bdi></a>\n</li>',
+        (
+            (
+                address_of("timeline", channel.pk),
+                _CURRENT_PAGE if channel.pk == current.pk else "",
+                visible(channel),
+            )
+            for channel in channels
+        ),
+    )
+
+
+_CURRENT_PAGE = SafeString(' aria-current="page"')
 
 
 @register.filter

@@ -7,8 +7,6 @@ tags would take most of the page's time.
 from __future__ import annotations
 
 from django import template
-from django.urls import reverse
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
@@ -18,7 +16,9 @@ from chatstore.models import Channel
 from chatstore.operations.health.channel_health import BucketHealth, ChannelHealth
 from chatstore.store.figures import Figure
 from moderation.presentation import formats
+from moderation.presentation.addresses import address_of
 from moderation.presentation.health_strip import STATE_LABELS
+from moderation.presentation.html import fill, fill_each
 from moderation.presentation.strip import Bar, Strip
 from moderation.presentation.texts import translate
 from moderation.templatetags.chat import ago, exact, format_ago, thousands
@@ -34,7 +34,7 @@ def bucket_chip(bucket: BucketHealth) -> SafeString:
     label = str(STATE_LABELS[bucket.state])
     if bucket.severity == Severity.RED:
         label = _("%(state)s, critical") % {"state": label}
-    return format_html('<span class="chip {}">{}</span>', _CLASSES.get(bucket.state, ""), label)
+    return fill('<span class="chip {}">{}</span>', _CLASSES.get(bucket.state, ""), label)
 
 
 @register.filter
@@ -60,8 +60,8 @@ def since_when(health: ChannelHealth, figure: Figure | str | None) -> SafeString
     """Render a figure's source and age: "probe, 3 hours ago"; amber once it is over 26 hours old."""
     # A template passes "" for a missing figure.
     if not isinstance(figure, Figure):
-        return format_html("{}", _("never measured"))
-    return format_html(
+        return fill("{}", _("never measured"))
+    return fill(
         '{}, <time class="{}" datetime="{}" title="{}">{}</time>',
         source_name(figure.source),
         "old" if health.is_stale(figure) else "",
@@ -74,10 +74,9 @@ def since_when(health: ChannelHealth, figure: Figure | str | None) -> SafeString
 @register.simple_tag
 def health_bars(strip: Strip, channel: Channel) -> SafeString:
     """Render the strip's bars, each a link to its bucket."""
-    base = reverse("channel_health", args=[channel.pk])
+    base = address_of("channel_health", channel.pk)
     last = len(strip.bars) - 1
-    return format_html_join(
-        "\n",
+    return fill_each(
         '<a href="{}{}/" class="is-{}{}" tabindex="{}" aria-label="{}"{}><title>{}</title>'
         '<rect class="slot" x="{}" y="0" width="{}" height="{}"/>'
         '<rect class="bar" x="{}" y="{}" width="{}" height="{}" rx="1"/>{}'
@@ -101,7 +100,7 @@ _CURRENT = mark_safe(' aria-current="true"')
 def _dead_part(bar: Bar) -> SafeString | str:
     if not bar.highlighted:
         return ""
-    return format_html(
+    return fill(
         '<rect class="dead-rows" x="{}" y="{}" width="{}" height="{}" rx="1"/>', bar.x, bar.y, bar.width, bar.red_height
     )
 
@@ -109,9 +108,8 @@ def _dead_part(bar: Bar) -> SafeString | str:
 @register.simple_tag
 def bucket_rows(health: ChannelHealth, channel: Channel) -> SafeString:
     """Render the same as a table: a row for each bucket that was ever written."""
-    base = reverse("channel_health", args=[channel.pk])
-    return format_html_join(
-        "\n",
+    base = address_of("channel_health", channel.pk)
+    return fill_each(
         '<tr><td class="nowrap"><a href="{}{}/">{}</a></td><td>{}</td><td class="num">{}</td><td class="num">{}</td>'
         '<td class="num">{}</td><td class="num">{}</td><td class="num">{}</td><td class="nowrap">{}</td>'
         '<td class="nowrap">{}</td></tr>',

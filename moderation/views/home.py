@@ -19,7 +19,7 @@ from chatstore.operations.rights import READ_HEALTH
 from moderation.operations.erasure.requests import requests_for
 from moderation.operations.lookup.channels import channels_by_activity
 from moderation.operations.lookup.search import FoundUser, search_anything
-from moderation.operations.purging.listing import list_purges
+from moderation.operations.purging.listing import list_newest
 from moderation.views.findings import list_findings
 
 RECENT_PURGES = 6
@@ -39,13 +39,14 @@ class PlaceView:
 def home(request: HttpRequest) -> HttpResponse:
     """Show the home page. Open to every signed-in account; without any permission it names who can grant them."""
     user = request.user
+    purges = list_newest(user, ("running", "ready", "done"), limit=RECENT_PURGES)
     context: dict[str, Any] = {
         "nav": "home",
         "may_view": user.has_perm("chatstore.view_channel"),
-        "running": list_purges(user, state="running", limit=RECENT_PURGES).purges,
+        "running": purges["running"],
         "erasure_requests": requests_for(user),
-        "ready": list_purges(user, state="ready", limit=RECENT_PURGES).purges,
-        "finished": list_purges(user, state="done", limit=RECENT_PURGES).purges,
+        "ready": purges["ready"],
+        "finished": purges["done"],
         "overview": channels_by_activity(user),
     }
     if user.has_perm(READ_HEALTH):

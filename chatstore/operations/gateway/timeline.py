@@ -6,6 +6,8 @@ Read-only; callers check permissions.
 from __future__ import annotations
 
 import datetime as dt
+import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,6 +24,13 @@ PAGE_SIZE = 50
 
 MAX_ACTIVE_CHANNELS = 200
 """Maximum number of channels whose ledger one page reads; others are found by searching."""
+
+NEWEST_BUCKET_SECONDS = 30
+MAX_KNOWN_NEWEST = 10_000
+
+_NEVER_READ: tuple[float, int | None] = (-math.inf, None)
+_known_newest: dict[int, tuple[float, int | None]] = {}
+"""Newest buckets of channels that this process has read, with the time of reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +129,28 @@ def rank_by_activity(channels: Sequence[Channel]) -> list[tuple[Channel, int | N
     None: nothing was ever written, or nothing is left.
     """
     asked = channels[:MAX_ACTIVE_CHANNELS]
-    jobs = [("SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? LIMIT 8", (channel.pk,)) for channel in asked]
-    ranked = []
-    for channel, rows in zip(asked, cassandra.execute_window(jobs), strict=True):
-        alive = [bucket for bucket, live in rows if live is None or live[2] != 0]
-        ranked.append((channel, max(alive, default=None)))
+    newest = _newest_buckets([channel.pk for channel in asked])
+    ranked = [(channel, newest[channel.pk]) for channel in asked]
     return sorted(ranked, key=lambda pair: (-(pair[1] if pair[1] is not None else -(10**9)), pair[0].name))
+
+
+def _newest_buckets(channel_ids: Sequence[int]) -> dict[int, int | None]:
+    """Return the newest bucket of each channel that may contain messages, known since `NEWEST_BUCKET_SECONDS` at most.
+
+    A bucket is ten days long, and a page of channels reads hundreds.
+    """
+    now = time.monotonic()
+    known = {channel_id: _known_newest.get(channel_id, _NEVER_READ) for channel_id in channel_ids}
+    due = [channel_id for channel_id, (read_at, _) in known.items() if now - read_at > NEWEST_BUCKET_SECONDS]
+    jobs = [
+        ("SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? LIMIT 8", (channel_id,)) for channel_id in due
+    ]
+    if len(_known_newest) > MAX_KNOWN_NEWEST:
+        _known_newest.clear()
+    for channel_id, rows in zip(due, cassandra.execute_window(jobs), strict=True):
+        alive = [bucket for bucket, live in rows if live is None or live[2] != 0]
+        known[channel_id] = _known_newest[channel_id] = (now, max(alive, default=None))
+    return {channel_id: bucket for channel_id, (_, bucket) in known.items()}
 
 
 def last_day_of(bucket: int) -> dt.date:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ from chatstore.models.maintenance import JobRunQuerySet
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import open_findings
-from chatstore.operations.jobs.definitions import Job, job_named, list_jobs, timetable_of
+from chatstore.operations.jobs.definitions import Job, Timetable, job_named, list_jobs, list_timetables, timetable_of
 from chatstore.operations.jobs.runs import request_run
 from chatstore.operations.monitoring.checks import describe_missing_heartbeat
 from chatstore.operations.rights import READ_HEALTH, require
@@ -119,13 +120,19 @@ def describe_jobs(user: Actor) -> list[JobView]:
     """Return the jobs with a schedule. Raises `Forbidden`."""
     require(user, READ_HEALTH)
     now = postgres_now()
-    return [view for job in list_jobs() if (view := _describe_job(job, now)) is not None]
+    open_by_job: dict[str, list[ListedRun]] = defaultdict(list)
+    for entry in _describe(_runs().open().filter(subject="").order_by("due_at", "id"), now):
+        open_by_job[entry.run.job].append(entry)
+    views = (_describe_job(times, now, open_by_job[times.job.name]) for times in list_timetables())
+    return [view for view in views if view is not None]
 
 
 def describe_job(user: Actor, name: str) -> JobView:
     """Return one of them. Raises `Forbidden`, `NotFound` also for a job without a schedule."""
     require(user, READ_HEALTH)
-    view = _describe_job(job_named(name), postgres_now())
+    job, now = job_named(name), postgres_now()
+    runs = _runs().open().filter(job=job.name, subject="").order_by("due_at", "id")
+    view = _describe_job(timetable_of(job), now, _describe(runs, now))
     if view is None:
         raise NotFound(_("The job “%(name)s” has no schedule; it only runs on request.", name=name))
     return view
@@ -243,20 +250,19 @@ def describe_stopped_services() -> str:
     )
 
 
-def _describe_job(job: Job, now: dt.datetime) -> JobView | None:
-    times = timetable_of(job)
-    schedule = times.schedule
+def _describe_job(times: Timetable, now: dt.datetime, waiting: Sequence[ListedRun]) -> JobView | None:
+    job, schedule = times.job, times.schedule
     if schedule is None:
         return None
-    runs = _runs().filter(job=job.name, subject="")
-    last = _describe(runs.ended().order_by("-ended_at", "-id")[:LAST_RUNS])
+    runs = _runs().filter(job=job.name, subject="").ended()
+    last = _describe(runs.order_by("-ended_at", "-id")[:LAST_RUNS], now)
     return JobView(
         job=job,
         schedule=schedule,
         is_enabled=times.is_enabled,
         next_slots=schedule.next_slots(now, NEXT_RUNS) if times.is_enabled and not times.broken else [],
         last=last[::-1],
-        open=_describe(runs.open().order_by("due_at", "id")),
+        open=waiting,
         broken=times.broken,
     )
 
@@ -265,11 +271,11 @@ def _runs() -> JobRunQuerySet:
     return JobRun.objects.select_related("requested_by", "stop_requested_by")
 
 
-def _describe(runs: JobRunQuerySet) -> list[ListedRun]:
+def _describe(runs: JobRunQuerySet, now: dt.datetime | None = None) -> list[ListedRun]:
     found = list(runs)
     jobs = {job.name: job for job in list_jobs()}
     subjects = _find_subjects(found)
-    now = postgres_now()
+    now = now or postgres_now()
     described = []
     for run in found:
         job = jobs.get(run.job)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
-from django.db.models import Exists, Min, OuterRef, Q
+from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, WITHOUT_COPIES, PurgeState
-from moderation.models import Hold, ManifestBucket, Step
+from moderation.models import Hold, ManifestBucket, Purge, Step
 from moderation.operations.access.visibility import Actor, visible_purges
 from moderation.operations.holds import time_held
 from moderation.operations.selection.summary import ListedPurge, describe_purges
@@ -49,11 +49,7 @@ def list_purges(
     limit: int = PURGES_A_PAGE,
 ) -> PurgePage:
     """Return the purges that a user may see. Raises `BadInput` for an unknown state."""
-    purges = visible_purges(user).defer("manifest_hash").order_by("-id")
-    if state:
-        if state not in STATE_FILTERS:
-            raise BadInput(_("Unknown state “%(state)s”. Choose one of the filters.", state=state))
-        purges = purges.filter(state__in=STATE_FILTERS[state][1])
+    purges = _in_state(user, state)
     if moderator:
         if "\x00" in moderator:
             raise BadInput(_("A name cannot contain a NUL character. Remove it."))
@@ -67,6 +63,24 @@ def list_purges(
     found = list(purges[: limit + 1])
     shown = found[:limit]
     return PurgePage(_with_undo_until(describe_purges(user, shown)), older=shown[-1].pk if len(found) > limit else None)
+
+
+def list_newest(user: Actor, states: Sequence[str], *, limit: int) -> dict[str, list[ListedPurge]]:
+    """Return the newest purges of each state that a user may see. They are described together."""
+    found = {state: list(_in_state(user, state)[:limit]) for state in states}
+    every = {purge.pk: purge for purges in found.values() for purge in purges}
+    listed = {one.purge.pk: one for one in _with_undo_until(describe_purges(user, list(every.values())))}
+    return {state: [listed[purge.pk] for purge in purges] for state, purges in found.items()}
+
+
+def _in_state(user: Actor, state: str) -> QuerySet[Purge]:
+    """Return a user's purges, newest first; of all states if none is given."""
+    purges = visible_purges(user).defer("manifest_hash").order_by("-id")
+    if not state:
+        return purges
+    if state not in STATE_FILTERS:
+        raise BadInput(_("Unknown state “%(state)s”. Choose one of the filters.", state=state))
+    return purges.filter(state__in=STATE_FILTERS[state][1])
 
 
 def _with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
