@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from django.conf import settings
@@ -81,6 +81,12 @@ def seconds_of_undo(moderator: User, purge: Purge) -> float:
     return seconds_of(run_once)
 
 
+def wait_for_scan(purge: Purge) -> None:
+    """Wait until the purge is scanned."""
+    wait_while(purge, {PurgeState.SCANNING})
+    purge.refresh_from_db()
+
+
 def is_busy(purge: Purge) -> bool:
     """Return whether the worker still has work to do for the purge."""
     purge.refresh_from_db(fields=("state", "wait_reason"))
@@ -92,11 +98,19 @@ def wait_for(purge: Purge, state: PurgeState) -> None:
 
     Raises `RuntimeError` for another final state, since its duration would be meaningless.
     """
+    wait_while(purge, BUSY)
+    if purge.state != state:
+        raise RuntimeError(f"the purge is {purge.state}: {purge.wait_reason}")
+
+
+def wait_while(purge: Purge, states: Collection[PurgeState]) -> None:
+    """Wait while the purge is in one of the states, and poll for work that became due."""
     polled_at = time.monotonic()
-    while is_busy(purge):
+    while True:
+        purge.refresh_from_db(fields=("state", "wait_reason"))
+        if purge.state not in states:
+            return
         time.sleep(0.02)
         if time.monotonic() - polled_at > POLL_SECONDS:
             poll_due_purges()
             polled_at = time.monotonic()
-    if purge.state != state:
-        raise RuntimeError(f"the purge is {purge.state}: {purge.wait_reason}")

@@ -22,6 +22,7 @@ from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import draft_purge
 from tests.bench.bench_stack import seconds_of_purge
 from tests.bench.channels import Filled, fill_channel, settle
+from tests.bench.scattered_messages import ScatteredMessages
 from tests.moderation.channels import choose
 
 SMALL = 5_000
@@ -39,6 +40,7 @@ class ChannelPool:
         self.undone: list[Filled] = []
         self.imported: list[Filled] = []
         self._small: Filled | None = None
+        self._scattered: ScatteredMessages | None = None
 
     def prepare_fresh(self, count: int) -> None:
         """Fill channels until there are `count` fresh ones. Does not settle."""
@@ -87,6 +89,14 @@ class ChannelPool:
         if self._small is None:
             self._small = fill_channel(SMALL)
         return self._small
+
+    @property
+    def scattered(self) -> ScatteredMessages:
+        """The guild of a hundred channels; always the same. What a part deletes there it restores."""
+        if self._scattered is None:
+            self._scattered = ScatteredMessages()
+            self._scattered.fill()
+        return self._scattered
 
 
 def scan(moderator: User, selection: Selection) -> Purge:

@@ -13,8 +13,8 @@ from functools import cache
 
 from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
 from chatstore.domain.snowflakes import make_snowflake, ms_of
-from chatstore.models import Channel
-from chatstore.store import authors, ledger, nodes, nodetool
+from chatstore.models import Channel, Guild
+from chatstore.store import authors, ledger, loads, nodes, nodetool
 from tests.bench import baseline
 from tests.bench.timing import seconds_of
 
@@ -25,6 +25,9 @@ SETTLE_SECONDS = 600.0
 """Long enough to compact seven channels of a million messages."""
 
 AUTHORS = 20
+
+TEXT = "a message of the length that most have, about eighty characters of text in it all"
+
 _WORDS = (
     "spam",
     "raid",
@@ -54,10 +57,31 @@ class Filled:
         return sorted({bucket_of(self.ids[0]), *range(bucket_of(self.ids[0]), bucket_of(self.ids[-1]) + 1)})
 
 
-def empty_channel() -> Channel:
+def make_guild() -> Guild:
+    """Create a guild without channels under a new id."""
+    return Guild.objects.create(id=new_id(), name="bench")
+
+
+def empty_channel(guild: Guild | None = None) -> Channel:
     """Create a channel without messages under a new id."""
-    now_ms = time.time_ns() // 1_000_000
-    return Channel.objects.create(id=make_snowflake(now_ms) | secrets.randbits(22), name="bench")
+    return Channel.objects.create(id=new_id(), name="bench", guild=guild)
+
+
+def new_id() -> int:
+    """Return an id of the current time that nothing else has."""
+    return make_snowflake(time.time_ns() // 1_000_000) | secrets.randbits(22)
+
+
+def fill_recent(channel: Channel, count: int) -> list[int]:
+    """Write messages of the last hour, a second apart, of author 1; return their ids, ascending."""
+    start = time.time_ns() // 1_000_000 - 55 * 60_000
+    ids = [make_snowflake(start + index * 1_000) for index in range(count)]
+    for bucket in {bucket_of(i) for i in ids}:
+        ledger.ensure_row(channel.pk, bucket)
+        loads.clear_live_in([(channel.pk, bucket)])
+    rows = [(channel.pk, bucket_of(i), i, 1, 0, TEXT, ms_of(i) * 1_000) for i in ids]
+    baseline.run_batches(baseline.INSERT, rows)
+    return ids
 
 
 @cache

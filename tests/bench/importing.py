@@ -1,4 +1,4 @@
-"""Import of a DiscordChatExporter file, compared with bare batched inserts of the same rows."""
+"""Import of DiscordChatExporter files: against bare batched inserts of the same rows, and many small ones."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from chatstore.models import Channel
 from chatstore.operations.importing.discord import ImportChoices, import_discord
 from moderation.operations.undo.import_guard import DeletedIds
 from tests.bench.channel_pool import ChannelPool
-from tests.bench.channels import Filled, empty_channel, insert_channel, rows_of, settle, spread_ids
+from tests.bench.channels import Filled, empty_channel, insert_channel, new_id, rows_of, settle, spread_ids
 from tests.bench.report import Figures
 from tests.bench.timing import alternate, seconds_of
+
+SMALL_FILE, MOST_IN_SMALL_FILES = 60, 120_000
+"""Messages of a small file, as of a thread, and of all small files: 2,000 of them."""
 
 
 def measure_import(pool: ChannelPool, *, runs: int) -> Figures:
@@ -40,6 +43,25 @@ def measure_import(pool: ChannelPool, *, runs: int) -> Figures:
         sides = alternate(ours, theirs, runs=runs, before=settle)
     yield "import_vs_insert", sides.speed
     yield "import_messages_per_second", pool.size / sides.ours
+
+
+def measure_small_files(pool: ChannelPool, *, runs: int) -> Figures:
+    """Yield small_files_vs_large: an import of many small channels, a file each, against one large one."""
+    ids = spread_ids(min(pool.size, MOST_IN_SMALL_FILES))
+    parts = [ids[start : start + SMALL_FILE] for start in range(0, len(ids), SMALL_FILE)]
+
+    def seconds_of_import(*parts: list[int]) -> float:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for number, part in enumerate(parts):
+                write_messages(folder / "messages", part)
+                write_export(folder / f"{number}.json", Channel(id=new_id()), folder / "messages")
+            (folder / "messages").unlink()
+            return seconds_of(lambda: import_discord([folder], choices=ImportChoices(deleted_ids=DeletedIds)))
+
+    sides = alternate(lambda: seconds_of_import(*parts), lambda: seconds_of_import(ids), runs=runs, before=settle)
+    yield "small_files_vs_large", sides.speed
+    yield "small_files_messages_per_second", len(ids) / sides.ours
 
 
 def write_export(path: Path, channel: Channel, body: Path) -> Path:

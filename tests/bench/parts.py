@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bench import emptied, importing, purging, reading, scattered
+from tests.bench import emptied, importing, purging, raid, reading, scattered, small, twenty
 from tests.bench.channel_pool import ChannelPool
 from tests.bench.report import Part
 
@@ -77,12 +77,36 @@ def list_parts(pool: ChannelPool, *, runs: int) -> list[Part]:
                 "scattered_undo_messages_per_second",
                 "scattered_preview_vs_scan",
             ),
-            lambda: scattered.measure_scattered(pool.moderator, runs=runs),
+            lambda: scattered.measure_scattered(pool, runs=runs),
         ),
         Part(
             "small",
             ("small_preview_seconds", "small_purge_seconds"),
-            lambda: scattered.measure_small(pool.moderator),
+            lambda: small.measure_small(pool.moderator),
+        ),
+        Part(
+            "small_purge_beside",
+            (
+                "small_preview_beside_p95_seconds",
+                "small_purge_beside_p95_seconds",
+                "small_purge_beside_median_seconds",
+            ),
+            lambda: small.measure_small_beside(pool),
+        ),
+        Part(
+            "twenty_moderators",
+            ("twenty_moderators_confirmed_seconds", "twenty_moderators_seconds", "twenty_moderators_slowdown"),
+            lambda: twenty.measure_twenty(pool, runs=runs),
+        ),
+        Part(
+            "raid",
+            ("raid_preview_seconds", "raid_clean_seconds"),
+            lambda: raid.measure_raid(pool),
+        ),
+        Part(
+            "small_files",
+            ("small_files_vs_large", "small_files_messages_per_second"),
+            lambda: importing.measure_small_files(pool, runs=runs),
         ),
     ]
 

@@ -70,7 +70,7 @@ class PageReader:
 
     def _run(self) -> None:
         try:
-            client = Client()
+            client = Client(SERVER_NAME="localhost")
             client.force_login(self._user)
             for address in cycle(self._addresses):
                 if self._stop.is_set():
