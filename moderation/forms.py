@@ -17,6 +17,9 @@ from moderation.operations.selection.parsing import Description, Terms
 
 REASON_CHARACTERS = 1_000
 
+NAMES_CHARACTERS = 3_000
+"""Enough for a hundred ids of twenty digits, each with a comma and a space, and for names of that length."""
+
 _HAS = [
     (Content.LINK.value, gettext_lazy("a link")),
     (Content.ATTACHMENT.value, gettext_lazy("an attachment")),
@@ -63,7 +66,7 @@ def read_cursor(query: QueryDict, name: str) -> int | None:
 class TermsForm(forms.Form):
     """One group of conditions in the composer."""
 
-    authors = forms.CharField(required=False, max_length=1000, label=gettext_lazy("Written by"))
+    authors = forms.CharField(required=False, max_length=NAMES_CHARACTERS, label=gettext_lazy("Written by"))
     after = forms.CharField(required=False, max_length=40, label=gettext_lazy("From"))
     before = forms.CharField(required=False, max_length=40, label=gettext_lazy("Until"))
     words = forms.CharField(required=False, max_length=500, label=gettext_lazy("Containing words"))
@@ -100,7 +103,7 @@ class TermsForm(forms.Form):
 class PlaceForm(forms.Form):
     """The places to search, and the options that apply to all groups."""
 
-    channels = forms.CharField(required=False, max_length=1000)
+    channels = forms.CharField(required=False, max_length=NAMES_CHARACTERS)
     guild = forms.CharField(required=False, max_length=24)
     with_pinned = forms.BooleanField(required=False)
     everything = forms.BooleanField(required=False)

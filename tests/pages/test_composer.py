@@ -94,6 +94,13 @@ def test_an_author_without_a_channel_means_every_channel_they_posted_in(mona: Us
     assert (selected.channel_ids, selected.guild_id, selected.author_ids) == ((), None, frozenset({int(UNKNOWN_USER)}))
 
 
+def test_the_accounts_of_a_raid_fit_into_one_field(mona: User, sign_in: SignIn) -> None:
+    accounts = [10**18 + secrets.randbits(50) for _ in range(100)]
+    ChatUser.objects.bulk_create([ChatUser(pk=account, name=f"raider{account}") for account in accounts])
+    selected = select(sign_in(mona), "/delete/", {"authors": ", ".join(map(str, accounts))})
+    assert selected.author_ids == frozenset(accounts)
+
+
 def test_a_whole_guild_is_chosen_from_the_list(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     client, guild = sign_in(mona), previewed.channel.guild_id
     page = client.get("/delete/", {"guild": str(guild), "author": UNKNOWN_USER}).content.decode()

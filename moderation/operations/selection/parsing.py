@@ -32,8 +32,8 @@ from moderation.domain.filters import (
 from moderation.domain.selection import Selection
 from moderation.operations.access.visibility import Actor, visible_channels
 
-MAX_NAMES = 20
-"""Maximum number of authors or channels in one field."""
+MAX_NAMES = 100
+"""Maximum number of authors or channels in one field: a raid has fifty accounts and more."""
 
 
 @dataclass(frozen=True, slots=True)
