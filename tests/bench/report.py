@@ -135,5 +135,10 @@ def describe_bound(key: str, value: float) -> str:
     if key not in BOUNDS:
         return ""
     word, bound = BOUNDS[key]
-    holds = value >= bound if word == "at least" else value <= bound
-    return f"{word} {bound:g}: {'holds' if holds else 'MISSED'}"
+    return f"{word} {bound:g}: {'holds' if holds(key, value) else 'MISSED'}"
+
+
+def holds(key: str, value: float) -> bool:
+    """Return whether a figure is within its bound."""
+    word, bound = BOUNDS[key]
+    return value >= bound if word == "at least" else value <= bound

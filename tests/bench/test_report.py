@@ -13,6 +13,7 @@ from tests.bench.__main__ import read_options
 from tests.bench.channel_pool import ChannelPool
 from tests.bench.parts import list_parts
 from tests.bench.report import BOUNDS, PARTS, Figures, Part, Report, run_parts, select_parts
+from tests.bench.table import ROWS, table_of
 
 
 def read(out: Path) -> dict[str, Any]:
@@ -108,3 +109,13 @@ def test_only_selects_parts_in_their_order() -> None:
     assert [part.name for part in select_parts(parts, some.only)] == ["purge", "import"]
     with pytest.raises(SystemExit):
         read_options(["--only", "lunch"])
+
+
+def test_the_table_names_every_bound_and_what_was_missed() -> None:
+    assert BOUNDS.keys() - {key for _, _, key in ROWS} == {"twenty_moderators_confirmed_seconds"}
+    lines = list(table_of({"purge_vs_row_deletes": 1.941, "undo_vs_insert": 0.83, "purge_vs_model_deletes": 155.4}))
+    assert [line.split("|")[2:4] for line in lines[2:]] == [
+        [" 1.94 × the speed ", " at least 2: missed "],
+        [" 155 × the speed ", "  "],
+        [" 0.83 × the speed ", " at least 0.7 "],
+    ]

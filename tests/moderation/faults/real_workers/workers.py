@@ -42,8 +42,11 @@ class Workers:
     supervisor, so a kill hits a whole worker. In Postgres each worker has a unique name.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, count: int = WORKERS, environment: dict[str, str] | None = None) -> None:
+        """Take the number of workers, and what differs in their environment from `worker_environment`."""
         self._log = folder / "workers.log"
+        self._count = count
+        self._environment = environment or {}
         self._beat: subprocess.Popen[bytes] | None = None
         self._workers: dict[str, subprocess.Popen[bytes]] = {}
         self._started = 0
@@ -51,10 +54,10 @@ class Workers:
 
     def start(self) -> None:
         """Start workers and beat; return when all workers accept tasks."""
-        for _ in range(WORKERS):
+        for _ in range(self._count):
             self._start_worker()
         self._start_beat()
-        wait_until(lambda: self.log_text().count(" ready.") == WORKERS)
+        wait_until(lambda: self.log_text().count(" ready.") == self._count)
 
     def stop(self) -> None:
         """Kill all processes in any state: a graceful stop would wait for their tasks."""
@@ -140,7 +143,7 @@ class Workers:
         with self._log.open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "celery", "--app=chatstore", *command, "--loglevel=INFO"],
-                env=os.environ | worker_environment() | {"PGAPPNAME": name},
+                env=os.environ | worker_environment() | self._environment | {"PGAPPNAME": name},
                 cwd=settings.BASE_DIR,
                 stdin=subprocess.DEVNULL,
                 stdout=log.fileno(),
