@@ -32,9 +32,10 @@ test: .venv/installed ## Run all tests except the slow tier (about ten minutes)
 test-slow: .venv/installed ## Run the slow tier
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m tests --workers $(WORKERS) -m "slow or hypothesis" $(TESTS)
 
-# Takes ten minutes, at most twenty. SEED=… repeats the run whose output named that seed.
+# Takes ten minutes, at most twenty. SEED=… repeats the run whose output named that seed; ARGS="--size 40000 --kills 24"
+# makes it smaller.
 soak: .venv/installed ## Kill workers and restart servers during one purge (about ten minutes)
-	@$(BIN)/python -m devstack exec test $(BIN)/python -m tests.soak $(SEED)
+	@$(BIN)/python -m devstack exec test $(BIN)/python -m tests.soak $(SEED) $(ARGS)
 
 # RuntimeWarning is ignored: makemigrations has no database to compare the migrations with.
 check: .venv/installed docs ## Run linters, type checker, import contracts, Django's checks; build the docs

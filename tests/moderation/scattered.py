@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import BucketDeletes, Channel
@@ -21,7 +21,7 @@ from tests.moderation.channels import WILMA, confirm, ids_of, make_channel, old_
 
 @dataclass(frozen=True, slots=True)
 class Scattered:
-    """A confirmed purge with the ids that it deletes and those that it keeps, by channel."""
+    """A purge with the ids that it deletes and those that it keeps, by channel."""
 
     purge: Purge
     deleted: dict[Channel, list[int]]
@@ -73,7 +73,13 @@ class Scattered:
 
 
 def make_scattered(moderator: User, *, channels: int = 3, buckets: int = 4) -> Scattered:
-    """Write 5 messages of an author and 4 of another one to each bucket; preview and confirm a purge of the author."""
+    """Preview a scattered purge and confirm it."""
+    scattered = preview_scattered(moderator, channels=channels, buckets=buckets)
+    return replace(scattered, purge=confirm(moderator, scattered.purge))
+
+
+def preview_scattered(moderator: User, *, channels: int, buckets: int) -> Scattered:
+    """Write 5 messages of an author and 4 of another one to each bucket; preview a purge of the author."""
     author = secrets.randbits(60)
     deleted: dict[Channel, list[int]] = {}
     kept: dict[Channel, list[int]] = {}
@@ -85,5 +91,4 @@ def make_scattered(moderator: User, *, channels: int = 3, buckets: int = 4) -> S
             kept[channel] += ids[1::2]
         write(channel, deleted[channel], author=author)
         write(channel, kept[channel], author=WILMA)
-    purge = confirm(moderator, preview(moderator, Selection(where=Author((author,)))))
-    return Scattered(purge, deleted, kept)
+    return Scattered(preview(moderator, Selection(where=Author((author,)))), deleted, kept)

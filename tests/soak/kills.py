@@ -1,4 +1,4 @@
-"""Kills of workers that are executing a step.
+"""Kills of workers that are executing steps of a purge or of an undo.
 
 A trigger records who claims a step: Postgres knows each worker by its name. A kill counts only if it left a step
 behind.
@@ -17,8 +17,9 @@ import psycopg
 from django.db import connection
 from psycopg import sql
 
-from moderation.domain.states import STEP_STATES
-from moderation.models import Step
+from moderation.domain.states import STEP_STATES, UNDO_STEP_STATES
+from moderation.operations.purging.worker import PIPELINE
+from moderation.operations.steps.open_steps import STEP_MODELS
 from tests.moderation.faults.real_workers.workers import Workers
 from tests.table_owner import as_table_owner
 
@@ -27,20 +28,26 @@ CREATE TABLE IF NOT EXISTS recorded_claim (token uuid PRIMARY KEY, worker text);
 CREATE OR REPLACE FUNCTION record_claim() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO recorded_claim VALUES (NEW.token, current_setting('application_name')) ON CONFLICT DO NOTHING;
-    PERFORM pg_notify('claimed', concat_ws(' ', NEW.purge_id, current_setting('application_name'), NEW.token));
+    PERFORM pg_notify('claimed', concat_ws(' ', current_setting('application_name'), NEW.token));
     RETURN NEW;
 END $$;
 CREATE OR REPLACE TRIGGER record_claim BEFORE UPDATE ON moderation_step
     FOR EACH ROW WHEN (NEW.token IS DISTINCT FROM OLD.token AND NEW.token IS NOT NULL) EXECUTE FUNCTION record_claim();
+CREATE OR REPLACE TRIGGER record_claim BEFORE UPDATE ON moderation_undostep
+    FOR EACH ROW WHEN (NEW.token IS DISTINCT FROM OLD.token AND NEW.token IS NOT NULL) EXECUTE FUNCTION record_claim();
 """
 _REMOVE = """
 DROP TRIGGER IF EXISTS record_claim ON moderation_step;
+DROP TRIGGER IF EXISTS record_claim ON moderation_undostep;
 DROP FUNCTION IF EXISTS record_claim;
 DROP TABLE IF EXISTS recorded_claim;
 """
 _BUSY = """
-SELECT DISTINCT worker, token FROM moderation_step JOIN recorded_claim USING (token)
-WHERE purge_id = %s AND lease_until >= clock_timestamp() AND state <> ALL(%s) ORDER BY worker
+SELECT worker, token, count(*) FROM (
+    SELECT token, lease_until FROM moderation_step WHERE state <> ALL(%s)
+    UNION ALL SELECT token, lease_until FROM moderation_undostep WHERE state <> ALL(%s)
+) AS step JOIN recorded_claim USING (token) WHERE lease_until >= clock_timestamp()
+GROUP BY worker, token ORDER BY worker
 """
 
 
@@ -58,34 +65,47 @@ def claims_recorded() -> Iterator[None]:
 
 @dataclass(slots=True)
 class WorkerKiller:
-    """The kills so far. left_in: number of steps left behind, by state."""
+    """The kills so far. purge_id: of the large purge, which the others run beside.
+
+    left_in: number of steps left behind, by state. beside: kills that left none of the large purge. in_groups: those of
+    them that left more steps than a worker has in hand without groups.
+    """
 
     workers: Workers
     purge_id: int
     random: Random
+    planned: int
     count: int = 0
     left_in: Counter[str] = field(default_factory=Counter)
+    beside: int = 0
+    in_groups: int = 0
 
-    def list_busy(self) -> list[tuple[str, uuid.UUID]]:
-        """Return living workers that are executing a step of the purge, by name, with their tokens."""
+    def list_busy(self) -> list[tuple[str, uuid.UUID, int]]:
+        """Return living workers that are executing steps of any purge or undo: names, tokens and numbers of steps."""
         with connection.cursor() as cursor:
-            cursor.execute(_BUSY, (self.purge_id, list(STEP_STATES.final)))
-            return [(name, token) for name, token in cursor.fetchall() if self.workers.worker_named(name) is not None]
+            cursor.execute(_BUSY, (list(STEP_STATES.final), list(UNDO_STEP_STATES.final)))
+            return [busy for busy in cursor.fetchall() if self.workers.worker_named(busy[0]) is not None]
 
     def kill_one(self) -> bool:
-        """Kill a random busy worker; return whether it was still executing a step."""
+        """Kill a random busy worker; return whether it was still executing a step.
+
+        The more steps it has in hand the more likely: groups are rare, and pass quickly.
+        """
         busy = self.list_busy()
-        return bool(busy) and self._kill(*self.random.choice(busy))
+        if not busy:
+            return False
+        ((name, token, _),) = self.random.choices(busy, weights=[steps for _, _, steps in busy])
+        return self._kill(name, token)
 
     def kill_at_claim(self, *, seconds: float) -> bool:
-        """Wait until a worker claims a step and kill it at once; return whether it was hit.
+        """Wait until a worker claims a step of any purge and kill it at once; return whether it was hit.
 
         During an outage a step is claimed only for some milliseconds.
         """
         with listen("claimed") as listener:
             for note in listener.notifies(timeout=seconds):
-                purge_id, name, token = note.payload.split()
-                if int(purge_id) == self.purge_id and self.workers.worker_named(name) is not None:
+                name, token = note.payload.split()
+                if self.workers.worker_named(name) is not None:
                     return self._kill(name, uuid.UUID(token))
         return False
 
@@ -93,9 +113,14 @@ class WorkerKiller:
         worker = self.workers.worker_named(name)
         assert worker is not None
         self.workers.kill(worker)
-        left = list(Step.objects.filter(purge_id=self.purge_id, token=token).values_list("state", flat=True))
-        self.left_in.update(left)
+        left = [
+            row for model in STEP_MODELS for row in model.objects.filter(token=token).values_list("purge_id", "state")
+        ]
+        self.left_in.update(state for _, state in left)
         self.count += bool(left)
+        if left and self.purge_id not in dict(left):
+            self.beside += 1
+            self.in_groups += len(left) > PIPELINE
         return bool(left)
 
 

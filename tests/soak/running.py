@@ -2,12 +2,14 @@
 
 A Cassandra node is killed and later stopped, each time for a quarter of the kills. With two replicas nothing can be
 decided then: the purge waits, shows the reason, and continues by itself. Valkey and Postgres are restarted, gracefully
-and by SIGKILL, at random points. Another process posts meanwhile. Afterwards exactly the manifest is deleted, every
-count is correct, pages answer, and an undo restores everything with every column.
+and by SIGKILL, at random points. Another thread posts meanwhile, and a second moderator makes small and scattered
+purges and undoes the latter; kills hit their workers too. Afterwards exactly the manifest is deleted, every count is
+correct, pages answer, and an undo restores everything with every column.
 """
 
 from __future__ import annotations
 
+import argparse
 import secrets
 import signal
 import tempfile
@@ -41,11 +43,11 @@ from tests.soak.outages import (
     stop_second_node,
 )
 from tests.soak.scene import Scene, arrange_scene
+from tests.soak.second_moderator import SecondModerator, arrange_second
 from tests.soak.traffic import ChatTraffic
 
 SIZE = 300_000
 KILLS = 100
-OUTAGE_KILLS = 25
 MAX_SECONDS = 20 * 60
 MUST_WAIT_WITHIN_SECONDS = 60
 MUST_END_WITHIN_SECONDS = 240
@@ -64,8 +66,13 @@ class SoakFailed(Exception):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the soak; return 0 if every check passed. arguments: the seed as text, or nothing."""
-    seed = arguments[0] if arguments and arguments[0] else secrets.token_hex(4)
+    """Run the soak; return 0 if every check passed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak")
+    parser.add_argument("seed", nargs="?", default=secrets.token_hex(4))
+    parser.add_argument("--size", type=int, default=SIZE, help="messages of the large purge's channels")
+    parser.add_argument("--kills", type=int, default=KILLS)
+    options = parser.parse_args(arguments)
+    seed = options.seed
     print(f"SEED={seed} repeats this soak", flush=True)
     began = time.monotonic()
     log = partial(_log, began)
@@ -76,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
         workers = Workers(Path(folder))
         try:
             with claims_recorded():
-                soak(Random(seed), workers, log)
+                soak(Random(seed), workers, log, size=options.size, kills=options.kills)
         except (SoakFailed, AssertionError, ChatstoreError, Problem) as failed:
             print("\n".join(workers.log_text().splitlines()[-60:]), flush=True)
             # Print this last, where readers of the end of the output find it.
@@ -89,34 +96,47 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def soak(random: Random, workers: Workers, log: Callable[[str], None]) -> None:
-    mona = User.objects.create_user(f"mona-{secrets.token_hex(4)}", is_staff=True)
-    mona.groups.add(Group.objects.get(name="moderators"))
-    scene = arrange_scene(mona, random, size=SIZE)
+def soak(random: Random, workers: Workers, log: Callable[[str], None], *, size: int, kills: int) -> None:
+    mona, lena = make_moderator("mona"), make_moderator("lena")
+    scene = arrange_scene(mona, random, size=size)
+    second = arrange_second(lena)
     steps = Step.objects.filter(purge_id=scene.purge.id).count()
     log(f"{scene.purge.manifest:,} messages to delete in {steps} steps in {len(scene.channels)} channels")
     workers.start()
     traffic = ChatTraffic(scene.channels[0])
     try:
         confirm(mona, scene.purge)
-        killer = WorkerKiller(workers, scene.purge.id, random)
-        kill_and_restart(scene, killer, plan_outages(random, scene.purge, log), steps, log)
+        second.start()
+        killer = WorkerKiller(workers, scene.purge.id, random, kills)
+        kill_and_restart(scene, killer, second, plan_outages(random, scene.purge, kills, log), steps=steps, log=log)
         wait_for(scene.purge, workers, PurgeState.DONE)
+        second.end(workers.restart_ended)
+        log(
+            f"beside it {second.small} purges of ten messages, {second.purged} scattered purges and {second.restored} "
+            f"undos, none of which took more than {second.longest:.0f} s"
+        )
         log("done; checking")
         check_purged(scene, traffic.stored, mona)
         check_undone(scene, traffic.stored, mona, wait=lambda: wait_for(scene.purge, workers, PurgeState.UNDONE))
     finally:
+        second.stop()
         traffic.end()
     log(f"undone completely; {len(traffic.stored):,} messages posted meanwhile, {traffic.refused:,} refused")
 
 
-def plan_outages(random: Random, purge: Purge, log: Callable[[str], None]) -> list[Outage]:
+def make_moderator(name: str) -> User:
+    user = User.objects.create_user(f"{name}-{secrets.token_hex(4)}", is_staff=True)
+    user.groups.add(Group.objects.get(name="moderators"))
+    return user
+
+
+def plan_outages(random: Random, purge: Purge, kills: int, log: Callable[[str], None]) -> list[Outage]:
     """Plan two node outages of a quarter of the kills each, and the other restarts at random points."""
-    first, second = random.randint(5, 15), random.randint(50, 65)
+    first, second = (kills * random.randint(*percents) // 100 for percents in ((5, 15), (50, 65)))
     killed_first = random.random() < 0.5
     outages = [
         Outage(
-            random.randrange(1, KILLS),
+            random.randrange(1, kills),
             f"{name} {'killed' if kill else 'ended'} and started",
             partial(restart, kill=kill),
         )
@@ -126,7 +146,7 @@ def plan_outages(random: Random, purge: Purge, log: Callable[[str], None]) -> li
     for start, kill in ((first, killed_first), (second, not killed_first)):
         description = f"a Cassandra node {'killed' if kill else 'stopped'}; the purge reports the missing replica"
         outages.append(Outage(start, description, partial(stop_node_and_wait, purge, kill=kill)))
-        outages.append(Outage(start + OUTAGE_KILLS, "the node is back", start_second_node))
+        outages.append(Outage(start + kills // 4, "the node is back", start_second_node))
     return sorted(outages, key=lambda outage: outage.after_kills)
 
 
@@ -141,12 +161,19 @@ def stop_node_and_wait(purge: Purge, *, kill: bool) -> None:
 
 
 def kill_and_restart(
-    scene: Scene, killer: WorkerKiller, outages: list[Outage], steps: int, log: Callable[[str], None]
+    scene: Scene,
+    killer: WorkerKiller,
+    second: SecondModerator,
+    outages: list[Outage],
+    *,
+    steps: int,
+    log: Callable[[str], None],
 ) -> None:
-    """Make a hundred kills, spread so that the purge does not end before the last one."""
+    """Make all kills, spread so that the purge does not end before the last one."""
     ended = 0
     due = list(outages)
-    while killer.count < KILLS:
+    while killer.count < killer.planned:
+        second.check()
         while due and due[0].after_kills <= killer.count:
             outage = due.pop(0)
             outage.run()
@@ -156,7 +183,7 @@ def kill_and_restart(
             if not left:
                 raise SoakFailed(f"the purge ended after {killer.count} kills")
             ended += killer.workers.restart_ended()
-            max_open_steps = RESERVED_STEPS + (steps - RESERVED_STEPS) * (1 - killer.count / KILLS)
+            max_open_steps = RESERVED_STEPS + (steps - RESERVED_STEPS) * (1 - killer.count / killer.planned)
             if (
                 try_kill(killer, max_open_steps=max_open_steps, node_away=is_second_node_away())
                 and killer.count % 10 == 0
@@ -167,6 +194,7 @@ def kill_and_restart(
         log(f"{killer.count} kills: {outage.description}")
     found = ", ".join(f"{count} {state}" for state, count in killer.left_in.most_common())
     log(f"steps left behind by killed workers: {found}; {ended} workers exited by themselves and were restarted")
+    log(f"{killer.beside} kills hit the second moderator's purges, {killer.in_groups} of them groups of steps")
 
 
 def try_kill(killer: WorkerKiller, *, max_open_steps: float, node_away: bool) -> bool:

@@ -35,8 +35,13 @@ RECENT = 1_500
 FULL_ROW_EVERY = 50
 """One in so many messages has every column set."""
 
+STRATEGIES = (DeleteStrategy.ROWS, DeleteStrategy.RANGES, DeleteStrategy.DROP, DeleteStrategy.REWRITE)
+
 KEEP_ONE_IN = {DeleteStrategy.ROWS: 10, DeleteStrategy.RANGES: 130, DeleteStrategy.REWRITE: 4}
 """One in so many messages of a bucket is by another author; none in a dropped bucket."""
+
+SIZE_FOR_REWRITES = 270_000
+"""With fewer messages, no bucket has so many ranges that some are joined."""
 
 Snapshot = dict[tuple[int, int], str]
 """sha256 over all rows with all columns, by channel and bucket; empty buckets are omitted."""
@@ -49,11 +54,12 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A previewed purge, and snapshots of its channels: complete, and with the survivors only."""
+    """A previewed purge, its strategies, and snapshots of its channels: complete, and with the survivors only."""
 
     channels: tuple[Channel, ...]
     buckets: Collection[int]
     purge: Purge
+    strategies: Collection[DeleteStrategy]
     whole: Snapshot
     rest: Snapshot
 
@@ -65,9 +71,7 @@ def arrange_scene(moderator: User, random: Random, *, size: int) -> Scene:
     buckets = set()
     for channel in channels:
         for ago in range(1, BUCKETS + 1):
-            strategy = random.choice(
-                (DeleteStrategy.ROWS, DeleteStrategy.RANGES, DeleteStrategy.DROP, DeleteStrategy.REWRITE)
-            )
+            strategy = random.choice(STRATEGIES)
             ids = old_ids(
                 MESSAGES_PER_SMALL_BUCKET if strategy is DeleteStrategy.ROWS else size // full, buckets_ago=ago
             )
@@ -82,6 +86,7 @@ def arrange_scene(moderator: User, random: Random, *, size: int) -> Scene:
         channels,
         buckets,
         purge,
+        strategies=set(STRATEGIES if size >= SIZE_FOR_REWRITES else STRATEGIES[:-1]),
         whole=snapshot_of(channels, buckets),
         rest=snapshot_of(channels, buckets, without=(POSTER, VICTOR)),
     )
