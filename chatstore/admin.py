@@ -24,10 +24,12 @@ from django_celery_beat import models as beat
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from chatstore.admin_lists import KeysetAdmin, search_names
 from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.health import BucketState
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChannelDay, ChatUser, Guild
+from chatstore.models.names import NamedQuerySet
 from chatstore.models.users import User
 from chatstore.operations.health.channel_health import read_channel_health
 from chatstore.operations.rights import READ_HEALTH
@@ -72,7 +74,7 @@ class SnowflakeChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
             return None
 
 
-class NeverDeleted(ModelAdmin):  # type: ignore[misc]
+class NeverDeleted(KeysetAdmin):
     """Rows that messages in the store refer to. Deleting one would orphan the messages."""
 
     def formfield_for_foreignkey(
@@ -90,6 +92,8 @@ class NeverDeleted(ModelAdmin):  # type: ignore[misc]
         """Search for a term. Raises `BadInput` for one that is longer than any name."""
         if len(search_term) > SEARCH_CHARACTERS:
             raise BadInput(_("Enter at most %(count)s characters to search for.") % {"count": SEARCH_CHARACTERS})
+        if search_term and isinstance(queryset, NamedQuerySet):
+            return search_names(queryset, search_term), False
         found: tuple[QuerySet[Any], bool] = super().get_search_results(request, queryset, search_term)
         return found
 

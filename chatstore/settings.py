@@ -480,3 +480,12 @@ IMPORT_ARCHIVE_BYTES = environment.read_int(
 )
 # Days in which a purge can be undone; the quarantine's rows expire a day later.
 QUARANTINE_DAYS = environment.read_int("QUARANTINE_DAYS", default=30, minimum=1, maximum=30)
+
+# --- Pruning: for how many days rows of Postgres are kept that only document the past -----------------
+
+# Steps and manifest of a preview that was not confirmed. A preview expires after a day.
+PREVIEW_DAYS = environment.read_int("PREVIEW_DAYS", default=7, minimum=2)
+# Manifest of a purge that can no longer be undone: the counts by author and bucket.
+MANIFEST_DAYS = environment.read_int("MANIFEST_DAYS", default=365, minimum=31)
+# Runs of maintenance jobs. The last 30 of each job are always kept.
+RUN_DAYS = environment.read_int("RUN_DAYS", default=90, minimum=7)

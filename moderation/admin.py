@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import Model, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
@@ -10,12 +13,18 @@ from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
-from unfold.admin import ModelAdmin
 
+from chatstore.admin_lists import KeysetAdmin, search_columns
 from chatstore.domain.controls import show_hidden
+from chatstore.domain.errors import BadInput
+from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel
+from chatstore.models.users import User
 from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry, Purge
+
+MAX_ACCOUNTS = 10
+"""Maximum number of accounts whose user name contains what is searched for."""
 
 AUDIT_ACTIONS: dict[str, Promise] = {
     "authorless_deleted": pgettext_lazy("action in the audit log", "Rows without an author deleted"),
@@ -53,7 +62,7 @@ AUDIT_ACTIONS: dict[str, Promise] = {
 """Labels of the actions. One without a label is shown as it is recorded."""
 
 
-class ReadOnly(ModelAdmin):  # type: ignore[misc]
+class ReadOnly(KeysetAdmin):
     """Visible with the view permission. Rows cannot be added, changed or deleted, not even by a superuser."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -69,6 +78,33 @@ class ReadOnly(ModelAdmin):  # type: ignore[misc]
         return False
 
 
+class ActionFilter(admin.SimpleListFilter):
+    """Entries of one action. The choices are all known actions: Postgres would have to read all entries for them."""
+
+    title = gettext_lazy("action")
+    parameter_name = "action"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return the actions with their labels."""
+        return list(AUDIT_ACTIONS.items())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
+        """Return the entries of the chosen action."""
+        return queryset.filter(action=self.value()) if self.value() else queryset
+
+
+def _search(rows: QuerySet[Any], text: str, *, ids: Sequence[str], staff: str) -> QuerySet[Any]:
+    """Search for an ID in some columns, or for the account of a member of staff by user name."""
+    if not text:
+        return rows
+    try:
+        number = parse_snowflake(text)
+    except BadInput:
+        accounts = User.objects.filter(username__icontains=text).order_by("username")[:MAX_ACCOUNTS]
+        return search_columns(rows, [{staff: account} for account in accounts])
+    return search_columns(rows, [{column: number} for column in ids])
+
+
 @admin.register(Purge)
 class PurgeAdmin(ReadOnly):
     """Purges, newest first."""
@@ -76,8 +112,14 @@ class PurgeAdmin(ReadOnly):
     list_display = ("id", "state", "moderator", "manifest", "created_at", "finished_at")
     list_filter = ("state",)
     list_select_related = ("moderator",)
-    search_fields = ("=id", "moderator__username", "reason")
+    search_fields = ("=id", "moderator__username")
     exclude = ("manifest_hash", "scan_token", "scan_lease_until")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Purge], search_term: str
+    ) -> tuple[QuerySet[Purge], bool]:
+        """Search for an ID or a moderator."""
+        return _search(queryset, search_term, ids=("pk",), staff="moderator"), False
 
 
 @admin.register(AuditEntry)
@@ -85,10 +127,16 @@ class AuditEntryAdmin(ReadOnly):
     """The audit log: one row per action, newest first."""
 
     list_display = ("at", "action", "actor", "purge_link", "channel_link")
-    list_filter = ("action",)
-    list_select_related = ("actor", "purge")
-    search_fields = ("=id", "=channel_id", "actor__username")
+    list_filter = (ActionFilter,)
+    list_select_related = ("actor",)
+    search_fields = ("=id", "=channel_id", "=purge", "actor__username")
     readonly_fields = ("messages",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[AuditEntry], search_term: str
+    ) -> tuple[QuerySet[AuditEntry], bool]:
+        """Search for the ID of an entry, a channel or a purge, or for an actor."""
+        return _search(queryset, search_term, ids=("pk", "channel_id", "purge"), staff="actor"), False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEntry]:
         """Return the entries with the names of their channels."""

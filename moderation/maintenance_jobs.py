@@ -9,6 +9,7 @@ from chatstore.operations.jobs.definitions import Job, register_jobs
 from moderation.operations.erasure.execution import take_off_disk
 from moderation.operations.purging.manual_rewrite import rewrite_bucket_run
 from moderation.operations.purging.orphan_rows import delete_authorless
+from moderation.operations.purging.pruning import prune
 from moderation.operations.purging.stuck_check import check_stuck_purges
 from moderation.operations.undo.expiry import close_expired
 
@@ -37,6 +38,14 @@ register_jobs(
         _("Remove erased messages from the disks"),
         # After the repair, which it has to wait for.
         Schedule("0 7 * * *", "UTC"),
+        max_attempts=2,
+    ),
+    Job(
+        "prune",
+        prune,
+        _("Prune"),
+        _("Delete old previews, manifests and runs"),
+        Schedule("30 7 * * *", "UTC"),
         max_attempts=2,
     ),
 )

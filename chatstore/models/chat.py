@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.db import models
+
+from chatstore.models.names import NamedQuerySet, name_index
 
 
 class Guild(models.Model):
@@ -16,6 +20,10 @@ class Guild(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ChannelQuerySet(NamedQuerySet["Channel"]):
+    """Channels, by name."""
 
 
 class Channel(models.Model):
@@ -38,11 +46,23 @@ class Channel(models.Model):
     category = models.CharField(max_length=200, blank=True)
     topic = models.TextField(blank=True)
 
+    objects = ChannelQuerySet.as_manager()
+
     class Meta:
         ordering = ("name", "id")
+        indexes = (
+            models.Index(fields=("name", "id"), name="channel_by_name"),
+            name_index("channel_by_trigram", "name"),
+        )
 
     def __str__(self) -> str:
         return self.name if self.kind == self.Kind.DIRECT else f"#{self.name}"
+
+
+class ChatUserQuerySet(NamedQuerySet["ChatUser"]):
+    """Chat users, by name and display name."""
+
+    NAMES: ClassVar[tuple[str, ...]] = ("name", "display_name")
 
 
 class ChatUser(models.Model):
@@ -53,8 +73,11 @@ class ChatUser(models.Model):
     display_name = models.CharField(max_length=100, blank=True)
     is_bot = models.BooleanField(default=False)
 
+    objects = ChatUserQuerySet.as_manager()
+
     class Meta:
         ordering = ("name", "id")
+        indexes = (name_index("chat_user_by_trigram", "name", "display_name"),)
         verbose_name = "chat user"
 
     def __str__(self) -> str:

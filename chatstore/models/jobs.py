@@ -15,6 +15,7 @@ class ChannelLock(models.Model):
 
     class Meta:
         default_permissions = ()
+        indexes = (models.Index(fields=("job",), name="lock_by_job"),)
 
     def __str__(self) -> str:
         return f"channel {self.channel_id}, locked by {self.job}"

@@ -92,7 +92,9 @@ class JobRun(models.Model):
         constraints = (models.UniqueConstraint(fields=("job", "slot"), name="one_run_a_slot"),)
         indexes = (
             models.Index(fields=("job", "-due_at"), name="run_by_job"),
-            models.Index(fields=("state", "due_at"), name="run_by_state"),
+            models.Index(fields=("job", "subject", "ended_at"), name="run_by_subject"),
+            models.Index(fields=("due_at", "id"), condition=~Q(state__in=ENDED), name="run_open"),
+            models.Index(fields=("ended_at",), condition=Q(state=RunState.FAILED), name="run_failed"),
         )
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from moderation.models.ids import NextId
@@ -17,9 +18,13 @@ class AuditEntry(models.Model):
 
     id = models.BigIntegerField(primary_key=True, db_default=NextId())
     at = models.DateTimeField(db_default=Now())
-    actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
     action = models.CharField(max_length=40)
-    purge = models.ForeignKey("moderation.Purge", null=True, on_delete=models.PROTECT, related_name="audit")
+    purge = models.ForeignKey(
+        "moderation.Purge", null=True, on_delete=models.PROTECT, related_name="audit", db_index=False
+    )
     channel_id = models.BigIntegerField(null=True)
     details = models.JSONField(default=dict)
     ids = models.BinaryField(null=True)
@@ -28,6 +33,13 @@ class AuditEntry(models.Model):
         ordering = ("-id",)
         default_permissions = ("view",)
         verbose_name_plural = "audit entries"
+        # Pages list the newest of each.
+        indexes = (
+            models.Index(fields=("action", "id"), name="audit_by_action"),
+            models.Index(fields=("purge", "id"), name="audit_by_purge", condition=Q(purge__isnull=False)),
+            models.Index(fields=("actor", "id"), name="audit_by_actor", condition=Q(actor__isnull=False)),
+            models.Index(fields=("channel_id", "id"), name="audit_by_channel", condition=Q(channel_id__isnull=False)),
+        )
 
     def __str__(self) -> str:
         return f"{self.action} at {self.at:%Y-%m-%d %H:%M:%S}"

@@ -30,7 +30,11 @@ class Hold(models.Model):
     class Meta:
         ordering = ("-id",)
         default_permissions = ("add", "change", "view")
-        indexes = (models.Index(fields=("channel_id",), name="hold_in_force", condition=Q(lifted_at=None)),)
+        indexes = (
+            models.Index(fields=("channel_id", "lifted_at"), name="hold_by_channel"),
+            models.Index(fields=("author_id", "lifted_at"), name="hold_by_author"),
+            models.Index(fields=("id",), name="hold_in_force", condition=Q(lifted_at=None)),
+        )
         constraints = (
             models.CheckConstraint(
                 name="hold_names_something",

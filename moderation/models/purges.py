@@ -89,7 +89,7 @@ class Purge(models.Model):
         ordering = ("-id",)
         default_permissions = ("add", "view")
         indexes = (
-            models.Index(fields=("state",), name="purge_by_state"),
+            models.Index(fields=("state", "is_rewrite"), name="purge_by_state"),
             models.Index(
                 fields=("wakeup_expires_at",), condition=Q(wakeup_expires_at__isnull=False), name="purge_that_waits"
             ),
@@ -118,7 +118,8 @@ class ManifestBucket(models.Model):
     """
 
     pk = models.CompositePrimaryKey("purge_id", "channel_id", "bucket")
-    purge = models.ForeignKey(Purge, on_delete=models.PROTECT, related_name="manifest_buckets")
+    # The primary key's index begins with it.
+    purge = models.ForeignKey(Purge, on_delete=models.PROTECT, related_name="manifest_buckets", db_index=False)
     channel_id = models.BigIntegerField()
     bucket = models.IntegerField()
     count = models.IntegerField()

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.expressions import RawSQL
 
 from chatstore.domain.buckets import BucketKey
@@ -38,9 +38,17 @@ class AbstractStepQuerySet(models.QuerySet[StepT]):
 
     def in_buckets(self, keys: Collection[BucketKey]) -> Self:
         """Steps in any of some buckets."""
+        return self._with_pairs("channel_id", "bucket", keys)
+
+    def with_keys(self, keys: Collection[tuple[int, int]]) -> Self:
+        """Steps with any of some primary keys. Postgres plans `pk__in` as one index scan for each of them."""
+        first, second = (field.attname for field in self.model._meta.pk_fields)
+        return self._with_pairs(first, second, keys)
+
+    def _with_pairs(self, first: str, second: str, pairs: Collection[tuple[int, int]]) -> Self:
         table = self.model._meta.db_table
-        sql = f"({table}.channel_id, {table}.bucket) IN (SELECT * FROM unnest(%s::bigint[], %s::int[]))"
-        params = ([channel_id for channel_id, _ in keys], [bucket for _, bucket in keys])
+        sql = f"({table}.{first}, {table}.{second}) IN (SELECT * FROM unnest(%s::bigint[], %s::int[]))"
+        params = ([one for one, _ in pairs], [other for _, other in pairs])
         return self.filter(RawSQL(sql, params, output_field=models.BooleanField()))  # noqa: S611  values are parameters
 
     def free(self) -> Self:
@@ -50,6 +58,10 @@ class AbstractStepQuerySet(models.QuerySet[StepT]):
     def leased(self) -> Self:
         """Steps that a worker has under lease."""
         return self.filter(LEASED)
+
+    def claimed(self) -> Self:
+        """Steps that a worker has claimed, even if its lease has expired."""
+        return self.filter(lease_until__isnull=False)
 
     def partly_applied(self) -> Self:
         """Steps between *stamped* and *counted*, whose statements may have been sent."""
@@ -65,6 +77,22 @@ class AbstractStepQuerySet(models.QuerySet[StepT]):
 
     def _is_partly_applied(self) -> Q:
         return Q(state__in=self.model.STATES.partly_applied)
+
+
+def _queue_indexes(name: str, states: StateGroups) -> tuple[models.Index, ...]:
+    """Return the indexes of what workers search for: open, claimed and partly applied steps, few of all steps.
+
+    Their conditions are those of the query sets: Postgres uses a partial index if the query implies its condition.
+    """
+    is_open = ~Q(state__in=states.final)
+    return (
+        models.Index("purge_id", F("due_at").asc(nulls_first=True), "ordinal", condition=is_open, name=f"{name}_open"),
+        models.Index(fields=("channel_id", "purge_id"), condition=is_open, name=f"{name}_open_in_channel"),
+        models.Index(
+            fields=("purge_id", "lease_until", "token"), condition=Q(lease_until__isnull=False), name=f"{name}_claimed"
+        ),
+        models.Index(fields=("purge_id",), condition=Q(state__in=states.partly_applied), name=f"{name}_applied"),
+    )
 
 
 class AbstractStep(models.Model):
@@ -92,7 +120,6 @@ class AbstractStep(models.Model):
         abstract = True
         default_permissions = ()
         indexes: ClassVar[list[models.Index] | tuple[models.Index, ...]] = (
-            models.Index(fields=("state", "due_at"), name="%(class)s_by_state"),
             models.Index(fields=("channel_id", "bucket"), name="%(class)s_by_bucket"),
         )
 
@@ -124,7 +151,8 @@ class Step(AbstractStep):
     STATES = STEP_STATES
 
     pk = models.CompositePrimaryKey("purge_id", "ordinal")
-    purge = models.ForeignKey(Purge, on_delete=models.PROTECT, related_name="steps")
+    # The primary key's index begins with it.
+    purge = models.ForeignKey(Purge, on_delete=models.PROTECT, related_name="steps", db_index=False)
     kind = models.CharField(max_length=10, choices=StepKind.choices())
     state = models.CharField(max_length=12, choices=StepState.choices(), default=StepState.PENDING)
     ids = models.BinaryField()
@@ -153,6 +181,7 @@ class Step(AbstractStep):
     class Meta(AbstractStep.Meta):
         indexes = (
             *AbstractStep.Meta.indexes,
+            *_queue_indexes("step", STEP_STATES),
             models.Index(fields=("bucket", "first_id", "last_id"), name="step_by_ids"),
         )
 
@@ -177,7 +206,8 @@ class UndoStep(AbstractStep):
     STATES = UNDO_STEP_STATES
 
     pk = models.CompositePrimaryKey("undo_id", "ordinal")
-    undo = models.ForeignKey(Undo, on_delete=models.PROTECT, related_name="steps")
+    # The primary key's index begins with it.
+    undo = models.ForeignKey(Undo, on_delete=models.PROTECT, related_name="steps", db_index=False)
     purge = models.ForeignKey(Purge, on_delete=models.PROTECT, related_name="undo_steps")
     state = models.CharField(max_length=12, choices=UndoStepState.choices(), default=UndoStepState.PENDING)
     restore_stamp = models.BigIntegerField(null=True)
@@ -192,6 +222,9 @@ class UndoStep(AbstractStep):
     no_copy = models.IntegerField(db_default=0, default=0)
 
     objects = UndoStepQuerySet.as_manager()
+
+    class Meta(AbstractStep.Meta):
+        indexes = (*AbstractStep.Meta.indexes, *_queue_indexes("undostep", UNDO_STEP_STATES))
 
     def __str__(self) -> str:
         return f"step {self.ordinal} of undo {self.undo_id} of purge {self.purge_id}"

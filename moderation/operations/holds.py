@@ -8,13 +8,16 @@ covers them, their 30-day undo period is suspended. Authors can still delete the
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, TextField
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Cast
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, NotFound
@@ -29,8 +32,8 @@ from chatstore.operations.jobs.runs import request_automatic_run
 from moderation.domain.holds import HoldCoverage, total_time
 from moderation.domain.links import find_message_link
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import DELETING
-from moderation.models import Hold, Purge
+from moderation.domain.states import DELETING, StepKind
+from moderation.models import Hold, ManifestBucket, Purge, Step
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
 
@@ -46,6 +49,8 @@ RENEWAL_JOB = "expire"
 
 MAX_REASON_CHARACTERS = 1_000
 MAX_LISTED_HOLDS = 200
+
+_MANIFEST = ManifestBucket._meta.db_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,13 @@ class ListedHold:
     hold: Hold
     author: ChatUser | None
     channel: Channel | None
+
+
+class _HoldKey(NamedTuple):
+    pk: int
+    channel_id: int | None
+    author_id: int | None
+    message_id: int | None
 
 
 def place_hold(requested: HoldRequest, *, reason: str, actor: User) -> Hold:
@@ -150,10 +162,62 @@ def hold_coverage(channel_id: int) -> HoldCoverage:
     return hold_coverage_in([channel_id])[channel_id]
 
 
-def hold_coverage_in(channel_ids: Collection[int]) -> dict[int, HoldCoverage]:
-    """Return the current coverage of holds in each of some channels."""
-    holds = list(_in_force().filter(Q(channel_id=None) | Q(channel_id__in=channel_ids)))
-    return {channel_id: coverage_of(holds, channel_id) for channel_id in channel_ids}
+def hold_coverage_in(
+    channel_ids: Collection[int], *, authors: Collection[int] | None = None
+) -> dict[int, HoldCoverage]:
+    """Return the current coverage of holds in each of some channels.
+
+    authors: only of these users' messages, if they are known; tens of thousands of users may be held everywhere.
+    """
+    everywhere = Q(channel_id=None) if authors is None else Q(channel_id=None, author_id__in=authors)
+    # Columns, not objects, and those of every channel only once.
+    rows = list(
+        _in_force()
+        .filter(everywhere | Q(channel_id__in=channel_ids))
+        .order_by()
+        .values_list("id", "channel_id", "author_id", "message_id")
+    )
+    holds = [_HoldKey(*row) for row in rows]
+    common = [hold for hold in holds if hold.channel_id is None]
+    by_channel: dict[int, list[_HoldKey]] = defaultdict(list)
+    for hold in holds:
+        if hold.channel_id is not None:
+            by_channel[hold.channel_id].append(hold)
+    everywhere_covered = _coverage(common)
+    return {
+        channel_id: _coverage([*common, *by_channel[channel_id]]) if by_channel[channel_id] else everywhere_covered
+        for channel_id in channel_ids
+    }
+
+
+def hold_coverage_of_steps(steps: Collection[Step]) -> dict[int, HoldCoverage]:
+    """Return the current coverage of holds in each channel of some steps of a purge, as far as it concerns them."""
+    return hold_coverage_in({step.channel_id for step in steps}, authors=_authors_of(steps))
+
+
+def _authors_of(steps: Collection[Step]) -> set[int] | None:
+    """Return the authors of the messages of some steps of a purge, from its manifest; None if it lacks any of them."""
+    # A rewrite deletes no messages.
+    keys = {(step.channel_id, step.bucket) for step in steps if step.kind != StepKind.REWRITE}
+    if not keys:
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT manifest.channel_id, manifest.bucket, count, authors "
+            f"FROM unnest(%s::bigint[], %s::int[]) AS wanted (channel_id, bucket) JOIN {_MANIFEST} AS manifest "
+            "ON manifest.purge_id = %s AND manifest.channel_id = wanted.channel_id "
+            "AND manifest.bucket = wanted.bucket",
+            ([key[0] for key in keys], [key[1] for key in keys], next(iter(steps)).purge_id),
+        )
+        found = cursor.fetchall()
+    authors: set[int] = set()
+    for channel_id, bucket, count, counts in found:
+        by_author = json.loads(counts)
+        keys.discard((channel_id, bucket))
+        if sum(by_author.values()) < count:
+            return None
+        authors.update(map(int, by_author))
+    return None if keys else authors
 
 
 def block_new_holds() -> None:
@@ -176,7 +240,16 @@ def time_held(purge: Purge, *, since: dt.datetime) -> dt.timedelta:
 
 def coverage_of(holds: Iterable[Hold], channel_id: int) -> HoldCoverage:
     """Return the coverage of some holds in a channel."""
-    here = [hold for hold in holds if hold.channel_id in (None, channel_id)]
+    return _coverage(
+        [
+            _HoldKey(hold.pk, hold.channel_id, hold.author_id, hold.message_id)
+            for hold in holds
+            if hold.channel_id in (None, channel_id)
+        ]
+    )
+
+
+def _coverage(here: Collection[_HoldKey]) -> HoldCoverage:
     return HoldCoverage(
         hold_ids=frozenset(hold.pk for hold in here),
         everything=any(hold.author_id is None and hold.message_id is None for hold in here),
@@ -196,23 +269,26 @@ def holds_in_force_since(moment: dt.datetime) -> QuerySet[Hold]:
 
 
 def _holds_covering(purge: Purge, holds: QuerySet[Hold]) -> Iterator[Hold]:
-    chosen = purge.manifest_buckets.order_by()
-    there = list(holds.filter(Q(channel_id=None) | Q(channel_id__in=chosen.values("channel_id"))))
-    if not there:
-        return
-    writers: dict[int, set[str]] = defaultdict(set)
-    for channel_id, counts in chosen.values_list("channel_id", "authors").iterator():
-        writers[channel_id].update(counts)
-    yield from (hold for hold in there if _covers_some(hold, purge, writers))
+    # The manifest names the authors of its buckets: neither all holds nor the whole manifest is loaded.
+    authors = RawSQL(  # noqa: S611  the value is a parameter
+        f"SELECT jsonb_object_keys(authors)::bigint FROM {_MANIFEST} WHERE purge_id = %s", [purge.pk]
+    )
+    yield from holds.filter(channel_id=None, author_id__in=authors)
+    there = purge.manifest_buckets.filter(channel_id=OuterRef("channel_id")).order_by()
+    wrote_there = there.filter(authors__has_key=Cast(OuterRef("author_id"), TextField()))
+    in_channel = holds.filter(channel_id__in=purge.manifest_buckets.order_by().values("channel_id"))
+    yield from in_channel.filter(Q(author_id=None) | Exists(wrote_there), message_id=None)
+    # Previews of older versions have no first and last id.
+    has_range = Q(first_id__lte=OuterRef("message_id"), last_id__gte=OuterRef("message_id"))
+    around = Exists(there.filter(has_range | Q(first_id=None)))
+    yield from (hold for hold in in_channel.filter(around, message_id__isnull=False) if _covers_message(hold, purge))
 
 
-def _covers_some(hold: Hold, purge: Purge, writers: Mapping[int, AbstractSet[str]]) -> bool:
-    """Return whether the hold covers some of the purge's messages. writers: their authors, by channel."""
-    if hold.message_id is not None:
-        steps = purge.steps.filter(kind__in=DELETING, bucket=bucket_of(hold.message_id))
-        return any(hold.message_id in unpack_ids(ids) for ids in steps.values_list("ids", flat=True))
-    there = writers.values() if hold.channel_id is None else [writers[hold.channel_id]]
-    return hold.author_id is None or any(str(hold.author_id) in authors for authors in there)
+def _covers_message(hold: Hold, purge: Purge) -> bool:
+    if hold.message_id is None or hold.channel_id is None:
+        return False
+    steps = purge.steps.filter(kind__in=DELETING, channel_id=hold.channel_id, bucket=bucket_of(hold.message_id))
+    return any(hold.message_id in unpack_ids(ids) for ids in steps.values_list("ids", flat=True))
 
 
 def _in_force() -> QuerySet[Hold]:

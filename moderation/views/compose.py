@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from django.contrib.auth.decorators import permission_required
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -136,4 +137,4 @@ def _format_heading(channel: Channel | None) -> str:
 
 
 def _visible_guilds(user: Actor) -> list[Guild]:
-    return list(Guild.objects.filter(pk__in=visible_channels(user).order_by().values("guild_id")))
+    return list(Guild.objects.filter(Exists(visible_channels(user).filter(guild_id=OuterRef("pk")))))

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from chatstore.domain.errors import NotFound
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
+from chatstore.models.chat import ChannelQuerySet
 from chatstore.operations.rights import require
 from moderation.models import Purge
 
@@ -25,7 +26,7 @@ def name_of(staff: AbstractUser) -> str:
     return staff.get_full_name() or staff.get_username()
 
 
-def visible_channels(user: Actor) -> QuerySet[Channel]:
+def visible_channels(user: Actor) -> ChannelQuerySet:
     """Return the channels that a user may open, with their guilds; none without the permission."""
     channels = Channel.objects.select_related("guild")
     return channels if user.has_perm("chatstore.view_channel") else channels.none()

@@ -7,13 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
 from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models.names import find_by_name
 from chatstore.operations.gateway.timeline import last_day_of, recent_channels
 from chatstore.store.locating import Located
 from moderation.domain.links import find_message_link
@@ -24,6 +24,7 @@ from moderation.operations.lookup.message_history import locate
 MAX_HITS = 20
 MAX_USERS = 10
 QUERY_CHARACTERS = 300
+VIEW_USERS = "chatstore.view_chatuser"
 
 _ID = re.compile(r"-?[0-9]{6,20}")
 
@@ -80,8 +81,10 @@ def _follow_link(user: Actor, channel_id: int, message_id: int) -> SearchResult:
 
 
 def _find_id(user: Actor, number: int) -> SearchResult:
-    channels = list(visible_channels(user).filter(Q(pk=number) | Q(guild_id=number))[:MAX_HITS])
-    users = _describe_users(user, list(_visible_users(user, Q(pk=number))))
+    in_guild = visible_channels(user).filter(guild_id=number).order_by("category", "name", "pk")
+    channels = [*visible_channels(user).filter(pk=number), *in_guild[:MAX_HITS]]
+    known = ChatUser.objects.filter(pk=number) if user.has_perm(VIEW_USERS) else ()
+    users = _describe_users(user, list(known))
     if channels or users:
         return SearchResult(channels=channels, users=users)
     located = locate(user, number)
@@ -92,17 +95,14 @@ def _find_id(user: Actor, number: int) -> SearchResult:
 
 def _find_names(user: Actor, query_text: str) -> SearchResult:
     name = query_text.lstrip("#@")
-    channels = visible_channels(user).filter(Q(name__icontains=name) | Q(guild__name__icontains=name))
-    users = _visible_users(user, Q(name__icontains=name) | Q(display_name__icontains=name))
-    return SearchResult(
-        channels=list(channels[:MAX_HITS]),
-        users=_describe_users(user, list(users[:MAX_USERS])),
-    )
-
-
-def _visible_users(user: Actor, wanted: Q) -> Sequence[ChatUser]:
-    users = ChatUser.objects.filter(wanted)
-    return list(users[:MAX_USERS]) if user.has_perm("chatstore.view_chatuser") else []
+    channels = find_by_name(visible_channels(user), name, limit=MAX_HITS)
+    if len(channels) < MAX_HITS:
+        known = {channel.pk for channel in channels}
+        guilds = list(Guild.objects.filter(name__icontains=name).values_list("pk", flat=True))
+        in_guilds = visible_channels(user).filter(guild_id__in=guilds)[: MAX_HITS + len(known)]
+        channels += [channel for channel in in_guilds if channel.pk not in known][: MAX_HITS - len(known)]
+    users = find_by_name(ChatUser.objects.all(), name, limit=MAX_USERS) if user.has_perm(VIEW_USERS) else []
+    return SearchResult(channels=channels, users=_describe_users(user, users))
 
 
 def _describe_users(user: Actor, people: Sequence[ChatUser]) -> list[FoundUser]:

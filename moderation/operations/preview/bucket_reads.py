@@ -114,7 +114,7 @@ def _scan_group(
 ) -> Iterator[list[ScannedBucket]]:
     began_at = postgres_now()
     known = known_tombstones([(channel_id, bucket) for channel_id, bucket, _ in group])
-    coverage = hold_coverage_in({channel_id for channel_id, _, _ in group})
+    coverage = hold_coverage_in({channel_id for channel_id, _, _ in group}, authors=selection.author_ids)
     matched: list[_MatchedBucket] = []
     rows, planned_at = 0, time.monotonic()
     for reading in _read_ahead(selection, group, known):

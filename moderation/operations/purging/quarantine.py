@@ -25,7 +25,7 @@ from moderation.domain.packing import unpack_ids
 from moderation.domain.planner import RECENT_MS, BucketPlan, DeleteStrategy, RangePlan, ids_inside, plan_ranges
 from moderation.domain.states import StepKind, StepState
 from moderation.models import ManifestBucket, Step
-from moderation.operations.holds import hold_coverage_in
+from moderation.operations.holds import hold_coverage_of_steps
 from moderation.operations.purging.rewrite import DENSE_RATIO
 from moderation.operations.steps.claiming import (
     brief_transaction,
@@ -82,7 +82,7 @@ def quarantine_steps(
         stamps = issue_stamps((step.channel_id, step.bucket) for step in steps)
         own = {step: {"read_stamp": stamps[step.channel_id, step.bucket]} for step in steps}
         claimed = move_steps(steps, StepState.QUARANTINING, each=own)
-    coverage = hold_coverage_in({step.channel_id for step in claimed})
+    coverage = hold_coverage_of_steps(claimed)
     quarantined = _quarantine_row_steps([step for step in claimed if step.kind == StepKind.ROWS], coverage)
     for step in claimed:
         if step.kind == StepKind.REWRITE:

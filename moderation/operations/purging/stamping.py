@@ -11,7 +11,7 @@ from moderation.domain.packing import pack_ids
 from moderation.domain.states import StepKind, StepState
 from moderation.models import Step
 from moderation.operations.access.audit import record_action
-from moderation.operations.holds import block_new_holds, hold_coverage_in
+from moderation.operations.holds import block_new_holds, hold_coverage_of_steps
 from moderation.operations.purging.quarantine import QuarantinedStep, check_columns, require_stamp
 from moderation.operations.steps.claiming import (
     brief_transaction,
@@ -38,7 +38,7 @@ def stamp_steps(quarantined: Mapping[Step, QuarantinedStep]) -> list[Step]:
         block_new_holds()
         # Before anything is split off: what another worker has claimed must not be changed.
         steps = lock_claimed(list(quarantined))
-        coverage = hold_coverage_in({step.channel_id for step in steps})
+        coverage = hold_coverage_of_steps(steps)
         known = [
             step
             for step in steps

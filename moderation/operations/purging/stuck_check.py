@@ -48,12 +48,18 @@ def _is_blocked(purge: Purge) -> bool:
 
 
 def _positions_of(purges: Sequence[Purge]) -> dict[int, str]:
-    """Return the progress of each purge. Before *stamped* a step may start over, so its state is no progress."""
+    """Return the progress of each purge: its open steps, and the states of those that are partly applied.
+
+    Before *stamped* a step may start over, so its state is no progress.
+    """
     reached: dict[int, list[str]] = {}
+    ids = [purge.pk for purge in purges]
     for model in STEP_MODELS:
-        steps = model.objects.filter(purge_id__in=[purge.pk for purge in purges])
-        counts = steps.exclude(state__in=model.STATES.before_stamped).values("purge_id", "state")
-        for row in counts.annotate(count=Count("ordinal")).order_by("purge_id", "state"):
+        steps = model.objects.filter(purge_id__in=ids).order_by()
+        for row in steps.open().values("purge_id").annotate(count=Count("ordinal")).order_by("purge_id"):
+            reached.setdefault(row["purge_id"], []).append(f"open:{row['count']}")
+        applied = steps.open().partly_applied().values("purge_id", "state").annotate(count=Count("ordinal"))
+        for row in applied.order_by("purge_id", "state"):
             reached.setdefault(row["purge_id"], []).append(f"{row['state']}:{row['count']}")
     return {purge.pk: ",".join([_stage_of(purge), *reached.get(purge.pk, [])]) for purge in purges}
 

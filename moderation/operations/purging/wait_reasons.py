@@ -14,14 +14,13 @@ from django.db.models import Max
 from chatstore.domain.errors import ChatstoreError
 from chatstore.domain.texts import Param, Text, gettext_noop
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import ChannelLock
-from chatstore.models.functions import ClockTimestamp
+from chatstore.operations.coordination.channel_lock import lock_owner
 from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.states import PurgeState, StepKind, StepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.access.visibility import Actor, name_of, visible_purges
 from moderation.operations.selection.summary import selection_summary
-from moderation.operations.steps.claiming import job_of
+from moderation.operations.steps.claiming import is_locked_by_others, job_of
 from moderation.operations.steps.open_steps import open_steps
 
 WAITING_STATES = frozenset(
@@ -169,10 +168,12 @@ def _blocking_job(purge: Purge) -> str | None:
     left = open_steps(purge)
     if left.leased().exists():
         return None
-    wanted = left.due().order_by().values_list("channel_id", flat=True).distinct()
-    locks = ChannelLock.objects.filter(channel_id__in=wanted).exclude(lease_until__lt=ClockTimestamp())
-    jobs = list(locks.exclude(job=job_of(purge.pk)).order_by("since").values_list("job", flat=True))
-    return jobs[0] if jobs and len(jobs) == wanted.count() else None
+    job = job_of(purge.pk)
+    due = left.due()
+    if due.filter(~is_locked_by_others(job)).exists():
+        return None
+    first = due.order_by("due_at", "ordinal").values_list("channel_id", flat=True).first()
+    return None if first is None else lock_owner(first)
 
 
 def _on_disk_at(purge: Purge) -> dt.datetime | None:
@@ -189,9 +190,9 @@ def _on_disk_at(purge: Purge) -> dt.datetime | None:
 
 def _idle_seconds(purge: Purge, now: dt.datetime) -> float | None:
     """Return the seconds since a worker could have processed the purge; None if one did recently or need not yet."""
-    leases = open_steps(purge).aggregate(until=Max("lease_until"))
-    last_action = AuditEntry.objects.filter(purge=purge).aggregate(at=Max("at"))
-    moments = (purge.wait_until, purge.scan_lease_until, leases["until"], last_action["at"], purge.confirmed_at)
+    leases = open_steps(purge).claimed().aggregate(until=Max("lease_until"))
+    last_action = AuditEntry.objects.filter(purge=purge).order_by("-id").values_list("at", flat=True).first()
+    moments = (purge.wait_until, purge.scan_lease_until, leases["until"], last_action, purge.confirmed_at)
     idle_since = max((moment for moment in moments if moment is not None), default=purge.created_at)
     seconds = (now - idle_since).total_seconds()
     return seconds if seconds > IDLE_AFTER_POLLS * settings.BEAT_POLL_SECONDS else None

@@ -55,7 +55,7 @@ from moderation.operations.steps.claiming import (
     renewed_leases,
     requeue_step,
 )
-from moderation.operations.steps.open_steps import has_open_step, open_steps
+from moderation.operations.steps.open_steps import STEP_ORDER, has_open_step, open_steps
 from moderation.operations.undo.restore import restore_steps
 from moderation.store.pace import Pace
 
@@ -217,7 +217,9 @@ def _run_due_steps(worker: PurgeWorker) -> str:
 def has_due_steps(purge_id: int) -> bool:
     """Return whether the purge runs and has steps that a worker could claim at once."""
     purge = Purge.objects.get(id=purge_id)
-    return purge.state in WORKING_STATES and open_steps(purge).due().free().exists()
+    # In the order of the index: without one, Postgres may read all steps that were counted before.
+    due = open_steps(purge).due().free().order_by(*STEP_ORDER)
+    return purge.state in WORKING_STATES and due.values_list("ordinal").first() is not None
 
 
 def _claim(worker: PurgeWorker) -> list[AnyStep]:

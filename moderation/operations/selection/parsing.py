@@ -6,12 +6,12 @@ import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q, QuerySet
-
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser
+from chatstore.models.chat import ChannelQuerySet
+from chatstore.models.names import find_by_name
 from moderation.domain.datetimes import first_id_from, parse_datetime
 from moderation.domain.filters import (
     All,
@@ -169,7 +169,7 @@ def find_author(name: str) -> int:
     if number is not None and ChatUser.objects.filter(pk=number).exists():
         return number
     bare = name.removeprefix("@")
-    found = list(ChatUser.objects.filter(Q(name__iexact=bare) | Q(display_name__iexact=bare))[:4])
+    found = list(ChatUser.objects.all().named(bare)[:4])
     if len(found) > 1:
         ids = tuple(str(user.pk) for user in found[:3])
         raise BadInput(
@@ -182,13 +182,13 @@ def find_author(name: str) -> int:
     return number
 
 
-def find_channel(name: str, channels: QuerySet[Channel]) -> Channel:
+def find_channel(name: str, channels: ChannelQuerySet) -> Channel:
     """Return the one channel that an id or a name refers to. Raises `BadInput` if there are none or several."""
     number = _number(name)
     known = channels.filter(pk=number).first() if number is not None else None
     if known is not None:
         return known
-    found = list(channels.filter(name__iexact=name.removeprefix("#"))[:4])
+    found = list(channels.named(name.removeprefix("#"))[:4])
     if len(found) > 1:
         ids = tuple(str(channel.pk) for channel in found[:3])
         raise BadInput(
@@ -196,7 +196,7 @@ def find_channel(name: str, channels: QuerySet[Channel]) -> Channel:
         )
     if not found:
         # Discord channel names are often decorated: suggest “╰╸python-help” for python-help.
-        like = channels.filter(name__icontains=name.strip("# ") or name)[:3]
+        like = find_by_name(channels, name.strip("# ") or name, limit=3)
         meant = tuple(f"“{channel.name[:60]}” ({channel.pk})" for channel in like)
         if not meant:
             raise BadInput(_("There is no channel “%(name)s”. Enter its exact name or its id.", name=name[:60]))

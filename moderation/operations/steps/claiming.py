@@ -14,11 +14,12 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.conf import settings
 from django.db import connection, models, transaction
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Value, When
 
 from chatstore.domain.buckets import BucketKey
 from chatstore.models import ChannelLock
@@ -27,23 +28,17 @@ from chatstore.operations.coordination.channel_lock import (
     lock_channels,
     lock_owner,
     release_channels,
+    release_locks,
 )
 from chatstore.operations.coordination.leases import renewed
 from moderation.domain.states import PurgeState, StepKind, StepState, UndoStepState
 from moderation.models import Purge, Step, UndoStep
 from moderation.models.steps import AnyStep, StepQuerySet, UndoStepQuerySet
-from moderation.operations.steps.open_steps import STEP_MODELS, open_steps
+from moderation.operations.steps.open_steps import STEP_MODELS, STEP_ORDER, open_steps
 
 RUNNABLE = (PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING)
 
 WORKING_STATES = (PurgeState.RUNNING, PurgeState.UNDOING)
-
-_STEP_ORDER = (F("due_at").asc(nulls_first=True), "ordinal")
-"""Order of claims: steps that were never delayed, by ordinal, then the others by the time at which they became due.
-
-A failing bucket, which is requeued, therefore does not delay the others. The order among steps of a purge and of an
-undo never matters: only one of the two kinds is open.
-"""
 
 STATE_CHECK_SECONDS = 0.5
 """Interval at which a worker checks whether it may continue. A pause must take effect within two seconds."""
@@ -78,6 +73,12 @@ class AllChannelsLocked(Exception):
 def job_of(purge_id: int) -> str:
     """Return the job name under which a purge locks channels."""
     return f"purge:{purge_id}"
+
+
+def is_locked_by_others(job: str) -> Exists:
+    """Return a condition for steps whose channel another job has locked."""
+    locks = ChannelLock.objects.filter(channel_id=OuterRef("channel_id")).exclude(job=job)
+    return Exists(locks.exclude(lease_until__lt=ClockTimestamp()))
 
 
 @contextmanager
@@ -145,20 +146,15 @@ def _lock_next(due: StepQuerySet | UndoStepQuerySet, *, job: str, most: int) -> 
 
     Raises `AllChannelsLocked` if no due step's channel can be locked.
     """
-    owner = ""
-    busy: set[int] = set()
-    while True:
-        group = _next_group(due.exclude(channel_id__in=busy), most=most)
-        if not group:
-            break
+    while group := _next_group(due.filter(~is_locked_by_others(job)), most=most):
         # All of them in one statement, in the order of their ids: two jobs never wait for each other.
-        locked = lock_channels({step.channel_id for step in group}, job=job)
-        if got := [step for step in group if step.channel_id in locked]:
-            return list(due.filter(pk__in=[step.pk for step in got]).order_by(*_STEP_ORDER))
-        busy.update(step.channel_id for step in group)
-        owner = owner or lock_owner(group[0].channel_id) or "another job"
-    if busy:
-        raise AllChannelsLocked(owner)
+        got = lock_channels({step.channel_id for step in group}, job=job)
+        if keys := [step.pk for step in group if step.channel_id in got]:
+            return list(due.with_keys(keys).order_by(*STEP_ORDER))
+        # Other jobs have just locked all of them; the next query sees that.
+    first = due.order_by(*STEP_ORDER).values_list("channel_id", flat=True).first()
+    if first is not None:
+        raise AllChannelsLocked(lock_owner(first) or "another job")
     return []
 
 
@@ -168,7 +164,7 @@ def _next_group(due: StepQuerySet | UndoStepQuerySet, *, most: int) -> list[AnyS
     Those begin, were never delayed or processed singly, have few messages, and delete by row or restore. Each is in
     another bucket.
     """
-    narrow: list[AnyStep] = list(due.order_by(*_STEP_ORDER).only(*_NARROW[due.model])[:most])
+    narrow: list[AnyStep] = list(due.order_by(*STEP_ORDER).only(*_NARROW[due.model])[:most])
     sizes = _grouped_messages(narrow)
     if not narrow or narrow[0].ordinal not in sizes:
         return narrow[:1]
@@ -203,7 +199,7 @@ def _grouped_messages(steps: Sequence[AnyStep]) -> dict[int, int]:
 
 
 def _rows_of(steps: Sequence[AnyStep]) -> StepQuerySet | UndoStepQuerySet:
-    return type(steps[0]).objects.filter(pk__in=[step.pk for step in steps])
+    return type(steps[0]).objects.with_keys([step.pk for step in steps])
 
 
 def _lease_end() -> models.expressions.Combinable:
@@ -347,7 +343,7 @@ def release_idle_channels(purge: Purge) -> None:
     The caller's transaction locks the purge's row.
     """
     busy = open_steps(purge).in_progress().order_by().values_list("channel_id", flat=True)
-    ChannelLock.objects.filter(job=job_of(purge.pk)).exclude(channel_id__in=busy).delete()
+    release_locks(ChannelLock.objects.filter(job=job_of(purge.pk)).exclude(channel_id__in=busy))
 
 
 def release_done_channels(steps: Sequence[AnyStep]) -> list[int]:
@@ -372,12 +368,14 @@ def release_done_channels(steps: Sequence[AnyStep]) -> list[int]:
 def renewed_leases(token: uuid.UUID) -> AbstractContextManager[None]:
     """Renew the leases of everything claimed under the token, from a separate thread."""
 
-    def renew() -> None:
-        for model in STEP_MODELS:
-            with brief_transaction():
-                # Rows that the worker itself is moving are skipped: their order differs, and their claim is alive.
-                rows = model.objects.filter(token=token).open().select_for_update(skip_locked=True)
-                ordinals = list(rows.values_list("ordinal", flat=True))
-                model.objects.filter(token=token, ordinal__in=ordinals).update(lease_until=_lease_end())
+    return renewed(partial(renew_claims, token), every_seconds=settings.PURGE_LEASE_RENEW_SECONDS)
 
-    return renewed(renew, every_seconds=settings.PURGE_LEASE_RENEW_SECONDS)
+
+def renew_claims(token: uuid.UUID) -> None:
+    """Renew the leases of the steps that are claimed under the token."""
+    for model in STEP_MODELS:
+        with brief_transaction():
+            # Rows that the worker itself is moving are skipped: their order differs, and their claim is alive.
+            rows = model.objects.claimed().filter(token=token).open().select_for_update(skip_locked=True)
+            if keys := list(rows.values_list("pk", flat=True)):
+                model.objects.with_keys(keys).update(lease_until=_lease_end())

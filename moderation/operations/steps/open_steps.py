@@ -9,13 +9,20 @@ from __future__ import annotations
 from functools import reduce
 from operator import or_
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from moderation.domain.states import PurgeState
 from moderation.models import Purge, Step, UndoStep
 from moderation.models.steps import StepQuerySet, UndoStepQuerySet
 
 STEP_MODELS: tuple[type[Step], type[UndoStep]] = (Step, UndoStep)
+
+STEP_ORDER = (F("due_at").asc(nulls_first=True), "ordinal")
+"""Order of claims: steps that were never delayed, by ordinal, then the others by the time at which they became due.
+
+A failing bucket, which is requeued, therefore does not delay the others. The order among steps of a purge and of an
+undo never matters: only one of the two kinds is open.
+"""
 
 
 def open_steps(purge: Purge) -> StepQuerySet | UndoStepQuerySet:

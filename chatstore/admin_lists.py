@@ -1,0 +1,113 @@
+"""Lists of the admin over tables of millions of rows: paged by key, newest first, without counting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from django.db import connection
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+from unfold.views import ChangeList
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.models.names import NamedQuerySet, find_by_name
+
+BEFORE = "before"
+"""Parameter of the address: the last ID of the page before, exclusive."""
+
+ROWS_A_PAGE = 100
+
+
+class KeysetPages:
+    """What Unfold's template of a list needs to know of the pages. older: address of the next page, or "".
+
+    estimate: number of all rows, from Postgres's statistics; None for a part of them.
+    """
+
+    template_name = "admin/keyset_pagination.html"
+
+    def __init__(self, *, older: str, is_first: bool, estimate: int | None) -> None:
+        self.older = older
+        self.is_first = is_first
+        self.estimate = estimate
+
+
+class KeysetChangeList(ChangeList):  # type: ignore[misc]
+    """A page of rows in the order of their keys, the highest first."""
+
+    def get_filters_params(self, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the parameters of the filters, without that of the page."""
+        # A link of a filter leads to its first page.
+        self.filter_params.pop(BEFORE, None)
+        found: dict[str, Any] = super().get_filters_params(params)
+        return {name: value for name, value in found.items() if name != BEFORE}
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[str]:
+        """Return the order by key: any other would need all rows."""
+        return ["-pk"]
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Read one row more than the page has, instead of counting all."""
+        found = list(self.queryset[: ROWS_A_PAGE + 1])
+        self.result_list = found[:ROWS_A_PAGE]
+        self.result_count = len(self.result_list)
+        self.full_result_count = None
+        self.show_full_result_count = self.can_show_all = self.multi_page = False
+        self.show_admin_actions = bool(found)
+        is_more = len(found) > ROWS_A_PAGE
+        is_all = not (self.query or self.has_active_filters)
+        self.paginator = KeysetPages(
+            older=self.get_query_string({BEFORE: str(self.result_list[-1].pk)}) if is_more else "",
+            is_first=BEFORE not in request.GET,
+            estimate=estimate_rows(self.model) if is_more and is_all else None,
+        )
+
+
+class KeysetAdmin(ModelAdmin):  # type: ignore[misc]
+    """Admin of a large table. Its list cannot be sorted by columns."""
+
+    sortable_by = ()
+    show_full_result_count = False
+    list_per_page = ROWS_A_PAGE
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[KeysetChangeList]:
+        """Return the class of the list."""
+        return KeysetChangeList
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the rows of this page and of those after it. An invalid key is ignored."""
+        rows: QuerySet[Any] = super().get_queryset(request)
+        try:
+            return rows.filter(pk__lt=parse_snowflake(request.GET[BEFORE])) if BEFORE in request.GET else rows
+        except BadInput:
+            return rows
+
+
+def search_columns(rows: QuerySet[Any], conditions: Sequence[dict[str, Any]]) -> QuerySet[Any]:
+    """Return the first rows that meet any of the conditions: of a page, by key.
+
+    Each condition is a query of its own, with an index of its own: for "or" Postgres may read the whole table.
+    """
+    keys: set[int] = set()
+    for condition in conditions:
+        keys.update(rows.filter(**condition).order_by("-pk").values_list("pk", flat=True)[: ROWS_A_PAGE + 1])
+    return rows.filter(pk__in=keys)
+
+
+def search_names(rows: NamedQuerySet[Any], text: str) -> QuerySet[Any]:
+    """Return the first rows with an ID or a name."""
+    keys = [row.pk for row in find_by_name(rows, text, limit=ROWS_A_PAGE)]
+    with suppress(BadInput):
+        keys.append(parse_snowflake(text))
+    return rows.filter(pk__in=keys)
+
+
+def estimate_rows(model: type[Model]) -> int:
+    """Return about how many rows a table has, as of its last ANALYZE."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reltuples::bigint FROM pg_class WHERE oid = %s::regclass", [model._meta.db_table])
+        return max(0, int(cursor.fetchone()[0]))

@@ -1,0 +1,61 @@
+"""Search for parts of names among millions of rows."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import ClassVar, Self, TypeVar
+
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+from django.db.models import Q, Value
+
+from chatstore.models.functions import NameTrigrams, Trigrams
+
+RowT = TypeVar("RowT", bound=models.Model)
+
+
+class NamedQuerySet(models.QuerySet[RowT]):
+    """Rows with names. NAMES: the columns; an index of the table has the trigrams of each."""
+
+    NAMES: ClassVar[tuple[str, ...]] = ("name",)
+
+    def named(self, text: str) -> Self:
+        """Rows with exactly this name, in upper or lower case."""
+        return self._matching(f"  {text} ", "iexact", text)
+
+    def named_from(self, text: str) -> Self:
+        """Rows with a name that begins with the text."""
+        return self._matching(f"  {text}", "istartswith", text)
+
+    def named_with(self, text: str) -> Self:
+        """Rows with a name that contains the text, of at least three characters: shorter ones have no trigrams."""
+        return self._matching(text, "icontains", text)
+
+    def _matching(self, padded: str, lookup: str, text: str) -> Self:
+        is_one = reduce(or_, (Q(**{f"{name}__{lookup}": text}) for name in self.NAMES))
+        # The index finds rows that have these trigrams, in any order.
+        return self.alias(trigrams=NameTrigrams(*self.NAMES)).filter(is_one, trigrams__contains=Trigrams(Value(padded)))
+
+
+def name_index(name: str, *columns: str) -> GinIndex:
+    """Return the index that the searches need."""
+    return GinIndex(NameTrigrams(*columns), name=name)
+
+
+MIN_PART_CHARACTERS = 3
+"""Shorter texts are only found at the beginning of a name."""
+
+
+def find_by_name(rows: NamedQuerySet[RowT], text: str, *, limit: int) -> list[RowT]:
+    """Return rows by name: those with exactly this name, then those that begin with it, then those that contain it.
+
+    Only the first so many are read, whichever they are, since every other order would need all of them.
+    """
+    found: dict[int, RowT] = {}
+    searches = [rows.named, rows.named_from, *([rows.named_with] if len(text) >= MIN_PART_CHARACTERS else [])]
+    for search in searches:
+        if len(found) < limit:
+            more = search(text).order_by()[:limit]
+            found |= {row.pk: row for row in sorted(more, key=lambda row: (str(row), row.pk)) if row.pk not in found}
+    return list(found.values())[:limit]

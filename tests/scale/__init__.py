@@ -1,0 +1,1 @@
+"""`python -m tests.scale`: the queries of pages and background work on the data of a year."""

@@ -1,0 +1,208 @@
+"""What is measured: operations of background work, and pages as an account with all permissions sees them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+
+from django.contrib.auth.models import Group
+from django.db import connection
+from django.test import Client
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.models import ChannelLock
+from chatstore.models.users import User
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.health import metrics as store_metrics
+from chatstore.operations.health.heavy_buckets import check_heavy_buckets
+from chatstore.operations.jobs import runs
+from chatstore.operations.monitoring.checks import check_runs
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import Purge, Step
+from moderation.operations import holds
+from moderation.operations.erasure import execution as erasure
+from moderation.operations.lookup import purge_index
+from moderation.operations.purging import completion, lifecycle, metrics, scheduling, wait_reasons, worker
+from moderation.operations.purging.stuck_check import _positions_of, _purges_expected_to_progress
+from moderation.operations.steps import claiming, totals
+from moderation.operations.undo import expiry
+from moderation.operations.undo.requests import undo_until
+from tests.scale.filling import FIRST_CHANNEL, FIRST_GUILD, FIRST_USER, SPAMMER
+
+Named = tuple[str, Callable[[], object]]
+
+
+def background_operations() -> Iterator[Named]:
+    """Yield what beat, workers and the monitor do, with its name."""
+    large = {state: _largest_purge(state) for state in ("running", "waiting", "undoing", "paused")}
+    running, undoing = large["running"], large["undoing"]
+    small = Purge.objects.filter(state=PurgeState.QUEUED).latest("id").pk
+    token = uuid.uuid4()
+    yield "poll: expire previews", lifecycle.expire_previews
+    yield "poll: due scans", scheduling.due_scans
+    yield "poll: due purges", scheduling.due_purges
+    yield "poll: due erasures", erasure.due_erasures
+    yield "poll: create due runs", lambda: runs.create_due_runs(postgres_now())
+    yield "poll: due runs", runs.due_runs
+    for name, purge_id in ("large", running), ("undo", undoing), ("small", small):
+        yield f"workers needed, {name}", partial(scheduling.workers_needed, purge_id)
+        yield f"claim, {name}", partial(claiming.claim_steps, purge_id, token=token)
+        yield f"purges unblocked, {name}", partial(scheduling.unblocked_purges, purge_id)
+        yield f"has due steps, {name}", partial(worker.has_due_steps, purge_id)
+    yield "claim, all channels locked", partial(_claim_locked, large["waiting"])
+    yield "claim, paused", partial(claiming.claim_steps, large["paused"], token=token)
+    yield "move a group of steps", partial(_move_group, running)
+    yield "release the channels of a group", partial(_release_group, running)
+    yield "release 50,000 channels", partial(_release_all, running)
+    yield "settle, large", partial(completion.settle_purge, running)
+    yield "totals, large", lambda: totals.totals_of(Purge.objects.get(id=running))
+    yield "wait reason, large", lambda: wait_reasons.wait_of(None, Purge.objects.get(id=running))
+    yield "wait reason, waiting", lambda: wait_reasons.wait_of(None, Purge.objects.get(id=large["waiting"]))
+    yield "renew leases", partial(_renew_leases, running)
+    yield "holds of one channel", lambda: holds.hold_coverage(FIRST_CHANNEL + 7)
+    yield "holds of a group", lambda: holds.hold_coverage_in(range(FIRST_CHANNEL, FIRST_CHANNEL + 128))
+    yield "hold over a small purge", lambda: holds.hold_over_purge(Purge.objects.get(id=small))
+    yield "undo period of a small purge", lambda: undo_until(Purge.objects.filter(state=PurgeState.DONE).latest("id"))
+    yield "expired undos", expiry.list_expired
+    yield "monitor: runs", lambda: check_runs(postgres_now())
+    yield "monitor: stuck purges", lambda: _positions_of(_purges_expected_to_progress(postgres_now()))
+    yield "monitor: heavy buckets", lambda: _ignoring_store(lambda: check_heavy_buckets(postgres_now()))
+    yield "metrics", lambda: [*_own_metrics()]
+    yield "lookup of a message id", lambda: purge_index.find_parts(_some_message_id())
+
+
+def _own_metrics() -> Iterator[object]:
+    yield metrics._purges()
+    yield store_metrics._findings()
+    yield store_metrics._runs()
+    yield store_metrics._successes()
+
+
+def pages() -> Iterator[Named]:
+    """Yield the pages, with their addresses."""
+    client = _signed_in()
+    purge = Purge.objects.filter(is_rewrite=False)
+    large, undoing = _largest_purge("running"), _largest_purge("undoing")
+    small = purge.filter(state=PurgeState.DONE).latest("id").pk
+    ready = purge.filter(state=PurgeState.READY).latest("id").pk
+    channel = FIRST_CHANNEL + 77
+    middle = purge.order_by("id")[purge.count() // 2].pk
+    addresses = [
+        "/",
+        "/purges/",
+        f"/purges/?before={middle}",
+        *(f"/purges/?state={state}" for state in ("running", "ready", "done", "undone", "erased", "cancelled")),
+        "/purges/?moderator=staff-7",
+        f"/purges/?channel={channel}",
+        *(f"/purges/{purge_id}/" for purge_id in (large, undoing, small, ready)),
+        f"/purges/{large}/live/",
+        f"/purges/{ready}/messages/",
+        "/holds/",
+        "/delete/",
+        f"/channels/{channel}/delete/",
+        f"/channels/{channel}/",
+        f"/channels/{channel}/health/",
+        f"/users/{SPAMMER}/",
+        f"/users/{FIRST_USER + 5}/",
+        "/find/?q=bab",
+        "/find/?q=Guild 7",
+        "/find/?q=fedi77",
+        "/find/?q=x",
+        f"/find/?q={FIRST_USER + 9}",
+        "/maintenance/",
+        "/maintenance/live/",
+        "/maintenance/runs/",
+        "/maintenance/runs/?state=failed",
+        "/maintenance/runs/?job=measure&state=failed",
+        "/maintenance/jobs/expire/",
+        "/health/",
+        "/metrics",
+        "/admin/",
+        "/admin/moderation/auditentry/",
+        "/admin/moderation/auditentry/?action__exact=hold_placed",
+        "/admin/moderation/auditentry/?action=hold_placed",
+        f"/admin/moderation/auditentry/?q={channel}",
+        "/admin/moderation/auditentry/?q=staff-7",
+        "/admin/moderation/auditentry/?p=500",
+        "/admin/moderation/purge/",
+        "/admin/moderation/purge/?state__exact=queued",
+        "/admin/moderation/purge/?q=staff-7",
+        "/admin/chatstore/channel/",
+        "/admin/chatstore/channel/?q=bab",
+        "/admin/chatstore/chatuser/",
+        "/admin/chatstore/chatuser/?q=bab",
+        f"/admin/chatstore/chatuser/?q={FIRST_USER + 9}",
+        "/admin/chatstore/guild/",
+        f"/admin/chatstore/guild/{FIRST_GUILD + 1}/change/",
+        f"/admin/chatstore/channel/{channel}/change/",
+    ]
+    for address in addresses:
+        yield f"GET {address}", partial(_get, client, address)
+
+
+def _largest_purge(state: str) -> int:
+    found = Purge.objects.filter(state=state, selection__guild__isnull=False).exclude(selection__guild=None)
+    return found.order_by("-id")[0].pk
+
+
+def _claim_locked(purge_id: int) -> None:
+    with connection.cursor() as cursor:
+        # Not measured: neither a SELECT nor an UPDATE by its first word.
+        cursor.execute(
+            "/* */ INSERT INTO chatstore_channellock (channel_id, job, since) SELECT DISTINCT channel_id, 'purge:1', "
+            "now() FROM moderation_step WHERE purge_id = %s ON CONFLICT DO NOTHING",
+            [purge_id],
+        )
+    with suppress(claiming.AllChannelsLocked):
+        claiming.claim_steps(purge_id, token=uuid.uuid4())
+
+
+def _move_group(purge_id: int) -> None:
+    token = uuid.uuid4()
+    steps = [step for step in claiming.claim_steps(purge_id, token=token) if isinstance(step, Step)]
+    claiming.move_steps(steps, StepState.QUARANTINING)
+
+
+def _release_group(purge_id: int) -> None:
+    steps = claiming.claim_steps(purge_id, token=uuid.uuid4())
+    Step.objects.filter(pk__in=[step.pk for step in steps]).update(state="counted", lease_until=None, token=None)
+    claiming.release_done_channels(steps)
+
+
+def _release_all(purge_id: int) -> None:
+    assert ChannelLock.objects.filter(job=claiming.job_of(purge_id)).count() > 10
+    Step.objects.filter(purge_id=purge_id, state="quarantining").update(state="counted", lease_until=None)
+    claiming.release_idle_channels(Purge.objects.get(id=purge_id))
+
+
+def _renew_leases(purge_id: int) -> None:
+    token = Step.objects.claimed().filter(purge_id=purge_id).values_list("token", flat=True)[0]
+    assert token is not None
+    claiming.renew_claims(token)
+
+
+def _some_message_id() -> int:
+    step = Step.objects.filter(purge__confirmed_at__isnull=False).order_by("-purge_id")[0]
+    assert step.first_id is not None
+    return step.first_id + 5
+
+
+def _ignoring_store(operation: Callable[[], object]) -> None:
+    with suppress(StoreUnavailable):
+        operation()
+
+
+def _signed_in() -> Client:
+    user, _was_made = User.objects.get_or_create(username="scale", is_staff=True, is_superuser=True)
+    user.groups.set(Group.objects.all())
+    client = Client(raise_request_exception=True)
+    client.force_login(user)
+    return client
+
+
+def _get(client: Client, address: str) -> None:
+    response = client.get(address)
+    # 503: the page reads messages too, and only Postgres is up.
+    assert response.status_code in (200, 302, 503), f"{response.status_code} for {address}"
