@@ -30,7 +30,7 @@ from chatstore.domain.snowflakes import ms_of
 from chatstore.operations.coordination.clock import check_clock, wall_clock_us
 from chatstore.operations.coordination.snowflake_ids import new_message_id
 from chatstore.operations.ledger.delete_log import note_deletes
-from chatstore.store import authors, ledger, messages, pins, withdrawn
+from chatstore.store import activity, authors, ledger, messages, pins, withdrawn
 from chatstore.store.driver_errors import is_refusal
 
 WRITE_DEADLINE_SECONDS = 4.0
@@ -125,6 +125,7 @@ def post_message(
         # abandoned write may have been applied.
         if began_late or is_late(chosen, now_ms=_now_ms()):
             ledger.clear_live(channel_id, message.bucket)
+    activity.note_post(channel_id)
     return message
 
 

@@ -126,12 +126,12 @@ def count_buckets(channel_id: int) -> list[BucketCount]:
 def rank_by_activity(channels: Sequence[Channel]) -> list[tuple[Channel, int | None]]:
     """Return channels with their newest bucket that may contain messages, most recent first.
 
-    None: nothing was ever written, or nothing is left.
+    Those of one bucket keep their order. None: nothing was ever written, or nothing is left.
     """
     asked = channels[:MAX_ACTIVE_CHANNELS]
     newest = _newest_buckets([channel.pk for channel in asked])
     ranked = [(channel, newest[channel.pk]) for channel in asked]
-    return sorted(ranked, key=lambda pair: (-(pair[1] if pair[1] is not None else -(10**9)), pair[0].name))
+    return sorted(ranked, key=lambda pair: -(pair[1] if pair[1] is not None else -(10**9)))
 
 
 def _newest_buckets(channel_ids: Sequence[int]) -> dict[int, int | None]:

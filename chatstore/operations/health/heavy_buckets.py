@@ -95,7 +95,7 @@ def _later(changed: Measured, noted: Measured) -> Measured:
 def _channels_in_question(now: dt.datetime) -> set[int]:
     over = Q(tombstones__gte=settings.HEALTH_WARN_TOMBSTONES) | Q(bytes__gte=settings.HEALTH_WARN_BYTES)
     days = ChannelDay.objects.filter(over, day__gte=(now - LATELY).date()).values_list("channel_id", flat=True)
-    deletes = BucketDeletes.objects.filter(hour__gte=now - LATELY).values("channel_id", "bucket")
+    deletes = BucketDeletes.objects.filter(last_at__gte=now - LATELY).values("channel_id", "bucket")
     many = deletes.annotate(sum=Sum("deletes")).filter(sum__gte=settings.HEALTH_WARN_TOMBSTONES)
     known = Finding.objects.filter(kind=HEAVY_BUCKET, closed_at=None).values_list("subject", flat=True)
     return {*days, *many.values_list("channel_id", flat=True), *(int(subject.partition(":")[0]) for subject in known)}

@@ -16,6 +16,7 @@ from chatstore.operations.gateway.timeline import (
     newest_message,
     rank_by_activity,
 )
+from chatstore.store.activity import last_active_channels
 from moderation.operations.access.visibility import Actor, visible_channels
 
 CHANNELS_WITH_NEWEST = 12
@@ -43,7 +44,7 @@ class Overview:
 
 def channels_by_activity(user: Actor) -> Overview:
     """Return the channels by recent activity. If the store is unavailable, return the names and the error."""
-    channels = list(visible_channels(user)[:MAX_ACTIVE_CHANNELS])
+    channels = _channels_to_rank(user)
     try:
         ranked = rank_by_activity(channels)
         newest = {
@@ -58,6 +59,19 @@ def channels_by_activity(user: Actor) -> Overview:
     recent = [entry for entry in described if entry.newest is not None]
     recent.sort(key=lambda entry: entry.newest.message_id if entry.newest else 0, reverse=True)
     return Overview(recent=recent, others=[entry for entry in described if entry.newest is None])
+
+
+def _channels_to_rank(user: Actor) -> list[Channel]:
+    """Return the channels with the newest messages, then the first ones by name: as many as one page reads."""
+    try:
+        active = last_active_channels(MAX_ACTIVE_CHANNELS)
+    except StoreUnavailable:
+        active = []
+    known = visible_channels(user).in_bulk(active)
+    by_name = visible_channels(user)[:MAX_ACTIVE_CHANNELS]
+    channels = {channel_id: known[channel_id] for channel_id in active if channel_id in known}
+    channels |= {channel.pk: channel for channel in by_name if channel.pk not in channels}
+    return list(channels.values())[:MAX_ACTIVE_CHANNELS]
 
 
 def _describe(

@@ -113,7 +113,7 @@ def test_the_channels_of_a_group_are_released_by_one_statement(purge: Purge) -> 
 
 def test_a_purge_that_waits_for_a_channel_is_found_by_its_open_steps_there(purge: Purge, mona: User) -> None:
     waiting = make_large_purge(mona, counted=0, pending=1)
-    Step.objects.filter(purge=waiting).update(channel_id=Step.objects.filter(purge=purge)[0].channel_id)
+    Step.objects.filter(purge=waiting).update(channel_id=Step.objects.get(purge=purge, ordinal=0).channel_id)
     Step.objects.filter(purge=purge).exclude(ordinal=0).delete()
     found: list[int] = []
     statements = explain(lambda: found.extend(unblocked_purges(purge.pk)))

@@ -1,0 +1,71 @@
+"""Channels in which messages were posted last, in Redis: of 100,000 channels a page cannot ask each.
+
+Every process that posts messages sends its channels once a second, from a background thread, so that no post waits
+for it. If Redis loses them, they return with the next messages.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.store.redis import redis_client
+
+KEY = "active_channels"
+MAX_KEPT = 1_000
+SEND_INTERVAL_SECONDS = 1.0
+RETRY_DELAY_SECONDS = 5.0
+"""Pause after a failed request to Redis."""
+
+
+class _Process:
+    """This process's channels that were not sent yet, with the last post's time; reset after a fork."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.has_posts = threading.Event()
+        self.posted_at: dict[int, float] = {}
+        self.sender: threading.Thread | None = None
+
+
+_process = _Process()
+
+
+def _reset_after_fork() -> None:
+    _process.__init__()  # type: ignore[misc]
+
+
+os.register_at_fork(after_in_child=_reset_after_fork)
+
+
+def note_post(channel_id: int) -> None:
+    """Record that a message was posted in the channel, without delaying the post."""
+    with _process.lock:
+        _process.posted_at[channel_id] = time.time()
+        if _process.sender is None:
+            _process.sender = threading.Thread(target=_send_loop, name="send-activity", daemon=True)
+            _process.sender.start()
+    _process.has_posts.set()
+
+
+def last_active_channels(limit: int) -> list[int]:
+    """Return the channels with the newest messages, newest first. Raises `StoreUnavailable`."""
+    return [int(str(channel_id)) for channel_id in redis_client().zrevrange(KEY, 0, limit - 1)]
+
+
+def _send_loop() -> None:
+    while True:
+        _process.has_posts.wait()
+        _process.has_posts.clear()
+        with _process.lock:
+            posted_at, _process.posted_at = _process.posted_at, {}
+        try:
+            client = redis_client()
+            if posted_at:
+                client.zadd(KEY, {str(channel_id): at for channel_id, at in posted_at.items()}, gt=True)
+                client.zremrangebyrank(KEY, 0, -MAX_KEPT - 1)
+        except StoreUnavailable:
+            time.sleep(RETRY_DELAY_SECONDS)
+        time.sleep(SEND_INTERVAL_SECONDS)
