@@ -17,7 +17,6 @@ from moderation.models import Purge, Step
 from moderation.models.steps import DUE, FREE, StepQuerySet, UndoStepQuerySet
 from moderation.operations.steps.open_steps import STEP_MODELS, STEP_ORDER, has_open_step
 
-
 MAX_LISTED_STEPS = 1_000
 """With fewer steps, the channels of a purge are named in a query, which looks for each of them in an index."""
 

@@ -21,6 +21,7 @@ from django.conf import settings
 from django.db import connection, models, transaction
 from django.db.models import Case, Exists, F, OuterRef, Value, When
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from chatstore.domain.buckets import BucketKey
 from chatstore.models import ChannelLock
@@ -55,6 +56,12 @@ MAX_GROUPED_MESSAGES = 100
 MAX_GROUP_MESSAGES = 5_000
 """Maximum messages of a step that is processed together with others, and of all steps of a group: their rows are in
 memory.
+"""
+
+SINGLE_SECONDS = 30
+"""Steps of a group that failed are processed one by one for so long; if they still wait then, as a group again.
+
+Otherwise a node that was down for a moment would leave a purge of thousands of small steps to be processed singly.
 """
 
 StepT = TypeVar("StepT", Step, UndoStep)
@@ -163,8 +170,8 @@ def _lock_next(due: StepQuerySet | UndoStepQuerySet, *, job: str, most: int) -> 
 def _next_group(due: StepQuerySet | UndoStepQuerySet, *, most: int) -> list[AnyStep]:
     """Return the first due step, with further ones that can be processed together with it; only their keys are loaded.
 
-    Those begin, were never delayed or processed singly, have few messages, and delete by row or restore. Each is in
-    another bucket.
+    Those begin, were not delayed or released to be processed singly just now, have few messages, and delete by row or
+    restore. Each is in another bucket.
     """
     narrow: list[AnyStep] = list(due.order_by(*STEP_ORDER).only(*_NARROW[due.model])[:most])
     sizes = _grouped_messages(narrow)
@@ -191,7 +198,12 @@ _NARROW: dict[type[models.Model], tuple[str, ...]] = {
 
 def _grouped_messages(steps: Sequence[AnyStep]) -> dict[int, int]:
     """Return the messages of those steps that may be processed together with others, by ordinal."""
-    beginning = [step for step in steps if step.state in step.STATES.before_stamped and step.due_at is None]
+    single_from = timezone.now() - dt.timedelta(seconds=SINGLE_SECONDS)
+    beginning = [
+        step
+        for step in steps
+        if step.state in step.STATES.before_stamped and (step.due_at is None or step.due_at < single_from)
+    ]
     own = {step.ordinal: step.count for step in beginning if isinstance(step, Step) and step.kind == StepKind.ROWS}
     undo_steps = [step for step in beginning if isinstance(step, UndoStep)]
     if undo_steps:

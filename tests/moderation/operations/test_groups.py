@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.errors import StoreUnavailable
@@ -24,7 +26,8 @@ from moderation.operations.purging.controls import pause_purge, resume_purge
 from moderation.operations.purging.quarantine import QuarantinedStep
 from moderation.operations.purging.stamping import stamp_steps
 from moderation.operations.purging.worker import run_purge
-from moderation.operations.steps.claiming import StepLost, claim_steps
+from moderation.operations.steps import claiming
+from moderation.operations.steps.claiming import StepLost, claim_steps, release_claims
 from moderation.operations.steps.split import split_step
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo
@@ -72,7 +75,11 @@ def test_small_steps_of_many_channels_are_claimed_together(mona: User) -> None:
     assert claim_steps(scattered.purge.pk, token=uuid.uuid4()) == []
 
 
-def test_the_number_of_statements_does_not_depend_on_the_number_of_steps(mona: User) -> None:
+def test_the_number_of_statements_does_not_depend_on_the_number_of_steps(
+    mona: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The state of a purge is checked from time to time, which a busy machine does more often.
+    monkeypatch.setattr(claiming, "STATE_CHECK_SECONDS", 3_600)
     few, many = make_scattered(mona, channels=2, buckets=2), make_scattered(mona, channels=4, buckets=4)
     numbers: list[tuple[int, int]] = []
     for scattered in (few, many):
@@ -285,6 +292,30 @@ def test_tombstones_of_a_bucket_with_several_steps_are_counted(mona: User) -> No
     run_to_end(purge)
     figure = figures.read_figures(channel.pk)[bucket_of(ids[0])]["tombstones"]
     assert (figure.source, figure.value) == ("purge", 10)
+
+
+def test_steps_that_still_wait_some_time_after_their_group_failed_are_grouped_again(
+    mona: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scattered = make_scattered(mona)
+
+    def fail(*_: object, **__: object) -> None:
+        raise StoreUnavailable("a replica is down")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(deletes, "delete_rows_in", fail)
+        run_purge(scattered.purge.pk, idle_timeout_seconds=0)
+    scattered.purge.steps.update(due_at=timezone.now(), state=StepState.PENDING)
+    assert len(claim_steps(scattered.purge.pk, token=uuid.uuid4())) == 1
+    scattered.purge.steps.update(
+        due_at=timezone.now() - dt.timedelta(seconds=31), token=None, lease_until=None, state=StepState.PENDING
+    )
+    token = uuid.uuid4()
+    steps = claim_steps(scattered.purge.pk, token=token)
+    assert len(steps) == 12
+    release_claims(steps, token=token)
+    run_to_end(scattered.purge)
+    scattered.assert_purged()
 
 
 def test_a_failure_that_concerns_every_step_leaves_them_grouped(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:

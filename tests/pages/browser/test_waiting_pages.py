@@ -149,7 +149,7 @@ def test_a_finished_job_requests_one_document(
     with slow_server(browser_session.site) as server:
         # The account is signed in here too, because cookies ignore ports.
         page.goto(f"{server.url}/purges/{purge.pk}/")
-        with page.expect_response(re.compile("/live/$")):
+        with page.expect_response(re.compile(r"/live/\?")):
             pass
         server.documents.clear()
         in_thread(partial(work, purge))
