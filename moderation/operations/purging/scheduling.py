@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from django.conf import settings
 from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, Subquery
 from django.db.models.expressions import CombinedExpression
-from django.db.models.functions import Coalesce, Greatest, Now
+from django.db.models.functions import Coalesce, Greatest
 
 from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
@@ -90,14 +90,16 @@ def unblocked_purges(purge_id: int) -> list[int]:
     come last.
     """
     # The steps of an undo are in channels of the purge's own steps.
-    # The time of the statement: Postgres does not plan a join with a volatile function in it.
-    locked = ChannelLock.objects.filter(channel_id=OuterRef("channel_id")).exclude(lease_until__lt=Now())
-    unlocked = Step.objects.filter(~Exists(locked), purge_id=purge_id).order_by()
-    # In the order of the primary key, or Postgres may read the steps of all purges.
+    steps = Step.objects.filter(purge_id=purge_id).order_by()
+    locks = ChannelLock.objects.exclude(lease_until__lt=ClockTimestamp())
+    # A probe of the locks for each step; in the order of the primary key, or Postgres may read steps of all purges.
+    unlocked = steps.filter(~Exists(locks.filter(channel_id=OuterRef("channel_id"))))
     some = list(unlocked.order_by("ordinal").values_list("channel_id", flat=True)[: MAX_LISTED_STEPS + 1])
     if len(some) <= MAX_LISTED_STEPS:
         return waiting_in_channels(list(set(some)), excluding=purge_id)
-    return _longest_waiting(Q(channel_id__in=unlocked.values("channel_id")), excluding=purge_id)
+    # All locks are read once.
+    channels = steps.exclude(channel_id__in=locks.values("channel_id")).values("channel_id")
+    return _longest_waiting(Q(channel_id__in=channels), excluding=purge_id)
 
 
 def waiting_in_channels(channel_ids: Sequence[int], *, excluding: int) -> list[int]:
