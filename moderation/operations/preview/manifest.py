@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, starmap
+from itertools import groupby, islice, starmap
 
 from django.db.models import Q
 
@@ -32,6 +33,8 @@ MAX_MESSAGES_READ = 2_000
 """Maximum number of messages read for one page that is filtered by author. The next page continues from there."""
 
 MAX_EXCLUDED_SHOWN = 100
+
+MAX_BUCKETS_A_QUERY = 16
 
 Key = tuple[int, int]
 """Channel id and message id: the cursor of a page."""
@@ -104,8 +107,8 @@ def list_manifest(
         shares = _buckets_after(purge, channels, after, channel_id=channel_id, author_id=author_id)
     else:
         shares = _restored_after(purge, channels, after, channel_id=channel_id, import_id=import_id)
-    for share in shares:
-        frozen = _frozen_ids(purge, share, after)
+    for share, steps in _with_steps(purge, shares):
+        frozen = _frozen_ids(share, steps, after)
         while part := list(islice(frozen, limit + 1)):
             found = _read_entries(purge, channels[share.channel_id], share.bucket, part)
             entries += [_hide_withdrawn(entry) for entry in found if author_id is None or _is_by(entry, author_id)]
@@ -165,9 +168,25 @@ def _not_before(after: Key | None) -> Q:
     return Q(channel_id__gt=after[0]) | Q(channel_id=after[0], bucket__gte=bucket_of(after[1]))
 
 
-def _frozen_ids(purge: Purge, share: _BucketShare, after: Key | None) -> Iterator[_Frozen]:
+def _with_steps(purge: Purge, shares: Iterator[_BucketShare]) -> Iterator[tuple[_BucketShare, Sequence[Step]]]:
+    """Yield buckets with the purge's steps there: those of one, then of two, four and more buckets a query.
+
+    A page is often filled by one bucket, whose ids take most of the memory.
+    """
+    for channel_id, group in groupby(shares, key=lambda share: share.channel_id):
+        size = 1
+        while batch := list(islice(group, size)):
+            steps: dict[int, list[Step]] = defaultdict(list)
+            buckets = [share.bucket for share in batch]
+            for step in purge.steps.filter(channel_id=channel_id, bucket__in=buckets, kind__in=DELETING):
+                steps[step.bucket].append(step)
+            for share in batch:
+                yield share, steps.pop(share.bucket, ())
+            size = min(2 * size, MAX_BUCKETS_A_QUERY)
+
+
+def _frozen_ids(share: _BucketShare, steps: Iterable[Step], after: Key | None) -> Iterator[_Frozen]:
     """Yield the ids of a bucket's steps after the cursor, ascending."""
-    steps = purge.steps.filter(channel_id=share.channel_id, bucket=share.bucket, kind__in=DELETING)
     outcomes = [_StepOutcomes(step) for step in steps]
     least = after[1] if after is not None and after[0] == share.channel_id else None
     parts = (((message_id, n) for message_id in outcome.ids_after(least)) for n, outcome in enumerate(outcomes))

@@ -124,10 +124,10 @@ def _mark_matched(purge: Purge, windows: Sequence[SampleWindow]) -> None:
         for message in window.messages:
             shown[window.channel.pk, bucket_of(message.message_id)].add(message.message_id)
     matched: dict[int, set[int]] = defaultdict(set)
-    for (channel_id, bucket), ids in shown.items():
-        for packed in purge.steps.filter(channel_id=channel_id, bucket=bucket, kind__in=DELETING).values_list(
-            "ids", flat=True
-        ):
-            matched[channel_id] |= ids.intersection(unpack_ids(packed))
+    for channel_id in {channel_id for channel_id, _ in shown}:
+        buckets = [bucket for channel, bucket in shown if channel == channel_id]
+        steps = purge.steps.filter(channel_id=channel_id, bucket__in=buckets, kind__in=DELETING)
+        for bucket, packed in steps.values_list("bucket", "ids").iterator(chunk_size=8):
+            matched[channel_id] |= shown[channel_id, bucket].intersection(unpack_ids(packed))
     for window in windows:
         window.matched.update(matched[window.channel.pk])
