@@ -88,7 +88,7 @@ def _release_scan(purge_id: int, token: uuid.UUID) -> None:
 
 
 def _renew_scan(purge_id: int, token: uuid.UUID) -> None:
-    renewed = Purge.objects.filter(id=purge_id, scan_token=token).update(scan_lease_until=_lease_end())
+    renewed = Purge.objects.filter(id=purge_id, scan_token=token).schedule(scan_lease_until=_lease_end())
     if renewed != 1:
         raise ScanLost
 
