@@ -12,7 +12,7 @@ from chatstore.operations.gateway import messages as gateway
 from chatstore.store import messages
 from chatstore.store.reading import reader
 from moderation.domain.states import PurgeState
-from moderation.models import Step
+from moderation.models import Step, UndoStep
 from moderation.operations.purging import worker
 from moderation.operations.purging.quarantine import QuarantinedStep
 from moderation.operations.purging.stamping import stamp_steps
@@ -90,7 +90,7 @@ def test_an_undo_waits_while_postgres_is_ahead(mona: User, channel: Channel) -> 
         waiting = run_purge(purge.id, idle_timeout_seconds=0)
     assert waiting.state == PurgeState.UNDOING
     assert ids_of(channel, bucket_of(ids[0])) == []
-    Step.objects.filter(purge=purge).update(due_at=None)
+    UndoStep.objects.filter(purge=purge).update(due_at=None)
     assert run_to_end(purge).state == PurgeState.UNDONE
     assert undo_totals_of(undo).restored == 300
     assert ids_of(channel, bucket_of(ids[0])) == ids
