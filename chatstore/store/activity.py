@@ -10,14 +10,11 @@ import os
 import threading
 import time
 
-from chatstore.domain.errors import StoreUnavailable
+from chatstore.store.background import BackgroundSender
 from chatstore.store.redis import redis_client
 
 KEY = "active_channels"
 MAX_KEPT = 1_000
-SEND_INTERVAL_SECONDS = 1.0
-RETRY_DELAY_SECONDS = 5.0
-"""Pause after a failed request to Redis."""
 
 
 class _Process:
@@ -25,9 +22,7 @@ class _Process:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.has_posts = threading.Event()
         self.posted_at: dict[int, float] = {}
-        self.sender: threading.Thread | None = None
 
 
 _process = _Process()
@@ -44,10 +39,7 @@ def note_post(channel_id: int) -> None:
     """Record that a message was posted in the channel, without delaying the post."""
     with _process.lock:
         _process.posted_at[channel_id] = time.time()
-        if _process.sender is None:
-            _process.sender = threading.Thread(target=_send_loop, name="send-activity", daemon=True)
-            _process.sender.start()
-    _process.has_posts.set()
+    _sender.notify()
 
 
 def last_active_channels(limit: int) -> list[int]:
@@ -55,17 +47,14 @@ def last_active_channels(limit: int) -> list[int]:
     return [int(str(channel_id)) for channel_id in redis_client().zrevrange(KEY, 0, limit - 1)]
 
 
-def _send_loop() -> None:
-    while True:
-        _process.has_posts.wait()
-        _process.has_posts.clear()
-        with _process.lock:
-            posted_at, _process.posted_at = _process.posted_at, {}
-        try:
-            client = redis_client()
-            if posted_at:
-                client.zadd(KEY, {str(channel_id): at for channel_id, at in posted_at.items()}, gt=True)
-                client.zremrangebyrank(KEY, 0, -MAX_KEPT - 1)
-        except StoreUnavailable:
-            time.sleep(RETRY_DELAY_SECONDS)
-        time.sleep(SEND_INTERVAL_SECONDS)
+def _send() -> None:
+    """Send this process's channels; those of a failed request are lost and return with their next messages."""
+    with _process.lock:
+        posted_at, _process.posted_at = _process.posted_at, {}
+    if posted_at:
+        client = redis_client()
+        client.zadd(KEY, {str(channel_id): at for channel_id, at in posted_at.items()}, gt=True)
+        client.zremrangebyrank(KEY, 0, -MAX_KEPT - 1)
+
+
+_sender = BackgroundSender(_send, name="send-activity")

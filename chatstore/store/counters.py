@@ -11,7 +11,7 @@ import os
 import threading
 import time
 
-from chatstore.domain.errors import StoreUnavailable
+from chatstore.store.background import BackgroundSender
 from chatstore.store.redis import redis_client
 
 HIDDEN = "authorless_hidden"
@@ -34,10 +34,6 @@ NAMES = (HIDDEN, HEALED, SKIPPED, LATE, ABORTED)
 KEY = "read_path_counters"
 _SINCE = "since"
 
-SEND_EVERY_SECONDS = 1.0
-RETRY_DELAY_SECONDS = 5.0
-"""Pause after a failed request to Redis."""
-
 
 class _Process:
     """Counts of this process that were not sent yet; reset after a fork."""
@@ -46,8 +42,6 @@ class _Process:
         self.lock = threading.Lock()
         self.sending = threading.Lock()
         self.unsent: dict[str, int] = {}
-        self.has_unsent = threading.Event()
-        self.sender: threading.Thread | None = None
 
 
 _process = _Process()
@@ -66,10 +60,7 @@ def count(name: str, number: int = 1) -> None:
         return
     with _process.lock:
         _process.unsent[name] = _process.unsent.get(name, 0) + number
-        if _process.sender is None:
-            _process.sender = threading.Thread(target=_send_loop, args=(_process,), name="send-counters", daemon=True)
-            _process.sender.start()
-    _process.has_unsent.set()
+    _sender.notify()
 
 
 def send_counts() -> None:
@@ -107,13 +98,4 @@ def counting_since() -> dt.datetime | None:
     return None if since is None else dt.datetime.fromtimestamp(int(since) / 1_000, tz=dt.UTC)
 
 
-def _send_loop(process: _Process) -> None:
-    while True:
-        process.has_unsent.wait()
-        process.has_unsent.clear()
-        try:
-            send_counts()
-        except StoreUnavailable:
-            process.has_unsent.set()
-            time.sleep(RETRY_DELAY_SECONDS)
-        time.sleep(SEND_EVERY_SECONDS)
+_sender = BackgroundSender(send_counts, name="send-counters")

@@ -23,7 +23,7 @@ from tests.waiting import LIMIT_SECONDS
 @pytest.fixture(autouse=True)
 def _no_reader() -> None:
     redis_client().delete(KEY)
-    foreground._reset_after_fork()
+    foreground._last.checked_at = 0.0
 
 
 def wait_for_reading(expected: bool, *, within: float = LIMIT_SECONDS) -> bool:
