@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import reduce
+from operator import or_
 from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import models
@@ -38,18 +40,20 @@ class AbstractStepQuerySet(models.QuerySet[StepT]):
 
     def in_buckets(self, keys: Collection[BucketKey]) -> Self:
         """Steps in any of some buckets."""
-        return self._with_pairs("channel_id", "bucket", keys)
+        # Two parameters, whatever the number of buckets.
+        table = self.model._meta.db_table
+        sql = f"({table}.channel_id, {table}.bucket) IN (SELECT * FROM unnest(%s::bigint[], %s::int[]))"
+        params = ([channel_id for channel_id, _ in keys], [bucket for _, bucket in keys])
+        return self.filter(RawSQL(sql, params, output_field=models.BooleanField()))  # noqa: S611  values are parameters
 
     def with_keys(self, keys: Collection[tuple[int, int]]) -> Self:
         """Steps with any of some primary keys. Postgres plans `pk__in` as one index scan for each of them."""
-        first, second = (field.attname for field in self.model._meta.pk_fields)
-        return self._with_pairs(first, second, keys)
-
-    def _with_pairs(self, first: str, second: str, pairs: Collection[tuple[int, int]]) -> Self:
-        table = self.model._meta.db_table
-        sql = f"({table}.{first}, {table}.{second}) IN (SELECT * FROM unnest(%s::bigint[], %s::int[]))"
-        params = ([one for one, _ in pairs], [other for _, other in pairs])
-        return self.filter(RawSQL(sql, params, output_field=models.BooleanField()))  # noqa: S611  values are parameters
+        purge_name, ordinal_name = (field.attname for field in self.model._meta.pk_fields)
+        ordinals: dict[int, list[int]] = {}
+        for purge_id, ordinal in keys:
+            ordinals.setdefault(purge_id, []).append(ordinal)
+        of_purges = (Q(**{purge_name: purge_id, f"{ordinal_name}__in": own}) for purge_id, own in ordinals.items())
+        return self.filter(reduce(or_, of_purges, Q(pk__in=())))
 
     def free(self) -> Self:
         """Steps that no worker has under lease."""

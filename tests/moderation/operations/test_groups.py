@@ -15,6 +15,7 @@ from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.models import Channel
 from chatstore.models.users import User
+from chatstore.operations.coordination import clock
 from chatstore.operations.ledger.refresh import try_refresh_bucket
 from chatstore.operations.repair_status.repair_clock import RepairIsLate
 from chatstore.store import cassandra, figures
@@ -78,8 +79,10 @@ def test_small_steps_of_many_channels_are_claimed_together(mona: User) -> None:
 def test_the_number_of_statements_does_not_depend_on_the_number_of_steps(
     mona: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The state of a purge is checked from time to time, which a busy machine does more often.
+    # The state of a purge and the clock are checked from time to time, which a busy machine does more often.
     monkeypatch.setattr(claiming, "STATE_CHECK_SECONDS", 3_600)
+    monkeypatch.setattr(clock, "CLOCK_CHECK_INTERVAL_SECONDS", 3_600)
+    clock.check_clock()
     few, many = make_scattered(mona, channels=2, buckets=2), make_scattered(mona, channels=4, buckets=4)
     numbers: list[tuple[int, int]] = []
     for scattered in (few, many):
