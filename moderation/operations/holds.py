@@ -157,11 +157,6 @@ def holds_of_author(user: Actor, author_id: int) -> list[ListedHold]:
     return _describe(user, _in_force().filter(author_id=author_id))
 
 
-def hold_coverage(channel_id: int) -> HoldCoverage:
-    """Return the current coverage of holds in a channel."""
-    return hold_coverage_in([channel_id])[channel_id]
-
-
 def hold_coverage_in(
     channel_ids: Collection[int], *, authors: Collection[int] | None = None
 ) -> dict[int, HoldCoverage]:
@@ -232,10 +227,13 @@ def hold_over_purge(purge: Purge) -> Hold | None:
 
 def time_held(purge: Purge, *, since: dt.datetime) -> dt.timedelta:
     """Return the time since then during which holds covered some of the purge's messages."""
+    return time_in_force(holds_covering(purge, since=since), since=since)
+
+
+def time_in_force(holds: Iterable[Hold], *, since: dt.datetime) -> dt.timedelta:
+    """Return the time since then during which at least one of the holds was in force."""
     now = postgres_now()
-    return total_time(
-        (max(since, hold.placed_at), hold.lifted_at or now) for hold in holds_covering(purge, since=since)
-    )
+    return total_time((max(since, hold.placed_at), hold.lifted_at or now) for hold in holds)
 
 
 def coverage_of(holds: Iterable[Hold], channel_id: int) -> HoldCoverage:

@@ -36,14 +36,14 @@ Names = Mapping[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a selection applies: some channels, by name, all channels of a guild, or all channels."""
+    """The place of a selection: some channels, by name, all channels of a guild, or all channels."""
 
     channels: Sequence[str] = ()
     guild: str = ""
 
 
-MAX_NAMED_CHANNELS = 3
-"""Of more channels than this, a summary gives the number."""
+MAX_NAMED_CHANNELS = MAX_NAMED_AUTHORS = 3
+"""Of more channels or authors than this, a summary gives the number."""
 
 _HAS = {
     Content.LINK: gettext_lazy("containing a link"),
@@ -115,7 +115,7 @@ def _format_parts(where: Filter, place: str, authors: Names) -> Iterable[str]:
 def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # noqa: C901, PLR0911, PLR0912
     match where:
         case Author(ids):
-            return gettext("by %(authors)s") % {"authors": name_authors(ids, authors)}
+            return _format_authors(ids, authors)
         case Since(message_id):
             return gettext("since %(time)s") % {"time": format_datetime(message_id)}
         case Before(message_id):
@@ -140,6 +140,13 @@ def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # no
             return _bracket(_join_all([_format(part, authors, inner=True) for part in parts]), parts, inner=inner)
         case AnyOf(parts):
             return _bracket(_join_any([_format(part, authors, inner=True) for part in parts]), parts, inner=inner)
+
+
+def _format_authors(ids: Sequence[int], authors: Names) -> str:
+    if len(ids) > MAX_NAMED_AUTHORS:
+        text = ngettext("by any of %(count)s user", "by any of %(count)s users", len(ids))
+        return text % {"count": format_number(len(ids))}
+    return gettext("by %(authors)s") % {"authors": name_authors(ids, authors)}
 
 
 def _bracket(text: str, parts: Sequence[Filter], *, inner: bool) -> str:

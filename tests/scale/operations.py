@@ -1,4 +1,4 @@
-"""What is measured: operations of background work, and pages as an account with all permissions sees them."""
+"""The subjects of the measurement: background operations, and pages as an account with all permissions sees them."""
 
 from __future__ import annotations
 

@@ -28,11 +28,6 @@ def map_channel(channel_id: int, *, here: range | None = None, width: int = NARR
     return draw_strip((StripBucket(c.bucket, c.count) for c in counts), here=here, today=today, width=width)
 
 
-def map_purge(purge: Purge, channel_ids: Sequence[int]) -> Strip:
-    """Return the strip of some channels with a purge's messages."""
-    return PurgeMap(purge, channel_ids).draw()
-
-
 @dataclass(slots=True)
 class _Counts:
     """Counts of one channel by bucket, or of many channels together."""

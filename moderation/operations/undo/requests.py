@@ -16,8 +16,6 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.users import User
-from chatstore.operations.coordination.clock import postgres_now
-from moderation.domain.holds import total_time
 from moderation.domain.packing import unpack_ids
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import (
@@ -30,7 +28,7 @@ from moderation.domain.states import (
 from moderation.models import Purge, Step, Undo, UndoStep
 from moderation.operations.access.audit import record_action, record_purged, record_restored, save_with_next_id
 from moderation.operations.access.visibility import purge_for, require
-from moderation.operations.holds import holds_covering
+from moderation.operations.holds import holds_covering, time_in_force
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.deleted_ids import count_deleted
 
@@ -94,9 +92,9 @@ def undo_period_of(purge: Purge) -> UndoPeriod:
     without = undo_until_without_holds(purge)
     if without is None:
         return UndoPeriod(None, None)
-    since, now = without - _undo_period(), postgres_now()
+    since = without - _undo_period()
     holds = holds_covering(purge, since=since)
-    held = total_time((max(since, hold.placed_at), hold.lifted_at or now) for hold in holds)
+    held = time_in_force(holds, since=since)
     return UndoPeriod(without + held, without, any(hold.lifted_at is None for hold in holds))
 
 

@@ -35,6 +35,10 @@ VICTOR = Author((7,))
             Selection(channel_ids=(1,), where=VICTOR, except_ids=(5, 6)),
             "all messages by Victor in #general, except pinned, 2 excluded",
         ),
+        (
+            Selection(channel_ids=(1,), where=All((Author(tuple(range(50))), Not(Author((1, 2, 3, 4)))))),
+            "all messages by any of 50 users in #general not by any of 4 users, except pinned",
+        ),
         (Selection(channel_ids=(1,), everything=True), "the whole channel #general"),
         (Selection(channel_ids=(1,), message_ids=(1, 2, 3), except_ids=(3,)), "2 selected messages in #general"),
     ],
