@@ -23,7 +23,7 @@ ROWS_A_PAGE = 100
 
 
 class KeysetPages:
-    """What Unfold's template of a list needs to know of the pages. older: address of the next page, or "".
+    """The pages of a list as Unfold's template needs them. older: address of the next page, or "".
 
     estimate: number of all rows, from Postgres's statistics; None for a part of them.
     """
@@ -54,8 +54,8 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]
         """Read one row more than the page has, instead of counting all."""
         found = list(self.queryset[: ROWS_A_PAGE + 1])
         self.result_list = found[:ROWS_A_PAGE]
-        self.result_count = len(self.result_list)
-        self.full_result_count = None
+        # Equal, so that Unfold says neither "100 results" nor "Show all" in the heading.
+        self.result_count = self.full_result_count = len(self.result_list)
         self.show_full_result_count = self.can_show_all = self.multi_page = False
         self.show_admin_actions = bool(found)
         is_more = len(found) > ROWS_A_PAGE

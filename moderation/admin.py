@@ -126,11 +126,12 @@ class PurgeAdmin(ReadOnly):
 class AuditEntryAdmin(ReadOnly):
     """The audit log: one row per action, newest first."""
 
-    list_display = ("at", "action", "actor", "purge_link", "channel_link")
+    list_display = ("at", "action_label", "actor", "purge_link", "channel_link")
     list_filter = (ActionFilter,)
     list_select_related = ("actor",)
     search_fields = ("=id", "=channel_id", "=purge", "actor__username")
-    readonly_fields = ("messages",)
+    fields = ("at", "action_label", "actor", "purge", "channel_id", "details", "messages")
+    readonly_fields = ("action_label", "messages")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AuditEntry], search_term: str
@@ -145,7 +146,7 @@ class AuditEntryAdmin(ReadOnly):
         return entries.annotate(channel_name=Subquery(names))
 
     @admin.display(description=gettext_lazy("Action"), ordering="action")
-    def action(self, entry: AuditEntry) -> str:
+    def action_label(self, entry: AuditEntry) -> str:
         """Return the label of the action."""
         return str(AUDIT_ACTIONS.get(entry.action) or entry.action.replace("_", " ").capitalize())
 
