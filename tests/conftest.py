@@ -89,16 +89,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """Lock the servers for a test with its set-up and teardown; consecutive `alone` tests of a folder keep the lock."""
-    item.stash[HAS_WAITED] = _server_lock.acquire(exclusive=_is_last_open_step(item))
+    item.stash[HAS_WAITED] = _server_lock.acquire(exclusive=_is_alone(item))
     try:
         return (yield)
     finally:
-        if not (
-            nextitem
-            and _is_last_open_step(item)
-            and _is_last_open_step(nextitem)
-            and item.path.parent == nextitem.path.parent
-        ):
+        if not (nextitem and _is_alone(item) and _is_alone(nextitem) and item.path.parent == nextitem.path.parent):
             _server_lock.release()
 
 
@@ -109,7 +104,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         wait_until_nodes_are_up()
 
 
-def _is_last_open_step(item: pytest.Item) -> bool:
+def _is_alone(item: pytest.Item) -> bool:
     return item.get_closest_marker("alone") is not None
 
 

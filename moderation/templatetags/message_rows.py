@@ -68,7 +68,7 @@ _GAP_ICON = SafeString(
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Where messages are shown, and what the viewer may do there.
+    """The page that shows messages, and what its viewer may do there.
 
     is_sample: the messages are an extract; they have no tools, and each shows its date. focus: the ID of the message
     that was asked for.

@@ -68,7 +68,7 @@ def poll_version(user: Actor, purge_id: int) -> str:
 
 
 class PurgeFacts:
-    """What several parts of the page show, each read once.
+    """Facts that several parts of the page show, each read once.
 
     version: of what is read after it, so that the next poll shows what changes meanwhile. channels: those that the
     viewer may see.

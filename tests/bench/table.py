@@ -77,7 +77,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("Import, against bare inserts", "{} × the speed", "import_vs_insert"),
     ("Import of files of 60 messages, against one large channel", "{} × the speed", "small_files_vs_large"),
 )
-"""What was measured, how its figure is written, and the name of the figure."""
+"""A line of the table: the thing measured, the format of its figure, and the figure's name."""
 
 
 def table_of(figures: Mapping[str, float]) -> Iterator[str]:

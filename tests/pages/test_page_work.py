@@ -23,7 +23,7 @@ SignIn = Callable[[User], Client]
 
 
 class Work:
-    """What one request cost."""
+    """Cost of one request."""
 
     templates = 0
     addresses = 0

@@ -59,7 +59,7 @@ class Measured:
 
     @property
     def is_within_limits(self) -> bool:
-        """Whether the operation works, quickly and without reading a growing table as a whole."""
+        """True if the operation works, quickly and without reading a growing table as a whole."""
         return not self.error and not self.scanned and self.ms <= MAX_MS
 
 

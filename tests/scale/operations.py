@@ -61,7 +61,7 @@ def background_operations() -> Iterator[Named]:
     yield "wait reason, large", lambda: wait_reasons.wait_of(None, Purge.objects.get(id=running))
     yield "wait reason, waiting", lambda: wait_reasons.wait_of(None, Purge.objects.get(id=large["waiting"]))
     yield "renew leases", partial(_renew_leases, running)
-    yield "holds of one channel", lambda: holds.hold_coverage(FIRST_CHANNEL + 7)
+    yield "holds of one channel", lambda: holds.hold_coverage_in([FIRST_CHANNEL + 7])
     yield "holds of a group", lambda: holds.hold_coverage_in(range(FIRST_CHANNEL, FIRST_CHANNEL + 128))
     yield "hold over a small purge", lambda: holds.hold_over_purge(Purge.objects.get(id=small))
     yield "undo period of a small purge", lambda: undo_until(Purge.objects.filter(state=PurgeState.DONE).latest("id"))

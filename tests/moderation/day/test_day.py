@@ -88,7 +88,7 @@ ROUNDS: Sequence[tuple[Choice, Choice, Choice]] = (
         lambda orders: orders.whole("tech-cross-chat"),
     ),
 )
-"""What the three people do at the same time, round by round. No two orders of a round share a message."""
+"""The orders of three people, who act at the same time, round by round. No two orders of a round share a message."""
 
 
 @pytest.fixture

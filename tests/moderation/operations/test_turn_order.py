@@ -1,4 +1,4 @@
-"""Which purge a free worker processes next."""
+"""A free worker processes the purges that wait in a fixed order."""
 
 from __future__ import annotations
 
