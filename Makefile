@@ -22,7 +22,7 @@ run: .venv/installed ## Start Cassandra, Postgres, Valkey, web, workers and demo
 	@$(BIN)/python -m devstack run
 
 test-unit: .venv/installed ## Run the tests that need no server (under a minute)
-	@$(BIN)/python -m pytest -m unit $(TESTS)
+	@$(BIN)/python -m pytest -m unit --numprocesses $(WORKERS) $(TESTS)
 
 # TESTS="tests/local -x" selects tests; WORKERS=1 runs one test at a time.
 test: .venv/installed ## Run all tests except the slow tier (about ten minutes)

@@ -141,6 +141,7 @@ def test_the_progress_bar_shows_rate_and_time_left() -> None:
     assert "0%" in draw_progress(ImportProgress(0, 0, 0, 0.0))
 
 
+@pytest.mark.slow
 def test_a_large_file_takes_little_memory(tmp_path: Path) -> None:
     """Import 120 MB of messages in a separate process, measured by the kernel."""
     channel_id, ids = fresh_channel(), ids_from(MAY, 30_000, apart_seconds=120)
