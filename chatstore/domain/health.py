@@ -95,9 +95,9 @@ def severity_of(known: KnownBucket, limits: Limits) -> Severity | None:
     """Return the severity; None if no known value exceeds a limit."""
     tombstones, size = known.tombstones or 0, known.bytes or 0
     if tombstones >= limits.alarm_tombstones or size >= limits.alarm_bytes:
-        return Severity.RED
+        return Severity.CRITICAL
     if tombstones >= limits.warn_tombstones or size >= limits.warn_bytes:
-        return Severity.AMBER
+        return Severity.WARNING
     return None
 
 

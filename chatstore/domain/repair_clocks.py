@@ -11,18 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-AMBER_AT = 0.8
+WARNING_AT = 0.8
 """Share of gc_grace; what remains is one night, with the two days of `messages`."""
 
-RED_AT = 1.0
+CRITICAL_AT = 1.0
 
 
 class ClockState(StrEnum):
-    """green: covered, or enough time left. amber: raise gc_grace or repair. red: deleted data may have come back."""
+    """ok: covered, or time enough. warning: raise gc_grace or repair. critical: deleted data may have come back."""
 
-    GREEN = "green"
-    AMBER = "amber"
-    RED = "red"
+    OK = "ok"
+    WARNING = "warning"
+    CRITICAL = "critical"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class RepairClock:
     began_at: the oldest of all nodes' latest full repairs, by start time; None if some node's ranges were not repaired
     in the 30 days of Cassandra's repair history. per_node: the same by node. counts_from: start of the clock; None if
     every delete is covered. gc_grace_seconds, normal_gc_grace_seconds: the current and the declared value.
-    is_deleted_from: whether anything is ever deleted from the table. blocks_purges_at_red: whether purges are blocked
-    at red.
+    is_deleted_from: whether anything is ever deleted from the table. blocks_purges_when_critical: whether purges
+    are blocked once the clock is critical.
     """
 
     table: str
@@ -44,7 +44,7 @@ class RepairClock:
     gc_grace_seconds: int
     normal_gc_grace_seconds: int
     is_deleted_from: bool = True
-    blocks_purges_at_red: bool = False
+    blocks_purges_when_critical: bool = False
     source: str = "repair history"
 
     @property
@@ -59,10 +59,10 @@ class RepairClock:
 
     @property
     def state(self) -> ClockState:
-        """The state. A table that blocks no purges never turns red: resurrected data does no harm there."""
-        if self.share >= RED_AT and self.blocks_purges_at_red:
-            return ClockState.RED
-        return ClockState.AMBER if self.share >= AMBER_AT else ClockState.GREEN
+        """The state. A table that blocks no purges never becomes critical: resurrected data does no harm there."""
+        if self.share >= CRITICAL_AT and self.blocks_purges_when_critical:
+            return ClockState.CRITICAL
+        return ClockState.WARNING if self.share >= WARNING_AT else ClockState.OK
 
     @property
     def seconds_left(self) -> float:
@@ -79,6 +79,6 @@ class RepairClock:
         return self.gc_grace_seconds > self.normal_gc_grace_seconds
 
     @property
-    def would_be_green(self) -> bool:
-        """Return whether the clock would be green with the declared gc_grace."""
-        return self.age_seconds < AMBER_AT * self.normal_gc_grace_seconds
+    def would_be_ok(self) -> bool:
+        """Return whether the clock would be ok with the declared gc_grace."""
+        return self.age_seconds < WARNING_AT * self.normal_gc_grace_seconds

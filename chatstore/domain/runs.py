@@ -25,10 +25,10 @@ class RunState(StrEnum):
 
 
 class Severity(IntEnum):
-    """amber: check it today. red: something is failing or soon will."""
+    """warning: check it today. critical: something is failing or soon will."""
 
-    AMBER = 1
-    RED = 2
+    WARNING = 1
+    CRITICAL = 2
 
     @classmethod
     def choices(cls) -> list[tuple[int, str]]:

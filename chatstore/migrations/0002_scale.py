@@ -45,6 +45,11 @@ class Migration(migrations.Migration):
             model_name='chatuser',
             index=django.contrib.postgres.indexes.GinIndex(chatstore.models.functions.NameTrigrams('name', 'display_name'), name='chat_user_by_trigram'),
         ),
+        migrations.AlterField(
+            model_name='finding',
+            name='severity',
+            field=models.IntegerField(choices=[(1, 'warning'), (2, 'critical')]),
+        ),
         migrations.AddIndex(
             model_name='jobrun',
             index=models.Index(fields=['job', 'subject', 'ended_at'], name='run_by_subject'),

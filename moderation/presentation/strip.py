@@ -63,7 +63,7 @@ class StripBucket:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar. `y` and `height` cover all of it; the part to delete is the top `red_height` pixels.
+    """A bar. `y` and `height` cover all of it; the part to delete is the top `highlighted_height` pixels.
 
     slot: the width that reacts to the pointer, including the gap to the next bar.
     """
@@ -74,7 +74,7 @@ class Bar:
     width: float
     slot: float
     height: float
-    red_height: float
+    highlighted_height: float
     kind: str
     here: bool
     title: str
@@ -84,14 +84,14 @@ class Bar:
     last_day: dt.date
 
     @property
-    def grey_y(self) -> float:
+    def kept_y(self) -> float:
         """Top of the part that is kept."""
-        return round(self.y + self.red_height, 1)
+        return round(self.y + self.highlighted_height, 1)
 
     @property
-    def grey_height(self) -> float:
+    def kept_height(self) -> float:
         """Height of the part that is kept."""
-        return round(max(self.height - self.red_height, 0.0), 1)
+        return round(max(self.height - self.highlighted_height, 0.0), 1)
 
     @property
     def at(self) -> str:
@@ -190,12 +190,12 @@ def _middles(breaks: Sequence[float]) -> tuple[float, ...]:
 def _draw_bar(entry: StripBucket, *, x: float, width: float, peak: int, here: bool) -> Bar:
     first_day, last_day = bucket_days(entry.bucket)
     height = _height_of(entry.count, peak=peak)
-    red = 0.0
+    highlighted = 0.0
     if entry.highlighted:
         # Of a bucket that was not counted, the part is unknown, and the least is drawn.
         share = 0.0 if entry.count is None else min(entry.highlighted / entry.count, 1.0) if entry.count else 1.0
         minimum = min(_MIN_HEIGHT, height)
-        red = height * share if share == 1.0 else min(max(height * share, minimum), height - minimum)
+        highlighted = height * share if share == 1.0 else min(max(height * share, minimum), height - minimum)
     return Bar(
         bucket=entry.bucket,
         x=x,
@@ -203,7 +203,7 @@ def _draw_bar(entry: StripBucket, *, x: float, width: float, peak: int, here: bo
         width=width,
         slot=width + 2,
         height=round(height, 1),
-        red_height=round(max(red, 0.0), 1),
+        highlighted_height=round(max(highlighted, 0.0), 1),
         kind=_kind_of(entry),
         here=here,
         title=entry.title or _title_of(entry, first_day, last_day),

@@ -17,13 +17,13 @@ from moderation.presentation import formats
 register = template.Library()
 
 _CLOCK_CHIPS: dict[ClockState, tuple[str, str | Promise]] = {
-    ClockState.GREEN: ("done", gettext_lazy("in time")),
-    ClockState.AMBER: ("warning", gettext_lazy("late")),
-    ClockState.RED: ("urgent", gettext_lazy("overdue: purges wait")),
+    ClockState.OK: ("done", gettext_lazy("in time")),
+    ClockState.WARNING: ("warning", gettext_lazy("late")),
+    ClockState.CRITICAL: ("critical", gettext_lazy("overdue: purges wait")),
 }
 _SEVERITIES: dict[Severity, tuple[str, str | Promise]] = {
-    Severity.AMBER: ("warning", gettext_lazy("warning")),
-    Severity.RED: ("urgent", gettext_lazy("critical")),
+    Severity.WARNING: ("warning", gettext_lazy("warning")),
+    Severity.CRITICAL: ("critical", gettext_lazy("critical")),
 }
 
 

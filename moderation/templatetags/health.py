@@ -32,7 +32,7 @@ _CLASSES = {BucketState.TOMBSTONES: "warning", BucketState.HEAVY: "warning", Buc
 def bucket_chip(bucket: BucketHealth) -> SafeString:
     """Render a bucket's state as a coloured label, with a note if it is critical."""
     label = str(STATE_LABELS[bucket.state])
-    if bucket.severity == Severity.RED:
+    if bucket.severity == Severity.CRITICAL:
         label = _("%(state)s, critical") % {"state": label}
     return fill('<span class="chip {}">{}</span>', _CLASSES.get(bucket.state, ""), label)
 
@@ -57,7 +57,7 @@ def size(count: int | None) -> str:
 
 @register.simple_tag
 def since_when(health: ChannelHealth, figure: Figure | str | None) -> SafeString:
-    """Render a figure's source and age: "probe, 3 hours ago"; amber once it is over 26 hours old."""
+    """Render a figure's source and age: "probe, 3 hours ago"; highlighted once it is over 26 hours old."""
     # A template passes "" for a missing figure.
     if not isinstance(figure, Figure):
         return fill("{}", _("never measured"))
@@ -86,7 +86,7 @@ def health_bars(strip: Strip, channel: Channel) -> SafeString:
                 base, bar.bucket, bar.kind, " here" if bar.here else "", 0 if number == last else -1, bar.title,
                 _CURRENT if bar.here else "", bar.title,
                 bar.x, bar.slot, strip.bar_field,
-                bar.x, bar.grey_y, bar.width, bar.grey_height, _dead_part(bar),
+                bar.x, bar.kept_y, bar.width, bar.kept_height, _dead_part(bar),
                 bar.x, strip.bar_field, bar.width,
             )
             for number, bar in enumerate(strip.bars)
@@ -101,7 +101,11 @@ def _dead_part(bar: Bar) -> SafeString | str:
     if not bar.highlighted:
         return ""
     return fill(
-        '<rect class="dead-rows" x="{}" y="{}" width="{}" height="{}" rx="1"/>', bar.x, bar.y, bar.width, bar.red_height
+        '<rect class="dead-rows" x="{}" y="{}" width="{}" height="{}" rx="1"/>',
+        bar.x,
+        bar.y,
+        bar.width,
+        bar.highlighted_height,
     )
 
 

@@ -35,8 +35,8 @@ _CHIPS: dict[RunState, tuple[str, str | Promise]] = {
 """CSS class and label of each state. The label must do without the colour."""
 
 _SEVERITIES: dict[Severity, tuple[str, str | Promise]] = {
-    Severity.RED: ("urgent", gettext_lazy("critical")),
-    Severity.AMBER: ("warning", gettext_lazy("warning")),
+    Severity.CRITICAL: ("critical", gettext_lazy("critical")),
+    Severity.WARNING: ("warning", gettext_lazy("warning")),
 }
 
 _COUNTS: dict[str, Callable[[int], str]] = {

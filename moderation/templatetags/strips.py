@@ -33,7 +33,7 @@ def strip_bars(strip: Strip, channel: Channel | None) -> SafeString:
                 _link(address, bar), bar.kind, " here" if bar.here else "", bar.bucket, 0 if number == last else -1,
                 bar.title, _HERE if bar.here else "", bar.title,
                 bar.x, bar.slot, strip.bar_field,
-                bar.x, bar.grey_y, bar.width, bar.grey_height, _highlighted(bar) if bar.highlighted else "",
+                bar.x, bar.kept_y, bar.width, bar.kept_height, _highlighted(bar) if bar.highlighted else "",
                 bar.x, strip.bar_field, bar.width,
             )
             for number, bar in enumerate(strip.bars)
@@ -43,7 +43,11 @@ def strip_bars(strip: Strip, channel: Channel | None) -> SafeString:
 
 def _highlighted(bar: Bar) -> SafeString:
     return fill(
-        '<rect class="red" x="{}" y="{}" width="{}" height="{}" rx="1"/>\n', bar.x, bar.y, bar.width, bar.red_height
+        '<rect class="highlighted" x="{}" y="{}" width="{}" height="{}" rx="1"/>\n',
+        bar.x,
+        bar.y,
+        bar.width,
+        bar.highlighted_height,
     )
 
 

@@ -29,7 +29,7 @@ def test_the_page_names_the_node_and_shows_its_figures_as_unknown(otto: User, si
     assert "1 of 2 nodes is up" in html
     node = re.search(rf'<li class="node">(?:(?!</li>).)*{DOWN}</b>.*?</li>', html)
     assert node
-    assert '<span class="chip urgent">down</span>' in node[0]
+    assert '<span class="chip critical">down</span>' in node[0]
     assert f"Node {DOWN} does not answer." in node[0]
     assert "unknown" in node[0]
     assert "The list of this node is missing." in html

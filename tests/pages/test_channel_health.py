@@ -123,7 +123,7 @@ def test_purges_that_touched_a_bucket_are_linked_from_it_and_marked_in_the_histo
 def test_an_open_finding_of_a_bucket_is_on_its_page_and_its_channel_s_page(otto: User, sign_in: SignIn) -> None:
     channel = make_channel()
     ledger.ensure_row(channel.pk, 300)
-    open_finding("heavy bucket", f"{channel.pk}:300", Problem(Severity.AMBER, "This one is <b>heavy</b>."))
+    open_finding("heavy bucket", f"{channel.pk}:300", Problem(Severity.WARNING, "This one is <b>heavy</b>."))
     client = sign_in(otto)
     for html in (read(client, channel), read(client, channel, 300)):
         assert "This one is &lt;b&gt;heavy&lt;/b&gt;." in html

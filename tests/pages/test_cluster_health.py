@@ -123,7 +123,7 @@ def test_deletes_that_no_repair_covers_are_listed_by_channel(otto: User, sign_in
 
 
 def test_findings_are_shown_first(otto: User, sign_in: SignIn) -> None:
-    open_finding("node down", "10.1.2.3", Problem(Severity.RED, "Node 10.1.2.3 (far) is down."))
+    open_finding("node down", "10.1.2.3", Problem(Severity.CRITICAL, "Node 10.1.2.3 (far) is down."))
     html = read(otto, sign_in)
     assert html.index("Node 10.1.2.3 (far) is down.") < html.index("Repair clocks")
     close_finding("node down", "10.1.2.3")

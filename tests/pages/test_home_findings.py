@@ -45,11 +45,11 @@ def test_a_page_without_findings_states_it(otto: User, sign_in: SignIn) -> None:
 def test_the_worst_finding_is_first_and_each_links_to_its_fix(
     otto: User, sign_in: SignIn, previewed: PreviewedPurge
 ) -> None:
-    open_finding("late repair", "messages", Problem(Severity.AMBER, "a repair is late"))
-    open_finding("missed run", "bookkeeping", Problem(Severity.AMBER, "a run did not happen"))
-    open_finding("heavy bucket", f"{previewed.channel.pk}:-3", Problem(Severity.RED, "a bucket is heavy"))
+    open_finding("late repair", "messages", Problem(Severity.WARNING, "a repair is late"))
+    open_finding("missed run", "bookkeeping", Problem(Severity.WARNING, "a run did not happen"))
+    open_finding("heavy bucket", f"{previewed.channel.pk}:-3", Problem(Severity.CRITICAL, "a bucket is heavy"))
     details = {"is_rewrite": False, "channels": [str(previewed.channel.pk)]}
-    open_finding("stuck purge", str(previewed.purge.pk), Problem(Severity.AMBER, "a purge is stuck", details))
+    open_finding("stuck purge", str(previewed.purge.pk), Problem(Severity.WARNING, "a purge is stuck", details))
     html = findings_of(sign_in(otto).get("/").content.decode())
     summaries = re.findall(r'class="finding-text">(.*?)</span>', html)
     assert summaries == ["a bucket is heavy", "a purge is stuck", "a run did not happen", "a repair is late"]
@@ -75,15 +75,15 @@ def test_a_stopped_monitor_is_shown_too(otto: User, sign_in: SignIn) -> None:
 
 
 def test_moderators_do_not_see_findings_for_operators(mona: User, sign_in: SignIn) -> None:
-    open_finding("late repair", "messages", Problem(Severity.RED, "a repair is late"))
+    open_finding("late repair", "messages", Problem(Severity.CRITICAL, "a repair is late"))
     html = sign_in(mona).get("/").content.decode()
     assert "a repair is late" not in html
     assert "/maintenance/" not in html
 
 
 def test_a_data_loss_finding_stays_until_it_is_acknowledged(otto: User, sign_in: SignIn) -> None:
-    loss = open_finding(MISSING_SURVIVORS, "5:7", Problem(Severity.RED, "A message is missing"))
-    state = open_finding("heavy bucket", "5:7", Problem(Severity.RED, "a bucket is heavy"))
+    loss = open_finding(MISSING_SURVIVORS, "5:7", Problem(Severity.CRITICAL, "A message is missing"))
+    state = open_finding("heavy bucket", "5:7", Problem(Severity.CRITICAL, "a bucket is heavy"))
     client = sign_in(otto)
     html = findings_of(client.get("/").content.decode())
     assert html.count("Acknowledge") == 1

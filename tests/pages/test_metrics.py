@@ -42,11 +42,11 @@ def metrics(otto: User, sign_in: SignIn) -> Callable[[], list[Sample]]:
 
 
 def test_findings_are_counted_by_severity(metrics: Callable[[], list[Sample]]) -> None:
-    before = value_of(metrics(), "chatstore_findings", severity="red")
-    open_finding("a test of metrics", "", Problem(Severity.RED, "a node is down"))
-    assert value_of(metrics(), "chatstore_findings", severity="red") == before + 1
+    before = value_of(metrics(), "chatstore_findings", severity="critical")
+    open_finding("a test of metrics", "", Problem(Severity.CRITICAL, "a node is down"))
+    assert value_of(metrics(), "chatstore_findings", severity="critical") == before + 1
     close_finding("a test of metrics", "")
-    assert value_of(metrics(), "chatstore_findings", severity="red") == before
+    assert value_of(metrics(), "chatstore_findings", severity="critical") == before
 
 
 def test_runs_and_the_last_success_of_each_job_are_exported(

@@ -227,7 +227,7 @@ def test_a_finding_is_shown_translated(cast: Cast) -> None:
     when = dt.datetime(2026, 3, 29, 2, 30, tzinfo=dt.UTC)
     summary = gettext_lazy("%(job)s failed: %(error)s", job=gettext_lazy("Repair"), error=schedule.description)
     summary = gettext_lazy("%(summary)s It is retried at %(time)s.", summary=summary, time=when)
-    finding = open_finding("failed run", "repair", Problem(Severity.AMBER, summary, {"job": "repair"}))
+    finding = open_finding("failed run", "repair", Problem(Severity.WARNING, summary, {"job": "repair"}))
     try:
         Preferences.objects.update_or_create(account=cast.ada, defaults={"time_zone": "Asia/Kolkata"})
         html = read("/", cast.ada)

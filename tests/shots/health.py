@@ -48,7 +48,7 @@ def make_unhealthy_channel(mona: User, otto: User) -> UnhealthyChannel:
     _note(channel.pk, newest, newest_page_us=2_410, newest_page_tombstones=2, newest_page_statements=1, hours=3)
     days = format_date_range(*bucket_days(unhealthy.dead))
     text = f"#general, {days}: A full read scans 61,204 tombstones."
-    open_finding("heavy bucket", f"{channel.pk}:{unhealthy.dead}", Problem(Severity.RED, text))
+    open_finding("heavy bucket", f"{channel.pk}:{unhealthy.dead}", Problem(Severity.CRITICAL, text))
     ids = [bucket_ids(unhealthy.purged)[0] + 7_000_000 * n for n in range(1, 400)]
     assert bucket_of(ids[-1]) == unhealthy.purged
     write(channel, ids)

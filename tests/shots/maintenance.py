@@ -97,16 +97,16 @@ def fill_lists(site: Site) -> None:
 def _open_findings(channel_id: int, bucket: int) -> None:
     Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
     steps = "A full read scans 61,204 tombstones (top partitions, 20 November, 03:12 UTC)"
-    open_finding("failed run", "authorless", Problem(Severity.AMBER, f"Authorless rows failed: {DOWN}", {"run": 0}))
+    open_finding("failed run", "authorless", Problem(Severity.WARNING, f"Authorless rows failed: {DOWN}", {"run": 0}))
     open_finding(
-        "heavy bucket", f"{channel_id}:{bucket}", Problem(Severity.RED, f"#harbour, 11–20 November 2026: {steps}.")
+        "heavy bucket", f"{channel_id}:{bucket}", Problem(Severity.CRITICAL, f"#harbour, 11–20 November 2026: {steps}.")
     )
     lost = "#harbour, 11–20 November 2026: 2 messages that should have been kept are missing after a purge."
-    open_finding(MISSING_SURVIVORS, f"{channel_id}:{bucket}", Problem(Severity.RED, lost))
+    open_finding(MISSING_SURVIVORS, f"{channel_id}:{bucket}", Problem(Severity.CRITICAL, lost))
     why = "Unknown time zone “Atlantis/Poseidonis”. Enter one such as Europe/Berlin or UTC."
     broken = f"Bookkeeping no longer runs on schedule: {why}"
-    open_finding(BROKEN_SCHEDULE, BROKEN, Problem(Severity.AMBER, broken))
-    open_finding("node down", "127.0.0.2", Problem(Severity.RED, "Node 127.0.0.2 (dc1) is down: 1 of 2 is up."))
+    open_finding(BROKEN_SCHEDULE, BROKEN, Problem(Severity.WARNING, broken))
+    open_finding("node down", "127.0.0.2", Problem(Severity.CRITICAL, "Node 127.0.0.2 (dc1) is down: 1 of 2 is up."))
 
 
 def _state_of(job: str, nights: int) -> RunState:

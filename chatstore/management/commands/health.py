@@ -16,7 +16,7 @@ from chatstore.operations.health.health_report import Report, report_channel, re
 
 
 class Command(InertCommand):
-    help = "Print the health of the cluster or of one channel. Exits with 1 while an urgent finding is open."
+    help = "Print the health of the cluster or of one channel. Exits with 1 while a critical finding is open."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--channel", help="channel id; print its buckets instead of the cluster")

@@ -57,7 +57,9 @@ class Notification:
     @property
     def text(self) -> str:
         """One line per finding, worst first, up to the limit; names in them are untrusted."""
-        opened = [f"{'! ' if finding.severity == Severity.RED else ''}{finding.summary}" for finding in self.opened]
+        opened = [
+            f"{'! ' if finding.severity == Severity.CRITICAL else ''}{finding.summary}" for finding in self.opened
+        ]
         lines = [
             show_on_one_line(line) for line in (*opened, *(f"Closed: {finding.summary}" for finding in self.closed))
         ]

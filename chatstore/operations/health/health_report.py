@@ -32,11 +32,11 @@ MAX_WORST_PARTITIONS = 10
 
 
 def report_cluster() -> Report:
-    """Return findings, repair clocks, nodes and the worst partitions. ok: no urgent finding is open."""
+    """Return findings, repair clocks, nodes and the worst partitions. ok: no critical finding is open."""
     report: Report = {"errors": []}
     found = open_findings()
     report["findings"] = [_finding(finding) for finding in found]
-    report["ok"] = all(finding.severity != Severity.RED for finding in found)
+    report["ok"] = all(finding.severity != Severity.CRITICAL for finding in found)
     clocks = _read_part(report, read_clocks)
     report["repair_clocks"] = None if clocks is None else [_clock(clock) for clock in clocks]
     report["repair_round"] = None if clocks is None else _round(clocks)
@@ -60,7 +60,7 @@ def report_channel(channel_id: int) -> Report:
         "last_full_repair": _format_datetime(health.last_repair_at),
         "findings": [_finding(finding) for finding in health.findings],
         "buckets": [_bucket(entry) for entry in health.buckets if entry.was_written],
-        "ok": all(finding.severity != Severity.RED for finding in health.findings),
+        "ok": all(finding.severity != Severity.CRITICAL for finding in health.findings),
     }
 
 

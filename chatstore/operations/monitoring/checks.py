@@ -29,8 +29,8 @@ BROKEN_SCHEDULE = "broken schedule"
 MISSED_AFTER = dt.timedelta(minutes=15)
 """Delay after which a run that has not started is reported."""
 
-URGENT_FAILURES = 3
-"""Number of consecutive failures that makes a finding urgent."""
+CRITICAL_FAILURES = 3
+"""Number of consecutive failures that makes a finding critical."""
 
 HEARTBEAT_TIMEOUT_SECONDS = 60.0
 """Beat records a heartbeat every five seconds; a gap this long is not just a restart."""
@@ -99,12 +99,12 @@ def _describe_missed(job: Job, schedule: Schedule, slot: Slot, why: str) -> Prob
         zone=schedule.zone,
         reason=why,
     )
-    return Problem(Severity.AMBER, summary, details)
+    return Problem(Severity.WARNING, summary, details)
 
 
 def _describe_broken(job: Job, why: str) -> Problem:
     return Problem(
-        Severity.AMBER,
+        Severity.WARNING,
         _("%(job)s no longer runs on schedule: %(reason)s", job=job.title, reason=why),
         {"job": job.name},
     )
@@ -119,13 +119,13 @@ def _find_failed(job: Job) -> Problem | None:
     if not ended or ended[0].state != RunState.FAILED:
         return None
     failed = ended[0]
-    is_urgent = len(ended) == URGENT_FAILURES and all(run.state == RunState.FAILED for run in ended)
+    is_critical = len(ended) == CRITICAL_FAILURES and all(run.state == RunState.FAILED for run in ended)
     again = JobRun.objects.filter(retry_of=failed).open().first()
-    if is_urgent:
+    if is_critical:
         summary = ngettext_lazy(
             "%(job)s failed %(count)s time in a row: %(error)s",
             "%(job)s failed %(count)s times in a row: %(error)s",
-            URGENT_FAILURES,
+            CRITICAL_FAILURES,
             job=job.title,
             error=failed.error,
         )
@@ -133,20 +133,20 @@ def _find_failed(job: Job) -> Problem | None:
         summary = _("%(job)s failed: %(error)s", job=job.title, error=failed.error)
     if again is not None:
         summary = _("%(summary)s It is retried at %(time)s.", summary=summary, time=again.due_at)
-    return Problem(Severity.RED if is_urgent else Severity.AMBER, summary, {"job": job.name, "run": failed.pk})
+    return Problem(Severity.CRITICAL if is_critical else Severity.WARNING, summary, {"job": job.name, "run": failed.pk})
 
 
 def _ended_runs(job: Job) -> list[JobRun]:
     runs: QuerySet[JobRun] = JobRun.objects.filter(
         job=job.name, subject="", state__in=(RunState.DONE, RunState.FAILED), ended_at__isnull=False
     )
-    return list(runs.order_by("-ended_at", "-id")[:URGENT_FAILURES])
+    return list(runs.order_by("-ended_at", "-id")[:CRITICAL_FAILURES])
 
 
 def check_beat(_now: dt.datetime) -> None:
     """Check whether beat is running."""
     summary = describe_missing_heartbeat()
-    sync_findings(HEARTBEAT_MISSING, {"": Problem(Severity.RED, summary)} if summary else {})
+    sync_findings(HEARTBEAT_MISSING, {"": Problem(Severity.CRITICAL, summary)} if summary else {})
 
 
 def describe_missing_heartbeat() -> str:
@@ -176,7 +176,7 @@ def check_nodes(_now: dt.datetime) -> None:
         NODE_DOWN,
         {
             address: Problem(
-                Severity.RED,
+                Severity.CRITICAL,
                 _describe_down(address, datacenter, up=up, unknown=unknown, hosts=len(hosts)),
                 {"node": address},
             )

@@ -47,7 +47,7 @@ def restore_run(claim: Claim) -> Mapping[str, Any]:
                 time=Duration(clock.gc_grace_seconds),
             )
         )
-    if not clock.would_be_green:
+    if not clock.would_be_ok:
         raise BadInput(_("Some deletes that no repair covers are older than the declared gc_grace. Repair first."))
     return _change(TABLES[MESSAGES], before=clock.gc_grace_seconds)
 
@@ -57,7 +57,7 @@ def restore_after_repair(clock: RepairClock) -> bool:
 
     Raises `StoreUnavailable`.
     """
-    if not (clock.gc_grace_seconds == RAISED_SECONDS and clock.is_raised and clock.would_be_green):
+    if not (clock.gc_grace_seconds == RAISED_SECONDS and clock.is_raised and clock.would_be_ok):
         return False
     changes = JobRun.objects.filter(job__in=(RAISE, RESTORE), state=RunState.DONE)
     last = changes.order_by("-ended_at", "-id").first()

@@ -80,7 +80,7 @@ def _describe_clock(
         gc_grace_seconds=facts.gc_grace_seconds,
         normal_gc_grace_seconds=TABLES[table],
         is_deleted_from=is_deleted_from,
-        blocks_purges_at_red=table == MESSAGES,
+        blocks_purges_when_critical=table == MESSAGES,
     )
 
 
@@ -139,7 +139,7 @@ def why_deletes_wait(now: dt.datetime | None = None) -> str:
         grace = tables.read_table(MESSAGES).gc_grace_seconds
         if first is None or (moment - first).total_seconds() < grace:
             return ""
-    if read_clock(MESSAGES, moment).state != ClockState.RED:
+    if read_clock(MESSAGES, moment).state != ClockState.CRITICAL:
         return ""
     return _(
         "The last repair of messages is older than gc_grace, so a purge now could restore deleted messages. "
@@ -165,11 +165,9 @@ def check_repairs(now: dt.datetime) -> None:
 
 def report_late_repairs(clocks: Sequence[RepairClock]) -> None:
     """Open and close the findings of late repairs; raise gc_grace automatically if that is enabled."""
-    sync_findings(
-        LATE_REPAIR, {clock.table: _describe_late(clock) for clock in clocks if clock.state != ClockState.GREEN}
-    )
+    sync_findings(LATE_REPAIR, {clock.table: _describe_late(clock) for clock in clocks if clock.state != ClockState.OK})
     for clock in clocks:
-        is_asked = clock.blocks_purges_at_red and clock.state != ClockState.GREEN and not clock.is_raised
+        is_asked = clock.blocks_purges_when_critical and clock.state != ClockState.OK and not clock.is_raised
         if is_asked and settings.GC_GRACE_RAISE_BY_ITSELF:
             request_automatic_run("raise_gc_grace", subject="")
 
@@ -180,13 +178,13 @@ def _describe_late(clock: RepairClock) -> Problem:
         repaired = _("%(table)s has not been repaired.", table=clock.table)
     else:
         repaired = _("%(table)s was last repaired in full on %(time)s.", table=clock.table, time=clock.began_at)
-    if clock.state == ClockState.RED:
+    if clock.state == ClockState.CRITICAL:
         summary = _(
             "%(repaired)s Its deletes have waited longer than gc_grace for a repair. "
             "Purges wait until a repair completes.",
             repaired=repaired,
         )
-        return Problem(Severity.RED, summary, details)
+        return Problem(Severity.CRITICAL, summary, details)
     if clock.hours_left > 0:
         summary = ngettext_lazy(
             "%(repaired)s %(count)s hour of gc_grace is left for deletes that no repair covers. "
@@ -201,7 +199,7 @@ def _describe_late(clock: RepairClock) -> Problem:
             "%(repaired)s gc_grace has passed for deletes that no repair covers. Repair now, or raise gc_grace.",
             repaired=repaired,
         )
-    return Problem(Severity.AMBER, summary, details)
+    return Problem(Severity.WARNING, summary, details)
 
 
 def _counts_from(table: str, began_at: dt.datetime | None, created_at: dt.datetime | None) -> dt.datetime | None:

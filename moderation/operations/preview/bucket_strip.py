@@ -54,9 +54,9 @@ class _Counts:
 class PurgeMap:
     """Numbers of a purge's messages by bucket, read once, for the strip of all channels and of each.
 
-    Messages are red while they exist, and empty once deleted. Uses the scan's own counts where available, so that the
-    picture is stable while the purge runs. Restored and held messages are grey. With more than `MAX_FULL_CHANNELS`
-    channels, only buckets that the scan read are drawn, and only of all channels together.
+    Messages are highlighted while they exist, and empty once deleted. Uses the scan's own counts where available, so
+    that the picture is stable while the purge runs. Restored and held messages are not highlighted. With more than
+    `MAX_FULL_CHANNELS` channels, only buckets that the scan read are drawn, and only of all channels together.
     """
 
     def __init__(self, purge: Purge, channel_ids: Sequence[int]) -> None:

@@ -70,5 +70,5 @@ def report_missing(step: Step, lost: Sequence[int]) -> None:
         "count": len(lost),
         "messages": [str(message_id) for message_id in lost[:MAX_LISTED_IDS]],
     }
-    open_finding(MISSING_SURVIVORS, _finding_key(step), Problem(Severity.RED, message, details))
+    open_finding(MISSING_SURVIVORS, _finding_key(step), Problem(Severity.CRITICAL, message, details))
     logger.error("purge %s, bucket %s: %s survivors missing", step.purge_id, step.bucket, len(lost))

@@ -94,4 +94,4 @@ def _describe_stuck(purge: Purge, idle_for: dt.timedelta) -> Problem:
         idle = Duration(wait.idle_seconds)
         summary = _("%(summary)s No worker has processed it for %(time)s.", summary=summary, time=idle)
     details = {"purge": purge.pk, "is_rewrite": purge.is_rewrite, "channels": purge.selection.get("channels", [])}
-    return Problem(Severity.AMBER, summary, details)
+    return Problem(Severity.WARNING, summary, details)

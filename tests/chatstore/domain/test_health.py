@@ -82,9 +82,9 @@ def test_the_states_of_plain_buckets() -> None:
 
 
 def test_the_alarm_threshold_is_half_of_the_failure_threshold() -> None:
-    assert severity_of(KnownBucket(UNKNOWN, tombstones=49_999), LIMITS) == Severity.AMBER
-    assert severity_of(KnownBucket(UNKNOWN, tombstones=50_000), LIMITS) == Severity.RED
-    assert severity_of(KnownBucket(UNKNOWN, bytes=100_000_000), LIMITS) == Severity.RED
+    assert severity_of(KnownBucket(UNKNOWN, tombstones=49_999), LIMITS) == Severity.WARNING
+    assert severity_of(KnownBucket(UNKNOWN, tombstones=50_000), LIMITS) == Severity.CRITICAL
+    assert severity_of(KnownBucket(UNKNOWN, bytes=100_000_000), LIMITS) == Severity.CRITICAL
 
 
 @pytest.mark.parametrize(

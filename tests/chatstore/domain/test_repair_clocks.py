@@ -1,4 +1,4 @@
-"""A repair clock turns amber at 80 % of gc_grace and red at 100 %, counted from the first delete without a repair."""
+"""A repair clock warns at 80 % of gc_grace and is critical at 100 %, counted from the first delete without a repair."""
 
 import datetime as dt
 
@@ -11,7 +11,11 @@ DAY = 86_400
 
 
 def clock(
-    hours: float | None, *, gc_grace_seconds: int = 2 * DAY, blocks_purges_at_red: bool = True, repaired: bool = True
+    hours: float | None,
+    *,
+    gc_grace_seconds: int = 2 * DAY,
+    blocks_purges_when_critical: bool = True,
+    repaired: bool = True,
 ) -> RepairClock:
     """Return the clock of a table with a delete `hours` ago that no repair covers."""
     began_at = NOW - dt.timedelta(days=9) if repaired else None
@@ -23,19 +27,19 @@ def clock(
         counts_from=None if hours is None else NOW - dt.timedelta(hours=hours),
         gc_grace_seconds=gc_grace_seconds,
         normal_gc_grace_seconds=2 * DAY,
-        blocks_purges_at_red=blocks_purges_at_red,
+        blocks_purges_when_critical=blocks_purges_when_critical,
     )
 
 
 @pytest.mark.parametrize(
     ("hours", "state"),
     [
-        (0, ClockState.GREEN),
-        (38.3, ClockState.GREEN),
-        (38.4, ClockState.AMBER),
-        (47.9, ClockState.AMBER),
-        (48, ClockState.RED),
-        (500, ClockState.RED),
+        (0, ClockState.OK),
+        (38.3, ClockState.OK),
+        (38.4, ClockState.WARNING),
+        (47.9, ClockState.WARNING),
+        (48, ClockState.CRITICAL),
+        (500, ClockState.CRITICAL),
     ],
 )
 def test_the_clock_turns_at_eighty_and_at_a_hundred_per_cent(hours: float, state: ClockState) -> None:
@@ -43,15 +47,15 @@ def test_the_clock_turns_at_eighty_and_at_a_hundred_per_cent(hours: float, state
 
 
 def test_an_old_repair_alone_changes_no_state() -> None:
-    assert clock(None).state == ClockState.GREEN
-    assert clock(None, repaired=False).state == ClockState.GREEN
+    assert clock(None).state == ClockState.OK
+    assert clock(None, repaired=False).state == ClockState.OK
 
 
 def test_a_raised_gc_grace_gives_time_and_is_not_reset_too_early() -> None:
     raised = clock(50, gc_grace_seconds=10 * DAY)
-    assert (raised.state, raised.is_raised, raised.would_be_green) == (ClockState.GREEN, True, False)
-    assert clock(30, gc_grace_seconds=10 * DAY).would_be_green
+    assert (raised.state, raised.is_raised, raised.would_be_ok) == (ClockState.OK, True, False)
+    assert clock(30, gc_grace_seconds=10 * DAY).would_be_ok
 
 
 def test_a_table_that_no_purge_waits_for_is_amber_at_the_worst() -> None:
-    assert clock(500, blocks_purges_at_red=False).state == ClockState.AMBER
+    assert clock(500, blocks_purges_when_critical=False).state == ClockState.WARNING

@@ -45,7 +45,7 @@ def test_a_broken_schedule_is_a_finding_until_it_is_corrected(jobs: tuple[str, s
     broken, sound = jobs
     check_runs(DUE)
     (found,) = list_open(broken)
-    assert found.severity == Severity.AMBER
+    assert found.severity == Severity.WARNING
     assert "no longer runs on schedule: Unknown time zone “Atlantis/Poseidonis”." in found.summary
     assert list_open(sound) == []
     set_schedule(broken, Schedule("30 2 * * *", "UTC"), is_enabled=True, actor=ada)

@@ -77,7 +77,7 @@ def test_the_worst_buckets_come_first_and_cheap_ones_are_left_out() -> None:
     note(channel_id, BUCKET + 3, tombstones=99, page_us=19_000)
     worst = read(channel_id).worst(8)
     assert [entry.bucket for entry in worst] == [BUCKET + 1, BUCKET, BUCKET + 2]
-    assert [entry.severity for entry in worst] == [Severity.RED, Severity.AMBER, None]
+    assert [entry.severity for entry in worst] == [Severity.CRITICAL, Severity.WARNING, None]
 
 
 def test_of_two_tombstone_counts_the_newer_one_is_used() -> None:
@@ -151,7 +151,7 @@ def test_the_last_repair_of_everything_covers_the_buckets_that_were_there(otto: 
 def test_open_findings_of_its_buckets_are_named() -> None:
     channel_id = channel_of_now()
     subject = f"{channel_id}:{BUCKET}"
-    open_finding("heavy bucket", subject, Problem(Severity.AMBER, "It is heavy."))
+    open_finding("heavy bucket", subject, Problem(Severity.WARNING, "It is heavy."))
     assert [finding.summary for finding in read(channel_id).findings] == ["It is heavy."]
     close_finding("heavy bucket", subject)
     assert read(channel_id).findings == []

@@ -1,4 +1,4 @@
-"""A job whose last run failed is reported, as urgent the third time, until a run succeeds."""
+"""A job whose last run failed is reported, as critical the third time, until a run succeeds."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def test_a_failure_is_reported_once_and_closed_by_the_next_successful_run(job: s
     assert again is not None
     assert first.pk == again.pk
     assert first.summary.endswith("failed: A node is down.")
-    assert (first.severity, first.details) == (Severity.AMBER, {"job": job, "run": failed.pk})
+    assert (first.severity, first.details) == (Severity.WARNING, {"job": job, "run": failed.pk})
     make_ended_run(job, at=MORNING)
     assert open_one(job) is None
 
 
-def test_three_failures_in_a_row_are_urgent(job: str) -> None:
+def test_three_failures_in_a_row_are_critical(job: str) -> None:
     for hour in (1, 2, 3):
         fail(job, hour=hour)
     found = open_one(job)
     assert found is not None
-    assert found.severity == Severity.RED
+    assert found.severity == Severity.CRITICAL
     assert "failed 3 times in a row" in found.summary
 
 

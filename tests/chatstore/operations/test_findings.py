@@ -17,24 +17,28 @@ def kind() -> str:
 
 
 def test_a_repeated_observation_is_one_finding(kind: str) -> None:
-    first = open_finding(kind, "5:7", Problem(Severity.AMBER, "1,200 tombstones"))
-    again = open_finding(kind, "5:7", Problem(Severity.RED, "60,000 tombstones", {"tombstones": 60_000}))
+    first = open_finding(kind, "5:7", Problem(Severity.WARNING, "1,200 tombstones"))
+    again = open_finding(kind, "5:7", Problem(Severity.CRITICAL, "60,000 tombstones", {"tombstones": 60_000}))
     assert first.pk == again.pk
     found = Finding.objects.get(pk=first.pk)
-    assert (found.severity, found.summary, found.details) == (Severity.RED, "60,000 tombstones", {"tombstones": 60_000})
+    assert (found.severity, found.summary, found.details) == (
+        Severity.CRITICAL,
+        "60,000 tombstones",
+        {"tombstones": 60_000},
+    )
 
 
 def test_a_resolved_finding_that_recurs_is_a_new_one(kind: str) -> None:
-    sync_findings(kind, {name: Problem(Severity.AMBER, name) for name in ("a", "b")})
-    sync_findings(kind, {"b": Problem(Severity.AMBER, "b")})
+    sync_findings(kind, {name: Problem(Severity.WARNING, name) for name in ("a", "b")})
+    sync_findings(kind, {"b": Problem(Severity.WARNING, "b")})
     assert [f.subject for f in open_findings() if f.kind == kind] == ["b"]
     sync_findings(kind, {})
     assert [f.subject for f in open_findings() if f.kind == kind] == []
-    open_finding(kind, "a", Problem(Severity.AMBER, "a"))
+    open_finding(kind, "a", Problem(Severity.WARNING, "a"))
     assert Finding.objects.filter(kind=kind, subject="a").count() == 2
 
 
 def test_the_worst_finding_is_first(kind: str) -> None:
-    for name, severity in (("amber", Severity.AMBER), ("red", Severity.RED)):
+    for name, severity in (("warning", Severity.WARNING), ("critical", Severity.CRITICAL)):
         open_finding(kind, name, Problem(severity, name))
-    assert [f.subject for f in open_findings() if f.kind == kind] == ["red", "amber"]
+    assert [f.subject for f in open_findings() if f.kind == kind] == ["critical", "warning"]

@@ -1,4 +1,4 @@
-"""`manage.py health` prints what the pages show, as text and as JSON; it fails while a finding is urgent."""
+"""`manage.py health` prints what the pages show, as text and as JSON; it fails while a finding is critical."""
 
 import io
 import json
@@ -54,7 +54,7 @@ def test_a_channel_is_printed_bucket_by_bucket_with_unknown_values(channel: Chan
 def test_the_same_as_json_has_sources_and_times(channel: Channel) -> None:
     report = health_json("--channel", str(channel.pk))
     (bucket,) = [entry for entry in report["buckets"] if entry["bucket"] == -3]
-    assert (bucket["state"], bucket["severity"], bucket["messages"]) == ("tombstones", "red", None)
+    assert (bucket["state"], bucket["severity"], bucket["messages"]) == ("tombstones", "critical", None)
     assert bucket["figures"]["tombstones"]["source"] == "probe"
     assert bucket["figures"]["tombstones"]["measured_at"].endswith("+00:00")
     assert report["channel"] == str(channel.pk)
@@ -69,20 +69,20 @@ def test_the_cluster_is_printed_as_clocks_nodes_and_findings() -> None:
     assert "node       127.0.0.1" in output
 
 
-def test_it_fails_while_an_urgent_finding_is_open(channel: Channel) -> None:
+def test_it_fails_while_a_critical_finding_is_open(channel: Channel) -> None:
     subject = f"{channel.pk}:-3"
-    open_finding("heavy bucket", subject, Problem(Severity.AMBER, "It is heavy."))
+    open_finding("heavy bucket", subject, Problem(Severity.WARNING, "It is heavy."))
     assert health("--channel", str(channel.pk))[1] == 0
-    open_finding("heavy bucket", subject, Problem(Severity.RED, f"It is {ESCAPE}ruined."))
+    open_finding("heavy bucket", subject, Problem(Severity.CRITICAL, f"It is {ESCAPE}ruined."))
     output, code = health("--channel", str(channel.pk))
     assert code == 1
-    assert "red        It is ?[31mruined." in output
+    assert "critical   It is ?[31mruined." in output
     assert health()[1] == 1
     assert health_json()["ok"] is False
     close_finding("heavy bucket", subject)
     assert health("--channel", str(channel.pk))[1] == 0
-    others_are_urgent = Finding.objects.filter(closed_at=None, severity=Severity.RED).exists()
-    assert health()[1] == int(others_are_urgent)
+    others_are_critical = Finding.objects.filter(closed_at=None, severity=Severity.CRITICAL).exists()
+    assert health()[1] == int(others_are_critical)
 
 
 @pytest.mark.parametrize("channel_id", ["general", "1"])

@@ -54,16 +54,16 @@ def test_a_bucket_over_a_threshold_is_reported_once_with_its_source(channel_id: 
     assert first is not None
     assert again is not None
     assert first.pk == again.pk
-    assert (first.severity, first.details) == (Severity.AMBER, {"tombstones": 1_200})
+    assert (first.severity, first.details) == (Severity.WARNING, {"tombstones": 1_200})
     assert "general" in first.summary
     assert "A full read scans 1,200 tombstones (full read, " in first.summary
 
 
-def test_a_bucket_far_over_a_threshold_is_urgent(channel_id: int) -> None:
+def test_a_bucket_far_over_a_threshold_is_critical(channel_id: int) -> None:
     measure(channel_id, tombstones=60_000, bytes=120_000_000)
     found = check(channel_id)
     assert found is not None
-    assert found.severity == Severity.RED
+    assert found.severity == Severity.CRITICAL
     assert "120 MB in one partition" in found.summary
 
 

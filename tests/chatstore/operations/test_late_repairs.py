@@ -49,7 +49,7 @@ def clock_at(share: float) -> RepairClock:
 
 
 @pytest.mark.parametrize(
-    ("share", "state"), [(0.79, ClockState.GREEN), (0.81, ClockState.AMBER), (1.01, ClockState.RED)]
+    ("share", "state"), [(0.79, ClockState.OK), (0.81, ClockState.WARNING), (1.01, ClockState.CRITICAL)]
 )
 def test_the_repair_clock_turns_amber_and_red(share: float, state: ClockState) -> None:
     assert clock_at(share).state == state
@@ -58,11 +58,11 @@ def test_the_repair_clock_turns_amber_and_red(share: float, state: ClockState) -
 def test_a_late_repair_is_a_finding_that_closes_by_itself() -> None:
     report_late_repairs([clock_at(0.85)])
     found = Finding.objects.get(kind=LATE_REPAIR, subject="messages", closed_at=None)
-    assert found.severity == Severity.AMBER
+    assert found.severity == Severity.WARNING
     assert "hours of gc_grace are left for deletes that no repair covers" in found.summary
     report_late_repairs([clock_at(1.2)])
     found.refresh_from_db()
-    assert found.severity == Severity.RED
+    assert found.severity == Severity.CRITICAL
     assert "Purges wait until a repair completes" in found.summary
     report_late_repairs([clock_at(0.1)])
     found.refresh_from_db()
@@ -90,7 +90,7 @@ def test_gc_grace_is_reset_only_after_a_repair(otto: User) -> None:
     assert raised is not None
     assert raised.state == RunState.DONE
     late = clock_at(0.5)
-    assert late.state == ClockState.GREEN
+    assert late.state == ClockState.OK
     assert not gc_grace.restore_after_repair(late)
     assert gc_grace.restore_after_repair(read_clock("messages"))
     assert tables.read_table("messages").gc_grace_seconds == GRACE
@@ -115,4 +115,4 @@ def test_nothing_waits_when_a_repair_covers_every_delete(monkeypatch: pytest.Mon
     monkeypatch.setattr(repair_clock, "first_uncovered_delete", lambda began_at: None)
     far = postgres_now() + dt.timedelta(days=400)
     assert why_deletes_wait(far) == ""
-    assert read_clock("messages", far).state == ClockState.GREEN
+    assert read_clock("messages", far).state == ClockState.OK

@@ -95,10 +95,10 @@ def summaries_of(received: dict[str, Any], which: str) -> list[str]:
 
 
 def test_opened_and_closed_findings_are_one_message_worst_first(kind: str, webhook: WebhookServer) -> None:
-    open_finding(kind, "1", Problem(Severity.AMBER, "a bucket is heavy", {"tombstones": 1_200}))
+    open_finding(kind, "1", Problem(Severity.WARNING, "a bucket is heavy", {"tombstones": 1_200}))
     notify_now()
-    open_finding(kind, "2", Problem(Severity.AMBER, "a repair is late"))
-    open_finding(kind, "3", Problem(Severity.RED, "a node is down"))
+    open_finding(kind, "2", Problem(Severity.WARNING, "a repair is late"))
+    open_finding(kind, "3", Problem(Severity.CRITICAL, "a node is down"))
     close_finding(kind, "1")
     notify_now()
     first, second = webhook.received
@@ -112,20 +112,20 @@ def test_opened_and_closed_findings_are_one_message_worst_first(kind: str, webho
 
 
 def test_no_finding_is_reported_twice_and_no_empty_message_is_sent(kind: str, webhook: WebhookServer) -> None:
-    open_finding(kind, "1", Problem(Severity.AMBER, "a bucket is heavy"))
+    open_finding(kind, "1", Problem(Severity.WARNING, "a bucket is heavy"))
     notify_now()
-    open_finding(kind, "1", Problem(Severity.AMBER, "a bucket is heavier"))
+    open_finding(kind, "1", Problem(Severity.WARNING, "a bucket is heavier"))
     notify_now()
     assert len(webhook.received) == 1
 
 
-def test_a_finding_that_became_urgent_is_reported_once_more(kind: str, webhook: WebhookServer) -> None:
-    for severity in (Severity.AMBER, Severity.RED, Severity.RED, Severity.AMBER):
+def test_a_finding_that_became_critical_is_reported_once_more(kind: str, webhook: WebhookServer) -> None:
+    for severity in (Severity.WARNING, Severity.CRITICAL, Severity.CRITICAL, Severity.WARNING):
         open_finding(kind, "1", Problem(severity, f"a repair is late ({severity.name})"))
         notify_now()
     assert [summaries_of(received, "opened") for received in webhook.received] == [
-        ["a repair is late (AMBER)"],
-        ["a repair is late (RED)"],
+        ["a repair is late (WARNING)"],
+        ["a repair is late (CRITICAL)"],
     ]
 
 
@@ -134,7 +134,7 @@ def test_a_hostile_name_mentions_no_user_and_starts_no_new_line(
 ) -> None:
     settings.FINDINGS_MAIL_TO = ["otto@example.org"]
     name = "#x <!channel> @everyone\n! Node 1 is down\u202e"
-    open_finding(kind, "1", Problem(Severity.AMBER, f"{name}: 5 tombstones & more"))
+    open_finding(kind, "1", Problem(Severity.WARNING, f"{name}: 5 tombstones & more"))
     notify_now()
     (received,) = webhook.received
     shown = "#x <!channel> @everyone ! Node 1 is down[RLO]: 5 tombstones & more"
@@ -148,8 +148,8 @@ def test_a_hostile_name_mentions_no_user_and_starts_no_new_line(
 
 def test_a_long_notification_names_the_worst_and_counts_the_rest(kind: str, webhook: WebhookServer) -> None:
     for number in range(MAX_LINES + 7):
-        open_finding(kind, str(number), Problem(Severity.AMBER, f"bucket {number} is heavy"))
-    open_finding(kind, "node", Problem(Severity.RED, "a node is down"))
+        open_finding(kind, str(number), Problem(Severity.WARNING, f"bucket {number} is heavy"))
+    open_finding(kind, "node", Problem(Severity.CRITICAL, "a node is down"))
     notify_now()
     (received,) = webhook.received
     lines = received["text"].splitlines()
@@ -162,7 +162,7 @@ def test_a_failing_webhook_is_retried_and_its_address_is_not_logged(
     kind: str, webhook: WebhookServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    open_finding(kind, "1", Problem(Severity.AMBER, "a bucket is heavy"))
+    open_finding(kind, "1", Problem(Severity.WARNING, "a bucket is heavy"))
     webhook.status = 500
     notify_now()
     webhook.status = 200
@@ -177,7 +177,7 @@ def test_an_unreachable_webhook_is_reported_and_retried(
     kind: str, webhook: WebhookServer, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     address, settings.FINDINGS_WEBHOOK_URL = settings.FINDINGS_WEBHOOK_URL, f"http://127.0.0.1:9/{SECRET}"
-    open_finding(kind, "1", Problem(Severity.AMBER, "a bucket is heavy"))
+    open_finding(kind, "1", Problem(Severity.WARNING, "a bucket is heavy"))
     notify_now()
     assert "URLError" in caplog.text
     assert SECRET not in caplog.text
@@ -187,7 +187,7 @@ def test_an_unreachable_webhook_is_reported_and_retried(
 
 
 def test_a_redirecting_webhook_counts_as_not_delivered(kind: str, webhook: WebhookServer) -> None:
-    open_finding(kind, "1", Problem(Severity.AMBER, "a bucket is heavy"))
+    open_finding(kind, "1", Problem(Severity.WARNING, "a bucket is heavy"))
     webhook.status, webhook.redirects_to = 302, f"http://127.0.0.1:{webhook.port}/elsewhere"
     notify_now()
     assert webhook.get_paths == []
@@ -201,7 +201,7 @@ def test_a_mail_has_the_same_text_and_is_not_repeated_for_a_failed_webhook(
 ) -> None:
     settings.FINDINGS_MAIL_TO = ["otto@chat.example"]
     webhook.status = 500
-    open_finding(kind, "1", Problem(Severity.RED, "a node is down"))
+    open_finding(kind, "1", Problem(Severity.CRITICAL, "a node is down"))
     notify_now()
     notify_now()
     (sent,) = mail.outbox
@@ -212,7 +212,7 @@ def test_a_mail_has_the_same_text_and_is_not_repeated_for_a_failed_webhook(
 
 
 def test_a_finding_closed_before_notification_is_reported_as_resolved(kind: str, webhook: WebhookServer) -> None:
-    open_finding(kind, "1", Problem(Severity.AMBER, "a bucket is heavy"))
+    open_finding(kind, "1", Problem(Severity.WARNING, "a bucket is heavy"))
     close_finding(kind, "1")
     notify_now()
     (received,) = webhook.received
@@ -220,7 +220,7 @@ def test_a_finding_closed_before_notification_is_reported_as_resolved(kind: str,
 
 
 def test_a_new_webhook_gets_no_old_findings(kind: str, webhook: WebhookServer) -> None:
-    over = open_finding(kind, "1", Problem(Severity.AMBER, "a bucket was heavy"))
+    over = open_finding(kind, "1", Problem(Severity.WARNING, "a bucket was heavy"))
     long_ago = postgres_now() - dt.timedelta(days=3)
     Finding.objects.filter(pk=over.pk).update(opened_at=long_ago, closed_at=long_ago)
     notify_now()

@@ -29,7 +29,7 @@ def test_every_bucket_is_a_bar_in_its_state_s_colour_inside_the_chart(found: lis
         bar = bars[entry.bucket]
         assert bar.kind == entry.state.value
         assert 0 <= bar.y <= HEIGHT
-        assert 0 <= bar.red_height <= bar.height <= HEIGHT
+        assert 0 <= bar.highlighted_height <= bar.height <= HEIGHT
 
 
 @given(entries)
@@ -46,8 +46,8 @@ def test_the_bar_of_a_dead_bucket_shows_the_tombstones_a_read_scans() -> None:
     live = BucketEntry(-6, KnownBucket(Live(1, 9, 5_000), live_rows=5_000, tombstones=0), BucketState.LIVE)
     bars = {bar.bucket: bar for bar in draw_health([dead, live]).bars}
     assert bars[-7].height == bars[-6].height
-    assert bars[-7].red_height == bars[-7].height
-    assert bars[-6].red_height == 0
+    assert bars[-7].highlighted_height == bars[-7].height
+    assert bars[-6].highlighted_height == 0
     assert bars[-7].title.endswith("too many tombstones, 0 messages, 5,000 tombstones, unknown size")
 
 

@@ -46,10 +46,10 @@ def test_bars_fit_the_chart_and_contain_the_deleted_share(
     for bar in draw_strip(make(given_entries)).bars:
         assert 0 < bar.height <= HEIGHT + 0.1
         assert abs(bar.y + bar.height - HEIGHT) < 0.2
-        assert 0 <= bar.red_height <= bar.height
-        assert (bar.red_height > 0) == (bar.highlighted > 0)
+        assert 0 <= bar.highlighted_height <= bar.height
+        assert (bar.highlighted_height > 0) == (bar.highlighted > 0)
         has_kept = bar.count is not None and bar.count > bar.highlighted > 0
-        assert not has_kept or bar.grey_height > 0
+        assert not has_kept or bar.kept_height > 0
 
 
 @given(entries)
@@ -83,7 +83,7 @@ def test_a_bar_links_to_the_first_day_of_its_bucket() -> None:
 def test_a_deleted_bucket_is_drawn_empty() -> None:
     (bar,) = draw_strip([StripBucket(335, 1204, highlighted=1204, is_deleted=True)]).bars
     assert bar.kind == "deleted"
-    assert bar.red_height == bar.height
+    assert bar.highlighted_height == bar.height
     assert bar.remaining == 0
 
 

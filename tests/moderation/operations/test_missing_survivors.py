@@ -70,7 +70,7 @@ def test_lost_survivors_open_a_finding_that_names_them(mona: User, channel: Chan
     lose(channel, survivors[200])
     assert finish(step).state == PurgeState.DONE
     (finding,) = findings_of(step)
-    assert (finding.severity, finding.closed_at) == (Severity.RED, None)
+    assert (finding.severity, finding.closed_at) == (Severity.CRITICAL, None)
     assert finding.summary.startswith("2 messages that should have been kept are missing after a purge in #room, ")
     assert finding.details["messages"] == [str(survivors[100]), str(survivors[200])]
     assert finding.details["purge"] == str(step.purge_id)
