@@ -46,9 +46,10 @@ register_jobs(
     ),
     Job("verify", verify_bucket_run, _("Verify"), _("Check a bucket for live rows")),
     Job(
+        # Runs store this name: it stays, whatever the label.
         "bookkeeping",
         reconcile_ledger,
-        _("Bookkeeping"),
+        _("Reconcile ledger"),
         _("Find buckets without live messages, so that readers skip them"),
         Schedule("0 5 * * *", "UTC"),
         max_attempts=2,

@@ -135,8 +135,8 @@ class Finding(models.Model):
 class BucketDeletes(models.Model):
     """Number of deletes (tombstones written: rows, ranges, a partition) in a bucket within an hour of Postgres's clock.
 
-    last_at: the last of them. is_reconciled: bookkeeping has read the bucket since. A row is deleted once bookkeeping
-    has read the bucket and a repair that began after `last_at` has covered it.
+    last_at: the last of them. is_reconciled: the ledger reconciliation has read the bucket since. A row is deleted once
+    it has, and a repair that began after `last_at` has covered the bucket.
     """
 
     pk = models.CompositePrimaryKey("channel_id", "bucket", "hour")

@@ -116,7 +116,7 @@ class Interleavings(RuleBasedStateMachine):
     # --- reads that update the ledger
 
     @rule()
-    def run_bookkeeping(self) -> None:
+    def reconcile_ledger(self) -> None:
         # Deletes count as in flight for half a minute: pretend that it has passed.
         BucketDeletes.objects.filter(channel_id=self.channel.pk).update(last_at=postgres_now())
         run = JobRun.objects.create(job="bookkeeping", subject=str(self.channel.pk), due_at=postgres_now())

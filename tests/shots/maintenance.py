@@ -104,7 +104,7 @@ def _open_findings(channel_id: int, bucket: int) -> None:
     lost = "#harbour, 11–20 November 2026: 2 messages that should have been kept are missing after a purge."
     open_finding(MISSING_SURVIVORS, f"{channel_id}:{bucket}", Problem(Severity.CRITICAL, lost))
     why = "Unknown time zone “Atlantis/Poseidonis”. Enter one such as Europe/Berlin or UTC."
-    broken = f"Bookkeeping no longer runs on schedule: {why}"
+    broken = f"Reconcile ledger no longer runs on schedule: {why}"
     open_finding(BROKEN_SCHEDULE, BROKEN, Problem(Severity.WARNING, broken))
     open_finding("node down", "127.0.0.2", Problem(Severity.CRITICAL, "Node 127.0.0.2 (dc1) is down: 1 of 2 is up."))
 

@@ -1,4 +1,4 @@
-"""Every step logs the tombstones it wrote, for the bookkeeping and for repairs."""
+"""Every step logs the tombstones it wrote, for the ledger reconciliation and for repairs."""
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import BucketDeletes, Channel, JobRun
@@ -64,7 +64,7 @@ def test_an_undo_logs_its_own_deletes(mona: User) -> None:
     assert noted(channel) == {bucket_of(ids[0]): 1}
 
 
-def test_bookkeeping_skips_buckets_a_purge_already_recorded(mona: User) -> None:
+def test_reconciliation_skips_buckets_a_purge_already_recorded(mona: User) -> None:
     channel = make_channel()
     ids = old_ids(300)
     write(channel, ids)

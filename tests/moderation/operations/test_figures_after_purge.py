@@ -1,4 +1,4 @@
-"""A purge records the same figures of a bucket as the bookkeeping."""
+"""A purge records the same figures of a bucket as the ledger reconciliation."""
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models.users import User

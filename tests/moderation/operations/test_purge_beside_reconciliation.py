@@ -1,4 +1,4 @@
-"""A purge does not wait for a bookkeeping run in the same channel."""
+"""A purge does not wait for a ledger reconciliation in the same channel."""
 
 import datetime as dt
 import threading
@@ -49,7 +49,7 @@ def test_a_purge_during_a_reconciliation_read_finishes_and_the_read_is_discarded
     assert live.is_empty
 
 
-def test_a_purge_and_a_bookkeeping_run_of_one_channel_both_finish(mona: User) -> None:
+def test_a_purge_and_a_ledger_reconciliation_of_one_channel_both_finish(mona: User) -> None:
     channel = make_channel()
     buckets = range(3, 43)
     for ago in buckets:
