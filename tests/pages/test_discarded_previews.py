@@ -1,4 +1,4 @@
-"""A moderator discards a preview, also while its messages are counted."""
+"""A moderator discards a preview, also during the scan."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def signed_in(user: User) -> Client:
     return client
 
 
-def test_counting_can_be_stopped(mona: User) -> None:
+def test_a_scan_can_be_stopped(mona: User) -> None:
     purge = draft_purge(moderator=mona, selection=everything(make_channel()))
     client, path = signed_in(mona), f"/purges/{purge.pk}/"
-    assert "Stop counting" in client.get(path).content.decode()
+    assert "Stop and discard" in client.get(path).content.decode()
     response = client.post(f"{path}discard/", follow=True)
     purge.refresh_from_db()
     assert purge.state == PurgeState.EXPIRED
