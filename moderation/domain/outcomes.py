@@ -23,7 +23,7 @@ class PurgeOutcome(StrEnum):
 class RestoreOutcome(StrEnum):
     """Outcome of an undo for one message.
 
-    LEFT_OUT: the message was already there or is deleted by another purge; which of the two was not recorded.
+    LEFT_OUT: the message was already live or is deleted by another purge; which of the two was not recorded.
     """
 
     IN_PROGRESS = "in_progress"

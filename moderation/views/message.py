@@ -58,8 +58,8 @@ _RESTORE_OUTCOMES: dict[RestoreOutcome, Promise] = {
     RestoreOutcome.RESTORED: gettext_lazy("restored this message"),
     RestoreOutcome.WITHDRAWN: gettext_lazy("not restored: the author had withdrawn this message"),
     RestoreOutcome.STILL_PURGED: gettext_lazy("not restored: another purge deleted this message too"),
-    RestoreOutcome.ALREADY_LIVE: gettext_lazy("the message was already present"),
-    RestoreOutcome.LEFT_OUT: gettext_lazy("not restored: already present, or deleted by another purge too"),
+    RestoreOutcome.ALREADY_LIVE: gettext_lazy("the message was already live"),
+    RestoreOutcome.LEFT_OUT: gettext_lazy("not restored: already live, or deleted by another purge too"),
     RestoreOutcome.NO_COPY: gettext_lazy("could not restore this message: no copy is left"),
     RestoreOutcome.FAILED: gettext_lazy("could not restore this message: try again"),
 }

@@ -132,7 +132,7 @@ def decide_load(
     restore: bool = False,
     dry_run: bool = False,
 ) -> Decision:
-    """Classify the messages of a load: new, changed, already there, deleted before.
+    """Classify the messages of a load: new, changed, already live, deleted before.
 
     live_stamps: stamps of the existing ledger rows, by bucket. Without a row a bucket was never written and is
     not read, unless read_unlisted. previous: the previous load, which may not be written completely.
@@ -186,7 +186,7 @@ class DryRun:
         self._seen: dict[int, _SeenIds] = defaultdict(_SeenIds)
 
     def exclude_seen(self, decision: Decision) -> Decision:
-        """Move messages of earlier loads from *new* to *already there*, and record the ids of the others."""
+        """Move messages of earlier loads from *new* to *already live*, and record the ids of the others."""
         new: Grouped = {}
         for key, found in decision.new.items():
             seen = self._seen[key[0]]

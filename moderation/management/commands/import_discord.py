@@ -230,7 +230,7 @@ def format_summary(summary: ImportSummary, *, dry_run: bool) -> list[str]:
     lines = [
         f"{read}, {summary.seconds:,.1f} s ({rate:,.0f}/s)",
         f"  {summary.written:,} {'would be written' if dry_run else 'written'}",
-        f"  {summary.already_there:,} already present",
+        f"  {summary.already_there:,} already live",
         f"  {summary.updated:,} {'would be replaced' if dry_run else 'replaced'} by a later edit",
         f"  {summary.deleted_before:,} deleted before, not imported",
     ]
