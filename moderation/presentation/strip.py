@@ -47,8 +47,8 @@ _UNCOUNTED_HEIGHT = 20.0
 class StripBucket:
     """Input for one bar.
 
-    count: messages; None when not counted yet, which is never drawn as 0. highlighted: how many of them are selected
-    for deletion. is_deleted: they have been deleted. note: appended to the title.
+    count: messages; None when not counted yet, which is never drawn as 0. highlighted: how many of them the purge
+    includes. is_deleted: they have been deleted. note: appended to the title.
     kind, title: override the defaults derived from the counts; `highlighted` is then the number of dead rows.
     """
 
@@ -130,7 +130,7 @@ class Strip:
 
     @property
     def is_purge(self) -> bool:
-        """True if any message is selected for deletion, or deleted."""
+        """True if any message is included, or deleted."""
         return any(bar.highlighted for bar in self.bars)
 
     @property

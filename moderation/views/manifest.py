@@ -40,7 +40,7 @@ _OUTCOMES = {
 class EntryRow:
     """A message of the list. row: None if there is no copy of it. new_channel: set where another channel begins.
 
-    label: its outcome. will_be_deleted: it is selected and not deleted yet.
+    label: its outcome. will_be_deleted: it is included and not deleted yet.
     """
 
     entry: ManifestEntry

@@ -1,4 +1,4 @@
-"""The page of a chat user shows name, channels and activity, and the purges that selected their messages."""
+"""The page of a chat user shows name, channels and activity, and the purges that included their messages."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def _fail_some(purge: Purge) -> Purge:
 
 
 def _first_selected_id(purge: Purge) -> int:
-    """Return the first message selected by a purge."""
+    """Return the first message included in a purge."""
     return min(first for first in purge.manifest_buckets.values_list("first_id", flat=True) if first is not None)
 
 

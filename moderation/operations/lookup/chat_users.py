@@ -1,4 +1,4 @@
-"""Profile of a chat user: account, activity by channel and time, and the purges that selected their messages.
+"""Profile of a chat user: account, activity by channel and time, and the purges that included their messages.
 
 Read from the author index and from manifests; no message is read.
 """
@@ -42,7 +42,7 @@ class ChannelActivity:
     """Activity of the user in a channel: number of ten-day periods, and the last one.
 
     periods, until: without periods that have no live rows of any author; 0 and None if no other is left. matched:
-    number of the user's messages that confirmed purges selected there.
+    number of the user's messages that confirmed purges included there.
     """
 
     channel: Channel
@@ -53,7 +53,7 @@ class ChannelActivity:
 
 @dataclass(frozen=True, slots=True)
 class MatchedByPurge:
-    """Confirmed purge, and the number of the user's messages that it selected."""
+    """Confirmed purge, and the number of the user's messages that it included."""
 
     listed: ListedPurge
     count: int
@@ -65,7 +65,7 @@ class Profile:
 
     made_at: when the account was created, if the id contains it. activity: the channels with the most periods
     first; more_channels: number of channels beyond those. searched_back_to: set if the deadline was reached before all
-    activity was read. matched: total number of the user's messages that confirmed purges selected; purges: the last
+    activity was read. matched: total number of the user's messages that confirmed purges included; purges: the last
     of them; purge_count: their number.
     """
 
@@ -137,7 +137,7 @@ def _nonempty(channel_id: int, buckets: Sequence[int]) -> list[int]:
 
 
 def _matched_by_channel(user: Actor, author_id: int, channel_ids: Sequence[int]) -> dict[int, int]:
-    """Return the number of the user's messages that confirmed purges selected, by channel."""
+    """Return the number of the user's messages that confirmed purges included, by channel."""
     matched = _matched_buckets(user, author_id).filter(channel_id__in=channel_ids).order_by().values("channel_id")
     return dict(matched.annotate(matched=Sum(_count_of(author_id))).values_list("channel_id", "matched"))
 

@@ -49,7 +49,7 @@ class MessageStatus(StrEnum):
 class MessageHistory:
     """History of one message. live: its current version, if it exists.
 
-    parts: outcomes of each purge that selected it, newest first. undoable_parts: purges that still delete it and can
+    parts: outcomes of each purge that included it, newest first. undoable_parts: purges that still delete it and can
     be undone, newest first.
     """
 
@@ -124,7 +124,7 @@ def history_of_message(user: Actor, channel_id: int, message_id: int) -> Message
 def locate(user: Actor, message_id: int) -> Located:
     """Find the channel of a message by its id alone, among those that the user may open.
 
-    Manifests come first: an id is never used twice, so a channel in which a purge selected it is its channel. Raises
+    Manifests come first: an id is never used twice, so a channel in which a purge included it is its channel. Raises
     `StoreUnavailable`.
     """
     require(user, "chatstore.view_channel")

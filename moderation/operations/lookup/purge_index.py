@@ -1,4 +1,4 @@
-"""Purges that selected a message, found by its id alone, with their outcome and that of their undos.
+"""Purges that included a message, found by its id alone, with their outcome and that of their undos.
 
 A step's ids are packed, so they are unpacked only if its bucket, its first and last id and its sketch allow for the
 message. The store is not read.
@@ -90,7 +90,7 @@ def steps_that_may_contain(message_id: int, *, channel_id: int | None = None) ->
 
 
 def find_parts(message_id: int, *, channel_id: int | None = None, withdrawn: bool = False) -> list[PurgePart]:
-    """Return each purge that selected the message, the last confirmed first.
+    """Return each purge that included the message, the last confirmed first.
 
     withdrawn: the message's author has withdrawn it, which explains why an undo skipped it. Three queries for any
     number of purges.
