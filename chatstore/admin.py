@@ -80,7 +80,7 @@ class NeverDeleted(KeysetAdmin):
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> forms.ModelChoiceField[Any] | None:
-        """Return a field that accepts any input from an address or a form."""
+        """Return a field that accepts any input from a URL or a form."""
         field: forms.ModelChoiceField[Any] | None = super().formfield_for_foreignkey(
             db_field, request, form_class=SnowflakeChoice, **kwargs
         )

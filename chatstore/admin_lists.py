@@ -17,13 +17,13 @@ from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models.names import NamedQuerySet, find_by_name
 
 BEFORE = "before"
-"""Parameter of the address: the last ID of the page before, exclusive."""
+"""Query parameter: the last ID of the page before, exclusive."""
 
 ROWS_A_PAGE = 100
 
 
 class KeysetPages:
-    """The pages of a list as Unfold's template needs them. older: address of the next page, or "".
+    """The pages of a list as Unfold's template needs them. older: URL of the next page, or "".
 
     estimate: number of all rows, from Postgres's statistics; None for a part of them.
     """

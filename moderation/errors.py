@@ -44,7 +44,7 @@ class ErrorPages:
             return None
         values = (value for typed in (request.GET, request.POST) for _, listed in typed.lists() for value in listed)
         if any("\0" in str(value) for value in values):
-            message = gettext("A value in the address or in the form contains a null character.")
+            message = gettext("A value in the URL or in the form contains a null character.")
             return show_error(request, status=400, title=gettext("Invalid request"), message=message)
         return None
 

@@ -53,7 +53,7 @@ def read_position(query: QueryDict) -> Position:
     before, after, around = (read_cursor(query, name) for name in ("before", "after", "around"))
     at = query.get("at", "").strip()
     if sum((before is not None, after is not None, around is not None, bool(at))) > 1:
-        raise BadInput(gettext("An address can have one position: before, after, around or at."))
+        raise BadInput(gettext("A URL can have one position: before, after, around or at."))
     return Position(before=before, after=after, around=around, at=at)
 
 

@@ -7,6 +7,6 @@ _PURPOSES = ("suite", "beat", "pages", "incident", "faults")
 
 
 def broker_for(purpose: str) -> str:
-    """Return the broker address for one of `_PURPOSES`."""
+    """Return the broker URL for one of `_PURPOSES`."""
     number = 2 * _PURPOSES.index(purpose) + settings.STACK.valkey_database
     return f"{settings.REDIS_URL.rsplit('/', 1)[0]}/{number}"

@@ -83,7 +83,7 @@ def show_controls(text: str) -> str:
 
 
 def show_hidden(text: str) -> str:
-    """Return the text with every control and invisible character escaped: for names, titles and addresses.
+    """Return the text with every control and invisible character escaped: for names, titles and URLs.
 
     Two names that differ look different, except for letters that are drawn alike. Joiners within emoji, or within
     scripts that need them, are kept where their effect is visible.
@@ -103,11 +103,11 @@ def show_on_one_line(text: str) -> str:
     return show_hidden(" ".join(text.split()))
 
 
-def make_inert(address: str) -> str:
-    """Percent-encode every such character of a web address: it leads to the same place and has no other effect."""
-    if address.isascii() and address.isprintable():
-        return address
-    return "".join(quote(each, errors="replace") if _is_active(each) or _is_hidden(each) else each for each in address)
+def make_inert(url: str) -> str:
+    """Percent-encode every such character of a URL: it leads to the same place and has no other effect."""
+    if url.isascii() and url.isprintable():
+        return url
+    return "".join(quote(each, errors="replace") if _is_active(each) or _is_hidden(each) else each for each in url)
 
 
 def _is_active(character: str) -> bool:

@@ -27,7 +27,7 @@ def pack_attachments(raw: object) -> tuple[str, ...]:
 
 
 def pack_embeds(raw: object) -> tuple[str, ...]:
-    """Return one JSON string each, with Discord's keys; pictures that the exporter proxied keep both addresses."""
+    """Return one JSON string each, with Discord's keys; pictures that the exporter proxied keep both URLs."""
     return _pack_each(raw, _shape_embed)
 
 

@@ -60,7 +60,7 @@ def read_attachments(kept: Iterable[str]) -> list[Attachment]:
             Attachment(
                 name=_text(value, "filename", "fileName") or _("unnamed file"),
                 size=size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
-                url=_address(value, "url"),
+                url=_url(value, "url"),
             )
         )
     return found
@@ -77,7 +77,7 @@ def read_embeds(kept: Iterable[str]) -> list[Embed]:
             author=_text(author, "name") if isinstance(author, dict) else "",
             title=_text(value, "title"),
             text="\n".join(text for text in texts if text),
-            url=_address(value, "url"),
+            url=_url(value, "url"),
         )
         if not embed.is_empty:
             embeds.append(embed)
@@ -112,6 +112,6 @@ def _text(value: Mapping[str, Any], *keys: str) -> str:
     return ""
 
 
-def _address(value: Mapping[str, Any], key: str) -> str:
+def _url(value: Mapping[str, Any], key: str) -> str:
     found = _text(value, key).strip()
     return make_inert(found) if found.startswith(("https://", "http://")) else ""

@@ -23,7 +23,7 @@ _MOST_PIECES = 4_000
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A run of text. kind: text, bold, italic, strike, code, block, quote, link, user, channel,
-    emoji or control. target: the address of a link, the id of a user or channel."""
+    emoji or control. target: the URL of a link, the id of a user or channel."""
 
     kind: str
     text: str
@@ -82,10 +82,10 @@ def _pieces_of(found: re.Match[str]) -> Iterator[Piece]:
     kind = found.lastgroup or ""
     content = found[kind]
     if kind == "link":
-        address = content.rstrip(_TRAILING)
-        yield Piece("link", show_hidden(address), target=make_inert(address))
-        if len(address) < len(content):
-            yield Piece("text", content[len(address) :])
+        url = content.rstrip(_TRAILING)
+        yield Piece("link", show_hidden(url), target=make_inert(url))
+        if len(url) < len(content):
+            yield Piece("text", content[len(url) :])
     elif kind in ("user", "channel"):
         yield Piece(kind, content, target=content)
     elif kind == "control":

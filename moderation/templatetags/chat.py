@@ -25,8 +25,8 @@ from moderation.operations.access.visibility import name_of
 from moderation.operations.lookup.channels import ActiveChannel, Overview
 from moderation.operations.steps.totals import PurgeTotals
 from moderation.presentation import formats
-from moderation.presentation.addresses import address_of
 from moderation.presentation.html import fill, fill_each
+from moderation.presentation.page_urls import url_of
 from moderation.presentation.terms import TERMS
 from moderation.presentation.texts import translate
 
@@ -187,7 +187,7 @@ def span_of_days(first: dt.date, last: dt.date) -> str:
 
 @register.filter
 def utc_midnight(day: dt.date) -> str:
-    """Return the beginning of a day in UTC, for an address: "2024-03-11T00:00Z"."""
+    """Return the beginning of a day in UTC, for a URL: "2024-03-11T00:00Z"."""
     return formats.utc_midnight(day)
 
 
@@ -209,7 +209,7 @@ def other_channels(overview: Overview) -> SafeString:
     return fill_each(
         '<li class="clip">\n<a href="{}#end"><bdi>{}</bdi></a>\n<span class="quiet small">{}</span>\n</li>',
         (
-            (address_of("timeline", entry.channel.pk), visible(entry.channel), _activity_of(entry, overview))
+            (url_of("timeline", entry.channel.pk), visible(entry.channel), _activity_of(entry, overview))
             for entry in overview.others
         ),
     )
@@ -228,7 +228,7 @@ def channel_links(channels: Iterable[Channel], current: Channel) -> SafeString:
         '<li>\n<a class="clip" href="{}#end"{}><bdi>{}</bdi></a>\n</li>',
         (
             (
-                address_of("timeline", channel.pk),
+                url_of("timeline", channel.pk),
                 _CURRENT_PAGE if channel.pk == current.pk else "",
                 visible(channel),
             )

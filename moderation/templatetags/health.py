@@ -16,9 +16,9 @@ from chatstore.models import Channel
 from chatstore.operations.health.channel_health import BucketHealth, ChannelHealth
 from chatstore.store.figures import Figure
 from moderation.presentation import formats
-from moderation.presentation.addresses import address_of
 from moderation.presentation.health_strip import STATE_LABELS
 from moderation.presentation.html import fill, fill_each
+from moderation.presentation.page_urls import url_of
 from moderation.presentation.strip import Bar, Strip
 from moderation.presentation.texts import translate
 from moderation.templatetags.chat import ago, exact, format_ago, thousands
@@ -74,7 +74,7 @@ def since_when(health: ChannelHealth, figure: Figure | str | None) -> SafeString
 @register.simple_tag
 def health_bars(strip: Strip, channel: Channel) -> SafeString:
     """Render the strip's bars, each a link to its bucket."""
-    base = address_of("channel_health", channel.pk)
+    base = url_of("channel_health", channel.pk)
     last = len(strip.bars) - 1
     return fill_each(
         '<a href="{}{}/" class="is-{}{}" tabindex="{}" aria-label="{}"{}><title>{}</title>'
@@ -112,7 +112,7 @@ def _dead_part(bar: Bar) -> SafeString | str:
 @register.simple_tag
 def bucket_rows(health: ChannelHealth, channel: Channel) -> SafeString:
     """Render the same as a table: a row for each bucket that was ever written."""
-    base = address_of("channel_health", channel.pk)
+    base = url_of("channel_health", channel.pk)
     return fill_each(
         '<tr><td class="nowrap"><a href="{}{}/">{}</a></td><td>{}</td><td class="num">{}</td><td class="num">{}</td>'
         '<td class="num">{}</td><td class="num">{}</td><td class="num">{}</td><td class="nowrap">{}</td>'

@@ -21,10 +21,10 @@ from chatstore.models import Channel
 from moderation.operations.lookup.gaps import Gap
 from moderation.operations.preview.manifest import ManifestEntry
 from moderation.presentation import formats
-from moderation.presentation.addresses import address_of
 from moderation.presentation.extras import Attachment, Embed
 from moderation.presentation.html import fill, fill_each, fill_named, join
 from moderation.presentation.markup import Piece, is_long, parse_markup, shorten
+from moderation.presentation.page_urls import url_of
 from moderation.templatetags.chat import clock, dated, emoji_name, visible
 from moderation.views.manifest import EntryRow
 from moderation.views.purge_preview import SampleGroup
@@ -138,7 +138,7 @@ def manifest_rows(context: template.Context, items: Iterable[EntryRow], form_id:
 def _draw_channel(channel: Channel) -> SafeString:
     return fill(
         '<h2 class="in-channel">\n<a href="{}#end"><bdi>{}</bdi></a>\n</h2>\n',
-        address_of("timeline", channel.pk),
+        url_of("timeline", channel.pk),
         visible(channel),
     )
 
@@ -151,7 +151,7 @@ def _draw_manifest_row(item: EntryRow, page: Page, form_id: str) -> SafeString:
         side=fill(
             '<span class="outcome">{}</span>\n<a href="{}">{}</a>',
             item.label,
-            address_of("message", page.channel_id, message_id),
+            url_of("message", page.channel_id, message_id),
             fill_named(_('Open<span class="sr"> message %(id)s</span>'), id=message_id),
         ),
         will_be_deleted=item.will_be_deleted,
@@ -219,17 +219,17 @@ def _draw_day(day: dt.date) -> SafeString:
 
 
 def _draw_gaps(gaps: Iterable[Gap], *, may_view_purges: bool) -> SafeString:
-    return join(_draw_gap(gap, address_of("purge", gap.purge_id) if may_view_purges else "") for gap in gaps)
+    return join(_draw_gap(gap, url_of("purge", gap.purge_id) if may_view_purges else "") for gap in gaps)
 
 
-def _draw_gap(gap: Gap, address: str) -> SafeString:
+def _draw_gap(gap: Gap, url: str) -> SafeString:
     text = fill_named(
         _("%(messages)s deleted %(at)s by %(moderator)s"),
         messages=formats.format_count(gap.count, "message"),
         at=dated(gap.at),
         moderator=gap.moderator,
     )
-    link = fill('· <a href="{}">{}</a>', address, _("View purge")) if address else ""
+    link = fill('· <a href="{}">{}</a>', url, _("View purge")) if url else ""
     return fill('<p class="gap">\n{}\n<span>\n{}\n{}\n</span>\n</p>\n', _GAP_ICON, text, link)
 
 
@@ -265,7 +265,7 @@ def _draw_quote(quote: Quote, page: Page) -> SafeString:
         '<p class="quote">\n<bdi class="author clip">{}</bdi>\n'
         '<a class="clip" href="{}?around={}#m{}">\n<bdi>{}</bdi>\n</a>\n</p>\n',
         quote.writer.name,
-        address_of("timeline", page.channel_id),
+        url_of("timeline", page.channel_id),
         quote.message_id,
         quote.message_id,
         quote.text,
@@ -278,7 +278,7 @@ def _draw_heading(row: MessageRow, page: Page) -> SafeString:
     return fill(
         '<header class="msg-head{}">\n{}\n{}{}\n</header>\n',
         " sr" if row.continued else "",
-        fill('<a class="author" href="{}"><bdi>{}</bdi></a>', address_of("user", writer.user_id), writer.name)
+        fill('<a class="author" href="{}"><bdi>{}</bdi></a>', url_of("user", writer.user_id), writer.name)
         if page.may_view_users and not writer.is_webhook
         else fill('<bdi class="author">{}</bdi>', writer.name),
         fill('<span class="tag">{}</span>\n', tag) if tag else "",
@@ -286,7 +286,7 @@ def _draw_heading(row: MessageRow, page: Page) -> SafeString:
         if page.is_sample
         else fill(
             '<a class="quiet" href="{}">{}</a>',
-            address_of("message", page.channel_id, message.message_id),
+            url_of("message", page.channel_id, message.message_id),
             clock(message.posted_at),
         ),
     )
@@ -409,7 +409,7 @@ def _draw_tools(row: MessageRow, page: Page) -> SafeString:
     if page.may_purge and not row.continued:
         delete = fill(
             '<a href="{}?authors={}" title="{}" aria-label="{}">\n{}\n</a>\n',
-            address_of("compose", page.channel_id),
+            url_of("compose", page.channel_id),
             row.message.author_id,
             _("Delete messages by this author …"),
             _("Delete messages by %(author)s in this channel") % {"author": row.writer.name},
@@ -417,7 +417,7 @@ def _draw_tools(row: MessageRow, page: Page) -> SafeString:
         )
     return fill(
         '<div class="tools">\n<a href="{}" data-copy title="{}" aria-label="{}">\n{}\n</a>\n{}</div>\n',
-        address_of("message", page.channel_id, row.message.message_id),
+        url_of("message", page.channel_id, row.message.message_id),
         _("Copy link"),
         _("Copy the link to this message"),
         _LINK_ICON,

@@ -8,8 +8,8 @@ from django.utils.translation import ngettext
 
 from chatstore.models import Channel
 from moderation.presentation import formats
-from moderation.presentation.addresses import address_of
 from moderation.presentation.html import fill, fill_each
+from moderation.presentation.page_urls import url_of
 from moderation.presentation.strip import Bar, Strip
 from moderation.templatetags.chat import thousands
 
@@ -21,7 +21,7 @@ _HERE = SafeString(' aria-current="location"')
 @register.simple_tag
 def strip_bars(strip: Strip, channel: Channel | None) -> SafeString:
     """Render the bars, each a link to its period if there is a channel."""
-    address = _timeline_of(channel)
+    url = _timeline_of(channel)
     last = len(strip.bars) - 1
     return fill_each(
         '<a{} class="{}{}" data-bucket="{}" tabindex="{}" aria-label="{}"{}>\n<title>{}</title>\n'
@@ -30,7 +30,7 @@ def strip_bars(strip: Strip, channel: Channel | None) -> SafeString:
         '<rect class="mark" x="{}" y="{}" width="{}" height="3"/>\n</a>',
         (
             (
-                _link(address, bar), bar.kind, " here" if bar.here else "", bar.bucket, 0 if number == last else -1,
+                _link(url, bar), bar.kind, " here" if bar.here else "", bar.bucket, 0 if number == last else -1,
                 bar.title, _HERE if bar.here else "", bar.title,
                 bar.x, bar.slot, strip.bar_field,
                 bar.x, bar.kept_y, bar.width, bar.kept_height, _highlighted(bar) if bar.highlighted else "",
@@ -54,13 +54,13 @@ def _highlighted(bar: Bar) -> SafeString:
 @register.simple_tag
 def strip_rows(strip: Strip, channel: Channel | None) -> SafeString:
     """Render the same numbers as rows of a table, without periods that have none."""
-    address = _timeline_of(channel)
+    url = _timeline_of(channel)
     is_purge = strip.is_purge
     return fill_each(
         '<tr>\n<td>\n<a{}>{}</a>\n</td>\n<td class="num">{}</td>\n{}</tr>',
         (
             (
-                _link(address, bar),
+                _link(url, bar),
                 formats.format_days(bar.first_day, bar.last_day),
                 thousands(bar.count),
                 _cells_of_purge(bar) if is_purge else "",
@@ -79,8 +79,8 @@ def _cells_of_purge(bar: Bar) -> SafeString:
 
 
 def _timeline_of(channel: Channel | None) -> str:
-    return address_of("timeline", channel.pk) if channel else ""
+    return url_of("timeline", channel.pk) if channel else ""
 
 
-def _link(address: str, bar: Bar) -> SafeString | str:
-    return fill(' href="{}?at={}"', address, bar.at) if address else ""
+def _link(url: str, bar: Bar) -> SafeString | str:
+    return fill(' href="{}?at={}"', url, bar.at) if url else ""

@@ -25,7 +25,7 @@ from moderation.views.polling import render_live
 from moderation.views.session import actor_of
 
 ACTIONS = {"repair": "repair", "raise": "raise_gc_grace", "restore": "restore_gc_grace"}
-"""Job by the name in the address."""
+"""Job by the name in the URL."""
 
 FINDINGS_SHOWN = 100
 """The worst findings. A limit that is set too low can cause thousands."""

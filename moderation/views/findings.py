@@ -31,13 +31,13 @@ _CLUSTER_ANCHORS = {
 
 @dataclass(frozen=True, slots=True)
 class FindingLine:
-    """A finding, and the page that resolves it. address: "" for none. link: its label.
+    """A finding, and the page that resolves it. url: "" for none. link: its label.
 
     is_event: it does not close automatically, and the user may acknowledge it.
     """
 
     finding: Finding
-    address: str
+    url: str
     link: str | Promise
     is_event: bool
 

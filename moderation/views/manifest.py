@@ -93,7 +93,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "import_id": import_id,
         "restored": restored,
         "is_first": "after" not in request.GET,
-        "next": _next_address(page, channel=channel_id, author=author_id, **{"import": import_id}),
+        "next": _next_url(page, channel=channel_id, author=author_id, **{"import": import_id}),
     }
     return render(request, "moderation/manifest/manifest.html", context)
 
@@ -115,7 +115,7 @@ def _read_import(query: QueryDict) -> str | None:
     return text or None
 
 
-def _next_address(page: ManifestPage, **narrowed: int | str | None) -> str:
+def _next_url(page: ManifestPage, **narrowed: int | str | None) -> str:
     if page.after is None:
         return ""
     return "?" + urlencode(

@@ -29,7 +29,7 @@ from moderation.views.rows import lay_out
 @require_safe
 @permission_required("chatstore.view_channel", raise_exception=True)
 def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
-    """Show a page of the channel: the newest, or the one at the position in the address."""
+    """Show a page of the channel: the newest, or the one at the position in the URL."""
     channel = channel_for(request.user, channel_id)
     position = read_position(request.GET)
     opened, position, notice = _open(channel, position)

@@ -50,10 +50,10 @@ class SelectedMessages:
     def preview(self) -> Purge:
         """Post the selection, and open the purge's page once it shows the preview."""
         selected = {"selected": "1", "message_id": list(map(str, self.ids))}
-        address = self.client.post(f"/channels/{self.channel_id}/delete/", selected)["Location"]
-        purge = Purge.objects.get(pk=int(address.split("/")[2]))
+        url = self.client.post(f"/channels/{self.channel_id}/delete/", selected)["Location"]
+        purge = Purge.objects.get(pk=int(url.split("/")[2]))
         wait_for_scan(purge)
-        if f"Delete {len(self.ids)} messages" not in self.client.get(address).content.decode():
+        if f"Delete {len(self.ids)} messages" not in self.client.get(url).content.decode():
             raise RuntimeError("the preview cannot be confirmed")
         return purge
 

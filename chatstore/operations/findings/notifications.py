@@ -91,7 +91,7 @@ def _notify(sent_field: str, now: dt.datetime, send: Callable[[Notification], No
     try:
         send(notification)
     except (OSError, http.client.HTTPException, smtplib.SMTPException) as error:
-        # Log only the class and the status: the address of a webhook is a secret.
+        # Log only the class and the status: the URL of a webhook is a secret.
         logger.warning("could not send findings notification (%s), will retry", _name_error(error))
         return
     # A finding that closes after this query is reported by the next notification.

@@ -79,7 +79,7 @@ def test_joiners_are_spelt_out_where_they_join_nothing() -> None:
 
 
 @given(st.text(st.characters() | st.sampled_from(INVISIBLE + TAGS + ACTING)))
-def test_no_control_character_is_left_in_a_name_a_text_or_an_address(text: str) -> None:
+def test_no_control_character_is_left_in_a_name_a_text_or_a_url(text: str) -> None:
     for shown in (show_hidden(text), show_controls(text), make_inert(text)):
         shown.encode()
         left = set(shown) - set("\n\t")
@@ -87,7 +87,7 @@ def test_no_control_character_is_left_in_a_name_a_text_or_an_address(text: str) 
         assert not left & set("\u061c\u200e\u200f\u202a\u202e\u2066\u2069")
 
 
-def test_an_address_leads_to_the_same_place() -> None:
+def test_a_url_leads_to_the_same_place() -> None:
     assert make_inert("https://e.example/ä?q=1%20") == "https://e.example/ä?q=1%20"
     assert make_inert("https://e.example/\u202egpj.exe") == "https://e.example/%E2%80%AEgpj.exe"
     assert make_inert("https://exam\u00adple.example/") == "https://exam%C2%ADple.example/"

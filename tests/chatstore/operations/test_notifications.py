@@ -158,7 +158,7 @@ def test_a_long_notification_names_the_worst_and_counts_the_rest(kind: str, webh
     assert len(received["opened"]) == MAX_LINES + 8
 
 
-def test_a_failing_webhook_is_retried_and_its_address_is_not_logged(
+def test_a_failing_webhook_is_retried_and_its_url_is_not_logged(
     kind: str, webhook: WebhookServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

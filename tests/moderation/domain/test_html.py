@@ -7,8 +7,8 @@ from django.utils.safestring import SafeString
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moderation.presentation.addresses import address_of
 from moderation.presentation.html import fill, fill_each, fill_named, join
+from moderation.presentation.page_urls import url_of
 
 texts = st.text(st.sampled_from("<>&\"'{}%a é\u202e"), max_size=12)
 
@@ -42,4 +42,4 @@ def test_what_is_html_already_is_not_escaped_again(text: str) -> None:
     ],
 )
 def test_addresses_are_those_of_the_routes(name: str, ids: tuple[int, ...]) -> None:
-    assert address_of(name, *ids) == reverse(name, args=ids)
+    assert url_of(name, *ids) == reverse(name, args=ids)
