@@ -56,7 +56,7 @@ def background_operations() -> Iterator[Named]:
     yield "move a group of steps", partial(_move_group, running)
     yield "release the channels of a group", partial(_release_group, running)
     yield "release 50,000 channels", partial(_release_all, running)
-    yield "settle, large", partial(completion.settle_purge, running)
+    yield "advance a large purge", partial(completion.advance_purge, running)
     yield "totals, large", lambda: totals.totals_of(Purge.objects.get(id=running))
     yield "wait reason, large", lambda: wait_reasons.wait_of(None, Purge.objects.get(id=running))
     yield "wait reason, waiting", lambda: wait_reasons.wait_of(None, Purge.objects.get(id=large["waiting"]))

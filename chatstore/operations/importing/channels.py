@@ -103,7 +103,7 @@ class ChannelsImport:
             with self.lease.auto_renewed():
                 upsert_channels(files[-1][1] for files in self.channels.values())
                 self._import_files()
-                self._settle()
+                self._refresh_ledger()
         finally:
             self._abort_unfinished()
             release_channels(self.channels, job=self.whole.job)
@@ -124,7 +124,7 @@ class ChannelsImport:
         except StoreUnavailable as error:
             log.warning("could not abort an interrupted load: %s", error)
 
-    def _settle(self) -> None:
+    def _refresh_ledger(self) -> None:
         try:
             small = {key for key, rows in self.new_rows.items() if rows <= SMALL_ROWS}
             for keys, window in ((small, WINDOW), (self.written - small, CONCURRENT_WHOLE_READS)):

@@ -26,15 +26,15 @@ BLOCKED_RETRY_SECONDS = 5.0
 """Delay before a retry when the store was unavailable or another job had locked the channel."""
 
 
-def settle_purge(purge_id: int, *, blocked_by: str = "") -> Purge:
-    """Finish the purge, or store what it waits for; unlock the channels that it does not need.
+def advance_purge(purge_id: int, *, blocked_by: str = "") -> Purge:
+    """Finish the purge if no step is open, else store what it waits for; unlock the channels that it does not need.
 
     blocked_by: what blocks every step, as UI text.
     """
     with brief_transaction():
         purge = lock_purge(purge_id)
         if purge.state == PurgeState.CANCELLING:
-            _settle_cancelled(purge)
+            _finish_cancelled(purge)
         elif purge.state in (*RUNNABLE, PurgeState.PAUSED, PurgeState.UNDOING):
             left = open_steps(purge)
             if not left.exists():
@@ -83,7 +83,7 @@ def _wait(purge: Purge, blocked_by: str) -> None:
     Purge.objects.filter(id=purge.id).update(state=state, wait_reason=reason or FOR_A_WORKER, wait_until=due_at)
 
 
-def _settle_cancelled(purge: Purge) -> None:
+def _finish_cancelled(purge: Purge) -> None:
     idle = purge.steps.free()
     idle.filter(state__in=STEP_STATES.before_stamped).update(state=StepState.CANCELLED, token=None, lease_until=None)
     if purge.steps.open().exists():

@@ -24,7 +24,7 @@ from moderation.domain.selection import Selection
 from moderation.domain.states import ACTIVE_PURGES, PURGE_MOVES, PurgeState
 from moderation.models import Purge
 from moderation.operations.access.audit import record_action
-from moderation.operations.purging.completion import settle_purge
+from moderation.operations.purging.completion import advance_purge
 from moderation.operations.purging.rewrite import create_rewrite
 from moderation.operations.purging.wait_reasons import FOR_A_WORKER
 from moderation.operations.purging.worker import run_purge
@@ -74,7 +74,7 @@ def _stop_rewrite(purge_id: int) -> None:
         if PurgeState.CANCELLING not in PURGE_MOVES.get(PurgeState(purge.state), ()):
             return
         Purge.objects.filter(id=purge_id).update(state=PurgeState.CANCELLING, wait_reason="", wait_until=None)
-    settle_purge(purge_id)
+    advance_purge(purge_id)
 
 
 def request_rewrite(channel_id: int, bucket: int, *, actor: User) -> Purge:

@@ -31,7 +31,7 @@ from moderation.domain.packing import unpack_ids
 from moderation.domain.states import PurgeState, StepKind, StepState
 from moderation.models import Purge, Step, UndoStep
 from moderation.models.steps import LEASED, AnyStep
-from moderation.operations.purging.completion import seconds_until_due, settle_purge
+from moderation.operations.purging.completion import advance_purge, seconds_until_due
 from moderation.operations.purging.execution import finish_steps
 from moderation.operations.purging.quarantine import (
     MAX_SURVIVOR_BYTES,
@@ -139,7 +139,7 @@ def run_purge(
                 return Purge.objects.get(id=purge_id)
             if worker.counted > counted:
                 idle_since = time.monotonic()
-            purge = settle_purge(purge_id, blocked_by=blocked_by)
+            purge = advance_purge(purge_id, blocked_by=blocked_by)
             if worker.turn_ended or (worker.waits_for_lock and not wait_for_channel):
                 return purge
             pause = seconds_until_due(purge)

@@ -20,7 +20,7 @@ from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.states import PurgeState, StepState, UndoStepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.preview import bucket_reads
-from moderation.operations.purging.completion import settle_purge
+from moderation.operations.purging.completion import advance_purge
 from moderation.operations.purging.controls import cancel_purge, pause_purge
 from moderation.operations.purging.scheduling import due_purges
 from moderation.operations.purging.worker import run_purge
@@ -145,7 +145,7 @@ def test_a_cancelled_purge_completes_wherever_its_worker_was_lost(
     if lost_at is not None:
         take_to(lost, lost_at)
     cancel_purge(purge.id, moderator=mona)
-    settle_purge(purge.id)
+    advance_purge(purge.id)
     assert lock_owner(channel.id) == f"purge:{purge.id}"
     expire_lease(purge)
     assert purge.id in due_purges()
@@ -229,7 +229,7 @@ def test_a_purge_paused_after_its_last_stamp_is_done_and_not_paused(mona: User, 
     take_to(step, StepState.STAMPED)
     pause_purge(purge.id, moderator=mona)
     finish_step(step, pace=Pace(1_000))
-    purge = settle_purge(purge.id)
+    purge = advance_purge(purge.id)
     assert (purge.state, totals_of(purge).left) == (PurgeState.DONE, 0)
     assert lock_owner(channel.id) is None
 

@@ -11,7 +11,7 @@ from chatstore.models.users import User
 from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, UndoStepState
 from moderation.models import Purge, Step
-from moderation.operations.purging.completion import settle_purge
+from moderation.operations.purging.completion import advance_purge
 from moderation.operations.steps.claiming import job_of
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.moderation.channels import everything, make_channel, old_ids, purge_now, write
@@ -66,7 +66,7 @@ def test_a_large_undo_completes_and_unlocks_every_channel_in_few_statements(mona
     with connection.cursor() as cursor:
         cursor.execute(LOCKS, (FIRST_CHANNEL, job_of(purge.pk), CHANNELS - 1))
     with CaptureQueriesContext(connection) as settled:
-        assert settle_purge(purge.pk).state == PurgeState.UNDONE
+        assert advance_purge(purge.pk).state == PurgeState.UNDONE
     assert len(settled) < 25
     assert not ChannelLock.objects.filter(job=job_of(purge.pk)).exists()
 
@@ -75,4 +75,4 @@ def test_a_purge_with_one_message_left_is_partly_undone(mona: User, purge: Purge
     undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
     purge.steps.exclude(ordinal=9).update(undone_ids=pack_ids(old_ids(1)))
     undo.steps.update(state=UndoStepState.COUNTED)
-    assert settle_purge(purge.pk).state == PurgeState.PARTLY_UNDONE
+    assert advance_purge(purge.pk).state == PurgeState.PARTLY_UNDONE

@@ -12,7 +12,7 @@ from chatstore.store import messages
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
-from moderation.operations.purging.completion import settle_purge
+from moderation.operations.purging.completion import advance_purge
 from moderation.operations.purging.rewrite import rewrite_survivors
 from moderation.operations.steps.claiming import move_step
 from moderation.store.pace import Pace
@@ -52,7 +52,7 @@ def take_to_rewritten(moderator: User, channel: Channel) -> Step:
 
 def finish(step: Step) -> Purge:
     finish_step(step, pace=Pace(10_000))
-    return settle_purge(step.purge_id)
+    return advance_purge(step.purge_id)
 
 
 def lose(channel: Channel, message_id: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 from chatstore.models import ChannelLock
 from chatstore.models.users import User
 from moderation.models import Purge, Step
-from moderation.operations.purging.completion import settle_purge
+from moderation.operations.purging.completion import advance_purge
 from moderation.operations.purging.scheduling import due_purges, unblocked_purges, workers_needed
 from moderation.operations.purging.wait_reasons import wait_of
 from moderation.operations.purging.worker import has_due_steps
@@ -97,9 +97,9 @@ def test_locks_are_released_by_one_statement(purge: Purge) -> None:
     ChannelLock.objects.bulk_create(
         ChannelLock(channel_id=i, job=job_of(purge.pk), since=purge.created_at) for i in channels
     )
-    statements = explain(lambda: settle_purge(purge.pk))
+    statements = explain(lambda: advance_purge(purge.pk))
     assert [LOCKS in one.sql for one in statements if one.sql.startswith("DELETE")] == [True]
-    settle_purge(purge.pk)
+    advance_purge(purge.pk)
     assert not ChannelLock.objects.filter(job=job_of(purge.pk)).exists()
 
 

@@ -16,7 +16,7 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import AuditEntry, Purge, Step, UndoStep
-from moderation.operations.purging.completion import settle_purge
+from moderation.operations.purging.completion import advance_purge
 from moderation.operations.purging.controls import pause_purge
 from moderation.operations.purging.scheduling import unblocked_purges
 from moderation.operations.purging.wait_reasons import Wait, wait_of
@@ -251,7 +251,7 @@ def test_a_scan_that_waits_for_the_store_shows_it_on_its_page(
 def test_a_cleared_blocker_is_no_longer_named(mona: User, channel: Channel) -> None:
     write(channel, old_ids(5))
     purge = confirm(mona, preview(mona, everything(channel)))
-    settle_purge(purge.id, blocked_by="Waiting: too few replicas answer")
+    advance_purge(purge.id, blocked_by="Waiting: too few replicas answer")
     assert wait_at(mona, purge).reason == "Waiting: too few replicas answer"
     assert run_purge(purge.id).state == PurgeState.DONE
     assert wait_of(mona, Purge.objects.get(id=purge.id)) is None

@@ -20,7 +20,7 @@ from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.store import messages
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
-from moderation.operations.purging.completion import settle_purge
+from moderation.operations.purging.completion import advance_purge
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.deleted_ids import deleted_ids
 from moderation.operations.steps.totals import totals_of
@@ -58,7 +58,7 @@ def run_step_with(purge: Purge, meanwhile: Callable[[], None]) -> Step:
     meanwhile()
     stamp_step(step, kept)
     finish_step(step, pace=Pace(10_000))
-    settle_purge(purge.id)
+    advance_purge(purge.id)
     purge.refresh_from_db()
     return step
 

@@ -13,7 +13,7 @@ from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.store import messages, scans
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import Purge, Step
-from moderation.operations.purging.completion import settle_purge
+from moderation.operations.purging.completion import advance_purge
 from moderation.operations.purging.quarantine import MAX_SURVIVOR_BYTES
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import brief_transaction
@@ -72,7 +72,7 @@ def run_with(purge: Purge, meanwhile: Callable[[], None], *, interruption: str) 
     stamp_step(step, kept)
     meanwhile()
     finish_step(step, pace=Pace(10_000), quarantined=None if interruption == TAKEN_OVER else kept)
-    settle_purge(purge.id)
+    advance_purge(purge.id)
     return step
 
 
