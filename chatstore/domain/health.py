@@ -15,7 +15,7 @@ from chatstore.domain.texts import Size, ngettext_lazy, pgettext_lazy
 from chatstore.domain.texts import gettext_lazy as _
 
 SPARSE_BELOW = 50
-"""Messages per page. Below this count, readers ask several buckets for one page."""
+"""Messages per page. Below this count, readers query several buckets for one page."""
 
 
 SLOWDOWN_FACTOR = 3

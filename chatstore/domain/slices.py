@@ -73,12 +73,12 @@ def size_wave(expected: Sequence[int | None], *, need: int, guess: int, max_unkn
     at least one and at most `MAX_CONCURRENT_SLICES`.
     """
     total = unknown = 0
-    for asked, rows in enumerate(expected[:MAX_CONCURRENT_SLICES], start=1):
+    for size, rows in enumerate(expected[:MAX_CONCURRENT_SLICES], start=1):
         if rows is None:
             unknown += 1
             if unknown > max_unknown:
-                return asked - 1
+                return size - 1
         total += guess if rows is None else rows
         if total >= need:
-            return asked
+            return size
     return min(len(expected), MAX_CONCURRENT_SLICES)

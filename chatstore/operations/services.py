@@ -22,9 +22,9 @@ def describe_services() -> Service:
     the reason.
     """
     services = {
-        "cassandra": _ask(describe_cassandra(), _ask_cassandra),
-        "postgres": _ask(describe_postgres(), _ask_postgres),
-        "redis": _ask(describe_redis(), _ask_redis),
+        "cassandra": _probe(describe_cassandra(), _probe_cassandra),
+        "postgres": _probe(describe_postgres(), _probe_postgres),
+        "redis": _probe(describe_redis(), _probe_redis),
     }
     ok = all(service["ok"] for service in services.values())
     return {"ok": ok, "web": {"url": settings.BASE_URL}, **services}
@@ -77,14 +77,14 @@ def describe_redis() -> Service:
     }
 
 
-def _ask(service: Service, ask: Callable[[], Service]) -> Service:
+def _probe(service: Service, read: Callable[[], Service]) -> Service:
     try:
-        return service | {"ok": True} | ask()
+        return service | {"ok": True} | read()
     except (StoreUnavailable, DatabaseError) as error:
         return service | {"error": str(error).strip().partition("\n")[0]}
 
 
-def _ask_cassandra() -> Service:
+def _probe_cassandra() -> Service:
     rows = cassandra.execute("SELECT release_version FROM system.local")
     found = [{"host": host, "up": up, "jmx_port": _find_jmx_port(host)} for host, up, _ in nodes.list_states()]
     return {"ok": all(node["up"] is not False for node in found), "version": rows[0][0], "nodes": found}
@@ -95,13 +95,13 @@ def _find_jmx_port(host: str) -> int:
     return int(settings.CASSANDRA_JMX_PORTS.get(host, settings.CASSANDRA_JMX_PORT))
 
 
-def _ask_postgres() -> Service:
+def _probe_postgres() -> Service:
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version")
         row = cursor.fetchone()
     return {"version": row[0] if row else None}
 
 
-def _ask_redis() -> Service:
+def _probe_redis() -> Service:
     info = redis_client().info("server")
     return {"version": info.get("valkey_version") or info["redis_version"]}

@@ -1,4 +1,4 @@
-"""Channels in which messages were posted last, in Redis: of 100,000 channels a page cannot ask each.
+"""Channels in which messages were posted last, in Redis: of 100,000 channels a page cannot query each.
 
 Every process that posts messages sends its channels once a second, from a background thread, so that no post waits
 for it. If Redis loses them, they return with the next messages.

@@ -21,7 +21,7 @@ ACTIVE_FOR_MS = 1_000
 SEND_INTERVAL_SECONDS = 0.2
 CHECK_INTERVAL_SECONDS = 0.1
 RETRY_DELAY_SECONDS = 5.0
-"""Time for which Redis is not asked again after a failed request."""
+"""Time for which Redis is not queried again after a failed request."""
 
 
 @dataclass(slots=True)

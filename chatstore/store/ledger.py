@@ -129,11 +129,11 @@ def submit_rows(channel_id: int, *, start: int, descending: bool, limit: int) ->
 class NewestRows:
     """A channel's newest ledger rows as last read by this process.
 
-    asked_at: `time.monotonic()` before the read. is_whole: there are no further rows.
+    requested_at: `time.monotonic()` before the read. is_whole: there are no further rows.
     """
 
     rows: list[LedgerRow]
-    asked_at: float
+    requested_at: float
     is_whole: bool
 
 
@@ -157,7 +157,7 @@ class _NewestCache:
         """Store more rows of the same read; no effect if the channel was read again or expired meanwhile."""
         with self._lock:
             entry = self._entries.get(channel_id)
-            if entry is not None and entry.asked_at == extended.asked_at:
+            if entry is not None and entry.requested_at == extended.requested_at:
                 self._entries[channel_id] = extended
 
     def get(self, channel_id: int) -> NewestRows | None:
@@ -167,7 +167,7 @@ class _NewestCache:
         with self._lock:
             entry = self._entries.get(channel_id)
             if entry is not None:
-                self._entries[channel_id] = replace(entry, asked_at=float("-inf"))
+                self._entries[channel_id] = replace(entry, requested_at=float("-inf"))
 
 
 _newest_cache = _NewestCache()
@@ -192,7 +192,7 @@ def extend_cached(channel_id: int, extended: NewestRows) -> None:
 def cached_newest(channel_id: int) -> NewestRows | None:
     """Return the channel's newest rows if they were read within the last second."""
     newest = _newest_cache.get(channel_id)
-    return newest if newest is not None and time.monotonic() - newest.asked_at <= CACHE_SECONDS else None
+    return newest if newest is not None and time.monotonic() - newest.requested_at <= CACHE_SECONDS else None
 
 
 def last_known_newest(channel_id: int) -> NewestRows | None:

@@ -116,15 +116,15 @@ def withdrawn_in(keys: Sequence[BucketKey]) -> dict[BucketKey, Withdrawals]:
         by_channel[channel_id].append(bucket)
         by_bucket[bucket].append(channel_id)
     # A large channel has many buckets; many small channels share a few.
-    asked: Iterable[tuple[Sequence[int], Sequence[int]]]
+    reads: Iterable[tuple[Sequence[int], Sequence[int]]]
     if len(by_channel) < len(by_bucket):
-        asked = (
+        reads = (
             ([one], some) for one, found in by_channel.items() for some in _chunks(found, PARTITIONS_PER_STATEMENT)
         )
     else:
-        asked = ((some, [one]) for one, found in by_bucket.items() for some in _chunks(found, PARTITIONS_PER_STATEMENT))
+        reads = ((some, [one]) for one, found in by_bucket.items() for some in _chunks(found, PARTITIONS_PER_STATEMENT))
     noted: dict[BucketKey, list[cassandra.Row]] = defaultdict(list)
-    for rows in cassandra.execute_window((_WITHDRAWN, each) for each in asked):
+    for rows in cassandra.execute_window((_WITHDRAWN, each) for each in reads):
         for channel_id, bucket, *row in rows:
             noted[channel_id, bucket].append(tuple(row))
     return {key: withdrawn.collect(rows) for key, rows in noted.items()}

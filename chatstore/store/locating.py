@@ -1,6 +1,6 @@
 """Search for a message by its id alone, over many channels.
 
-The ledgers are read first, many at once, so that only channels with a bucket for the id's ten days are asked for the
+The ledgers are read first, many at once, so that only channels with a bucket for the id's ten days are queried for the
 message itself, and for a record that its author withdrew it.
 """
 
@@ -64,7 +64,7 @@ def locate_message(channel_ids: Iterable[int], message_id: int, *, deadline_seco
 
 def _channels_with_bucket(channel_ids: Sequence[int], message_id: int) -> list[tuple[int, bool]]:
     """Return the channels with a ledger row for the id's bucket, each with whether the id may be live there."""
-    rows = _ask(_SELECT_LEDGER, channel_ids, bucket_of(message_id))
+    rows = _select(_SELECT_LEDGER, channel_ids, bucket_of(message_id))
     return [
         (channel_id, Live.from_tuple(*rows[channel_id]).clip(message_id, message_id) is not None)
         for channel_id in channel_ids
@@ -75,16 +75,16 @@ def _channels_with_bucket(channel_ids: Sequence[int], message_id: int) -> list[t
 def _channels_with_message(candidates: Sequence[tuple[int, bool]], message_id: int) -> Iterator[int]:
     """Yield the channels that contain the message, then those whose author withdrew it, each in the given order."""
     alive = [channel_id for channel_id, may_live in candidates if may_live]
-    authors = _ask(_SELECT_AUTHOR, alive, bucket_of(message_id), message_id)
+    authors = _select(_SELECT_AUTHOR, alive, bucket_of(message_id), message_id)
     # A row without an author, left by an edit of a deleted message, does not count.
     yield from (channel_id for channel_id in alive if authors.get(channel_id, (None,)) != (None,))
     every = [channel_id for channel_id, _ in candidates]
-    noted = _ask(_SELECT_WITHDRAWN, every, bucket_of(message_id), message_id)
+    noted = _select(_SELECT_WITHDRAWN, every, bucket_of(message_id), message_id)
     # A mere claim proves nothing: any user can claim any id in any channel.
     yield from (channel_id for channel_id in every if channel_id in noted and is_certain(*noted[channel_id]))
 
 
-def _ask(cql: str, channel_ids: Sequence[int], *values: int) -> dict[int, tuple[Any, ...]]:
+def _select(cql: str, channel_ids: Sequence[int], *values: int) -> dict[int, tuple[Any, ...]]:
     """Return the columns that the statement selects beside the channel, by channel."""
     parts = (channel_ids[n : n + KEYS_PER_STATEMENT] for n in range(0, len(channel_ids), KEYS_PER_STATEMENT))
     answers = cassandra.execute_window((cql, (part, *values)) for part in parts)

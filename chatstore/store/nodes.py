@@ -45,7 +45,7 @@ class Node:
     address: str
     datacenter: str
     is_up: bool | None
-    asked_at: dt.datetime
+    requested_at: dt.datetime
     is_remote: bool = False
     error: str = ""
     release: str | None = None
@@ -57,7 +57,7 @@ class Node:
 
 def read_nodes() -> list[Node]:
     """Return every node of the cluster, by address. Raises `StoreUnavailable` if none responds."""
-    releases, compactions, gossip = ask_nodes(_RELEASE), ask_nodes(_COMPACTIONS), _read_gossip()
+    releases, compactions, gossip = query_nodes(_RELEASE), query_nodes(_COMPACTIONS), _read_gossip()
     now = dt.datetime.now(dt.UTC)
     found = []
     for address, is_up, datacenter in cassandra.hosts():
@@ -70,7 +70,7 @@ def read_nodes() -> list[Node]:
                 address=address,
                 datacenter=datacenter,
                 is_up=resolve_state(is_up, gossip=status),
-                asked_at=now,
+                requested_at=now,
                 is_remote=is_remote,
                 error=release.text if isinstance(release, NodeUnreachable) and not is_remote else "",
                 release=_first(release, width=1)[0],
@@ -83,11 +83,11 @@ def read_nodes() -> list[Node]:
     return found
 
 
-def ask_nodes(cql: str, params: Params = (), *, hosts: Iterable[str] | None = None) -> Answers:
+def query_nodes(cql: str, params: Params = (), *, hosts: Iterable[str] | None = None) -> Answers:
     """Query some nodes, or all of them, in parallel for their local tables."""
     far = {address: datacenter for address, _, datacenter in cassandra.hosts() if _is_remote(datacenter)}
     wanted = list(list_addresses() if hosts is None else hosts)
-    answers = _ask([host for host in wanted if host not in far], cql, params)
+    answers = _query([host for host in wanted if host not in far], cql, params)
     for _attempt in range(MAX_RETRIES):
         refused = [host for host, answer in answers.items() if _was_not_sent(answer)]
         again = sorted(set(refused) - set(list_down()))
@@ -95,7 +95,7 @@ def ask_nodes(cql: str, params: Params = (), *, hosts: Iterable[str] | None = No
             break
         # A new session has not opened all its connections yet.
         time.sleep(RETRY_DELAY_SECONDS)
-        answers |= _ask(again, cql, params)
+        answers |= _query(again, cql, params)
     results: dict[str, list[Row] | NodeUnreachable] = {
         host: NodeUnreachable(_("Node %(node)s does not answer.", node=host))
         if isinstance(answer, StoreUnavailable)
@@ -113,7 +113,7 @@ def ask_nodes(cql: str, params: Params = (), *, hosts: Iterable[str] | None = No
     return results
 
 
-def _ask(hosts: Iterable[str], cql: str, params: Params) -> dict[str, list[Row] | StoreUnavailable]:
+def _query(hosts: Iterable[str], cql: str, params: Params) -> dict[str, list[Row] | StoreUnavailable]:
     pending_by_host: dict[str, Pending | StoreUnavailable] = {}
     for host in hosts:
         try:

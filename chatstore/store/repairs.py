@@ -126,7 +126,7 @@ class Repair:
         """Return (the table being compared, the replicas' progress in it from 0 to 1, or None if unknown)."""
         repair_id = self.find_id()
         seen: dict[str, list[tuple[int, int]]] = {}
-        for answer in nodes.ask_nodes(_VALIDATIONS, hosts=replicas).values():
+        for answer in nodes.query_nodes(_VALIDATIONS, hosts=replicas).values():
             if isinstance(answer, NodeUnreachable):
                 continue
             for of_repair, table, completed, read, total in answer:
@@ -199,7 +199,7 @@ def repairing(part: Part) -> Iterator[Repair]:
 
 def _repairs_known_to(host: str) -> list[cassandra.Row]:
     """Return (id, keyspace, tables, kind) of the repairs that a node has coordinated; none if it does not respond."""
-    answer = nodes.ask_nodes(_KNOWN, hosts=[host])[host]
+    answer = nodes.query_nodes(_KNOWN, hosts=[host])[host]
     return [] if isinstance(answer, NodeUnreachable) else answer
 
 
@@ -208,7 +208,7 @@ def stop_validations(tables: Sequence[str]) -> int:
     stopped.
     """
     stopped = 0
-    for host, tasks in nodes.ask_nodes(_TASKS).items():
+    for host, tasks in nodes.query_nodes(_TASKS).items():
         if isinstance(tasks, NodeUnreachable):
             continue
         for keyspace, table, task_id, kind in tasks:
@@ -227,7 +227,7 @@ def _cause_of(host: str, repair_id: uuid.UUID | None) -> str:
     """Return the coordinator's failure cause of a repair; empty if there is none."""
     if repair_id is None:
         return ""
-    answer = nodes.ask_nodes(_FAILURE, (repair_id,), hosts=[host])[host]
+    answer = nodes.query_nodes(_FAILURE, (repair_id,), hosts=[host])[host]
     causes = [] if isinstance(answer, NodeUnreachable) else [str(cause) for (cause,) in answer if cause]
     return causes[0].partition("\n")[0][:300] if causes else ""
 
@@ -237,7 +237,7 @@ def list_running() -> list[RunningRepair]:
     its virtual table fails permanently after a forced repair with a replica down.
     """
     found = []
-    for host, answer in nodes.ask_nodes(_RUNNING).items():
+    for host, answer in nodes.query_nodes(_RUNNING).items():
         if isinstance(answer, NodeUnreachable):
             continue
         for keyspace, tables, kind, completed, began_at in answer:

@@ -134,18 +134,18 @@ def read_rows_with_writetime_in(
     wanted: Iterable[tuple[BucketKey, Sequence[int]]], *, window: int = cassandra.WINDOW
 ) -> Iterator[tuple[BucketKey, list[tuple[Any, ...]]]]:
     """Yield the same for the ids of several buckets, each time with the bucket, one bucket after the other."""
-    asked: deque[BucketKey] = deque()
+    requested: deque[BucketKey] = deque()
     width = len(COLUMNS)
 
     def jobs() -> Iterator[tuple[str, cassandra.Params]]:
         for key, ids in wanted:
             for job in _in_jobs(_SELECT_WITH_STAMPS, *key, ids):
-                asked.append(key)
+                requested.append(key)
                 yield job
 
     for rows in cassandra.execute_window(jobs(), window=window):
         yield (
-            asked.popleft(),
+            requested.popleft(),
             [(*row[:width], max((stamp for stamp in row[width:] if stamp is not None), default=0)) for row in rows],
         )
 

@@ -148,7 +148,7 @@ def read_latest() -> dict[str, TopPartitions | NodeUnreachable]:
 
     Raises `StoreUnavailable` if no node responds.
     """
-    answers = nodes.ask_nodes(_SAVED, (settings.CASSANDRA["keyspace"],))
+    answers = nodes.query_nodes(_SAVED, (settings.CASSANDRA["keyspace"],))
     floors = _read_floors(answers)
     cached = _read_cached()
     known: dict[str, TopPartitions | NodeUnreachable] = {}
@@ -192,7 +192,7 @@ def _read_list(listed: Mapping[str, int | str]) -> dict[Bucket, int]:
 
 
 def _read_floors(hosts: Iterable[str]) -> dict[str, Floor]:
-    answers = nodes.ask_nodes(_SETTINGS, hosts=list(hosts))
+    answers = nodes.query_nodes(_SETTINGS, hosts=list(hosts))
     floors = {}
     for host, answer in answers.items():
         values = {} if isinstance(answer, NodeUnreachable) else {str(name): value for name, value in answer}

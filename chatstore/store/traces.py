@@ -55,12 +55,12 @@ def execute_traced(
     replica's event does not arrive: unknown is never 0.
     """
     began = time.monotonic()
-    asked: list[uuid.UUID] = []
-    rows = cassandra.submit(cql, params, consistency=consistency, fetch_size=fetch_size, traces=asked).rows()
+    trace_ids: list[uuid.UUID] = []
+    rows = cassandra.submit(cql, params, consistency=consistency, fetch_size=fetch_size, traces=trace_ids).rows()
     milliseconds = (time.monotonic() - began) * 1000
     wanted = _count_replicas(cassandra.LOCAL_QUORUM if consistency is None else consistency)
     per_replica: dict[str, tuple[int, int]] = {}
-    for trace_id in asked:
+    for trace_id in trace_ids:
         for replica, (live, dead) in _read_trace(trace_id, wanted).items():
             sum_live, sum_dead = per_replica.get(replica, (0, 0))
             per_replica[replica] = (sum_live + live, sum_dead + dead)
@@ -84,9 +84,9 @@ def count_tombstones(traces: Iterable[uuid.UUID]) -> int:
 def count_tombstones_each(reads: Sequence[Sequence[uuid.UUID]]) -> list[int]:
     """Return `count_tombstones` of the traces of each read, with all traces in flight at once."""
     wanted = _count_replicas(cassandra.LOCAL_QUORUM)
-    jobs = ((_SELECT_EVENTS, (trace,)) for asked in reads for trace in asked)
+    jobs = ((_SELECT_EVENTS, (trace,)) for traces in reads for trace in traces)
     answers = cassandra.execute_window(jobs, consistency=cassandra.LOCAL_ONE)
-    return [sum(_tombstones_in(trace, next(answers), wanted) for trace in asked) for asked in reads]
+    return [sum(_tombstones_in(trace, next(answers), wanted) for trace in traces) for traces in reads]
 
 
 def _tombstones_in(trace: uuid.UUID, events: Iterable[cassandra.Row], wanted: int) -> int:

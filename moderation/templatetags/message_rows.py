@@ -71,7 +71,7 @@ class Page:
     """The page that shows messages, and what its viewer may do there.
 
     is_sample: the messages are an extract; they have no tools, and each shows its date. focus: the ID of the message
-    that was asked for.
+    that the URL names.
     """
 
     channel_id: int

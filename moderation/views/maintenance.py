@@ -137,9 +137,9 @@ def run_again(request: HttpRequest, run_id: int) -> HttpResponse:
 @permission_required(MAINTAIN, raise_exception=True)
 def job_run(request: HttpRequest, name: str) -> HttpResponse:
     """Request a run now; the schedule is not affected."""
-    asked = console.request_run_now(name, actor=actor_of(request))
-    enqueue_run_on_commit(asked.pk)
-    return redirect("run", asked.pk)
+    run = console.request_run_now(name, actor=actor_of(request))
+    enqueue_run_on_commit(run.pk)
+    return redirect("run", run.pk)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -32,7 +32,7 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic
         self.fields["time_zone"].choices = [(name, name) for name in _zones()]  # type: ignore[attr-defined]
 
 
-# Every signed-in account has preferences, whatever its rights: no permission is asked for.
+# Every signed-in account has preferences, whatever its rights: no permission is required.
 @require_http_methods(["GET", "HEAD", "POST"])
 def preferences(request: HttpRequest) -> HttpResponse:
     """Show the account's preferences, or save them."""

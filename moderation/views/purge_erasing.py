@@ -63,9 +63,9 @@ class ErasureView:
 
 def describe_erasing(user: Actor, purge: Purge, *, deleted: Callable[[], int]) -> ErasureView:
     """Return what the page shows to this user. deleted: number of messages that are still deleted."""
-    asked = purge.erasures.select_related("requested_by", "decided_by")
+    requests = purge.erasures.select_related("requested_by", "decided_by")
     if purge.state in WITHOUT_COPIES:
-        erasure = asked.get(decision=ErasureDecision.APPROVED)
+        erasure = requests.get(decision=ErasureDecision.APPROVED)
         waits = erasure.unreadable_at is not None and erasure.off_disk_at is None and not erasure.wait_reason
         return ErasureView(
             erasure=erasure,
@@ -77,7 +77,7 @@ def describe_erasing(user: Actor, purge: Purge, *, deleted: Callable[[], int]) -
     has_right = user.has_perm(ERASE)
     request = open_request(purge)
     hold = hold_over_purge(purge) if has_right else None
-    last = asked.first()
+    last = requests.first()
     return ErasureView(
         may_ask=has_right and request is None,
         may_decide=has_right and request is not None,

@@ -52,12 +52,12 @@ class ChannelLease:
             raise ChannelLost(f"channel {named} was taken over by another job; import it again")
 
     def _renew(self) -> None:
-        asked_at = _now()
+        requested_at = _now()
         kept = renew_locks(self.channel_ids, job=self._job, lease_seconds=self._seconds)
         # A channel that was lost once stays lost, even if this job could lock it again.
         self._lost |= self.channel_ids - kept
         if not self._lost:
-            self._confirmed_at = asked_at
+            self._confirmed_at = requested_at
 
 
 def _now() -> float:

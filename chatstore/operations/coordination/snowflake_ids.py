@@ -69,21 +69,21 @@ class LeasedMaker:
         return self._maker
 
     def _renew(self) -> bool:
-        asked = time.monotonic()
+        requested_at = time.monotonic()
         # The number may still be free, but an expired lease is not revived: its next owner must be able to rely on
         # the reuse delay.
-        if asked >= self._until or not _run(_RENEW, (self._seconds, self.worker, self._token)):
+        if requested_at >= self._until or not _run(_RENEW, (self._seconds, self.worker, self._token)):
             return False
-        self._until = asked + self._seconds
+        self._until = requested_at + self._seconds
         return True
 
     def _lease(self) -> SnowflakeMaker:
         token = uuid.uuid4()
         for _attempt in range(_MAX_ATTEMPTS):
-            asked = time.monotonic()
+            requested_at = time.monotonic()
             rows = _run(_LEASE, (token, self._seconds, REUSE_DELAY_SECONDS, REUSE_DELAY_SECONDS))
             if rows:
-                self.worker, self._token, self._until = rows[0][0], token, asked + self._seconds
+                self.worker, self._token, self._until = rows[0][0], token, requested_at + self._seconds
                 return SnowflakeMaker(self.worker, clock=_wall_clock_ms)
         raise StoreUnavailable(_("All %(count)s worker numbers for new ids are in use.", count=WORKERS))
 

@@ -128,9 +128,9 @@ def rank_by_activity(channels: Sequence[Channel]) -> list[tuple[Channel, int | N
 
     Those of one bucket keep their order. None: nothing was ever written, or nothing is left.
     """
-    asked = channels[:MAX_ACTIVE_CHANNELS]
-    newest = _newest_buckets([channel.pk for channel in asked])
-    ranked = [(channel, newest[channel.pk]) for channel in asked]
+    candidates = channels[:MAX_ACTIVE_CHANNELS]
+    newest = _newest_buckets([channel.pk for channel in candidates])
+    ranked = [(channel, newest[channel.pk]) for channel in candidates]
     return sorted(ranked, key=lambda pair: -(pair[1] if pair[1] is not None else -(10**9)))
 
 

@@ -148,21 +148,21 @@ def read_cluster_health(user: AbstractUser | AnonymousUser | None) -> ClusterHea
     now = postgres_now()
     missing: dict[str, str] = {}
 
-    def ask(part: str, read: Callable[[], T]) -> T | None:
+    def try_read(part: str, read: Callable[[], T]) -> T | None:
         try:
             return read()
         except StoreUnavailable as error:
             missing[part] = error.text
             return None
 
-    found_nodes = ask("nodes", nodes.read_nodes)
+    found_nodes = try_read("nodes", nodes.read_nodes)
     if found_nodes is None:
         # No node responds; reading the other parts would only wait for the same timeout twice more.
         missing |= dict.fromkeys(("clocks", "worst", "uncovered"), missing["nodes"])
         clocks = worst = uncovered = None
     else:
-        clocks = ask("clocks", lambda: read_clocks(now))
-        worst = ask("worst", lambda: read_worst(now))
+        clocks = try_read("clocks", lambda: read_clocks(now))
+        worst = try_read("worst", lambda: read_worst(now))
         uncovered = None if clocks is None else _read_uncovered(clocks[0])
         if uncovered is None:
             missing["uncovered"] = missing["clocks"]
@@ -173,7 +173,7 @@ def read_cluster_health(user: AbstractUser | AnonymousUser | None) -> ClusterHea
         repair_round=None if clocks is None else read_round(now, clocks),
         worst=worst,
         uncovered=uncovered,
-        read_path=ask("read_path", lambda: ReadPath(counters.read_all(), counters.counting_since())),
+        read_path=try_read("read_path", lambda: ReadPath(counters.read_all(), counters.counting_since())),
         missing=missing,
     )
 

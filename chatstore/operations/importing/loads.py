@@ -141,10 +141,10 @@ def decide_load(
     grouped = load.by_bucket()
     stamps = {} if dry_run else issue_stamps(grouped)
     gone = withdrawn_in(list(grouped))
-    asked = {
+    requested = {
         key: [m.message_id for m in found] for key, found in grouped.items() if read_unlisted or key in live_stamps
     }
-    edited = read_edited(asked)
+    edited = read_edited(requested)
     if previous is not None:
         previous.add_edited(edited)
     new: Grouped = {}

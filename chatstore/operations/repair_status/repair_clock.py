@@ -167,8 +167,8 @@ def report_late_repairs(clocks: Sequence[RepairClock]) -> None:
     """Open and close the findings of late repairs; raise gc_grace automatically if that is enabled."""
     sync_findings(LATE_REPAIR, {clock.table: _describe_late(clock) for clock in clocks if clock.state != ClockState.OK})
     for clock in clocks:
-        is_asked = clock.blocks_purges_when_critical and clock.state != ClockState.OK and not clock.is_raised
-        if is_asked and settings.GC_GRACE_RAISE_BY_ITSELF:
+        should_raise = clock.blocks_purges_when_critical and clock.state != ClockState.OK and not clock.is_raised
+        if should_raise and settings.GC_GRACE_RAISE_BY_ITSELF:
             request_automatic_run("raise_gc_grace", subject="")
 
 

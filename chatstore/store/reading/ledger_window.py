@@ -35,7 +35,7 @@ class LedgerWindow:
         if self._ledger_is_complete and not self._use_cache():
             seen = ledger.last_known_newest(channel_id)
             is_remote = seen is not None and len(seen.rows) > ledger.NEWEST_ROWS
-            self._pending = self._ask(ROWS_PER_READ if is_remote else ledger.NEWEST_ROWS)
+            self._pending = self._submit(ROWS_PER_READ if is_remote else ledger.NEWEST_ROWS)
 
     @property
     def is_ready(self) -> bool:
@@ -52,20 +52,20 @@ class LedgerWindow:
         if not self._ledger_is_complete:
             self._ended = True
             return self._read_with_gaps()
-        return self._receive(self._pending or self._ask(ROWS_PER_READ))
+        return self._receive(self._pending or self._submit(ROWS_PER_READ))
 
-    def _ask(self, limit: int) -> PendingRows:
-        self._asked_at, self._asked_limit = time.monotonic(), limit
+    def _submit(self, limit: int) -> PendingRows:
+        self._requested_at, self._requested_limit = time.monotonic(), limit
         return ledger.submit_rows(self._channel_id, start=self._start, descending=self._descending, limit=limit)
 
     def _receive(self, pending: PendingRows) -> list[LedgerRow]:
         rows, self._pending = pending.rows(), None
-        self._ended = len(rows) < self._asked_limit
+        self._ended = len(rows) < self._requested_limit
         if self._newest is not None:
-            self._newest = NewestRows([*self._newest.rows, *rows], self._newest.asked_at, self._ended)
+            self._newest = NewestRows([*self._newest.rows, *rows], self._newest.requested_at, self._ended)
             ledger.extend_cached(self._channel_id, self._newest)
         elif self._descending and self._start == ledger.NEWEST_BUCKET:
-            self._newest = NewestRows(rows, self._asked_at, self._ended)
+            self._newest = NewestRows(rows, self._requested_at, self._ended)
             ledger.cache_newest(self._channel_id, self._newest)
         if rows:
             self._move_past(rows[-1][0])

@@ -186,7 +186,7 @@ def trace_newest_page(channel_id: int, *, limit: int = 50) -> PageCost:
     search = _search_down(channel_id, before=None, need=limit + 1, deadline=deadline)
     milliseconds = (time.monotonic() - began) * 1000
     per_replica: dict[str, tuple[int, int]] = {}
-    for part, rows in search.asked:
+    for part, rows in search.requested:
         traced = traces.execute_traced(
             search.cql, (channel_id, part.bucket, part.low, part.high, rows), consistency=cassandra.ALL
         )
@@ -196,7 +196,7 @@ def trace_newest_page(channel_id: int, *, limit: int = 50) -> PageCost:
     return PageCost(
         page=_cut_down(search, limit),
         per_replica=per_replica,
-        statements=len(search.asked),
+        statements=len(search.requested),
         milliseconds=milliseconds,
         measured_at=dt.datetime.now(dt.UTC),
     )

@@ -58,7 +58,7 @@ class Search:
         self.rows: list[cassandra.Row] = []
         self.is_whole = False
         self.edge = high + 1 if descending else low - 1
-        self.asked: list[tuple[Slice, int]] = []
+        self.requested: list[tuple[Slice, int]] = []
         self._low, self._high = low, high
         self._descending = descending
         self._missing = need
@@ -67,7 +67,7 @@ class Search:
         self._slices: deque[Slice] = deque()
         self._in_flight: deque[PendingSlice] = deque()
         self._empty: list[int] = []
-        self._unknown_asked = self._unknown_found = 0
+        self._unknown_requested = self._unknown_found = 0
         self._max_unknown = 1
 
     @property
@@ -107,9 +107,9 @@ class Search:
 
     # --- Requests
 
-    def _ask(self, part: Slice, *, limit: int, waits_past_deadline: bool) -> PendingSlice:
+    def _submit(self, part: Slice, *, limit: int, waits_past_deadline: bool) -> PendingSlice:
         """Request a slice. With `waits_past_deadline` the response is awaited beyond the deadline."""
-        self.asked.append((part, limit))
+        self.requested.append((part, limit))
         left = None if waits_past_deadline else max(self._deadline - time.monotonic(), 0.05)
         params = (self.channel_id, part.bucket, part.low, part.high, limit)
         return PendingSlice(part, cassandra.submit(self.cql, params, timeout=left), limit)
@@ -118,7 +118,7 @@ class Search:
         """Request the slice that probably comes first, while the ledger is being read."""
         guess = self._guess()
         if guess is not None:
-            self._in_flight.append(self._ask(guess, limit=self._missing, waits_past_deadline=True))
+            self._in_flight.append(self._submit(guess, limit=self._missing, waits_past_deadline=True))
 
     def _guess(self) -> Slice | None:
         seen = ledger.last_known_newest(self.channel_id)
@@ -153,7 +153,7 @@ class Search:
         self._refill()
         if not self._slices:
             return False
-        guess = self._unknown_found // self._unknown_asked if self._unknown_asked else self._missing
+        guess = self._unknown_found // self._unknown_requested if self._unknown_requested else self._missing
         size = size_wave(
             [part.expected for part in self._slices],
             need=self._missing,
@@ -164,7 +164,7 @@ class Search:
         for number in range(size):
             waits_past_deadline = number == 0 and not self._made_progress
             self._in_flight.append(
-                self._ask(self._slices.popleft(), limit=self._missing, waits_past_deadline=waits_past_deadline)
+                self._submit(self._slices.popleft(), limit=self._missing, waits_past_deadline=waits_past_deadline)
             )
         return True
 
@@ -177,26 +177,31 @@ class Search:
         """
         if not self._slices:
             return
-        true, asked = self._slices[0], guessed.slice
-        is_near = asked.high == true.high if self._descending else asked.low == true.low
-        if asked.bucket != true.bucket or not is_near or asked.low < true.low or asked.high > true.high:
+        planned, requested = self._slices[0], guessed.slice
+        is_near = requested.high == planned.high if self._descending else requested.low == planned.low
+        if (
+            requested.bucket != planned.bucket
+            or not is_near
+            or requested.low < planned.low
+            or requested.high > planned.high
+        ):
             return
         self._slices.popleft()
-        rest = self._remainder(true, asked.low - 1 if self._descending else asked.high + 1)
+        rest = self._remainder(planned, requested.low - 1 if self._descending else requested.high + 1)
         if rest is not None:
             self._slices.appendleft(rest)
         self._in_flight.append(guessed)
 
     def _take_one(self) -> bool:
         """Process the nearest response; return False if the deadline passed while waiting for it."""
-        asked = self._in_flight.popleft()
+        requested = self._in_flight.popleft()
         try:
-            rows = asked.pending.rows()
+            rows = requested.pending.rows()
         except TooManyTombstones:
-            if asked.slice.low >= asked.slice.high:
+            if requested.slice.low >= requested.slice.high:
                 raise
             counters.count(counters.ABORTED)
-            lower, upper = asked.slice.halves()
+            lower, upper = requested.slice.halves()
             widths.note(self.channel_id, lower.bucket, lower.high - lower.low + 1)
             self._requeue(lower, upper)
             return True
@@ -204,23 +209,23 @@ class Search:
             if not self._made_progress:
                 raise
             return False
-        self._take_rows(asked, rows)
+        self._take_rows(requested, rows)
         return True
 
-    def _take_rows(self, asked: PendingSlice, rows: list[cassandra.Row]) -> None:
+    def _take_rows(self, requested: PendingSlice, rows: list[cassandra.Row]) -> None:
         self.rows += rows
         found = sum(1 for row in rows if row[_AUTHOR] is not None)
         self._missing -= found
-        if asked.slice.expected is None:
-            self._unknown_asked += 1
+        if requested.slice.expected is None:
+            self._unknown_requested += 1
             self._unknown_found += len(rows)
         self._made_progress = True
-        far = asked.slice.low if self._descending else asked.slice.high
-        if len(rows) < asked.limit:
+        far = requested.slice.low if self._descending else requested.slice.high
+        if len(rows) < requested.limit:
             self.edge = far
             return
         self.edge = rows[-1][0]
-        rest = self._remainder(asked.slice, self.edge - 1 if self._descending else self.edge + 1)
+        rest = self._remainder(requested.slice, self.edge - 1 if self._descending else self.edge + 1)
         if rest is not None:
             self._requeue(rest)
 

@@ -103,14 +103,14 @@ class Command(InertCommand):
         manifest_hash = bytes(purge.manifest_hash or b"")
         try:
             if not options["yes"]:
-                self._ask(purge, options)
+                self._prompt(purge, options)
             return confirm_purge(purge.id, moderator=moderator, reason=options["reason"], manifest_hash=manifest_hash)
         except (BadInput, KeyboardInterrupt):
             # Don't leave it in the list of purges awaiting confirmation.
             discard_preview(purge.id, moderator=moderator)
             raise
 
-    def _ask(self, purge: Purge, options: dict[str, Any]) -> None:
+    def _prompt(self, purge: Purge, options: dict[str, Any]) -> None:
         if not sys.stdin.isatty():
             raise BadInput("There is no terminal to confirm on. Use --yes to delete the messages that were found.")
         if options["everything"]:

@@ -168,7 +168,7 @@ def _results_of(message_id: int, undo_steps: Iterable[UndoStep], *, withdrawn: b
         if step.state == UndoStepState.COUNTED:
             outcome = restore_outcome(message_id, _sets_of(step), withdrawn=withdrawn)
         else:
-            outcome = RestoreOutcome.IN_PROGRESS if _is_asked_for(message_id, step) else None
+            outcome = RestoreOutcome.IN_PROGRESS if _is_requested(message_id, step) else None
         if outcome is not None:
             yield UndoResult(step.undo, outcome, step.counted_at)
 
@@ -184,7 +184,7 @@ def _sets_of(step: UndoStep) -> UndoIds:
     )
 
 
-def _is_asked_for(message_id: int, step: UndoStep) -> bool:
+def _is_requested(message_id: int, step: UndoStep) -> bool:
     """Return whether an undo that is not counted yet includes the message, as far as the ids show."""
     part = UndoPart.from_json(step.undo.part)
     return message_id in part.message_ids if part.message_ids else not part.author_ids

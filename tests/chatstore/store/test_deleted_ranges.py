@@ -48,9 +48,9 @@ def test_the_newest_page_of_a_busy_channel_takes_one_statement() -> None:
     channel_id = fresh_id()
     ids = spread_ids(60, newest_ms=now_ms())
     write_messages(channel_id, ids)
-    assert len(search_newest(channel_id, need=20).asked) == 1
+    assert len(search_newest(channel_id, need=20).requested) == 1
     again = search_newest(channel_id, need=20)
-    assert len(again.asked) == 1
+    assert len(again.requested) == 1
     assert [row[0] for row in again.rows] == ids[:20]
 
 
@@ -103,7 +103,7 @@ def test_sparse_buckets_are_read_many_at_a_time() -> None:
     search = search_newest(channel_id, need=51)
     assert [row[0] for row in search.rows] == ids[:51]
     # The speculative read beside the ledger (today's bucket), and one for each message.
-    assert len(search.asked) <= 1 + 51
+    assert len(search.requested) <= 1 + 51
 
 
 def test_a_page_over_many_sparse_buckets_is_full() -> None:

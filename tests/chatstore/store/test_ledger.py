@@ -114,5 +114,5 @@ def test_invalidated_cache_rows_are_not_extended() -> None:
     short = NewestRows(rows[:8], time.monotonic(), is_whole=False)
     ledger.cache_newest(channel_id, short)
     ledger.expire_cache(channel_id)
-    ledger.extend_cached(channel_id, NewestRows(rows, short.asked_at, is_whole=True))
+    ledger.extend_cached(channel_id, NewestRows(rows, short.requested_at, is_whole=True))
     assert ledger.cached_newest(channel_id) is None

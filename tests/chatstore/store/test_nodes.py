@@ -57,7 +57,7 @@ def test_a_node_of_another_datacenter_is_neither_queried_nor_reported_down(
         NEAR: (True, False, ""),
         FAR: (None, True, ""),
     }
-    answers = nodes.ask_nodes("SELECT release_version FROM system.local")
+    answers = nodes.query_nodes("SELECT release_version FROM system.local")
     assert isinstance(answers[NEAR], list)
     assert str(answers[FAR]) == f"Node {FAR} is in datacenter far. This server does not connect to it."
     assert isinstance(answers[FAR], NodeUnreachable)

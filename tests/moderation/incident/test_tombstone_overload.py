@@ -126,8 +126,8 @@ def test_the_next_page_does_not_retry_a_read_that_failed() -> None:
     channel = make_channel()
     live = overload(channel, old_ids(LIVE + DEAD))
     first, second = open_all_pages(channel), open_all_pages(channel)
-    widest = [max(part.high - part.low for part, _ in search.asked) for search in (first, second)]
+    widest = [max(part.high - part.low for part, _ in search.requested) for search in (first, second)]
     assert widest[1] <= widest[0] // 2 + 1
-    assert len(second.asked) < len(first.asked)
+    assert len(second.requested) < len(first.requested)
     for search in (first, second):
         assert [row[0] for row in search.rows][:51] == live[:-52:-1]
