@@ -24,14 +24,14 @@ from moderation.operations.holds import hold_over_purge
 class ErasureView:
     """A request for permanent deletion, or its outcome.
 
-    may_ask: the viewer has the permission, and there is something to erase. held: why a hold forbids it, or "".
+    may_request: the viewer has the permission, and there is something to erase. held: why a hold forbids it, or "".
     request: the one that waits for an answer. is_mine: the viewer made it. expires_at: when it expires.
     last_request: the last one, if it was rejected or blocked by a hold. erasure: the approved one. deleted: messages
     that could not be restored any more. also_kept: (purge ID, how many of the messages that purge keeps too).
     next_run_at: when unreadable copies are removed from the disks; None if unknown, or done.
     """
 
-    may_ask: bool = False
+    may_request: bool = False
     may_decide: bool = False
     held: str = ""
     request: Erasure | None = None
@@ -79,7 +79,7 @@ def describe_erasing(user: Actor, purge: Purge, *, deleted: Callable[[], int]) -
     hold = hold_over_purge(purge) if has_right else None
     last = requests.first()
     return ErasureView(
-        may_ask=has_right and request is None,
+        may_request=has_right and request is None,
         may_decide=has_right and request is not None,
         held=describe_blocking_hold(hold.reason) if hold else "",
         request=request,

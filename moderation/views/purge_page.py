@@ -107,8 +107,8 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
     channel = channels[0] if len(channels) == 1 else None
     state = PurgeState(purge.state)
     summary = describe_purges(user, [purge])[0].summary
-    may_ask = user.has_perm("moderation.add_purge")
-    undo = describe_undo(purge, facts, may_ask=may_ask)
+    may_purge = user.has_perm("moderation.add_purge")
+    undo = describe_undo(purge, facts, may_purge=may_purge)
     undoing = undo_progress_of(purge)
     previous_state = erasing.erasure.previous_state if erasing.erasure else purge.state
     return {
@@ -131,7 +131,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "has_scan_total": bool(purge.selection["channels"]),
         "found_in": len(channels) if state is PurgeState.SCANNING and purge.manifest else 0,
         "excluded": len(purge.selection["except"]),
-        "controls": available_controls(purge) if may_ask else (),
+        "controls": available_controls(purge) if may_purge else (),
         "undo": undo,
         "imported": imports_of(purge) if purge.confirmed_at else (),
         "undoing": undoing,
@@ -170,7 +170,7 @@ class UndoView:
     purge deleted and that are still deleted.
     """
 
-    may_ask: bool
+    may_undo: bool
     until: datetime | None
     kept_until: datetime | None
     is_held: bool
@@ -180,7 +180,7 @@ class UndoView:
     deleted: int
 
 
-def describe_undo(purge: Purge, facts: PurgeFacts, *, may_ask: bool) -> UndoView:
+def describe_undo(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> UndoView:
     """Return the offer to undo a purge, and the results of earlier undos."""
     undos = purge.undos.select_related("moderator").order_by("pk")
     totals = [(_head_undo(name_of(undo.moderator), undo.part), undo_totals_of(undo)) for undo in undos]
@@ -191,12 +191,12 @@ def describe_undo(purge: Purge, facts: PurgeFacts, *, may_ask: bool) -> UndoView
     offered = is_undoable and period.until is not None and now < period.until
     kept_until = period.without_holds if offered else None
     return UndoView(
-        may_ask and offered,
-        period.until if offered or has_expired else None,
-        kept_until,
-        offered and period.is_held,
-        kept_until is not None and kept_until <= now,
-        totals,
+        may_undo=may_purge and offered,
+        until=period.until if offered or has_expired else None,
+        kept_until=kept_until,
+        is_held=offered and period.is_held,
+        only_held=kept_until is not None and kept_until <= now,
+        totals=totals,
         restored=sum(total.restored + total.already_live for _, total in totals),
         deleted=sum(facts.deleted.values()) if is_undoable or has_expired else 0,
     )
