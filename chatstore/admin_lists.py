@@ -54,7 +54,7 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]
         """Read one row more than the page has, instead of counting all."""
         found = list(self.queryset[: ROWS_A_PAGE + 1])
         self.result_list = found[:ROWS_A_PAGE]
-        # Equal, so that Unfold says neither "100 results" nor "Show all" in the heading.
+        # Equal, so that Unfold shows neither "100 results" nor "Show all" in the heading.
         self.result_count = self.full_result_count = len(self.result_list)
         self.show_full_result_count = self.can_show_all = self.multi_page = False
         self.show_admin_actions = bool(found)

@@ -46,7 +46,7 @@ register_jobs(
     ),
     Job("verify", verify_bucket_run, _("Verify"), _("Check a bucket for live rows")),
     Job(
-        # Runs store this name: it stays, whatever the label.
+        # Runs store this name, so it does not follow the label.
         "bookkeeping",
         reconcile_ledger,
         _("Reconcile ledger"),

@@ -6,7 +6,7 @@ from chatstore.domain.schedules import Schedule
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.findings.monitor_loop import register_checks
 from chatstore.operations.jobs.definitions import Job, register_jobs
-from moderation.operations.erasure.execution import take_off_disk
+from moderation.operations.erasure.execution import garbage_collect_erased
 from moderation.operations.purging.manual_rewrite import rewrite_bucket_run
 from moderation.operations.purging.orphan_rows import delete_authorless
 from moderation.operations.purging.pruning import prune
@@ -33,7 +33,7 @@ register_jobs(
     ),
     Job(
         "erase",
-        take_off_disk,
+        garbage_collect_erased,
         _("Erase"),
         _("Remove erased messages from the disks"),
         # After the repair, which it has to wait for.

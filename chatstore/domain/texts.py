@@ -5,7 +5,7 @@ the string; pages translate the template for the viewer. The functions are calle
 `makemessages` finds their templates, but take the parameters too: Django is not imported here, and no language is
 active in a worker.
 
-The type of a parameter says how it is shown: an integer is a count and gets its digits grouped (pass an ID as a
+The type of a parameter determines how it is shown: an integer is a count and gets its digits grouped (pass an ID as a
 string), `Size` and `Duration` are a number with its unit, times and days follow the viewer's time zone and formats,
 a day has no year, a tuple is a list, a `Text` is translated, and any other string is data.
 """

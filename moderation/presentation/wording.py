@@ -43,7 +43,7 @@ class Scope:
 
 
 MAX_NAMED_CHANNELS = MAX_NAMED_AUTHORS = 3
-"""Of more channels or authors than this, a summary gives the number."""
+"""With more channels or authors, a summary gives their number."""
 
 _HAS = {
     Content.LINK: gettext_lazy("containing a link"),

@@ -58,7 +58,7 @@ def withdraw(model: ChannelModel, message_id: int, skew_us: int) -> Action:
 
 def reconcile(model: ChannelModel, bucket: int, *, respects_lock: bool) -> Action:
     """Model `ledger.refresh.try_refresh_bucket`; without `respects_lock` the job has lost its lock."""
-    job = model.name_job("look")
+    job = model.name_job("reconcile")
     if respects_lock and not model.lock(job, 0):
         return
     read = yield from _read(model, bucket)

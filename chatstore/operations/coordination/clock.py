@@ -24,7 +24,7 @@ from chatstore.domain.texts import gettext_lazy as _
 ALLOWED_SKEW_US = 5_000_000
 CLOCK_CHECK_INTERVAL_SECONDS = 60.0
 CLOCK_STEP_US = 500_000
-"""If the wall clock moved by this much relative to the monotonic clock, it is compared at once."""
+"""Change of the wall clock relative to the monotonic clock after which it is checked at once."""
 
 
 def postgres_now_us() -> int:

@@ -14,10 +14,10 @@ from chatstore.operations.ledger.refresh import PURGE_ESTIMATE, PURGE_SOURCE, SO
 from chatstore.store.figures import Figure, read_figures_in
 
 TRUSTED_SOURCES = frozenset({SOURCE, PURGE_SOURCE, PURGE_ESTIMATE})
-"""Sources that never say too few. The first two were counted in a quorum read of the whole bucket."""
+"""Sources that never report too few. The first two were counted in a quorum read of the whole bucket."""
 
 MAX_AGE = dt.timedelta(days=1)
-"""Older counts are not believed: records of deletes are pruned, after gc_grace and a repair."""
+"""Older counts are not trusted: records of deletes are pruned, after gc_grace and a repair."""
 
 
 def known_tombstones(keys: Sequence[BucketKey]) -> dict[BucketKey, int]:

@@ -137,7 +137,7 @@ def end_deleting(purge_id: int) -> bool:
         return purge.erasures.filter(decision=ErasureDecision.APPROVED, unreadable_at__isnull=False).exists()
 
 
-def take_off_disk(claim: Claim) -> Mapping[str, int]:
+def garbage_collect_erased(claim: Claim) -> Mapping[str, int]:
     """Run the job "erase": remove erased data from the files of all nodes: → *erased*.
 
     Return the number of purges by name.

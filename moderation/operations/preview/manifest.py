@@ -27,14 +27,14 @@ from moderation.operations.selection.scope import channels_of
 from moderation.operations.undo.import_guard import restored_in
 from moderation.store.quarantine import QuarantineKey, quarantine_attempts, quarantined_copies
 
-ENTRIES_A_PAGE = 50
+ENTRIES_PER_PAGE = 50
 
 MAX_MESSAGES_READ = 2_000
 """Maximum number of messages read for one page that is filtered by author. The next page continues from there."""
 
 MAX_EXCLUDED_SHOWN = 100
 
-MAX_BUCKETS_A_QUERY = 16
+MAX_BUCKETS_PER_QUERY = 16
 
 Key = tuple[int, int]
 """Channel id and message id: the cursor of a page."""
@@ -92,7 +92,7 @@ def list_manifest(
     channel_id: int | None = None,
     author_id: int | None = None,
     import_id: str | None = None,
-    limit: int = ENTRIES_A_PAGE,
+    limit: int = ENTRIES_PER_PAGE,
 ) -> ManifestPage:
     """Return a page of a purge's messages in the channels that the user may see.
 
@@ -182,7 +182,7 @@ def _with_steps(purge: Purge, shares: Iterator[_BucketShare]) -> Iterator[tuple[
                 steps[step.bucket].append(step)
             for share in batch:
                 yield share, steps.pop(share.bucket, ())
-            size = min(2 * size, MAX_BUCKETS_A_QUERY)
+            size = min(2 * size, MAX_BUCKETS_PER_QUERY)
 
 
 def _frozen_ids(share: _BucketShare, steps: Iterable[Step], after: Key | None) -> Iterator[_Frozen]:

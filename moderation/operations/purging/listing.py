@@ -18,7 +18,7 @@ from moderation.operations.access.visibility import Actor, visible_purges
 from moderation.operations.holds import time_held
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 
-PURGES_A_PAGE = 30
+PURGES_PER_PAGE = 30
 
 STATE_FILTERS: dict[str, tuple[str, frozenset[PurgeState]]] = {
     "running": ("Running", ACTIVE_PURGES),
@@ -46,7 +46,7 @@ def list_purges(
     moderator: str = "",
     channel_id: int | None = None,
     before: int | None = None,
-    limit: int = PURGES_A_PAGE,
+    limit: int = PURGES_PER_PAGE,
 ) -> PurgePage:
     """Return the purges that a user may see. Raises `BadInput` for an unknown state."""
     purges = _in_state(user, state)

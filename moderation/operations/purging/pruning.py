@@ -1,4 +1,4 @@
-"""Pruning: deletes what nobody needs any more of old previews, purges and runs. The audit log is never pruned.
+"""Pruning: deletes data of old previews, purges and runs that is no longer needed. The audit log is never pruned.
 
 - A preview that was not confirmed keeps its row, to which the audit log refers, but not its steps and its manifest.
 - A purge that can no longer be undone keeps its steps, which explain what became of a message, but not its manifest.

@@ -18,7 +18,7 @@ from moderation.models.steps import DUE, FREE, StepQuerySet, UndoStepQuerySet
 from moderation.operations.steps.open_steps import STEP_MODELS, STEP_ORDER, has_open_step
 
 MAX_LISTED_STEPS = 1_000
-"""With fewer steps, the channels of a purge are named in a query, which looks for each of them in an index."""
+"""With fewer steps, the channels of a purge are named in a query, which reads each of them from an index."""
 
 
 def due_purges() -> list[int]:

@@ -1,9 +1,9 @@
 """Turns: which purge a free worker processes next, and when it leaves that purge to the next one.
 
-A purge waits for its turn while it has a wake-up that no worker has received. A wake-up only says that there is work:
+A purge waits for its turn while it has a wake-up that no worker has received. A wake-up names no purge:
 the worker that receives it chooses among the purges that wait then. First comes small work, then undos, then the other
-purges, then rewrites; within these, turns go round the guilds, the moderators of a guild, and the purges of a
-moderator, by who has had none for longest.
+purges, then rewrites; within these, turns rotate among the guilds, the moderators of a guild, and the purges of a
+moderator: the one whose last turn is the oldest is next.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ UNEXPECTED_ERROR_RETRY_SECONDS = 60.0
 
 
 WAIT_SECONDS = 0.25
-"""Interval at which a worker that waits looks for other work."""
+"""Interval at which a waiting worker polls for other work."""
 
 MAX_TURN_SECONDS = 5.0
 """A turn also ends while steps wait for the disk once it has lasted this long."""
@@ -289,9 +289,9 @@ def _finish_steps(worker: PurgeWorker, steps: Sequence[Step], quarantined: Group
         _release_lost(worker, steps, counted)
 
 
-def _release_lost(worker: PurgeWorker, steps: Sequence[AnyStep], left: Collection[AnyStep]) -> None:
+def _release_lost(worker: PurgeWorker, steps: Sequence[AnyStep], kept: Collection[AnyStep]) -> None:
     """Release the claims of steps that cannot continue: taken over by another worker, or a hold was placed."""
-    ordinals = {step.ordinal for step in left}
+    ordinals = {step.ordinal for step in kept}
     lost = [step for step in steps if step.ordinal not in ordinals]
     if lost:
         logger.info("lost %s and %s more", lost[0], len(lost) - 1)

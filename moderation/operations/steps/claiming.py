@@ -58,9 +58,9 @@ memory.
 """
 
 SINGLE_SECONDS = 30
-"""Steps of a group that failed are processed one by one for so long; if they still wait then, as a group again.
+"""Steps of a group that failed are processed one by one for this long; those that still wait then, as a group again.
 
-Otherwise a node that was down for a moment would leave a purge of thousands of small steps to be processed singly.
+Otherwise a node that was briefly down would leave a purge of thousands of small steps to be processed singly.
 """
 
 StepT = TypeVar("StepT", Step, UndoStep)

@@ -34,7 +34,7 @@ from moderation.operations.undo.requests import undo_until
 
 EXPIRES_FROM = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.UNDO_EXPIRED in after)
 
-PURGES_A_RUN = 10_000
+MAX_PURGES_PER_RUN = 10_000
 
 CHANNEL_LEASE_SECONDS = 300.0
 """Lease of the channel lock while the copies of one bucket are renewed."""
@@ -84,7 +84,7 @@ def _renew_purge(purge: Purge, now: dt.datetime) -> int:
 
 
 def _renew_step(step: Step, coverage: HoldCoverage) -> int:
-    job = f"keep:{step.purge_id}"
+    job = f"renew:{step.purge_id}"
     if not coverage or not lock_channel(step.channel_id, job=job, lease_seconds=CHANNEL_LEASE_SECONDS):
         return 0
     try:
@@ -100,7 +100,7 @@ def _renew_step(step: Step, coverage: HoldCoverage) -> int:
         release_channel(step.channel_id, job=job)
 
 
-def list_expired(limit: int = PURGES_A_RUN) -> list[int]:
+def list_expired(limit: int = MAX_PURGES_PER_RUN) -> list[int]:
     """Return purges with copies, the first made over `QUARANTINE_DAYS` ago; oldest first."""
     cutoff = ClockTimestamp() - dt.timedelta(days=settings.QUARANTINE_DAYS)
     with_copies = Purge.objects.filter(state__in=EXPIRES_FROM, is_rewrite=False).alias(
