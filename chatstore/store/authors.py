@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from chatstore.store import cassandra
-from chatstore.store.reading.remembered import LRUSet
+from chatstore.store.lru_set import LRUSet
 
 _INSERT = "INSERT INTO author_buckets (author_id, bucket, channel_id) VALUES (?, ?, ?)"
 _SELECT = "SELECT bucket, channel_id FROM author_buckets WHERE author_id = ? AND bucket >= ? AND bucket <= ?"

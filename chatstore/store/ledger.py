@@ -17,7 +17,7 @@ from django.conf import settings
 
 from chatstore.domain.live import Live, stamp_of_live
 from chatstore.store import cassandra
-from chatstore.store.reading.remembered import LRUSet
+from chatstore.store.lru_set import LRUSet
 
 LedgerRow = tuple[int, Live]
 
