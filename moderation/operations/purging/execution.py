@@ -23,11 +23,11 @@ from moderation.operations.purging.verification import VerificationRead, verify_
 from moderation.operations.steps.claiming import (
     StepLost,
     brief_transaction,
+    bump_version,
     lock_claimed,
     lock_purge,
     move_step,
     move_steps,
-    note_progress,
     purge_state_checker,
 )
 from moderation.operations.steps.split import split_step
@@ -172,7 +172,7 @@ def _count_steps(verified: Mapping[Step, VerificationRead]) -> list[Step]:
     lost = {step: unexplained(step, verification.missing) for step, verification in verified.items()}
     own = {step: _counts(step, verification) for step, verification in verified.items()}
     with brief_transaction():
-        note_progress(next(iter(verified)).purge_id)
+        bump_version(next(iter(verified)).purge_id)
         counted = move_steps(
             list(verified),
             StepState.COUNTED,

@@ -107,11 +107,12 @@ def lock_purge(purge_id: int) -> Purge:
     return Purge.objects.select_for_update(no_key=True).get(id=purge_id)
 
 
-def note_progress(purge_id: int) -> None:
-    """Make a new version of the purge, before its steps are counted in the same transaction.
+def bump_version(purge_id: int) -> None:
+    """Increase the purge's version, before its steps are counted in the same transaction.
 
     Before, because claims lock the purge and then its steps.
     """
+    # `PurgeQuerySet.update` increases it, also when no column is named.
     Purge.objects.filter(id=purge_id).update()
 
 

@@ -35,7 +35,7 @@ from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.restoring import plan_restore
 from moderation.domain.states import DELETING, WITHOUT_COPIES, StepState, UndoStepState
 from moderation.models import Step, UndoStep
-from moderation.operations.steps.claiming import brief_transaction, check_still_running, move_steps, note_progress
+from moderation.operations.steps.claiming import brief_transaction, bump_version, check_still_running, move_steps
 from moderation.operations.steps.deleted_ids import deleted_by_others, deleted_by_step
 from moderation.operations.steps.shared_copies import copies_in, renew_copies
 from moderation.operations.undo.requests import UndoPart, is_past_undo_period
@@ -254,7 +254,7 @@ def _count(counts: Mapping[UndoStep, Mapping[str, object]], restored: IdsOf) -> 
     if not counts:
         return []
     with brief_transaction():
-        note_progress(next(iter(counts)).purge_id)
+        bump_version(next(iter(counts)).purge_id)
         counted = move_steps(
             list(counts),
             UndoStepState.COUNTED,
