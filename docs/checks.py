@@ -15,6 +15,7 @@ REFERENCE = DOCS / "reference"
 
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
 CODE = re.compile(r"`([^`\n]+)`")
+NAME_IN_PATH = re.compile(r"`(\w+)` in\s+`([\w./-]+\.py)`")
 REPOSITORY_PATH = re.compile(r"(?:chatstore|moderation|devstack|config|tests|templates|docs|\.github|\.ci)/[\w./-]*")
 READ_SETTING = re.compile(r"read_(?:text|int|float|flag|names|secret|replication)\(\s*\"([A-Z_]+)\"")
 READ_TLS = re.compile(r"read_tls\(\s*\"([A-Z_]+)\"")
@@ -60,6 +61,17 @@ def check_paths(text: str) -> Iterator[str]:
     for match in CODE.finditer(text):
         if REPOSITORY_PATH.fullmatch(match[1]) and not (ROOT / match[1]).exists():
             yield f"no such file: {match[1]}"
+
+
+def check_definitions(text: str) -> Iterator[str]:
+    """Yield an error for every "`name` in `path`" whose file does not define the function, class or constant."""
+    for name, path in NAME_IN_PATH.findall(text):
+        file = ROOT / path
+        if not file.is_file():
+            continue  # check_paths reports it
+        code = file.read_text(encoding="utf-8")
+        if not re.search(rf"^(?: {{4}})?(?:def|class) {name}\b|^{name}\b[^=\n]*=", code, re.MULTILINE):
+            yield f"{path} does not define {name}"
 
 
 def read_words() -> set[str]:
@@ -126,7 +138,7 @@ def check_everything() -> Iterator[str]:
     for document in list_documents():
         text = document.read_text(encoding="utf-8")
         name = document.relative_to(ROOT)
-        for check in (check_paths, check_line_lengths):
+        for check in (check_paths, check_definitions, check_line_lengths):
             yield from (f"{name}: {error}" for error in check(text))
         yield from (f"{name}: {error}" for error in check_links(document, text))
         if str(name) not in UNCHECKED_IDENTIFIERS:
