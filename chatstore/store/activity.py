@@ -26,13 +26,7 @@ class _Process:
 
 
 _process = _Process()
-
-
-def _reset_after_fork() -> None:
-    _process.__init__()  # type: ignore[misc]
-
-
-os.register_at_fork(after_in_child=_reset_after_fork)
+os.register_at_fork(after_in_child=_process.__init__)  # type: ignore[misc]
 
 
 def note_post(channel_id: int) -> None:

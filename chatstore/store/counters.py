@@ -45,13 +45,7 @@ class _Process:
 
 
 _process = _Process()
-
-
-def _reset_after_fork() -> None:
-    _process.__init__()  # type: ignore[misc]
-
-
-os.register_at_fork(after_in_child=_reset_after_fork)
+os.register_at_fork(after_in_child=_process.__init__)  # type: ignore[misc]
 
 
 def count(name: str, number: int = 1) -> None:

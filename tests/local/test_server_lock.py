@@ -15,8 +15,8 @@ WAITS_SECONDS = 0.3
 
 def test_tests_run_beside_each_other(tmp_path: Path) -> None:
     one, other = ServerLock(tmp_path), ServerLock(tmp_path)
-    one.acquire(exclusive=False)
-    other.acquire(exclusive=False)
+    assert not one.acquire(exclusive=False)
+    assert not other.acquire(exclusive=False)
     one.release()
     other.release()
 

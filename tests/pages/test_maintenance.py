@@ -257,7 +257,7 @@ def shown(html: str) -> list[int]:
     ],
 )
 def test_invalid_filters_are_refused(page: Client, filters: dict[str, str], status: int) -> None:
-    read(page, "/maintenance/runs/", filters, status=status)
+    assert page.get("/maintenance/runs/", filters).status_code == status
 
 
 def test_job_output_is_escaped(page: Client, job: str) -> None:
