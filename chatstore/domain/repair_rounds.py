@@ -83,7 +83,7 @@ def predict_end(
     is_running: bool = False,
     closes_at: dt.datetime | None = None,
 ) -> dt.datetime | None:
-    """Return when work of so many seconds ends, if every scheduled run continues it; None: unknown.
+    """Return when work of `seconds` ends, if every scheduled run continues it; None: unknown.
 
     schedule: None: there are no scheduled runs. is_running: whether a run is active now; closes_at: when its hours
     end; None: never.

@@ -50,7 +50,7 @@ MIN_PART_CHARACTERS = 3
 def find_by_name(rows: NamedQuerySet[RowT], text: str, *, limit: int) -> list[RowT]:
     """Return rows by name: those with exactly this name, then those that begin with it, then those that contain it.
 
-    Only the first so many are read, whichever they are, since every other order would need all of them.
+    Only `limit` of each are read, whichever they are, since any other order would need all of them.
     """
     found: dict[int, RowT] = {}
     searches = [rows.named, rows.named_from, *([rows.named_with] if len(text) >= MIN_PART_CHARACTERS else [])]

@@ -75,7 +75,7 @@ def set_live(channel_id: int, bucket: int, live: Live, *, read_began_us: int) ->
 
 
 def read_ledger(channel_id: int, *, newest: int | None = None) -> list[LedgerRow]:
-    """Return all rows of a channel, or the `newest` so many, newest bucket first. Never cached."""
+    """Return all rows of a channel, or the first `newest` of them, newest bucket first. Never cached."""
     if newest is None:
         return to_ledger_rows(cassandra.execute(_SELECT_ALL, (channel_id,)))
     return submit_rows(channel_id, start=NEWEST_BUCKET, descending=True, limit=newest).rows()

@@ -12,7 +12,7 @@ from chatstore.store import cassandra, traces
 from chatstore.store.reading.search import SELECT_DOWN
 
 MAX_READS = 3
-"""The fastest of so many reads counts, since other load on the machine only adds time."""
+"""Number of reads, of which the fastest counts, since other load on the machine only adds time."""
 
 QUICK_MS = 10.0
 """A read this fast is not repeated."""

@@ -55,7 +55,7 @@ def is_long(text: str) -> bool:
 
 
 def shorten(text: str, *, characters: int, lines: int = LONG_LINES) -> str:
-    """Return the beginning of a text: at most so many lines and characters, cut after a word if one ends near."""
+    """Return the beginning of a text: at most that many lines and characters, cut after a word if one ends near."""
     short = "\n".join(text.split("\n")[:lines])[:characters]
     if len(short) < len(text) and " " in short[-40:]:
         short = short[: short.rindex(" ")]

@@ -157,7 +157,7 @@ def _with_known_state(
 def is_up_to_date(due: DueBucket, live: Live | None, measured: Mapping[str, Figure]) -> bool:
     """Return whether a read that began after the last delete has refreshed the ledger completely.
 
-    A bucket with rows without an author stays on the list until they are removed.
+    A bucket with rows without an author stays on the list until they are deleted.
     """
     authorless = measured.get("authorless")
     return (

@@ -76,11 +76,11 @@ def shared_copies(purge: Purge) -> Mapping[int, int]:
     for step in _counted_steps(purge.steps.all()):
         own_steps[step.channel_id, step.bucket].append(step)
     for other in _steps_with_copies(purge):
-        removed, gone = _deleted_ids(other), frozenset(unpack_ids(other.gone_ids))
+        deleted, gone = _deleted_ids(other), frozenset(unpack_ids(other.gone_ids))
         for step in own_steps[other.channel_id, other.bucket]:
             own_ids = _deleted_ids(step)
             copied = gone.intersection(own_ids, unpack_ids(step.undone_ids))
-            counts[other.purge_id] += len((own_ids & removed) | copied)
+            counts[other.purge_id] += len((own_ids & deleted) | copied)
     return +counts
 
 
