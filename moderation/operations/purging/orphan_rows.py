@@ -27,7 +27,7 @@ from moderation.store.pace import Pace
 
 DAY_US = 86_400_000_000
 
-BUCKETS_A_NIGHT = 20_000
+BUCKETS_PER_NIGHT = 20_000
 
 LEASE_SECONDS = 120.0
 """Lease of the channel lock, so that it expires if the worker is killed. A page of a read takes seconds at most."""
@@ -58,7 +58,7 @@ def delete_authorless(claim: Claim) -> Mapping[str, int]:
     return counts
 
 
-def list_authorless(*, channel_id: int | None = None, limit: int = BUCKETS_A_NIGHT) -> list[tuple[int, int]]:
+def list_authorless(*, channel_id: int | None = None, limit: int = BUCKETS_PER_NIGHT) -> list[tuple[int, int]]:
     """Return (channel, bucket) pairs in which a whole read counted rows without an author."""
     wanted: dict[int, list[int]] = {}
     for its_channel, bucket, _hours in due_buckets(channel_id=channel_id, limit=limit):
