@@ -17,7 +17,7 @@ them: 1.95 times the idle p95 instead of 1.58.
 
 
 class Pace:
-    """Token bucket of one worker: at most `per_second` statements, with bursts of one second's worth.
+    """Token bucket of one process: at most `per_second` statements, with bursts of one second's worth.
 
     Halved when the store times out; the rate recovers by a tenth of the limit each second.
     """

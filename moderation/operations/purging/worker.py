@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 
 from django.conf import settings
@@ -89,6 +90,16 @@ REPAIR_CHECK_SECONDS = 30.0
 """A repair becomes late after days, so it need not be checked for each step."""
 
 
+@cache
+def pace_of_process() -> Pace:
+    """Return the pace that all turns of this process share.
+
+    With one of its own, each turn of a quarter of a second would begin with a second's burst, and at the full rate
+    although the store has just timed out.
+    """
+    return Pace(settings.PURGE_STATEMENTS_PER_SECOND / settings.PURGE_WORKERS)
+
+
 @dataclass(slots=True)
 class PurgeWorker:
     """One worker processing one purge."""
@@ -98,7 +109,7 @@ class PurgeWorker:
     ends_turn: Callable[[], bool] = lambda: False
     between_steps: Callable[[], None] = lambda: None
     token: uuid.UUID = field(default_factory=uuid.uuid4)
-    pace: Pace = field(default_factory=lambda: Pace(settings.PURGE_STATEMENTS_PER_SECOND / settings.PURGE_WORKERS))
+    pace: Pace = field(default_factory=pace_of_process)
     in_flight: deque[Group] = field(default_factory=deque)
     counted: int = 0
     blocked_by: str = ""
@@ -129,6 +140,7 @@ def run_purge(
     else, so that the worker can process others meanwhile.
     """
     worker = PurgeWorker(purge_id, on_release, ends_turn, between_steps)
+    worker.pace.begin()
     idle_since = time.monotonic()
     with renewed_leases(worker.token):
         while True:
