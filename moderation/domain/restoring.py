@@ -63,6 +63,9 @@ def newest_complete_rows(attempts: Iterable[Iterable[list[Row]]], *, wanted: Col
                     whole.append(row)
             if whole:
                 yield whole
+        if not left:
+            # Before the next attempt is taken, which reads it.
+            return
 
 
 def merge_rows(newer: Row, older: Row) -> Row:

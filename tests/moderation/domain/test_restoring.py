@@ -1,5 +1,7 @@
 """An undo decides once per id what to restore, from the newest complete copy."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,3 +62,15 @@ def test_a_merged_row_has_the_later_of_both_write_times(
     newer: tuple[int, ...], older: tuple[int, ...], later: int
 ) -> None:
     assert merge_rows((*row(1, None, "edited"), *newer), (*row(1, 5, "hello"), *older)) == (*row(1, 5, "edited"), later)
+
+
+def test_an_older_attempt_is_not_read_once_every_copy_is_found() -> None:
+    taken: list[int] = []
+
+    def attempts() -> Iterator[list[list[Row]]]:
+        for number in (1, 2):
+            taken.append(number)
+            yield [[row(1, 5, "a"), row(2, 5, "b")]]
+
+    assert len(list(newest_complete_rows(attempts(), wanted={1, 2}))) == 1
+    assert taken == [1]
