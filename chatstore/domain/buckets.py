@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
 
 from chatstore.domain.snowflakes import EPOCH_MS, MAX_ID, MIN_ID, TIME_SHIFT, ms_of, time_of
 
@@ -62,3 +65,23 @@ def is_late(message_id: int, *, now_ms: int) -> bool:
     Such late writes clear the ledger, before and after the write.
     """
     return ms_of(message_id) < now_ms - LATE_AFTER_MS
+
+
+def join_keys(sizes: Mapping[BucketKey, int], *, most: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield (channel ids, buckets) of buckets that one statement can read: one channel, or one bucket of many channels.
+
+    sizes: of each bucket; together at most `most` for a statement, unless a single one is larger.
+    """
+    # A large channel has many buckets; many small channels share a few.
+    by_channel = len({channel_id for channel_id, _ in sizes}) < len({bucket for _, bucket in sizes})
+    shared, listed = (0, 1) if by_channel else (1, 0)
+    for one, keys in groupby(sorted(sizes, key=itemgetter(shared, listed)), key=itemgetter(shared)):
+        some: list[int] = []
+        size = 0
+        for key in keys:
+            if some and size + sizes[key] > most:
+                yield ([one], some) if by_channel else (some, [one])
+                some, size = [], 0
+            some.append(key[listed])
+            size += sizes[key]
+        yield ([one], some) if by_channel else (some, [one])

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from django.conf import settings
 
-from chatstore.domain.buckets import BucketKey
+from chatstore.domain.buckets import BucketKey, join_keys
 from chatstore.domain.live import Live, LiveTuple, stamp_of_live
 from chatstore.domain.withdrawals import Withdrawals
 from chatstore.store import cassandra, ledger, messages, withdrawn
@@ -110,19 +110,7 @@ def _chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 
 def withdrawn_in(keys: Sequence[BucketKey]) -> dict[BucketKey, Withdrawals]:
     """Return what authors withdrew, by bucket; buckets without any are left out."""
-    by_channel: dict[int, list[int]] = defaultdict(list)
-    by_bucket: dict[int, list[int]] = defaultdict(list)
-    for channel_id, bucket in keys:
-        by_channel[channel_id].append(bucket)
-        by_bucket[bucket].append(channel_id)
-    # A large channel has many buckets; many small channels share a few.
-    reads: Iterable[tuple[Sequence[int], Sequence[int]]]
-    if len(by_channel) < len(by_bucket):
-        reads = (
-            ([one], some) for one, found in by_channel.items() for some in _chunks(found, PARTITIONS_PER_STATEMENT)
-        )
-    else:
-        reads = ((some, [one]) for one, found in by_bucket.items() for some in _chunks(found, PARTITIONS_PER_STATEMENT))
+    reads = join_keys(dict.fromkeys(keys, 1), most=PARTITIONS_PER_STATEMENT)
     noted: dict[BucketKey, list[cassandra.Row]] = defaultdict(list)
     for rows in cassandra.execute_window((_WITHDRAWN, each) for each in reads):
         for channel_id, bucket, *row in rows:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import uuid
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from django.conf import settings
 
-from chatstore.domain.buckets import BucketKey
+from chatstore.domain.buckets import BucketKey, join_keys
 from chatstore.domain.messages import MESSAGE_ID, VALUE_COLUMNS
 from chatstore.store import cassandra, traces
 from chatstore.store.messages import COLUMNS, ROW_FETCH, SCAN_FETCH, iterate_rows
 
 IDS_PER_READ = 100
 """Ids per IN clause of one partition."""
+
+BUCKETS_PER_READ = 10
+"""Small buckets per statement. Reading each with its own costs the servers and the driver twice as much."""
 
 READS_AHEAD = 8
 
@@ -35,7 +39,10 @@ _IN = "FROM messages WHERE channel_id = ? AND bucket = ? AND message_id IN ?"
 _SELECT_ROWS = f"SELECT {', '.join(COLUMNS)} {_IN}"
 _SELECT_AUTHORS = f"SELECT message_id, author_id {_IN}"
 _SELECT_STAMPS = f"SELECT message_id, {', '.join(_STAMPS)} {_IN}"
-_SELECT_WITH_STAMPS = f"SELECT {', '.join((*COLUMNS, *_STAMPS))} {_IN}"
+_IN_BUCKETS = "FROM messages WHERE channel_id IN ? AND bucket IN ?"
+_IDS_BY_BUCKET = f"SELECT channel_id, bucket, {', '.join(_IDS)}"
+_ROWS_BY_BUCKET = f"SELECT channel_id, bucket, {', '.join((*COLUMNS, *_STAMPS))}"
+_SELECT_IDS_IN_BUCKETS = f"{_IDS_BY_BUCKET} {_IN_BUCKETS}"
 _SELECT_COLUMNS = "SELECT column_name FROM system_schema.columns WHERE keyspace_name = ? AND table_name = 'messages'"
 
 
@@ -111,43 +118,81 @@ def read_all_ids(
     return BucketPages(channel_id, bucket, columns=_IDS, fetch_size=fetch_size, known_tombstones=known_tombstones)
 
 
-def read_ids_in(keys: Iterable[BucketKey], *, window: int = WHOLE_READS_AHEAD) -> Iterator[Iterator[list[Any]]]:
-    """Yield the pages of each bucket as `read_all_ids` does, without tombstones, with `window` first pages in flight.
+def read_ids_in(
+    keys: Collection[BucketKey], *, window: int = WHOLE_READS_AHEAD
+) -> Iterator[tuple[BucketKey, list[Any]]]:
+    """Yield (message id, author id or None) of every row of small buckets, newest first, some at a time.
 
-    The pages of a bucket have to be consumed before the next bucket is taken.
+    One bucket after the other, in any order; nothing for empty ones. Tombstones are not counted.
     """
-    in_flight: deque[Iterator[list[Any]]] = deque()
-    for channel_id, bucket in keys:
-        if len(in_flight) == window:
-            yield in_flight.popleft()
-        in_flight.append(iterate_rows(channel_id, bucket, columns=_IDS, fetch_size=SMALL_FETCH))
-    yield from in_flight
+    jobs = ((_SELECT_IDS_IN_BUCKETS, joined) for joined in join_keys(dict.fromkeys(keys, 1), most=BUCKETS_PER_READ))
+    for pages in cassandra.iterate_each(jobs, window=window, fetch_size=SMALL_FETCH):
+        for page in pages:
+            yield from _by_bucket(page)
+
+
+def read_live_ids_in(wanted: Mapping[BucketKey, Collection[int]]) -> dict[BucketKey, set[int]]:
+    """Return those of the ids that are live, by bucket. Of whole buckets, nothing else is kept in memory."""
+    live: dict[BucketKey, set[int]] = {key: set() for key in wanted}
+    few = {key: list(ids) for key, ids in wanted.items() if len(ids) <= IDS_PER_READ}
+    for key, rows in _read_in_buckets(_IDS_BY_BUCKET, few):
+        live[key].update(message_id for message_id, author_id in rows if author_id is not None)
+    for key in wanted.keys() - few.keys():
+        for page in iterate_rows(*key, columns=_IDS, fetch_size=SCAN_FETCH):
+            live[key].update(i for i, author_id in page if author_id is not None and i in wanted[key])
+    return live
 
 
 def read_rows_with_writetime(channel_id: int, bucket: int, ids: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:
     """Yield the rows that exist: all columns, followed by the newest WRITETIME (µs); 0 for a row of only its key."""
-    for _, rows in read_rows_with_writetime_in([((channel_id, bucket), ids)], window=READS_AHEAD):
+    for _, rows in read_rows_with_writetime_in({(channel_id, bucket): ids}, window=READS_AHEAD):
         yield rows
 
 
 def read_rows_with_writetime_in(
-    wanted: Iterable[tuple[BucketKey, Sequence[int]]], *, window: int = cassandra.WINDOW
+    wanted: Mapping[BucketKey, Sequence[int]], *, window: int = cassandra.WINDOW
 ) -> Iterator[tuple[BucketKey, list[tuple[Any, ...]]]]:
     """Yield the same for the ids of several buckets, each time with the bucket, one bucket after the other."""
-    requested: deque[BucketKey] = deque()
     width = len(COLUMNS)
-
-    def jobs() -> Iterator[tuple[str, cassandra.Params]]:
-        for key, ids in wanted:
-            for job in _in_jobs(_SELECT_WITH_STAMPS, *key, ids):
-                requested.append(key)
-                yield job
-
-    for rows in cassandra.execute_window(jobs(), window=window):
+    for key, rows in _read_in_buckets(_ROWS_BY_BUCKET, wanted, window=window):
         yield (
-            requested.popleft(),
+            key,
             [(*row[:width], max((stamp for stamp in row[width:] if stamp is not None), default=0)) for row in rows],
         )
+
+
+def _read_in_buckets(
+    select: str, wanted: Mapping[BucketKey, Sequence[int]], *, window: int = cassandra.WINDOW
+) -> Iterator[tuple[BucketKey, list[Any]]]:
+    """Yield the rows of the ids that exist, one bucket after the other. select: the channel and the bucket first."""
+    few = {key: frozenset(ids) for key, ids in wanted.items() if len(ids) <= IDS_PER_READ}
+    for found in cassandra.execute_window(_joined_jobs(select, wanted), window=window):
+        for key, rows in _by_bucket(found):
+            # A statement asks each of its buckets for the ids of all of them, and two channels can have the same ids.
+            yield key, [row for row in rows if row[MESSAGE_ID] in few[key]] if key in few else rows
+
+
+def _joined_jobs(select: str, wanted: Mapping[BucketKey, Sequence[int]]) -> Iterator[tuple[str, cassandra.Params]]:
+    """Yield reads of at most `IDS_PER_READ` ids. Few ids of several buckets are read together."""
+    one_bucket, several = f"{select} {_IN}", f"{select} {_IN_BUCKETS} AND message_id IN ?"
+    for key, ids in wanted.items():
+        if len(ids) > IDS_PER_READ:
+            yield from _in_jobs(one_bucket, *key, ids)
+    least = IDS_PER_READ // BUCKETS_PER_READ
+    few = {key: max(len(ids), least) for key, ids in wanted.items() if 0 < len(ids) <= IDS_PER_READ}
+    for channel_ids, buckets in join_keys(few, most=IDS_PER_READ):
+        ids = [i for channel_id in channel_ids for bucket in buckets for i in wanted[channel_id, bucket]]
+        if len(channel_ids) == len(buckets) == 1:
+            # The driver sends it to a replica.
+            yield one_bucket, (channel_ids[0], buckets[0], ids)
+        else:
+            yield several, (channel_ids, buckets, ids)
+
+
+def _by_bucket(rows: list[Any]) -> Iterator[tuple[BucketKey, list[Any]]]:
+    """Yield rows that begin with their channel and bucket, without these, by bucket."""
+    for key, found in groupby(rows, key=itemgetter(0, 1)):
+        yield key, [row[2:] for row in found]
 
 
 def read_rows(

@@ -117,7 +117,7 @@ def quarantine_rows(wanted: Sequence[WantedRows], *, before_each_page: Callable[
     by_bucket = {(one.key.channel_id, one.key.bucket): one for one in wanted}
 
     def pages() -> Iterator[tuple[QuarantineKey, list[Row]]]:
-        ids = ((key, one.ids) for key, one in by_bucket.items())
+        ids = {bucket: one.ids for bucket, one in by_bucket.items()}
         # Several reads of one bucket would only wait for each other.
         window = cassandra.WINDOW if len(by_bucket) > 1 else scans.READS_AHEAD
         for bucket, page in scans.read_rows_with_writetime_in(ids, window=window):

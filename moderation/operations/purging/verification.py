@@ -82,12 +82,31 @@ def _delete_again(step: Step, verification: VerificationRead, pace: Pace) -> Ver
 
 def _read_buckets(steps: Sequence[Step], pace: Pace) -> dict[Step, VerificationRead]:
     estimates = _estimate_tombstones(steps)
+    # A statement can read several small buckets, but then the tombstones of none of them can be counted.
+    together = {step: most for step, most in estimates.items() if len(estimates) > 1}
     began_us = stamp_now_us()
-    read = [_read_bucket(step, pages, began_us, pace) for step, pages in _request_ahead(steps, estimates)]
+    verified = _read_together(together, began_us)
+    alone = [step for step in steps if step not in together]
+    read = [_read_bucket(step, pages, began_us, pace) for step, pages in _request_ahead(alone, estimates)]
     tombstones = scans.count_tombstones([pages for pages, _ in read])
+    for step, (_, verification), counted in zip(alone, read, tombstones, strict=True):
+        verified[step] = replace(verification, tombstones=counted, is_estimate=step in estimates)
+    return verified
+
+
+def _read_together(estimates: Mapping[Step, int], began_us: int) -> dict[Step, VerificationRead]:
+    """Read the buckets of row steps, several per statement. estimates: the most tombstones of each."""
+    by_bucket = {(step.channel_id, step.bucket): step for step in estimates}
+    reads = {step: WholeRead(began_us) for step in estimates}
+    remaining: dict[Step, list[int]] = {step: [] for step in estimates}
+    ids = {step: frozenset(unpack_ids(step.ids)) for step in estimates}
+    for key, rows in scans.read_ids_in(by_bucket):
+        step = by_bucket[key]
+        reads[step].add(rows)
+        remaining[step].extend(ids[step].intersection(row[MESSAGE_ID] for row in rows))
     return {
-        step: replace(verification, tombstones=counted, is_estimate=step in estimates)
-        for step, (_, verification), counted in zip(steps, read, tombstones, strict=True)
+        step: VerificationRead(reads[step], sorted(remaining[step]), (), tombstones=most, is_estimate=True)
+        for step, most in estimates.items()
     }
 
 

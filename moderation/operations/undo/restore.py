@@ -159,11 +159,9 @@ def _withdrawn_of(ids: IdsOf) -> dict[UndoStep, set[int]]:
 
 
 def _live_ids(ids: IdsOf) -> dict[UndoStep, set[int]]:
-    """Return those of the ids that are live. Nothing else of the whole buckets is kept in memory."""
-    live: dict[UndoStep, set[int]] = {}
-    for (step, wanted), pages in zip(ids.items(), scans.read_ids_in(_keys(ids)), strict=True):
-        live[step] = {i for page in pages for i, author in page if author is not None and i in wanted}
-    return live
+    """Return those of the ids that are live."""
+    live = scans.read_live_ids_in({_key(step): wanted for step, wanted in ids.items()})
+    return {step: live[_key(step)] for step in ids}
 
 
 def _store_copies_for_others(steps: Sequence[UndoStep]) -> None:

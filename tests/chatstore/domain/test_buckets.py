@@ -1,6 +1,7 @@
 """Ten-day buckets, before and after 2015."""
 
 import datetime as dt
+from itertools import product
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from chatstore.domain.buckets import (
     bucket_of,
     bucket_window,
     is_sealed,
+    join_keys,
 )
 from chatstore.domain.snowflakes import EPOCH_MS, MAX_ID, MIN_ID, first_id_at, ms_of
 
@@ -56,3 +58,10 @@ def test_a_bucket_is_sealed_once_its_window_ended_over_an_hour_ago(bucket: int, 
 def test_the_outermost_buckets_end_where_64_bits_do() -> None:
     assert bucket_ids(bucket_of(MIN_ID))[0] == MIN_ID
     assert bucket_ids(bucket_of(MAX_ID))[1] == MAX_ID
+
+
+@given(st.dictionaries(st.tuples(st.integers(1, 5), st.integers(1, 5)), st.integers(1, 9)), st.integers(1, 12))
+def test_each_bucket_is_in_one_statement_of_limited_size(sizes: dict[tuple[int, int], int], most: int) -> None:
+    joined = [list(product(channel_ids, buckets)) for channel_ids, buckets in join_keys(sizes, most=most)]
+    assert sorted(key for keys in joined for key in keys) == sorted(sizes)
+    assert all(len(keys) == 1 or sum(sizes[key] for key in keys) <= most for keys in joined)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pytest
 from django.db import connection
@@ -13,12 +13,15 @@ from django.utils import timezone
 
 from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.messages import Message
+from chatstore.domain.snowflakes import ms_of
 from chatstore.models import Channel
 from chatstore.models.users import User
 from chatstore.operations.coordination import clock
 from chatstore.operations.ledger.refresh import try_refresh_bucket
 from chatstore.operations.repair_status.repair_clock import RepairIsLate
-from chatstore.store import cassandra, figures
+from chatstore.store import cassandra, figures, scans
+from chatstore.store.messages import insert_message
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Hold, Purge, Step
 from moderation.operations.holds import HoldRequest, lift_hold, place_hold
@@ -36,6 +39,7 @@ from moderation.store import deletes
 from moderation.store.pace import Pace
 from tests.conftest import make_user
 from tests.moderation.channels import (
+    WILMA,
     choose,
     claim,
     confirm,
@@ -336,3 +340,78 @@ def test_a_failure_that_concerns_every_step_leaves_them_grouped(mona: User, monk
     assert "repair" in waiting.wait_reason
     assert set(scattered.purge.steps.values_list("due_at", "token")) == {(None, None)}
     assert len(claim_steps(scattered.purge.pk, token=uuid.uuid4())) == 12
+
+
+@pytest.mark.parametrize(("channels", "buckets"), [(2, 6), (6, 2), (1, 1)])
+def test_statements_for_several_buckets_return_what_each_bucket_contains(
+    mona: User, channels: int, buckets: int
+) -> None:
+    scattered = make_scattered(mona, channels=channels, buckets=buckets)
+    by_bucket: dict[BucketKey, list[int]] = {}
+    for channel, ids in scattered.deleted.items():
+        for message_id in ids:
+            by_bucket.setdefault((channel.pk, bucket_of(message_id)), []).append(message_id)
+    rows = {key: [row[0] for row in page] for key, page in scans.read_rows_with_writetime_in(by_bucket)}
+    assert {key: sorted(found) for key, found in rows.items()} == by_bucket
+    assert scans.read_live_ids_in(by_bucket) == {key: set(ids) for key, ids in by_bucket.items()}
+    whole: dict[BucketKey, list[int]] = {}
+    for key, page in scans.read_ids_in(by_bucket):
+        whole.setdefault(key, []).extend(message_id for message_id, _ in page)
+    names = {channel.pk: channel for channel in scattered.kept}
+    assert {key: found[::-1] for key, found in whole.items()} == {key: ids_of(names[key[0]], key[1]) for key in whole}
+    assert whole.keys() == by_bucket.keys()
+
+
+def test_live_ids_are_found_in_a_bucket_that_is_read_as_a_whole() -> None:
+    channel, ids = make_channel(), old_ids(150)
+    write(channel, ids[:120])
+    key = (channel.pk, bucket_of(ids[0]))
+    assert scans.read_live_ids_in({key: ids[20:]}) == {key: set(ids[20:120])}
+
+
+def test_deletes_that_were_begun_are_sent_when_the_purge_is_stopped(mona: User) -> None:
+    scattered = make_scattered(mona, channels=1, buckets=3)
+    ((channel, ids),) = scattered.deleted.items()
+
+    def until_stopped() -> Iterator[tuple[BucketKey, Sequence[tuple[int, int]]]]:
+        for message_id in ids[:7]:
+            yield (channel.pk, bucket_of(message_id)), [(message_id, ms_of(message_id) * 1_000)]
+        raise StepLost("paused")
+
+    with pytest.raises(StepLost):
+        deletes.delete_rows_in(until_stopped(), pace=Pace(10_000))
+    left = sorted([*scattered.kept[channel], *ids[7:]])
+    assert ids_of(channel, *scattered.buckets(channel)) == left
+
+
+def test_a_bucket_with_many_rows_is_deleted_beside_small_ones(mona: User) -> None:
+    channel = make_channel()
+    many, few = old_ids(250, buckets_ago=4), old_ids(3, buckets_ago=3)
+    write(channel, [*many, *few])
+    chunks = [[(message_id, ms_of(message_id) * 1_000) for message_id in ids] for ids in (few, many)]
+    rows = [((channel.pk, bucket_of(chunk[0][0])), chunk) for chunk in chunks]
+    deletes.delete_rows_in(rows, pace=Pace(10_000))
+    assert ids_of(channel, bucket_of(many[0]), bucket_of(few[0])) == []
+
+
+def test_messages_that_reappear_are_found_where_several_buckets_are_verified_together(
+    mona: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scattered = make_scattered(mona)
+    for channel in scattered.deleted:
+        for bucket in scattered.buckets(channel):
+            assert try_refresh_bucket(channel.pk, bucket, job="test") is not None
+    send = deletes.delete_rows_in
+    channel, ids = next(iter(scattered.deleted.items()))
+
+    def delete_and_write_again(rows: Iterable[tuple[BucketKey, Sequence[tuple[int, int]]]], *, pace: Pace) -> None:
+        send(rows, pace=pace)
+        monkeypatch.setattr(deletes, "delete_rows_in", send)
+        message = Message(channel_id=channel.pk, message_id=ids[0], author_id=WILMA, content="late")
+        insert_message(message, stamp_us=clock.stamp_now_us())
+
+    monkeypatch.setattr(deletes, "delete_rows_in", delete_and_write_again)
+    run_to_end(scattered.purge)
+    total = totals_of(Purge.objects.get(pk=scattered.purge.pk))
+    assert (total.deleted, total.failed) == (scattered.messages, 0)
+    assert ids_of(channel, *scattered.buckets(channel)) == scattered.kept[channel]
