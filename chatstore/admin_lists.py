@@ -19,7 +19,7 @@ from chatstore.models.names import NamedQuerySet, find_by_name
 BEFORE = "before"
 """Query parameter: the last ID of the page before, exclusive."""
 
-ROWS_A_PAGE = 100
+ROWS_PER_PAGE = 100
 
 
 class KeysetPages:
@@ -52,13 +52,13 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]
 
     def get_results(self, request: HttpRequest) -> None:
         """Read one row more than the page has, instead of counting all."""
-        found = list(self.queryset[: ROWS_A_PAGE + 1])
-        self.result_list = found[:ROWS_A_PAGE]
+        found = list(self.queryset[: ROWS_PER_PAGE + 1])
+        self.result_list = found[:ROWS_PER_PAGE]
         # Equal, so that Unfold shows neither "100 results" nor "Show all" in the heading.
         self.result_count = self.full_result_count = len(self.result_list)
         self.show_full_result_count = self.can_show_all = self.multi_page = False
         self.show_admin_actions = bool(found)
-        is_more = len(found) > ROWS_A_PAGE
+        is_more = len(found) > ROWS_PER_PAGE
         is_all = not (self.query or self.has_active_filters)
         self.paginator = KeysetPages(
             older=self.get_query_string({BEFORE: str(self.result_list[-1].pk)}) if is_more else "",
@@ -72,7 +72,7 @@ class KeysetAdmin(ModelAdmin):  # type: ignore[misc]
 
     sortable_by = ()
     show_full_result_count = False
-    list_per_page = ROWS_A_PAGE
+    list_per_page = ROWS_PER_PAGE
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[KeysetChangeList]:
         """Return the class of the list."""
@@ -94,13 +94,13 @@ def search_columns(rows: QuerySet[Any], conditions: Sequence[dict[str, Any]]) ->
     """
     keys: set[int] = set()
     for condition in conditions:
-        keys.update(rows.filter(**condition).order_by("-pk").values_list("pk", flat=True)[: ROWS_A_PAGE + 1])
+        keys.update(rows.filter(**condition).order_by("-pk").values_list("pk", flat=True)[: ROWS_PER_PAGE + 1])
     return rows.filter(pk__in=keys)
 
 
 def search_names(rows: NamedQuerySet[Any], text: str) -> QuerySet[Any]:
     """Return the first rows with an ID or a name."""
-    keys = [row.pk for row in find_by_name(rows, text, limit=ROWS_A_PAGE)]
+    keys = [row.pk for row in find_by_name(rows, text, limit=ROWS_PER_PAGE)]
     with suppress(BadInput):
         keys.append(parse_snowflake(text))
     return rows.filter(pk__in=keys)

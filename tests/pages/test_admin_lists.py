@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from chatstore.admin_lists import ROWS_A_PAGE
+from chatstore.admin_lists import ROWS_PER_PAGE
 from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
 from moderation.models import AuditEntry
@@ -62,8 +62,8 @@ def test_older_entries_follow_page_by_page(ada: User, sign_in: SignIn, entries: 
     assert older is not None
     assert "action=hold_placed" in older[1]
     second = client.get(AUDIT + older[1].replace("&amp;", "&")).content.decode()
-    assert ids_on(page) == newest_first[:ROWS_A_PAGE]
-    assert ids_on(second) == newest_first[ROWS_A_PAGE:]
+    assert ids_on(page) == newest_first[:ROWS_PER_PAGE]
+    assert ids_on(second) == newest_first[ROWS_PER_PAGE:]
 
 
 @pytest.mark.parametrize("query", ["", "?action=hold_placed", "?before=no+key"])
@@ -71,7 +71,7 @@ def test_a_page_does_not_claim_to_know_the_number_of_rows(
     query: str, ada: User, sign_in: SignIn, entries: list[AuditEntry]
 ) -> None:
     page = sign_in(ada).get(AUDIT + query).content.decode()
-    assert len(ids_on(page)) == ROWS_A_PAGE
+    assert len(ids_on(page)) == ROWS_PER_PAGE
     assert "Show all" not in page
     assert not re.search(r"\d results?", page)
 
