@@ -165,6 +165,9 @@ ACTIVE_PURGES = frozenset(
 CAN_BE_UNDONE = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.UNDOING in after)
 """Purges of which something may be restored."""
 
+EXPIRES_FROM = tuple(sorted(state.value for state, after in PURGE_MOVES.items() if PurgeState.UNDO_EXPIRED in after))
+"""Purges whose undo period ends, in the order of an index's condition."""
+
 CAN_BE_ERASED = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.ERASING in after)
 """Purges that may have copies and that no worker processes."""
 

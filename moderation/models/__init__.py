@@ -4,7 +4,21 @@ from moderation.models.audit import AuditEntry
 from moderation.models.erasures import Erasure
 from moderation.models.holds import Hold
 from moderation.models.preferences import Preferences
-from moderation.models.purges import ManifestBucket, Purge, Undo
+from moderation.models.purges import ManifestBucket, ManifestSummary, Purge, Undo
 from moderation.models.steps import Step, UndoStep
+from moderation.models.sums import PurgeDay, PurgePeriod
 
-__all__ = ["AuditEntry", "Erasure", "Hold", "ManifestBucket", "Preferences", "Purge", "Step", "Undo", "UndoStep"]
+__all__ = [
+    "AuditEntry",
+    "Erasure",
+    "Hold",
+    "ManifestBucket",
+    "ManifestSummary",
+    "Preferences",
+    "Purge",
+    "PurgeDay",
+    "PurgePeriod",
+    "Step",
+    "Undo",
+    "UndoStep",
+]

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from chatstore.domain.buckets import BucketKey
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.texts import TemplateTextField
-from moderation.domain.states import ACTIVE_PURGES, PurgeState
+from moderation.domain.states import ACTIVE_PURGES, EXPIRES_FROM, PurgeState
 from moderation.models.ids import NextId
 
 
@@ -52,6 +52,7 @@ class Purge(models.Model):
     wakeup_expires_at: set when workers were notified and none has started yet; until then no further wake-up task is
     enqueued, and the purge waits for its turn.
     turn_at: the beginning of its last turn.
+    quarantined_at: of its counted steps, when the first was quarantined; the undo period begins then.
     is_rewrite: not a purge of its own but the follow-up of one, with an empty manifest. It rewrites a bucket that was
     left over its budget of tombstones.
     """
@@ -67,6 +68,7 @@ class Purge(models.Model):
     confirmed_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    quarantined_at = models.DateTimeField(null=True)
     scanned = models.BigIntegerField(default=0)
     manifest = models.BigIntegerField(default=0)
     held_at_scan = models.BigIntegerField(db_default=0, default=0)
@@ -95,6 +97,7 @@ class Purge(models.Model):
             ),
             models.Index(fields=("guild_id", "turn_at"), name="purge_turn_by_guild"),
             models.Index(fields=("moderator", "turn_at"), name="purge_turn_by_moderator"),
+            models.Index(fields=("quarantined_at",), condition=Q(state__in=EXPIRES_FROM), name="purge_that_expires"),
         )
 
     def __str__(self) -> str:
@@ -141,10 +144,26 @@ class ManifestBucket(models.Model):
         return f"bucket {self.bucket} of channel {self.channel_id} in purge {self.purge_id}"
 
 
+class ManifestSummary(models.Model):
+    """Sums of a frozen manifest, so that pages need not read its buckets. data: as
+    `moderation.operations.preview.manifest_summary` computes it."""
+
+    purge = models.OneToOneField(Purge, on_delete=models.PROTECT, primary_key=True, related_name="summary")
+    data = models.JSONField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"summary of purge {self.purge_id}"
+
+
 class Undo(models.Model):
     """Request to undo a purge or a part of it.
 
     part: {"authors": […], "channels": […], "messages": […]}, ids as strings; if all are empty, the whole purge.
+    expected: number of messages that it requests, as counted when it was created; an upper bound for authors; None:
+    not counted. The others are the sums of its counted steps.
     """
 
     id = models.BigIntegerField(primary_key=True, db_default=NextId())
@@ -153,6 +172,14 @@ class Undo(models.Model):
     requested_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
     part = models.JSONField()
+    expected = models.BigIntegerField(null=True)
+    requested = models.BigIntegerField(db_default=0, default=0)
+    restored = models.BigIntegerField(db_default=0, default=0)
+    withdrawn = models.BigIntegerField(db_default=0, default=0)
+    still_purged = models.BigIntegerField(db_default=0, default=0)
+    already_live = models.BigIntegerField(db_default=0, default=0)
+    no_copy = models.BigIntegerField(db_default=0, default=0)
+    failed = models.BigIntegerField(db_default=0, default=0)
 
     class Meta:
         default_permissions = ()

@@ -187,6 +187,15 @@ class Step(AbstractStep):
             *AbstractStep.Meta.indexes,
             *_queue_indexes("step", STEP_STATES),
             models.Index(fields=("bucket", "first_id", "last_id"), name="step_by_ids"),
+            # Few steps have any of these, so that pages can add them up.
+            models.Index(fields=("purge_id", "bucket"), include=("held",), condition=Q(held__gt=0), name="step_held"),
+            models.Index(fields=("purge_id", "channel_id", "bucket"), condition=Q(failed__gt=0), name="step_failed"),
+            models.Index(
+                fields=("purge_id",),
+                include=("count",),
+                condition=Q(kind=StepKind.LATER.value) & ~Q(state__in=STEP_STATES.final),
+                name="step_deferred",
+            ),
         )
 
     def __str__(self) -> str:
@@ -228,7 +237,13 @@ class UndoStep(AbstractStep):
     objects = UndoStepQuerySet.as_manager()
 
     class Meta(AbstractStep.Meta):
-        indexes = (*AbstractStep.Meta.indexes, *_queue_indexes("undostep", UNDO_STEP_STATES))
+        indexes = (
+            *AbstractStep.Meta.indexes,
+            *_queue_indexes("undostep", UNDO_STEP_STATES),
+            models.Index(
+                fields=("purge_id", "channel_id", "bucket"), condition=Q(failed__gt=0), name="undostep_failed"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"step {self.ordinal} of undo {self.undo_id} of purge {self.purge_id}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
@@ -14,19 +14,18 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext, ngettext
 
 from chatstore.domain.buckets import bucket_days
-from chatstore.models import Channel, ChatUser
+from chatstore.models import ChatUser
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge
-from moderation.operations.access.visibility import Actor, name_of
-from moderation.operations.preview.breakdown import deleted_by_channel
+from moderation.operations.access.visibility import Actor, name_of, visible_channels
 from moderation.operations.preview.bucket_strip import PurgeMap
+from moderation.operations.preview.manifest_summary import summary_of
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
 from moderation.operations.purging.controls import available_controls
 from moderation.operations.purging.failures import Failure, failures_of
 from moderation.operations.purging.wait_reasons import wait_of
-from moderation.operations.selection.scope import channels_of
 from moderation.operations.selection.summary import describe_purges
-from moderation.operations.steps.totals import totals_of
+from moderation.operations.steps.totals import PurgeTotals, count_still_deleted, totals_of
 from moderation.operations.undo.import_guard import imports_of
 from moderation.operations.undo.requests import (
     UndoPeriod,
@@ -70,20 +69,31 @@ def poll_version(user: Actor, purge_id: int) -> str:
 class PurgeFacts:
     """Facts that several parts of the page show, each read once.
 
-    version: of what is read after it, so that the next poll shows what changes meanwhile. channels: those that the
-    viewer may see.
+    version: of what is read after it, so that the next poll shows what changes meanwhile. manifest: the summary of the
+    manifest. channels: those that the viewer may see, the largest if there are very many; if nothing was found, those
+    of the selection.
     """
 
     def __init__(self, user: Actor, purge: Purge) -> None:
         self._purge = purge
         self.version = poll_version(user, purge.pk)
-        self.channels = channels_of(user, purge)
-        self.map = PurgeMap(purge, [channel.pk for channel in self.channels])
+        self.manifest = summary_of(purge)
+        found = [one.channel_id for one in self.manifest.channels]
+        wanted = found or [int(text) for text in purge.selection["channels"]]
+        known = visible_channels(user).in_bulk(wanted)
+        self.channels = [known[channel_id] for channel_id in wanted if channel_id in known]
+        self.channel_count = self.manifest.channel_count if found and known else len(known)
+        self.map = PurgeMap(purge, self.manifest, [channel.pk for channel in self.channels])
 
     @cached_property
-    def deleted(self) -> Mapping[int, int]:
-        """Return the number of messages that are still deleted, by channel."""
-        return deleted_by_channel(self._purge)
+    def totals(self) -> PurgeTotals:
+        """Return the totals of the purge."""
+        return totals_of(self._purge)
+
+    @cached_property
+    def deleted(self) -> int:
+        """Return the number of messages that are still deleted."""
+        return count_still_deleted(self._purge)
 
 
 def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
@@ -91,7 +101,15 @@ def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
     facts = PurgeFacts(user, purge)
     context = _describe(user, purge, facts)
     if purge.manifest or purge.state == PurgeState.READY:
-        context |= describe_preview(purge, facts.channels, deleted=facts.deleted, strips=facts.map)
+        context |= describe_preview(
+            user,
+            purge,
+            facts.manifest,
+            facts.channels,
+            strips=facts.map,
+            deleted=facts.deleted,
+            by_channel=context["undo"].may_ask,
+        )
     context["may_confirm"] = purge.state == PurgeState.READY and user.has_perm("moderation.add_purge")
     return context
 
@@ -103,8 +121,8 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
 
 def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
     channels = facts.channels
-    erasing = describe_erasing(user, purge, deleted=lambda: sum(facts.deleted.values()))
-    channel = channels[0] if len(channels) == 1 else None
+    erasing = describe_erasing(user, purge, deleted=lambda: facts.deleted)
+    channel = channels[0] if facts.channel_count == 1 else None
     state = PurgeState(purge.state)
     summary = describe_purges(user, [purge])[0].summary
     may_purge = user.has_perm("moderation.add_purge")
@@ -118,18 +136,18 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "version": facts.version,
         "polling": state in CHANGING or erasing.is_deleting,
         "heading": _format_heading(
-            purge, previous_state, undoing=undoing.expected if undoing else 0, restored=undo.restored
+            purge, previous_state, facts, undoing=undoing.expected if undoing else 0, restored=undo.restored
         ),
         "summary": summary[:1].upper() + summary[1:],
         "moderator": name_of(purge.moderator),
-        "progress": progress_of(purge) if purge.confirmed_at else None,
+        "progress": progress_of(purge, facts.totals) if purge.confirmed_at else None,
         "wait": wait_of(user, purge),
-        "failures": describe_failures(purge, channels),
+        "failures": describe_failures(user, purge, is_single=facts.channel_count == 1),
         "seconds": seconds_of(purge) if purge.finished_at else None,
         "strip": facts.map.draw(),
         # The number of messages in a guild's channels is not known before each channel was scanned.
         "has_scan_total": bool(purge.selection["channels"]),
-        "found_in": len(channels) if state is PurgeState.SCANNING and purge.manifest else 0,
+        "found_in": facts.channel_count if state is PurgeState.SCANNING and purge.manifest else 0,
         "excluded": len(purge.selection["except"]),
         "controls": available_controls(purge) if may_purge else (),
         "undo": undo,
@@ -148,14 +166,14 @@ class FailuresView:
     others: int
 
 
-def describe_failures(purge: Purge, channels: Sequence[Channel]) -> FailuresView:
-    """Return the failures in the channels that the user may see."""
-    names = {channel.pk: str(channel) if len(channels) > 1 else "" for channel in channels}
+def describe_failures(user: Actor, purge: Purge, *, is_single: bool) -> FailuresView:
+    """Return the failures in the channels that the user may see. is_single: the purge has one channel."""
     found = failures_of(purge)
+    channels = visible_channels(user).in_bulk({failure.channel_id for failure in found.shown})
     rows = [
-        (failure, names[failure.channel_id], bucket_days(failure.bucket))
+        (failure, "" if is_single else str(channels[failure.channel_id]), bucket_days(failure.bucket))
         for failure in found.shown
-        if failure.channel_id in names
+        if failure.channel_id in channels
     ]
     return FailuresView(rows, found.others)
 
@@ -198,7 +216,7 @@ def describe_undo(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> UndoVi
         only_held=kept_until is not None and kept_until <= now,
         totals=totals,
         restored=sum(total.restored + total.already_live for _, total in totals),
-        deleted=sum(facts.deleted.values()) if is_undoable or has_expired else 0,
+        deleted=facts.deleted if is_undoable or has_expired else 0,
     )
 
 
@@ -223,7 +241,7 @@ def _head_undo(name: str, part: dict[str, list[str]]) -> str:
     return gettext("%(name)s restored the messages of this purge") % {"name": name}
 
 
-def _format_heading(purge: Purge, state: str, *, undoing: int, restored: int) -> str:
+def _format_heading(purge: Purge, state: str, facts: PurgeFacts, *, undoing: int, restored: int) -> str:
     """Return the page's heading.
 
     state: the purge's own, or the one before its copies were erased. undoing: messages that the running undo
@@ -243,7 +261,7 @@ def _format_heading(purge: Purge, state: str, *, undoing: int, restored: int) ->
             return gettext("Expired preview")
         case PurgeState.UNDOING | PurgeState.UNDONE | PurgeState.PARTLY_UNDONE:
             return _head_restored(PurgeState(state), of=of, undoing=undoing, restored=restored)
-    return _head_deleted(PurgeState(state), of=of, deleted=totals_of(purge).deleted)
+    return _head_deleted(PurgeState(state), of=of, deleted=facts.totals.deleted)
 
 
 def _head_deleted(state: PurgeState, *, of: int, deleted: int) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -19,9 +18,11 @@ from chatstore.operations.gateway.timeline import name_users
 from moderation.domain.planner import DeleteStrategy, PlannedPart
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations.preview.breakdown import share_by_author, share_by_channel
+from moderation.operations.access.visibility import Actor, visible_channels
+from moderation.operations.preview.breakdown import deleted_in, restored_authors, share_by_author, share_by_channel
 from moderation.operations.preview.bucket_strip import PurgeMap
-from moderation.operations.preview.purge_summary import BucketPreview, preview_of
+from moderation.operations.preview.manifest_summary import Summary
+from moderation.operations.preview.purge_summary import BucketPreview, bucket_previews
 from moderation.operations.preview.samples import SampleWindow, sample_manifest
 from moderation.presentation.formats import format_number
 from moderation.presentation.strip import Strip
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
 AUTHORS_SHOWN = 12
-CHANNELS_SHOWN = 20
 BUCKETS_SHOWN = 200
 
 MAX_STRIPS = 4
@@ -111,53 +111,53 @@ class ChannelStrip:
 
 
 def describe_preview(
-    purge: Purge, channels: Sequence[Channel], *, deleted: Mapping[int, int], strips: PurgeMap
+    user: Actor,
+    purge: Purge,
+    manifest: Summary,
+    channels: Sequence[Channel],
+    *,
+    strips: PurgeMap,
+    deleted: int,
+    by_channel: bool,
 ) -> dict[str, Any]:
     """Return the context. channels: those that the viewer may see; of others only counts are shown.
 
-    deleted: number of messages that are still deleted, by channel.
+    deleted: number of messages that are still deleted. by_channel: show it for each channel.
     """
-    preview = preview_of(purge)
-    shares = share_by_channel(preview, channels, deleted)
-    known = {channel.pk: channel for channel in channels} if len(shares) > 1 else {}
-    authors = share_by_author(purge, preview)
+    is_single = manifest.channel_count == 1
+    channel_ids = [one.channel_id for one in manifest.channels]
+    are_all = len(channel_ids) == manifest.channel_count
+    deleted_there = deleted_in(purge, channel_ids, are_all=are_all) if by_channel and not is_single else {}
+    shares = share_by_channel(manifest, {channel.pk: channel for channel in channels}, deleted_there)
+    restored = restored_authors(purge)
+    authors = share_by_author(manifest, restored)
+    left_by_author = manifest.count - sum(author.count for author in authors if author.is_restored)
+    rows = bucket_previews(purge, limit=BUCKETS_SHOWN)
+    known = {} if is_single else visible_channels(user).in_bulk({row.channel_id for row in rows})
     context: dict[str, Any] = {
-        "preview": preview,
-        "first_day": timezone.localtime(preview.oldest).date().isoformat() if preview.oldest else "",
-        "plan": _describe_plan(preview.per_bucket),
-        "max_tombstones_seen": max((bucket.plan.tombstones for bucket in preview.per_bucket), default=0),
-        "channel_shares": shares[:CHANNELS_SHOWN] if len(shares) > 1 else (),
-        "channel_count": len(shares),
-        "other_channels": max(len(shares) - CHANNELS_SHOWN, 0),
+        "preview": manifest,
+        "first_day": timezone.localtime(manifest.first_at).date().isoformat() if manifest.first_at else "",
+        "plan": _describe_plan(manifest.strategies),
+        "channel_shares": () if is_single else shares,
+        "channel_count": manifest.channel_count,
+        "other_channels": manifest.channel_count - len(shares),
         "channel_strips": [ChannelStrip(channel, strips.draw([channel.pk])) for channel in channels]
-        if 1 < len(channels) <= MAX_STRIPS
+        if not is_single and len(channels) <= MAX_STRIPS
         else (),
         "authors": authors[:AUTHORS_SHOWN],
         # Otherwise some messages failed, were held or were restored in another way, which is not counted by author.
-        "is_exact_by_author": sum(share.deleted for share in shares)
-        == sum(author.count for author in authors if not author.is_restored),
-        "other_authors": max(len(authors) - AUTHORS_SHOWN, 0),
-        "survivors": _sum_known(bucket.survivors for bucket in preview.per_bucket),
-        "bucket_rows": [_row_of(bucket, known) for bucket in preview.per_bucket[:BUCKETS_SHOWN]],
-        "other_buckets": max(len(preview.per_bucket) - BUCKETS_SHOWN, 0),
+        "is_exact_by_author": deleted == left_by_author and restored <= {author.user_id for author in authors},
+        "other_authors": max(manifest.author_count - AUTHORS_SHOWN, 0),
+        "bucket_rows": [_row_of(bucket, known) for bucket in rows],
+        "other_buckets": manifest.bucket_count - len(rows),
         "undo_days": settings.QUARANTINE_DAYS,
     }
-    return context | (_sample(purge, channels) if purge.state == PurgeState.READY else {})
+    return context | (_sample(user, purge, manifest) if purge.state == PurgeState.READY else {})
 
 
-def _sum_known(numbers: Iterable[int | None]) -> int | None:
-    """Return the sum, or None if a number is unknown."""
-    total = 0
-    for number in numbers:
-        if number is None:
-            return None
-        total += number
-    return total
-
-
-def _sample(purge: Purge, channels: Sequence[Channel]) -> dict[str, Any]:
+def _sample(user: Actor, purge: Purge, manifest: Summary) -> dict[str, Any]:
     try:
-        samples = sample_manifest(purge, channels)
+        samples = sample_manifest(user, purge, manifest)
     except StoreUnavailable as error:
         return {
             "samples_error": gettext("The messages can’t be shown right now: %(error)s")
@@ -190,13 +190,13 @@ def _row_of(bucket: BucketPreview, channels: dict[int, Channel]) -> BucketRow:
     )
 
 
-def _describe_plan(buckets: Iterable[BucketPreview]) -> list[str]:
+def _describe_plan(strategies: Mapping[DeleteStrategy, tuple[int, int]]) -> list[str]:
     """Return how and when messages are deleted, a sentence for each delete strategy in use."""
-    counts = Counter[DeleteStrategy]()
-    for bucket in buckets:
-        for part in bucket.plan.parts:
-            counts[part.strategy] += part.count if part.strategy in (DeleteStrategy.ROWS, DeleteStrategy.LATER) else 1
-    return [_fill(pattern, counts[strategy]) for strategy, pattern in _PLAN.items() if counts[strategy]]
+    return [
+        _fill(pattern, strategies[strategy][strategy in (DeleteStrategy.ROWS, DeleteStrategy.LATER)])
+        for strategy, pattern in _PLAN.items()
+        if strategy in strategies
+    ]
 
 
 def _describe_part(part: PlannedPart) -> list[str]:

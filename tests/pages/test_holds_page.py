@@ -10,6 +10,7 @@ from django.test import Client
 from chatstore.models.users import User
 from moderation.models import Hold
 from moderation.operations.preview.bucket_strip import PurgeMap
+from moderation.operations.preview.manifest_summary import summary_of
 from tests.moderation.channels import VICTOR, by_victor, confirm, preview, run_to_end
 from tests.pages.conftest import PreviewedPurge
 
@@ -89,7 +90,7 @@ def test_a_purge_limited_by_a_hold_shows_what_is_kept(previewed: PreviewedPurge,
     assert "Deleted 5 of 6 messages" in html
     assert "Held messages are still in their channel." in html
     assert "Retry 1 held message" in html
-    (bar,) = [bar for bar in PurgeMap(purge, [previewed.channel.pk]).draw().bars if bar.highlighted]
+    (bar,) = [bar for bar in PurgeMap(purge, summary_of(purge), [previewed.channel.pk]).draw().bars if bar.highlighted]
     assert ", 5 deleted" in bar.title
 
 

@@ -18,6 +18,9 @@ from chatstore.domain.buckets import bucket_at
 from chatstore.domain.snowflakes import TIME_SHIFT
 from moderation.domain.packing import hash_bucket, pack_ids
 from moderation.domain.sketches import sketch_ids
+from moderation.models import Purge, Step
+from moderation.operations.preview.manifest_summary import store_summary
+from tests.moderation.stored_sums import store_sums
 
 DATABASE = "chatstore_scale"
 """Name of the only database that is filled."""
@@ -33,6 +36,9 @@ SPAMMER = FIRST_USER + 1
 STAFF = 50
 STEPS_OF_LARGE_PURGE = 50_000
 """Steps of each purge of a whole guild, in a channel each; all of these have two fifths of the steps."""
+
+NEWEST_SUMMARIES = 2_000
+"""Newest purges whose manifests have a summary, besides the large ones: one statement each."""
 
 
 class WrongDatabase(Exception):
@@ -96,6 +102,13 @@ def fill_database(sizes: Sizes, *, report: Callable[[str], object]) -> None:
                 report(f"  {title:32} {time.monotonic() - began:6.1f} s")
             began = time.monotonic()
         report(f"  {'indexes and foreign keys':32} {time.monotonic() - began:6.1f} s")
+        began = time.monotonic()
+        store_sums()
+        large = Step.objects.filter(ordinal=sizes.steps_of_large_purge - 1).values_list("purge_id", flat=True)
+        newest = Purge.objects.order_by("-id").values_list("id", flat=True)[:NEWEST_SUMMARIES]
+        for purge_id in {*large, *newest}:
+            store_summary(purge_id)
+        report(f"  {'sums':32} {time.monotonic() - began:6.1f} s")
         cursor.execute("VACUUM ANALYZE")
         # A parameter is not allowed here; the text contains only numbers and names.
         cursor.execute(f"COMMENT ON DATABASE {DATABASE} IS '{sizes}'")

@@ -15,6 +15,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge
 from tests.moderation.channels import choose, confirm, now_ms, old_ids, preview, run_to_end, write
+from tests.moderation.stored_sums import store_sums
 
 BUCKETS, LEFT = 24, 8
 SPAM, CHAT = 1_900, 100
@@ -39,6 +40,7 @@ def make_running_purge(mona: User) -> Purge:
     purge.steps.filter(ordinal__in=newest).update(
         state=StepState.QUARANTINING, deleted=0, token=uuid4(), lease_until=postgres_now() + dt.timedelta(hours=2)
     )
+    store_sums()
     Purge.objects.filter(pk=purge.pk).update(state=PurgeState.RUNNING, finished_at=None, reason="Spam wave")
     purge.refresh_from_db()
     return purge
@@ -62,4 +64,5 @@ def finish_running_purge(purge: Purge) -> None:
         purge.steps.filter(ordinal=step.ordinal).update(
             state=StepState.COUNTED, deleted=step.count, token=None, lease_until=None
         )
+    store_sums()
     Purge.objects.filter(pk=purge.pk).update(state=PurgeState.DONE, finished_at=postgres_now())

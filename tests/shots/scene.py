@@ -25,6 +25,7 @@ from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import job_of
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.moderation.channels import choose, confirm, preview
+from tests.moderation.stored_sums import store_sums
 from tests.pages.exports import SampleExport, write_hostile, write_sample_export
 from tests.pages.serving import create_account
 from tests.shots.health import UnhealthyChannel, make_unhealthy_channel
@@ -158,6 +159,7 @@ def _fail_some(purge: Purge) -> Purge:
     ):
         failed = {"failed": len(ids), "failed_ids": pack_ids(ids), "error": error}
         purge.steps.filter(ordinal=step.ordinal).update(deleted=step.count - len(ids), **failed)
+    store_sums()
     Purge.objects.filter(pk=purge.pk).update(state=PurgeState.DONE_WITH_FAILURES)
     return purge
 

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from django.db.models import Count, Max, Q, QuerySet, Sum
-from django.db.models.functions import TruncDate
+from django.db.models import Count, Max, Q, Sum
 from django.utils.translation import ngettext
 
 from moderation.domain.states import DELETING, StepKind, StepState, UndoStepState
-from moderation.models import Step, UndoStep
+from moderation.models import PurgeDay, Step, UndoStep
 from moderation.models.steps import AnyStep
 from moderation.operations.access.visibility import Actor, visible_purges
 from moderation.operations.selection.summary import ListedPurge, describe_purges
@@ -80,21 +79,17 @@ def purge_marks(channel_id: int, *, since: dt.datetime) -> list[Mark]:
 
     Each mark is at the time when the purge's last step in the channel was counted.
     """
-    found = _counted(since).filter(channel_id=channel_id).values("purge_id")
+    steps = Step.objects.filter(kind__in=DELETING, state=StepState.COUNTED, counted_at__gte=since, deleted__gt=0)
+    found = steps.filter(channel_id=channel_id).order_by().values("purge_id")
     rows = found.annotate(at=Max("counted_at"), number=Sum("deleted")).order_by("at")
     return [Mark("purge", row["at"], _describe_purge(row["purge_id"], row["number"])) for row in rows]
 
 
 def purge_days(*, since: dt.datetime) -> list[Mark]:
     """Return what purges deleted in all channels since then, one mark per day."""
-    found = _counted(since).values(day=TruncDate("counted_at", tzinfo=dt.UTC))
-    rows = found.annotate(at=Max("counted_at"), number=Sum("deleted"), purges=Count("purge_id", distinct=True))
-    return [Mark("purge", row["at"], _describe_purges(row["purges"], row["number"])) for row in rows.order_by("day")]
-
-
-def _counted(since: dt.datetime) -> QuerySet[Step]:
-    steps = Step.objects.filter(kind__in=DELETING, state=StepState.COUNTED, counted_at__gte=since, deleted__gt=0)
-    return steps.order_by()
+    days = PurgeDay.objects.filter(day__gte=since.astimezone(dt.UTC).date()).order_by("day").values("day")
+    rows = days.annotate(at=Max("last_at"), number=Sum("deleted"), purges=Count("purge_id"))
+    return [Mark("purge", row["at"], _describe_purges(row["purges"], row["number"])) for row in rows]
 
 
 def _describe_purge(purge_id: int, number: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,10 +9,8 @@ from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
 from moderation.domain.states import DELETING, StepState
 from moderation.models import Purge
-from moderation.operations.preview.purge_summary import Preview
+from moderation.operations.preview.manifest_summary import Summary
 from moderation.operations.steps.deleted_ids import count_deleted
-
-MAX_NAMED_AUTHORS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,45 +39,43 @@ class AuthorShare:
     is_restored: bool
 
 
-def share_by_channel(preview: Preview, channels: Sequence[Channel], deleted: Mapping[int, int]) -> list[ChannelShare]:
-    """Return every channel of the manifest, the largest first. channels: those that the viewer may see.
+def share_by_channel(
+    summary: Summary, channels: Mapping[int, Channel], deleted: Mapping[int, int]
+) -> list[ChannelShare]:
+    """Return the largest channels of the manifest. channels: those that the viewer may see.
 
     deleted: number of messages that are still deleted, by channel.
     """
-    visible = {channel.pk: channel for channel in channels}
-    matched: Counter[int] = Counter()
-    kept: dict[int, int | None] = {}
-    first: dict[int, int] = {}
-    for entry in preview.per_bucket:
-        matched[entry.channel_id] += entry.matched
-        before = kept.get(entry.channel_id, 0)
-        kept[entry.channel_id] = None if before is None or entry.survivors is None else before + entry.survivors
-        first[entry.channel_id] = min(entry.bucket, first.get(entry.channel_id, entry.bucket))
     return [
         ChannelShare(
-            channel_id,
-            visible.get(channel_id),
-            count,
-            kept[channel_id],
-            deleted[channel_id],
-            bucket_days(first[channel_id])[0].isoformat(),
+            one.channel_id,
+            channels.get(one.channel_id),
+            one.matched,
+            one.kept,
+            deleted.get(one.channel_id, 0),
+            bucket_days(one.first_bucket)[0].isoformat(),
         )
-        for channel_id, count in matched.most_common()
+        for one in summary.channels
     ]
 
 
-def share_by_author(purge: Purge, preview: Preview) -> list[AuthorShare]:
-    """Return every author of the manifest, the largest first; names of the first `MAX_NAMED_AUTHORS`."""
-    users = ChatUser.objects.in_bulk([author for author, _ in preview.per_author[:MAX_NAMED_AUTHORS]])
-    restored = {
-        int(author)
-        for part in purge.undos.exclude(finished_at=None).values_list("part", flat=True)
-        if not part["channels"] and not part["messages"]
-        for author in part["authors"]
-    }
-    return [AuthorShare(author, users.get(author), count, author in restored) for author, count in preview.per_author]
+def share_by_author(summary: Summary, restored: frozenset[int]) -> list[AuthorShare]:
+    """Return the largest authors of the manifest. restored: those of whom an undo restored all messages."""
+    users = ChatUser.objects.in_bulk([author for author, _ in summary.authors])
+    return [AuthorShare(author, users.get(author), count, author in restored) for author, count in summary.authors]
 
 
-def deleted_by_channel(purge: Purge) -> Mapping[int, int]:
-    """Return the number of messages that the purge deleted or found already gone, without restored ones, by channel."""
-    return count_deleted(purge.steps.filter(kind__in=DELETING, state=StepState.COUNTED))
+def restored_authors(purge: Purge) -> frozenset[int]:
+    """Return the authors of whom an undo restored all messages."""
+    parts = purge.undos.exclude(finished_at=None).values_list("part", flat=True)
+    whole = (part for part in parts if not part["channels"] and not part["messages"])
+    return frozenset(int(author) for part in whole for author in part["authors"])
+
+
+def deleted_in(purge: Purge, channel_ids: Sequence[int], *, are_all: bool) -> Mapping[int, int]:
+    """Return the number of messages that the purge deleted or found already gone, without restored ones, by channel.
+
+    are_all: the purge has no other channels.
+    """
+    steps = purge.steps.filter(kind__in=DELETING, state=StepState.COUNTED)
+    return count_deleted(steps if are_all else steps.filter(channel_id__in=channel_ids))

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from django.db.models import Sum
 from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_at
@@ -15,6 +16,7 @@ from chatstore.operations.gateway.timeline import BucketCount, count_buckets
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import DELETING, StepState
 from moderation.models import Purge
+from moderation.operations.preview.manifest_summary import Summary
 from moderation.presentation.strip import NARROW, Strip, StripBucket, draw_strip
 
 MAX_FULL_CHANNELS = 12
@@ -56,17 +58,21 @@ class PurgeMap:
 
     Messages are highlighted while they exist, and empty once deleted. Uses the scan's own counts where available, so
     that the picture is stable while the purge runs. Restored and held messages are not highlighted. With more than
-    `MAX_FULL_CHANNELS` channels, only buckets that the scan read are drawn, and only of all channels together.
+    `MAX_FULL_CHANNELS` channels, only buckets that the scan read are drawn, and only of all channels together, from
+    sums.
     """
 
-    def __init__(self, purge: Purge, channel_ids: Sequence[int]) -> None:
-        self._is_by_channel = len(channel_ids) <= MAX_FULL_CHANNELS
+    def __init__(self, purge: Purge, summary: Summary, channel_ids: Sequence[int]) -> None:
+        """Read the numbers. channel_ids: those that the viewer may see; of very many channels some of them."""
         self._counts: defaultdict[int, _Counts] = defaultdict(_Counts)
+        if max(summary.channel_count, len(channel_ids)) > MAX_FULL_CHANNELS:
+            if channel_ids:
+                self._read_sums(purge, summary)
+            return
         self._read_manifest(purge, channel_ids)
         self._read_steps(purge, channel_ids)
-        if self._is_by_channel:
-            for channel_id in channel_ids:
-                self._read_channel(channel_id)
+        for channel_id in channel_ids:
+            self._read_channel(channel_id)
 
     def draw(self, channel_ids: Sequence[int] | None = None) -> Strip:
         """Return the strip of some of the channels, or of all."""
@@ -87,25 +93,36 @@ class PurgeMap:
             for bucket in kept.keys() | highlighted.keys()
         )
 
-    def _of(self, channel_id: int) -> _Counts:
-        return self._counts[channel_id if self._is_by_channel else 0]
+    def _read_sums(self, purge: Purge, summary: Summary) -> None:
+        counts = self._counts[0]
+        for period in summary.periods:
+            counts.kept[period.bucket] += period.kept
+            counts.highlighted[period.bucket] += period.matched
+            if period.is_partial:
+                counts.read_in_part.add(period.bucket)
+        held = purge.steps.filter(held__gt=0).order_by().values_list("bucket").annotate(Sum("held"))
+        for bucket, number in held:
+            counts.kept[bucket] += number
+            counts.highlighted[bucket] -= number
+        for bucket, deleted, gone, undone in purge.periods.values_list("bucket", "deleted", "already_gone", "undone"):
+            counts.is_deleted[bucket] = deleted + gone >= counts.highlighted[bucket] > 0
+            counts.restored[bucket] += undone
 
     def _read_manifest(self, purge: Purge, channel_ids: Sequence[int]) -> None:
         entries = purge.manifest_buckets.filter(channel_id__in=channel_ids).order_by()
         for channel_id, bucket, survivors, count in entries.values_list("channel_id", "bucket", "survivors", "count"):
-            counts = self._of(channel_id)
+            counts = self._counts[channel_id]
             counts.kept[bucket] += survivors or 0
             counts.highlighted[bucket] += count
             if survivors is None:
                 counts.read_in_part.add(bucket)
-            if self._is_by_channel:
-                counts.frozen.add(bucket)
+            counts.frozen.add(bucket)
 
     def _read_steps(self, purge: Purge, channel_ids: Sequence[int]) -> None:
         steps = purge.steps.filter(channel_id__in=channel_ids).order_by()
         columns = ("channel_id", "bucket", "kind", "state", "held", "undone_ids")
         for channel_id, bucket, kind, state, held, undone_ids in steps.values_list(*columns).iterator():
-            counts = self._of(channel_id)
+            counts = self._counts[channel_id]
             if held:
                 counts.kept[bucket] += held
                 counts.highlighted[bucket] -= held
@@ -117,7 +134,7 @@ class PurgeMap:
 
     def _read_channel(self, channel_id: int) -> None:
         """Read the buckets without messages of the purge; none if the store is unavailable, which a purge waits for."""
-        counts = self._of(channel_id)
+        counts = self._counts[channel_id]
         for other in _count_if_possible(channel_id):
             if other.bucket not in counts.frozen:
                 counts.kept[other.bucket] += other.count or 0

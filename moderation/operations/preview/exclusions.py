@@ -31,6 +31,7 @@ from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.lookup.purge_index import STEPS_AT_ONCE, may_be_in_step
 from moderation.operations.preview.bucket_reads import ScannedBucket, split_bucket
+from moderation.operations.preview.manifest_summary import store_summary
 from moderation.operations.preview.scan import hash_manifest, store_buckets
 from moderation.operations.selection.scope import check_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
@@ -237,6 +238,7 @@ def _store(
         new_hash = hash_manifest(purge.pk)
         if left and new_hash is None:
             raise BadInput(_("This preview was created by an older version of Chatstore. Create a new one."))
+        store_summary(purge.pk)
         Purge.objects.filter(id=purge.pk).update(
             selection=chosen.as_json(),
             manifest=left,

@@ -21,9 +21,8 @@ from moderation.domain.packing import unpack_ids
 from moderation.domain.restoring import newest_complete_rows
 from moderation.domain.states import DELETING, WITHOUT_COPIES
 from moderation.models import Purge, Step
-from moderation.operations.access.visibility import Actor
+from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.operations.preview.exclusions import excluded_messages
-from moderation.operations.selection.scope import channels_of
 from moderation.operations.undo.import_guard import restored_in
 from moderation.store.quarantine import QuarantineKey, quarantine_attempts, quarantined_copies
 
@@ -35,6 +34,9 @@ MAX_MESSAGES_READ = 2_000
 MAX_EXCLUDED_SHOWN = 100
 
 MAX_BUCKETS_PER_QUERY = 16
+
+BUCKETS_AT_ONCE = 100
+"""Buckets of the manifest in memory at a time: it may have 50,000."""
 
 Key = tuple[int, int]
 """Channel id and message id: the cursor of a page."""
@@ -99,15 +101,15 @@ def list_manifest(
     channel_id, author_id: filters. import_id: only messages that this import restored.
     Raises `StoreUnavailable`.
     """
-    channels = {channel.pk: channel for channel in channels_of(user, purge)}
+    channels: dict[int, Channel] = {}
     entries: list[ManifestEntry] = []
     messages_read = 0
     last: Key | None = None
     if import_id is None:
-        shares = _buckets_after(purge, channels, after, channel_id=channel_id, author_id=author_id)
+        shares = _buckets_after(purge, after, channel_id=channel_id, author_id=author_id)
     else:
-        shares = _restored_after(purge, channels, after, channel_id=channel_id, import_id=import_id)
-    for share, steps in _with_steps(purge, shares):
+        shares = _restored_after(purge, after, channel_id=channel_id, import_id=import_id)
+    for share, steps in _with_steps(purge, _visible(user, shares, channels)):
         frozen = _frozen_ids(share, steps, after)
         while part := list(islice(frozen, limit + 1)):
             found = _read_entries(purge, channels[share.channel_id], share.bucket, part)
@@ -124,8 +126,9 @@ def list_manifest(
 
 def list_excluded(user: Actor, purge: Purge) -> list[ManifestEntry]:
     """Return up to `MAX_EXCLUDED_SHOWN` excluded messages. Raises `StoreUnavailable`."""
-    channels = {channel.pk: channel for channel in channels_of(user, purge)}
-    pairs = [pair for pair in excluded_messages(purge) if pair[0] in channels][:MAX_EXCLUDED_SHOWN]
+    excluded = excluded_messages(purge)
+    channels = visible_channels(user).in_bulk({channel_id for channel_id, _ in excluded})
+    pairs = [pair for pair in excluded if pair[0] in channels][:MAX_EXCLUDED_SHOWN]
     entries: list[ManifestEntry] = []
     for channel_id, bucket in dict.fromkeys((channel, bucket_of(i)) for channel, i in pairs):
         ids = [i for channel, i in pairs if (channel, bucket_of(i)) == (channel_id, bucket)]
@@ -142,23 +145,30 @@ def _hide_withdrawn(entry: ManifestEntry) -> ManifestEntry:
     return replace(entry, message=None) if entry.is_withdrawn else entry
 
 
+def _visible(user: Actor, shares: Iterator[_BucketShare], channels: dict[int, Channel]) -> Iterator[_BucketShare]:
+    """Yield the buckets in channels that the user may see, and add these channels: of as many buckets as are needed."""
+    while batch := list(islice(shares, BUCKETS_AT_ONCE)):
+        channels |= visible_channels(user).in_bulk({share.channel_id for share in batch} - channels.keys())
+        yield from (share for share in batch if share.channel_id in channels)
+
+
 def _buckets_after(
-    purge: Purge, channels: Collection[int], after: Key | None, *, channel_id: int | None, author_id: int | None
+    purge: Purge, after: Key | None, *, channel_id: int | None, author_id: int | None
 ) -> Iterator[_BucketShare]:
-    buckets = purge.manifest_buckets.filter(_not_before(after), channel_id__in=channels)
+    buckets = purge.manifest_buckets.filter(_not_before(after))
     if channel_id is not None:
         buckets = buckets.filter(channel_id=channel_id)
     if author_id is not None:
         buckets = buckets.filter(authors__has_key=str(author_id))
-    return starmap(_BucketShare, buckets.order_by("channel_id", "bucket").values_list("channel_id", "bucket"))
+    keys = buckets.order_by("channel_id", "bucket").values_list("channel_id", "bucket")
+    return starmap(_BucketShare, keys.iterator(BUCKETS_AT_ONCE))
 
 
 def _restored_after(
-    purge: Purge, channels: Collection[int], after: Key | None, *, channel_id: int | None, import_id: str
+    purge: Purge, after: Key | None, *, channel_id: int | None, import_id: str
 ) -> Iterator[_BucketShare]:
     places = _not_before(after) if channel_id is None else _not_before(after) & Q(channel_id=channel_id)
-    shares = starmap(_BucketShare, restored_in(purge, import_id, places=places))
-    return (share for share in shares if share.channel_id in channels)
+    return starmap(_BucketShare, restored_in(purge, import_id, places=places))
 
 
 def _not_before(after: Key | None) -> Q:

@@ -7,17 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
 from chatstore.domain.snowflakes import time_of
-from moderation.domain.packing import unpack_ids
 from moderation.domain.planner import BucketPlan, DeleteStrategy
-from moderation.domain.states import PurgeState, UndoStepState
-from moderation.models import Purge, Step
-from moderation.operations.steps.deleted_ids import count_deleted
+from moderation.domain.states import PurgeState
+from moderation.models import ManifestBucket, Purge
 from moderation.operations.steps.totals import PurgeTotals, totals_of
-from moderation.operations.undo.requests import UndoPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +67,7 @@ def preview_of(purge: Purge) -> Preview:
     authors: Counter[int] = Counter()
     for row in buckets:
         authors.update({int(author): count for author, count in row.authors.items()})
-    per_bucket = [
-        BucketPreview(
-            channel_id=row.channel_id,
-            bucket=row.bucket,
-            matched=row.count,
-            survivors=row.survivors,
-            plan=BucketPlan.from_json(row.plan),
-        )
-        for row in buckets
-    ]
+    per_bucket = [_preview_bucket(row) for row in buckets]
     ends = [row.first_id for row in buckets if row.first_id is not None]
     tops = [row.last_id for row in buckets if row.last_id is not None]
     return Preview(
@@ -90,6 +77,21 @@ def preview_of(purge: Purge) -> Preview:
         per_author=authors.most_common(),
         oldest=time_of(min(ends)) if ends else None,
         newest=time_of(max(tops)) if tops else None,
+    )
+
+
+def bucket_previews(purge: Purge, *, limit: int) -> list[BucketPreview]:
+    """Return the first buckets of a preview, by channel, newest first."""
+    return [_preview_bucket(row) for row in purge.manifest_buckets.order_by("channel_id", "-bucket")[:limit]]
+
+
+def _preview_bucket(row: ManifestBucket) -> BucketPreview:
+    return BucketPreview(
+        channel_id=row.channel_id,
+        bucket=row.bucket,
+        matched=row.count,
+        survivors=row.survivors,
+        plan=BucketPlan.from_json(row.plan),
     )
 
 
@@ -126,9 +128,9 @@ def _format_count(count: int, phrase: str, noun: str) -> str:
     return phrase.format(f"{count:,} {noun}{'' if count == 1 else 's'}") if count else ""
 
 
-def progress_of(purge: Purge) -> Progress:
-    """Return the progress of a purge, from the results stored on its steps."""
-    total = totals_of(purge)
+def progress_of(purge: Purge, total: PurgeTotals | None = None) -> Progress:
+    """Return the progress of a purge. total: its totals, if they are known already."""
+    total = total or totals_of(purge)
     done = total.manifest - total.left
     seconds = active_seconds_of(purge)
     rate = done / seconds if seconds and done else None
@@ -211,33 +213,14 @@ def undo_progress_of(purge: Purge) -> UndoProgress | None:
     undo = purge.undos.filter(finished_at=None).order_by("pk").last() if purge.state == PurgeState.UNDOING else None
     if undo is None:
         return None
-    counted = undo.steps.filter(state=UndoStepState.COUNTED)
-    decided: int = counted.aggregate(requested=Sum("requested", default=0))["requested"]
-    left = undo.steps.exclude(state=UndoStepState.COUNTED).values("ordinal")
+    decided = undo.requested
     seconds = (timezone.now() - undo.requested_at).total_seconds()
     return UndoProgress(
-        expected=decided + _expected(purge, UndoPart.from_json(undo.part), purge.steps.filter(ordinal__in=left)),
+        # One that was requested before it was counted shows how far it is, at least.
+        expected=max(undo.expected or 0, decided),
         decided=decided,
         rate_per_second=decided / seconds if decided and seconds > 0 else None,
     )
-
-
-def _expected(purge: Purge, part: UndoPart, sources: QuerySet[Step]) -> int:
-    """Return the number of messages of some steps that an undo requests."""
-    if part.message_ids:
-        wanted = frozenset(part.message_ids)
-        return sum(len(wanted.intersection(unpack_ids(ids))) for ids in sources.values_list("ids", flat=True))
-    if part.author_ids:
-        places = set(sources.values_list("channel_id", "bucket"))
-        chosen = purge.manifest_buckets.values_list("channel_id", "bucket", "authors")
-        authors = [str(author) for author in part.author_ids]
-        return sum(
-            counts.get(author, 0)
-            for channel_id, bucket, counts in chosen.iterator()
-            if (channel_id, bucket) in places
-            for author in authors
-        )
-    return count_deleted(sources).total()
 
 
 def purge_as_json(purge: Purge) -> dict[str, object]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db.models import F
 
-from chatstore.domain.buckets import bucket_of
+from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
 from chatstore.store.reading import reader
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import DELETING
-from moderation.models import Purge
+from moderation.models import Purge, Step
+from moderation.operations.access.visibility import Actor, visible_channels
+from moderation.operations.preview.manifest_summary import Summary
 
 SAMPLES = 25
 CONTEXT = 2
@@ -45,21 +47,26 @@ class Samples:
     newest: Sequence[SampleWindow]
 
 
-def sample_manifest(purge: Purge, channels: Sequence[Channel]) -> Samples:
-    """Return the samples in the channels that the viewer may see, with their current contents.
+def sample_manifest(user: Actor, purge: Purge, summary: Summary) -> Samples:
+    """Return the samples in the channels that the user may see, with their current contents.
 
     Messages that no longer exist are left out. Raises `StoreUnavailable`.
     """
-    known = {channel.pk: channel for channel in channels}
-    first = _end_of(purge, known, newest=False)
-    last = [pair for pair in _end_of(purge, known, newest=True) if pair not in set(first)]
+    ends = {channel_id for channel_id, _ in (*summary.oldest, *summary.newest)}
+    known = visible_channels(user).in_bulk(ends)
+    first = _end_of(purge, [key for key in summary.oldest if key[0] in known], newest=False)
+    last = [
+        pair
+        for pair in _end_of(purge, [key for key in summary.newest if key[0] in known], newest=True)
+        if pair not in set(first)
+    ]
     return Samples(_windows_of(purge, known, first), _windows_of(purge, known, last))
 
 
-def _end_of(purge: Purge, channel_ids: Iterable[int], *, newest: bool) -> list[tuple[int, int]]:
-    """Return (message id, channel id) of the samples at one end, over all channels."""
+def _end_of(purge: Purge, buckets: Sequence[BucketKey], *, newest: bool) -> list[tuple[int, int]]:
+    """Return (message id, channel id) of the samples at one end. buckets: those that reach furthest to it."""
     last_complete = F("last_id").desc(nulls_first=True) if newest else F("first_id").asc(nulls_first=True)
-    steps = purge.steps.filter(kind__in=DELETING, channel_id__in=channel_ids).order_by(last_complete)
+    steps = Step.objects.in_buckets(buckets).filter(purge=purge, kind__in=DELETING).order_by(last_complete)
     best: list[tuple[int, int]] = []
     for channel_id, packed, first_id, last_id in steps.values_list("channel_id", "ids", "first_id", "last_id").iterator(
         chunk_size=8
@@ -73,7 +80,9 @@ def _end_of(purge: Purge, channel_ids: Iterable[int], *, newest: bool) -> list[t
     return best
 
 
-def _windows_of(purge: Purge, channels: dict[int, Channel], samples: Sequence[tuple[int, int]]) -> list[SampleWindow]:
+def _windows_of(
+    purge: Purge, channels: Mapping[int, Channel], samples: Sequence[tuple[int, int]]
+) -> list[SampleWindow]:
     by_channel: dict[int, list[int]] = defaultdict(list)
     for message_id, channel_id in sorted(samples):
         by_channel[channel_id].append(message_id)

@@ -26,6 +26,7 @@ from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.preview.bucket_reads import ScannedBucket, scan_buckets
+from moderation.operations.preview.manifest_summary import store_summary
 from moderation.operations.purging.wait_reasons import waiting_for
 from moderation.operations.selection.scope import buckets_in_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
@@ -188,6 +189,7 @@ def _freeze_manifest(purge_id: int, token: uuid.UUID) -> None:
     manifest_hash = hash_manifest(purge_id)
     total: int = Step.objects.filter(purge_id=purge_id).aggregate(total=Sum("count", default=0))["total"]
     matched = ManifestBucket.objects.filter(purge_id=purge_id).exists()
+    store_summary(purge_id)
     Purge.objects.filter(id=purge_id, scan_token=token, state=PurgeState.SCANNING).update(
         state=PurgeState.READY if matched else PurgeState.NOTHING_MATCHED,
         manifest=total,

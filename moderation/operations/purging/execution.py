@@ -31,6 +31,7 @@ from moderation.operations.steps.claiming import (
     purge_state_checker,
 )
 from moderation.operations.steps.split import split_step
+from moderation.operations.steps.sums import add_counted
 from moderation.store import deletes
 from moderation.store.pace import Pace
 from moderation.store.quarantine import quarantined_writetimes
@@ -172,7 +173,8 @@ def _count_steps(verified: Mapping[Step, VerificationRead]) -> list[Step]:
     lost = {step: unexplained(step, verification.missing) for step, verification in verified.items()}
     own = {step: _counts(step, verification) for step, verification in verified.items()}
     with brief_transaction():
-        bump_version(next(iter(verified)).purge_id)
+        kept_at = [step.quarantined_at for step in verified if step.quarantined_at is not None]
+        bump_version(next(iter(verified)).purge_id, quarantined_at=min(kept_at, default=None))
         counted = move_steps(
             list(verified),
             StepState.COUNTED,
@@ -183,6 +185,7 @@ def _count_steps(verified: Mapping[Step, VerificationRead]) -> list[Step]:
         )
         if not counted:
             return []
+        add_counted(counted)
         note_sent_deletes(
             {(step.channel_id, step.bucket): _tombstones_written(step) + verified[step].again for step in counted},
             sent_by=max(verified[step].read.measured_at for step in counted),

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
-from django.db.models import Exists, Min, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, WITHOUT_COPIES, PurgeState
-from moderation.models import Hold, ManifestBucket, Purge, Step
+from moderation.models import Hold, ManifestBucket, Purge
 from moderation.operations.access.visibility import Actor, visible_purges
 from moderation.operations.holds import time_held
 from moderation.operations.selection.summary import ListedPurge, describe_purges
@@ -85,14 +85,13 @@ def _in_state(user: Actor, state: str) -> QuerySet[Purge]:
 
 def _with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
     """Add the end of the undo period to purges that can still be undone."""
-    offered = {one.purge.pk: one.purge for one in listed if one.purge.state in CAN_BE_UNDONE}
-    kept = Step.objects.filter(purge__in=offered).order_by().values_list("purge_id").annotate(Min("quarantined_at"))
+    offered = [one.purge for one in listed if one.purge.state in CAN_BE_UNDONE]
     now, days, any_hold = timezone.now(), dt.timedelta(days=settings.QUARANTINE_DAYS), Hold.objects.exists()
     until: dict[int, dt.datetime] = {}
-    for purge_id, first in kept:
-        if first is not None:
-            until[purge_id] = first + days
+    for purge in offered:
+        if purge.quarantined_at is not None:
+            until[purge.pk] = purge.quarantined_at + days
             if any_hold:
-                until[purge_id] += time_held(offered[purge_id], since=first)
+                until[purge.pk] += time_held(purge, since=purge.quarantined_at)
     still = {purge_id: moment for purge_id, moment in until.items() if now < moment}
     return [replace(one, undo_until=still.get(one.purge.pk)) for one in listed]

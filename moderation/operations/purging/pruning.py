@@ -19,23 +19,27 @@ from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.jobs.pruning import prune_runs
 from chatstore.operations.jobs.runs import Claim
 from moderation.domain.states import PurgeState
-from moderation.models import ManifestBucket, Purge, Step
+from moderation.models import ManifestBucket, ManifestSummary, Purge, Step
 from moderation.operations.holds import hold_over_purge
 
 NEVER_CONFIRMED = (PurgeState.EXPIRED, PurgeState.NOTHING_MATCHED)
 WITHOUT_UNDO = (PurgeState.UNDO_EXPIRED, PurgeState.ERASED)
 """Final states, so that nothing needs the rows while they are deleted."""
 
+MANIFEST = (ManifestSummary, ManifestBucket)
+
 
 def prune(claim: Claim) -> Mapping[str, int]:
     """Delete old rows; return counts by name. Idempotent: it can be killed and started again at any point."""
-    previews = _prune(claim, _old_previews(), Step, ManifestBucket)
+    previews = _prune(claim, _old_previews(), Step, *MANIFEST)
     unheld = (purge for purge in _old_purges().iterator() if hold_over_purge(purge) is None)
-    manifests = _prune(claim, unheld, ManifestBucket)
+    manifests = _prune(claim, unheld, *MANIFEST)
     return {"previews": previews, "manifests": manifests, "runs": prune_runs(check=claim.check)}
 
 
-def _prune(claim: Claim, purges: Iterator[Purge] | QuerySet[Purge], *models: type[Step | ManifestBucket]) -> int:
+def _prune(
+    claim: Claim, purges: Iterator[Purge] | QuerySet[Purge], *models: type[Step | ManifestBucket | ManifestSummary]
+) -> int:
     count = 0
     for count, purge in enumerate(purges, start=1):
         for model in models:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from django.db.models import Count, Q
+from django.db.models import Count, F, Q, Sum
 
 from chatstore.domain.runs import Severity
 from chatstore.domain.texts import Duration, Param, ngettext_lazy
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.findings.records import Problem, sync_findings
 from moderation.domain.states import PurgeState
-from moderation.models import Purge
+from moderation.models import Purge, PurgePeriod, Step, Undo
 from moderation.operations.access.visibility import name_of
 from moderation.operations.purging.wait_reasons import WAITING_STATES, wait_of
 from moderation.operations.steps.open_steps import STEP_MODELS, has_open_step
@@ -48,20 +48,31 @@ def _is_blocked(purge: Purge) -> bool:
 
 
 def _positions_of(purges: Sequence[Purge]) -> dict[int, str]:
-    """Return the progress of each purge: its open steps, and the states of those that are partly applied.
+    """Return the progress of each purge: the messages with an outcome, and the states of partly applied steps.
 
     Before *stamped* a step may start over, so its state is no progress.
     """
     reached: dict[int, list[str]] = {}
     ids = [purge.pk for purge in purges]
+    for purge_id, count in _outcomes(ids):
+        reached.setdefault(purge_id, []).append(f"messages:{count}")
     for model in STEP_MODELS:
         steps = model.objects.filter(purge_id__in=ids).order_by()
-        for row in steps.open().values("purge_id").annotate(count=Count("ordinal")).order_by("purge_id"):
-            reached.setdefault(row["purge_id"], []).append(f"open:{row['count']}")
-        applied = steps.open().partly_applied().values("purge_id", "state").annotate(count=Count("ordinal"))
+        applied = steps.partly_applied().values("purge_id", "state").annotate(count=Count("ordinal"))
         for row in applied.order_by("purge_id", "state"):
             reached.setdefault(row["purge_id"], []).append(f"{row['state']}:{row['count']}")
     return {purge.pk: ",".join([_stage_of(purge), *reached.get(purge.pk, [])]) for purge in purges}
+
+
+def _outcomes(purge_ids: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield (purge id, number of messages with an outcome) of purges and of their undos."""
+    periods = PurgePeriod.objects.filter(purge_id__in=purge_ids).values_list("purge_id")
+    yield from periods.annotate(count=Sum(F("deleted") + F("already_gone"))).order_by("purge_id")
+    for name in ("held", "failed"):
+        ended = Step.objects.filter(purge_id__in=purge_ids, **{f"{name}__gt": 0}).values_list("purge_id")
+        yield from ended.annotate(count=Sum(name)).order_by("purge_id")
+    undos = Undo.objects.filter(purge_id__in=purge_ids, finished_at=None)
+    yield from undos.order_by("pk").values_list("purge_id", "requested")
 
 
 def _stage_of(purge: Purge) -> str:

@@ -19,7 +19,6 @@ from chatstore.models import Channel, Guild
 from chatstore.store import authors, ledger
 from chatstore.store.reading.ledger_window import LedgerWindow
 from moderation.domain.selection import Selection
-from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, channel_for, visible_channels
 from moderation.presentation.wording import Scope
 
@@ -119,13 +118,6 @@ def _ledgers_of(channel_ids: Sequence[int]) -> Iterator[tuple[int, Iterable[tupl
     for channel_id in channel_ids:
         window = LedgerWindow(channel_id, start=bucket_of(MIN_ID), descending=False)
         yield channel_id, chain.from_iterable(iter(window.next_rows, []))
-
-
-def channels_of(user: Actor, purge: Purge) -> Sequence[Channel]:
-    """Return the visible channels in which a purge found messages, or, if none, those of its selection."""
-    found = set(purge.manifest_buckets.order_by().values_list("channel_id", flat=True).distinct())
-    wanted = found or set(Selection.from_json(purge.selection).channel_ids)
-    return list(visible_channels(user).filter(pk__in=wanted))
 
 
 def scope_of(selection: Selection, channels: Mapping[int, Channel], guilds: Mapping[int, Guild]) -> Scope:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from django.db.models import BinaryField, F, Func, QuerySet
+from django.db.models import BinaryField, F, Func, QuerySet, Sum
 
 from chatstore.domain.buckets import BucketKey
 from moderation.domain.packing import COUNT_BYTES, count_packed, unpack_ids
@@ -13,6 +13,8 @@ from moderation.domain.states import DELETING, StepState
 from moderation.models import Step
 
 PackedIds = bytes | memoryview | None
+
+_UNDONE_HEAD = Func(F("undone_ids"), 1, COUNT_BYTES, function="substring", output_field=BinaryField())
 
 
 def deleted_ids(channel_id: int, bucket: int) -> set[int]:
@@ -42,12 +44,18 @@ def count_deleted(steps: QuerySet[Step]) -> Counter[int]:
 
     Reads the counts at the head of the packed ids: a purge of 50,000 channels has as many steps.
     """
-    undone_head = Func(F("undone_ids"), 1, COUNT_BYTES, function="substring", output_field=BinaryField())
-    rows = steps.order_by().values_list("channel_id", "deleted", "already_gone", undone_head)
+    rows = steps.order_by().values_list("channel_id", "deleted", "already_gone", _UNDONE_HEAD)
     deleted_counts: Counter[int] = Counter()
     for channel_id, deleted, gone, undone in rows.iterator():
         deleted_counts[channel_id] += deleted + gone - count_packed(undone)
     return deleted_counts
+
+
+def sum_deleted(steps: QuerySet[Step]) -> int:
+    """Return the number of such ids in counted deleting steps, as added up by Postgres."""
+    deleted = steps.order_by().aggregate(total=Sum(F("deleted") + F("already_gone"), default=0))["total"]
+    undone = steps.order_by().filter(undone_ids__isnull=False).values_list(_UNDONE_HEAD, flat=True)
+    return int(deleted) - sum(map(count_packed, undone.iterator()))
 
 
 def _deleted_by(steps: QuerySet[Step]) -> set[int]:

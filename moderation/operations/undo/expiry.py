@@ -13,7 +13,7 @@ import datetime as dt
 from collections.abc import Mapping
 
 from django.conf import settings
-from django.db.models import Case, Min, Q, When
+from django.db.models import Case, Q, When
 
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID
 from chatstore.domain.texts import gettext_lazy as _
@@ -23,7 +23,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.operations.jobs.runs import Claim
 from moderation.domain.holds import HoldCoverage
-from moderation.domain.states import DELETING, PURGE_MOVES, PurgeState, StepState
+from moderation.domain.states import DELETING, EXPIRES_FROM, PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.access.audit import record_action
 from moderation.operations.holds import coverage_of, holds_covering, holds_in_force_since
@@ -31,8 +31,6 @@ from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.deleted_ids import deleted_by_step
 from moderation.operations.steps.shared_copies import renew_copies
 from moderation.operations.undo.requests import undo_until
-
-EXPIRES_FROM = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.UNDO_EXPIRED in after)
 
 MAX_PURGES_PER_RUN = 10_000
 
@@ -101,12 +99,13 @@ def _renew_step(step: Step, coverage: HoldCoverage) -> int:
 
 
 def list_expired(limit: int = MAX_PURGES_PER_RUN) -> list[int]:
-    """Return purges with copies, the first made over `QUARANTINE_DAYS` ago; oldest first."""
-    cutoff = ClockTimestamp() - dt.timedelta(days=settings.QUARANTINE_DAYS)
-    with_copies = Purge.objects.filter(state__in=EXPIRES_FROM, is_rewrite=False).alias(
-        first=Min("steps__quarantined_at")
+    """Return purges with copies, the first made over `QUARANTINE_DAYS` ago; the oldest copies first."""
+    due = Purge.objects.filter(
+        state__in=EXPIRES_FROM,
+        is_rewrite=False,
+        quarantined_at__lt=postgres_now() - dt.timedelta(days=settings.QUARANTINE_DAYS),
     )
-    return list(with_copies.filter(first__lt=cutoff).order_by("id").values_list("id", flat=True)[:limit])
+    return list(due.order_by("quarantined_at", "id").values_list("id", flat=True)[:limit])
 
 
 def close_purge(purge_id: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +25,7 @@ from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import name_of, require
 from moderation.operations.steps.claiming import brief_transaction
 from moderation.operations.steps.deleted_ids import deleted_by_step, deleted_ids
+from moderation.operations.steps.sums import add_undone
 
 RESTORED_BY_IMPORT = "restored_by_import"
 
@@ -69,12 +71,14 @@ def restore_on_import(channel_id: int, bucket: int, ids: Iterable[int], *, moder
     Idempotent.
     """
     restored = set(ids)
+    undone: Counter[int] = Counter()
     with brief_transaction():
         for step in _deleting_steps(channel_id, bucket).select_related("purge").select_for_update(of=("self",)):
             packed = pack_ids(sorted(restored & deleted_by_step(step)))
             if count_packed(packed):
                 step.undone_ids = pack_ids(sorted({*unpack_ids(step.undone_ids), *unpack_ids(packed)}))
                 step.save(update_fields=["undone_ids"])
+                undone[step.purge_id] += count_packed(packed)
                 record_action(
                     RESTORED_BY_IMPORT,
                     actor=moderator,
@@ -83,6 +87,8 @@ def restore_on_import(channel_id: int, bucket: int, ids: Iterable[int], *, moder
                     details={"bucket": bucket, "ids": count_packed(packed), "import": import_id},
                     ids=packed,
                 )
+        for purge_id, count in sorted(undone.items()):
+            add_undone(purge_id, {bucket: count})
 
 
 @dataclass(frozen=True, slots=True)

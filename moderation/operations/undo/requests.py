@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Exists, Min, OuterRef, QuerySet, Sum
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -30,7 +30,8 @@ from moderation.operations.access.audit import record_action, record_purged, rec
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.holds import holds_covering, time_in_force
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
-from moderation.operations.steps.deleted_ids import count_deleted
+from moderation.operations.steps.deleted_ids import count_deleted, sum_deleted
+from moderation.operations.steps.sums import RESTORED_COUNTS
 
 _STEPS, _UNDO_STEPS = Step._meta.db_table, UndoStep._meta.db_table
 
@@ -105,8 +106,7 @@ def undo_until(purge: Purge) -> dt.datetime | None:
 
 def undo_until_without_holds(purge: Purge) -> dt.datetime | None:
     """Return the same for messages that no hold covers."""
-    kept: dt.datetime | None = purge.steps.aggregate(first=Min("quarantined_at"))["first"]
-    return None if kept is None else kept + _undo_period()
+    return None if purge.quarantined_at is None else purge.quarantined_at + _undo_period()
 
 
 def is_past_undo_period(purge: Purge) -> bool:
@@ -141,7 +141,7 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
             raise BadInput(
                 _("This purge cannot be undone in its present state: %(state)s.", state=STATE_LABELS[purge.state])
             )
-        if has_expired or not can_be_undone(purge):
+        if has_expired or (purge.quarantined_at is not None and not can_be_undone(purge)):
             raise BadInput(
                 ngettext_lazy(
                     "Deleted messages can be restored for %(count)s day. That period has passed.",
@@ -154,7 +154,9 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
             raise BadInput(_("This purge did not delete any of the requested messages."))
         if purge.state == PurgeState.PAUSED:
             _cancel_rest(purge, moderator)
-        undo = Undo(purge=purge, moderator=moderator, part=part.as_json())
+        undo = Undo(
+            purge=purge, moderator=moderator, part=part.as_json(), expected=_count_requested(purge, part, sources)
+        )
         save_with_next_id(undo)
         _make_steps(undo, sources)
         Purge.objects.filter(id=purge_id).update(state=PurgeState.UNDOING, wait_reason="", wait_until=None)
@@ -163,9 +165,9 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
 
 
 def undo_totals_of(undo: Undo) -> UndoTotals:
-    """Add up the steps of one undo."""
-    names = UndoTotals.__dataclass_fields__
-    return UndoTotals(**undo.steps.aggregate(**{name: Sum(name, default=0) for name in names}))
+    """Return the sums of the counted steps of one undo."""
+    undo.refresh_from_db(fields=RESTORED_COUNTS)
+    return UndoTotals(**{name: getattr(undo, name) for name in RESTORED_COUNTS})
 
 
 def _steps_to_undo(purge: Purge, part: UndoPart) -> QuerySet[Step]:
@@ -184,6 +186,20 @@ def _steps_to_undo(purge: Purge, part: UndoPart) -> QuerySet[Step]:
         packed = there.order_by().values_list("ordinal", "ids")
         counted = counted.filter(ordinal__in=[n for n, ids in packed if not wanted.isdisjoint(unpack_ids(ids))])
     return counted
+
+
+def _count_requested(purge: Purge, part: UndoPart, sources: QuerySet[Step]) -> int:
+    """Return the number of messages of some steps that an undo requests; an upper bound for authors."""
+    if part.message_ids:
+        wanted = frozenset(part.message_ids)
+        return sum(len(wanted.intersection(unpack_ids(ids))) for ids in sources.values_list("ids", flat=True))
+    if part.author_ids:
+        there = sources.filter(channel_id=OuterRef("channel_id"), bucket=OuterRef("bucket"))
+        authors = [str(author) for author in part.author_ids]
+        chosen = purge.manifest_buckets.filter(Exists(there), authors__has_any_keys=authors).order_by()
+        counts = chosen.values_list("authors", flat=True).iterator()
+        return sum(of_bucket.get(author, 0) for of_bucket in counts for author in authors)
+    return sum_deleted(sources)
 
 
 def _cancel_rest(purge: Purge, moderator: User) -> None:

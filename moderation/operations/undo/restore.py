@@ -31,13 +31,14 @@ from chatstore.operations.coordination.timestamps import issue_stamps
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import loads, scans
 from moderation.domain.chunks import Row, writetime_of
-from moderation.domain.packing import pack_ids, unpack_ids
+from moderation.domain.packing import count_packed, pack_ids, unpack_ids
 from moderation.domain.restoring import plan_restore
 from moderation.domain.states import DELETING, WITHOUT_COPIES, StepState, UndoStepState
 from moderation.models import Step, UndoStep
 from moderation.operations.steps.claiming import brief_transaction, bump_version, check_still_running, move_steps
 from moderation.operations.steps.deleted_ids import deleted_by_others, deleted_by_step
 from moderation.operations.steps.shared_copies import copies_in, renew_copies
+from moderation.operations.steps.sums import add_restored, add_undone
 from moderation.operations.undo.requests import UndoPart, is_past_undo_period
 from moderation.store import deletes
 from moderation.store.pace import Pace
@@ -261,6 +262,7 @@ def _count(counts: Mapping[UndoStep, Mapping[str, object]], restored: IdsOf) -> 
             token=None,
             lease_until=None,
         )
+        add_restored(counted)
         _note_undone(counted, restored)
     return counted
 
@@ -271,10 +273,14 @@ def _note_undone(steps: Sequence[UndoStep], restored: IdsOf) -> None:
     # Locked, because another undo of the same step may be counted at the same time.
     locked = found.order_by("ordinal").select_for_update().values_list("ordinal", "undone_ids")
     rows = []
+    more: Counter[int] = Counter()
     for ordinal, undone_ids in locked:
         step = by_ordinal[ordinal]
         undone = {*unpack_ids(undone_ids), *unpack_ids(step.skipped_ids), *restored[step]}
+        more[step.bucket] += len(undone) - count_packed(undone_ids)
         rows.append((pack_ids(sorted(undone)), step.purge_id, ordinal))
+    if steps:
+        add_undone(steps[0].purge_id, more)
     with connection.cursor() as cursor:
         cursor.executemany(
             f"UPDATE {Step._meta.db_table} SET undone_ids = %s WHERE purge_id = %s AND ordinal = %s", rows

@@ -33,6 +33,7 @@ from tests.moderation.channels import (
     run_to_end,
     write,
 )
+from tests.moderation.stored_sums import store_sums
 
 ERASE_ATTEMPT = (
     "DELETE FROM quarantine USING TIMESTAMP ? WHERE purge_id = ? AND channel_id = ? AND bucket = ? AND attempt = ?"
@@ -56,6 +57,7 @@ def shift(purge: Purge, *, days: float, placed: Hold, placed_days_ago: float) ->
     """Move the purge and the hold back by some days."""
     now = postgres_now()
     Step.objects.filter(purge=purge).update(quarantined_at=now - dt.timedelta(days=days))
+    store_sums()
     Purge.objects.filter(pk=purge.pk).update(created_at=now - dt.timedelta(days=days))
     Hold.objects.filter(pk=placed.pk).update(placed_at=now - dt.timedelta(days=placed_days_ago))
     purge.refresh_from_db()

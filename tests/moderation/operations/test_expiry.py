@@ -19,6 +19,7 @@ from moderation.operations.steps.deleted_ids import deleted_ids
 from moderation.operations.undo.expiry import close_purge, list_expired
 from moderation.operations.undo.requests import UndoPart, can_be_undone, request_undo
 from tests.moderation.channels import everything, make_channel, old_ids, purge_now, run_to_end, write
+from tests.moderation.stored_sums import store_sums
 
 
 def purged_days_ago(mona: User, days: float, *, count: int = 20) -> Purge:
@@ -32,6 +33,7 @@ def shift(purge: Purge, days: float) -> Purge:
     """Move the purge's copies back by some days."""
     time = postgres_now() - dt.timedelta(days=days)
     Step.objects.filter(purge=purge).update(quarantined_at=time, counted_at=time)
+    store_sums()
     purge.refresh_from_db()
     return purge
 

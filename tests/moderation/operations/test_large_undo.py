@@ -15,6 +15,7 @@ from moderation.operations.purging.completion import advance_purge
 from moderation.operations.steps.claiming import job_of
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.moderation.channels import everything, make_channel, old_ids, purge_now, write
+from tests.moderation.stored_sums import store_sums
 
 CHANNELS = 50_000
 FIRST_CHANNEL = 7_000_000
@@ -40,6 +41,7 @@ def purge(mona: User) -> Purge:
     purge = purge_now(mona, everything(channel))
     with connection.cursor() as cursor:
         cursor.execute(MANY, (FIRST_CHANNEL, CHANNELS - 1, purge.pk))
+    store_sums()
     return purge
 
 

@@ -20,6 +20,7 @@ from moderation.operations.purging.pruning import prune
 from tests.chatstore.channels import fresh_id
 from tests.chatstore.operations.jobs import make_ended_run
 from tests.moderation.many_steps import make_large_purge
+from tests.moderation.stored_sums import store_sums
 
 
 def run_prune() -> None:
@@ -34,6 +35,7 @@ def make_old(mona: User, state: PurgeState, *, days: int, author: int = 1) -> Pu
     at = postgres_now() - dt.timedelta(days=days)
     Purge.objects.filter(pk=purge.pk).update(created_at=at)
     Step.objects.filter(purge=purge, state="counted").update(quarantined_at=at, counted_at=at)
+    store_sums()
     return purge
 
 

@@ -14,6 +14,7 @@ from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.purging.controls import available_controls, finish_purge, resume_purge, retry_purge
 from tests.moderation.channels import by_victor, confirm, make_channel, old_ids, preview, write
+from tests.moderation.stored_sums import store_sums
 
 Action = Callable[..., Purge]
 
@@ -32,6 +33,7 @@ def make_purge_in_state(mona: User, state: PurgeState, *, days: int) -> Purge:
     first = purge.steps.order_by("ordinal").values("ordinal")[:1]
     began = postgres_now() - dt.timedelta(days=days)
     Step.objects.filter(purge=purge, ordinal__in=first).update(quarantined_at=began, state=StepState.COUNTED)
+    store_sums()
     Purge.objects.filter(pk=purge.pk).update(state=state)
     purge.refresh_from_db()
     return purge

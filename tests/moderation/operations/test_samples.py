@@ -4,8 +4,14 @@ from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
-from moderation.operations.preview.samples import SAMPLES, SampleWindow, sample_manifest
+from moderation.models import Purge
+from moderation.operations.preview.manifest_summary import summary_of
+from moderation.operations.preview.samples import SAMPLES, Samples, SampleWindow, sample_manifest
 from tests.moderation.channels import VICTOR, WILMA, by_victor, make_channel, old_ids, preview, recent_ids, write
+
+
+def samples_of(user: User, purge: Purge) -> Samples:
+    return sample_manifest(user, purge, summary_of(purge))
 
 
 def shown(window: SampleWindow) -> list[tuple[int, bool]]:
@@ -16,7 +22,7 @@ def test_a_sample_has_two_kept_messages_on_either_side(mona: User, channel: Chan
     ids = old_ids(11)
     write(channel, [ids[5]])
     write(channel, ids[:5] + ids[6:], author=WILMA)
-    samples = sample_manifest(preview(mona, by_victor(channel)), [channel])
+    samples = samples_of(mona, preview(mona, by_victor(channel)))
     assert [shown(window) for window in samples.oldest] == [[(i, i == ids[5]) for i in ids[3:8]]]
     assert samples.newest == []
 
@@ -26,7 +32,7 @@ def test_close_samples_share_a_window_and_distant_ones_do_not(mona: User, channe
     victors = {ids[10], ids[13], ids[150]}
     write(channel, sorted(victors))
     write(channel, [i for i in ids if i not in victors], author=WILMA)
-    runs = sample_manifest(preview(mona, by_victor(channel)), [channel]).oldest
+    runs = samples_of(mona, preview(mona, by_victor(channel))).oldest
     assert [[i for i, _ in shown(window)] for window in runs] == [ids[8:16], ids[148:153]]
 
 
@@ -34,7 +40,7 @@ def test_a_long_wave_shows_its_first_and_last_messages(mona: User, channel: Chan
     ids = old_ids(300)
     write(channel, ids[20:280])
     write(channel, ids[:20] + ids[280:], author=WILMA)
-    samples = sample_manifest(preview(mona, by_victor(channel)), [channel])
+    samples = samples_of(mona, preview(mona, by_victor(channel)))
     (oldest,), (newest,) = samples.oldest, samples.newest
     # The two messages beside the last sample are deleted too, and are marked so.
     assert shown(oldest) == [(i, i >= ids[20]) for i in ids[18 : 20 + SAMPLES + 2]]
@@ -46,13 +52,13 @@ def test_the_ends_are_found_over_all_channels(mona: User, channel: Channel) -> N
     write(channel, recent)
     write(other, old)
     purge = preview(mona, Selection(channel_ids=(channel.pk, other.pk), where=Author((VICTOR,))))
-    samples = sample_manifest(purge, [channel, other])
+    samples = samples_of(mona, purge)
     assert {window.channel for window in samples.oldest} == {other}
     assert {window.channel for window in samples.newest} == {channel}
     assert [i for window in samples.newest for i in sorted(window.matched)] == recent[-SAMPLES - 2 :]
 
 
-def test_without_visible_channels_there_are_no_samples(mona: User, channel: Channel) -> None:
+def test_without_visible_channels_there_are_no_samples(mona: User, tess: User, channel: Channel) -> None:
     write(channel, old_ids(10))
-    samples = sample_manifest(preview(mona, by_victor(channel)), [])
+    samples = samples_of(tess, preview(mona, by_victor(channel)))
     assert (list(samples.oldest), list(samples.newest)) == ([], [])

@@ -18,6 +18,7 @@ from moderation.domain.states import PurgeState
 from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.preview.bucket_strip import PurgeMap
+from moderation.operations.preview.manifest_summary import summary_of
 from tests.chatstore.channels import delete_rows
 from tests.moderation.channels import VICTOR, WILMA, choose, make_channel, old_ids, preview, recent_ids, write
 
@@ -75,7 +76,9 @@ def test_what_is_kept_beside_selected_messages_is_counted_by_the_ledger_or_unkno
     purge = preview(mona, choose(channel.pk, message_ids=[*old[:2], *new[:2]]))
     kept = dict(ManifestBucket.objects.filter(purge=purge).values_list("bucket", "survivors"))
     assert kept == {bucket_of(old[0]): 298, bucket_of(new[0]): None}
-    bars = {bar.bucket: (bar.count, bar.highlighted) for bar in PurgeMap(purge, [channel.pk]).draw().bars}
+    bars = {
+        bar.bucket: (bar.count, bar.highlighted) for bar in PurgeMap(purge, summary_of(purge), [channel.pk]).draw().bars
+    }
     assert (bars[bucket_of(old[0])], bars[bucket_of(new[0])]) == ((300, 2), (None, 2))
 
 

@@ -36,6 +36,7 @@ from tests.moderation.channels import (
     run_to_end,
     write,
 )
+from tests.moderation.stored_sums import store_sums
 
 
 def undo_now(moderator: User, purge: Purge, part: UndoPart | None = None) -> tuple[Purge, UndoTotals]:
@@ -201,6 +202,7 @@ def test_an_undo_is_refused_after_thirty_days(mona: User, channel: Channel) -> N
     purge = purge_now(mona, everything(channel))
     long_ago = dt.datetime.now(dt.UTC) - dt.timedelta(days=31)
     Step.objects.filter(purge=purge).update(quarantined_at=long_ago)
+    store_sums()
     with pytest.raises(BadInput, match="30 days"):
         request_undo(purge.id, moderator=mona, part=UndoPart())
 

@@ -7,7 +7,7 @@ from chatstore.operations.gateway.messages import post_message
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
-from moderation.operations.selection.scope import channels_of
+from moderation.operations.preview.manifest_summary import summary_of
 from tests.chatstore.channels import fresh_id
 from tests.moderation.channels import ids_of, make_channel, purge_now
 
@@ -20,5 +20,5 @@ def test_messages_of_an_unknown_channel_are_deleted_too(mona: User) -> None:
     assert (purge.state, purge.manifest) == (PurgeState.DONE, 2)
     unknown = Channel.objects.get(pk=unknown_id)
     assert unknown.name == f"unknown {unknown_id}"
-    assert {channel.pk for channel in channels_of(mona, purge)} == {known.pk, unknown_id}
+    assert {one.channel_id for one in summary_of(purge).channels} == {known.pk, unknown_id}
     assert ids_of(known, bucket_of(here)) == ids_of(unknown, bucket_of(there)) == []

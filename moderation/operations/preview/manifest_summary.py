@@ -1,0 +1,192 @@
+"""Sums of a manifest for pages: counts, plan, periods, the largest channels and authors, both ends by time.
+
+Postgres computes them, and they are stored once the manifest is frozen: a purge of 50,000 channels has at least as many
+buckets. A page of a purge whose summary is not stored (a running scan, an older version) computes what it needs.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connection
+
+from chatstore.domain.buckets import BucketKey
+from chatstore.domain.snowflakes import time_of
+from moderation.domain.planner import DeleteStrategy
+from moderation.domain.states import PurgeState
+from moderation.models import ManifestBucket, ManifestSummary, Purge
+
+MAX_CHANNELS = 20
+MAX_AUTHORS = 50
+MAX_ENDS = 25
+"""Numbers of channels, of authors, and of buckets at each end that are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelCount:
+    """Part of a channel. kept: messages kept in the same buckets; None: not counted. first_bucket: the oldest."""
+
+    channel_id: int
+    matched: int
+    kept: int | None
+    first_bucket: int
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodCount:
+    """Part of a bucket number, over all channels. is_partial: the kept messages of some channel were not counted."""
+
+    bucket: int
+    matched: int
+    kept: int
+    is_partial: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Sums of a manifest.
+
+    channels, authors: the largest, of `channel_count` and `author_count`. survivors: None: not counted.
+    max_tombstones: that any bucket gains. strategies: (buckets, messages) by delete strategy.
+    oldest, newest: the buckets with the first and the last messages.
+    """
+
+    channel_count: int
+    channels: Sequence[ChannelCount]
+    periods: Sequence[PeriodCount]
+    count: int = 0
+    bucket_count: int = 0
+    author_count: int = 0
+    authors: Sequence[tuple[int, int]] = ()
+    survivors: int | None = None
+    max_tombstones: int = 0
+    strategies: Mapping[DeleteStrategy, tuple[int, int]] = field(default_factory=dict)
+    first_id: int | None = None
+    last_id: int | None = None
+    oldest: Sequence[BucketKey] = ()
+    newest: Sequence[BucketKey] = ()
+
+    @property
+    def first_at(self) -> dt.datetime | None:
+        return None if self.first_id is None else time_of(self.first_id)
+
+    @property
+    def last_at(self) -> dt.datetime | None:
+        return None if self.last_id is None else time_of(self.last_id)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Summary:
+        """Return the summary that Postgres has computed."""
+        return cls(
+            **{
+                **value,
+                "channels": [ChannelCount(*row) for row in value["channels"]],
+                "periods": [PeriodCount(*row) for row in value["periods"]],
+                "authors": [(author, count) for author, count in value.get("authors", ())],
+                "strategies": {DeleteStrategy(name): tuple(n) for name, n in value.get("strategies", {}).items()},
+                "oldest": [(channel_id, bucket) for channel_id, bucket in value.get("oldest", ())],
+                "newest": [(channel_id, bucket) for channel_id, bucket in value.get("newest", ())],
+            }
+        )
+
+
+def _list(row: str, of: str) -> str:
+    return f"(SELECT coalesce(jsonb_agg(jsonb_build_array({row})), '[]') FROM ({of}) AS listed)"
+
+
+# While a scan runs, its page polls: these two are all that it shows.
+_PLACES = f"""
+'channel_count', (SELECT count(DISTINCT channel_id) FROM entry),
+'channels', {
+    _list(
+        "channel_id, matched, kept, first",
+        f'''
+    SELECT channel_id, sum(count) AS matched, min(bucket) AS first,
+        CASE WHEN bool_and(survivors IS NOT NULL) THEN sum(survivors) END AS kept
+    FROM entry GROUP BY channel_id ORDER BY matched DESC, channel_id LIMIT {MAX_CHANNELS}''',
+    )
+},
+'periods', {
+    _list(
+        "bucket, matched, kept, is_partial",
+        '''
+    SELECT bucket, sum(count) AS matched, coalesce(sum(survivors), 0) AS kept,
+        bool_or(survivors IS NULL) AS is_partial
+    FROM entry GROUP BY bucket ORDER BY bucket''',
+    )
+}
+"""
+
+_REST = f"""
+'count', (SELECT coalesce(sum(count), 0) FROM entry),
+'bucket_count', (SELECT count(*) FROM entry),
+'survivors', (SELECT CASE WHEN bool_and(survivors IS NOT NULL) THEN sum(survivors) END FROM entry),
+'first_id', (SELECT min(first_id) FROM entry),
+'last_id', (SELECT max(last_id) FROM entry),
+'author_count', (SELECT count(*) FROM author),
+'authors', {
+    _list(
+        "author_id, matched",
+        f'''
+    SELECT author_id, matched FROM author ORDER BY matched DESC, author_id LIMIT {MAX_AUTHORS}''',
+    )
+},
+'max_tombstones', (SELECT coalesce(max(tombstones), 0) FROM (
+    SELECT sum(tombstones) AS tombstones FROM part GROUP BY channel_id, bucket) AS of_bucket),
+'strategies', (SELECT coalesce(jsonb_object_agg(strategy, jsonb_build_array(parts, messages)), '{{}}') FROM (
+    SELECT strategy, count(*) AS parts, sum(count) AS messages FROM part GROUP BY strategy) AS used),
+'oldest', {
+    _list(
+        "channel_id, bucket",
+        f'''
+    SELECT channel_id, bucket FROM entry ORDER BY first_id NULLS FIRST LIMIT {MAX_ENDS}''',
+    )
+},
+'newest', {
+    _list(
+        "channel_id, bucket",
+        f'''
+    SELECT channel_id, bucket FROM entry ORDER BY last_id DESC NULLS FIRST LIMIT {MAX_ENDS}''',
+    )
+}
+"""
+
+_ENTRIES = f"""
+WITH entry AS MATERIALIZED (
+    SELECT channel_id, bucket, count, survivors, first_id, last_id, authors, plan
+    FROM {ManifestBucket._meta.db_table} WHERE purge_id = %(purge)s
+)"""
+_ALL = f"""{_ENTRIES}, author AS MATERIALIZED (
+    SELECT key::bigint AS author_id, sum(value::bigint) AS matched FROM entry, jsonb_each_text(authors) GROUP BY key
+), part AS MATERIALIZED (
+    SELECT channel_id, bucket, part->>0 AS strategy, (part->>1)::bigint AS count, (part->>3)::bigint AS tombstones
+    FROM entry, jsonb_array_elements(plan->'parts') AS part
+)"""
+
+_FIND_PLACES = f"{_ENTRIES} SELECT jsonb_build_object({_PLACES})"
+_SUMMARIZE = f"{_ALL} SELECT jsonb_build_object({_PLACES}, {_REST})"
+_STORE = f"""{_ALL} INSERT INTO {ManifestSummary._meta.db_table} (purge_id, data)
+    SELECT %(purge)s, jsonb_build_object({_PLACES}, {_REST})
+    ON CONFLICT (purge_id) DO UPDATE SET data = EXCLUDED.data"""
+
+
+def store_summary(purge_id: int) -> None:
+    """Compute and store the summary of a manifest that is frozen now."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STORE, {"purge": purge_id})
+
+
+def summary_of(purge: Purge) -> Summary:
+    """Return the stored summary, or else compute it: during the scan its places only."""
+    is_frozen = purge.state != PurgeState.SCANNING
+    stored = ManifestSummary.objects.filter(purge=purge).values_list("data", flat=True).first() if is_frozen else None
+    if stored is not None:
+        return Summary.from_json(stored)
+    with connection.cursor() as cursor:
+        cursor.execute(_SUMMARIZE if is_frozen else _FIND_PLACES, {"purge": purge.pk})
+        row = cursor.fetchone() or ("{}",)
+    return Summary.from_json(json.loads(row[0]))
