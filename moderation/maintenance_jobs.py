@@ -11,6 +11,7 @@ from moderation.operations.purging.manual_rewrite import rewrite_bucket_run
 from moderation.operations.purging.orphan_rows import delete_authorless
 from moderation.operations.purging.pruning import prune
 from moderation.operations.purging.stuck_check import check_stuck_purges
+from moderation.operations.purging.sums_check import check_sums
 from moderation.operations.undo.expiry import close_expired
 
 register_jobs(
@@ -46,6 +47,14 @@ register_jobs(
         _("Prune"),
         _("Delete old previews, manifests and runs"),
         Schedule("30 7 * * *", "UTC"),
+        max_attempts=2,
+    ),
+    Job(
+        "sums",
+        check_sums,
+        _("Check sums"),
+        _("Compare the stored sums of purges with their steps"),
+        Schedule("0 8 * * *", "UTC"),
         max_attempts=2,
     ),
 )

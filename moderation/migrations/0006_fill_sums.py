@@ -3,7 +3,7 @@
 from django.db import migrations
 
 # The first 8 bytes of packed ids are their number, little-endian; a bucket has less than 2³¹ messages.
-UNDONE = " + ".join(f"(get_byte(undone_ids, {n})::bigint << {8 * n})" for n in range(4))
+UNDONE = " + ".join(f"(get_byte(substring(undone_ids, 1, 4), {n})::bigint << {8 * n})" for n in range(4))
 
 FILL = (
     f"""

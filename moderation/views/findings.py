@@ -13,7 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 
 from chatstore.models import Finding
-from chatstore.operations.findings.records import EVENT_KINDS, MISSING_SURVIVORS, acknowledge_finding
+from chatstore.operations.findings.records import EVENT_KINDS, MISSING_SURVIVORS, WRONG_SUMS, acknowledge_finding
 from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET
 from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, FAILED_RUN, HEARTBEAT_MISSING, MISSED_RUN, NODE_DOWN
 from chatstore.operations.monitoring.console import Actor, findings_for
@@ -74,7 +74,7 @@ def _link_of(finding: Finding) -> tuple[str, str | Promise]:
         if kind in _CLUSTER_ANCHORS:
             place, link = _CLUSTER_ANCHORS[kind]
             return f"{reverse('cluster_health')}#{place}", link
-        if kind == STUCK_PURGE:
+        if kind in (STUCK_PURGE, WRONG_SUMS):
             return _link_of_purge(finding)
     except (NoReverseMatch, KeyError, ValueError):
         # Opened by another version: show it without a link.
@@ -83,7 +83,7 @@ def _link_of(finding: Finding) -> tuple[str, str | Promise]:
 
 
 def _link_of_purge(finding: Finding) -> tuple[str, str | Promise]:
-    if not finding.details["is_rewrite"]:
+    if not finding.details.get("is_rewrite"):
         return reverse("purge", args=[int(finding.subject)]), gettext("Open purge")
     # Rewrites have no page of their own, so link to the channel.
     channels = finding.details["channels"]

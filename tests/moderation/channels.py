@@ -24,6 +24,7 @@ from moderation.domain.selection import Selection
 from moderation.models import Purge, Step, UndoStep
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import confirm_purge, draft_purge
+from moderation.operations.purging.sums_check import has_wrong_sums
 from moderation.operations.purging.worker import run_purge
 from tests.moderation.steps import claim_step
 
@@ -98,8 +99,10 @@ def purge_now(moderator: User, selection: Selection) -> Purge:
 
 
 def run_to_end(purge: Purge) -> Purge:
-    """Run the purge with a long timeout, because the machine may be busy with other tests."""
-    return run_purge(purge.id, idle_timeout_seconds=60)
+    """Run the purge with a long timeout, because the machine may be busy with other tests; check its sums."""
+    ended = run_purge(purge.id, idle_timeout_seconds=60)
+    assert not has_wrong_sums(ended.pk)
+    return ended
 
 
 def claim(purge: Purge) -> Step:

@@ -14,6 +14,7 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Purge
+from moderation.operations.purging.sums_check import has_wrong_sums
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
 from tests.moderation.channels import WILMA, confirm, ids_of, make_channel, old_ids, preview, run_to_end, write
@@ -38,6 +39,7 @@ class Scattered:
         total = totals_of(self.purge)
         assert (self.purge.state, total.deleted, total.left) == (PurgeState.DONE, self.messages, 0)
         assert total.manifest == self.messages
+        assert not has_wrong_sums(self.purge.pk)
         assert set(self.purge.steps.values_list("state", flat=True)) == {StepState.COUNTED}
         for channel, kept in self.kept.items():
             assert ids_of(channel, *self.buckets(channel)) == kept
@@ -62,6 +64,7 @@ class Scattered:
         total = undo_totals_of(undo)
         assert self.purge.state == PurgeState.UNDONE
         assert (total.requested, total.restored, total.failed) == (self.messages, self.messages, 0)
+        assert not has_wrong_sums(self.purge.pk)
         for channel, kept in self.kept.items():
             assert ids_of(channel, *self.buckets(channel)) == sorted([*kept, *self.deleted[channel]])
             assert lock_owner(channel.pk) is None

@@ -14,5 +14,11 @@ def store_sums() -> None:
     with connection.cursor() as cursor:
         for table in ("moderation_purgeperiod", "moderation_purgeday"):
             cursor.execute(f"DELETE FROM {table}")
+    fill_sums()
+
+
+def fill_sums() -> None:
+    """Run the statements of the migration, which may be repeated."""
+    with connection.cursor() as cursor:
         for sql in FILL:
             cursor.execute(sql)

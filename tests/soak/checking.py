@@ -12,6 +12,7 @@ from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_owner
 from moderation.domain.states import StepKind
 from moderation.models import AuditEntry, Step
+from moderation.operations.purging.sums_check import has_wrong_sums
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
 from tests.soak.scene import POSTER, Scene, ids_of, read_all_pages, rows_of, snapshot_of
@@ -56,9 +57,10 @@ def check_counted(scene: Scene, action: str, **counts: int) -> None:
 
 
 def check_channels(scene: Scene, stored: Mapping[int, str], moderator: User) -> None:
-    """Check that no step is open, no channel locked, no post lost, and that pages show all messages."""
+    """Check that no step is open, all sums are right, no channel locked, no post lost, and pages show all messages."""
     assert not scene.purge.steps.open().exclude(kind=StepKind.REWRITE).exists()
     assert not scene.purge.undo_steps.open().exists()
+    assert not has_wrong_sums(scene.purge.id)
     for channel in scene.channels:
         assert lock_owner(channel.id) is None, lock_owner(channel.id)
         check_pages(channel, scene, moderator)

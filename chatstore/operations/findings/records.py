@@ -22,7 +22,10 @@ from chatstore.operations.rights import MAINTAIN, require
 MISSING_SURVIVORS = "missing survivors"
 """Subject: "<channel>:<bucket>:<purge>.<step>"."""
 
-EVENT_KINDS = frozenset({MISSING_SURVIVORS})
+WRONG_SUMS = "wrong sums"
+"""Subject: "<purge>"."""
+
+EVENT_KINDS = frozenset({MISSING_SURVIVORS, WRONG_SUMS})
 """Kinds of findings that record an event instead of a condition."""
 
 

@@ -189,15 +189,18 @@ def _freeze_manifest(purge_id: int, token: uuid.UUID) -> None:
     manifest_hash = hash_manifest(purge_id)
     total: int = Step.objects.filter(purge_id=purge_id).aggregate(total=Sum("count", default=0))["total"]
     matched = ManifestBucket.objects.filter(purge_id=purge_id).exists()
-    store_summary(purge_id)
-    Purge.objects.filter(id=purge_id, scan_token=token, state=PurgeState.SCANNING).update(
-        state=PurgeState.READY if matched else PurgeState.NOTHING_MATCHED,
-        manifest=total,
-        manifest_hash=manifest_hash,
-        ready_at=ClockTimestamp(),
-        scan_token=None,
-        scan_lease_until=None,
-    )
+    with brief_transaction():
+        is_own = Purge.objects.filter(id=purge_id, scan_token=token, state=PurgeState.SCANNING).update(
+            state=PurgeState.READY if matched else PurgeState.NOTHING_MATCHED,
+            manifest=total,
+            manifest_hash=manifest_hash,
+            ready_at=ClockTimestamp(),
+            scan_token=None,
+            scan_lease_until=None,
+        )
+        # Only with the purge's row locked: an exclusion stores another summary.
+        if is_own:
+            store_summary(purge_id)
 
 
 def _end_of_hour(message_id: int) -> dt.datetime:

@@ -1,4 +1,4 @@
-"""Sums of counted steps, kept in the transaction that counts them, so that nobody has to add up 50,000 steps.
+"""Sums of counted steps, kept in the transaction that counts them, because a large purge has 50,000 steps.
 
 Always called after the steps were locked, for one purge after the other, so that two transactions never wait for each
 other.

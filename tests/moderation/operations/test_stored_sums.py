@@ -24,7 +24,7 @@ from tests.moderation.channels import (
     write,
 )
 from tests.moderation.many_steps import make_large_purge
-from tests.moderation.stored_sums import store_sums
+from tests.moderation.stored_sums import fill_sums, store_sums
 from tests.plans import explain, rows_read
 
 
@@ -51,6 +51,8 @@ def test_sums_of_a_purge_and_its_undo_are_those_of_its_steps(mona: User) -> None
     assert [row[1:] for row in sums[0]] == [(40, 0, 10), (40, 0, 10)]  # type: ignore[index]
     assert count_still_deleted(purge) == count_deleted(purge.steps.all()).total() == 60
     store_sums()
+    assert stored(purge) == sums
+    fill_sums()
     assert stored(purge) == sums
 
 

@@ -11,6 +11,7 @@ from moderation.domain.planner import DeleteStrategy
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge, Step, Undo
+from moderation.operations.purging.sums_check import has_wrong_sums
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import undo_totals_of
 from tests.moderation.channels import (
@@ -115,6 +116,7 @@ def assert_done_exactly(fixture: PurgeFixture) -> None:
     actions = AuditEntry.objects.filter(purge=fixture.purge).values_list("action", flat=True)
     assert sorted(actions) == ["channel_purged", "purge_confirmed", "purge_drafted", "purge_finished"]
     assert lock_owner(fixture.channel.id) is None
+    assert not has_wrong_sums(fixture.purge.id)
 
 
 def assert_undone_exactly(fixture: PurgeFixture, undo: Undo) -> None:
@@ -128,3 +130,4 @@ def assert_undone_exactly(fixture: PurgeFixture, undo: Undo) -> None:
     assert actions >= {"channel_restored", "undo_finished", "undo_requested"}
     assert len(AuditEntry.objects.filter(purge=fixture.purge, action="channel_restored")) == 1
     assert lock_owner(fixture.channel.id) is None
+    assert not has_wrong_sums(fixture.purge.id)
