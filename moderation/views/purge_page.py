@@ -108,7 +108,7 @@ def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
             facts.channels,
             strips=facts.map,
             deleted=facts.deleted,
-            by_channel=context["undo"].may_ask,
+            by_channel=context["undo"].may_undo,
         )
     context["may_confirm"] = purge.state == PurgeState.READY and user.has_perm("moderation.add_purge")
     return context

@@ -105,7 +105,7 @@ def correct_sums(purge_id: int) -> bool:
             for sql in _CORRECTIONS:
                 cursor.execute(sql, {"purge": purge_id})
         message = _("The sums of purge %(purge)s differed from its steps and were computed again.", purge=str(purge_id))
-        open_finding(WRONG_SUMS, str(purge_id), Problem(Severity.AMBER, message, {"purge": str(purge_id)}))
+        open_finding(WRONG_SUMS, str(purge_id), Problem(Severity.WARNING, message, {"purge": str(purge_id)}))
     logger.error("purge %s: sums differed from its steps and were computed again", purge_id)
     return True
 
