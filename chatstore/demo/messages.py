@@ -155,9 +155,9 @@ def _pick_time_ms(rng: random.Random, start_ms: int, end_ms: int) -> int:
     share = 1 - (1 - math.sqrt(rng.random())) * 0.9 if rng.random() < 0.7 else rng.random()
     day_ms = (start_ms + int((end_ms - start_ms) * share)) // DAY_MS * DAY_MS
     hour = rng.choices(range(24), _HOURS)[0]
-    moment_ms = day_ms + hour * 3_600_000 + rng.randrange(3_600_000)
-    if start_ms <= moment_ms <= end_ms:
-        return moment_ms
+    time_ms = day_ms + hour * 3_600_000 + rng.randrange(3_600_000)
+    if start_ms <= time_ms <= end_ms:
+        return time_ms
     return max(start_ms, end_ms - rng.randrange(min(6 * 3_600_000, end_ms - start_ms)))
 
 

@@ -72,7 +72,7 @@ class RepairRound:
 
 def count_repaired(repaired_at: Mapping[str, dt.datetime | None], since: dt.datetime) -> int:
     """Return the number of nodes that were repaired since the given time."""
-    return sum(moment is not None and moment >= since for moment in repaired_at.values())
+    return sum(time is not None and time >= since for time in repaired_at.values())
 
 
 def predict_end(

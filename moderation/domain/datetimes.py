@@ -27,8 +27,8 @@ def parse_datetime(text: str, *, now: dt.datetime) -> dt.datetime:
     typed = text.strip()
     ago = _AGO.fullmatch(typed)
     try:
-        moment = now - int(ago[1]) * _UNITS[ago[2][0].lower()] if ago else dt.datetime.fromisoformat(typed)
-        moment = (moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)).astimezone(dt.UTC)
+        time = now - int(ago[1]) * _UNITS[ago[2][0].lower()] if ago else dt.datetime.fromisoformat(typed)
+        time = (time if time.tzinfo else time.replace(tzinfo=now.tzinfo)).astimezone(dt.UTC)
     except (ValueError, OverflowError):
         raise BadInput(
             _(
@@ -36,13 +36,13 @@ def parse_datetime(text: str, *, now: dt.datetime) -> dt.datetime:
                 text=typed[:40],
             )
         ) from None
-    if moment > now:
+    if time > now:
         raise BadInput(_("%(time)s is in the future. Enter an earlier time.", time=typed[:40]))
-    if moment < EARLIEST:
+    if time < EARLIEST:
         raise BadInput(_("%(time)s is before the first possible message. Enter a later time.", time=typed[:40]))
-    return moment
+    return time
 
 
-def first_id_from(moment: dt.datetime) -> int:
+def first_id_from(time: dt.datetime) -> int:
     """Return the lowest id of a point in time: messages with lower ids were posted earlier."""
-    return first_id_at(unix_ms(moment))
+    return first_id_at(unix_ms(time))

@@ -257,13 +257,13 @@ def _coverage(here: Collection[_HoldKey]) -> HoldCoverage:
 
 
 def holds_covering(purge: Purge, *, since: dt.datetime) -> list[Hold]:
-    """Return the holds that have covered some of the purge's messages at any time since a moment."""
+    """Return the holds that have covered some of the purge's messages at any time since the given one."""
     return list(_holds_covering(purge, holds_in_force_since(since)))
 
 
-def holds_in_force_since(moment: dt.datetime) -> QuerySet[Hold]:
-    """Return the holds that are in force, or were at any time since a moment."""
-    return Hold.objects.filter(Q(lifted_at=None) | Q(lifted_at__gt=moment))
+def holds_in_force_since(time: dt.datetime) -> QuerySet[Hold]:
+    """Return the holds that are in force, or were at any time since the given one."""
+    return Hold.objects.filter(Q(lifted_at=None) | Q(lifted_at__gt=time))
 
 
 def _holds_covering(purge: Purge, holds: QuerySet[Hold]) -> Iterator[Hold]:

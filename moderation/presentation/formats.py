@@ -197,38 +197,38 @@ def format_days(first: dt.date, last: dt.date) -> str:
     return _("%(first)s – %(last)s") % {"first": begin, "last": date_format(last, pgettext("date format", "j F Y"))}
 
 
-def format_clock(moment: dt.datetime | dt.time) -> str:
+def format_clock(time: dt.datetime | dt.time) -> str:
     """Return hours and minutes: "14:02"."""
-    local = timezone.localtime(moment) if isinstance(moment, dt.datetime) else moment
+    local = timezone.localtime(time) if isinstance(time, dt.datetime) else time
     return date_format(local, pgettext("time format", "H:i"))
 
 
-def format_datetime(moment: dt.datetime) -> str:
+def format_datetime(time: dt.datetime) -> str:
     """Return day and minute in the viewer's time zone: "11 Mar 2024, 14:02"."""
-    return _datetime(timezone.localtime(moment))
+    return _datetime(timezone.localtime(time))
 
 
-def format_deadline(moment: dt.datetime) -> str:
+def format_deadline(time: dt.datetime) -> str:
     """Return day and minute with UTC beside it: "11 Mar 2024, 15:02 (14:02 UTC)"; in UTC "11 Mar 2024, 14:02 UTC"."""
-    local, utc = timezone.localtime(moment), moment.astimezone(dt.UTC)
+    local, utc = timezone.localtime(time), time.astimezone(dt.UTC)
     if local.utcoffset() == utc.utcoffset():
         return _("%(datetime)s UTC") % {"datetime": _datetime(utc)}
     in_utc = format_utc_clock(utc) if local.date() == utc.date() else _datetime(utc)
     return _("%(datetime)s (%(utc)s UTC)") % {"datetime": _datetime(local), "utc": in_utc}
 
 
-def format_exact(moment: dt.datetime) -> str:
+def format_exact(time: dt.datetime) -> str:
     """Return date and time to the second: "11 March 2024, 14:02:07 UTC"; elsewhere in local time with UTC beside it."""
-    local, utc = timezone.localtime(moment), moment.astimezone(dt.UTC)
+    local, utc = timezone.localtime(time), time.astimezone(dt.UTC)
     pattern = pgettext("date and time format", "j F Y, H:i:s")
     if local.utcoffset() == utc.utcoffset():
         return _("%(datetime)s UTC") % {"datetime": date_format(utc, pattern)}
     return _("%(datetime)s (%(utc)s UTC)") % {"datetime": date_format(local, pattern), "utc": date_format(utc, pattern)}
 
 
-def format_utc_clock(moment: dt.datetime) -> str:
+def format_utc_clock(time: dt.datetime) -> str:
     """Return hours and minutes in UTC, without its name: "14:02"."""
-    return date_format(moment.astimezone(dt.UTC), pgettext("time format", "H:i"))
+    return date_format(time.astimezone(dt.UTC), pgettext("time format", "H:i"))
 
 
 def format_slot(wall: dt.datetime, *, this_year: int) -> str:
@@ -251,21 +251,21 @@ _FUTURE: tuple[tuple[int, Callable[[int], str]], ...] = (
 )
 
 
-def format_ago(moment: dt.datetime, now: dt.datetime) -> str:
+def format_ago(time: dt.datetime, now: dt.datetime) -> str:
     """Return "just now", "3 minutes ago", "2 days ago", or the day for anything older than a month."""
-    amount = (now - moment).total_seconds()
+    amount = (now - time).total_seconds()
     if amount < 5:
         return _("just now")
     for size, phrase in _PAST:
         if amount < size:
             return phrase(int(amount)) % {"count": int(amount)}
         amount /= size
-    return format_short_day(moment)
+    return format_short_day(time)
 
 
-def format_ahead(moment: dt.datetime, now: dt.datetime) -> str:
+def format_ahead(time: dt.datetime, now: dt.datetime) -> str:
     """Return "in 3 minutes", "in 2 days", or "in less than a minute"."""
-    seconds = (moment - now).total_seconds()
+    seconds = (time - now).total_seconds()
     for length, phrase in _FUTURE:
         if seconds >= length:
             whole = round(seconds / length)
@@ -273,8 +273,8 @@ def format_ahead(moment: dt.datetime, now: dt.datetime) -> str:
     return _("in less than a minute")
 
 
-def _datetime(moment: dt.datetime) -> str:
-    return date_format(moment, pgettext("date and time format", "j M Y, H:i"))
+def _datetime(time: dt.datetime) -> str:
+    return date_format(time, pgettext("date and time format", "j M Y, H:i"))
 
 
 def _local_day(day: Any) -> dt.date:

@@ -180,9 +180,9 @@ def _x(day: dt.date, first: dt.date, last: dt.date) -> float:
     return _at_share(((day - first).days + 0.5) / ((last - first).days + 1))
 
 
-def _x_of_time(moment: dt.datetime, first: dt.date, last: dt.date) -> float:
+def _x_of_time(time: dt.datetime, first: dt.date, last: dt.date) -> float:
     begin = dt.datetime.combine(first, dt.time(), tzinfo=dt.UTC)
-    return _at_share((moment - begin) / dt.timedelta(days=(last - first).days + 1))
+    return _at_share((time - begin) / dt.timedelta(days=(last - first).days + 1))
 
 
 def _at_share(share: float) -> float:

@@ -172,7 +172,7 @@ def name_authors(ids: Iterable[int], authors: Names) -> str:
 
 def format_datetime(snowflake: int) -> str:
     """Format the time that an ID carries, in the viewer's time zone: "1 May 2024", with the time unless midnight."""
-    moment = timezone.localtime(time_of(snowflake))
-    if (moment.hour, moment.minute, moment.second) == (0, 0, 0):
-        return date_format(moment, pgettext("date format", "j F Y"))
-    return format_deadline(moment)
+    time = timezone.localtime(time_of(snowflake))
+    if (time.hour, time.minute, time.second) == (0, 0, 0):
+        return date_format(time, pgettext("date format", "j F Y"))
+    return format_deadline(time)

@@ -20,8 +20,8 @@ def record_positions(positions: Mapping[int, str], *, now: dt.datetime) -> dict[
     kept: Any = client.hgetall(KEY)
     since: dict[int, dt.datetime] = {}
     for purge_id, position in positions.items():
-        moment, _, noted = kept.get(str(purge_id), "").partition(" ")
-        since[purge_id] = dt.datetime.fromisoformat(moment) if moment and noted == position else now
+        time, _, noted = kept.get(str(purge_id), "").partition(" ")
+        since[purge_id] = dt.datetime.fromisoformat(time) if time and noted == position else now
     gone = set(kept) - {str(purge_id) for purge_id in positions}
     if gone:
         client.hdel(KEY, *gone)

@@ -260,36 +260,36 @@ def glossary() -> list[tuple[str | Promise, str | Promise]]:
 
 
 @register.simple_tag
-def ago(moment: dt.datetime | None) -> SafeString:
+def ago(time: dt.datetime | None) -> SafeString:
     """Render a `<time>` relative to now, with the exact time on hover."""
-    if moment is None:
+    if time is None:
         return format_html("{}", _("never"))
-    return time_tag(moment, format_ago(moment, timezone.now()))
+    return time_tag(time, format_ago(time, timezone.now()))
 
 
 @register.simple_tag
-def clock(moment: dt.datetime) -> SafeString:
+def clock(time: dt.datetime) -> SafeString:
     """Render a `<time>` of hours and minutes, with the exact time on hover."""
-    return time_tag(moment, formats.format_clock(moment))
+    return time_tag(time, formats.format_clock(time))
 
 
 @register.simple_tag
-def dated(moment: dt.datetime | None) -> SafeString:
+def dated(time: dt.datetime | None) -> SafeString:
     """Render a `<time>` of day and minute in the viewer's time zone, with the exact time on hover."""
-    if moment is None:
+    if time is None:
         return format_html("{}", "—")
-    return time_tag(moment, formats.format_datetime(moment))
+    return time_tag(time, formats.format_datetime(time))
 
 
 @register.simple_tag
-def deadline(moment: dt.datetime) -> SafeString:
+def deadline(time: dt.datetime) -> SafeString:
     """Render a `<time>` that decides something: like `dated`, with UTC beside it."""
-    return time_tag(moment, formats.format_deadline(moment))
+    return time_tag(time, formats.format_deadline(time))
 
 
-def time_tag(moment: dt.datetime, text: str) -> SafeString:
+def time_tag(time: dt.datetime, text: str) -> SafeString:
     """Render a `<time>` with the exact time on hover."""
-    return fill('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), formats.format_exact(moment), text)
+    return fill('<time datetime="{}" title="{}">{}</time>', time.isoformat(), formats.format_exact(time), text)
 
 
 @register.filter
@@ -298,14 +298,14 @@ def id_time(snowflake: int) -> dt.datetime:
     return time_of(snowflake)
 
 
-def exact(moment: dt.datetime) -> str:
+def exact(time: dt.datetime) -> str:
     """ "11 March 2024, 14:02:07 UTC"."""
-    return formats.format_exact(moment)
+    return formats.format_exact(time)
 
 
-def format_ago(moment: dt.datetime, now: dt.datetime) -> str:
+def format_ago(time: dt.datetime, now: dt.datetime) -> str:
     """ "3 minutes ago", "2 days ago", or the day for anything older than a month."""
-    return formats.format_ago(moment, now)
+    return formats.format_ago(time, now)
 
 
 @register.filter

@@ -176,9 +176,9 @@ def stored_text(value: Any) -> Any:
 
 
 @register.simple_tag
-def ahead(moment: dt.datetime) -> SafeString:
+def ahead(time: dt.datetime) -> SafeString:
     """Render a `<time>` that is still to come, with the exact time on hover."""
-    return time_tag(moment, formats.format_ahead(moment, timezone.now()))
+    return time_tag(time, formats.format_ahead(time, timezone.now()))
 
 
 @register.simple_tag

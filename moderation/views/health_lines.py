@@ -29,7 +29,7 @@ LEDGER = "ledger"
 class FigureLine:
     """A formatted figure. value: "" if it was never measured. at: time of the measurement; None for the ledger.
 
-    moment: set if the value is a time. is_stale: the figure is outdated.
+    time: set if the value is a time. is_stale: the figure is outdated.
     """
 
     name: str
@@ -37,7 +37,7 @@ class FigureLine:
     source: str = ""
     at: dt.datetime | None = None
     is_stale: bool = False
-    moment: dt.datetime | None = None
+    time: dt.datetime | None = None
 
 
 def newest_page_lines(health: ChannelHealth) -> list[FigureLine]:
@@ -130,6 +130,6 @@ def _repair_line(health: ChannelHealth, found: BucketHealth) -> FigureLine:
     figure = found.repaired
     if figure is None:
         return FigureLine(_("Last full repair"))
-    moment = found.repaired_at
-    is_stale = moment is not None and health.now - moment > STALE_AFTER
-    return FigureLine(_("Last full repair"), _("started"), figure.source, figure.measured_at, is_stale, moment)
+    time = found.repaired_at
+    is_stale = time is not None and health.now - time > STALE_AFTER
+    return FigureLine(_("Last full repair"), _("started"), figure.source, figure.measured_at, is_stale, time)

@@ -166,11 +166,11 @@ def _statements(sizes: Sizes) -> Iterator[tuple[str, str]]:
     every = sizes.purges // sizes.large_purges
     per_bucket = 864_000_000 << TIME_SHIFT
 
-    def moment(number: str, total: int) -> str:
+    def spread(number: str, total: int) -> str:
         return f"now() - interval '365 days' * (1 - {number} / {total}.0)"
 
     def next_id(number: str, total: int) -> str:
-        return f"((extract(epoch FROM {moment(number, total)}) * 1000)::bigint - 1293840000000 << 23 | {number} % 1024)"
+        return f"((extract(epoch FROM {spread(number, total)}) * 1000)::bigint - 1293840000000 << 23 | {number} % 1024)"
 
     yield (
         "staff",
@@ -220,7 +220,7 @@ def _statements(sizes: Sizes) -> Iterator[tuple[str, str]]:
         f"WHEN {last} < {sizes.purges // 12} THEN CASE n % 20 WHEN 0 THEN 'undone' WHEN 1 THEN 'done_with_failures' "
         "ELSE 'done' END ELSE 'undo_expired' END"
     )
-    at = moment("n", sizes.purges)
+    at = spread("n", sizes.purges)
     yield (
         "purges",
         (
@@ -318,7 +318,7 @@ def _statements(sizes: Sizes) -> Iterator[tuple[str, str]]:
         "audit entries",
         (
             "INSERT INTO moderation_auditentry (id, at, actor_id, action, purge_id, channel_id, details) "
-            f"SELECT {next_id('a', sizes.audit_entries)} * 2 + 1, {moment('a', sizes.audit_entries)}, "
+            f"SELECT {next_id('a', sizes.audit_entries)} * 2 + 1, {spread('a', sizes.audit_entries)}, "
             "CASE WHEN a % 10 = 0 THEN (SELECT min(id) FROM auth_user) + a % 50 END, "
             "CASE WHEN a % 20000 = 0 THEN 'hold_placed' WHEN a % 30 = 0 THEN 'purge_drafted' WHEN a % 30 = 10 THEN "
             "'purge_confirmed' WHEN a % 30 = 20 THEN 'purge_finished' ELSE 'channel_purged' END, "
@@ -337,7 +337,7 @@ def _statements(sizes: Sizes) -> Iterator[tuple[str, str]]:
             "NULL, "
             f"({FIRST_CHANNEL} + n % {sizes.channels}) || ':430', "
             f"CASE WHEN n > {sizes.runs} - 5 THEN 'queued' WHEN n % 100 = 0 THEN 'failed' ELSE 'done' END, "
-            f"{moment('n', sizes.runs)}, 1, {moment('n', sizes.runs)}, {moment('n', sizes.runs)}, '{{}}', '{{}}', '' "
+            f"{spread('n', sizes.runs)}, 1, {spread('n', sizes.runs)}, {spread('n', sizes.runs)}, '{{}}', '{{}}', '' "
             f"FROM generate_series(1, {sizes.runs}) n"
         ),
     )
@@ -361,9 +361,9 @@ def _statements(sizes: Sizes) -> Iterator[tuple[str, str]]:
             f"CASE WHEN n % 10 < 7 THEN {FIRST_USER} + n * 3 % {sizes.chat_users} END, "
             f"CASE WHEN n % 10 >= 6 THEN {FIRST_CHANNEL} + n * 7 % {sizes.channels} END, "
             f"CASE WHEN n % 10 >= 8 THEN {bucket}::bigint * {per_bucket} + n END, 'case', "
-            f"(SELECT min(id) FROM auth_user), {moment('n', sizes.holds)}, "
+            f"(SELECT min(id) FROM auth_user), {spread('n', sizes.holds)}, "
             f"CASE WHEN {is_lifted} THEN (SELECT min(id) FROM auth_user) END, "
-            f"CASE WHEN {is_lifted} THEN {moment('n', sizes.holds)} + interval '1 hour' END "
+            f"CASE WHEN {is_lifted} THEN {spread('n', sizes.holds)} + interval '1 hour' END "
             f"FROM generate_series(1, {sizes.holds}) n"
         ),
     )

@@ -51,7 +51,7 @@ class Command(InertCommand):
 
 def _parse_until(text: str) -> dt.datetime:
     try:
-        moment = dt.datetime.fromisoformat(text)
+        time = dt.datetime.fromisoformat(text)
     except ValueError:
         raise CommandError(f"--until: {text!r} is not an ISO 8601 date") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return time if time.tzinfo else time.replace(tzinfo=dt.UTC)

@@ -187,7 +187,7 @@ class Night:
     def _last_repair(self, host: str) -> dt.datetime | None:
         """Return the start of the oldest repair of any table on a node; None if one of them was not repaired."""
         times = [self._history[table][host] for group in TABLE_GROUPS for table in group]
-        known = [moment for moment in times if moment is not None]
+        known = [time for time in times if time is not None]
         return min(known) if len(known) == len(times) else None
 
     def _begin_round_if_complete(self, now: dt.datetime) -> None:

@@ -139,16 +139,16 @@ def edit_message(
     """
     _check_key(channel_id, message_id, actor=actor)
     check_content(content, _limits())
-    moment = dt.datetime.now(dt.UTC) if edited_at is None else _check_datetime(edited_at)
+    edited_at = dt.datetime.now(dt.UTC) if edited_at is None else _check_datetime(edited_at)
     check_clock()
     message = _find_own(channel_id, message_id, actor=actor)
     began, stamp = _stamp_after(channel_id, message_id)
-    values = {"content": content, "edited_at": moment}
+    values = {"content": content, "edited_at": edited_at}
     retry_until_deadline(
         lambda seconds: messages.update_columns(channel_id, message_id, values, stamp_us=stamp, timeout=seconds),
         began_us=began,
     )
-    return replace(message, content=content, edited_at=moment)
+    return replace(message, content=content, edited_at=edited_at)
 
 
 @translate_errors
@@ -294,11 +294,11 @@ def _check_message_id(message_id: int) -> int:
     return message_id
 
 
-def _check_datetime(moment: object) -> dt.datetime:
+def _check_datetime(value: object) -> dt.datetime:
     """Return the datetime in UTC. Raises `BadInput` if it is naive or out of range."""
-    if not isinstance(moment, dt.datetime) or moment.tzinfo is None:
+    if not isinstance(value, dt.datetime) or value.tzinfo is None:
         raise BadInput("edited_at must be a datetime with a time zone")
     try:
-        return moment.astimezone(dt.UTC)
+        return value.astimezone(dt.UTC)
     except (OverflowError, ValueError):
         raise BadInput("edited_at is out of range") from None

@@ -158,5 +158,5 @@ def _figure(figure: Figure) -> Report:
     return {"value": figure.value, "source": figure.source, "measured_at": _format_datetime(figure.measured_at)}
 
 
-def _format_datetime(moment: dt.datetime | None) -> str | None:
-    return None if moment is None else moment.astimezone(dt.UTC).isoformat(timespec="seconds")
+def _format_datetime(time: dt.datetime | None) -> str | None:
+    return None if time is None else time.astimezone(dt.UTC).isoformat(timespec="seconds")

@@ -46,9 +46,9 @@ def note_deletes(channel_id: int, bucket: int, count: int, *, sent_by: dt.dateti
     """
     if count <= 0:
         return
-    sql, moment = (_NOTE_AHEAD, MAX_SEND_DELAY_SECONDS) if sent_by is None else (_NOTE_SENT, sent_by)
+    sql, time = (_NOTE_AHEAD, MAX_SEND_DELAY_SECONDS) if sent_by is None else (_NOTE_SENT, sent_by)
     with connection.cursor() as cursor:
-        cursor.execute(sql, (channel_id, bucket, count, moment))
+        cursor.execute(sql, (channel_id, bucket, count, time))
 
 
 def note_sent_deletes(counts: Mapping[BucketKey, int], *, sent_by: dt.datetime) -> None:

@@ -44,5 +44,5 @@ def _known(figures: Mapping[str, Figure], deleted_at: dt.datetime | None, now: d
     return counted.value if is_current else None
 
 
-def _in_milliseconds(moment: dt.datetime) -> dt.datetime:
-    return moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)
+def _in_milliseconds(time: dt.datetime) -> dt.datetime:
+    return time.replace(microsecond=time.microsecond // 1_000 * 1_000)

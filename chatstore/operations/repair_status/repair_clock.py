@@ -28,7 +28,7 @@ from chatstore.store import cassandra, repair_history, repairs, tables
 MESSAGES = "messages"
 
 NEVER_DELETED_FROM = frozenset({"bucket_ledger", "bucket_figures", "author_buckets", "withdrawn", "quarantine"})
-"""Tables that need no repair because of deletes. Rows of `quarantine` expire on every replica at the same moment,
+"""Tables that need no repair because of deletes. Rows of `quarantine` expire on every replica at the same time,
 or are erased at consistency level ALL.
 """
 
@@ -61,14 +61,14 @@ def read_clock(table: str, now: dt.datetime | None = None) -> RepairClock:
 def _read_clocks(names: Sequence[str], now: dt.datetime | None) -> list[RepairClock]:
     facts = tables.read_tables(names)
     repaired = repaired_by_node(names)
-    moment = now or postgres_now()
-    return [_describe_clock(table, moment, facts[table], repaired[table]) for table in names]
+    time = now or postgres_now()
+    return [_describe_clock(table, time, facts[table], repaired[table]) for table in names]
 
 
 def _describe_clock(
     table: str, now: dt.datetime, facts: tables.TableFacts, per_node: Mapping[str, dt.datetime | None]
 ) -> RepairClock:
-    known = [moment for moment in per_node.values() if moment is not None]
+    known = [time for time in per_node.values() if time is not None]
     began_at = min(known) if known and len(known) == len(per_node) else None
     is_deleted_from = table not in NEVER_DELETED_FROM and not is_only_copy()
     return RepairClock(
@@ -133,13 +133,13 @@ def why_deletes_wait(now: dt.datetime | None = None) -> str:
     """
     if not settings.PURGES_WAIT_FOR_REPAIR:
         return ""
-    moment = now or postgres_now()
+    time = now or postgres_now()
     if _are_all_deletes_recorded():
         first = first_uncovered_delete(None)
         grace = tables.read_table(MESSAGES).gc_grace_seconds
-        if first is None or (moment - first).total_seconds() < grace:
+        if first is None or (time - first).total_seconds() < grace:
             return ""
-    if read_clock(MESSAGES, moment).state != ClockState.CRITICAL:
+    if read_clock(MESSAGES, time).state != ClockState.CRITICAL:
         return ""
     return _(
         "The last repair of messages is older than gc_grace, so a purge now could restore deleted messages. "

@@ -153,14 +153,14 @@ def _close_steps(verified: Mapping[Step, VerificationRead]) -> None:
     by_bucket = {(step.channel_id, step.bucket): verification for step, verification in verified.items()}
     note_whole_reads({key: verification.read for key, verification in by_bucket.items()}, began_us=began_us)
     # Those that were deleted again were read later than the others.
-    for moment in {verification.read.measured_at for verification in verified.values()}:
-        read = {key: one for key, one in by_bucket.items() if one.read.measured_at == moment}
+    for time in {verification.read.measured_at for verification in verified.values()}:
+        read = {key: one for key, one in by_bucket.items() if one.read.measured_at == time}
         found = {key: dict(one.read.figures) for key, one in read.items()}
         estimated: dict[BucketKey, dict[str, int]] = {}
         for key, one in read.items():
             (estimated.setdefault(key, {}) if one.is_estimate else found[key])["tombstones"] = one.tombstones
-        figures.note_figures_in(found, source=PURGE_SOURCE, measured_at=moment)
-        figures.note_figures_in(estimated, source=PURGE_ESTIMATE, measured_at=moment)
+        figures.note_figures_in(found, source=PURGE_SOURCE, measured_at=time)
+        figures.note_figures_in(estimated, source=PURGE_ESTIMATE, measured_at=time)
 
 
 def _count_steps(verified: Mapping[Step, VerificationRead]) -> list[Step]:

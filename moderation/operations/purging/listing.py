@@ -93,5 +93,5 @@ def _with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
             until[purge.pk] = purge.quarantined_at + days
             if any_hold:
                 until[purge.pk] += time_held(purge, since=purge.quarantined_at)
-    still = {purge_id: moment for purge_id, moment in until.items() if now < moment}
+    still = {purge_id: time for purge_id, time in until.items() if now < time}
     return [replace(one, undo_until=still.get(one.purge.pk)) for one in listed]

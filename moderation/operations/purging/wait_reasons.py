@@ -181,18 +181,18 @@ def _on_disk_at(purge: Purge) -> dt.datetime | None:
     leased = purge.steps.open().leased()
     quarantined_at_by_step = dict(leased.values_list("ordinal", "quarantined_at"))
     waiting = leased.filter(state=StepState.QUARANTINED).count()
-    moments = [moment for moment in quarantined_at_by_step.values() if moment is not None]
-    if not moments or waiting < len(quarantined_at_by_step):
+    times = [time for time in quarantined_at_by_step.values() if time is not None]
+    if not times or waiting < len(quarantined_at_by_step):
         return None
     period_ms: int = settings.CASSANDRA["commitlog_sync_period_ms"]
-    return min(moments) + dt.timedelta(milliseconds=period_ms)
+    return min(times) + dt.timedelta(milliseconds=period_ms)
 
 
 def _idle_seconds(purge: Purge, now: dt.datetime) -> float | None:
     """Return the seconds since a worker could have processed the purge; None if one did recently or need not yet."""
     leases = open_steps(purge).claimed().aggregate(until=Max("lease_until"))
     last_action = AuditEntry.objects.filter(purge=purge).order_by("-id").values_list("at", flat=True).first()
-    moments = (purge.wait_until, purge.scan_lease_until, leases["until"], last_action, purge.confirmed_at)
-    idle_since = max((moment for moment in moments if moment is not None), default=purge.created_at)
+    times = (purge.wait_until, purge.scan_lease_until, leases["until"], last_action, purge.confirmed_at)
+    idle_since = max((time for time in times if time is not None), default=purge.created_at)
     seconds = (now - idle_since).total_seconds()
     return seconds if seconds > IDLE_AFTER_POLLS * settings.BEAT_POLL_SECONDS else None

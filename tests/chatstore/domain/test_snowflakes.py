@@ -85,11 +85,11 @@ def test_numbers_out_of_range_are_refused(worker: int, sequence: int) -> None:
 
 def ticking(*steps: int) -> Callable[[], int]:
     """Return a clock that advances by each step in turn and then stops."""
-    moments = [EPOCH_MS]
+    times = [EPOCH_MS]
     for step in steps:
-        moments.append(moments[-1] + step)
-    remaining = iter(moments)
-    return lambda: next(remaining, moments[-1])
+        times.append(times[-1] + step)
+    remaining = iter(times)
+    return lambda: next(remaining, times[-1])
 
 
 @given(steps=st.lists(st.integers(-3, 3), max_size=50))

@@ -30,15 +30,15 @@ def holds(left: int, right: int, token: int) -> bool:
 
 def oldest_needed(wanted: list[Range], repairs: list[Repaired]) -> dt.datetime | None:
     """Return the oldest of the latest repairs of each token."""
-    moments = []
+    times = []
     for token in TOKENS:
         if not any(holds(*one, token) for one in wanted):
             continue
         began = [one.began_at for one in repairs if any(holds(*range_, token) for range_ in one.ranges)]
         if not began:
             return None
-        moments.append(max(began))
-    return min(moments, default=None)
+        times.append(max(began))
+    return min(times, default=None)
 
 
 @given(st.dictionaries(st.sampled_from("abc"), ranges), st.lists(ranges, max_size=6))

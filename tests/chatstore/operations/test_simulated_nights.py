@@ -106,9 +106,9 @@ class Cluster:
             self.round_began_at = from_json(night.result["round began"])
         return night.result
 
-    def repaired_since(self, moment: dt.datetime) -> int:
+    def repaired_since(self, time: dt.datetime) -> int:
         times: list[Mapping[str, dt.datetime | None]] = list(self.history.values())
-        return sum(all((of_table[node] or BEGIN) >= moment for of_table in times) for node in NODES)
+        return sum(all((of_table[node] or BEGIN) >= time for of_table in times) for node in NODES)
 
 
 @pytest.fixture

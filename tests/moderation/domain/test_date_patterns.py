@@ -26,9 +26,9 @@ PATTERNS = (
 
 
 @given(st.datetimes(timezones=st.just(dt.UTC)), st.sampled_from(PATTERNS), st.sampled_from(LANGUAGES))
-def test_times_with_a_date_are_formatted_as_django_does(moment: dt.datetime, pattern: str, language: str) -> None:
+def test_times_with_a_date_are_formatted_as_django_does(time: dt.datetime, pattern: str, language: str) -> None:
     with translation.override(language):
-        assert date_format(moment, pattern) == dateformat.format(moment, pattern)
+        assert date_format(time, pattern) == dateformat.format(time, pattern)
 
 
 @given(st.dates(), st.sampled_from(("l, j F Y", "D j M", "Y")), st.sampled_from(LANGUAGES))

@@ -44,7 +44,7 @@ UNDO_TRANSITIONS = (
 
 
 def kill_at_every(places: Sequence[StepState | UndoStepState], cases: list[Scattered]) -> None:
-    """Run one case per place, and per moment before or after the commit; kill the process once all of them wait."""
+    """Run one case per place, before and after the commit; kill the process once all of them wait."""
     with breakpoints_installed():
         with paused_worker_started() as worker:
             for scattered, (state, stored) in zip(cases, itertools.product(places, (False, True)), strict=True):
