@@ -35,7 +35,7 @@ def bucket_at(ms: int) -> int:
 
 
 def bucket_ids(bucket: int) -> tuple[int, int]:
-    """Return the first and the last id that a bucket can hold, both inclusive.
+    """Return the first and the last id that a bucket can contain, both inclusive.
 
     The oldest and the newest bucket are cut off at the bounds of 64 bits.
     """

@@ -1,4 +1,4 @@
-"""Streaming JSON parser: memory holds one buffer and one value.
+"""Streaming JSON parser: only one buffer and one value are in memory.
 
 The standard library's decoder parses each value; it is as fast as any and rejects excessive nesting instead of
 crashing. A value that cannot be parsed is skipped by its quotes and brackets, so that parsing can continue after it.

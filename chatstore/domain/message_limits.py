@@ -1,6 +1,6 @@
 """Validation of messages that a gateway posts: types and sizes.
 
-A message that passes can be stored and shown: ids fit 64 bits, counts 32, strings are UTF-8, and JSON columns hold
+A message that passes can be stored and shown: ids fit 64 bits, counts 32, strings are UTF-8, and JSON columns contain
 objects that can be parsed again.
 """
 

@@ -36,7 +36,7 @@ class FrozenTuple(columns.Tuple):  # type: ignore[misc]
 
 
 class MessageRow(DjangoCassandraModel):  # type: ignore[misc]
-    """A message; a partition holds a channel's ten days."""
+    """A message; a partition contains ten days of a channel."""
 
     __table_name__ = "messages"
     __options__: ClassVar[dict[str, Any]] = {"gc_grace_seconds": MESSAGES_GC_GRACE_SECONDS}

@@ -24,7 +24,7 @@ class Measured:
     """A bucket's statistics from Cassandra, per replica.
 
     bytes, tombstones: the value that each replica lists; None if it is below the smallest listed one. in_sync: whether
-    all replicas hold the same data. errors: replicas that did not respond, with the reason.
+    all replicas have the same data. errors: replicas that did not respond, with the reason.
     """
 
     channel_id: int

@@ -32,7 +32,7 @@ SMALL_FETCH = 5_000
 _IDS = ("message_id", "author_id")
 
 _LIGHT = frozenset({"message_id", "author_id", "pinned", "webhook_id", "reference"})
-"""Columns of a few bytes, of which a page can hold many."""
+"""Columns of a few bytes, of which a page can contain many."""
 
 _STAMPS = tuple(f"WRITETIME({column})" for column in VALUE_COLUMNS)
 _IN = "FROM messages WHERE channel_id = ? AND bucket = ? AND message_id IN ?"

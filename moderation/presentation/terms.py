@@ -12,7 +12,7 @@ TERMS: dict[str, tuple[str | Promise, str | Promise]] = {
     ),
     "partition": (
         _("partition"),
-        _("Rows that Cassandra stores and reads as one unit. Here it holds one bucket."),
+        _("Rows that Cassandra stores and reads as one unit. Here it contains one bucket."),
     ),
     "tombstones": (
         _("tombstones"),

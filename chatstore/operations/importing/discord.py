@@ -1,6 +1,6 @@
 """Import of DiscordChatExporter files. The files of a channel form one import; small channels are grouped.
 
-Invariants: memory never holds more than two loads of messages; a channel that another job has locked is not
+Invariants: never more than two loads of messages are in memory; a channel that another job has locked is not
 written; a message that was withdrawn, or deleted by a purge that has not been undone, is not restored (unless
 requested). A run that died is simply repeated: existing messages are left as they are, and its channels can be
 locked again once its lease has expired.

@@ -1,6 +1,6 @@
 """Find and read DiscordChatExporter files: single files, folders and zip archives.
 
-Files are streamed; memory holds one buffer and one message. A broken file yields everything before the
+Files are streamed; only one buffer and one message are in memory. A broken file yields everything before the
 break, then `ExportRejected` reports its position. A message that cannot be read is yielded as `Unreadable`,
 and reading continues.
 """

@@ -74,7 +74,7 @@ class ScannedBucket:
 class _Reading:
     """A bucket whose first page is in flight. whole: the read of all its rows; None if only known ids are read.
 
-    expected: its rows by the ledger, if counted. cost: rows that its first page may hold.
+    expected: its rows by the ledger, if counted. cost: rows that its first page may contain.
     """
 
     key: BucketKey

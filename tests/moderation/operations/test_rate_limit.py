@@ -1,4 +1,4 @@
-"""The rate limit of a purge holds across turns, however short they are."""
+"""The rate limit of a purge applies across turns, however short they are."""
 
 from __future__ import annotations
 
