@@ -1,6 +1,6 @@
 """A round of repairs: every node repairs its primary ranges once. It may take several nights.
 
-Nodes are repaired oldest first, so that a night goes on where the one before ended, however that ended. Two nodes may
+Nodes are repaired oldest first, so that a night continues where the one before ended, however that ended. Two nodes may
 be repaired at the same time if no node has replicas of both: each compares its ranges with all of their replicas.
 """
 

@@ -1,7 +1,7 @@
 """Maintenance schedules: five fields of cron in the wall-clock time of a time zone.
 
-A slot is a wall-clock time, "02:30 on 29 March". When the clock is put forward it skips some slots, which are then due
-immediately after the gap; when it is put back it repeats some, and the first occurrence counts. So a night has each of
+A slot is a wall-clock time, "02:30 on 29 March". When the clock is set forward it skips some slots, which are then due
+immediately after the gap; when it is set back it repeats some, and the first occurrence counts. So a night has each of
 its slots exactly once, also on days of a DST change.
 """
 
@@ -23,7 +23,7 @@ from chatstore.domain.texts import gettext_lazy as _
 FIELDS = 5
 
 ZONE_LEEWAY = dt.timedelta(days=1)
-"""No clock is ever put back or forward by more."""
+"""No clock is ever set back or forward by more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Schedule:
     def slots_after(self, when: dt.datetime) -> Iterator[Slot]:
         """Yield the slots that are due after a time, earliest first."""
         zone = ZoneInfo(self.zone)
-        # Start a day early, since the clock may have been put back in between; past slots are left out.
+        # Start a day early, since the clock may have been set back in between; past slots are left out.
         begin = (when.astimezone(zone) - ZONE_LEEWAY).replace(tzinfo=None)
         for wall in CronSim(self.cron, begin):
             slot = Slot(wall, _instant_of(wall, zone))

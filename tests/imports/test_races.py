@@ -153,20 +153,20 @@ def test_a_row_without_an_author_is_not_a_message(tmp_path: Path) -> None:
 
 
 def test_a_channel_locked_by_another_job_is_reported(tmp_path: Path) -> None:
-    held, free, ids = fresh_channel(), fresh_channel(), ids_from(MAY, 5)
-    write_export(tmp_path / "held.json", held, [make_raw(i) for i in ids])
+    locked, free, ids = fresh_channel(), fresh_channel(), ids_from(MAY, 5)
+    write_export(tmp_path / "locked.json", locked, [make_raw(i) for i in ids])
     write_export(tmp_path / "free.json", free, [make_raw(i) for i in ids])
-    assert lock_channel(held, job="purge:17")
+    assert lock_channel(locked, job="purge:17")
     try:
         # It waits a lease and five seconds for a lock that may lapse.
         summary = run_import(tmp_path, lease_seconds=0.5)
     finally:
-        release_channel(held, job="purge:17")
+        release_channel(locked, job="purge:17")
     [failed] = summary.failed_files
-    assert failed.file.endswith("held.json")
+    assert failed.file.endswith("locked.json")
     assert "locked by purge:17" in failed.reason
     assert summary.written == 5
-    assert not ledger.read_ledger(held)
+    assert not ledger.read_ledger(locked)
     assert live_ids(free, ids) == ids
 
 
@@ -202,14 +202,14 @@ def test_a_short_outage_of_the_store_is_waited_out(tmp_path: Path) -> None:
     channel_id, ids = fresh_channel(), ids_from(MAY, 5)
     refusals = iter([StoreUnavailable("a node is restarting")])
 
-    def ask_purges(channel: int, bucket: int) -> Collection[int]:
+    def read_deleted(channel: int, bucket: int) -> Collection[int]:
         for refusal in refusals:
             raise refusal
         return ()
 
     summary = run_import(
         write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids]),
-        deleted_ids=lambda channels: ask_purges,
+        deleted_ids=lambda channels: read_deleted,
     )
     assert (summary.written, summary.already_there) == (5, 0)
     assert summary.is_whole

@@ -10,7 +10,7 @@ FILL: tuple[str, ...] = import_module("moderation.migrations.0006_fill_sums").FI
 
 
 def store_sums() -> None:
-    """Compute the sums of all counted steps anew, as the migration does."""
+    """Compute the sums of all counted steps again, as the migration does."""
     with connection.cursor() as cursor:
         for table in ("moderation_purgeperiod", "moderation_purgeday"):
             cursor.execute(f"DELETE FROM {table}")

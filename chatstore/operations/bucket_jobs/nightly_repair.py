@@ -2,7 +2,7 @@
 
 - Every node repairs its primary ranges (`-pr`), `messages` separately and the small tables together, always in full, so
   that each range is compared once.
-- The node whose last repair is the oldest comes first, by Cassandra's history: a night goes on where the last one
+- The node whose last repair is the oldest comes first, by Cassandra's history: a night continues where the last one
   ended, whether its hours had ended, its worker was killed or a node was down. A retry, and a worker that takes the run
   over, skip what the night has repaired.
 - Up to `REPAIR_NODES_AT_ONCE` nodes are repaired at a time, two only if no node has replicas of both. Nodes that share

@@ -1,4 +1,4 @@
-"""The round of repairs that is going on, and when it will be complete at the current speed."""
+"""The current round of repairs, and when it will be complete at the current speed."""
 
 from __future__ import annotations
 

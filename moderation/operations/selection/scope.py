@@ -60,7 +60,7 @@ def buckets_in_scope(selection: Selection, user: Actor, *, after: BucketKey | No
 
     after: only those that come later in this order.
 
-    Only channels that the user can see now. The ids of selected messages tell their buckets, and the author index those
+    Only channels that the user can see now. The ids of selected messages give their buckets, and the author index those
     of authors. Without a channel or guild in the selection, it may include channels without a row in Postgres, because
     the gateway accepts posts to any channel id; a row is created for those, so that the purge includes and names them.
     """

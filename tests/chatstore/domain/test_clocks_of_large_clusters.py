@@ -91,7 +91,7 @@ def test_a_repair_in_thousands_of_segments_has_the_same_clocks() -> None:
     assert found == covered_since(wanted, one_round(wanted))
 
 
-def test_a_node_that_was_never_repaired_makes_many_rounds_no_dearer_than_their_ranges() -> None:
+def test_a_node_that_was_never_repaired_makes_many_rounds_cost_no_more_than_their_ranges() -> None:
     wanted = ranges_by_node()
     repairs = one_round(wanted)[:-1]
     rounds = [

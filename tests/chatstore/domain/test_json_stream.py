@@ -87,14 +87,14 @@ def test_the_reason_is_reported(bad: str, reason: str) -> None:
 def test_a_value_over_the_limit_is_never_kept_in_memory() -> None:
     parts = iter([b'[1, {"a": "', *[b'["\\\\"\\"x{' * 100_000] * 8, b'"}, 2]'])
     stream = JsonStream(lambda size: next(parts, b""), limit=LIMIT)
-    held = 0
+    buffered = 0
     found = []
     for item in stream.items():
         found.append(item)
-        held = max(held, len(stream._text))
+        buffered = max(buffered, len(stream._text))
     assert found[::2] == [1, 2]
     assert isinstance(found[1], Unreadable)
-    assert held < 2_000_000
+    assert buffered < 2_000_000
 
 
 def test_input_crafted_to_fill_memory_is_refused() -> None:

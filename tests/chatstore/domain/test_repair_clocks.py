@@ -57,5 +57,5 @@ def test_a_raised_gc_grace_gives_time_and_is_not_reset_too_early() -> None:
     assert clock(30, gc_grace_seconds=10 * DAY).would_be_ok
 
 
-def test_a_table_that_no_purge_waits_for_is_amber_at_the_worst() -> None:
+def test_a_table_that_no_purge_waits_for_is_never_critical() -> None:
     assert clock(500, blocks_purges_when_critical=False).state == ClockState.WARNING

@@ -1,4 +1,4 @@
-"""A round of repairs goes on night after night, several nodes at a time, until every node is repaired."""
+"""A round of repairs continues night after night, several nodes at a time, until every node is repaired."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_the_end_of_a_round_counts_only_the_hours_of_the_nights(hours: float, en
     assert predict_end(hours * 3_600, BEGIN.replace(hour=12), NIGHTLY) == end
 
 
-def test_a_run_that_is_active_goes_on_until_its_hours_end() -> None:
+def test_an_active_run_continues_until_its_hours_end() -> None:
     closes_at = BEGIN.replace(hour=6)
     hours = dt.timedelta(hours=1)
     now = BEGIN.replace(hour=5)

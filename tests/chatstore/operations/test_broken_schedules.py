@@ -36,7 +36,7 @@ def list_open(job: str) -> list[Finding]:
     return list(Finding.objects.filter(kind=BROKEN_SCHEDULE, subject=job, closed_at=None))
 
 
-def test_the_other_jobs_go_on(jobs: tuple[str, str]) -> None:
+def test_the_other_jobs_continue(jobs: tuple[str, str]) -> None:
     _, sound = jobs
     assert [run.job for run in create_due_runs(DUE)] == [sound]
 

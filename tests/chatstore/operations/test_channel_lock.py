@@ -95,14 +95,14 @@ def test_only_one_of_many_concurrent_jobs_locks_the_channel() -> None:
 
 
 def test_of_many_channels_only_unlocked_ones_are_locked() -> None:
-    free, held, lapsed = (fresh_id() for _ in range(3))
-    lock_channel(held, job="purge 1")
+    free, locked, lapsed = (fresh_id() for _ in range(3))
+    lock_channel(locked, job="purge 1")
     lock_channel(lapsed, job="import 1", lease_seconds=0)
     time.sleep(0.01)
-    assert lock_channels([lapsed, held, free], job="import 2", lease_seconds=60) == {free, lapsed}
-    assert [lock_owner(one) for one in (free, held, lapsed)] == ["import 2", "purge 1", "import 2"]
-    release_channels([free, held, lapsed], job="import 2")
-    assert [lock_owner(one) for one in (free, held, lapsed)] == [None, "purge 1", None]
+    assert lock_channels([lapsed, locked, free], job="import 2", lease_seconds=60) == {free, lapsed}
+    assert [lock_owner(one) for one in (free, locked, lapsed)] == ["import 2", "purge 1", "import 2"]
+    release_channels([free, locked, lapsed], job="import 2")
+    assert [lock_owner(one) for one in (free, locked, lapsed)] == [None, "purge 1", None]
 
 
 def _in_a_thread(function: Callable[[], object]) -> threading.Thread:

@@ -56,6 +56,6 @@ def test_the_ledger_is_not_updated_while_the_clocks_disagree() -> None:
     live = ledger.read_live(channel_id, bucket)
     assert live is not None
     assert not live.is_known
-    look = try_refresh_bucket(channel_id, bucket, job="test:1")
-    assert look is not None
-    assert look.live == EMPTY
+    refreshed = try_refresh_bucket(channel_id, bucket, job="test:1")
+    assert refreshed is not None
+    assert refreshed.live == EMPTY

@@ -51,7 +51,7 @@ def clock_at(share: float) -> RepairClock:
 @pytest.mark.parametrize(
     ("share", "state"), [(0.79, ClockState.OK), (0.81, ClockState.WARNING), (1.01, ClockState.CRITICAL)]
 )
-def test_the_repair_clock_turns_amber_and_red(share: float, state: ClockState) -> None:
+def test_the_repair_clock_becomes_warning_and_critical(share: float, state: ClockState) -> None:
     assert clock_at(share).state == state
 
 

@@ -1,4 +1,4 @@
-"""A nightly repair goes on where the last one ended: at the end of its hours, after a kill, or after a failure."""
+"""A nightly repair continues where the last one ended: at the end of its hours, after a kill, or after a failure."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def oldest() -> str:
     return min(NODES, key=lambda node: (min(times[table][node] or long_ago for table in SMALL), node))
 
 
-def test_a_night_goes_on_where_the_hours_of_the_last_one_ended(calls: Path) -> None:
+def test_a_night_continues_where_the_hours_of_the_last_one_ended(calls: Path) -> None:
     first = oldest()
     second = next(node for node in NODES if node != first)
     (calls / f"{second}.endless").touch()

@@ -236,7 +236,7 @@ def test_a_run_is_stopped_between_two_parts_of_its_work(job: str, otto: User) ->
         claim.report_progress(done=1, total=3)
         assert stop_run(asked.pk, actor=otto)
         claim.report_progress(done=2, total=3)
-        raise AssertionError("it went on")
+        raise AssertionError("it continued")
 
     ended = run_with(asked, work)
     assert ended is not None
@@ -289,7 +289,7 @@ def test_a_scheduled_run_neither_starts_nor_continues_outside_its_hours(job: str
         claim.report_progress(done=1, total=2)
         claim.closes_at = now
         claim.report_progress(done=2, total=2)
-        raise AssertionError("it went on")
+        raise AssertionError("it continued")
 
     ended = run_with(run, work)
     assert ended is not None

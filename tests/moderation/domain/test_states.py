@@ -1,4 +1,4 @@
-"""Every state of a step says what may be done with the step when its worker is gone."""
+"""Every state of a step determines what may be done with the step when its worker is gone."""
 
 import pytest
 

@@ -85,7 +85,7 @@ def open_channel(client: Client, channel: Channel) -> list[int]:
         assert "Looked back to" in html
         address, pages = older[1].partition("#")[0] if older else None, pages + 1
         assert pages < 20
-    raise AssertionError("the page says that the channel is empty")
+    raise AssertionError("the page shows the channel as empty")
 
 
 def open_all_pages(channel: Channel) -> Search:

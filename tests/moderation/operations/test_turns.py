@@ -71,7 +71,7 @@ def test_what_has_begun_is_completed_and_the_rest_is_left_for_the_next_turn(
 
 
 @pytest.mark.usefixtures("small_groups")
-def test_a_purge_that_nobody_waits_behind_runs_to_its_end(two: tuple[Scattered, Scattered]) -> None:
+def test_a_purge_with_none_waiting_behind_it_runs_to_its_end(two: tuple[Scattered, Scattered]) -> None:
     first, _ = two
     turn = Turn(first.purge.pk)
     run_purge(first.purge.pk, ends_turn=turn.ends)

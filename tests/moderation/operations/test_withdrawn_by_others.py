@@ -131,5 +131,5 @@ def test_the_pages_agree_with_the_undo(mona: User, channel: Channel, ids: list[i
     found, is_readable = history(mona, channel, ids[OWN])
     assert (found.is_withdrawn, is_readable, found.undoable_parts) == (True, False, [])
     undo_now(mona, purge)
-    comebacks = [history(mona, channel, ids[n])[0].parts[0].undo_results[0].outcome for n in (OTHERS, OWN)]
-    assert comebacks == [RestoreOutcome.RESTORED, RestoreOutcome.WITHDRAWN]
+    outcomes = [history(mona, channel, ids[n])[0].parts[0].undo_results[0].outcome for n in (OTHERS, OWN)]
+    assert outcomes == [RestoreOutcome.RESTORED, RestoreOutcome.WITHDRAWN]
