@@ -65,17 +65,17 @@ def check_page(stack: Stack, *, host: str, name: str) -> None:
     """Request the first page under the site's name, the only one that it accepts; raise Problem unless the response is
     a success or a redirect.
     """
-    asked = http.client.HTTPConnection(host, stack.ports.web, timeout=ANSWER_SECONDS)
+    connection = http.client.HTTPConnection(host, stack.ports.web, timeout=ANSWER_SECONDS)
     try:
-        asked.request("GET", "/", headers={"Host": name})
-        status = asked.getresponse().status
+        connection.request("GET", "/", headers={"Host": name})
+        status = connection.getresponse().status
     except (OSError, http.client.HTTPException) as error:
         status = 0
         outcome = f"did not answer ({error})"
     else:
         outcome = f"answered with {status}"
     finally:
-        asked.close()
+        connection.close()
     if not 200 <= status < 400:
         log = path_of_log(stack, "web")
         raise Problem(f"The first page {outcome}. The last lines of {log}:\n{read_last_lines(log)}")

@@ -109,10 +109,10 @@ class Repair:
         """
         if self._id is None:
             begun = _BEGUN.search(self.call.read_output())
-            self._id = uuid.UUID(begun[1]) if begun else self._ask_for_id()
+            self._id = uuid.UUID(begun[1]) if begun else self._query_id()
         return self._id
 
-    def _ask_for_id(self) -> uuid.UUID | None:
+    def _query_id(self) -> uuid.UUID | None:
         new = [
             repair_id
             for repair_id, keyspace, tables, kind in _repairs_known_to(self.part.host)

@@ -110,10 +110,10 @@ def _read_trace(trace_id: uuid.UUID, wanted: int) -> dict[str, tuple[int, int]]:
     began = time.monotonic()
     while True:
         waited = time.monotonic() - began
-        seen = _ask_trace(trace_id, cassandra.LOCAL_ONE)
+        seen = _query_trace(trace_id, cassandra.LOCAL_ONE)
         if len(seen) < wanted and waited > LOCAL_ONE_SECONDS:
             with suppress(StoreUnavailable):
-                seen = _ask_trace(trace_id, cassandra.LOCAL_QUORUM)
+                seen = _query_trace(trace_id, cassandra.LOCAL_QUORUM)
         if len(seen) >= wanted:
             return seen
         if waited > TRACE_WAIT_SECONDS:
@@ -128,7 +128,7 @@ def _read_trace(trace_id: uuid.UUID, wanted: int) -> dict[str, tuple[int, int]]:
         time.sleep(0.01)
 
 
-def _ask_trace(trace_id: uuid.UUID, consistency: int) -> dict[str, tuple[int, int]]:
+def _query_trace(trace_id: uuid.UUID, consistency: int) -> dict[str, tuple[int, int]]:
     return _parse_rows(cassandra.execute(_SELECT_EVENTS, (trace_id,), consistency=consistency))
 
 

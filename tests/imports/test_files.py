@@ -41,7 +41,7 @@ def read_all(path: Path) -> tuple[list[Any], str]:
     found: list[Any] = []
     try:
         for raw in messages_of(file_of(path)):
-            found.append(raw)  # noqa: PERF402  # what came before the break is what is asked
+            found.append(raw)  # noqa: PERF402  # what came before the break is returned
     except ExportRejected as rejected:
         return found, str(rejected)
     return found, ""
@@ -157,7 +157,7 @@ def test_folders_are_searched_and_media_left_out(tmp_path: Path) -> None:
     write_export(tmp_path / "pier.json", CHANNEL, [])
     write_export(tmp_path / "deep" / "er" / "quay.json", CHANNEL, [])
     (tmp_path / "pier.json_Files" / "sticker.json").write_text("{}")
-    (tmp_path / "notes.txt").write_text("not asked for")
+    (tmp_path / "notes.txt").write_text("not an export")
     files, failed = find_exports([tmp_path])
     assert [file.path.name for file in files] == ["quay.json", "pier.json"]
     assert not failed

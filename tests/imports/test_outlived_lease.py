@@ -91,10 +91,10 @@ def test_withdrawn_messages_are_not_kept_after_the_lock_is_lost(tmp_path: Path) 
     """The first load is in progress when the second one finds the channel taken over."""
     channel_id, ids = fresh_channel(), ids_from(MAY, 5_001, apart_seconds=1)
     path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
-    asked = iter(range(2))
+    calls = iter(range(2))
 
     def disturb(channel: int, bucket: int) -> Collection[int]:
-        if next(asked, 0) == 0:
+        if next(calls, 0) == 0:
             withdraw_message(channel, ids[7], actor=VICTOR)
         else:
             take_over(channel)

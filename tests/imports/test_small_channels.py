@@ -130,15 +130,15 @@ def test_channels_of_a_killed_import_are_imported_once_their_locks_lapse(tmp_pat
     for channel_id in channels:
         write_export(tmp_path / f"{channel_id}.json", channel_id, [make_raw(i) for i in ids])
     assert lock_channels(channels, job="import:dead", lease_seconds=1.0) == set(channels)
-    asked: list[set[int]] = []
+    requested: list[set[int]] = []
 
     def deleted_ids(channel_ids: Collection[int]) -> Callable[[int, int], Collection[int]]:
-        asked.append(set(channel_ids))
+        requested.append(set(channel_ids))
         return lambda channel_id, bucket: ()
 
     summary = run_import(tmp_path, deleted_ids=deleted_ids)
     assert (summary.written, summary.failed_files) == (30, [])
-    assert asked == [set(channels)]
+    assert requested == [set(channels)]
 
 
 def test_two_imports_of_the_same_channels_at_once_write_each_message_once(

@@ -174,12 +174,12 @@ class ChannelModel:
         Include those of interrupted writers, unless a whole read was in progress at the same time.
         """
         ledger = [(bucket, Live.from_tuple(live)) for bucket, (live, _) in self.ledger.items()]
-        asked = cut_slices(ledger, low=MIN_ID, high=MAX_ID)
+        slices = cut_slices(ledger, low=MIN_ID, high=MAX_ID)
         found = []
         for message_id in self.living():
             write = self.writers[message_id]
             is_seen = any(
-                part.bucket == bucket_of(message_id) and part.low <= message_id <= part.high for part in asked
+                part.bucket == bucket_of(message_id) and part.low <= message_id <= part.high for part in slices
             )
             if not is_seen and (write.is_done or not write.is_excused):
                 found.append(message_id)

@@ -23,7 +23,7 @@ from devstack.cassandra import NAMES, call_nodetool, name_nodetool, write_jmx_pa
 STACK = read_stack(os.environ)
 
 
-def ask(sql: str) -> list[tuple[object, ...]]:
+def query(sql: str) -> list[tuple[object, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql)
         return list(cursor.fetchall()) if cursor.description else []
@@ -48,14 +48,14 @@ def ask(sql: str) -> list[tuple[object, ...]]:
 )
 def test_the_applications_role_in_postgres_is_refused(sql: str) -> None:
     with pytest.raises(ProgrammingError, match=r"permission denied|must be owner|must be superuser|Only roles with"):
-        ask(sql)
+        query(sql)
 
 
 def test_it_owns_nothing_and_no_table_belongs_to_the_superuser() -> None:
-    assert ask("SELECT current_user, rolsuper, rolcreaterole FROM pg_roles WHERE rolname = current_user") == [
+    assert query("SELECT current_user, rolsuper, rolcreaterole FROM pg_roles WHERE rolname = current_user") == [
         ("chatstore_app", False, False)
     ]
-    owners = ask("SELECT DISTINCT relowner::regrole::text FROM pg_class WHERE relnamespace = 'public'::regnamespace")
+    owners = query("SELECT DISTINCT relowner::regrole::text FROM pg_class WHERE relnamespace = 'public'::regnamespace")
     assert owners == [("chatstore_owner",)]
 
 

@@ -110,11 +110,11 @@ def test_no_port_is_in_the_ephemeral_range() -> None:
 
 
 def test_no_two_stacks_share_names_and_only_those_of_the_suite_share_servers() -> None:
-    ask = (
+    code = (
         "s.STACK.ports.web, s.CASSANDRA['port'], s.STACK.folder.name,"
         " s.DATABASES['default']['NAME'], s.CASSANDRA['keyspace'], s.SESSION_COOKIE_NAME, s.REDIS_URL[-2:]"
     )
-    run, test, test2 = (read_settings(ask, CHATSTORE_STACK=name).stdout.split() for name in ("run", "test", "test2"))
+    run, test, test2 = (read_settings(code, CHATSTORE_STACK=name).stdout.split() for name in ("run", "test", "test2"))
     assert run == ["28000", "29042", "run", "chatstore", "chatstore", "chatstore_session", "/0"]
     assert test == ["18000", "19042", "test", "chatstore_test", "chatstore_test", "chatstore_test_session", "/0"]
     assert test2[:3] == test[:3]

@@ -49,7 +49,7 @@ def test_named_servers_have_one_database_so_there_is_one_worker(
     ],
 )
 def test_a_worker_has_the_servers_of_its_number_and_never_those_of_a_run(environ: dict[str, str], stack: str) -> None:
-    asked = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", "import tests.settings as s; print(s.STACK.name, s.DATABASES['default']['NAME'])"],
         cwd=PROJECT_ROOT,
         env={"PATH": os.environ["PATH"], **environ},
@@ -57,7 +57,7 @@ def test_a_worker_has_the_servers_of_its_number_and_never_those_of_a_run(environ
         text=True,
         check=True,
     )
-    assert asked.stdout.split() == [stack, read_stack({}, name=stack).database]
+    assert completed.stdout.split() == [stack, read_stack({}, name=stack).database]
 
 
 @pytest.mark.parametrize(

@@ -59,9 +59,9 @@ def work_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Client, str], Work]:
         # The first request fills caches.
         assert client.get(path).status_code == 200
         work = Work()
-        with counting(), CaptureQueriesContext(connection) as asked:
+        with counting(), CaptureQueriesContext(connection) as captured:
             assert client.get(path).status_code == 200
-        work.queries = len(asked)
+        work.queries = len(captured)
         return work
 
     return measure

@@ -44,10 +44,10 @@ def poll_address(html: str) -> str:
 def test_an_unchanged_purge_answers_204_and_reads_no_step_and_no_channel(mona: User, waiting: Scattered) -> None:
     client = signed_in(mona)
     address = poll_address(client.get(f"/purges/{waiting.purge.pk}/").content.decode())
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as captured:
         response = client.get(address, headers={"HX-Request": "true"})
     assert response.status_code == 204
-    read = [query["sql"] for query in asked if "step" in query["sql"] or "chatstore_channel" in query["sql"]]
+    read = [query["sql"] for query in captured if "step" in query["sql"] or "chatstore_channel" in query["sql"]]
     assert not read
 
 

@@ -90,21 +90,21 @@ def check_clock(*, wall_clock: Callable[[], int] = wall_clock_us) -> None:
         _clock_check.note(after)
 
 
-def check_stamp(stamp_us: int, *, asked_us: int) -> None:
-    """Compare a stamp from Postgres with this process's clock, which was at `asked_us` before the query.
+def check_stamp(stamp_us: int, *, queried_us: int) -> None:
+    """Compare a stamp from Postgres with this process's clock, which was at `queried_us` before the query.
 
     Raises `WriteRefused` beyond five seconds: nothing may be written with that stamp.
     """
-    skew = measure_skew(asked_us, stamp_us, wall_clock_us())
+    skew = measure_skew(queried_us, stamp_us, wall_clock_us())
     if abs(skew) > ALLOWED_SKEW_US:
         raise _refuse(skew)
 
 
 def stamp_now_us() -> int:
     """Return `postgres_now_us()` as a stamp. Raises `WriteRefused` if this process's clock disagrees."""
-    asked_us = wall_clock_us()
+    queried_us = wall_clock_us()
     stamp_us = postgres_now_us()
-    check_stamp(stamp_us, asked_us=asked_us)
+    check_stamp(stamp_us, queried_us=queried_us)
     return stamp_us
 
 

@@ -46,10 +46,10 @@ def issue_stamps(keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
 
 
 def _issue(sql: str, params: tuple[int | list[int], ...]) -> dict[BucketKey, int]:
-    asked_us = wall_clock_us()
+    queried_us = wall_clock_us()
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(sql, params)
         stamps = {(int(channel_id), int(bucket)): int(stamp) for channel_id, bucket, stamp in cursor.fetchall()}
         for stamp in stamps.values():
-            check_stamp(stamp, asked_us=asked_us)
+            check_stamp(stamp, queried_us=queried_us)
     return stamps

@@ -94,11 +94,11 @@ def test_a_delete_during_the_flush_keeps_its_tombstone(otto: User, settings: Set
         f'exec {settings.NODETOOL.replace("{host}", "$host")} "$@"\n'
     )
     settings.NODETOOL = f"sh {nodetool} {{host}}"
-    asked = request_run("compact", actor=otto, subject=f"{channel_id}:{BUCKET}")
+    requested = request_run("compact", actor=otto, subject=f"{channel_id}:{BUCKET}")
 
     def work() -> None:
         try:
-            work_on_run(asked.pk)
+            work_on_run(requested.pk)
         finally:
             connection.close()
 
@@ -109,9 +109,9 @@ def test_a_delete_during_the_flush_keeps_its_tombstone(otto: User, settings: Set
     delete_rows(channel_id, [first + 1])
     deleted.touch()
     worker.join()
-    asked.refresh_from_db()
-    assert asked.state == RunState.FAILED
-    assert "is newer than the last repair" in asked.error
+    requested.refresh_from_db()
+    assert requested.state == RunState.FAILED
+    assert "is newer than the last repair" in requested.error
     assert set(called.read_text().split()) == {"flush"}
 
 

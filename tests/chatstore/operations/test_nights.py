@@ -39,11 +39,11 @@ def test_each_night_has_one_run(zone: str, wall: str, begin: dt.datetime, monkey
 
 def test_a_manual_run_keeps_the_next_one_and_a_second_claim_loses(monkeypatch: pytest.MonkeyPatch, otto: User) -> None:
     job = configure_only_job(monkeypatch)
-    asked = request_run(job, actor=otto)
-    assert claim_run(asked.pk) is not None
-    assert claim_run(asked.pk) is None
-    JobRun.objects.filter(pk=asked.pk).update(lease_until=None)
-    assert work_on_run(asked.pk) is not None
+    requested = request_run(job, actor=otto)
+    assert claim_run(requested.pk) is not None
+    assert claim_run(requested.pk) is None
+    JobRun.objects.filter(pk=requested.pk).update(lease_until=None)
+    assert work_on_run(requested.pk) is not None
     (tonight,) = create_due_runs(dt.datetime(2026, 10, 25, 0, 30, tzinfo=dt.UTC))
     assert tonight.slot == "2026-10-25T02:30"
     assert create_due_runs(dt.datetime(2026, 10, 25, 1, 30, tzinfo=dt.UTC)) == []

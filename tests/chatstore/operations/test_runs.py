@@ -142,11 +142,11 @@ def test_a_run_of_a_lost_worker_is_retried_and_finally_given_up(job: str) -> Non
 
 
 def test_a_manual_run_does_not_move_the_next_scheduled_one(job: str, otto: User) -> None:
-    asked = request_run(job, actor=otto)
-    assert (asked.slot, asked.requested_by) == (None, otto)
+    requested = request_run(job, actor=otto)
+    assert (requested.slot, requested.requested_by) == (None, otto)
     with pytest.raises(BadInput, match="already queued"):
         request_run(job, actor=otto)
-    assert run_with(asked, lambda _: {}) is not None
+    assert run_with(requested, lambda _: {}) is not None
     (run,) = create_due_runs(NIGHT + dt.timedelta(hours=2))
     assert run.slot == "2026-10-25T02:30"
 
@@ -206,58 +206,58 @@ def test_a_failed_scheduled_run_is_retried_as_often_as_configured(job: str) -> N
 
 
 def test_a_failed_manual_run_is_retried_only_on_request(job: str, otto: User) -> None:
-    asked = request_run(job, actor=otto, subject="5:7")
+    requested = request_run(job, actor=otto, subject="5:7")
 
     def fail(claim: Claim) -> Mapping[str, Any]:
         raise StoreUnavailable("node 127.0.0.2 is down")
 
-    run_with(asked, fail)
-    assert not JobRun.objects.filter(retry_of=asked).exists()
-    again = repeat_run(asked.pk, actor=otto)
-    assert (again.subject, again.retry_of) == ("5:7", asked)
+    run_with(requested, fail)
+    assert not JobRun.objects.filter(retry_of=requested).exists()
+    again = repeat_run(requested.pk, actor=otto)
+    assert (again.subject, again.retry_of) == ("5:7", requested)
 
 
 def test_a_delayed_attempt_is_brought_forward_by_a_manual_run(job: str, otto: User) -> None:
     failed = JobRun.objects.create(job=job, slot="2026-10-24T02:30", due_at=NIGHT, state=RunState.FAILED)
     later = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=30)
     waits = JobRun.objects.create(job=job, due_at=later, retry_of=failed)
-    asked = request_run(job, actor=otto)
-    assert (asked.pk, asked.retry_of, asked.requested_by) == (waits.pk, failed, otto)
-    assert asked.due_at < later
+    requested = request_run(job, actor=otto)
+    assert (requested.pk, requested.retry_of, requested.requested_by) == (waits.pk, failed, otto)
+    assert requested.due_at < later
     with pytest.raises(BadInput, match="already queued"):
         request_run(job, actor=otto)
-    assert claim_run(asked.pk) is not None
+    assert claim_run(requested.pk) is not None
 
 
 def test_a_run_is_stopped_between_two_parts_of_its_work(job: str, otto: User) -> None:
-    asked = request_run(job, actor=otto)
+    requested = request_run(job, actor=otto)
 
     def work(claim: Claim) -> Mapping[str, Any]:
         claim.report_progress(done=1, total=3)
-        assert stop_run(asked.pk, actor=otto)
+        assert stop_run(requested.pk, actor=otto)
         claim.report_progress(done=2, total=3)
         raise AssertionError("it continued")
 
-    ended = run_with(asked, work)
+    ended = run_with(requested, work)
     assert ended is not None
     assert (ended.state, ended.stop_requested_by, ended.progress["done"]) == (RunState.STOPPED, otto, 2)
 
 
 def test_a_queued_run_is_stopped_at_once(job: str, otto: User) -> None:
-    asked = request_run(job, actor=otto)
-    assert stop_run(asked.pk, actor=otto)
-    asked.refresh_from_db()
-    assert asked.state == RunState.STOPPED
-    assert claim_run(asked.pk) is None
-    assert not stop_run(asked.pk, actor=otto)
+    requested = request_run(job, actor=otto)
+    assert stop_run(requested.pk, actor=otto)
+    requested.refresh_from_db()
+    assert requested.state == RunState.STOPPED
+    assert claim_run(requested.pk) is None
+    assert not stop_run(requested.pk, actor=otto)
 
 
 def test_a_run_does_not_start_beside_another_run_of_its_job(job: str, otto: User) -> None:
     (run,) = create_due_runs(NIGHT + dt.timedelta(hours=2))
-    asked = ask_run_beside(run, otto)
+    requested = create_run_beside(run, otto)
 
     def work(claim: Claim) -> Mapping[str, Any]:
-        ended = run_with(asked, lambda _: {})
+        ended = run_with(requested, lambda _: {})
         assert ended is not None
         assert (ended.state, ended.error) == (RunState.SKIPPED, f"Run {run.pk} of the same job is still running.")
         return {}
@@ -267,7 +267,7 @@ def test_a_run_does_not_start_beside_another_run_of_its_job(job: str, otto: User
     assert ended.state == RunState.DONE
 
 
-def ask_run_beside(run: JobRun, actor: User) -> JobRun:
+def create_run_beside(run: JobRun, actor: User) -> JobRun:
     """Create a second due run of the same job, like that of a second night."""
     return JobRun.objects.create(job=run.job, due_at=NIGHT, requested_by=actor)
 

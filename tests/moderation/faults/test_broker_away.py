@@ -18,9 +18,9 @@ from tests.moderation.channels import make_channel, old_ids, write
 
 def closed_port() -> int:
     """Return a local port on which nothing listens."""
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        return int(asked.getsockname()[1])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def test_a_purge_confirmed_while_the_broker_is_away_is_queued_and_found_later(mona: User) -> None:

@@ -214,9 +214,9 @@ def test_a_worker_keeps_its_claim_during_a_scan_of_a_large_bucket(
 ) -> None:
     write(channel, old_ids(messages.SCAN_FETCH + 1))
     monkeypatch.setattr(bucket_reads, "RENEW_SECONDS", 0)
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as sent:
         purge = preview(mona, everything(channel))
-    renewals = [query for query in asked if query["sql"].startswith('UPDATE "moderation_purge" SET "scan_lease_until"')]
+    renewals = [query for query in sent if query["sql"].startswith('UPDATE "moderation_purge" SET "scan_lease_until"')]
     # One for the group of buckets, and one for each page.
     assert len(renewals) == 3
     assert (purge.state, purge.manifest) == (PurgeState.READY, messages.SCAN_FETCH + 1)

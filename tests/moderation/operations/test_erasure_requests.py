@@ -79,8 +79,8 @@ def test_a_request_is_shown_only_to_those_who_may_decide_it(lena: User, ada: Use
     request = request_erasure(purge.pk, moderator=lena, reason="request 71")
     with pytest.raises(BadInput, match="already been requested"):
         request_erasure(purge.pk, moderator=ada, reason="request 72")
-    assert [listed.purge.pk for listed, asked in requests_for(ada) if asked == request] == [purge.pk]
-    assert request not in [asked for _, asked in requests_for(lena)]
+    assert [listed.purge.pk for listed, erasure in requests_for(ada) if erasure == request] == [purge.pk]
+    assert request not in [erasure for _, erasure in requests_for(lena)]
 
 
 def test_a_refused_erasure_can_be_requested_again(lena: User, ada: User, purge: Purge) -> None:
@@ -105,10 +105,10 @@ def test_a_refused_erasure_can_be_requested_again(lena: User, ada: User, purge: 
 def test_a_request_expires_after_a_day(lena: User, ada: User, purge: Purge) -> None:
     request = request_erasure(purge.pk, moderator=lena, reason="request 71")
     Purge.objects.filter(pk=purge.pk).update(finished_at=F("finished_at") - dt.timedelta(days=2))
-    asked = Erasure.objects.filter(pk=request.pk)
-    asked.update(requested_at=F("requested_at") - dt.timedelta(hours=23, minutes=59))
+    stored = Erasure.objects.filter(pk=request.pk)
+    stored.update(requested_at=F("requested_at") - dt.timedelta(hours=23, minutes=59))
     assert open_request(purge) == request
-    asked.update(requested_at=F("requested_at") - dt.timedelta(minutes=2))
+    stored.update(requested_at=F("requested_at") - dt.timedelta(minutes=2))
     assert open_request(purge) is None
     with pytest.raises(BadInput, match="has expired"):
         approve_erasure(purge.pk, request.pk, moderator=ada)

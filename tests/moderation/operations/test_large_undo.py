@@ -48,12 +48,12 @@ def purge(mona: User) -> Purge:
 def test_a_large_undo_is_requested_in_few_statements_and_little_memory(mona: User, purge: Purge) -> None:
     tracemalloc.start()
     try:
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as captured:
             undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(asked) < 25
+    assert len(captured) < 25
     assert peak < 5_000_000
     steps = undo.steps.order_by("ordinal")
     assert steps.count() == CHANNELS

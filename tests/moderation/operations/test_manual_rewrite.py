@@ -136,8 +136,8 @@ def test_the_audit_names_the_requester_and_their_purges_do_not_list_it(otto: Use
     run = rewrite(channel, bucket_of(ids[0]), otto)
     purge = purge_of(run)
     assert (purge.is_rewrite, purge.manifest) == (True, 0)
-    asked = AuditEntry.objects.get(purge=purge, action="rewrite_requested")
-    assert (asked.actor, asked.channel_id, asked.details) == (otto, channel.pk, {"bucket": bucket_of(ids[0])})
+    entry = AuditEntry.objects.get(purge=purge, action="rewrite_requested")
+    assert (entry.actor, entry.channel_id, entry.details) == (otto, channel.pk, {"bucket": bucket_of(ids[0])})
 
 
 def test_stopping_the_run_stops_the_rewrite(otto: User) -> None:
@@ -145,21 +145,21 @@ def test_stopping_the_run_stops_the_rewrite(otto: User) -> None:
     write(channel, ids)
     delete_then(channel, ids[::3])
     assert lock_channel(channel.pk, job="purge:7")
-    asked = request_run("rewrite", actor=otto, subject=f"{channel.pk}:{bucket_of(ids[0])}")
+    requested = request_run("rewrite", actor=otto, subject=f"{channel.pk}:{bucket_of(ids[0])}")
 
     def stop_when_it_waits() -> None:
         try:
             give_up = time.monotonic() + 300
-            while not JobRun.objects.exclude(progress={}).filter(pk=asked.pk).exists():
+            while not JobRun.objects.exclude(progress={}).filter(pk=requested.pk).exists():
                 assert time.monotonic() < give_up
                 time.sleep(0.1)
-            stop_run(asked.pk, actor=otto)
+            stop_run(requested.pk, actor=otto)
         finally:
             connection.close()
 
     otto_clicks = threading.Thread(target=stop_when_it_waits)
     otto_clicks.start()
-    run = work_on_run(asked.pk)
+    run = work_on_run(requested.pk)
     otto_clicks.join()
     assert run is not None
     assert (run.state, run.error) == (RunState.STOPPED, "The run was stopped.")

@@ -27,9 +27,9 @@ from tests.moderation.channels import (
 
 
 def undo(moderator: User, purge: Purge) -> dict[str, int]:
-    asked = request_undo(purge.pk, moderator=moderator, part=UndoPart())
+    requested = request_undo(purge.pk, moderator=moderator, part=UndoPart())
     run_to_end(purge)
-    return {name: count for name, count in undo_totals_of(asked).as_json().items() if count}
+    return {name: count for name, count in undo_totals_of(requested).as_json().items() if count}
 
 
 def expire_copies(purge: Purge, channel: Channel, ids: list[int]) -> None:
