@@ -57,6 +57,11 @@ def stamp_steps(quarantined: Mapping[Step, QuarantinedStep]) -> list[Step]:
 
 
 def _deletes_of(step: Step, quarantined: QuarantinedStep) -> dict[str, object]:
+    """Return the columns that store the deletes of a step, their write timestamp included.
+
+    Ranges are deleted `CLOCK_SKEW_SECONDS` before the read, so that what was written since survives; rows at their own
+    WRITETIME.
+    """
     by_ranges = step.kind != StepKind.ROWS
     skew_us = settings.CLOCK_SKEW_SECONDS * 1_000_000
     return {
