@@ -91,13 +91,13 @@ def read_ledgers(channel_ids: Sequence[int]) -> Iterator[tuple[int, list[LedgerR
 def read_newest_buckets(channel_ids: Sequence[int]) -> dict[int, int]:
     """Return the newest bucket ever written, by channel; channels without any are left out."""
     answers = cassandra.execute_window([(_SELECT_NEWEST, (channel_id,)) for channel_id in channel_ids])
-    return {channel_id: rows[0][0] for channel_id, rows in zip(channel_ids, answers, strict=True) if rows}
+    return {channel_id: bucket for channel_id, rows in zip(channel_ids, answers, strict=True) for (bucket,) in rows}
 
 
 def read_live(channel_id: int, bucket: int) -> Live | None:
     """Return the ledger's bounds of one bucket; None without a row."""
     rows = submit_rows(channel_id, start=bucket, descending=True, limit=1).rows()
-    return rows[0][1] if rows and rows[0][0] == bucket else None
+    return next((live for found, live in rows if found == bucket), None)
 
 
 def to_ledger_rows(rows: list[cassandra.Row]) -> list[LedgerRow]:

@@ -88,4 +88,4 @@ def _select(cql: str, channel_ids: Sequence[int], *values: int) -> dict[int, tup
     """Return the columns that the statement selects beside the channel, by channel."""
     parts = (channel_ids[n : n + KEYS_PER_STATEMENT] for n in range(0, len(channel_ids), KEYS_PER_STATEMENT))
     answers = cassandra.execute_window((cql, (part, *values)) for part in parts)
-    return {row[0]: row[1:] for rows in answers for row in rows}
+    return {channel_id: tuple(columns) for rows in answers for channel_id, *columns in rows}
