@@ -25,7 +25,7 @@ class PreviewedPurge:
 
     @property
     def names(self) -> dict[str, int]:
-        """The values for the placeholders of an address."""
+        """The values for the placeholders of a URL."""
         audit = AuditEntry.objects.filter(purge=self.purge).latest("id")
         return {
             "channel": self.channel.pk,

@@ -37,7 +37,7 @@ GROUPS = {"mona": "moderators", "lena": "leads", "otto": "operators", "ada": "ad
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The address of the server, and the environment shared by its commands."""
+    """The URL of the server, and the environment shared by its commands."""
 
     url: str
     environ: dict[str, str]
@@ -158,7 +158,7 @@ def _wait_for(url: str, web: subprocess.Popen[bytes]) -> None:
         if web.poll() is not None:
             raise RuntimeError(f"the web server ended with {web.returncode}")
         try:
-            with urllib.request.urlopen(f"{url}/sign-in/", timeout=5):  # noqa: S310  our own address
+            with urllib.request.urlopen(f"{url}/sign-in/", timeout=5):  # noqa: S310  our own URL
                 return
         except HTTPError:
             return

@@ -1,4 +1,4 @@
-"""Every address of the project for every role; an address that is missing in the table fails."""
+"""Every URL of the project for every role; a URL that is missing in the table fails."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ maintenance/jobs/<slug:name>/ POST maintenance/jobs/bookkeeping/ 302 403 403 403
 maintenance/jobs/<slug:name>/preview/ GET maintenance/jobs/bookkeeping/preview/ 302 403 403 403 200 200
 maintenance/jobs/<slug:name>/run/ POST maintenance/jobs/nothing/run/ 302 403 403 403 404 404
 metrics GET metrics 403 403 403 403 200 200
-"""  # noqa: E501  a line is an address
+"""  # noqa: E501  a line is a URL
 
 
 def list_routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
@@ -159,11 +159,11 @@ def list_routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
 
 
 def read_table() -> list[tuple[str, str, str, dict[str, int]]]:
-    """Return (route, method, address, {role: status}) of each line."""
+    """Return (route, method, URL, {role: status}) of each line."""
     lines = []
     for line in filter(None, map(str.strip, TABLE.splitlines())):
-        route, method, address, *statuses = line.split()
-        lines.append((route, method, address, dict(zip(ROLES, map(int, statuses), strict=True))))
+        route, method, url, *statuses = line.split()
+        lines.append((route, method, url, dict(zip(ROLES, map(int, statuses), strict=True))))
     return lines
 
 
@@ -182,27 +182,27 @@ def cast() -> dict[str, tuple[Client, User | None]]:
     return {role: (Client(), make_user(role, group=GROUPS[role]) if role in GROUPS else None) for role in ROLES}
 
 
-def test_every_address_is_in_the_table() -> None:
+def test_every_url_is_in_the_table() -> None:
     routes = {route.replace(" ", "") or "-" for route in list_routes(get_resolver())}
     assert routes == {route for route, *_ in CASES}
 
 
 @pytest.mark.parametrize(
-    ("method", "address", "statuses"),
+    ("method", "url", "statuses"),
     [case[1:] for case in CASES],
-    ids=[f"{method} {address}" for _, method, address, _ in CASES],
+    ids=[f"{method} {url}" for _, method, url, _ in CASES],
 )
 def test_each_role_gets_the_status_in_the_table(
     method: str,
-    address: str,
+    url: str,
     statuses: dict[str, int],
     names: dict[str, int],
     cast: dict[str, tuple[Client, User | None]],
 ) -> None:
-    path = "/" if address == "-" else "/" + address.format(**names)
+    path = "/" if url == "-" else "/" + url.format(**names)
     for role, (client, user) in cast.items():
         if user is not None:
-            # Sign in before each request, because two of the addresses sign out.
+            # Sign in before each request, because two of the URLs sign out.
             client.force_login(user)
         response = client.post(path) if method == "POST" else client.get(path)
         assert response.status_code == statuses[role], f"{role} {method} {path}"

@@ -19,7 +19,7 @@ HOSTILE = {"NUL": NUL, "5,000 digits": DIGITS, "64 bits and more": "9" * 30, "a 
 
 CHANNELS = "/admin/chatstore/channel/"
 AUTOCOMPLETE = "/admin/autocomplete/?app_label=chatstore&model_name=channel&field_name=guild&term={}"
-ADDRESSES = (
+URLS = (
     AUTOCOMPLETE,
     "/admin/autocomplete/?app_label={}&model_name=channel&field_name=guild&term=x",
     "/admin/search/?s={}",
@@ -40,9 +40,9 @@ ADDRESSES = (
 
 
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
-@pytest.mark.parametrize("address", ADDRESSES)
-def test_no_admin_page_fails_on_hostile_input(address: str, value: str, ada: User, sign_in: SignIn) -> None:
-    response = sign_in(ada).get(address.replace("{}", quote(value)), follow=True)
+@pytest.mark.parametrize("url", URLS)
+def test_no_admin_page_fails_on_hostile_input(url: str, value: str, ada: User, sign_in: SignIn) -> None:
+    response = sign_in(ada).get(url.replace("{}", quote(value)), follow=True)
     assert response.status_code in {200, 400, 403, 404}
 
 

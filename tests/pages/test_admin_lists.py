@@ -33,7 +33,7 @@ def ids_on(page: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "address",
+    "url",
     [
         AUDIT,
         f"{AUDIT}?action=hold_placed",
@@ -46,9 +46,9 @@ def ids_on(page: str) -> list[int]:
         "/admin/chatstore/chatuser/?q=vic",
     ],
 )
-def test_no_list_counts_or_skips_rows(address: str, ada: User, sign_in: SignIn, entries: list[AuditEntry]) -> None:
+def test_no_list_counts_or_skips_rows(url: str, ada: User, sign_in: SignIn, entries: list[AuditEntry]) -> None:
     client = sign_in(ada)
-    statements = explain(lambda: client.get(address))
+    statements = explain(lambda: client.get(url))
     assert len(statements) > 1
     for one in statements:
         assert not re.search(r"COUNT\(|OFFSET|SELECT DISTINCT", one.sql), one.sql

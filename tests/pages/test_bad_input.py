@@ -82,7 +82,7 @@ EVERYWHERE: tuple[tuple[dict[str, str], str], ...] = (
 )
 
 
-def test_an_invalid_address_is_explained(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+def test_an_invalid_url_is_explained(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
     for path, status, words in GETS:
         response = client.get(path.format(**previewed.names))

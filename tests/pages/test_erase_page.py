@@ -39,8 +39,8 @@ def purge(mona: User, channel: Channel) -> Purge:
     return finished_purge(mona, channel)
 
 
-def page(client: Client, address: str) -> str:
-    response = client.get(address)
+def page(client: Client, url: str) -> str:
+    response = client.get(url)
     assert response.status_code == 200
     return html.unescape(response.content.decode())
 
@@ -126,9 +126,9 @@ def test_a_deleted_message_shows_its_saved_copy(mona: User, sign_in: SignIn, cha
 
 
 def test_an_erased_message_is_shown_as_erased(mona: User, sign_in: SignIn, erased: Purge, channel: Channel) -> None:
-    address = f"/channels/{channel.pk}/{old_ids(20)[3]}/"
+    url = f"/channels/{channel.pk}/{old_ids(20)[3]}/"
     for _ in range(2):
-        shown = page(sign_in(mona), address)
+        shown = page(sign_in(mona), url)
         assert "The text of this message was permanently erased." in shown
         assert ", approved by ada-" in shown
         assert "Restore this message" not in shown

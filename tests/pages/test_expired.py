@@ -23,8 +23,8 @@ def channel() -> Channel:
     return channel
 
 
-def page(client: Client, address: str) -> str:
-    response = client.get(address)
+def page(client: Client, url: str) -> str:
+    response = client.get(url)
     assert response.status_code == 200
     return response.content.decode()
 
@@ -58,9 +58,9 @@ def test_a_message_of_an_expired_purge_is_shown_as_permanently_deleted(
     mona: User, sign_in: SignIn, channel: Channel
 ) -> None:
     purge = purge_now(mona, everything(channel))
-    address = f"/channels/{channel.pk}/{old_ids(20)[3]}/"
-    assert "Restore this message" in page(sign_in(mona), address)
+    url = f"/channels/{channel.pk}/{old_ids(20)[3]}/"
+    assert "Restore this message" in page(sign_in(mona), url)
     close(purge)
-    shown = page(sign_in(mona), address)
+    shown = page(sign_in(mona), url)
     assert "The undo period has expired." in shown
     assert "Restore this message" not in shown

@@ -53,13 +53,13 @@ def test_the_worst_finding_is_first_and_each_links_to_its_fix(
     html = findings_of(sign_in(otto).get("/").content.decode())
     summaries = re.findall(r'class="finding-text">(.*?)</span>', html)
     assert summaries == ["a bucket is heavy", "a purge is stuck", "a run did not happen", "a repair is late"]
-    for address in (
+    for url in (
         f"/channels/{previewed.channel.pk}/health/-3/",
         f"/purges/{previewed.purge.pk}/",
         "/maintenance/jobs/bookkeeping/",
         "/health/",
     ):
-        assert f'href="{address}"' in html, address
+        assert f'href="{url}"' in html, url
     assert "critical</span>" in html
 
 

@@ -65,9 +65,7 @@ def test_external_links_send_no_referrer(hostile_channel: int, mona: User, sign_
     assert all('rel="noreferrer noopener nofollow"' in link for link in outward)
 
 
-def test_control_characters_in_an_address_are_encoded_in_its_link(
-    hostile_channel: int, mona: User, sign_in: SignIn
-) -> None:
+def test_control_characters_in_a_url_are_encoded_in_its_link(hostile_channel: int, mona: User, sign_in: SignIn) -> None:
     html = sign_in(mona).get(f"/channels/{hostile_channel}/").content.decode()
     assert 'href="https://e.example/%E2%80%AEgpj.exe"' in html
     assert ">https://e.example/[RLO]gpj.exe</a>" in html
@@ -141,8 +139,8 @@ def test_query_strings_are_escaped_on_every_page(
     path: str, status: int, hostile_channel: int, ada: User, sign_in: SignIn
 ) -> None:
     today = dt.datetime.now(dt.UTC).date()
-    address = path.format(hostile_channel, today)
+    url = path.format(hostile_channel, today)
     for headers in ({}, {"HX-Request": "true"}):
-        response = sign_in(ada).get(address, headers=headers)
+        response = sign_in(ada).get(url, headers=headers)
         assert response.status_code == status
         check_harmless(response.content.decode())

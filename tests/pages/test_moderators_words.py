@@ -20,8 +20,8 @@ OPERATORS_WORDS = re.compile(r"bucket|tombstone|partition|gc_grace|\b(ten|10)[- 
 
 MODERATORS_PAGES = [
     *(
-        address
-        for route, method, address, statuses in CASES
+        url
+        for route, method, url, statuses in CASES
         if method == "GET" and statuses["mona"] == 200 and not route.startswith("admin/")
     ),
     "channels/{emptied}/",
@@ -49,13 +49,11 @@ def placeholders(mona: User) -> dict[str, int]:
     return make_previewed_purge().names | more
 
 
-@pytest.mark.parametrize("address", MODERATORS_PAGES)
-def test_no_page_of_a_moderator_has_a_word_of_the_operators(
-    address: str, mona: User, placeholders: dict[str, int]
-) -> None:
+@pytest.mark.parametrize("url", MODERATORS_PAGES)
+def test_no_page_of_a_moderator_has_a_word_of_the_operators(url: str, mona: User, placeholders: dict[str, int]) -> None:
     client = Client()
     client.force_login(mona)
-    response = client.get("/" if address == "-" else "/" + address.format(**placeholders))
+    response = client.get("/" if url == "-" else "/" + url.format(**placeholders))
     assert response.status_code == 200
     assert [text for text in visible_texts(response.content.decode()) if OPERATORS_WORDS.search(text)] == []
 

@@ -26,16 +26,16 @@ class Work:
     """Cost of one request."""
 
     templates = 0
-    addresses = 0
+    urls = 0
     queries = 0
 
     def __repr__(self) -> str:
-        return f"{self.templates} templates, {self.addresses} addresses, {self.queries} queries"
+        return f"{self.templates} templates, {self.urls} URLs, {self.queries} queries"
 
 
 @pytest.fixture
 def work_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Client, str], Work]:
-    """Return a function that counts rendered templates, resolved addresses and queries of a request."""
+    """Return a function that counts rendered templates, resolved URLs and queries of a request."""
     work = Work()
     render, reverse = Template._render, resolvers.URLResolver._reverse_with_prefix  # type: ignore[attr-defined]
 
@@ -44,7 +44,7 @@ def work_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Client, str], Work]:
         return render(*args, **kwargs)
 
     def count_reverse(*args: object, **kwargs: object) -> object:
-        work.addresses += 1
+        work.urls += 1
         return reverse(*args, **kwargs)
 
     @contextmanager
@@ -68,7 +68,7 @@ def work_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Client, str], Work]:
 
 
 def assert_same(few: Work, many: Work) -> None:
-    assert (many.templates, many.addresses, many.queries) == (few.templates, few.addresses, few.queries), (few, many)
+    assert (many.templates, many.urls, many.queries) == (few.templates, few.urls, few.queries), (few, many)
 
 
 def test_a_timeline_of_many_messages_costs_no_more_templates_and_queries(

@@ -33,8 +33,8 @@ def restore(path: Path, *options: str) -> None:
     call_command("import_discord", str(path), "--restore", *options, stdout=io.StringIO())
 
 
-def page(client: Client, address: str) -> str:
-    response = client.get(address)
+def page(client: Client, url: str) -> str:
+    response = client.get(url)
     assert response.status_code == 200
     return html.unescape(response.content.decode())
 

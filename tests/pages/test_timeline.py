@@ -42,8 +42,8 @@ def test_scrolling_in_both_directions_shows_each_message_once(mona: User, sign_i
     assert ids[120] in shown
     assert set(more) == {"older", "newer"}
     while more:
-        direction, address = more.popitem()
-        rows = client.get(address, headers={"HX-Request": "true"}).content.decode()
+        direction, url = more.popitem()
+        rows = client.get(url, headers={"HX-Request": "true"}).content.decode()
         shown = ids_shown(rows) + shown if direction == "older" else shown + ids_shown(rows)
         more |= links_to_more(rows)
     assert shown == ids

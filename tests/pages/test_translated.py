@@ -39,18 +39,18 @@ DATA = frozenset({"Chatstore", "UTC", "Harbour", "victor71", "Victor 71", "gc_gr
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """The account that reads the pages, what the placeholders of addresses stand for, and the names of all data."""
+    """The account that reads the pages, what the placeholders of URLs stand for, and the names of all data."""
 
     ada: User
     placeholders: dict[str, int]
     names: frozenset[str]
 
 
-def addresses() -> list[str]:
-    """Return the addresses of the access table that show a page of ours. The admin's texts are mostly Django's."""
+def urls() -> list[str]:
+    """Return the URLs of the access table that show a page of ours. The admin's texts are mostly Django's."""
     listed = [
-        address
-        for route, method, address, statuses in CASES
+        url
+        for route, method, url, statuses in CASES
         if method == "GET" and not route.startswith("admin/") and route != "metrics" and statuses["ada"] in (200, 404)
     ]
     return [
@@ -99,15 +99,15 @@ def read(path: str, user: User | None) -> str:
     return client.get(path).content.decode()
 
 
-def untranslated_at(address: str, cast: Cast) -> list[str]:
-    path = "/" if address == "-" else "/" + address.format(**cast.placeholders)
+def untranslated_at(url: str, cast: Cast) -> list[str]:
+    path = "/" if url == "-" else "/" + url.format(**cast.placeholders)
     # Jobs that other tests registered.
     return untranslated(re.sub(r"job-[0-9a-f]{8}", "", read(path, cast.ada)), data=cast.names)
 
 
-@pytest.mark.parametrize("address", addresses())
-def test_a_page_has_no_untranslated_text(address: str, cast: Cast) -> None:
-    assert not untranslated_at(address, cast)
+@pytest.mark.parametrize("url", urls())
+def test_a_page_has_no_untranslated_text(url: str, cast: Cast) -> None:
+    assert not untranslated_at(url, cast)
 
 
 HOLDS: tuple[dict[str, str], ...] = (
@@ -158,7 +158,7 @@ FORMS: tuple[tuple[str, dict[str, str]], ...] = (
     ("findings/999999/acknowledge/", {}),
     ("holds/999999/lift/", {}),
 )
-"""Malformed input of forms, by address, besides the selections and addresses of `test_bad_input`."""
+"""Malformed input of forms, by URL, besides the selections and URLs of `test_bad_input`."""
 
 
 def shown_error(html: str) -> str:

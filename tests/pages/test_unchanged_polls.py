@@ -35,7 +35,7 @@ def signed_in(user: User) -> Client:
     return client
 
 
-def poll_address(html: str) -> str:
+def poll_url(html: str) -> str:
     found = re.search(r'hx-get="(/purges/\d+/live/\?version=[^"]+)"', html)
     assert found
     return found[1]
@@ -43,9 +43,9 @@ def poll_address(html: str) -> str:
 
 def test_an_unchanged_purge_answers_204_and_reads_no_step_and_no_channel(mona: User, waiting: Scattered) -> None:
     client = signed_in(mona)
-    address = poll_address(client.get(f"/purges/{waiting.purge.pk}/").content.decode())
+    url = poll_url(client.get(f"/purges/{waiting.purge.pk}/").content.decode())
     with CaptureQueriesContext(connection) as captured:
-        response = client.get(address, headers={"HX-Request": "true"})
+        response = client.get(url, headers={"HX-Request": "true"})
     assert response.status_code == 204
     read = [query["sql"] for query in captured if "step" in query["sql"] or "chatstore_channel" in query["sql"]]
     assert not read
@@ -53,25 +53,25 @@ def test_an_unchanged_purge_answers_204_and_reads_no_step_and_no_channel(mona: U
 
 def test_a_counted_step_is_shown_by_the_next_poll(mona: User, waiting: Scattered) -> None:
     client = signed_in(mona)
-    address = poll_address(client.get(f"/purges/{waiting.purge.pk}/").content.decode())
+    url = poll_url(client.get(f"/purges/{waiting.purge.pk}/").content.decode())
     step = claim(waiting.purge)
     kept = quarantine_step(step, pace=Pace(10_000))
     stamp_step(step, kept)
-    address = poll_address(client.get(address).content.decode())
-    assert client.get(address).status_code == 204
+    url = poll_url(client.get(url).content.decode())
+    assert client.get(url).status_code == 204
     finish_step(step, pace=Pace(10_000), quarantined=kept)
-    response = client.get(address)
+    response = client.get(url)
     assert response.status_code == 200
     assert "5 of 60" in " ".join(re.sub(r"<[^>]*>", " ", response.content.decode()).split())
 
 
 def test_what_a_person_does_is_shown_by_the_next_poll(mona: User, waiting: Scattered) -> None:
     client = signed_in(mona)
-    address = poll_address(client.get(f"/purges/{waiting.purge.pk}/").content.decode())
+    url = poll_url(client.get(f"/purges/{waiting.purge.pk}/").content.decode())
     pause_purge(waiting.purge.pk, moderator=mona)
-    assert client.get(address).status_code == 200
+    assert client.get(url).status_code == 200
     resume_purge(waiting.purge.pk, moderator=mona)
-    assert client.get(address).status_code == 200
+    assert client.get(url).status_code == 200
 
 
 def test_every_update_makes_a_new_version(mona: User, waiting: Scattered) -> None:

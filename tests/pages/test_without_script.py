@@ -20,7 +20,7 @@ SignIn = Callable[[User], Client]
 
 
 def read_fields(html: str, action: str) -> dict[str, str]:
-    """Return the hidden fields of the form that posts to an address."""
+    """Return the hidden fields of the form that posts to a URL."""
     form = re.search(rf'<form[^>]*action="{re.escape(action)}".*?</form>', html, re.DOTALL)
     assert form, action
     return dict(re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form[0]))

@@ -81,7 +81,7 @@ def _own_metrics() -> Iterator[object]:
 
 
 def pages() -> Iterator[Named]:
-    """Yield the pages, with their addresses."""
+    """Yield the pages, with their URLs."""
     client = _signed_in()
     purge = Purge.objects.filter(is_rewrite=False)
     large, undoing = _largest_purge("running"), _largest_purge("undoing")
@@ -89,7 +89,7 @@ def pages() -> Iterator[Named]:
     ready = purge.filter(state=PurgeState.READY).latest("id").pk
     channel = FIRST_CHANNEL + 77
     middle = purge.order_by("id")[purge.count() // 2].pk
-    addresses = [
+    urls = [
         "/",
         "/purges/",
         f"/purges/?before={middle}",
@@ -138,8 +138,8 @@ def pages() -> Iterator[Named]:
         f"/admin/chatstore/guild/{FIRST_GUILD + 1}/change/",
         f"/admin/chatstore/channel/{channel}/change/",
     ]
-    for address in addresses:
-        yield f"GET {address}", partial(_get, client, address)
+    for url in urls:
+        yield f"GET {url}", partial(_get, client, url)
 
 
 def _largest_purge(state: str) -> int:
@@ -202,7 +202,7 @@ def _signed_in() -> Client:
     return client
 
 
-def _get(client: Client, address: str) -> None:
-    response = client.get(address)
+def _get(client: Client, url: str) -> None:
+    response = client.get(url)
     # 503: the page reads messages too, and only Postgres is up.
-    assert response.status_code in (200, 302, 503), f"{response.status_code} for {address}"
+    assert response.status_code in (200, 302, 503), f"{response.status_code} for {url}"

@@ -79,5 +79,5 @@ def check_pages(channel: Channel, scene: Scene, moderator: User) -> None:
     assert stored_ids <= shown, f"{len(stored_ids - shown)} messages are on no page"
     client = Client(SERVER_NAME="127.0.0.1")
     client.force_login(moderator)
-    for address in (f"/channels/{channel.id}/", f"/purges/{scene.purge.id}/"):
-        assert client.get(address).status_code == 200, address
+    for url in (f"/channels/{channel.id}/", f"/purges/{scene.purge.id}/"):
+        assert client.get(url).status_code == 200, url

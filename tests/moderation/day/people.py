@@ -24,10 +24,10 @@ Form = Mapping[str, str | Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A purge to make: the fields of the form at an address, and exactly what it must delete."""
+    """A purge to make: the fields of the form at a URL, and exactly what it must delete."""
 
     title: str
-    address: str
+    url: str
     form: Form
     expected: frozenset[Posted]
 
@@ -72,7 +72,7 @@ class Moderator:
 
     def preview(self, order: Order) -> Purge:
         """Post the form; return the purge once it is scanned."""
-        purge = Purge.objects.get(pk=int(self.post(order.address, order.form).split("/")[2]))
+        purge = Purge.objects.get(pk=int(self.post(order.url, order.form).split("/")[2]))
         self._wait_while(purge, PurgeState.SCANNING)
         return purge
 
@@ -87,9 +87,9 @@ class Moderator:
         assert (total.requested, total.restored) == (len(part), len(part)), total
         return part, taken
 
-    def post(self, address: str, form: Form, *, status: int = 302) -> str:
-        """Post a form, which must have this status; return the address that it redirects to."""
-        answer = self.client.post(address, form)
+    def post(self, url: str, form: Form, *, status: int = 302) -> str:
+        """Post a form, which must have this status; return the URL that it redirects to."""
+        answer = self.client.post(url, form)
         assert answer.status_code == status, answer.content.decode()
         return str(answer.headers.get("Location", ""))
 

@@ -1,4 +1,4 @@
-"""Lists that functions build: every value is escaped, and addresses are those of the routes."""
+"""Lists that functions build: every value is escaped, and URLs are those of the routes."""
 
 import pytest
 from django.urls import reverse
@@ -41,5 +41,5 @@ def test_what_is_html_already_is_not_escaped_again(text: str) -> None:
         ("purge", (4,)),
     ],
 )
-def test_addresses_are_those_of_the_routes(name: str, ids: tuple[int, ...]) -> None:
+def test_urls_are_those_of_the_routes(name: str, ids: tuple[int, ...]) -> None:
     assert url_of(name, *ids) == reverse(name, args=ids)

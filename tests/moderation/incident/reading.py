@@ -44,7 +44,7 @@ class PageReader:
         self, user: User, channel_id: int, *, around: Sequence[int], kept: Sequence[Mapping[int, str]]
     ) -> None:
         self.pages: list[PageResult] = []
-        self._addresses = [f"/channels/{channel_id}/", *(f"/channels/{channel_id}/?around={each}" for each in around)]
+        self._urls = [f"/channels/{channel_id}/", *(f"/channels/{channel_id}/?around={each}" for each in around)]
         self._kept = kept
         self._user = user
         self._stop = threading.Event()
@@ -53,10 +53,10 @@ class PageReader:
         self._thread.start()
 
     def read_pages(self, count: int) -> list[PageResult]:
-        """Wait until every address was opened `count` more times; return those pages."""
+        """Wait until every URL was opened `count` more times; return those pages."""
         start = len(self.pages)
         # The page in progress may have been requested before.
-        wanted = count * len(self._addresses) + 1
+        wanted = count * len(self._urls) + 1
         while len(self.pages) < start + wanted and self._thread.is_alive():
             time.sleep(0.01)
         return self.pages[start + 1 :]
@@ -72,22 +72,22 @@ class PageReader:
         try:
             client = Client(SERVER_NAME="localhost")
             client.force_login(self._user)
-            for address in cycle(self._addresses):
+            for url in cycle(self._urls):
                 if self._stop.is_set():
                     return
-                self.pages.append(self._open(client, address))
+                self.pages.append(self._open(client, url))
         except Exception as failed:  # noqa: BLE001  it is raised where the test waits
             self._failed = failed
         finally:
             connections.close_all()
 
-    def _open(self, client: Client, address: str) -> PageResult:
+    def _open(self, client: Client, url: str) -> PageResult:
         stored = [message_id for known in self._kept for message_id in tuple(known)]
         began = time.monotonic()
-        answer = client.get(address)
+        answer = client.get(url)
         ended = time.monotonic()
         ids = sorted(map(int, _SHOWN.findall(answer.content.decode())))
         # No stored message may be missing above the newest page; on other pages both ends are open.
-        high = ids[-1] if "around" in address and ids else float("inf")
+        high = ids[-1] if "around" in url and ids else float("inf")
         missing = {one for one in stored if ids and ids[0] <= one <= high}.difference(ids)
         return PageResult(answer.status_code, ids, missing, began, ended)

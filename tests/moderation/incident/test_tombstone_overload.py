@@ -72,10 +72,10 @@ def tombstones_in(channel: Channel, bucket: int) -> int:
 
 def open_channel(client: Client, channel: Channel) -> list[int]:
     """Follow "Earlier messages" to the first page that shows messages; return its ids."""
-    address: str | None = f"/channels/{channel.id}/"
+    url: str | None = f"/channels/{channel.id}/"
     pages = 0
-    while address is not None:
-        answer = client.get(address)
+    while url is not None:
+        answer = client.get(url)
         assert answer.status_code == 200
         html = answer.content.decode()
         found = re.findall(r'<article [^>]*id="m(-?\d+)"', html)
@@ -83,7 +83,7 @@ def open_channel(client: Client, channel: Channel) -> list[int]:
             return sorted(map(int, found))
         older = re.search(r'data-more="older" href="([^"]+)"', html)
         assert "Looked back to" in html
-        address, pages = older[1].partition("#")[0] if older else None, pages + 1
+        url, pages = older[1].partition("#")[0] if older else None, pages + 1
         assert pages < 20
     raise AssertionError("the page shows the channel as empty")
 

@@ -42,10 +42,10 @@ def browser_session(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield BrowserSession(page, site, (one, two), account)
 
 
-def list_ids(page: Page, address: str) -> list[str]:
+def list_ids(page: Page, url: str) -> list[str]:
     """Return the ids of all messages in the manifest list."""
     ids: list[str] = []
-    page.goto(address)
+    page.goto(url)
     while True:
         ids += page.locator(".entry a[href*='/channels/']", has_text="Open").evaluate_all(
             "links => links.map(link => link.getAttribute('href').split('/').at(-2))"
@@ -80,10 +80,10 @@ def test_words_in_two_channels_are_purged_and_one_author_restored(browser_sessio
     page.get_by_role("button", name="Preview", exact=True).click()
 
     expect(page.get_by_role("button", name="Delete 80 messages")).to_be_visible()
-    address = re.sub(r"[?#].*", "", page.url)
-    manifest = list_ids(page, f"{address}messages/")
+    url = re.sub(r"[?#].*", "", page.url)
+    manifest = list_ids(page, f"{url}messages/")
     assert len(set(manifest)) == 80
-    page.goto(address)
+    page.goto(url)
     expect(page.get_by_role("button", name="Exclude")).to_be_hidden()
     box = page.locator(".entry.to-delete .select-input").nth(1)
     excluded = box.get_attribute("value")
@@ -101,9 +101,9 @@ def test_words_in_two_channels_are_purged_and_one_author_restored(browser_sessio
         assert left == ([excluded] if excluded in left else [])
         assert page.locator(".msg", has_text="last chance!!!").count() > 0
 
-    assert sorted(list_ids(page, f"{address}messages/")) == sorted(i for i in manifest if i != excluded)
+    assert sorted(list_ids(page, f"{url}messages/")) == sorted(i for i in manifest if i != excluded)
     expect(page.locator(".entry .outcome")).to_have_text(["deleted"] * 29)
-    page.goto(address)
+    page.goto(url)
     page.get_by_role("button", name=re.compile(r"^Restore Victor \(\d+\)$")).first.click()
     expect(page.get_by_role("heading", name=re.compile(r"^Partly restored: (39|40) of 79 messages$"))).to_be_visible()
     expect(page.locator("body")).to_contain_text(re.compile(r"(39|40) messages restored, (39|40) still deleted"))

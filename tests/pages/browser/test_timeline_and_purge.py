@@ -157,10 +157,10 @@ def test_deleting_selected_messages_deletes_exactly_those(browser_session: Brows
     page.get_by_role("button", name="Delete 2 messages").click()
     page.wait_for_url(re.compile(r"/purges/-?\d+/$"))
     # The purge continues without the browser that started it.
-    address = page.url
+    url = page.url
     page.context.clear_cookies()
     sign_in(page, browser_session.site, browser_session.account)
-    page.goto(address)
+    page.goto(url)
     expect(page.get_by_role("heading", name="Deleted 2 messages")).to_be_visible()
     page.goto(browser_session.channel)
     after = shown_ids(page)

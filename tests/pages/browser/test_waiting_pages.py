@@ -34,7 +34,7 @@ DELAY_SECONDS = 3
 
 
 class SlowServer(ThreadingHTTPServer):
-    """Proxy to the site that delays documents. documents: the addresses of requested documents."""
+    """Proxy to the site that delays documents. documents: the URLs of requested documents."""
 
     daemon_threads = True
 
