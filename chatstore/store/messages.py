@@ -35,7 +35,6 @@ ROW_FETCH = 10_000
 
 StampOf = int | Callable[[Message], int]
 
-_USUAL = ("author_id", "type", "content")
 _INSERT_USUAL = (
     "INSERT INTO messages (channel_id, bucket, message_id, author_id, type, content) "
     "VALUES (?, ?, ?, ?, ?, ?) USING TIMESTAMP ?"

@@ -16,7 +16,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chatstore.domain.controls import show_hidden
-from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
@@ -290,12 +289,6 @@ def deadline(time: dt.datetime) -> SafeString:
 def time_tag(time: dt.datetime, text: str) -> SafeString:
     """Render a `<time>` with the exact time on hover."""
     return fill('<time datetime="{}" title="{}">{}</time>', time.isoformat(), formats.format_exact(time), text)
-
-
-@register.filter
-def id_time(snowflake: int) -> dt.datetime:
-    """Return the time that an id carries."""
-    return time_of(snowflake)
 
 
 def exact(time: dt.datetime) -> str:
