@@ -242,9 +242,3 @@ def name_nodetool(stack: Stack, index: int, *arguments: str) -> list[str]:
     command += ["-h", "127.0.0.1", "-p", str(choose_jmx_port(stack, index))]
     # In a file, since every user can read a command line.
     return [*command, "-u", JMX_USER, "-pwf", str(write_jmx_passwords(stack)), *arguments]
-
-
-def call_nodetool(stack: Stack, index: int, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    """Run nodetool and return the completed process."""
-    command = name_nodetool(stack, index, *arguments)
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)

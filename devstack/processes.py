@@ -10,7 +10,6 @@ import os
 import pwd
 import subprocess
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,13 +152,3 @@ def is_dead(process: psutil.Process) -> bool:
     except psutil.NoSuchProcess:
         return True
     return True
-
-
-def wait_until_dead(process: psutil.Process, *, seconds: float) -> bool:
-    """Return whether it ended within the time."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if is_dead(process):
-            return True
-        time.sleep(0.1)
-    return is_dead(process)

@@ -20,9 +20,9 @@ from devstack.processes import (
     is_dead,
     path_of_pid,
     start_process,
-    wait_until_dead,
 )
 from devstack.servers import Server, wait_until_ready
+from tests.processes import wait_until_dead
 
 SLEEP_CODE = "import time; time.sleep(60)"
 IGNORE_SIGTERM_CODE = (

@@ -18,7 +18,8 @@ from django.db import ProgrammingError, connection
 from chatstore.local.layout import read_stack
 from chatstore.operations.services import describe_services
 from chatstore.store import cassandra
-from devstack.cassandra import NAMES, call_nodetool, name_nodetool, write_jmx_passwords
+from devstack.cassandra import NAMES, name_nodetool, write_jmx_passwords
+from tests.processes import call_nodetool
 
 STACK = read_stack(os.environ)
 

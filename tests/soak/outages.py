@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from chatstore.local.layout import Stack, read_stack
 from devstack import cassandra, postgres, valkey
-from devstack.processes import end_processes, find_process, wait_until_dead
+from devstack.processes import end_processes, find_process
 from devstack.servers import END_SECONDS, list_servers, start_again, stop_node
+from tests.processes import wait_until_dead
 
 SECOND_NODE = 1
 

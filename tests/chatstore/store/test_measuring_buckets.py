@@ -12,9 +12,9 @@ from chatstore.local.layout import read_stack
 from chatstore.store import cassandra, repairs
 from chatstore.store.measuring import measure_bucket
 from chatstore.store.top_partitions import TopPartitions, read_latest
-from devstack.cassandra import call_nodetool
 from tests.chatstore.channels import delete_rows, fresh_id, now_ms, write_messages
 from tests.chatstore.top_partition_lists import make_room_in_lists
+from tests.processes import call_nodetool
 
 _RANGE = "DELETE FROM messages WHERE channel_id = ? AND bucket = ? AND message_id >= ? AND message_id < ?"
 _DROP = "DELETE FROM messages WHERE channel_id = ? AND bucket = ?"

@@ -12,7 +12,7 @@ from chatstore.models import Channel
 from chatstore.models.users import User
 from chatstore.store import cassandra
 from chatstore.store.reading.reader import read_page
-from devstack.cassandra import NAMES, call_nodetool
+from devstack.cassandra import NAMES
 from moderation.domain.planner import DeleteStrategy
 from moderation.domain.states import PurgeState
 from moderation.models import Purge, Step
@@ -20,6 +20,7 @@ from moderation.operations.purging.controls import cancel_purge
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
 from tests.moderation.channels import confirm, make_channel, old_ids, preview, purge_now, run_to_end
+from tests.processes import call_nodetool
 from tests.soak.scene import Row, rows_of, select_victor, write_bucket
 
 pytestmark = pytest.mark.slow
