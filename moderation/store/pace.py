@@ -42,7 +42,7 @@ class Pace:
             time.sleep(-self._left / self._rate)
 
     def throttle(self) -> None:
-        """While users read pages: pause for `PURGE_THROTTLE_FACTOR` times the time worked since the last pause.
+        """Pause for `PURGE_THROTTLE_FACTOR` times the time worked since the last pause, if users read pages.
 
         For background work. Called after each page of a read and before each batch.
         """

@@ -45,7 +45,7 @@ def test_an_exclusive_test_waits_for_the_others_and_later_ones_wait_for_it(tmp_p
 
 
 def test_an_acquired_lock_is_kept_until_it_is_released(tmp_path: Path) -> None:
-    """Between two tests that share an outage no other test may start."""
+    """No other test may start between two tests that share an outage."""
     owner, other = ServerLock(tmp_path), ServerLock(tmp_path)
     began: list[str] = []
 

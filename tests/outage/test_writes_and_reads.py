@@ -43,7 +43,7 @@ def open_findings() -> list[str]:
 
 
 def check_nothing_is_lost(channel_id: int, kept_id: int, lost_id: int) -> None:
-    """With one of two replicas gone, LOCAL_QUORUM can neither read nor write."""
+    """Check that LOCAL_QUORUM can neither read nor write with one of two replicas gone."""
     began = time.monotonic()
     with pytest.raises(StoreUnavailable, match="abandoned"):
         messages.post_message(channel_id, author_id=VICTOR, content="during", message_id=lost_id)

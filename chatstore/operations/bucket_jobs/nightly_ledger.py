@@ -81,7 +81,7 @@ class LedgerReconciliation:
         }
 
     def pause(self) -> None:
-        """While users read pages, sleep `PURGE_THROTTLE_FACTOR` times as long as this run has worked since then."""
+        """Sleep for `PURGE_THROTTLE_FACTOR` times the time worked since the last pause, if users read pages."""
         if are_pages_being_read():
             worked = time.monotonic() - self.last_paused_at
             time.sleep(min(worked * settings.PURGE_THROTTLE_FACTOR, BUSY_PAUSE_SECONDS))

@@ -225,7 +225,7 @@ def _note_listed(hosts: Sequence[str]) -> int:
 
 
 def _conclude() -> dict[str, Any]:
-    """After a full repair: prune recorded deletes, restore gc_grace, update the findings of late repairs."""
+    """Conclude a full repair: prune recorded deletes, restore gc_grace, update the findings of late repairs."""
     concluded: dict[str, Any] = {}
     try:
         clock = read_clock(MESSAGES)

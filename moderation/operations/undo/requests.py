@@ -75,7 +75,7 @@ class UndoTotals:
 
 @dataclass(frozen=True, slots=True)
 class UndoPeriod:
-    """Until when a purge can be undone; None if it has no copies.
+    """Time until which a purge can be undone; None if it has no copies.
 
     without_holds: the same for messages that no hold covers. is_held: a hold in force covers some messages.
     """

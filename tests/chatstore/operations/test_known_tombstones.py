@@ -29,11 +29,11 @@ def count(channel_id: int, tombstones: int, *, source: str = SOURCE, at: dt.date
 
 
 def test_a_bucket_that_was_never_counted_is_unknown() -> None:
-    """Its tombstones may be older than the records of deletes, or another program's."""
+    """Tombstones may be older than the records of deletes, or another program's."""
     assert known(fresh_id()) is None
 
 
-def test_a_count_holds_until_something_is_deleted() -> None:
+def test_a_count_is_valid_until_something_is_deleted() -> None:
     channel_id = fresh_id()
     count(channel_id, 17)
     assert known(channel_id) == 17

@@ -93,7 +93,7 @@ ROUNDS: Sequence[tuple[Choice, Choice, Choice]] = (
 
 @pytest.fixture
 def workers(_open_databases: None, tmp_path: Path) -> Iterator[None]:
-    """As many workers as a default installation has, and beat, which receive what the pages enqueue."""
+    """Workers, as many as a default installation has, and beat, which receive what the pages enqueue."""
     with separate_database("chatstore_day_test"):
         app.control.purge()
         environment = {"REDIS_URL": settings.REDIS_URL, "BEAT_POLL_SECONDS": str(settings.BEAT_POLL_SECONDS)}

@@ -132,7 +132,7 @@ def renewed(purge: Purge) -> dt.datetime | None:
 
 
 def test_copies_left_by_another_purge_do_not_delay_the_renewal(mona: User, channel: Channel, ids: list[int]) -> None:
-    """Those copies are newer than the purge's own, which would expire before the next renewal."""
+    """Copies of the other purge are newer than the purge's own, which would expire before the next renewal."""
     drafts = [preview(mona, choose(channel.pk, before_id=ids[100])), preview(mona, everything(channel))]
     first = run_to_end(confirm(mona, drafts[0]))
     age_timestamps(channel)

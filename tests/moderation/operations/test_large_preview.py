@@ -67,7 +67,7 @@ def test_a_message_is_excluded_in_few_statements_and_little_memory(mona: User, p
 
 
 def test_a_preview_without_bucket_hashes_is_not_changed(mona: User, purge: Purge) -> None:
-    """It was made by an older version."""
+    """Manifests of older versions have no hashes of buckets."""
     purge.manifest_buckets.filter(channel_id=FIRST_CHANNEL + 1).update(manifest_hash=None)
     with pytest.raises(BadInput, match="Create a new one"):
         exclude_messages(purge.pk, IDS[6:7], moderator=mona, manifest_hash=bytes(purge.manifest_hash or b""))

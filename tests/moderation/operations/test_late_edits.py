@@ -20,7 +20,7 @@ from tests.moderation.channels import confirm, everything, ids_of, make_channel,
 
 @pytest.mark.parametrize("ahead_seconds", [0, 4])
 def test_the_late_edit_is_restored_by_the_undo(mona: User, monkeypatch: pytest.MonkeyPatch, ahead_seconds: int) -> None:
-    """ahead_seconds: how far ahead the clock of the gateway is."""
+    """Edits from a gateway whose clock is `ahead_seconds` ahead."""
     channel: Channel = make_channel()
     ids = old_ids(300)
     write(channel, ids)
