@@ -279,7 +279,7 @@ TEMPLATES = [
     },
 ]
 
-# The admin uses the other pages' accent colour and logo.
+# The admin uses the other pages' accent color and logo.
 UNFOLD = {
     "SITE_TITLE": "Chatstore admin",
     "SITE_HEADER": "Chatstore",

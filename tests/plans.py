@@ -36,7 +36,7 @@ class _Undone(Exception):
 def explain(operation: Callable[[], object], *, analyses: int = 1, use_indexes: bool = True) -> list[Statement]:
     """Run the operation in a transaction that is rolled back; return its statements with their plans.
 
-    analyses: number of times each is analysed; the fastest counts. use_indexes: wherever there is one, as for tables
+    analyses: number of times each is analyzed; the fastest counts. use_indexes: wherever there is one, as for tables
     with more rows than those of a test.
     """
     statements: list[Statement] = []

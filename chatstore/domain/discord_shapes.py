@@ -1,6 +1,6 @@
 """Conversion of attachments, embeds, stickers and reactions from DiscordChatExporter's JSON to Discord's own.
 
-The exporter renames keys (`fileName`, `isInline`, colours as text). Stored is the format of Discord's API, so that a
+The exporter renames keys (`fileName`, `isInline`, colors as text). Stored is the format of Discord's API, so that a
 message looks the same whether it was imported or posted. Parts of an unexpected type are left out: a part that cannot
 be read is no reason to lose a message.
 """

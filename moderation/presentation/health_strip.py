@@ -1,7 +1,7 @@
 """The bucket strip as a picture of health: each bar shows what a read of its bucket scans.
 
 The height is messages and tombstones together on a log scale, with the tombstones on top. The
-colour is the bucket's state, which the bar's title states too.
+color is the bucket's state, which the bar's title states too.
 """
 
 from __future__ import annotations

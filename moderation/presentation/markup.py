@@ -16,7 +16,7 @@ LONG_CHARACTERS = 1_200
 LONG_LINES = 24
 """Longer messages are folded, so that a pasted log does not fill the page."""
 
-_MOST_PIECES = 4_000
+_MAX_PIECES = 4_000
 """Marks after which the rest is plain text. Bounds the work that one message can cause."""
 
 
@@ -67,7 +67,7 @@ def parse_markup(text: str) -> list[Piece]:
     pieces: list[Piece] = []
     end = 0
     for found in _MARKS.finditer(text):
-        if len(pieces) >= _MOST_PIECES:
+        if len(pieces) >= _MAX_PIECES:
             break
         if found.start() > end:
             pieces.append(Piece("text", text[end : found.start()]))

@@ -55,7 +55,7 @@ _CHIP_CLASSES: dict[PurgeState, str] = {
     PurgeState.DONE: "done",
     PurgeState.DONE_WITH_FAILURES: "warning",
 }
-"""CSS class of each state, if it has a colour. The label must do without it."""
+"""CSS class of each state, if it has a color. The label must do without it."""
 
 
 @register.filter
@@ -111,7 +111,7 @@ def emoji_name(kept: str) -> str:
 
 @register.simple_tag
 def state_chip(purge: Purge) -> SafeString:
-    """Render a purge's state as a coloured label."""
+    """Render a purge's state as a colored label."""
     return format_html(
         '<span class="chip {}">{}</span>',
         _CHIP_CLASSES.get(PurgeState(purge.state), ""),

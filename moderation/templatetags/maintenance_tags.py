@@ -32,7 +32,7 @@ _CHIPS: dict[RunState, tuple[str, str | Promise]] = {
     RunState.SKIPPED: ("", pgettext_lazy("state of a run", "skipped")),
     RunState.STOPPED: ("", pgettext_lazy("state of a run", "stopped")),
 }
-"""CSS class and label of each state. The label must do without the colour."""
+"""CSS class and label of each state. The label must do without the color."""
 
 _SEVERITIES: dict[Severity, tuple[str, str | Promise]] = {
     Severity.CRITICAL: ("critical", gettext_lazy("critical")),
@@ -138,7 +138,7 @@ _RESULT_VALUES: dict[str, Promise] = {
 
 @register.simple_tag
 def run_chip(run: JobRun) -> SafeString:
-    """Render a run's state as a coloured label."""
+    """Render a run's state as a colored label."""
     return format_html('<span class="chip {}">{}</span>', *_CHIPS[RunState(run.state)])
 
 
@@ -150,7 +150,7 @@ def state_label(state: str) -> str:
 
 @register.simple_tag
 def severity_chip(severity: int) -> SafeString:
-    """Render a finding's severity as a coloured label."""
+    """Render a finding's severity as a colored label."""
     return format_html('<span class="chip {}">{}</span>', *_SEVERITIES[Severity(severity)])
 
 

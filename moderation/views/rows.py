@@ -47,7 +47,7 @@ _SPOKEN = {DEFAULT_TYPE, REPLY_TYPE, 20, 23}
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The author of a message as a page shows them. tone: number of the avatar's colour."""
+    """The author of a message as a page shows them. tone: number of the avatar's color."""
 
     user_id: int
     name: str
@@ -61,7 +61,7 @@ class Writer:
 
     @property
     def tone(self) -> int:
-        """Return a colour that is the same on every page. The id is hashed, since its low bits are mostly 0."""
+        """Return a color that is the same on every page. The id is hashed, since its low bits are mostly 0."""
         return (self.user_id * _SCATTER >> 40) % TONES
 
 

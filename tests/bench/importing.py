@@ -16,7 +16,7 @@ from tests.bench.channels import Filled, empty_channel, insert_channel, new_id, 
 from tests.bench.report import Figures
 from tests.bench.timing import alternate, seconds_of
 
-SMALL_FILE, MOST_IN_SMALL_FILES = 60, 120_000
+SMALL_FILE, MAX_IN_SMALL_FILES = 60, 120_000
 """Messages of a small file, as of a thread, and of all small files: 2,000 of them."""
 
 
@@ -47,7 +47,7 @@ def measure_import(pool: ChannelPool, *, runs: int) -> Figures:
 
 def measure_small_files(pool: ChannelPool, *, runs: int) -> Figures:
     """Yield small_files_vs_large: an import of many small channels, a file each, against one large one."""
-    ids = spread_ids(min(pool.size, MOST_IN_SMALL_FILES))
+    ids = spread_ids(min(pool.size, MAX_IN_SMALL_FILES))
     parts = [ids[start : start + SMALL_FILE] for start in range(0, len(ids), SMALL_FILE)]
 
     def seconds_of_import(*parts: list[int]) -> float:

@@ -6,17 +6,17 @@
   const brush = canvas.getContext("2d", { willReadFrequently: true });
   const parsed = new Map();
 
-  // A canvas converts every colour format into red, green, blue and alpha.
-  const parse = (colour) => {
-    if (!parsed.has(colour)) {
+  // A canvas converts every color format into red, green, blue and alpha.
+  const parse = (color) => {
+    if (!parsed.has(color)) {
       brush.clearRect(0, 0, 1, 1);
       brush.fillStyle = "#000";
-      brush.fillStyle = colour;
+      brush.fillStyle = color;
       brush.fillRect(0, 0, 1, 1);
       const [r, g, b, a] = brush.getImageData(0, 0, 1, 1).data;
-      parsed.set(colour, [r, g, b, a / 255]);
+      parsed.set(color, [r, g, b, a / 255]);
     }
-    return parsed.get(colour);
+    return parsed.get(color);
   };
   const over = (top, below) => {
     const a = top[3];
@@ -33,9 +33,9 @@
   const groundOf = (element) => {
     const layers = [];
     for (let at = element; at; at = at.parentElement) {
-      const colour = parse(getComputedStyle(at).backgroundColor);
-      if (colour[3] > 0) layers.push(colour);
-      if (colour[3] === 1) break;
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color[3] > 0) layers.push(color);
+      if (color[3] === 1) break;
     }
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
     return layers.reduceRight((below, top) => over(top, below), dark ? [18, 18, 18, 1] : [255, 255, 255, 1]);
@@ -53,11 +53,11 @@
   };
 
   const faults = new Set();
-  const judge = (element, colour, what) => {
+  const judge = (element, color, what) => {
     const opacity = opacityOf(element);
-    if (opacity < 0.05) return; // shown on hover only; the same colour is checked elsewhere
+    if (opacity < 0.05) return; // shown on hover only; the same color is checked elsewhere
     const ground = groundOf(element);
-    const [r, g, b, a] = parse(colour);
+    const [r, g, b, a] = parse(color);
     const found = ratio(over([r, g, b, a * opacity], ground), ground);
     if (found < MIN_CONTRAST) faults.add(`contrast ${found.toFixed(2)} of ${what} ${describe(element)}`);
   };

@@ -108,7 +108,7 @@ class ChatTraffic:
         gateway.pin_message(message.channel_id, message.message_id, actor=message.author_id)
         return "pinned"
 
-    def summarise(self, seconds: float) -> dict[str, Any]:
+    def summarize(self, seconds: float) -> dict[str, Any]:
         """Return actions by outcome, elapsed seconds, actions per second, and the 95th percentile of their duration."""
         with self._lock:
             timings, actions = list(self.milliseconds), dict(self.actions)
@@ -153,7 +153,7 @@ class Command(InertCommand):
                 thread.join()
         if traffic.refusal is not None:
             raise CommandError(str(traffic.refusal))
-        summary = traffic.summarise(time.monotonic() - began)
+        summary = traffic.summarize(time.monotonic() - began)
         self.stdout.write(json.dumps(summary) if options["json"] else _format_summary(summary))
 
     def _schedule_actions(
@@ -175,7 +175,7 @@ class Command(InertCommand):
                 return
             if not quiet and now - reported_at > REPORT_INTERVAL_SECONDS:
                 reported_at = now
-                self.stdout.write(_format_summary(traffic.summarise(now - began)))
+                self.stdout.write(_format_summary(traffic.summarize(now - began)))
 
 
 def _run_actions(traffic: ChatTraffic, slots: queue.Queue[bool]) -> None:

@@ -1,4 +1,4 @@
-"""The health strip draws each bucket once, in the colour of its state, with a text label."""
+"""The health strip draws each bucket once, in the color of its state, with a text label."""
 
 from hypothesis import given
 from hypothesis import strategies as st

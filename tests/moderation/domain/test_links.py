@@ -1,4 +1,4 @@
-"""A message link is recognised wherever it is pasted, and nothing else is."""
+"""A message link is recognized wherever it is pasted, and nothing else is."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from moderation.domain.links import find_message_link
         "look: https://chat.example/channels/3/5/77",
     ],
 )
-def test_links_copied_from_chats_are_recognised(text: str) -> None:
+def test_links_copied_from_chats_are_recognized(text: str) -> None:
     assert find_message_link(text) == ("5", "77")
 
 

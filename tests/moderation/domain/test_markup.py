@@ -62,7 +62,7 @@ def test_only_web_addresses_become_links(text: str) -> None:
             assert not set("\"'<>` \n") & set(piece.target)
 
 
-def test_the_markup_of_chats_is_recognised() -> None:
+def test_the_markup_of_chats_is_recognized() -> None:
     assert kinds("**bold** and *it* and `code`") == [
         ("bold", "bold"),
         ("text", " and "),

@@ -1,4 +1,4 @@
-"""A selection is summarised in one sentence."""
+"""A selection is summarized in one sentence."""
 
 import pytest
 from django.utils import timezone
@@ -43,7 +43,7 @@ VICTOR = Author((7,))
         (Selection(channel_ids=(1,), message_ids=(1, 2, 3), except_ids=(3,)), "2 selected messages in #general"),
     ],
 )
-def test_a_selection_is_summarised(selection: Selection, summary: str) -> None:
+def test_a_selection_is_summarized(selection: Selection, summary: str) -> None:
     assert summarize_selection(selection, scope=Scope(channels=["#general"]), authors={7: "Victor"}) == summary
 
 

@@ -1,4 +1,4 @@
-"""In Chromium, against a real worker: live preview of a schedule, and live progress of a run."""
+"""Live preview of a schedule and live progress of a run, in Chromium and against a real worker."""
 
 from __future__ import annotations
 

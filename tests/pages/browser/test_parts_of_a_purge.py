@@ -1,4 +1,4 @@
-"""In Chromium: select by words in two channels, exclude one message, delete the rest, restore one author."""
+"""Select by words in two channels, exclude one message, delete the rest, restore one author, in Chromium."""
 
 from __future__ import annotations
 

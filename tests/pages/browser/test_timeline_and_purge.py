@@ -1,4 +1,4 @@
-"""In Chromium, against gunicorn and a real worker: import, browse, jump to a date, purge, view the result."""
+"""Import, browse, jump to a date, purge and view the result, in Chromium, with gunicorn and a real worker."""
 
 from __future__ import annotations
 
