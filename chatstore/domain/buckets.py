@@ -67,10 +67,10 @@ def is_late(message_id: int, *, now_ms: int) -> bool:
     return ms_of(message_id) < now_ms - LATE_AFTER_MS
 
 
-def join_keys(sizes: Mapping[BucketKey, int], *, most: int) -> Iterator[tuple[list[int], list[int]]]:
+def join_keys(sizes: Mapping[BucketKey, int], *, limit: int) -> Iterator[tuple[list[int], list[int]]]:
     """Yield (channel ids, buckets) of buckets that one statement can read: one channel, or one bucket of many channels.
 
-    sizes: of each bucket; together at most `most` for a statement, unless a single one is larger.
+    sizes: of each bucket; together at most `limit` for a statement, unless a single one is larger.
     """
     # A large channel has many buckets; many small channels share a few.
     by_channel = len({channel_id for channel_id, _ in sizes}) < len({bucket for _, bucket in sizes})
@@ -79,7 +79,7 @@ def join_keys(sizes: Mapping[BucketKey, int], *, most: int) -> Iterator[tuple[li
         some: list[int] = []
         size = 0
         for key in keys:
-            if some and size + sizes[key] > most:
+            if some and size + sizes[key] > limit:
                 yield ([one], some) if by_channel else (some, [one])
                 some, size = [], 0
             some.append(key[listed])

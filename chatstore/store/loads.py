@@ -110,7 +110,7 @@ def _chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 
 def withdrawn_in(keys: Sequence[BucketKey]) -> dict[BucketKey, Withdrawals]:
     """Return what authors withdrew, by bucket; buckets without any are left out."""
-    reads = join_keys(dict.fromkeys(keys, 1), most=PARTITIONS_PER_STATEMENT)
+    reads = join_keys(dict.fromkeys(keys, 1), limit=PARTITIONS_PER_STATEMENT)
     noted: dict[BucketKey, list[cassandra.Row]] = defaultdict(list)
     for rows in cassandra.execute_window((_WITHDRAWN, each) for each in reads):
         for channel_id, bucket, *row in rows:

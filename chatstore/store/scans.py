@@ -125,7 +125,7 @@ def read_ids_in(
 
     One bucket after the other, in any order; nothing for empty ones. Tombstones are not counted.
     """
-    jobs = ((_SELECT_IDS_IN_BUCKETS, joined) for joined in join_keys(dict.fromkeys(keys, 1), most=BUCKETS_PER_READ))
+    jobs = ((_SELECT_IDS_IN_BUCKETS, joined) for joined in join_keys(dict.fromkeys(keys, 1), limit=BUCKETS_PER_READ))
     for pages in cassandra.iterate_each(jobs, window=window, fetch_size=SMALL_FETCH):
         for page in pages:
             yield from _by_bucket(page)
@@ -180,7 +180,7 @@ def _joined_jobs(select: str, wanted: Mapping[BucketKey, Sequence[int]]) -> Iter
             yield from _in_jobs(one_bucket, *key, ids)
     least = IDS_PER_READ // BUCKETS_PER_READ
     few = {key: max(len(ids), least) for key, ids in wanted.items() if 0 < len(ids) <= IDS_PER_READ}
-    for channel_ids, buckets in join_keys(few, most=IDS_PER_READ):
+    for channel_ids, buckets in join_keys(few, limit=IDS_PER_READ):
         ids = [i for channel_id in channel_ids for bucket in buckets for i in wanted[channel_id, bucket]]
         if len(channel_ids) == len(buckets) == 1:
             # The driver sends it to a replica.

@@ -16,7 +16,7 @@ from moderation.store.pace import Pace
 
 def claim_step(purge_id: int, *, token: uuid.UUID) -> AnyStep | None:
     """Claim one step."""
-    return next(iter(claim_steps(purge_id, token=token, most=1)), None)
+    return next(iter(claim_steps(purge_id, token=token, limit=1)), None)
 
 
 def quarantine_step(step: Step, *, pace: Pace, max_bytes: int = MAX_SURVIVOR_BYTES) -> QuarantinedStep:

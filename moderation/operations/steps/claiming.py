@@ -118,7 +118,7 @@ def bump_version(purge_id: int, *, quarantined_at: dt.datetime | None = None) ->
     Purge.objects.filter(id=purge_id).update(**first)
 
 
-def claim_steps(purge_id: int, *, token: uuid.UUID, most: int = MAX_GROUP_STEPS) -> list[AnyStep]:
+def claim_steps(purge_id: int, *, token: uuid.UUID, limit: int = MAX_GROUP_STEPS) -> list[AnyStep]:
     """Claim the next due and unclaimed steps together with their channels; empty if there are none.
 
     Several only if all of them begin, delete by row and are small; each is in a bucket of its own.
@@ -135,7 +135,7 @@ def claim_steps(purge_id: int, *, token: uuid.UUID, most: int = MAX_GROUP_STEPS)
             due = due.partly_applied()
         elif purge.state not in (*RUNNABLE, PurgeState.UNDOING):
             return []
-        steps = _lock_next(due, job=job_of(purge_id), most=most)
+        steps = _lock_next(due, job=job_of(purge_id), limit=limit)
         if not steps:
             return []
         state = steps[0].state_to_resume_in
@@ -152,12 +152,12 @@ def claim_steps(purge_id: int, *, token: uuid.UUID, most: int = MAX_GROUP_STEPS)
         return steps
 
 
-def _lock_next(due: StepQuerySet | UndoStepQuerySet, *, job: str, most: int) -> list[AnyStep]:
+def _lock_next(due: StepQuerySet | UndoStepQuerySet, *, job: str, limit: int) -> list[AnyStep]:
     """Return the next due steps whose channels can be locked, several only if they can be processed together.
 
     Raises `AllChannelsLocked` if no due step's channel can be locked.
     """
-    while group := _next_group(due.filter(~is_locked_by_others(job)), most=most):
+    while group := _next_group(due.filter(~is_locked_by_others(job)), limit=limit):
         # All of them in one statement, in the order of their ids: two jobs never wait for each other.
         got = lock_channels({step.channel_id for step in group}, job=job)
         if keys := [step.pk for step in group if step.channel_id in got]:
@@ -169,13 +169,13 @@ def _lock_next(due: StepQuerySet | UndoStepQuerySet, *, job: str, most: int) -> 
     return []
 
 
-def _next_group(due: StepQuerySet | UndoStepQuerySet, *, most: int) -> list[AnyStep]:
+def _next_group(due: StepQuerySet | UndoStepQuerySet, *, limit: int) -> list[AnyStep]:
     """Return the first due step, with further ones that can be processed together with it; only their keys are loaded.
 
     Those begin, were not delayed or released to be processed singly just now, have few messages, and delete by row or
     restore. Each is in another bucket.
     """
-    narrow: list[AnyStep] = list(due.order_by(*STEP_ORDER).only(*_NARROW[due.model])[:most])
+    narrow: list[AnyStep] = list(due.order_by(*STEP_ORDER).only(*_NARROW[due.model])[:limit])
     sizes = _grouped_messages(narrow)
     if not narrow or narrow[0].ordinal not in sizes:
         return narrow[:1]

@@ -61,7 +61,7 @@ def test_the_outermost_buckets_end_where_64_bits_do() -> None:
 
 
 @given(st.dictionaries(st.tuples(st.integers(1, 5), st.integers(1, 5)), st.integers(1, 9)), st.integers(1, 12))
-def test_each_bucket_is_in_one_statement_of_limited_size(sizes: dict[tuple[int, int], int], most: int) -> None:
-    joined = [list(product(channel_ids, buckets)) for channel_ids, buckets in join_keys(sizes, most=most)]
+def test_each_bucket_is_in_one_statement_of_limited_size(sizes: dict[tuple[int, int], int], limit: int) -> None:
+    joined = [list(product(channel_ids, buckets)) for channel_ids, buckets in join_keys(sizes, limit=limit)]
     assert sorted(key for keys in joined for key in keys) == sorted(sizes)
-    assert all(len(keys) == 1 or sum(sizes[key] for key in keys) <= most for keys in joined)
+    assert all(len(keys) == 1 or sum(sizes[key] for key in keys) <= limit for keys in joined)

@@ -28,7 +28,7 @@ from tests.moderation.scattered import Scattered, make_scattered
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of four steps, and turns that end after each of them if another purge waits."""
     claim = claiming.claim_steps
-    monkeypatch.setattr(worker, "claim_steps", lambda purge_id, token: claim(purge_id, token=token, most=4))
+    monkeypatch.setattr(worker, "claim_steps", lambda purge_id, token: claim(purge_id, token=token, limit=4))
     monkeypatch.setattr(turns, "TURN_SECONDS", 0)
 
 
