@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable
 
 from chatstore.local.layout import PROJECT_ROOT, Stack
-from devstack.preparing import SEED_DEMO, Step, is_due, name_command, note_done
+from devstack.preparing import SEED_DEMO, SetupStep, is_due, name_command, note_done
 from devstack.processes import Launch, path_of_log, read_last_lines, start_child
 
 NAME = SEED_DEMO.name
@@ -18,7 +18,7 @@ NAME = SEED_DEMO.name
 class DemoFill:
     """The process of a step that runs beside the web, started if it is due; messages are passed to `report`."""
 
-    def __init__(self, stack: Stack, step: Step = SEED_DEMO, *, report: Callable[[str], object]) -> None:
+    def __init__(self, stack: Stack, step: SetupStep = SEED_DEMO, *, report: Callable[[str], object]) -> None:
         self._stack = stack
         self._step = step
         self._report = report

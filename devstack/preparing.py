@@ -25,7 +25,7 @@ from devstack.servers import is_external
 
 
 @dataclass(frozen=True)
-class Step:
+class SetupStep:
     """A `manage.py` command and the files whose change makes it due again.
 
     `store`: the setting that can name an external server for the step; its state there is not recorded here.
@@ -41,25 +41,25 @@ class Step:
         return self.command[0]
 
 
-MIGRATE = Step(
+MIGRATE = SetupStep(
     ("migrate", "--no-input", "--verbosity=0"),
     "Postgres tables",
     ("chatstore/migrations", "moderation/migrations", "requirements.lock"),
     store="DATABASE_URL",
 )
-SYNC_CASSANDRA = Step(
+SYNC_CASSANDRA = SetupStep(
     ("sync_cassandra",),
     "Cassandra tables",
     ("chatstore/models/cassandra.py", "requirements.lock"),
     store="CASSANDRA_CONTACT_POINTS",
 )
-COLLECT_STATIC = Step(
+COLLECT_STATIC = SetupStep(
     ("collectstatic", "--no-input", "--clear", "--verbosity=0"),
     "static files",
     ("moderation/static", "requirements.lock"),
 )
-DEMO_ACCOUNTS = Step(("demo_accounts", "--quiet"), "demo accounts")
-SEED_DEMO = Step(("seed_demo",), "demo messages")
+DEMO_ACCOUNTS = SetupStep(("demo_accounts", "--quiet"), "demo accounts")
+SEED_DEMO = SetupStep(("seed_demo",), "demo messages")
 
 
 class Children:
@@ -70,7 +70,7 @@ class Children:
         self._running: list[subprocess.Popen[bytes]] = []
         self._closed = False
 
-    def run(self, stack: Stack, step: Step) -> Callable[[], int]:
+    def run(self, stack: Stack, step: SetupStep) -> Callable[[], int]:
         """Start a step; return a function that waits for its exit code."""
         child = self._start(stack, step)
         return lambda: self._wait(stack, step, child)
@@ -85,7 +85,7 @@ class Children:
         for child in self._running:
             child.wait()
 
-    def _start(self, stack: Stack, step: Step) -> subprocess.Popen[bytes]:
+    def _start(self, stack: Stack, step: SetupStep) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._closed:
                 raise Problem(f"manage.py {step.name} was not started, since the preparation was cancelled.")
@@ -93,7 +93,7 @@ class Children:
             self._running.append(child)
         return child
 
-    def _wait(self, stack: Stack, step: Step, child: subprocess.Popen[bytes]) -> int:
+    def _wait(self, stack: Stack, step: SetupStep, child: subprocess.Popen[bytes]) -> int:
         """Return the exit code; a step that was ended by a signal is run once more.
 
         Cassandra's driver crashes in its C code while Python exits, once in hundreds of runs.
@@ -114,7 +114,7 @@ def wants_demo() -> bool:
 
 
 def run_steps(
-    stack: Stack, steps: Sequence[Step], *, report: Callable[[str], object], children: Children | None = None
+    stack: Stack, steps: Sequence[SetupStep], *, report: Callable[[str], object], children: Children | None = None
 ) -> None:
     """Run the steps that are due in parallel. Raises Problem for the first that fails; whatever ends this early, above
     all Ctrl-C, stops them too, unless `children` are closed by the caller.
@@ -131,24 +131,24 @@ def run_steps(
             used.close()
 
 
-def is_due(stack: Stack, step: Step) -> bool:
+def is_due(stack: Stack, step: SetupStep) -> bool:
     """Return whether the step's inputs have changed since it was done, or it is for an external server."""
     if step.store is not None and is_external(step.store):
         return True
-    stamp = _path_of_stamp(stack, step)
-    return not stamp.exists() or stamp.read_text() != compute_stamp(stack, step)
+    path = _path_of_fingerprint(stack, step)
+    return not path.exists() or path.read_text() != compute_fingerprint(stack, step)
 
 
-def compute_stamp(stack: Stack, step: Step) -> str:
+def compute_fingerprint(stack: Stack, step: SetupStep) -> str:
     """Return a SHA-256 over the step's inputs, its servers and their data folders."""
-    digest = hashlib.sha256(repr(step.command).encode())
+    fingerprint = hashlib.sha256(repr(step.command).encode())
     for path in list_files([PROJECT_ROOT / name for name in step.inputs]):
-        digest.update(str(path).encode())
-        digest.update(path.read_bytes())
-    digest.update(os.environ.get("CASSANDRA_KEYSPACE", "").encode())
+        fingerprint.update(str(path).encode())
+        fingerprint.update(path.read_bytes())
+    fingerprint.update(os.environ.get("CASSANDRA_KEYSPACE", "").encode())
     for folder in (postgres.NAME, *cassandra.NAMES, "static"):
-        digest.update(_read_identity(stack.folder / folder).encode())
-    return digest.hexdigest()
+        fingerprint.update(_read_identity(stack.folder / folder).encode())
+    return fingerprint.hexdigest()
 
 
 def list_files(paths: Sequence[Path]) -> Iterator[Path]:
@@ -170,7 +170,7 @@ def _read_identity(folder: Path) -> str:
     return path.read_text()
 
 
-def _path_of_stamp(stack: Stack, step: Step) -> Path:
+def _path_of_fingerprint(stack: Stack, step: SetupStep) -> Path:
     """Return the path of the step's hash: per database for tables, per set of servers for static files."""
     folder = stack.folder / "stamps"
     return (folder if step.store is None else folder / stack.database) / step.name
@@ -185,12 +185,12 @@ def preparation_lock(stack: Stack) -> Iterator[None]:
         yield
 
 
-def name_command(step: Step) -> list[str]:
+def name_command(step: SetupStep) -> list[str]:
     """Return the command line of a step."""
     return [sys.executable, str(PROJECT_ROOT / "manage.py"), *step.command]
 
 
-def _start_step(stack: Stack, step: Step) -> subprocess.Popen[bytes]:
+def _start_step(stack: Stack, step: SetupStep) -> subprocess.Popen[bytes]:
     log = path_of_log(stack, step.name)
     make_private_folder(log.parent)
     with log.open("wb") as out:
@@ -204,15 +204,15 @@ def _start_step(stack: Stack, step: Step) -> subprocess.Popen[bytes]:
         )
 
 
-def _finish_step(stack: Stack, step: Step, code: int) -> None:
+def _finish_step(stack: Stack, step: SetupStep, code: int) -> None:
     if code != 0:
         log = path_of_log(stack, step.name)
         raise Problem(f"manage.py {step.name} failed. The last lines of {log}:\n{read_last_lines(log)}")
     note_done(stack, step)
 
 
-def note_done(stack: Stack, step: Step) -> None:
+def note_done(stack: Stack, step: SetupStep) -> None:
     """Record that a step was done with its current inputs."""
-    stamp = _path_of_stamp(stack, step)
-    stamp.parent.mkdir(parents=True, exist_ok=True)
-    stamp.write_text(compute_stamp(stack, step))
+    path = _path_of_fingerprint(stack, step)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(compute_fingerprint(stack, step))

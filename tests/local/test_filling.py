@@ -8,7 +8,7 @@ import pytest
 
 from chatstore.local.layout import Stack, read_stack
 from devstack.filling import NAME, DemoFill
-from devstack.preparing import Step, is_due
+from devstack.preparing import SetupStep, is_due
 from devstack.processes import end_processes, find_process, is_dead
 
 BEGINS = "Adding demo messages; each channel appears when it is complete."
@@ -21,11 +21,11 @@ def stack(tmp_path: Path) -> Stack:
     return chosen
 
 
-def make_step(code: str) -> Step:
-    return Step(("shell", "--no-imports", "-c", code), "a step")
+def make_step(code: str) -> SetupStep:
+    return SetupStep(("shell", "--no-imports", "-c", code), "a step")
 
 
-def fill(stack: Stack, step: Step) -> list[str]:
+def fill(stack: Stack, step: SetupStep) -> list[str]:
     """Run the step to its end as `make run` does; return the reported lines."""
     reported: list[str] = []
     filling = DemoFill(stack, step, report=reported.append)

@@ -6,7 +6,7 @@ from types import FrameType
 import pytest
 
 from chatstore.local.layout import Stack, read_stack
-from devstack.preparing import Step, is_due, run_steps
+from devstack.preparing import SetupStep, is_due, run_steps
 from devstack.problems import Problem
 from devstack.processes import path_of_log
 from devstack.running import Stopped
@@ -27,14 +27,14 @@ def inputs(tmp_path: Path) -> Path:
     return folder
 
 
-def prepare(stack: Stack, step: Step) -> list[str]:
+def prepare(stack: Stack, step: SetupStep) -> list[str]:
     reported: list[str] = []
     run_steps(stack, [step] if is_due(stack, step) else [], report=reported.append)
     return reported
 
 
-def make_step(inputs: Path) -> Step:
-    return Step(("version",), "a step", (str(inputs),), store="DATABASE_URL")
+def make_step(inputs: Path) -> SetupStep:
+    return SetupStep(("version",), "a step", (str(inputs),), store="DATABASE_URL")
 
 
 def test_an_unchanged_step_is_skipped(stack: Stack, inputs: Path) -> None:
@@ -77,7 +77,7 @@ def test_nothing_is_recorded_for_external_servers(stack: Stack, inputs: Path, mo
 
 
 def test_a_failed_step_is_reported_with_its_last_lines_and_stays_due(stack: Stack) -> None:
-    step = Step(("no_such_command",), "nothing")
+    step = SetupStep(("no_such_command",), "nothing")
     with pytest.raises(Problem, match=r"manage\.py no_such_command failed[\s\S]*Unknown command"):
         prepare(stack, step)
     assert is_due(stack, step)
@@ -86,7 +86,7 @@ def test_a_failed_step_is_reported_with_its_last_lines_and_stays_due(stack: Stac
 def test_ctrl_c_ends_a_running_step(stack: Stack) -> None:
     began = stack.folder / "began"
     code = f"import pathlib, time; pathlib.Path({str(began)!r}).touch(); time.sleep(60); print('it ended')"
-    step = Step(("shell", "--no-imports", "-c", code), "a long step")
+    step = SetupStep(("shell", "--no-imports", "-c", code), "a long step")
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise Stopped
