@@ -38,7 +38,7 @@ def check_id(value: object, *, what: str = "id") -> int:
         raise BadInput(f"the {what} must be a whole number, not {type(value).__name__}")
     if not MIN_ID <= value <= MAX_ID:
         # Not shown: Python refuses to format a number of more than 4,300 digits.
-        raise BadInput(f"the {what} is not an id: it does not fit 64 bits")
+        raise BadInput(f"the {what} is not an ID: it does not fit 64 bits")
     return value
 
 

@@ -69,12 +69,12 @@ def parse_snowflake(text: object) -> int:
         try:
             value = int(text)
         except ValueError:
-            raise BadInput(_("“%(text)s” is not an id", text=text)) from None
+            raise BadInput(_("“%(text)s” is not an ID", text=text)) from None
     else:
         shown = text if isinstance(text, str) and len(text) <= 40 else type(text).__name__
-        raise BadInput(_("“%(text)s” is not an id: ids are whole numbers", text=shown))
+        raise BadInput(_("“%(text)s” is not an ID: IDs are whole numbers", text=shown))
     if not MIN_ID <= value <= MAX_ID:
-        raise BadInput(_("%(id)s is not an id: it does not fit 64 bits", id=str(value)))
+        raise BadInput(_("%(id)s is not an ID: it does not fit 64 bits", id=str(value)))
     return value
 
 
@@ -108,7 +108,7 @@ class SnowflakeMaker:
         if last_ms - now > MAX_CLOCK_BACKSTEP_MS:
             raise WriteRefused(
                 _(
-                    "The clock of this machine went back by %(count)s ms; new ids could repeat old ones.",
+                    "The clock of this machine went back by %(count)s ms; new IDs could repeat old ones.",
                     count=last_ms - now,
                 )
             )

@@ -128,7 +128,7 @@ def test_errors_give_the_number_and_byte_offset_of_a_message(tmp_path: Path) -> 
         (b'{"name": "left-pad", "version": "1.0"}', "no list of messages"),
         (b'{"messages": {"a": 1}, "channel": {"id": "5"}}', "no list of messages"),
         (b'{"channel": {"name": "pier"}, "messages": []}', "no id"),
-        (b'{"channel": {"id": "seven"}, "messages": []}', "not an id"),
+        (b'{"channel": {"id": "seven"}, "messages": []}', "not an ID"),
         (b'{"messages": []}', "no id"),
         (b'{"guild": {"id": "1"}, "channel": {"id": "5"', "not an export"),
     ],

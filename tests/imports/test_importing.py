@@ -149,7 +149,7 @@ def test_failures_are_named_and_the_rest_continues(tmp_path: Path) -> None:
     assert "not an export" in reasons["package.json"]
     assert "no id" in reasons["nameless.json"]
     assert summary.rejected == 1
-    assert "“abc” is not an id" in summary.rejections["no valid id"].first.reason
+    assert "“abc” is not an ID" in summary.rejections["no valid id"].first.reason
     assert not summary.is_whole
     there = live_ids(channel_id, ids)
     assert there == sorted({*ids[: summary.written - 50], *ids[150:]})

@@ -77,7 +77,7 @@ def test_a_preview_changed_meanwhile_is_shown_in_its_current_state(
         ({**fields, "message_id": str(previewed.victor_ids[1])}, "has changed since"),
         (fields, "No messages are selected"),
         ({"message_id": str(previewed.victor_ids[1])}, "incomplete"),
-        ({**fields, "message_id": "x"}, "not an id"),
+        ({**fields, "message_id": "x"}, "not an ID"),
     ):
         response = client.post(path, more)
         assert response.status_code == 400

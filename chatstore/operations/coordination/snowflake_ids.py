@@ -85,7 +85,7 @@ class LeasedMaker:
             if rows:
                 self.worker, self._token, self._until = rows[0][0], token, requested_at + self._seconds
                 return SnowflakeMaker(self.worker, clock=_wall_clock_ms)
-        raise StoreUnavailable(_("All %(count)s worker numbers for new ids are in use.", count=WORKERS))
+        raise StoreUnavailable(_("All %(count)s worker numbers for new IDs are in use.", count=WORKERS))
 
 
 def _wall_clock_ms() -> int:

@@ -29,7 +29,7 @@ ACTIONS = (
         "probe",
         "probe",
         pgettext_lazy("action on a bucket", "Probe now"),
-        _("Reads the newest page as users do, then all ids, and records the cost. Changes nothing."),
+        _("Reads the newest page as users do, then all IDs, and records the cost. Changes nothing."),
     ),
     Action(
         "verify",

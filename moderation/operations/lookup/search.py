@@ -64,9 +64,9 @@ def search_anything(user: Actor, query: str) -> SearchResult:
     require(user, "chatstore.view_channel")
     query_text = query.strip()
     if not query_text:
-        raise BadInput(_("Enter a message link, an id, or the name of a channel or user."))
+        raise BadInput(_("Enter a message link, an ID, or the name of a channel or user."))
     if len(query_text) > QUERY_CHARACTERS or "\x00" in query_text:
-        raise BadInput(_("The search text is too long. Enter a name, an id or a message link."))
+        raise BadInput(_("The search text is too long. Enter a name, an ID or a message link."))
     link = find_message_link(query_text)
     if link:
         return _follow_link(user, *map(parse_snowflake, link))

@@ -173,12 +173,12 @@ def find_author(name: str) -> int:
     if len(found) > 1:
         ids = tuple(str(user.pk) for user in found[:3])
         raise BadInput(
-            _("Several users are called “%(name)s”. Enter an id instead: %(ids)s …", name=name[:60], ids=ids)
+            _("Several users are called “%(name)s”. Enter an ID instead: %(ids)s …", name=name[:60], ids=ids)
         )
     if found:
         return found[0].pk
     if number is None:
-        raise BadInput(_("There is no user called “%(name)s”. Enter the exact name or the user's id.", name=name[:60]))
+        raise BadInput(_("There is no user called “%(name)s”. Enter the exact name or the user's ID.", name=name[:60]))
     return number
 
 
@@ -192,17 +192,17 @@ def find_channel(name: str, channels: ChannelQuerySet) -> Channel:
     if len(found) > 1:
         ids = tuple(str(channel.pk) for channel in found[:3])
         raise BadInput(
-            _("Several channels are called “%(name)s”. Enter an id instead: %(ids)s …", name=name[:60], ids=ids)
+            _("Several channels are called “%(name)s”. Enter an ID instead: %(ids)s …", name=name[:60], ids=ids)
         )
     if not found:
         # Discord channel names are often decorated: suggest “╰╸python-help” for python-help.
         like = find_by_name(channels, name.strip("# ") or name, limit=3)
         meant = tuple(f"“{channel.name[:60]}” ({channel.pk})" for channel in like)
         if not meant:
-            raise BadInput(_("There is no channel “%(name)s”. Enter its exact name or its id.", name=name[:60]))
+            raise BadInput(_("There is no channel “%(name)s”. Enter its exact name or its ID.", name=name[:60]))
         raise BadInput(
             _(
-                "There is no channel “%(name)s”. Enter its exact name or its id. Did you mean %(channels)s?",
+                "There is no channel “%(name)s”. Enter its exact name or its ID. Did you mean %(channels)s?",
                 name=name[:60],
                 channels=meant,
             )

@@ -73,7 +73,7 @@ def test_an_id_is_read_from_a_number_and_from_text(value: int) -> None:
     ["", " ", "abc", "1.5", "--1", "1-", "٣", "1" * 25, None, True, 1.0, [], 2**63, str(-(2**63) - 1)],
 )
 def test_an_invalid_id_is_refused(wrong: object) -> None:
-    with pytest.raises(BadInput, match="is not an id"):
+    with pytest.raises(BadInput, match="is not an ID"):
         parse_snowflake(wrong)
 
 

@@ -211,7 +211,7 @@ def test_a_run_with_an_invalid_channel_reports_it() -> None:
     run = JobRun.objects.create(job="bookkeeping", subject="general", due_at=postgres_now())
     ended = work_on_run(run.pk)
     assert ended is not None
-    assert (ended.state, ended.error) == (RunState.FAILED, "“general” is not an id: ids are whole numbers")
+    assert (ended.state, ended.error) == (RunState.FAILED, "“general” is not an ID: IDs are whole numbers")
 
 
 @pytest.fixture
