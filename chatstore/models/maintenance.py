@@ -101,6 +101,14 @@ class JobRun(models.Model):
         return f"run {self.pk} of {self.job}"
 
 
+class FindingQuerySet(models.QuerySet["Finding"]):
+    """Findings by whether their problem was resolved."""
+
+    def open(self) -> Self:
+        """Findings whose problem was not resolved yet."""
+        return self.filter(closed_at=None)
+
+
 class Finding(models.Model):
     """A problem that needs attention: opened once, closed automatically when it is resolved.
 
@@ -118,6 +126,8 @@ class Finding(models.Model):
     closed_at = models.DateTimeField(null=True)
     notified_at = models.DateTimeField(null=True)
     mailed_at = models.DateTimeField(null=True)
+
+    objects = FindingQuerySet.as_manager()
 
     class Meta:
         ordering = ("-severity", "-opened_at")

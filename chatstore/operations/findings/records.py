@@ -68,20 +68,20 @@ def sync_findings(kind: str, found: Mapping[str, Problem]) -> None:
     """
     for subject, one in found.items():
         open_finding(kind, subject, one)
-    gone = Finding.objects.filter(kind=kind, closed_at=None).exclude(subject__in=list(found))
+    gone = Finding.objects.open().filter(kind=kind).exclude(subject__in=list(found))
     gone.update(closed_at=ClockTimestamp())
 
 
 def acknowledge_finding(finding_id: int, *, actor: User) -> None:
     """Close a finding about an event and record the actor. Raises `Forbidden`, `NotFound`."""
     require(actor, MAINTAIN)
-    finding = Finding.objects.filter(pk=finding_id, kind__in=EVENT_KINDS, closed_at=None).first()
+    finding = Finding.objects.open().filter(pk=finding_id, kind__in=EVENT_KINDS).first()
     if finding is None:
         raise NotFound(_("Finding %(id)s does not exist or cannot be acknowledged.", id=str(finding_id)))
     details = finding.details | {"acknowledged_by": actor.get_username()}
-    Finding.objects.filter(pk=finding_id, closed_at=None).update(details=details, closed_at=ClockTimestamp())
+    Finding.objects.open().filter(pk=finding_id).update(details=details, closed_at=ClockTimestamp())
 
 
 def open_findings() -> list[Finding]:
     """Return open findings, worst first, then newest first."""
-    return list(Finding.objects.filter(closed_at=None))
+    return list(Finding.objects.open())

@@ -215,7 +215,7 @@ def read_channel_health(user: AbstractUser | AnonymousUser | None, channel_id: i
         channel_id=channel_id,
         buckets=[_describe(b, rows.get(b), measured.get(b, {}), now=now, last_repair=last_repair) for b in listed],
         newest_page=_newest_page(measured),
-        findings=list(Finding.objects.filter(closed_at=None, subject__startswith=f"{channel_id}:")),
+        findings=list(Finding.objects.open().filter(subject__startswith=f"{channel_id}:")),
         last_repair=last_repair,
         now=now,
     )

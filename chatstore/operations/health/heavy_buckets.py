@@ -97,7 +97,7 @@ def _channels_in_question(now: dt.datetime) -> set[int]:
     days = ChannelDay.objects.filter(over, day__gte=(now - LATELY).date()).values_list("channel_id", flat=True)
     deletes = BucketDeletes.objects.filter(last_at__gte=now - LATELY).values("channel_id", "bucket")
     many = deletes.annotate(sum=Sum("deletes")).filter(sum__gte=settings.HEALTH_WARN_TOMBSTONES)
-    known = Finding.objects.filter(kind=HEAVY_BUCKET, closed_at=None).values_list("subject", flat=True)
+    known = Finding.objects.open().filter(kind=HEAVY_BUCKET).values_list("subject", flat=True)
     return {*days, *many.values_list("channel_id", flat=True), *(int(subject.partition(":")[0]) for subject in known)}
 
 

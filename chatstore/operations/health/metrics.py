@@ -66,7 +66,7 @@ def read_parts(parts: Iterable[Callable[[], Iterable[Metric]]]) -> Iterator[Metr
 
 
 def _findings() -> Iterator[Metric]:
-    counted = Finding.objects.filter(closed_at=None).order_by().values("severity").annotate(count=Count("id"))
+    counted = Finding.objects.open().order_by().values("severity").annotate(count=Count("id"))
     counts = {row["severity"]: row["count"] for row in counted}
     samples = [((severity.name.lower(),), counts.get(severity, 0)) for severity in Severity]
     yield Metric("chatstore_findings", "Open findings.", ("severity",), samples)

@@ -40,7 +40,7 @@ _FINISHED = (RunState.DONE, RunState.FAILED, RunState.STOPPED)
 
 def check_runs(now: dt.datetime) -> None:
     """Check for runs not started within 15 minutes of their slot, failed jobs, and broken schedules."""
-    known = {finding.subject: finding for finding in Finding.objects.filter(kind=MISSED_RUN, closed_at=None)}
+    known = {finding.subject: finding for finding in Finding.objects.open().filter(kind=MISSED_RUN)}
     missed, failed, broken = {}, {}, {}
     for times in list_timetables():
         job, schedule = times.job, times.schedule
