@@ -17,7 +17,15 @@ from django.db.models.expressions import RawSQL
 from chatstore.domain.buckets import BucketKey
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.texts import TemplateTextField
-from moderation.domain.states import STEP_STATES, UNDO_STEP_STATES, StateGroups, StepKind, StepState, UndoStepState
+from moderation.domain.states import (
+    DELETING,
+    STEP_STATES,
+    UNDO_STEP_STATES,
+    StateGroups,
+    StepKind,
+    StepState,
+    UndoStepState,
+)
 from moderation.models.purges import Purge, Undo
 
 DUE = Q(due_at__isnull=True) | Q(due_at__lte=ClockTimestamp())
@@ -135,6 +143,10 @@ class AbstractStep(models.Model):
 
 class StepQuerySet(AbstractStepQuerySet["Step"]):
     """Steps of purges."""
+
+    def counted_deletes(self) -> Self:
+        """Counted steps that delete messages; rewrites delete none."""
+        return self.filter(kind__in=DELETING, state=StepState.COUNTED)
 
 
 class Step(AbstractStep):

@@ -10,7 +10,7 @@ from itertools import chain
 from django.db.models import Count, Max, Q, Sum
 from django.utils.translation import ngettext
 
-from moderation.domain.states import DELETING, StepKind, StepState, UndoStepState
+from moderation.domain.states import StepKind, StepState, UndoStepState
 from moderation.models import PurgeDay, Step, UndoStep
 from moderation.models.steps import AnyStep
 from moderation.operations.access.visibility import Actor, visible_purges
@@ -79,7 +79,7 @@ def purge_marks(channel_id: int, *, since: dt.datetime) -> list[Mark]:
 
     Each mark is at the time when the purge's last step in the channel was counted.
     """
-    steps = Step.objects.filter(kind__in=DELETING, state=StepState.COUNTED, counted_at__gte=since, deleted__gt=0)
+    steps = Step.objects.counted_deletes().filter(counted_at__gte=since, deleted__gt=0)
     found = steps.filter(channel_id=channel_id).order_by().values("purge_id")
     rows = found.annotate(at=Max("counted_at"), number=Sum("deleted")).order_by("at")
     return [Mark("purge", row["at"], _describe_purge(row["purge_id"], row["number"])) for row in rows]

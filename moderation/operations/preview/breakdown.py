@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
-from moderation.domain.states import DELETING, StepState
 from moderation.models import Purge
 from moderation.operations.preview.manifest_summary import Summary
 from moderation.operations.steps.deleted_ids import count_deleted
@@ -77,5 +76,5 @@ def deleted_in(purge: Purge, channel_ids: Sequence[int], *, are_all: bool) -> Ma
 
     are_all: the purge has no other channels.
     """
-    steps = purge.steps.filter(kind__in=DELETING, state=StepState.COUNTED)
+    steps = purge.steps.counted_deletes()
     return count_deleted(steps if are_all else steps.filter(channel_id__in=channel_ids))

@@ -25,7 +25,7 @@ def deleted_ids(channel_id: int, bucket: int) -> set[int]:
 
 def deleted_by_others(purge_id: int, wanted: Mapping[BucketKey, set[int]]) -> Mapping[BucketKey, set[int]]:
     """Return those of the ids that other purges deleted, by bucket."""
-    steps = Step.objects.in_buckets(wanted).filter(state=StepState.COUNTED, kind__in=DELETING)
+    steps = Step.objects.in_buckets(wanted).counted_deletes()
     deleted: dict[BucketKey, set[int]] = defaultdict(set)
     named = ("channel_id", "bucket", "ids", "failed_ids", "undone_ids")
     others = steps.exclude(purge_id=purge_id).order_by()

@@ -23,7 +23,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.coordination.timestamps import issue_stamp
 from chatstore.operations.jobs.runs import Claim
 from moderation.domain.holds import HoldCoverage
-from moderation.domain.states import DELETING, EXPIRES_FROM, PurgeState, StepState
+from moderation.domain.states import EXPIRES_FROM, PurgeState
 from moderation.models import Purge, Step
 from moderation.operations.access.audit import record_action
 from moderation.operations.holds import coverage_of, holds_covering, holds_in_force_since
@@ -73,7 +73,7 @@ def _renew_purge(purge: Purge, now: dt.datetime) -> int:
     wanted = now + days / 2 if is_held else until
     # Renewals made before the newest hold did not include the copies that it covers.
     renewed_under_all = Q(renewed_at__gt=max(hold.placed_at for hold in holds))
-    steps = purge.steps.filter(kind__in=DELETING, state=StepState.COUNTED).alias(
+    steps = purge.steps.counted_deletes().alias(
         kept_at=Case(When(renewed_under_all, then="renewed_at"), default="quarantined_at")
     )
     return sum(

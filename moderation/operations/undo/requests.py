@@ -20,7 +20,6 @@ from moderation.domain.packing import unpack_ids
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import (
     CAN_BE_UNDONE,
-    DELETING,
     PurgeState,
     StepState,
     UndoStepState,
@@ -171,7 +170,7 @@ def undo_totals_of(undo: Undo) -> UndoTotals:
 
 
 def _steps_to_undo(purge: Purge, part: UndoPart) -> QuerySet[Step]:
-    counted = purge.steps.filter(kind__in=DELETING, state=StepState.COUNTED)
+    counted = purge.steps.counted_deletes()
     if is_past_undo_period(purge):
         counted = counted.filter(renewed_at__isnull=False)
     if part.channel_ids:
@@ -233,6 +232,6 @@ def finish_undos(purge: Purge) -> PurgeState:
     for undo in purge.undos.filter(finished_at=None):
         Undo.objects.filter(id=undo.pk).update(finished_at=Now())
         record_action("undo_finished", actor=None, purge=purge, details=undo_totals_of(undo).as_json())
-    counted = purge.steps.filter(kind__in=DELETING, state=StepState.COUNTED)
+    counted = purge.steps.counted_deletes()
     is_partial = count_deleted(counted).total() > 0
     return PurgeState.PARTLY_UNDONE if is_partial else PurgeState.UNDONE

@@ -33,7 +33,7 @@ from chatstore.store import loads, scans
 from moderation.domain.chunks import Row, writetime_of
 from moderation.domain.packing import count_packed, pack_ids, unpack_ids
 from moderation.domain.restoring import plan_restore
-from moderation.domain.states import DELETING, WITHOUT_COPIES, StepState, UndoStepState
+from moderation.domain.states import WITHOUT_COPIES, UndoStepState
 from moderation.models import Step, UndoStep
 from moderation.operations.steps.claiming import brief_transaction, bump_version, check_still_running, move_steps
 from moderation.operations.steps.deleted_ids import deleted_by_others, deleted_by_step
@@ -172,7 +172,7 @@ def _store_copies_for_others(steps: Sequence[UndoStep]) -> None:
     may have expired by then. Idempotent.
     """
     by_key = {_key(step): step for step in steps}
-    others = Step.objects.in_buckets(by_key).filter(kind__in=DELETING, state=StepState.COUNTED)
+    others = Step.objects.in_buckets(by_key).counted_deletes()
     others = others.exclude(purge_id=steps[0].purge_id).exclude(purge__state__in=WITHOUT_COPIES)
     # Each with an attempt of its own; the same ones if the step is repeated alone.
     numbers: Counter[BucketKey] = Counter()
