@@ -300,7 +300,7 @@ def _check_time(raw: Json, message_id: int, now_ms: int) -> None:
     if is_counted and abs(carried_ms - unix_ms(stated)) > _DAY_MS:
         raise MessageRejected(
             f"message {message_id} is not a snowflake: it carries {time_of(message_id):%Y-%m-%d}, "
-            f"the message says {stated:%Y-%m-%d}",
+            f"its timestamp is {stated:%Y-%m-%d}",
             kind="an id that is not a snowflake",
         )
 

@@ -59,16 +59,16 @@ def main(purge_id: str, crash_at: str = "") -> None:
     crash_points = CrashPoints(crash_at)
     send, commit = cassandra.execute_window, connection.commit
 
-    def watched_send(statements: Iterable[tuple[str, Any]], **named: Any) -> Any:
+    def intercepted_send(statements: Iterable[tuple[str, Any]], **named: Any) -> Any:
         return send(crash_points.intercept_cassandra(statements), **named)
 
-    def watched_commit() -> None:
+    def intercepted_commit() -> None:
         crash_points.reach("commit")
         commit()
 
     connection.ensure_connection()
-    cassandra.execute_window = watched_send  # type: ignore[assignment]
-    connection.commit = watched_commit  # type: ignore[method-assign]
+    cassandra.execute_window = intercepted_send  # type: ignore[assignment]
+    connection.commit = intercepted_commit  # type: ignore[method-assign]
     with connection.execute_wrapper(crash_points.intercept_postgres):
         done = erase_purge(int(purge_id))
     crash_points.reach("done" if done else "not done")
