@@ -121,7 +121,7 @@ def read_all_ids(
 def read_ids_in(
     keys: Collection[BucketKey], *, window: int = WHOLE_READS_AHEAD
 ) -> Iterator[tuple[BucketKey, list[Any]]]:
-    """Yield (message id, author id or None) of every row of small buckets, newest first, some at a time.
+    """Yield (message id, author id or None) of every row of some buckets, newest first, some at a time.
 
     One bucket after the other, in any order; nothing for empty ones. Tombstones are not counted.
     """

@@ -97,7 +97,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='purge',
-            index=models.Index(condition=models.Q(('state__in', ('cancelled', 'done', 'done_with_failures', 'partly_undone'))), fields=['quarantined_at'], name='purge_that_expires'),
+            index=models.Index(condition=models.Q(('is_rewrite', False), ('state__in', ('cancelled', 'done', 'done_with_failures', 'partly_undone'))), fields=['quarantined_at'], name='purge_that_expires'),
         ),
         migrations.AddIndex(
             model_name='step',

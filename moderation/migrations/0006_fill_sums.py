@@ -21,7 +21,8 @@ FILL = (
     """,
     """
     UPDATE moderation_purge SET quarantined_at = first FROM (
-        SELECT purge_id, min(quarantined_at) AS first FROM moderation_step WHERE state = 'counted' GROUP BY purge_id
+        SELECT purge_id, min(quarantined_at) AS first FROM moderation_step
+        WHERE quarantined_at IS NOT NULL GROUP BY purge_id
     ) AS kept WHERE id = purge_id
     """,
     """
@@ -34,6 +35,14 @@ FILL = (
             sum(failed) AS failed
         FROM moderation_undostep WHERE state = 'counted' GROUP BY undo_id
     ) AS sums WHERE undo.id = undo_id
+    """,
+    # An upper bound if a part of the purge is undone.
+    """
+    UPDATE moderation_undo AS undo SET expected = undo.requested + coalesce((
+        SELECT sum(step.deleted + step.already_gone) FROM moderation_undostep AS left_over
+        JOIN moderation_step AS step USING (purge_id, ordinal)
+        WHERE left_over.undo_id = undo.id AND left_over.state <> 'counted'
+    ), 0) WHERE finished_at IS NULL AND expected IS NULL
     """,
 )
 

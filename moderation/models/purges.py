@@ -52,7 +52,7 @@ class Purge(models.Model):
     wakeup_expires_at: set when workers were notified and none has started yet; until then no further wake-up task is
     enqueued, and the purge waits for its turn.
     turn_at: the beginning of its last turn.
-    quarantined_at: of its counted steps, when the first was quarantined; the undo period begins then.
+    quarantined_at: when the first of its steps was quarantined; the undo period begins then.
     is_rewrite: not a purge of its own but the follow-up of one, with an empty manifest. It rewrites a bucket that was
     left over its budget of tombstones.
     """
@@ -97,7 +97,11 @@ class Purge(models.Model):
             ),
             models.Index(fields=("guild_id", "turn_at"), name="purge_turn_by_guild"),
             models.Index(fields=("moderator", "turn_at"), name="purge_turn_by_moderator"),
-            models.Index(fields=("quarantined_at",), condition=Q(state__in=EXPIRES_FROM), name="purge_that_expires"),
+            models.Index(
+                fields=("quarantined_at",),
+                condition=Q(state__in=EXPIRES_FROM, is_rewrite=False),
+                name="purge_that_expires",
+            ),
         )
 
     def __str__(self) -> str:

@@ -155,19 +155,24 @@ _REST = f"""
 }
 """
 
-_ENTRIES = f"""
+
+def _entries(columns: str) -> str:
+    # Each is read several times. Postgres stores every column of what it materializes, also those that nobody reads.
+    return f"""
 WITH entry AS MATERIALIZED (
-    SELECT channel_id, bucket, count, survivors, first_id, last_id, authors, plan
-    FROM {ManifestBucket._meta.db_table} WHERE purge_id = %(purge)s
+    SELECT {columns} FROM {ManifestBucket._meta.db_table} WHERE purge_id = %(purge)s
 )"""
-_ALL = f"""{_ENTRIES}, author AS MATERIALIZED (
+
+
+_COLUMNS = "channel_id, bucket, count, survivors, first_id, last_id, authors, plan"
+_ALL = f"""{_entries(_COLUMNS)}, author AS MATERIALIZED (
     SELECT key::bigint AS author_id, sum(value::bigint) AS matched FROM entry, jsonb_each_text(authors) GROUP BY key
 ), part AS MATERIALIZED (
     SELECT channel_id, bucket, part->>0 AS strategy, (part->>1)::bigint AS count, (part->>3)::bigint AS tombstones
     FROM entry, jsonb_array_elements(plan->'parts') AS part
 )"""
 
-_FIND_PLACES = f"{_ENTRIES} SELECT jsonb_build_object({_PLACES})"
+_FIND_PLACES = f"{_entries('channel_id, bucket, count, survivors')} SELECT jsonb_build_object({_PLACES})"
 _SUMMARIZE = f"{_ALL} SELECT jsonb_build_object({_PLACES}, {_REST})"
 _STORE = f"""{_ALL} INSERT INTO {ManifestSummary._meta.db_table} (purge_id, data)
     SELECT %(purge)s, jsonb_build_object({_PLACES}, {_REST})

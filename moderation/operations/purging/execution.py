@@ -173,8 +173,7 @@ def _count_steps(verified: Mapping[Step, VerificationRead]) -> list[Step]:
     lost = {step: unexplained(step, verification.missing) for step, verification in verified.items()}
     own = {step: _counts(step, verification) for step, verification in verified.items()}
     with brief_transaction():
-        kept_at = [step.quarantined_at for step in verified if step.quarantined_at is not None]
-        bump_version(next(iter(verified)).purge_id, quarantined_at=min(kept_at, default=None))
+        bump_version(next(iter(verified)).purge_id)
         counted = move_steps(
             list(verified),
             StepState.COUNTED,

@@ -64,4 +64,5 @@ def _created_before(days: int) -> QuerySet[Purge]:
 
 
 def _has_manifest() -> Q:
-    return Q(Exists(ManifestBucket.objects.filter(purge_id=OuterRef("pk"))))
+    here = {"purge_id": OuterRef("pk")}
+    return Q(Exists(ManifestBucket.objects.filter(**here))) | Q(Exists(ManifestSummary.objects.filter(**here)))

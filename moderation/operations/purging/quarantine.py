@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
+from django.db.models import Q
 
 from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import ChatstoreError
@@ -24,7 +26,7 @@ from moderation.domain.holds import HeldRows, HoldCoverage, without
 from moderation.domain.packing import unpack_ids
 from moderation.domain.planner import RECENT_MS, BucketPlan, DeleteStrategy, RangePlan, ids_inside, plan_ranges
 from moderation.domain.states import StepKind, StepState
-from moderation.models import ManifestBucket, Step
+from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.holds import hold_coverage_of_steps
 from moderation.operations.purging.rewrite import DENSE_RATIO
 from moderation.operations.steps.claiming import (
@@ -90,8 +92,17 @@ def quarantine_steps(
             quarantined[step] = _plan_rewrite(step, unpack_ids(step.ids))
         elif step.kind != StepKind.ROWS:
             quarantined[step] = _quarantine_bucket(step, coverage[step.channel_id], pace, max_bytes)
-    moved = move_steps(claimed, StepState.QUARANTINED, quarantined_at=postgres_now())
+    with brief_transaction():
+        quarantined_at = postgres_now()
+        _begin_undo_period(steps[0].purge_id, quarantined_at)
+        moved = move_steps(claimed, StepState.QUARANTINED, quarantined_at=quarantined_at)
     return {step: quarantined[step] for step in moved}
+
+
+def _begin_undo_period(purge_id: int, quarantined_at: dt.datetime) -> None:
+    """Store when the purge's first copies were made. Locks the purge, as claims do, before its steps."""
+    is_first = Q(quarantined_at=None) | Q(quarantined_at__gt=quarantined_at)
+    Purge.objects.filter(is_first, id=purge_id).update(quarantined_at=quarantined_at)
 
 
 def on_disk_at_us(step: Step) -> int:

@@ -11,15 +11,15 @@ import logging
 from collections.abc import Mapping
 
 from django.conf import settings
-from django.db import connection
-from django.db.models import QuerySet
+from django.db import IntegrityError, connection
+from django.db.models import Q, QuerySet
 
 from chatstore.domain.runs import Severity
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.findings.records import WRONG_SUMS, Problem, open_finding
 from chatstore.operations.jobs.runs import Claim
-from moderation.domain.states import ACTIVE_PURGES, DELETING, StepState, UndoStepState
+from moderation.domain.states import ACTIVE_PURGES, DELETING, EXPIRES_FROM, StepState, UndoStepState
 from moderation.models import Purge, PurgeDay, PurgePeriod, Step, Undo, UndoStep
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.sums import RESTORED_COUNTS
@@ -46,7 +46,8 @@ _OF_PERIODS = f"""SELECT purge_id, bucket, sum(deleted) AS deleted, sum(already_
 _OF_DAYS = f"""SELECT purge_id, (counted_at AT TIME ZONE 'UTC')::date AS day, sum(deleted) AS deleted,
     max(counted_at) AS last_at FROM {_STEPS}
     WHERE {_DELETED} AND deleted > 0 AND counted_at IS NOT NULL GROUP BY purge_id, day"""
-_OF_PURGE = f"SELECT min(quarantined_at) AS quarantined_at FROM {_STEPS} WHERE {_COUNTED}"
+# A step that starts over is quarantined again, so the purge's time may be earlier, but not later.
+_FIRST_COPIES = f"least(quarantined_at, (SELECT min(quarantined_at) FROM {_STEPS} WHERE purge_id = %(purge)s))"
 _OF_UNDOS = f"""SELECT undo.id, {", ".join(f"coalesce(sum(step.{name}), 0) AS {name}" for name in RESTORED_COUNTS)}
     FROM {_UNDOS} AS undo LEFT JOIN {_UNDO_STEPS} AS step ON step.undo_id = undo.id
         AND step.state = '{UndoStepState.COUNTED}'
@@ -60,7 +61,7 @@ def _differ(stored: str, counted: str) -> str:
 _HAS_WRONG_SUMS = f"""SELECT
     {_differ(f"SELECT {_PERIOD_COLUMNS} FROM {_PERIODS} WHERE purge_id = %(purge)s", _OF_PERIODS)}
     OR {_differ(f"SELECT {_DAY_COLUMNS} FROM {_DAYS} WHERE purge_id = %(purge)s", _OF_DAYS)}
-    OR {_differ(f"SELECT quarantined_at FROM {_PURGES} WHERE id = %(purge)s", _OF_PURGE)}
+    OR EXISTS (SELECT FROM {_PURGES} WHERE id = %(purge)s AND quarantined_at IS DISTINCT FROM {_FIRST_COPIES})
     OR {_differ(f"SELECT id, {_UNDO_COLUMNS} FROM {_UNDOS} WHERE purge_id = %(purge)s", _OF_UNDOS)}"""
 
 _CORRECTIONS = (
@@ -72,8 +73,7 @@ _CORRECTIONS = (
     f"DELETE FROM {_DAYS} WHERE purge_id = %(purge)s",
     f"INSERT INTO {_DAYS} ({_DAY_COLUMNS}) {_OF_DAYS}",
     f"UPDATE {_UNDOS} AS undo SET {_SET_UNDO} FROM ({_OF_UNDOS}) AS sums WHERE undo.id = sums.id",
-    f"""UPDATE {_PURGES} SET quarantined_at = sums.quarantined_at, version = version + 1
-    FROM ({_OF_PURGE}) AS sums WHERE id = %(purge)s""",
+    f"UPDATE {_PURGES} SET quarantined_at = {_FIRST_COPIES}, version = version + 1 WHERE id = %(purge)s",
 )
 
 
@@ -97,6 +97,14 @@ def has_wrong_sums(purge_id: int) -> bool:
 
 def correct_sums(purge_id: int) -> bool:
     """Compute the sums again and open a finding; return whether they were wrong and no worker counts its steps."""
+    try:
+        return _correct_sums(purge_id)
+    except IntegrityError:
+        # An import has inserted the sum of a period that was missing. Now the row can be locked.
+        return _correct_sums(purge_id)
+
+
+def _correct_sums(purge_id: int) -> bool:
     with brief_transaction():
         purge = lock_purge(purge_id)
         if purge.state in ACTIVE_PURGES or not has_wrong_sums(purge_id):
@@ -111,7 +119,6 @@ def correct_sums(purge_id: int) -> bool:
 
 
 def _recent_purges() -> QuerySet[Purge]:
-    # Of a purge in progress `quarantined_at` may already include steps that another worker is about to count.
     since = ClockTimestamp() - dt.timedelta(days=settings.QUARANTINE_DAYS)
-    recent = Purge.objects.filter(confirmed_at__gte=since, is_rewrite=False)
+    recent = Purge.objects.filter(Q(confirmed_at__gte=since) | Q(state__in=EXPIRES_FROM), is_rewrite=False)
     return recent.exclude(state__in=ACTIVE_PURGES).order_by("id")

@@ -169,6 +169,7 @@ def _leaves_in_pause(worker: PurgeWorker, *, seconds: float) -> bool:
             return True
         worker.between_steps()
         time.sleep(min(left, WAIT_SECONDS))
+        worker.pace.begin()
     return False
 
 
@@ -216,6 +217,7 @@ def _run_due_steps(worker: PurgeWorker) -> str:
         while not worker.blocked_by and (steps := _claim(worker)):
             _begin_steps(worker, steps)
             worker.between_steps()
+            worker.pace.begin()
             while worker.in_flight and (len(worker.in_flight) >= PIPELINE or _is_on_disk(worker.in_flight[0])):
                 _end_steps(worker)
     except AllChannelsLocked as busy:
@@ -330,7 +332,8 @@ def _handling_errors(worker: PurgeWorker, steps: Sequence[AnyStep]) -> Iterator[
         if len(steps) > 1 and isinstance(error, PlanRejected):
             _process_singly(worker, steps)
             return
-        if not isinstance(error, WriteRefused):
+        # Neither a wrong clock nor a late repair is a matter of load.
+        if not isinstance(error, RepairIsLate | WriteRefused):
             worker.pace.halve()
         worker.blocked_by = waiting_for(error)
         if len(steps) > 1:

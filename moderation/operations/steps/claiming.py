@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from django.conf import settings
 from django.db import connection, models, transaction
 from django.db.models import Case, Exists, F, OuterRef, Value, When
-from django.db.models.functions import Least
 from django.utils import timezone
 
 from chatstore.domain.buckets import BucketKey
@@ -108,14 +107,13 @@ def lock_purge(purge_id: int) -> Purge:
     return Purge.objects.select_for_update(no_key=True).get(id=purge_id)
 
 
-def bump_version(purge_id: int, *, quarantined_at: dt.datetime | None = None) -> None:
+def bump_version(purge_id: int) -> None:
     """Increase the purge's version, before its steps are counted in the same transaction.
 
-    Before, because claims lock the purge and then its steps. quarantined_at: when the first of them was quarantined.
+    Before, because claims lock the purge and then its steps.
     """
-    first = {} if quarantined_at is None else {"quarantined_at": Least("quarantined_at", Value(quarantined_at))}
     # `PurgeQuerySet.update` increases it, also when no column is named.
-    Purge.objects.filter(id=purge_id).update(**first)
+    Purge.objects.filter(id=purge_id).update()
 
 
 def claim_steps(purge_id: int, *, token: uuid.UUID, limit: int = MAX_GROUP_STEPS) -> list[AnyStep]:

@@ -13,12 +13,26 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.jobs.runs import work_on_run
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge, Step
-from moderation.operations.purging.controls import available_controls
+from moderation.operations.erasure.requests import erasure_blocked_reason
+from moderation.operations.purging.controls import available_controls, cancel_purge
 from moderation.operations.purging.listing import list_purges
+from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.deleted_ids import deleted_ids
 from moderation.operations.undo.expiry import close_purge, list_expired
 from moderation.operations.undo.requests import UndoPart, can_be_undone, request_undo
-from tests.moderation.channels import everything, make_channel, old_ids, purge_now, run_to_end, write
+from moderation.store.pace import Pace
+from tests.moderation.channels import (
+    claim,
+    confirm,
+    everything,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    run_to_end,
+    write,
+)
+from tests.moderation.steps import quarantine_step
 from tests.moderation.stored_sums import store_sums
 
 
@@ -69,6 +83,20 @@ def test_closing_twice_has_no_further_effect(mona: User) -> None:
     assert not close_purge(purge.pk)
     assert purge.pk not in list_expired()
     assert AuditEntry.objects.filter(action="undo_expired", purge=purge).count() == 1
+
+
+def test_a_purge_cancelled_before_its_first_delete_expires_with_its_copies(mona: User) -> None:
+    channel = make_channel()
+    write(channel, old_ids(150))
+    purge = confirm(mona, preview(mona, everything(channel)))
+    quarantine_step(claim(purge), pace=Pace(1_000))
+    cancel_purge(purge.pk, moderator=mona)
+    Step.objects.filter(purge=purge).update(lease_until=postgres_now())
+    assert run_purge(purge.pk).state == PurgeState.CANCELLED
+    purge.refresh_from_db()
+    assert erasure_blocked_reason(purge) == ""
+    assert purge.pk not in list_expired()
+    assert close_purge(shift(purge, 31).pk)
 
 
 def test_an_expired_purge_still_accounts_for_its_messages_and_is_listed_as_done(mona: User) -> None:

@@ -14,11 +14,12 @@ from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.jobs.runs import RunStopped, claim_run
 from moderation.domain.states import PurgeState
-from moderation.models import AuditEntry, Hold, ManifestBucket, Purge, Step
+from moderation.models import AuditEntry, Hold, ManifestBucket, ManifestSummary, Purge, Step
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.purging.pruning import prune
 from tests.chatstore.channels import fresh_id
 from tests.chatstore.operations.jobs import make_ended_run
+from tests.moderation.channels import everything, make_channel, preview
 from tests.moderation.many_steps import make_large_purge
 from tests.moderation.stored_sums import store_sums
 
@@ -54,6 +55,16 @@ def test_a_preview_that_was_not_confirmed_loses_its_steps_but_not_its_place_in_t
     assert [kept(purge) for purge in (old, recent, ready)] == [(0, 0), (3, 3), (3, 3)]
     assert AuditEntry.objects.filter(purge=old).exists()
     assert sign_in(mona).get(f"/purges/{old.pk}/").status_code == 200
+
+
+def test_the_summary_of_a_preview_that_matched_nothing_is_deleted(mona: User) -> None:
+    old = preview(mona, everything(make_channel()))
+    assert (old.state, kept(old)) == (PurgeState.NOTHING_MATCHED, (0, 0))
+    assert ManifestSummary.objects.filter(purge=old).exists()
+    created_at = postgres_now() - dt.timedelta(days=settings.PREVIEW_DAYS + 1)
+    Purge.objects.filter(pk=old.pk).update(created_at=created_at)
+    run_prune()
+    assert not ManifestSummary.objects.filter(purge=old).exists()
 
 
 def test_a_purge_that_can_no_longer_be_undone_loses_its_manifest_and_keeps_its_steps(

@@ -88,6 +88,13 @@ def test_a_wrong_sum_is_reported_and_computed_again(purge: Purge, name: str) -> 
     assert reported(purge) == found
 
 
+def test_the_sums_of_an_old_purge_are_compared_while_it_can_be_undone(purge: Purge) -> None:
+    Purge.objects.filter(pk=purge.pk).update(confirmed_at=postgres_now() - dt.timedelta(days=50), quarantined_at=None)
+    run_check()
+    purge.refresh_from_db()
+    assert purge.quarantined_at is not None
+
+
 def test_the_sums_of_a_purge_in_progress_are_left_alone(purge: Purge) -> None:
     Purge.objects.filter(pk=purge.pk).update(state=PurgeState.UNDOING)
     PurgePeriod.objects.filter(purge=purge).update(deleted=0)

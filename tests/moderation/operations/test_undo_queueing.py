@@ -31,6 +31,7 @@ from tests.moderation.channels import (
     run_to_end,
     write,
 )
+from tests.moderation.stored_sums import store_sums
 from tests.waiting import wait_until
 
 EXPIRED = "2020-01-01T00:00:00Z"
@@ -115,6 +116,7 @@ def test_only_the_steps_of_the_undo_are_open_while_a_paused_purge_is_undone(mona
     purge.steps.filter(ordinal=step.ordinal).update(state="counted", token=None, lease_until=None, deleted=150)
     pause_purge(purge.pk, moderator=mona)
     purge.steps.filter(ordinal=step.ordinal).update(quarantined_at=postgres_now())
+    store_sums()
     undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
     purge.refresh_from_db()
     assert not purge.steps.open().exists()
