@@ -44,6 +44,7 @@ def test_a_session_on_another_keyspace_ends_before_its_first_test() -> None:
     assert "passed" not in answer.stdout
 
 
+@pytest.mark.slow
 def test_a_waiting_first_test_queries_no_node_before_the_keyspace_exists(tmp_path: Path) -> None:
     (tmp_path / "locks").mkdir()
     with (tmp_path / "locks" / "queue.lock").open("a") as queue_lock:
@@ -56,6 +57,7 @@ def test_a_waiting_first_test_queries_no_node_before_the_keyspace_exists(tmp_pat
     assert NOT_UP in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["--numprocesses=2", "--max-worker-restart=0"]])
 def test_a_session_whose_servers_are_down_reports_it_and_fails(tmp_path: Path, workers: list[str]) -> None:
     session = run_without_servers(tmp_path, *workers)

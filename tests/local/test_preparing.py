@@ -43,6 +43,7 @@ def test_an_unchanged_step_is_skipped(stack: Stack, inputs: Path) -> None:
     assert prepare(stack, step) == []
 
 
+@pytest.mark.slow
 def test_a_changed_or_added_file_makes_a_step_due(stack: Stack, inputs: Path) -> None:
     step = make_step(inputs)
     prepare(stack, step)

@@ -205,6 +205,7 @@ def test_a_server_that_dies_later_ends_all_with_its_last_lines(local_stack: Loca
     assert local_stack.find(*WEB, *STORES) == {}
 
 
+@pytest.mark.slow
 def test_servers_started_for_a_command_end_with_it_unless_up_keeps_them(local_stack: LocalStack) -> None:
     command = f"{sys.executable} -c pass"
     assert local_stack.call(f"exec run {command}").returncode == 0

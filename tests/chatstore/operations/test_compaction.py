@@ -43,6 +43,7 @@ def run(job: str, otto: User, channel_id: int) -> dict[str, object]:
     return dict(done.result)
 
 
+@pytest.mark.slow
 def test_tombstones_are_purged_after_a_repair_and_gc_grace_on_every_replica(otto: User) -> None:
     channel_id = fresh_id()
     first, _ = bucket_ids(BUCKET)

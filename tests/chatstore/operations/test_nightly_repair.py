@@ -77,6 +77,7 @@ def oldest() -> str:
     return min(NODES, key=lambda node: (min(times[table][node] or long_ago for table in SMALL), node))
 
 
+@pytest.mark.slow
 def test_a_night_continues_where_the_hours_of_the_last_one_ended(calls: Path) -> None:
     first = oldest()
     second = next(node for node in NODES if node != first)
@@ -122,6 +123,7 @@ def test_a_node_that_fails_does_not_keep_the_others_from_being_repaired(calls: P
     JobRun.objects.filter(retry_of=night).delete()
 
 
+@pytest.mark.slow
 def test_a_worker_that_takes_a_run_over_skips_what_it_has_repaired(calls: Path) -> None:
     killed = a_night(
         state=RunState.RUNNING,
