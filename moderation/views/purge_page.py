@@ -31,7 +31,6 @@ from moderation.operations.undo.requests import (
     UndoPeriod,
     UndoTotals,
     undo_period_of,
-    undo_totals_of,
 )
 from moderation.presentation.formats import format_number
 from moderation.presentation.wording import name_authors
@@ -201,7 +200,7 @@ class UndoView:
 def describe_undo(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> UndoView:
     """Return the offer to undo a purge, and the results of earlier undos."""
     undos = purge.undos.select_related("moderator").order_by("pk")
-    totals = [(_head_undo(name_of(undo.moderator), undo.part), undo_totals_of(undo)) for undo in undos]
+    totals = [(_head_undo(name_of(undo.moderator), undo.part), UndoTotals.of(undo)) for undo in undos]
     now = timezone.now()
     has_expired = purge.state == PurgeState.UNDO_EXPIRED
     is_undoable = purge.state in CAN_BE_UNDONE

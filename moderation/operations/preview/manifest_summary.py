@@ -157,7 +157,7 @@ _REST = f"""
 
 
 def _entries(columns: str) -> str:
-    # Each is read several times. Postgres stores every column of what it materializes, also those that nobody reads.
+    # Each is read several times. Postgres stores every column of what it materializes, whether it is read or not.
     return f"""
 WITH entry AS MATERIALIZED (
     SELECT {columns} FROM {ManifestBucket._meta.db_table} WHERE purge_id = %(purge)s

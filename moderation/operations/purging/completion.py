@@ -14,7 +14,7 @@ from chatstore.operations.coordination.clock import postgres_now_us
 from moderation.domain.states import STEP_STATES, PurgeState, StepState
 from moderation.models import Purge
 from moderation.operations.access.audit import record_action, record_purged
-from moderation.operations.purging.wait_reasons import FOR_PER_WORKER
+from moderation.operations.purging.wait_reasons import WAITING_FOR_WORKER
 from moderation.operations.steps.claiming import RUNNABLE, brief_transaction, lock_purge, release_idle_channels
 from moderation.operations.steps.open_steps import open_steps
 from moderation.operations.steps.totals import totals_of
@@ -80,7 +80,7 @@ def _wait(purge: Purge, blocked_by: str) -> None:
     if blocked_by:
         due_at = dt.datetime.fromtimestamp(now + BLOCKED_RETRY_SECONDS, tz=dt.UTC)
     state = purge.state if purge.state == PurgeState.UNDOING else PurgeState.WAITING
-    Purge.objects.filter(id=purge.id).update(state=state, wait_reason=reason or FOR_PER_WORKER, wait_until=due_at)
+    Purge.objects.filter(id=purge.id).update(state=state, wait_reason=reason or WAITING_FOR_WORKER, wait_until=due_at)
 
 
 def _finish_cancelled(purge: Purge) -> None:

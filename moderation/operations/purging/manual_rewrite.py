@@ -26,7 +26,7 @@ from moderation.models import Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.purging.completion import advance_purge
 from moderation.operations.purging.rewrite import create_rewrite
-from moderation.operations.purging.wait_reasons import FOR_PER_WORKER
+from moderation.operations.purging.wait_reasons import WAITING_FOR_WORKER
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
@@ -54,7 +54,7 @@ def rewrite_bucket_run(claim: Claim) -> Mapping[str, Any]:
     deadline = time.monotonic() + MAX_FOLLOW_SECONDS
     while (purge := run_purge(purge_id, wait_for_channel=False)).state in ACTIVE_PURGES:
         if time.monotonic() > deadline:
-            return {"rewrite": purge_id, "still waiting": as_json(purge.wait_reason or FOR_PER_WORKER)}
+            return {"rewrite": purge_id, "still waiting": as_json(purge.wait_reason or WAITING_FOR_WORKER)}
         try:
             claim.report_progress(done=0, total=1, what=purge.wait_reason)
         except RunStopped:

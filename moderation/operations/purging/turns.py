@@ -1,7 +1,7 @@
 """Turns: which purge a free worker processes next, and when it leaves that purge to the next one.
 
-A purge waits for its turn while it has a wake-up that no worker has received. A wake-up names no purge:
-the worker that receives it chooses among the purges that wait then. First comes small work, then undos, then the other
+A purge waits for its turn while it has a wake-up that no worker has received. A wake-up is not bound to its purge: the
+worker that receives it chooses among the purges that wait then. First comes small work, then undos, then the other
 purges, then rewrites; within these, turns rotate among the guilds, the moderators of a guild, and the purges of a
 moderator: the one whose last turn is the oldest is next.
 """

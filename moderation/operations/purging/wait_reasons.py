@@ -38,7 +38,7 @@ WAITING_STATES = frozenset(
 IDLE_AFTER_POLLS = 2
 """Number of polls without a worker after which the page reports it."""
 
-FOR_PER_WORKER = _("Waiting for a worker")
+WAITING_FOR_WORKER = _("Waiting for a worker")
 
 
 @dataclass(frozen=True, slots=True)

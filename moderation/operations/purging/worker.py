@@ -167,10 +167,16 @@ def _leaves_in_pause(worker: PurgeWorker, *, seconds: float) -> bool:
     while (left := end - time.monotonic()) > 0:
         if worker.ends_turn():
             return True
-        worker.between_steps()
-        time.sleep(min(left, WAIT_SECONDS))
-        worker.pace.begin()
+        _process_others(worker, seconds=min(left, WAIT_SECONDS))
     return False
+
+
+def _process_others(worker: PurgeWorker, *, seconds: float = 0) -> None:
+    """Process other purges that wait, then pause; none of this time counts as work of the worker's own purge."""
+    worker.between_steps()
+    if seconds:
+        time.sleep(seconds)
+    worker.pace.begin()
 
 
 def run_with_workers(purge_id: int, *, idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS) -> Purge:
@@ -216,8 +222,7 @@ def _run_due_steps(worker: PurgeWorker) -> str:
     try:
         while not worker.blocked_by and (steps := _claim(worker)):
             _begin_steps(worker, steps)
-            worker.between_steps()
-            worker.pace.begin()
+            _process_others(worker)
             while worker.in_flight and (len(worker.in_flight) >= PIPELINE or _is_on_disk(worker.in_flight[0])):
                 _end_steps(worker)
     except AllChannelsLocked as busy:
@@ -287,10 +292,8 @@ def _end_steps(worker: PurgeWorker) -> None:
     steps = list(group)
     with _handling_errors(worker, steps):
         while (left := (_on_disk_at_us(group) - postgres_now_us()) / 1_000_000) > 0:
-            worker.between_steps()
-            time.sleep(min(left, WAIT_SECONDS))
+            _process_others(worker, seconds=min(left, WAIT_SECONDS))
             check_not_stopped(worker.purge_id)
-            worker.pace.begin()
         stamped = stamp_steps(group)
         _release_lost(worker, steps, stamped)
         _finish_steps(worker, [step for step in stamped if step.state == StepState.STAMPED], group)

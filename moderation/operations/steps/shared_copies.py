@@ -15,8 +15,9 @@ from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.chunks import Row
 from moderation.domain.packing import unpack_ids
 from moderation.domain.restoring import newest_complete_rows
-from moderation.domain.states import DELETING, WITHOUT_COPIES, StepState
+from moderation.domain.states import DELETING, WITHOUT_COPIES
 from moderation.models import Purge, Step
+from moderation.models.steps import StepQuerySet
 from moderation.store.quarantine import (
     QuarantineKey,
     quarantine_attempts_in,
@@ -84,8 +85,8 @@ def shared_copies(purge: Purge) -> Mapping[int, int]:
     return +counts
 
 
-def _counted_steps(steps: QuerySet[Step]) -> QuerySet[Step]:
-    return steps.filter(kind__in=DELETING, state=StepState.COUNTED).defer("sketch", "ranges", "survivors")
+def _counted_steps(steps: StepQuerySet) -> StepQuerySet:
+    return steps.counted_deletes().defer("sketch", "ranges", "survivors")
 
 
 def _steps_with_copies(purge: Purge) -> QuerySet[Step]:

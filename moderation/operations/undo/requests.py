@@ -67,6 +67,11 @@ class UndoTotals:
     no_copy: int
     failed: int
 
+    @classmethod
+    def of(cls, undo: Undo) -> UndoTotals:
+        """Return the sums of the counted steps of an undo, as it was read from Postgres."""
+        return cls(**{name: getattr(undo, name) for name in RESTORED_COUNTS})
+
     def as_json(self) -> dict[str, int]:
         """Return the counts by name."""
         return asdict(self)
@@ -164,9 +169,9 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
 
 
 def undo_totals_of(undo: Undo) -> UndoTotals:
-    """Return the sums of the counted steps of one undo."""
+    """Return the present sums of the counted steps of one undo."""
     undo.refresh_from_db(fields=RESTORED_COUNTS)
-    return UndoTotals(**{name: getattr(undo, name) for name in RESTORED_COUNTS})
+    return UndoTotals.of(undo)
 
 
 def _steps_to_undo(purge: Purge, part: UndoPart) -> QuerySet[Step]:
@@ -231,7 +236,7 @@ def finish_undos(purge: Purge) -> PurgeState:
     record_restored(purge)
     for undo in purge.undos.filter(finished_at=None):
         Undo.objects.filter(id=undo.pk).update(finished_at=Now())
-        record_action("undo_finished", actor=None, purge=purge, details=undo_totals_of(undo).as_json())
+        record_action("undo_finished", actor=None, purge=purge, details=UndoTotals.of(undo).as_json())
     # Not the stored sum: an error in it would decide the state.
     is_partial = sum_deleted(purge.steps.counted_deletes()) > 0
     return PurgeState.PARTLY_UNDONE if is_partial else PurgeState.UNDONE
