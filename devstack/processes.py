@@ -97,11 +97,12 @@ def _store_pid(stack: Stack, name: str, process: psutil.Process) -> None:
 def end_processes(stack: Stack, names: Sequence[str], *, seconds: float) -> list[str]:
     """Ask all of them at once to stop, kill the remaining ones after `seconds`; return the names of those killed.
 
-    The children of a killed process (gunicorn's and Celery's) are killed with it.
+    With 0 seconds they are killed without a request before, after which a node would tell its peers that it stops. The
+    children of a killed process (gunicorn's and Celery's) are killed with it.
     """
     running = {name: found for name in names if (found := find_process(stack, name))}
     families = {name: _list_family(process) for name, process in running.items()}
-    for process in running.values():
+    for process in running.values() if seconds else ():
         try:
             process.terminate()
         except psutil.NoSuchProcess:

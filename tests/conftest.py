@@ -22,6 +22,7 @@ from pytest_django import DjangoDbBlocker
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+from chatstore.domain.errors import StoreUnavailable
 from chatstore.local.layout import read_stack
 from chatstore.models.users import User
 from devstack.postgres import prepare_database
@@ -29,6 +30,7 @@ from devstack.preparing import prepare_schemas
 from devstack.problems import Problem
 from devstack.servers import answers, is_external, list_servers
 from tests.network import guard_sockets
+from tests.node_events import read_node_events
 from tests.server_lock import ServerLock
 from tests.waiting import wait_until_nodes_are_up
 
@@ -102,6 +104,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.stash[HAS_WAITED] and item.session.stash.get(HAS_SERVERS, False):
         # The test before may have stopped a node, which this process's session has noticed.
         wait_until_nodes_are_up()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Report with a test that failed because of Cassandra what its nodes logged about each other."""
+    report = yield
+    if call.excinfo is not None and call.excinfo.errisinstance(StoreUnavailable):
+        report.sections.append(("What the nodes of Cassandra logged", read_node_events(read_stack(os.environ))))
+    return report
 
 
 def _is_alone(item: pytest.Item) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from chatstore.domain.errors import StoreUnavailable
 from chatstore.store import cassandra, nodes
 
 LIMIT_SECONDS = 300.0
@@ -20,8 +21,23 @@ def wait_until(condition: Callable[[], bool], *, seconds: float = LIMIT_SECONDS)
 
 
 def wait_until_nodes_are_up() -> None:
-    """Wait until this process's session has all nodes as up, which takes seconds longer than for others."""
+    """Wait until this process's session has all nodes as up, which takes seconds longer than for others, and until each
+    node can read from all of them.
+
+    A restarted node reads from its peer at once, while the peer may have it as down for seconds longer.
+    """
     wait_until(lambda: all(is_up for _, is_up, _ in cassandra.hosts()))
+    wait_until(lambda: all(can_read_from_every_replica(address) for address, _, _ in cassandra.hosts()))
+
+
+def can_read_from_every_replica(coordinator: str) -> bool:
+    """Return whether the node at this address, as a coordinator, gets an answer from all replicas of a partition."""
+    cql = "SELECT message_id FROM pins WHERE channel_id = 1"
+    try:
+        cassandra.submit_to(coordinator, cql, consistency=cassandra.ALL).rows()
+    except StoreUnavailable:
+        return False
+    return True
 
 
 def wait_until_nothing_is_merged() -> None:

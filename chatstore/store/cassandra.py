@@ -278,8 +278,16 @@ def _send(statement: Any, cql: str, *, timeout: float | None = None, traces: lis
         raise translate_error(error) from error
 
 
-def submit_to(address: str, cql: str, params: Params = (), *, timeout: float = NODE_TIMEOUT_SECONDS) -> Pending:
-    """Query one node's local tables (`system_views`, `system`); parameters are `%s`.
+def submit_to(
+    address: str,
+    cql: str,
+    params: Params = (),
+    *,
+    consistency: int = LOCAL_ONE,
+    timeout: float = NODE_TIMEOUT_SECONDS,
+) -> Pending:
+    """Send a statement to one node: a query of its local tables (`system_views`, `system`), or one that it coordinates;
+    parameters are `%s`.
 
     Raises `StoreUnavailable`, here or when the rows are requested.
     """
@@ -287,7 +295,7 @@ def submit_to(address: str, cql: str, params: Params = (), *, timeout: float = N
     host = next((h for h in connection.cluster.metadata.all_hosts() if str(h.address) == address), None)
     if host is None:
         raise StoreUnavailable(_("The cluster has no node %(node)s.", node=address))
-    statement = SimpleStatement(cql, consistency_level=LOCAL_ONE)
+    statement = SimpleStatement(cql, consistency_level=consistency)
     try:
         return Pending(connection.session.execute_async(statement, params or None, host=host, timeout=timeout), cql)
     except Exception as error:

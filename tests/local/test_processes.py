@@ -23,6 +23,7 @@ from devstack.processes import (
 )
 from devstack.servers import Server, wait_until_ready
 from tests.processes import wait_until_dead
+from tests.waiting import wait_until
 
 SLEEP_CODE = "import time; time.sleep(60)"
 IGNORE_SIGTERM_CODE = (
@@ -74,6 +75,20 @@ def test_a_truncated_pid_file_is_ignored(stack: Stack, content: str) -> None:
     path.parent.mkdir()
     path.write_text(content)
     assert find_process(stack, "sleeping") is None
+
+
+def test_a_process_that_gets_no_time_is_killed_without_a_request_to_stop(stack: Stack, tmp_path: Path) -> None:
+    asked, ready = tmp_path / "asked", tmp_path / "ready"
+    code = (
+        "import pathlib, signal, time;"
+        f"signal.signal(signal.SIGTERM, lambda *_: pathlib.Path({str(asked)!r}).touch());"
+        f"pathlib.Path({str(ready)!r}).touch(); time.sleep(60)"
+    )
+    process = start(stack, "listening", code)
+    wait_until(ready.exists)
+    assert end_processes(stack, ["listening"], seconds=0) == ["listening"]
+    assert is_dead(process)
+    assert not asked.exists()
 
 
 def test_a_process_that_does_not_end_in_time_is_killed_with_its_children(stack: Stack) -> None:
