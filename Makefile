@@ -57,8 +57,8 @@ shots: .venv/installed ## Take screenshots of all pages
 	@$(BIN)/python -m devstack exec test $(BIN)/python -m tests.shots
 
 # ARGS="--only purge undo --runs 1" selects parts.
-bench: .venv/installed ## Measure against bare prepared statements (SIZE=…, OUT=…)
-	@$(BIN)/python -m devstack exec test $(BIN)/python -m tests.bench --size $(SIZE) --out $(OUT) $(ARGS)
+bench: .venv/installed ## Measure on fresh servers against bare prepared statements (SIZE=…, OUT=…)
+	@$(BIN)/python -m devstack exec --fresh bench $(BIN)/python -m tests.bench --size $(SIZE) --out $(OUT) $(ARGS)
 
 # Updates the environment when a lock file changes.
 .venv/installed: requirements.lock requirements-uv.lock

@@ -11,6 +11,7 @@ from devstack.processes import find_process
 from devstack.running import run_stack, run_with_servers
 from devstack.servers import (
     answers,
+    delete_data,
     list_servers,
     lock_stack,
     set_keep_running,
@@ -53,6 +54,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
             command.add_argument("node", type=int, choices=(1, 2))
         if name == "nodetool":
             command.add_argument("node", choices=("1", "2", *CASSANDRA_HOSTS), help="number or address of the node")
+        if name == "exec":
+            command.add_argument("--fresh", action="store_true", help="delete the servers' data before they start")
         if name in {"nodetool", "exec"}:
             command.add_argument("arguments", nargs=argparse.REMAINDER)
     return parser.parse_args(arguments)
@@ -63,6 +66,9 @@ def run_everything(stack: Stack, _options: argparse.Namespace) -> int:
 
 
 def run_with(stack: Stack, options: argparse.Namespace) -> int:
+    if options.fresh:
+        with lock_stack(stack):
+            delete_data(stack)
     return run_with_servers(stack, options.arguments)
 
 

@@ -169,6 +169,7 @@ def prepare_node(stack: Stack, index: int) -> Launch:
         copies=len(CASSANDRA_HOSTS),
         # The suite's nodes store less, and run beside those of `make run`.
         heap_mb=512 if stack.for_tests else 768,
+        optimized=not stack.is_short_lived,
     )
     command = [str(java / "bin" / "java"), *flags]
     command += ["-cp", f"{JARS}/*", "org.apache.cassandra.service.CassandraDaemon"]

@@ -42,11 +42,12 @@ ACCESS_FLAGS = (
 
 
 def list_node_flags(
-    folder: Path, *, jars: Path, jmx_port: int, jmx_password_file: Path, copies: int, heap_mb: int
+    folder: Path, *, jars: Path, jmx_port: int, jmx_password_file: Path, copies: int, heap_mb: int, optimized: bool
 ) -> list[str]:
     """Return all flags of one node that stores everything below `folder`.
 
-    jmx_password_file: users and passwords of JMX. copies: number of nodes that store the roles.
+    jmx_password_file: users and passwords of JMX. copies: number of nodes that store the roles. optimized: whether the
+    second compiler is used, which takes more than half of a node's processor time in its first ten minutes.
     """
     properties = {
         "cassandra.config": f"file://{folder}/cassandra.yaml",
@@ -76,6 +77,7 @@ def list_node_flags(
         "-Xss256k",
         "-XX:+ExitOnOutOfMemoryError",
         f"-javaagent:{jamm}",
+        *([] if optimized else ["-XX:TieredStopAtLevel=1"]),
         *ACCESS_FLAGS,
         *(f"-D{name}={value}" for name, value in properties.items()),
     ]

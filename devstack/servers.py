@@ -2,11 +2,13 @@
 
 import fcntl
 import os
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from chatstore.local.layout import CASSANDRA_HOSTS, Stack
 from devstack import cassandra, postgres, valkey
@@ -78,12 +80,16 @@ def _describe_node(stack: Stack, index: int) -> Server:
 def lock_stack(stack: Stack) -> Iterator[None]:
     """Allow one starter per stack at a time; the lock is released with its process, however it ends."""
     stack.folder.mkdir(parents=True, exist_ok=True)
-    with (stack.folder / "lock").open("a+") as lock:
+    with _path_of_lock(stack).open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Problem(f"Another terminal is already running the {stack.name} servers.") from None
         yield
+
+
+def _path_of_lock(stack: Stack) -> Path:
+    return stack.folder / "lock"
 
 
 def set_keep_running(stack: Stack, *, kept: bool) -> None:
@@ -185,6 +191,22 @@ def stop_servers(stack: Stack) -> list[str]:
         while answers(CASSANDRA_HOSTS[1], stack.ports.cassandra_storage) and time.monotonic() < end:
             time.sleep(0.05)
     return end_processes(stack, [postgres.NAME, valkey.NAME, *cassandra.NAMES], seconds=END_SECONDS)
+
+
+def delete_data(stack: Stack) -> None:
+    """Stop the servers and delete all they have stored. The caller has the stack locked.
+
+    Raises Problem for the stack of `make run`, whose data belongs to people.
+    """
+    if not stack.for_tests:
+        raise Problem(f"The data of the {stack.name} servers is never deleted by a command.")
+    set_keep_running(stack, kept=False)
+    stop_servers(stack)
+    for path in stack.folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path != _path_of_lock(stack):
+            path.unlink()
 
 
 def stop_node(stack: Stack, index: int, *, kill: bool = False) -> None:

@@ -6,12 +6,12 @@ the variable.
 
 import os
 
-from chatstore.local.layout import TEST_STACK_NAMES
+from chatstore.local.layout import BENCH_STACK_NAME, TEST_STACK_NAMES
 
 # When two workers share the suite, each has its own database, keyspace and broker.
 _WORKERS = dict(zip(("gw0", "gw1"), TEST_STACK_NAMES, strict=True))
 _named = _WORKERS.get(os.environ.get("PYTEST_XDIST_WORKER", "")) or os.environ.get("CHATSTORE_STACK")
-os.environ["CHATSTORE_STACK"] = _named if _named in TEST_STACK_NAMES else TEST_STACK_NAMES[0]
+os.environ["CHATSTORE_STACK"] = _named if _named in (*TEST_STACK_NAMES, BENCH_STACK_NAME) else TEST_STACK_NAMES[0]
 if "PYTEST_VERSION" in os.environ:
     # On a busy machine the usual deadline would cut pages short; tests of deadlines set their own.
     os.environ["PAGE_DEADLINE_SECONDS"] = "60"

@@ -23,13 +23,15 @@ CASSANDRA_APPLICATION = "chatstore"
 JMX_USER = "chatstore"
 # The suite's stacks: one set of servers with two databases, keyspaces and brokers, so that two tests can run at a time.
 TEST_STACK_NAMES = ("test", "test2")
-STACK_NAMES = ("run", *TEST_STACK_NAMES)
+# The stack of the benchmarks, whose nodes compile their code as in production.
+BENCH_STACK_NAME = "bench"
+STACK_NAMES = ("run", *TEST_STACK_NAMES, BENCH_STACK_NAME)
 # The set of servers of each stack.
-_SERVERS = {"run": "run", "test": "test", "test2": "test"}
+_SERVERS = {"run": "run", "test": "test", "test2": "test", "bench": "bench"}
 
-# The last four digits are roughly the servers' well-known ports; the first digit is the stack's. None is
-# any server's default, and all are below 32768: from there on Linux assigns ports to outgoing
-# connections, and a killed node could find its own port taken by one.
+# The servers' well-known ports, roughly, plus a base for each set of servers. None is any server's default, and all are
+# below 32768: from there on Linux assigns ports to outgoing connections, and a killed node could find its own port
+# taken by one.
 _PORT_SUFFIXES = {
     "web": 8000,
     "postgres": 5432,
@@ -39,7 +41,7 @@ _PORT_SUFFIXES = {
     "cassandra_jmx": 7199,
     "cassandra_jmx_2": 7198,
 }
-_PORT_BASES = {"run": 20000, "test": 10000}
+_PORT_BASES = {"run": 20000, "test": 10000, "bench": 5000}
 
 
 class WrongSetting(ValueError):
@@ -62,7 +64,7 @@ class Ports:
 @dataclass(frozen=True)
 class Stack:
     """Local servers, and the names of the stack's databases on them: `run` for people, `test` and `test2` for the
-    suite, which share their servers.
+    suite, which share their servers, `bench` for the benchmarks.
     """
 
     name: str
@@ -71,7 +73,7 @@ class Stack:
 
     @property
     def servers(self) -> str:
-        """The name of the set of servers: `run` or `test`."""
+        """The name of the set of servers: `run`, `test` or `bench`."""
         return _SERVERS[self.name]
 
     @property
@@ -85,7 +87,9 @@ class Stack:
 
     @property
     def database(self) -> str:
-        """The name of the Postgres database and of the Cassandra keyspace; the suite's end in `_test`."""
+        """The name of the Postgres database and of the Cassandra keyspace; all but those of `run` end in
+        `_test`.
+        """
         return f"chatstore{self.name.removeprefix('test')}_test" if self.for_tests else "chatstore"
 
     @property
@@ -103,7 +107,13 @@ class Stack:
 
     @property
     def for_tests(self) -> bool:
-        return self.name in TEST_STACK_NAMES
+        """Whether the suite and the benchmarks may write whatever they like there."""
+        return self.name != "run"
+
+    @property
+    def is_short_lived(self) -> bool:
+        """Whether its nodes run for minutes, so that optimizing their code costs more than it gains."""
+        return self.servers == "test"
 
 
 def name_port_setting(stack: str, server: str) -> str:

@@ -1,4 +1,4 @@
-"""`python -m tests.bench --size 1000000 --out bench.json`, on the test servers."""
+"""`python -m tests.bench --size 1000000 --out bench.json`, on servers of its own."""
 
 from __future__ import annotations
 

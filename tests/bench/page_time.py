@@ -1,4 +1,4 @@
-"""`python -m devstack exec test .venv/bin/python -m tests.bench.page_time [NAME …]`: processor time of each page.
+"""`python -m devstack exec bench .venv/bin/python -m tests.bench.page_time [NAME …]`: processor time of each page.
 
 Requests every page of the screenshots, or those whose names start with NAME, in this process: middleware, view and
 template, without the web server. Measures processor time, not the time on a clock, so that waiting for the databases

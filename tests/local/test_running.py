@@ -22,7 +22,7 @@ import psutil
 import pytest
 from django.conf import settings
 
-from chatstore.local.layout import PROJECT_ROOT, Stack, read_stack
+from chatstore.local.layout import PROJECT_ROOT, STACK_NAMES, Stack, read_stack
 from devstack.cassandra import prepare_node
 from devstack.postgres import prepare_postgres
 from devstack.problems import Problem
@@ -225,6 +225,18 @@ def test_both_databases_of_the_suite_are_on_one_set_of_servers(local_stack: Loca
     first, second = (read_stack(local_stack.environ | ports, name=name) for name in ("test", "test2"))
     assert [launch_of(first, index) for index in (0, 1)] == [launch_of(second, index) for index in (0, 1)]
     assert first.database != second.database
+
+
+def test_only_nodes_of_the_suite_run_without_the_second_compiler(local_stack: LocalStack) -> None:
+    names = ("CASSANDRA", "CASSANDRA_STORAGE", "CASSANDRA_JMX", "CASSANDRA_JMX_2")
+    pairs = [(stack, name) for stack in ("TEST", "BENCH") for name in names]
+    ports = {
+        f"CHATSTORE_{stack}_{name}_PORT": str(port)
+        for (stack, name), port in zip(pairs, find_free_ports(len(pairs)), strict=True)
+    }
+    stacks = [read_stack(local_stack.environ | ports, name=name) for name in STACK_NAMES]
+    single = {stack.name: "-XX:TieredStopAtLevel=1" in launch_of(stack, 0)[0] for stack in stacks}
+    assert single == {"run": False, "test": True, "test2": True, "bench": False}
 
 
 def launch_of(stack: Stack, index: int) -> tuple[Sequence[str], str]:

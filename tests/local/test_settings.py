@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chatstore.local.layout import PROJECT_ROOT, read_stack
+from chatstore.local.layout import PROJECT_ROOT, STACK_NAMES, read_stack
 
 pytestmark = pytest.mark.unit
 
@@ -103,7 +103,7 @@ def test_a_secret_is_read_from_a_file_but_not_from_two_sources(tmp_path: Path) -
 
 
 def test_no_port_is_in_the_ephemeral_range() -> None:
-    ports = [port for name in ("run", "test") for port in asdict(read_stack({}, name=name).ports).values()]
+    ports = [port for name in ("run", "test", "bench") for port in asdict(read_stack({}, name=name).ports).values()]
     assert len(set(ports)) == len(ports)
     # The default start of net.ipv4.ip_local_port_range.
     assert max(ports) < 32_768
@@ -114,11 +114,13 @@ def test_no_two_stacks_share_names_and_only_those_of_the_suite_share_servers() -
         "s.STACK.ports.web, s.CASSANDRA['port'], s.STACK.folder.name,"
         " s.DATABASES['default']['NAME'], s.CASSANDRA['keyspace'], s.SESSION_COOKIE_NAME, s.REDIS_URL[-2:]"
     )
-    run, test, test2 = (read_settings(code, CHATSTORE_STACK=name).stdout.split() for name in ("run", "test", "test2"))
+    run, test, test2, bench = (read_settings(code, CHATSTORE_STACK=name).stdout.split() for name in STACK_NAMES)
     assert run == ["28000", "29042", "run", "chatstore", "chatstore", "chatstore_session", "/0"]
     assert test == ["18000", "19042", "test", "chatstore_test", "chatstore_test", "chatstore_test_session", "/0"]
     assert test2[:3] == test[:3]
     assert test2[3:] == ["chatstore2_test", "chatstore2_test", "chatstore2_test_session", "/1"]
+    named_like_it = ["chatstorebench_test", "chatstorebench_test", "chatstorebench_test_session"]
+    assert bench == ["13000", "14042", "bench", *named_like_it, "/0"]
 
 
 def test_a_port_of_one_stack_is_moved_alone() -> None:

@@ -44,6 +44,7 @@ def test_named_servers_have_one_database_so_there_is_one_worker(
         ({}, "test"),
         ({"CHATSTORE_STACK": "run"}, "test"),
         ({"CHATSTORE_STACK": "test2"}, "test2"),
+        ({"CHATSTORE_STACK": "bench"}, "bench"),
         ({"CHATSTORE_STACK": "test", "PYTEST_XDIST_WORKER": "gw0"}, "test"),
         ({"CHATSTORE_STACK": "test", "PYTEST_XDIST_WORKER": "gw1"}, "test2"),
     ],
