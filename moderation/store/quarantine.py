@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
+from chatstore.domain.buckets import BucketKey, join_keys
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, WRITETIME
 from chatstore.domain.texts import gettext_lazy as _
@@ -32,6 +34,12 @@ SELECT_BODY = """SELECT body FROM quarantine
     WHERE purge_id = ? AND channel_id = ? AND bucket = ? AND attempt = ? AND chunk = ?"""
 SELECT_ATTEMPTS = """SELECT attempt FROM quarantine
     WHERE purge_id = ? AND channel_id = ? AND bucket = ? GROUP BY attempt"""
+SELECT_ATTEMPTS_IN_BUCKETS = """SELECT channel_id, bucket, attempt FROM quarantine
+    WHERE purge_id = ? AND channel_id IN ? AND bucket IN ? GROUP BY purge_id, channel_id, bucket, attempt"""
+
+_SELECT_WITH_KEY = "SELECT channel_id, bucket, attempt, chunk, body FROM quarantine WHERE purge_id = ?"
+SELECT_FOR_CHECK = f"{_SELECT_WITH_KEY} AND channel_id = ? AND bucket = ? AND attempt = ?"
+SELECT_IN_BUCKETS_FOR_CHECK = f"{_SELECT_WITH_KEY} AND channel_id IN ? AND bucket IN ? AND attempt IN ?"
 
 ERASE = "DELETE FROM quarantine USING TIMESTAMP ? WHERE purge_id = ? AND channel_id = ? AND bucket = ?"
 SELECT_ANY = "SELECT attempt FROM quarantine WHERE purge_id = ? AND channel_id = ? AND bucket = ? LIMIT 1"
@@ -40,6 +48,9 @@ WINDOW = 16
 """Chunks in flight; each may contain up to 1 MiB of JSON."""
 
 CHUNKS_PER_PAGE = 32
+
+CHUNKS_PER_READ = 10
+"""Chunks of small buckets that one statement reads back, as in `scans.BUCKETS_PER_READ`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +171,21 @@ def quarantine_attempts(purge_id: int, channel_id: int, bucket: int) -> list[int
 
 def quarantine_attempts_in(places: Sequence[tuple[int, int, int]]) -> Iterator[list[int]]:
     """Yield the same for each (channel id, bucket, purge id), in their order."""
-    jobs = ((SELECT_ATTEMPTS, (purge_id, channel_id, bucket)) for channel_id, bucket, purge_id in places)
-    for rows in cassandra.execute_window(jobs):
-        yield [attempt for (attempt,) in rows]
+    by_purge: dict[int, list[BucketKey]] = defaultdict(list)
+    for channel_id, bucket, purge_id in places:
+        by_purge[purge_id].append((channel_id, bucket))
+    joined = [
+        (purge_id, *buckets)
+        for purge_id, keys in by_purge.items()
+        for buckets in join_keys(dict.fromkeys(keys, 1), limit=CHUNKS_PER_READ)
+    ]
+    attempts: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+    answers = cassandra.execute_window((SELECT_ATTEMPTS_IN_BUCKETS, one) for one in joined)
+    for (purge_id, _channels, _buckets), rows in zip(joined, answers, strict=True):
+        for channel_id, bucket, attempt in rows:
+            attempts[channel_id, bucket, purge_id].append(attempt)
+    for place in places:
+        yield attempts[place]
 
 
 def quarantined_rows(key: QuarantineKey) -> Iterator[list[Row]]:
@@ -228,11 +251,35 @@ def _store_chunks(keys: Sequence[QuarantineKey], pages: Iterable[tuple[Quarantin
     )
     for _rows in cassandra.execute_window(((INSERT, values) for values in chunks), window=WINDOW):
         pass
-    reads = ((SELECT_BODIES, key.values()) for key in keys)
-    for key, stored in zip(keys, cassandra.iterate_each(reads, fetch_size=CHUNKS_PER_PAGE), strict=True):
-        found = [(chunk, hashlib.sha256(body).digest()) for page in stored for chunk, body in page]
-        if found != list(enumerate(sent[key])):
-            raise StoreUnavailable(_("the quarantined copies differ from what was written; nothing was deleted"))
+    if sent and _read_hashes(sent) != {key: list(enumerate(hashes)) for key, hashes in sent.items()}:
+        raise StoreUnavailable(_("the quarantined copies differ from what was written; nothing was deleted"))
+
+
+def _read_hashes(sent: Mapping[QuarantineKey, Sequence[bytes]]) -> dict[QuarantineKey, list[tuple[int, bytes]]]:
+    """Return (chunk, hash) of the stored chunks of attempts of one purge, each in another bucket."""
+    by_bucket = {(key.channel_id, key.bucket): key for key in sent}
+    found: dict[QuarantineKey, list[tuple[int, bytes]]] = {key: [] for key in sent}
+    for pages in cassandra.iterate_each(_read_jobs(sent, by_bucket), fetch_size=CHUNKS_PER_PAGE):
+        for page in pages:
+            for channel_id, bucket, attempt, chunk, body in page:
+                key = by_bucket[channel_id, bucket]
+                # A statement asks each of its buckets for the attempts of all of them.
+                if attempt == key.attempt:
+                    found[key].append((chunk, hashlib.sha256(body).digest()))
+    return found
+
+
+def _read_jobs(
+    sent: Mapping[QuarantineKey, Sequence[bytes]], by_bucket: Mapping[BucketKey, QuarantineKey]
+) -> Iterator[tuple[str, cassandra.Params]]:
+    sizes = {bucket: max(1, len(sent[key])) for bucket, key in by_bucket.items()}
+    for channel_ids, buckets in join_keys(sizes, limit=CHUNKS_PER_READ):
+        keys = [by_bucket[channel_id, bucket] for channel_id in channel_ids for bucket in buckets]
+        if len(keys) == 1:
+            # The driver sends it to a replica.
+            yield SELECT_FOR_CHECK, keys[0].values()
+        else:
+            yield SELECT_IN_BUCKETS_FOR_CHECK, (keys[0].purge_id, channel_ids, buckets, [key.attempt for key in keys])
 
 
 def _chunk_rows(key: QuarantineKey, pages: Iterable[list[Row]], sent: list[bytes]) -> Iterator[tuple[Any, ...]]:

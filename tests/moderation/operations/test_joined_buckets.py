@@ -38,6 +38,7 @@ from tests.moderation.channels import (
     run_to_end,
     write,
 )
+from tests.moderation.faults.test_guards import losing_one
 from tests.moderation.scattered import make_scattered
 
 EDIT = "UPDATE messages USING TIMESTAMP ? SET content = ? WHERE channel_id = ? AND bucket = ? AND message_id = ?"
@@ -232,3 +233,17 @@ def test_a_read_of_several_buckets_finds_what_a_read_of_each_finds(by_channel: b
     for key, page in scans.read_ids_in(wanted):
         whole.setdefault(key, []).extend(message_id for message_id, _ in page)
     assert whole == {key: sorted(rows, reverse=True) for key, rows in joined.items() if rows}
+
+
+def test_nothing_is_deleted_while_a_copy_of_one_of_several_buckets_is_missing(
+    mona: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scattered = make_scattered(mona)
+    monkeypatch.setattr(cassandra, "execute_window", losing_one(cassandra.execute_window, of="INSERT INTO quarantine"))
+    waiting = worker.run_purge(scattered.purge.pk, idle_timeout_seconds=0)
+    assert (waiting.state, totals_of(waiting).deleted) == (PurgeState.WAITING, 0)
+    assert "differ from what was written; nothing was deleted" in str(waiting.wait_reason)
+    monkeypatch.undo()
+    Step.objects.filter(purge=waiting).update(due_at=None)
+    run_to_end(waiting)
+    scattered.assert_purged()
