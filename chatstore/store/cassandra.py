@@ -399,7 +399,9 @@ def batch(cql: str, rows: Iterable[Params], *, consistency: int | None = None) -
 
 
 def submit_batch(cql: str, rows: Sequence[Params], *, consistency: int | None = None) -> Pending:
-    """Send a batch of one partition without waiting."""
+    """Send a batch of one partition, or of a few small ones, without waiting; a single row without a batch."""
+    if len(rows) == 1:
+        return submit(cql, rows[0], consistency=consistency)
     return _send(batch(cql, rows, consistency=consistency), cql)
 
 

@@ -49,6 +49,10 @@ WINDOW = 16
 
 CHUNKS_PER_PAGE = 32
 
+CHUNKS_PER_BATCH = 5
+BATCH_BYTES = 4_096
+"""Small chunks that are written together, and their bytes. Cassandra warns of batches of more than 5 KiB."""
+
 CHUNKS_PER_READ = 10
 """Chunks of small buckets that one statement reads back, as in `scans.BUCKETS_PER_READ`."""
 
@@ -225,6 +229,21 @@ def erase_quarantined(purge_id: int, channel_id: int, buckets: Sequence[int], *,
         raise StoreUnavailable(_("some copies of the purge still exist"))
 
 
+def batch_chunks(chunks: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    """Group the rows of chunks, whose last value is the body, for one batch each."""
+    together: list[tuple[Any, ...]] = []
+    size = 0
+    for values in chunks:
+        body = values[-1]
+        if together and (len(together) == CHUNKS_PER_BATCH or size + len(body) > BATCH_BYTES):
+            yield together
+            together, size = [], 0
+        together.append(values)
+        size += len(body)
+    if together:
+        yield together
+
+
 def _split_page(
     page: list[Row],
     wanted: frozenset[int],
@@ -249,8 +268,7 @@ def _store_chunks(keys: Sequence[QuarantineKey], pages: Iterable[tuple[Quarantin
     chunks = chain.from_iterable(
         _chunk_rows(key, (rows for _, rows in found), sent[key]) for key, found in groupby(pages, key=itemgetter(0))
     )
-    for _rows in cassandra.execute_window(((INSERT, values) for values in chunks), window=WINDOW):
-        pass
+    cassandra.execute_batches(INSERT, batch_chunks(chunks), window=WINDOW)
     if sent and _read_hashes(sent) != {key: list(enumerate(hashes)) for key, hashes in sent.items()}:
         raise StoreUnavailable(_("the quarantined copies differ from what was written; nothing was deleted"))
 

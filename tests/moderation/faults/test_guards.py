@@ -1,7 +1,7 @@
 """Each check that a step makes before it deletes works on its own: the guarded fault is provoked."""
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pytest
 from pytest_django import Settings
@@ -12,7 +12,6 @@ from chatstore.models import Channel
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now_us, wall_clock_us
 from chatstore.store import cassandra, messages
-from chatstore.store.cassandra import Row
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Step
 from moderation.operations.purging import verification, worker
@@ -45,20 +44,20 @@ def mixed(channel: Channel) -> list[int]:
     return ids
 
 
-def losing_one(call: Callable[..., Iterator[list[Row]]], *, of: str) -> Callable[..., Iterator[list[Row]]]:
-    """Return `call`, but without the first statement that starts with `of`."""
+def losing_one(call: Callable[..., int], *, of: str) -> Callable[..., int]:
+    """Return `call`, which executes batches, but without the first row of a statement that starts with `of`."""
     lost = False
 
-    def send(statements: Iterator[tuple[str, tuple[object, ...]]], **named: object) -> Iterator[list[Row]]:
-        def all_but_one() -> Iterator[tuple[str, tuple[object, ...]]]:
+    def send(cql: str, groups: Iterable[Sequence[tuple[object, ...]]], **named: object) -> int:
+        def all_but_one() -> Iterator[Sequence[tuple[object, ...]]]:
             nonlocal lost
-            for statement in statements:
-                if statement[0].startswith(of) and not lost:
-                    lost = True
-                else:
-                    yield statement
+            for group in groups:
+                kept = group if lost or not cql.startswith(of) else group[1:]
+                lost = lost or kept is not group
+                if kept:
+                    yield kept
 
-        return call(all_but_one(), **named)
+        return call(cql, all_but_one(), **named)
 
     return send
 
@@ -69,8 +68,8 @@ def test_nothing_is_deleted_while_a_quarantine_chunk_is_missing(
     ids = old_ids(300)
     write(channel, ids)
     step = claim(confirm(mona, preview(mona, everything(channel))))
-    send = losing_one(cassandra.execute_window, of="INSERT INTO quarantine")
-    monkeypatch.setattr(cassandra, "execute_window", send)
+    send = losing_one(cassandra.execute_batches, of="INSERT INTO quarantine")
+    monkeypatch.setattr(cassandra, "execute_batches", send)
     with pytest.raises(StoreUnavailable, match="differ from what was written; nothing was deleted"):
         quarantine_step(step, pace=Pace(10_000))
     assert ids_of(channel, step.bucket) == ids

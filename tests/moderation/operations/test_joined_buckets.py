@@ -239,7 +239,8 @@ def test_nothing_is_deleted_while_a_copy_of_one_of_several_buckets_is_missing(
     mona: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scattered = make_scattered(mona)
-    monkeypatch.setattr(cassandra, "execute_window", losing_one(cassandra.execute_window, of="INSERT INTO quarantine"))
+    send = losing_one(cassandra.execute_batches, of="INSERT INTO quarantine")
+    monkeypatch.setattr(cassandra, "execute_batches", send)
     waiting = worker.run_purge(scattered.purge.pk, idle_timeout_seconds=0)
     assert (waiting.state, totals_of(waiting).deleted) == (PurgeState.WAITING, 0)
     assert "differ from what was written; nothing was deleted" in str(waiting.wait_reason)
