@@ -26,8 +26,6 @@ from moderation.domain.holds import HeldRows
 INSERT = """INSERT INTO quarantine
     (purge_id, channel_id, bucket, attempt, chunk, message_count, first_id, last_id, body)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-SELECT_BODIES = """SELECT chunk, body FROM quarantine
-    WHERE purge_id = ? AND channel_id = ? AND bucket = ? AND attempt = ?"""
 SELECT_ENDS = """SELECT chunk, first_id, last_id FROM quarantine
     WHERE purge_id = ? AND channel_id = ? AND bucket = ? AND attempt = ?"""
 SELECT_BODY = """SELECT body FROM quarantine
@@ -37,9 +35,9 @@ SELECT_ATTEMPTS = """SELECT attempt FROM quarantine
 SELECT_ATTEMPTS_IN_BUCKETS = """SELECT channel_id, bucket, attempt FROM quarantine
     WHERE purge_id = ? AND channel_id IN ? AND bucket IN ? GROUP BY purge_id, channel_id, bucket, attempt"""
 
-_SELECT_WITH_KEY = "SELECT channel_id, bucket, attempt, chunk, body FROM quarantine WHERE purge_id = ?"
-SELECT_FOR_CHECK = f"{_SELECT_WITH_KEY} AND channel_id = ? AND bucket = ? AND attempt = ?"
-SELECT_IN_BUCKETS_FOR_CHECK = f"{_SELECT_WITH_KEY} AND channel_id IN ? AND bucket IN ? AND attempt IN ?"
+_SELECT_WITH_KEY = "SELECT purge_id, channel_id, bucket, attempt, chunk, body FROM quarantine WHERE purge_id = ?"
+SELECT_BODIES = f"{_SELECT_WITH_KEY} AND channel_id = ? AND bucket = ? AND attempt = ?"
+SELECT_BODIES_IN_BUCKETS = f"{_SELECT_WITH_KEY} AND channel_id IN ? AND bucket IN ? AND attempt IN ?"
 
 ERASE = "DELETE FROM quarantine USING TIMESTAMP ? WHERE purge_id = ? AND channel_id = ? AND bucket = ?"
 SELECT_ANY = "SELECT attempt FROM quarantine WHERE purge_id = ? AND channel_id = ? AND bucket = ? LIMIT 1"
@@ -194,15 +192,20 @@ def quarantine_attempts_in(places: Sequence[tuple[int, int, int]]) -> Iterator[l
 
 def quarantined_rows(key: QuarantineKey) -> Iterator[list[Row]]:
     """Yield the rows of an attempt, a chunk at a time, in the order they were read."""
-    for rows in quarantined_rows_in([key]):
+    for _key, rows in quarantined_rows_in([key]):
         yield from rows
 
 
-def quarantined_rows_in(keys: Iterable[QuarantineKey]) -> Iterator[Iterator[list[Row]]]:
-    """Yield the same for each of some attempts, in their order; one has to be consumed before the next is taken."""
-    reads = ((SELECT_BODIES, key.values()) for key in keys)
-    for pages in cassandra.iterate_each(reads, window=WINDOW, fetch_size=CHUNKS_PER_PAGE):
-        yield (decode_chunk(body) for page in pages for _chunk, body in page)
+def quarantined_rows_in(keys: Sequence[QuarantineKey]) -> Iterator[tuple[QuarantineKey, Iterator[list[Row]]]]:
+    """Yield each attempt that has any with its rows, as `quarantined_rows` does, in any order.
+
+    keys: at most one of each bucket of a purge. The rows have to be consumed before the next attempt is taken.
+    """
+    by_purge: dict[int, dict[QuarantineKey, int]] = defaultdict(dict)
+    for key in keys:
+        by_purge[key.purge_id][key] = 1
+    for key, chunks in _read_chunks(chain.from_iterable(map(_chunk_reads, by_purge.values())), of=frozenset(keys)):
+        yield key, (decode_chunk(body) for _chunk, body in chunks)
 
 
 def quarantined_copies(key: QuarantineKey, *message_ids: int) -> Iterator[list[Row]]:
@@ -275,29 +278,35 @@ def _store_chunks(keys: Sequence[QuarantineKey], pages: Iterable[tuple[Quarantin
 
 def _read_hashes(sent: Mapping[QuarantineKey, Sequence[bytes]]) -> dict[QuarantineKey, list[tuple[int, bytes]]]:
     """Return (chunk, hash) of the stored chunks of attempts of one purge, each in another bucket."""
-    by_bucket = {(key.channel_id, key.bucket): key for key in sent}
     found: dict[QuarantineKey, list[tuple[int, bytes]]] = {key: [] for key in sent}
-    for pages in cassandra.iterate_each(_read_jobs(sent, by_bucket), fetch_size=CHUNKS_PER_PAGE):
-        for page in pages:
-            for channel_id, bucket, attempt, chunk, body in page:
-                key = by_bucket[channel_id, bucket]
-                # A statement asks each of its buckets for the attempts of all of them.
-                if attempt == key.attempt:
-                    found[key].append((chunk, hashlib.sha256(body).digest()))
+    reads = _chunk_reads({key: max(1, len(hashes)) for key, hashes in sent.items()})
+    for key, chunks in _read_chunks(reads, of=sent.keys()):
+        found[key].extend((chunk, hashlib.sha256(body).digest()) for chunk, body in chunks)
     return found
 
 
-def _read_jobs(
-    sent: Mapping[QuarantineKey, Sequence[bytes]], by_bucket: Mapping[BucketKey, QuarantineKey]
-) -> Iterator[tuple[str, cassandra.Params]]:
-    sizes = {bucket: max(1, len(sent[key])) for bucket, key in by_bucket.items()}
-    for channel_ids, buckets in join_keys(sizes, limit=CHUNKS_PER_READ):
+def _chunk_reads(sizes: Mapping[QuarantineKey, int]) -> Iterator[tuple[str, cassandra.Params]]:
+    """Yield reads of attempts of one purge, each in another bucket. sizes: chunks of each."""
+    by_bucket = {(key.channel_id, key.bucket): key for key in sizes}
+    for channel_ids, buckets in join_keys({at: sizes[key] for at, key in by_bucket.items()}, limit=CHUNKS_PER_READ):
         keys = [by_bucket[channel_id, bucket] for channel_id in channel_ids for bucket in buckets]
         if len(keys) == 1:
             # The driver sends it to a replica.
-            yield SELECT_FOR_CHECK, keys[0].values()
+            yield SELECT_BODIES, keys[0].values()
         else:
-            yield SELECT_IN_BUCKETS_FOR_CHECK, (keys[0].purge_id, channel_ids, buckets, [key.attempt for key in keys])
+            yield SELECT_BODIES_IN_BUCKETS, (keys[0].purge_id, channel_ids, buckets, [key.attempt for key in keys])
+
+
+def _read_chunks(
+    reads: Iterable[tuple[str, cassandra.Params]], *, of: Collection[QuarantineKey]
+) -> Iterator[tuple[QuarantineKey, Iterator[tuple[int, bytes]]]]:
+    """Yield attempts with their chunks and bodies, which have to be consumed before the next attempt is taken."""
+    for pages in cassandra.iterate_each(reads, window=WINDOW, fetch_size=CHUNKS_PER_PAGE):
+        for values, rows in groupby(chain.from_iterable(pages), key=itemgetter(0, 1, 2, 3)):
+            key = QuarantineKey(*values)
+            # A statement asks each of its buckets for the attempts of all of them.
+            if key in of:
+                yield key, ((chunk, body) for *_key, chunk, body in rows)
 
 
 def _chunk_rows(key: QuarantineKey, pages: Iterable[list[Row]], sent: list[bytes]) -> Iterator[tuple[Any, ...]]:

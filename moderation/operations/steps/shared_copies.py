@@ -44,13 +44,19 @@ def copies_in(wanted: Mapping[BucketKey, Collection[int]]) -> Iterator[tuple[Buc
         for attempt in attempts
     ]
     keys.sort(key=lambda key: (key.channel_id, key.bucket, -key.attempt))
-    by_bucket = {at: list(found) for at, found in groupby(keys, key=lambda key: (key.channel_id, key.bucket))}
-    newest = quarantined_rows_in(found[0] for found in by_bucket.values())
-    for (at, found), rows_of_newest in zip(by_bucket.items(), newest, strict=True):
-        # Older attempts are rarely needed.
-        attempts = chain([rows_of_newest], map(quarantined_rows, found[1:]))
-        for rows in newest_complete_rows(attempts, wanted=wanted[at]):
-            yield at, rows
+    # Older attempts are rarely needed.
+    older = {newest: rest for _, (newest, *rest) in groupby(keys, key=lambda key: (key.channel_id, key.bucket))}
+
+    def rows_of(newest: QuarantineKey, rows: Iterable[list[Row]]) -> Iterator[tuple[BucketKey, list[Row]]]:
+        at = newest.channel_id, newest.bucket
+        attempts = chain([rows], map(quarantined_rows, older.pop(newest)))
+        return ((at, rows) for rows in newest_complete_rows(attempts, wanted=wanted[at]))
+
+    for newest, rows in quarantined_rows_in(list(older)):
+        yield from rows_of(newest, rows)
+    # Those whose newest copies have expired meanwhile.
+    for newest in list(older):
+        yield from rows_of(newest, ())
 
 
 def renew_copies(

@@ -25,7 +25,7 @@ from moderation.operations.purging.quarantine import QuarantinedStep
 from moderation.operations.purging.stamping import stamp_steps
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
-from moderation.store.quarantine import QuarantineKey, quarantine_attempts, quarantined_rows
+from moderation.store.quarantine import QuarantineKey, quarantine_attempts, quarantine_attempts_in, quarantined_rows
 from tests.chatstore.channels import delete_rows, write_authorless
 from tests.moderation.channels import (
     VICTOR,
@@ -248,3 +248,17 @@ def test_nothing_is_deleted_while_a_copy_of_one_of_several_buckets_is_missing(
     Step.objects.filter(purge=waiting).update(due_at=None)
     run_to_end(waiting)
     scattered.assert_purged()
+
+
+def test_copies_that_expire_before_they_are_read_are_replaced_by_older_ones(
+    mona: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scattered = make_scattered(mona)
+    run_to_end(scattered.purge)
+
+    def with_an_expired_one(places: Sequence[tuple[int, int, int]]) -> Iterator[list[int]]:
+        for attempts in quarantine_attempts_in(places):
+            yield [*attempts, max(attempts) + 1]
+
+    monkeypatch.setattr("moderation.operations.steps.shared_copies.quarantine_attempts_in", with_an_expired_one)
+    scattered.undo(mona)
