@@ -26,8 +26,10 @@ CONTEXT = 2
 WINDOW = 50
 """Messages per read; it covers samples that are close together."""
 
-MAX_READS = 15
-"""Per end. Samples that are far apart take one read each, and the rest of them is left out."""
+MAX_READS = 6
+"""Per end. Samples that are far apart take one read each, and the rest of them is left out: each read is up to seven
+statements.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.preview.manifest_summary import summary_of
-from moderation.operations.preview.samples import SAMPLES, Samples, SampleWindow, sample_manifest
+from moderation.operations.preview.samples import MAX_READS, SAMPLES, Samples, SampleWindow, sample_manifest
 from tests.moderation.channels import VICTOR, WILMA, by_victor, make_channel, old_ids, preview, recent_ids, write
 
 
@@ -34,6 +34,17 @@ def test_close_samples_share_a_window_and_distant_ones_do_not(mona: User, channe
     write(channel, [i for i in ids if i not in victors], author=WILMA)
     runs = samples_of(mona, preview(mona, by_victor(channel))).oldest
     assert [[i for i, _ in shown(window)] for window in runs] == [ids[8:16], ids[148:153]]
+
+
+def test_of_samples_that_are_far_apart_the_outermost_are_shown(mona: User, channel: Channel) -> None:
+    ids = old_ids(1_000)
+    victors = ids[30::60]
+    write(channel, victors)
+    write(channel, [i for i in ids if i not in victors], author=WILMA)
+    windows = samples_of(mona, preview(mona, by_victor(channel))).oldest
+    assert [[i for i, is_matched in shown(window) if is_matched] for window in windows] == [
+        [i] for i in victors[:MAX_READS]
+    ]
 
 
 def test_a_long_wave_shows_its_first_and_last_messages(mona: User, channel: Channel) -> None:
