@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from django.db.models import F
 
 from chatstore.domain.buckets import BucketKey, bucket_of
-from chatstore.domain.messages import Message
+from chatstore.domain.messages import Message, Page
+from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from chatstore.models import Channel
 from chatstore.store.reading import reader
 from moderation.domain.packing import unpack_ids
@@ -85,38 +86,42 @@ def _end_of(purge: Purge, buckets: Sequence[BucketKey], *, newest: bool) -> list
 def _windows_of(
     purge: Purge, channels: Mapping[int, Channel], samples: Sequence[tuple[int, int]]
 ) -> list[SampleWindow]:
-    by_channel: dict[int, list[int]] = defaultdict(list)
-    for message_id, channel_id in sorted(samples):
-        by_channel[channel_id].append(message_id)
+    """Return the windows around samples, in ascending order by channel. samples: the outermost first."""
+    # By channel and message id, with the id of the message before it, if that was read.
+    shown: dict[int, dict[int, tuple[Message, int | None]]] = defaultdict(dict)
+    left = list(samples)
+    for _ in range(MAX_READS):
+        if not left:
+            break
+        outermost, channel_id = left[0]
+        page = reader.read_around(channel_id, outermost, WINDOW)
+        rows = page.messages[::-1]
+        low, high = _complete_interval(page, outermost)
+        here = [i for i, channel in left if channel == channel_id and low <= i <= high]
+        left = [(i, channel) for i, channel in left if channel != channel_id or not low <= i <= high]
+        for position in _positions_near(rows, here):
+            message_id = rows[position].message_id
+            before = rows[position - 1].message_id if position else None
+            if before is not None or message_id not in shown[channel_id]:
+                shown[channel_id][message_id] = rows[position], before
     windows: list[SampleWindow] = []
-    reads = MAX_READS
-    for channel_id, ids in by_channel.items():
-        reads -= _read_windows(channels[channel_id], ids, windows, reads=reads)
+    for channel_id in sorted(shown, key=lambda channel_id: min(shown[channel_id])):
+        last: int | None = None
+        for message_id, (message, before) in sorted(shown[channel_id].items()):
+            if last is None or before != last:
+                windows.append(SampleWindow(channels[channel_id]))
+            windows[-1].messages.append(message)
+            last = message_id
     _mark_matched(purge, windows)
     return windows
 
 
-def _read_windows(channel: Channel, samples: Sequence[int], windows: list[SampleWindow], *, reads: int) -> int:
-    """Add the windows around the samples, ascending; return the number of reads."""
-    left, taken = list(samples), 0
-    last: int | None = None
-    while left and taken < reads:
-        page = reader.read_around(channel.pk, left[0], WINDOW)
-        taken += 1
-        rows = page.messages[::-1]
-        # The page does not contain the context after its last messages.
-        last_complete = rows[-1 - CONTEXT].message_id if page.newer is not None and len(rows) > CONTEXT else None
-        here = [i for n, i in enumerate(left) if n == 0 or last_complete is None or i <= last_complete]
-        left = left[len(here) :]
-        for position in _positions_near(rows, here):
-            message = rows[position]
-            if last is not None and message.message_id <= last:
-                continue
-            if last is None or position == 0 or rows[position - 1].message_id != last:
-                windows.append(SampleWindow(channel))
-            windows[-1].messages.append(message)
-            last = message.message_id
-    return taken
+def _complete_interval(page: Page, around: int) -> tuple[int, int]:
+    """Return the first and the last id whose context on both sides is on the page, `around` included."""
+    rows = page.messages[::-1]
+    low = MIN_ID if page.older is None else rows[CONTEXT].message_id if len(rows) > CONTEXT else around
+    high = MAX_ID if page.newer is None else rows[-1 - CONTEXT].message_id if len(rows) > CONTEXT else around
+    return min(low, around), max(high, around)
 
 
 def _positions_near(rows: Sequence[Message], samples: Sequence[int]) -> Iterator[int]:

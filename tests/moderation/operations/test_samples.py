@@ -37,14 +37,16 @@ def test_close_samples_share_a_window_and_distant_ones_do_not(mona: User, channe
 
 
 def test_of_samples_that_are_far_apart_the_outermost_are_shown(mona: User, channel: Channel) -> None:
-    ids = old_ids(1_000)
-    victors = ids[30::60]
+    ids = old_ids(3_600)
+    positions = range(30, 3_600, 60)
+    victors = [ids[position] for position in positions]
     write(channel, victors)
     write(channel, [i for i in ids if i not in victors], author=WILMA)
-    windows = samples_of(mona, preview(mona, by_victor(channel))).oldest
-    assert [[i for i, is_matched in shown(window) if is_matched] for window in windows] == [
-        [i] for i in victors[:MAX_READS]
-    ]
+    samples = samples_of(mona, preview(mona, by_victor(channel)))
+    for windows, ends in ((samples.oldest, positions[:MAX_READS]), (samples.newest, positions[-MAX_READS:])):
+        assert [shown(window) for window in windows] == [
+            [(ids[position], position == end) for position in range(end - 2, end + 3)] for end in ends
+        ]
 
 
 def test_a_long_wave_shows_its_first_and_last_messages(mona: User, channel: Channel) -> None:
