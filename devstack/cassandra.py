@@ -167,7 +167,7 @@ def prepare_node(stack: Stack, index: int) -> Launch:
         jmx_port=choose_jmx_port(stack, index),
         jmx_password_file=passwords,
         copies=len(CASSANDRA_HOSTS),
-        # The suite's nodes store less, and run beside those of `make run`.
+        # Nodes of tests and benchmarks store less, and run beside those of `make run`.
         heap_mb=512 if stack.for_tests else 768,
         optimized=not stack.is_short_lived,
     )

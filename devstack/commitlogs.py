@@ -1,9 +1,9 @@
-"""Commit logs of the suite's nodes in memory: the suite waits for commit log syncs hundreds of times, and needs none of
-the logs later.
+"""Commit logs in memory, for the nodes of the suite and the benchmarks: the suite waits for commit log syncs hundreds
+of times, and neither needs the logs later.
 
 A folder in a tmpfs belongs to the data folder that names it by a random token, so that fresh data is never combined
 with an old commit log. It does not survive a restart of the machine: what a killed node had not flushed is lost then,
-which only affects data of the suite.
+which only affects data of tests.
 """
 
 import os
@@ -23,9 +23,11 @@ def choose_commitlog_folder(node: Path, *, in_memory: bool, tmpfs: Path = TMPFS)
     """Return the commit log folder of the node with this data folder: beside its data, unless a folder in memory is
     requested and enough memory is free. Deletes commit logs in memory whose data is gone.
     """
-    if not in_memory or not _has_space(tmpfs):
+    if not in_memory:
         return node / "commitlog"
-    _remove_orphans(tmpfs)
+    remove_orphans(tmpfs=tmpfs)
+    if not _has_space(tmpfs):
+        return node / "commitlog"
     token = node / ".commitlog"
     if not token.exists():
         token.write_text(secrets.token_hex(8))
@@ -45,7 +47,8 @@ def _has_space(tmpfs: Path) -> bool:
     return shutil.disk_usage(tmpfs).free >= WANTED_BYTES and measure_free_memory() >= NEEDED_BYTES + WANTED_BYTES
 
 
-def _remove_orphans(tmpfs: Path) -> None:
+def remove_orphans(*, tmpfs: Path = TMPFS) -> None:
+    """Delete the commit logs in memory whose data is gone: they use memory that a start needs."""
     for folder in tmpfs.glob(f"{_PREFIX}*"):
         try:
             token = Path((folder / "node").read_text()) / ".commitlog"

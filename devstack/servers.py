@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chatstore.local.layout import CASSANDRA_HOSTS, Stack
-from devstack import cassandra, postgres, valkey
+from devstack import cassandra, commitlogs, postgres, valkey
 from devstack.checks import check_disk, check_memory, measure_free_memory
 from devstack.problems import Problem
 from devstack.processes import (
@@ -196,17 +196,20 @@ def stop_servers(stack: Stack) -> list[str]:
 def delete_data(stack: Stack) -> None:
     """Stop the servers and delete all they have stored. The caller has the stack locked.
 
-    Raises Problem for the stack of `make run`, whose data belongs to people.
+    Raises Problem for the stack of `make run`, whose data belongs to people, and for servers that `up` started: other
+    commands may be using them.
     """
     if not stack.for_tests:
         raise Problem(f"The data of the {stack.name} servers is never deleted by a command.")
-    set_keep_running(stack, kept=False)
+    if keeps_running(stack):
+        raise Problem(f"The {stack.name} servers may be in use. Stop them: python -m devstack down {stack.name}.")
     stop_servers(stack)
     for path in stack.folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         elif path != _path_of_lock(stack):
             path.unlink()
+    commitlogs.remove_orphans()
 
 
 def stop_node(stack: Stack, index: int, *, kill: bool = False) -> None:

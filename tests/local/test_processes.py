@@ -23,7 +23,6 @@ from devstack.processes import (
 )
 from devstack.servers import Server, wait_until_ready
 from tests.processes import wait_until_dead
-from tests.waiting import wait_until
 
 SLEEP_CODE = "import time; time.sleep(60)"
 IGNORE_SIGTERM_CODE = (
@@ -77,18 +76,15 @@ def test_a_truncated_pid_file_is_ignored(stack: Stack, content: str) -> None:
     assert find_process(stack, "sleeping") is None
 
 
-def test_a_process_that_gets_no_time_is_killed_without_a_request_to_stop(stack: Stack, tmp_path: Path) -> None:
-    asked, ready = tmp_path / "asked", tmp_path / "ready"
-    code = (
-        "import pathlib, signal, time;"
-        f"signal.signal(signal.SIGTERM, lambda *_: pathlib.Path({str(asked)!r}).touch());"
-        f"pathlib.Path({str(ready)!r}).touch(); time.sleep(60)"
-    )
-    process = start(stack, "listening", code)
-    wait_until(ready.exists)
-    assert end_processes(stack, ["listening"], seconds=0) == ["listening"]
+def test_a_process_that_gets_no_time_is_killed_without_a_request_to_stop(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(psutil.Process, "terminate", lambda process: asked.append(process.pid))
+    process = start(stack, "sleeping", SLEEP_CODE)
+    assert end_processes(stack, ["sleeping"], seconds=0) == ["sleeping"]
     assert is_dead(process)
-    assert not asked.exists()
+    assert asked == []
 
 
 def test_a_process_that_does_not_end_in_time_is_killed_with_its_children(stack: Stack) -> None:
