@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
@@ -32,8 +32,11 @@ SELECT_BODY = """SELECT body FROM quarantine
     WHERE purge_id = ? AND channel_id = ? AND bucket = ? AND attempt = ? AND chunk = ?"""
 SELECT_ATTEMPTS = """SELECT attempt FROM quarantine
     WHERE purge_id = ? AND channel_id = ? AND bucket = ? GROUP BY attempt"""
-SELECT_ATTEMPTS_IN_BUCKETS = """SELECT channel_id, bucket, attempt FROM quarantine
-    WHERE purge_id = ? AND channel_id IN ? AND bucket IN ? GROUP BY purge_id, channel_id, bucket, attempt"""
+# Without GROUP BY: Cassandra warns of one over several partitions, and reads all of them within one deadline.
+SELECT_CHUNKS = """SELECT channel_id, bucket, attempt FROM quarantine
+    WHERE purge_id = ? AND channel_id = ? AND bucket = ?"""
+SELECT_CHUNKS_IN_BUCKETS = """SELECT channel_id, bucket, attempt FROM quarantine
+    WHERE purge_id = ? AND channel_id IN ? AND bucket IN ?"""
 
 _SELECT_WITH_KEY = "SELECT purge_id, channel_id, bucket, attempt, chunk, body FROM quarantine WHERE purge_id = ?"
 SELECT_BODIES = f"{_SELECT_WITH_KEY} AND channel_id = ? AND bucket = ? AND attempt = ?"
@@ -52,7 +55,7 @@ BATCH_BYTES = 4_096
 """Small chunks that are written together, and their bytes. Cassandra warns of batches of more than 5 KiB."""
 
 CHUNKS_PER_READ = 10
-"""Chunks of small buckets that one statement reads back, as in `scans.BUCKETS_PER_READ`."""
+"""Chunks of several buckets per statement, as in `scans.BUCKETS_PER_READ`; more are read by statements of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,40 +174,46 @@ def quarantine_attempts(purge_id: int, channel_id: int, bucket: int) -> list[int
     return [attempt for (attempt,) in cassandra.execute(SELECT_ATTEMPTS, (purge_id, channel_id, bucket))]
 
 
-def quarantine_attempts_in(places: Sequence[tuple[int, int, int]]) -> Iterator[list[int]]:
-    """Yield the same for each (channel id, bucket, purge id), in their order."""
+def quarantine_attempts_in(places: Sequence[tuple[int, int, int]]) -> Iterator[dict[int, int]]:
+    """Yield the same with the chunks of each attempt, for each (channel id, bucket, purge id), in their order."""
     by_purge: dict[int, list[BucketKey]] = defaultdict(list)
     for channel_id, bucket, purge_id in places:
         by_purge[purge_id].append((channel_id, bucket))
-    joined = [
-        (purge_id, *buckets)
-        for purge_id, keys in by_purge.items()
-        for buckets in join_keys(dict.fromkeys(keys, 1), limit=CHUNKS_PER_READ)
-    ]
-    attempts: dict[tuple[int, int, int], list[int]] = defaultdict(list)
-    answers = cassandra.execute_window((SELECT_ATTEMPTS_IN_BUCKETS, one) for one in joined)
-    for (purge_id, _channels, _buckets), rows in zip(joined, answers, strict=True):
+    chunks: dict[tuple[int, int, int], Counter[int]] = defaultdict(Counter)
+    reads = [(purge_id, read) for purge_id, keys in by_purge.items() for read in _attempt_reads(purge_id, keys)]
+    answers = cassandra.execute_window(read for _, read in reads)
+    for (purge_id, _read), rows in zip(reads, answers, strict=True):
         for channel_id, bucket, attempt in rows:
-            attempts[channel_id, bucket, purge_id].append(attempt)
+            chunks[channel_id, bucket, purge_id][attempt] += 1
     for place in places:
-        yield attempts[place]
+        yield chunks[place]
+
+
+def _attempt_reads(purge_id: int, keys: Sequence[BucketKey]) -> Iterator[tuple[str, cassandra.Params]]:
+    for channel_ids, buckets in join_keys(dict.fromkeys(keys, 1), limit=CHUNKS_PER_READ):
+        if len(channel_ids) == len(buckets) == 1:
+            # The driver sends it to a replica.
+            yield SELECT_CHUNKS, (purge_id, channel_ids[0], buckets[0])
+        else:
+            yield SELECT_CHUNKS_IN_BUCKETS, (purge_id, channel_ids, buckets)
 
 
 def quarantined_rows(key: QuarantineKey) -> Iterator[list[Row]]:
     """Yield the rows of an attempt, a chunk at a time, in the order they were read."""
-    for _key, rows in quarantined_rows_in([key]):
+    for _key, rows in quarantined_rows_in({key: 1}):
         yield from rows
 
 
-def quarantined_rows_in(keys: Sequence[QuarantineKey]) -> Iterator[tuple[QuarantineKey, Iterator[list[Row]]]]:
-    """Yield each attempt that has any with its rows, as `quarantined_rows` does, in any order.
+def quarantined_rows_in(sizes: Mapping[QuarantineKey, int]) -> Iterator[tuple[QuarantineKey, Iterator[list[Row]]]]:
+    """Yield attempts that have rows with these, as `quarantined_rows` does, in any order.
 
-    keys: at most one of each bucket of a purge. The rows have to be consumed before the next attempt is taken.
+    sizes: chunks of each attempt, at most one of each bucket of a purge. The rows have to be taken before the next
+    attempt; those that are not taken are not read, unless the attempt is small.
     """
     by_purge: dict[int, dict[QuarantineKey, int]] = defaultdict(dict)
-    for key in keys:
-        by_purge[key.purge_id][key] = 1
-    for key, chunks in _read_chunks(chain.from_iterable(map(_chunk_reads, by_purge.values())), of=frozenset(keys)):
+    for key, size in sizes.items():
+        by_purge[key.purge_id][key] = size
+    for key, chunks in _read_chunks(chain.from_iterable(map(_chunk_reads, by_purge.values()))):
         yield key, (decode_chunk(body) for _chunk, body in chunks)
 
 
@@ -280,33 +289,48 @@ def _read_hashes(sent: Mapping[QuarantineKey, Sequence[bytes]]) -> dict[Quaranti
     """Return (chunk, hash) of the stored chunks of attempts of one purge, each in another bucket."""
     found: dict[QuarantineKey, list[tuple[int, bytes]]] = {key: [] for key in sent}
     reads = _chunk_reads({key: max(1, len(hashes)) for key, hashes in sent.items()})
-    for key, chunks in _read_chunks(reads, of=sent.keys()):
+    for key, chunks in _read_chunks(reads):
         found[key].extend((chunk, hashlib.sha256(body).digest()) for chunk, body in chunks)
     return found
 
 
-def _chunk_reads(sizes: Mapping[QuarantineKey, int]) -> Iterator[tuple[str, cassandra.Params]]:
-    """Yield reads of attempts of one purge, each in another bucket. sizes: chunks of each."""
+def _chunk_reads(
+    sizes: Mapping[QuarantineKey, int],
+) -> Iterator[tuple[list[QuarantineKey], tuple[str, cassandra.Params]]]:
+    """Yield reads of attempts of one purge, each in another bucket, with these attempts. sizes: chunks of each."""
     by_bucket = {(key.channel_id, key.bucket): key for key in sizes}
     for channel_ids, buckets in join_keys({at: sizes[key] for at, key in by_bucket.items()}, limit=CHUNKS_PER_READ):
         keys = [by_bucket[channel_id, bucket] for channel_id in channel_ids for bucket in buckets]
         if len(keys) == 1:
             # The driver sends it to a replica.
-            yield SELECT_BODIES, keys[0].values()
+            yield keys, (SELECT_BODIES, keys[0].values())
         else:
-            yield SELECT_BODIES_IN_BUCKETS, (keys[0].purge_id, channel_ids, buckets, [key.attempt for key in keys])
+            attempts = [key.attempt for key in keys]
+            yield keys, (SELECT_BODIES_IN_BUCKETS, (keys[0].purge_id, channel_ids, buckets, attempts))
 
 
 def _read_chunks(
-    reads: Iterable[tuple[str, cassandra.Params]], *, of: Collection[QuarantineKey]
+    reads: Iterable[tuple[list[QuarantineKey], tuple[str, cassandra.Params]]],
 ) -> Iterator[tuple[QuarantineKey, Iterator[tuple[int, bytes]]]]:
-    """Yield attempts with their chunks and bodies, which have to be consumed before the next attempt is taken."""
-    for pages in cassandra.iterate_each(reads, window=WINDOW, fetch_size=CHUNKS_PER_PAGE):
-        for values, rows in groupby(chain.from_iterable(pages), key=itemgetter(0, 1, 2, 3)):
+    """Yield attempts with their chunks and bodies, which have to be taken before the next attempt."""
+    keys_sent: deque[list[QuarantineKey]] = deque()
+
+    def statements() -> Iterator[tuple[str, cassandra.Params]]:
+        for keys, statement in reads:
+            keys_sent.append(keys)
+            yield statement
+
+    for pages in cassandra.iterate_each(statements(), window=WINDOW, fetch_size=CHUNKS_PER_PAGE):
+        keys, rows = keys_sent.popleft(), chain.from_iterable(pages)
+        if len(keys) == 1:
+            # Whoever has found enough in a large attempt takes no further page; `groupby` would.
+            yield keys[0], ((chunk, body) for *_key, chunk, body in rows)
+            continue
+        for values, found in groupby(rows, key=itemgetter(0, 1, 2, 3)):
             key = QuarantineKey(*values)
             # A statement asks each of its buckets for the attempts of all of them.
-            if key in of:
-                yield key, ((chunk, body) for *_key, chunk, body in rows)
+            if key in keys:
+                yield key, ((chunk, body) for *_key, chunk, body in found)
 
 
 def _chunk_rows(key: QuarantineKey, pages: Iterable[list[Row]], sent: list[bytes]) -> Iterator[tuple[Any, ...]]:

@@ -38,12 +38,12 @@ def copies_in(wanted: Mapping[BucketKey, Collection[int]]) -> Iterator[tuple[Buc
     wanted = {key: frozenset(ids) for key, ids in wanted.items() if ids}
     here = Step.objects.in_buckets(wanted).filter(kind__in=DELETING, read_stamp__isnull=False).order_by()
     purges = list(here.values_list("channel_id", "bucket", "purge_id").distinct())
-    keys = [
-        QuarantineKey(purge_id, channel_id, bucket, attempt)
+    chunks = {
+        QuarantineKey(purge_id, channel_id, bucket, attempt): count
         for (channel_id, bucket, purge_id), attempts in zip(purges, quarantine_attempts_in(purges), strict=True)
-        for attempt in attempts
-    ]
-    keys.sort(key=lambda key: (key.channel_id, key.bucket, -key.attempt))
+        for attempt, count in attempts.items()
+    }
+    keys = sorted(chunks, key=lambda key: (key.channel_id, key.bucket, -key.attempt))
     # Older attempts are rarely needed.
     older = {newest: rest for _, (newest, *rest) in groupby(keys, key=lambda key: (key.channel_id, key.bucket))}
 
@@ -52,7 +52,7 @@ def copies_in(wanted: Mapping[BucketKey, Collection[int]]) -> Iterator[tuple[Buc
         attempts = chain([rows], map(quarantined_rows, older.pop(newest)))
         return ((at, rows) for rows in newest_complete_rows(attempts, wanted=wanted[at]))
 
-    for newest, rows in quarantined_rows_in(list(older)):
+    for newest, rows in quarantined_rows_in({newest: chunks[newest] for newest in older}):
         yield from rows_of(newest, rows)
     # Those whose newest copies have expired meanwhile.
     for newest in list(older):

@@ -23,13 +23,16 @@ from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.purging import worker
 from moderation.operations.purging.quarantine import QuarantinedStep
 from moderation.operations.purging.stamping import stamp_steps
+from moderation.operations.steps.shared_copies import copies_of
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
+from moderation.store import quarantine
 from moderation.store.quarantine import QuarantineKey, quarantine_attempts, quarantine_attempts_in, quarantined_rows
 from tests.chatstore.channels import delete_rows, write_authorless
 from tests.moderation.channels import (
     VICTOR,
     WILMA,
+    by_victor,
     confirm,
     ids_of,
     make_channel,
@@ -250,15 +253,43 @@ def test_nothing_is_deleted_while_a_copy_of_one_of_several_buckets_is_missing(
     scattered.assert_purged()
 
 
-def test_copies_that_expire_before_they_are_read_are_replaced_by_older_ones(
+def test_copies_of_some_buckets_that_expire_before_they_are_read_are_replaced_by_older_ones(
     mona: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scattered = make_scattered(mona)
     run_to_end(scattered.purge)
 
-    def with_an_expired_one(places: Sequence[tuple[int, int, int]]) -> Iterator[list[int]]:
-        for attempts in quarantine_attempts_in(places):
-            yield [*attempts, max(attempts) + 1]
+    def with_expired_ones(places: Sequence[tuple[int, int, int]]) -> Iterator[dict[int, int]]:
+        for number, attempts in enumerate(quarantine_attempts_in(places)):
+            yield attempts if number % 2 else {**attempts, max(attempts) + 1: 1}
 
-    monkeypatch.setattr("moderation.operations.steps.shared_copies.quarantine_attempts_in", with_an_expired_one)
+    monkeypatch.setattr("moderation.operations.steps.shared_copies.quarantine_attempts_in", with_expired_ones)
     scattered.undo(mona)
+
+
+def test_copies_beyond_the_wanted_ones_are_not_read(
+    mona: User, channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quarantine, "ROWS_PER_CHUNK", 5)
+    monkeypatch.setattr(quarantine, "CHUNKS_PER_PAGE", 1)
+    ids = old_ids(200)
+    write(channel, ids)
+    purge = run_to_end(confirm(mona, preview(mona, by_victor(channel))))
+    (bucket,) = {bucket_of(message_id) for message_id in ids}
+    (attempts,) = quarantine_attempts_in([(channel.pk, bucket, purge.pk)])
+    assert list(attempts.values()) == [40]
+    taken: list[int] = []
+    take_page = cassandra.Pending._take_page
+
+    def count_pages(pending: cassandra.Pending) -> list[cassandra.Row]:
+        rows = take_page(pending)
+        taken.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(cassandra.Pending, "_take_page", count_pages)
+    first = next(iter(quarantined_rows(QuarantineKey(purge.pk, channel.pk, bucket, *attempts))))
+    taken.clear()
+    wanted = [row[MESSAGE_ID] for row in first][:1]
+    assert [row[MESSAGE_ID] for rows in copies_of(channel.pk, bucket, wanted) for row in rows] == wanted
+    # One page of chunks, without the bodies, and one with the body.
+    assert len(taken) <= 3

@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chatstore.store import cassandra
@@ -15,7 +15,8 @@ pytestmark = pytest.mark.unit
 Values = tuple[Any, ...]
 
 
-@given(st.lists(st.integers(1, 2 * BATCH_BYTES), max_size=40))
+@given(st.lists(st.integers(1, 300) | st.integers(1, 2 * BATCH_BYTES), max_size=40))
+@example([10] * 12)
 def test_a_batch_has_few_small_chunks_or_one_of_any_size(sizes: list[int]) -> None:
     chunks = [(index, bytes(size)) for index, size in enumerate(sizes)]
     batches = list(batch_chunks(chunks))
