@@ -35,7 +35,7 @@ test-slow: .venv/installed ## Run the slow tier
 # Takes ten minutes, at most twenty. SEED=… repeats the run whose output named that seed; ARGS="--size 40000 --kills 24"
 # makes it smaller.
 soak: .venv/installed ## Kill workers and restart servers during one purge (about ten minutes)
-	@$(BIN)/python -m devstack exec test $(BIN)/python -m tests.soak $(SEED) $(ARGS)
+	@$(BIN)/python -m devstack exec --fresh bench $(BIN)/python -m tests.soak $(SEED) $(ARGS)
 
 # RuntimeWarning is ignored: makemigrations has no database to compare the migrations with.
 check: .venv/installed docs ## Run linters, type checker, import contracts, Django's checks; build the docs

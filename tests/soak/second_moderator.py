@@ -164,7 +164,9 @@ def arrange_second(moderator: User) -> SecondModerator:
         write(channel, [message_id for ids in by_bucket for message_id in ids])
         buckets += [(channel, bucket_of(ids[0]), ids) for ids in by_bucket]
     scattered = [
-        preview_scattered(moderator, channels=SCATTERED_CHANNELS, buckets=SCATTERED_BUCKETS) for _ in range(SCATTERED)
+        # Fresh nodes may be too slow for the traces of a first preview.
+        available(lambda: preview_scattered(moderator, channels=SCATTERED_CHANNELS, buckets=SCATTERED_BUCKETS))
+        for _ in range(SCATTERED)
     ]
     return SecondModerator(moderator, scattered, buckets)
 
