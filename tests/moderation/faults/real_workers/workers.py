@@ -45,6 +45,7 @@ class Workers:
     def __init__(self, folder: Path, *, count: int = WORKERS, environment: dict[str, str] | None = None) -> None:
         """Take the number of workers, and what differs in their environment from `worker_environment`."""
         self._log = folder / "workers.log"
+        self._log.touch()
         self._count = count
         self._environment = environment or {}
         self._beat: subprocess.Popen[bytes] | None = None
