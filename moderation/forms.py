@@ -13,9 +13,8 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake
 from moderation.domain.filters import Content
 from moderation.domain.links import find_message_link
+from moderation.operations.access.reasons import MAX_REASON_CHARACTERS
 from moderation.operations.selection.parsing import Description, Terms
-
-REASON_CHARACTERS = 1_000
 
 NAMES_CHARACTERS = 3_000
 """Enough for a hundred ids of twenty digits, each with a comma and a space, and for names of that length."""
@@ -148,7 +147,7 @@ def read_presets(query: QueryDict) -> QueryDict:
 class ConfirmForm(forms.Form):
     """A confirmation: the reason, and the hash of the manifest that was previewed."""
 
-    reason = forms.CharField(max_length=REASON_CHARACTERS)
+    reason = forms.CharField(max_length=MAX_REASON_CHARACTERS)
     manifest_hash = forms.RegexField(r"^[0-9a-f]{64}$")
 
 

@@ -20,6 +20,7 @@ from moderation.views import (
     purges,
     session,
     timeline,
+    undo,
 )
 
 register_converter(SnowflakeConverter, "snowflake")
@@ -48,7 +49,7 @@ urlpatterns: list[URLPattern] = [
     path("delete/", compose.compose_everywhere, name="compose_everywhere"),
     path("delete/summary/", compose.compose_summary, name="compose_summary"),
     path("channels/<snowflake:channel_id>/<snowflake:message_id>/", message.message, name="message"),
-    path("channels/<snowflake:channel_id>/<snowflake:message_id>/undo/", message.message_undo, name="message_undo"),
+    path("channels/<snowflake:channel_id>/<snowflake:message_id>/undo/", undo.message_undo, name="message_undo"),
     path("messages/<snowflake:message_id>/", message.message_anywhere, name="message_anywhere"),
     path("users/<snowflake:user_id>/", chat_user.chat_user, name="user"),
     path("purges/", purges.purges, name="purges"),
@@ -59,7 +60,7 @@ urlpatterns: list[URLPattern] = [
     path("purges/<snowflake:purge_id>/exclude/", purges.purge_exclude, name="purge_exclude"),
     path("purges/<snowflake:purge_id>/include/", purges.purge_include, name="purge_include"),
     path("purges/<snowflake:purge_id>/confirm/", purges.purge_confirm, name="purge_confirm"),
-    path("purges/<snowflake:purge_id>/undo/", purges.purge_undo, name="purge_undo"),
+    path("purges/<snowflake:purge_id>/undo/", undo.purge_undo, name="purge_undo"),
     path("purges/<snowflake:purge_id>/erase/", erasing.purge_erase, name="purge_erase"),
     path("purges/<snowflake:purge_id>/erase/approve/", erasing.purge_erase_approve, name="purge_erase_approve"),
     path("purges/<snowflake:purge_id>/erase/reject/", erasing.purge_erase_reject, name="purge_erase_reject"),

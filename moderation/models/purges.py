@@ -166,8 +166,8 @@ class Undo(models.Model):
     """Request to undo a purge or a part of it.
 
     part: {"authors": […], "channels": […], "messages": […]}, ids as strings; if all are empty, the whole purge.
-    expected: number of messages that it requests, as counted when it was created; an upper bound for authors; None:
-    not counted. The others are the sums of its counted steps.
+    reason: "" if it was requested in an older version. expected: number of messages that it requests, as counted when
+    it was created; an upper bound for authors; None: not counted. The others are the sums of its counted steps.
     """
 
     id = models.BigIntegerField(primary_key=True, db_default=NextId())
@@ -175,6 +175,7 @@ class Undo(models.Model):
     moderator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     requested_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
+    reason = models.TextField(default="", db_default="")
     part = models.JSONField()
     expected = models.BigIntegerField(null=True)
     requested = models.BigIntegerField(db_default=0, default=0)

@@ -23,7 +23,6 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.domain.texts import ngettext_lazy
 from chatstore.models import Channel, ChatUser
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
@@ -35,6 +34,7 @@ from moderation.domain.packing import unpack_ids
 from moderation.domain.states import DELETING, StepKind
 from moderation.models import Hold, ManifestBucket, Purge, Step
 from moderation.operations.access.audit import record_action, save_with_next_id
+from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
 
 PLACE_HOLD = "moderation.add_hold"
@@ -47,7 +47,6 @@ HOLDS_LOCK = 4_005_913
 RENEWAL_JOB = "expire"
 """Job that renews held copies, see `moderation.operations.undo.expiry`."""
 
-MAX_REASON_CHARACTERS = 1_000
 MAX_LISTED_HOLDS = 200
 
 _MANIFEST = ManifestBucket._meta.db_table
@@ -81,17 +80,7 @@ class _HoldKey(NamedTuple):
 def place_hold(requested: HoldRequest, *, reason: str, actor: User) -> Hold:
     """Place a hold. Raises `Forbidden`, `NotFound` for the channel, `BadInput` for invalid input."""
     require(actor, PLACE_HOLD)
-    reason = reason.strip()
-    if not reason:
-        raise BadInput(_("Enter a reason. Moderators whose purge is affected will see it."))
-    if len(reason) > MAX_REASON_CHARACTERS:
-        raise BadInput(
-            ngettext_lazy(
-                "The reason is too long. Use at most %(count)s character.",
-                "The reason is too long. Use at most %(count)s characters.",
-                MAX_REASON_CHARACTERS,
-            )
-        )
+    reason = check_reason(reason, missing=_("Enter a reason. Moderators whose purge is affected will see it."))
     hold = _read(requested, actor)
     hold.reason, hold.placed_by = reason, actor
     with transaction.atomic():

@@ -11,10 +11,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from chatstore.domain.messages import Message
-from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake, time_of
+from chatstore.domain.snowflakes import MAX_ID, MIN_ID, time_of
 from chatstore.operations.gateway.timeline import name_users, open_timeline
 from moderation.domain.outcomes import PurgeOutcome, RestoreOutcome
 from moderation.domain.states import ErasureDecision
@@ -27,13 +27,10 @@ from moderation.operations.lookup.message_history import (
     history_of_message,
     locate,
     quarantined_copy,
-    request_undo_of_message,
 )
 from moderation.operations.lookup.purge_index import PurgePart
 from moderation.operations.undo.requests import undo_until
-from moderation.tasks import enqueue_on_commit
 from moderation.views.rows import lay_out
-from moderation.views.session import actor_of
 
 AROUND = 11
 """Messages shown in context, including the message itself."""
@@ -86,21 +83,12 @@ def message_anywhere(request: HttpRequest, message_id: int) -> HttpResponse:
     return render(request, "moderation/message/not_found.html", context, status=404)
 
 
-@require_POST
-@permission_required("moderation.add_purge", raise_exception=True)
-def message_undo(request: HttpRequest, channel_id: int, message_id: int) -> HttpResponse:
-    """Restore this one message from the purge that the form names."""
-    purge_id = parse_snowflake(request.POST.get("purge", ""))
-    request_undo_of_message(purge_id, moderator=actor_of(request), channel_id=channel_id, message_id=message_id)
-    enqueue_on_commit(purge_id)
-    return redirect("message", channel_id, message_id)
-
-
 @dataclass(frozen=True, slots=True)
 class HistoryUndo:
     """A line of the history: an undo, and its outcome for the message."""
 
     who: str
+    reason: str
     text: str | Promise
     at: Any
 
@@ -198,6 +186,7 @@ def _describe_purge(part: PurgePart) -> HistoryPurge:
     undo_results = [
         HistoryUndo(
             who=name_of(result.undo.moderator) if result.undo else "",
+            reason=result.undo.reason if result.undo else "",
             text=_RESTORE_OUTCOMES[result.outcome] if result.undo else gettext("Restored by an import"),
             at=result.at or (result.undo.requested_at if result.undo else None),
         )

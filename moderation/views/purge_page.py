@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
@@ -177,13 +177,21 @@ def describe_failures(user: Actor, purge: Purge, *, is_single: bool) -> Failures
     return FailuresView(rows, found.others)
 
 
+class UndoResult(NamedTuple):
+    """An undo that was requested: who restored what, why, and its totals."""
+
+    heading: str
+    reason: str
+    total: UndoTotals
+
+
 @dataclass(frozen=True, slots=True)
 class UndoView:
     """The offer to undo a purge. until: when it ends, or ended; or None.
 
     kept_until: the same for messages without a hold. is_held: a hold covers some messages, so that `until`
     moves on as time passes. only_held: the undo period of all others has expired.
-    totals: heading and totals of each undo. restored: messages that are live again. deleted: messages that the
+    results: of each undo that was requested. restored: messages that are live again. deleted: messages that the
     purge deleted and that are still deleted.
     """
 
@@ -192,7 +200,7 @@ class UndoView:
     kept_until: datetime | None
     is_held: bool
     only_held: bool
-    totals: Sequence[tuple[str, UndoTotals]]
+    results: Sequence[UndoResult]
     restored: int
     deleted: int
 
@@ -200,7 +208,9 @@ class UndoView:
 def describe_undo(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> UndoView:
     """Return the offer to undo a purge, and the results of earlier undos."""
     undos = purge.undos.select_related("moderator").order_by("pk")
-    totals = [(_head_undo(name_of(undo.moderator), undo.part), UndoTotals.of(undo)) for undo in undos]
+    results = [
+        UndoResult(_head_undo(name_of(undo.moderator), undo.part), undo.reason, UndoTotals.of(undo)) for undo in undos
+    ]
     now = timezone.now()
     has_expired = purge.state == PurgeState.UNDO_EXPIRED
     is_undoable = purge.state in CAN_BE_UNDONE
@@ -213,8 +223,8 @@ def describe_undo(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> UndoVi
         kept_until=kept_until,
         is_held=offered and period.is_held,
         only_held=kept_until is not None and kept_until <= now,
-        totals=totals,
-        restored=sum(total.restored + total.already_live for _, total in totals),
+        results=results,
+        restored=sum(result.total.restored + result.total.already_live for result in results),
         deleted=facts.deleted if is_undoable or has_expired else 0,
     )
 

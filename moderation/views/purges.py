@@ -19,7 +19,6 @@ from moderation.operations.preview.exclusions import exclude_messages, include_m
 from moderation.operations.purging.controls import CONTROLS
 from moderation.operations.purging.lifecycle import confirm_purge, discard_preview
 from moderation.operations.purging.listing import STATE_FILTERS, list_purges
-from moderation.operations.undo.requests import UndoPart, request_undo
 from moderation.tasks import enqueue_on_commit
 from moderation.views.polling import render_live
 from moderation.views.purge_page import describe_live, describe_page, poll_version
@@ -148,24 +147,6 @@ def _change_preview(request: HttpRequest, purge_id: int, change: Callable[..., P
         shown.refresh_from_db()
         return show_purge(request, shown, error_message=error.text)
     return redirect("purge_messages" if request.POST.get("then") == "list" else "purge", shown.pk)
-
-
-@require_POST
-@permission_required("moderation.add_purge", raise_exception=True)
-def purge_undo(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """Restore all of a purge, or one author's messages, one channel's, or the selected ones."""
-    shown = purge_for(request.user, purge_id)
-    author, channel = (read_cursor(request.POST, name) for name in ("author", "channel"))
-    # An empty selection must not mean all.
-    selected = read_selected(request.POST) if request.POST.keys() & {"selected", "message_id", "message_ids"} else ()
-    part = UndoPart(
-        author_ids=() if author is None else (author,),
-        channel_ids=() if channel is None else (channel,),
-        message_ids=tuple(selected),
-    )
-    request_undo(shown.pk, moderator=actor_of(request), part=part)
-    enqueue_on_commit(shown.pk)
-    return redirect("purge", shown.pk)
 
 
 def show_purge(request: HttpRequest, shown: Purge, *, error_message: str = "") -> HttpResponse:

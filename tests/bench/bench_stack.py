@@ -74,7 +74,7 @@ def seconds_of_undo(moderator: User, purge: Purge) -> float:
     """Return the seconds from the undo request to verification."""
 
     def run_once() -> None:
-        request_undo(purge.id, moderator=moderator, part=UndoPart())
+        request_undo(purge.id, moderator=moderator, part=UndoPart(), reason="Appeal accepted")
         enqueue_workers(purge.id)
         wait_for(purge, PurgeState.UNDONE)
 

@@ -101,7 +101,7 @@ class Interleavings(RuleBasedStateMachine):
     def undo_purge_again(self, which: int) -> None:
         purge = self.purges.pop(which % len(self.purges))
         if can_be_undone(purge):
-            request_undo(purge.pk, moderator=self.moderator, part=UndoPart())
+            request_undo(purge.pk, moderator=self.moderator, part=UndoPart(), reason="Appeal accepted")
             run_to_end(purge)
 
     @rule(which=WHICH)

@@ -53,7 +53,7 @@ class Scattered:
 
     def undo(self, moderator: User) -> None:
         """Undo the purge and check that everything is live again."""
-        request_undo(self.purge.pk, moderator=moderator, part=UndoPart())
+        request_undo(self.purge.pk, moderator=moderator, part=UndoPart(), reason="Appeal accepted")
         run_to_end(self.purge)
         self.assert_undone()
 

@@ -105,6 +105,7 @@ delete/ GET delete/ 302 403 200 200 403 200
 delete/ POST delete/ 302 403 400 400 403 400
 delete/summary/ POST delete/summary/ 302 403 200 200 403 200
 channels/<snowflake:channel_id>/<snowflake:message_id>/ GET channels/{channel}/{message}/ 302 403 200 200 200 200
+channels/<snowflake:channel_id>/<snowflake:message_id>/undo/ GET channels/{channel}/{message}/undo/ 302 403 400 400 403 400
 channels/<snowflake:channel_id>/<snowflake:message_id>/undo/ POST channels/{channel}/{message}/undo/ 302 403 400 400 403 400
 messages/<snowflake:message_id>/ GET messages/1/ 302 403 404 404 404 404
 users/<snowflake:user_id>/ GET users/{chatuser}/ 302 403 200 200 403 200
@@ -116,6 +117,7 @@ purges/<snowflake:purge_id>/discard/ POST purges/1/discard/ 302 403 404 404 403 
 purges/<snowflake:purge_id>/exclude/ POST purges/{purge}/exclude/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/include/ POST purges/{purge}/include/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/confirm/ POST purges/{purge}/confirm/ 302 403 400 400 403 400
+purges/<snowflake:purge_id>/undo/ GET purges/{purge}/undo/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/undo/ POST purges/{purge}/undo/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/erase/ POST purges/{purge}/erase/ 302 403 403 400 403 400
 purges/<snowflake:purge_id>/erase/approve/ POST purges/{purge}/erase/approve/ 302 403 403 400 403 400

@@ -141,7 +141,7 @@ def test_an_erased_message_is_shown_as_erased(mona: User, sign_in: SignIn, erase
 
 
 def test_restored_messages_are_not_reported_as_lost(lena: User, ada: User, sign_in: SignIn, purge: Purge) -> None:
-    request_undo(purge.pk, moderator=purge.moderator, part=UndoPart())
+    request_undo(purge.pk, moderator=purge.moderator, part=UndoPart(), reason="Appeal accepted")
     run_to_end(purge)
     assert "All messages were restored and are not affected" in page(sign_in(lena), at(purge))
     request_and_approve(purge, lena, ada)

@@ -47,7 +47,7 @@ def test_an_expired_purge_shows_its_undo_deadline(mona: User, sign_in: SignIn, c
 
 def test_a_partly_undone_purge_shows_how_much(mona: User, sign_in: SignIn, channel: Channel) -> None:
     purge = purge_now(mona, everything(channel))
-    request_undo(purge.pk, moderator=mona, part=UndoPart(message_ids=tuple(old_ids(20)[:5])))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(message_ids=tuple(old_ids(20)[:5])), reason="Appeal accepted")
     run_to_end(purge)
     close(purge)
     shown = page(sign_in(mona), f"/purges/{purge.pk}/")

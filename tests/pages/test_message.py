@@ -35,8 +35,8 @@ from tests.moderation.channels import (
     write,
 )
 from tests.pages.exports import write_hostile
+from tests.pages.restoring import restore
 from tests.pages.test_hostile import check_harmless
-from tests.pages.test_without_script import read_fields
 
 SignIn = Callable[[User], Client]
 
@@ -139,8 +139,8 @@ def test_a_single_message_is_restored_by_a_plain_form(mona: User, sign_in: SignI
     purge = purge_now(mona, everything(channel))
     client = sign_in(mona)
     path = f"/channels/{channel.pk}/{ids[12]}/"
-    fields = read_fields(client.get(path).content.decode(), f"{path}undo/")
-    assert client.post(f"{path}undo/", fields)["Location"] == path
+    assert f'href="{path}undo/?purge={purge.pk}"' in client.get(path).content.decode()
+    assert restore(client, f"{path}undo/?purge={purge.pk}") == path
     assert "This message is being restored" in client.get(path).content.decode()
     run_purge(purge.pk)
     html = client.get(path).content.decode()
@@ -163,7 +163,7 @@ def test_the_page_shows_that_another_purge_still_covers_the_message(
     write(channel, ids)
     client = sign_in(mona)
     first = purge_now(mona, everything(channel))
-    request_undo(first.pk, moderator=mona, part=UndoPart(message_ids=(ids[4],)))
+    request_undo(first.pk, moderator=mona, part=UndoPart(message_ids=(ids[4],)), reason="Appeal accepted")
     run_purge(first.pk)
     second = purge_now(mona, choose(channel.pk, message_ids=[ids[4]]))
     html = page_of(client, channel, ids[4])
@@ -183,12 +183,12 @@ def test_of_two_overlapping_purges_only_the_second_undo_restores_it(
     path = f"/channels/{channel.pk}/{ids[4]}/"
     html = client.get(path).content.decode()
     assert "1 other purge also deleted this message" in html
-    client.post(f"{path}undo/", read_fields(html, f"{path}undo/"))
+    restore(client, f"{path}undo/?purge={purges[1].pk}")
     run_to_end(purges[1])
     html = client.get(path).content.decode()
     assert chip_of(html) == "deleted"
     assert "not restored: another purge deleted this message too" in html
-    client.post(f"{path}undo/", read_fields(html, f"{path}undo/"))
+    restore(client, f"{path}undo/?purge={purges[0].pk}")
     run_to_end(purges[0])
     assert chip_of(client.get(path).content.decode()) == "in the channel"
 

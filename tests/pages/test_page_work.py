@@ -118,7 +118,7 @@ def test_strips_of_several_channels_cost_no_more_queries(
             write(channel, old_ids(5))
         selection = Selection(channel_ids=tuple(channel.pk for channel in channels), where=Author((VICTOR,)))
         purge = run_to_end(confirm(mona, preview(mona, selection)))
-        request_undo(purge.pk, moderator=mona, part=UndoPart(channel_ids=(channels[0].pk,)))
+        request_undo(purge.pk, moderator=mona, part=UndoPart(channel_ids=(channels[0].pk,)), reason="Appeal accepted")
         run_to_end(purge)
         works.append(work_of(sign_in(mona), f"/purges/{purge.pk}/"))
     assert works[0].queries == works[1].queries, works

@@ -140,7 +140,7 @@ def test_an_author_then_a_channel_then_selected_messages_are_restored(
     path, ids = f"/purges/{purge.pk}/", old_ids(40)
 
     def undo(fields: dict[str, str | list[str]]) -> str:
-        assert client.post(f"{path}undo/", fields).status_code == 302
+        assert client.post(f"{path}undo/", {**fields, "reason": "Appeal accepted"}).status_code == 302
         run_purge(purge.pk, idle_timeout_seconds=60)
         return read(client, path)
 

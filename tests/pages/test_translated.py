@@ -147,6 +147,7 @@ FORMS: tuple[tuple[str, dict[str, str]], ...] = (
     ("purges/{purge}/undo/", {}),
     ("purges/{done}/undo/", {"selected": "1"}),
     ("purges/{done}/undo/", {"selected": "1", "message_id": "7"}),
+    ("purges/{done}/undo/", {"reason": ""}),
     ("channels/{emptied}/{deleted}/undo/", {"purge": "{purge}"}),
     ("purges/{done}/erase/", {}),
     ("purges/{done}/erase/", {"reason": "x" * 20_000}),

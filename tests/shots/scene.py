@@ -79,12 +79,14 @@ def arrange_scene(folder: Path) -> Scene:
     hostile, _ = write_hostile(folder, until=until)
     call_command("import_discord", str(folder), verbosity=0)
     undone = run_purge(confirm(mona, preview(mona, _of_victor(undone_channel))).pk, idle_timeout_seconds=60)
-    request_undo(undone.pk, moderator=mona, part=UndoPart())
+    request_undo(undone.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     undone = run_purge(undone.pk, idle_timeout_seconds=60)
     partly = run_purge(
         confirm(mona, preview(mona, _by_three_authors(undone_channel, emptied))).pk, idle_timeout_seconds=60
     )
-    request_undo(partly.pk, moderator=mona, part=UndoPart(author_ids=(undone_channel.people["Ines"],)))
+    request_undo(
+        partly.pk, moderator=mona, part=UndoPart(author_ids=(undone_channel.people["Ines"],)), reason="Appeal accepted"
+    )
     partly = run_purge(partly.pk, idle_timeout_seconds=60)
     erased = _erase(mona, lena, ada, undone_channel, requested=partly)
     limited_by_hold = _hold(mona, lena, undone_channel)

@@ -37,7 +37,7 @@ def check_purged(scene: Scene, stored: Mapping[int, str], moderator: User) -> No
 
 def check_undone(scene: Scene, stored: Mapping[int, str], moderator: User, *, wait: Callable[[], None]) -> None:
     """Check that everything is restored, with every column equal and in the same order."""
-    undo = request_undo(scene.purge.id, moderator=moderator, part=UndoPart())
+    undo = request_undo(scene.purge.id, moderator=moderator, part=UndoPart(), reason="Appeal accepted")
     wait()
     total = undo_totals_of(undo)
     assert total.requested == total.restored == scene.purge.manifest, total

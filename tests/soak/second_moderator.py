@@ -128,7 +128,7 @@ class SecondModerator:
         purge.refresh_from_db()
         # A lost connection may have hidden that an attempt was committed.
         if purge.state == PurgeState.DONE:
-            request_undo(purge.pk, moderator=self.moderator, part=UndoPart())
+            request_undo(purge.pk, moderator=self.moderator, part=UndoPart(), reason="Appeal accepted")
 
     def _totals(self, purge: Purge) -> tuple[str, int, int]:
         total = available(lambda: totals_of(purge))

@@ -26,6 +26,7 @@ class Command(InertCommand):
         parser.add_argument("purge", metavar="ID")
         for part in ("author", "channel", "message"):
             parser.add_argument(f"--{part}", action="append", default=[], metavar="ID", help="may be repeated")
+        parser.add_argument("--reason", required=True, metavar="TEXT")
         parser.add_argument("--as", dest="moderator", metavar="USER", help="acting account; default: 'command-line'")
         parser.add_argument("--detach", action="store_true", help="run in the background, by the workers")
         parser.add_argument("--json", action="store_true")
@@ -34,7 +35,12 @@ class Command(InertCommand):
         """Exit with 0 done, 1 failed, 2 bad input, 4 not finished."""
         purge = find_purge(options["purge"])
         try:
-            undo = request_undo(purge.id, moderator=find_moderator(options["moderator"]), part=_part_of(options))
+            undo = request_undo(
+                purge.id,
+                moderator=find_moderator(options["moderator"]),
+                part=_part_of(options),
+                reason=options["reason"],
+            )
             if options["detach"]:
                 enqueue_workers(purge.id)
             else:

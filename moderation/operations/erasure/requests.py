@@ -19,16 +19,15 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import CAN_BE_ERASED, ErasureDecision, PurgeState
 from moderation.models import Erasure, Purge, Undo
 from moderation.operations.access.audit import record_action, save_with_next_id
+from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import Actor, purge_for, require, visible_purges
 from moderation.operations.holds import block_new_holds, hold_over_purge
-from moderation.operations.purging.lifecycle import MAX_REASON_CHARACTERS
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.shared_copies import shared_copies
@@ -46,17 +45,7 @@ def request_erasure(purge_id: int, *, moderator: User, reason: str) -> Erasure:
     request is open.
     """
     require(moderator, ERASE)
-    reason = reason.strip()
-    if not reason:
-        raise BadInput(_("Enter a reason. The approver will see it."))
-    if len(reason) > MAX_REASON_CHARACTERS:
-        raise BadInput(
-            ngettext_lazy(
-                "The reason is too long. Use at most %(count)s character.",
-                "The reason is too long. Use at most %(count)s characters.",
-                MAX_REASON_CHARACTERS,
-            )
-        )
+    reason = check_reason(reason, missing=_("Enter a reason. The approver will see it."))
     also_kept = _count_also_kept(purge_for(moderator, purge_id))
     with brief_transaction():
         purge = lock_purge(purge_id)

@@ -13,16 +13,14 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
-from chatstore.models.users import User
 from chatstore.store import messages, withdrawn
 from chatstore.store.locating import Located, locate_message
 from moderation.domain.outcomes import PurgeOutcome
 from moderation.domain.restoring import newest_complete_rows
 from moderation.domain.states import WITHOUT_COPIES, PurgeState
-from moderation.models import Undo
 from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
 from moderation.operations.lookup.purge_index import PurgePart, find_parts
-from moderation.operations.undo.requests import UndoPart, can_be_undone, request_undo
+from moderation.operations.undo.requests import UndoPart, can_be_undone
 from moderation.store.quarantine import QuarantineKey, quarantine_attempts, quarantined_copies
 
 MAX_CHANNELS_SEARCHED = 20_000
@@ -166,16 +164,14 @@ def _read_quarantined(channel_id: int, message_id: int, parts: Sequence[PurgePar
     return None
 
 
-def request_undo_of_message(purge_id: int, *, moderator: User, channel_id: int, message_id: int) -> Undo:
-    """Request the undo of a purge for one message. The caller enqueues the work after the commit.
+def part_of_message(purge_id: int, *, user: Actor, channel_id: int, message_id: int) -> UndoPart:
+    """Return the part of a purge that is one message.
 
-    Raises `BadInput` if the message is not deleted by that purge, or the purge cannot be undone now.
+    Raises `BadInput` if the message is not deleted by that purge, or was restored.
     """
-    require(moderator, "moderation.add_purge")
-    channel_for(moderator, channel_id)
+    channel_for(user, channel_id)
     if not any(
         part.is_in_effect and part.purge.pk == purge_id for part in find_parts(message_id, channel_id=channel_id)
     ):
         raise BadInput(_("This message is not deleted by that purge, or has been restored. Reload the page."))
-    part = UndoPart(channel_ids=(channel_id,), message_ids=(message_id,))
-    return request_undo(purge_id, moderator=moderator, part=part)
+    return UndoPart(channel_ids=(channel_id,), message_ids=(message_id,))

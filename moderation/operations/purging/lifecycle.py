@@ -8,7 +8,6 @@ from django.db import transaction
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from moderation.domain.selection import Selection
@@ -16,14 +15,13 @@ from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.audit import record_action, save_with_next_id
+from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.selection.scope import check_scope, only_guild_id
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 PREVIEW_LIFE = dt.timedelta(hours=24)
 """An older preview may be outdated; it expires unconfirmed."""
-
-MAX_REASON_CHARACTERS = 1_000
 
 
 def draft_purge(*, moderator: User, selection: Selection) -> Purge:
@@ -54,17 +52,7 @@ def confirm_purge(purge_id: int, *, moderator: User, reason: str, manifest_hash:
     Raises `BadInput` without a reason, for another hash, and for an empty or expired preview.
     """
     require(moderator, "moderation.add_purge")
-    reason = reason.strip()
-    if not reason:
-        raise BadInput(_("Enter a reason. Everyone who can view the purge will see it."))
-    if len(reason) > MAX_REASON_CHARACTERS:
-        raise BadInput(
-            ngettext_lazy(
-                "The reason is too long. Use at most %(count)s character.",
-                "The reason is too long. Use at most %(count)s characters.",
-                MAX_REASON_CHARACTERS,
-            )
-        )
+    reason = check_reason(reason, missing=_("Enter a reason. Everyone who can view the purge will see it."))
     with brief_transaction():
         purge_for(moderator, purge_id)
         purge = lock_purge(purge_id)

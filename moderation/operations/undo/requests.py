@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -26,11 +27,14 @@ from moderation.domain.states import (
 )
 from moderation.models import Purge, Step, Undo, UndoStep
 from moderation.operations.access.audit import record_action, record_purged, record_restored, save_with_next_id
+from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.holds import holds_covering, time_in_force
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.deleted_ids import sum_deleted
 from moderation.operations.steps.sums import RESTORED_COUNTS
+
+CHANNELS_NAMED = 5
 
 _STEPS, _UNDO_STEPS = Step._meta.db_table, UndoStep._meta.db_table
 
@@ -53,6 +57,20 @@ class UndoPart:
         """Restore a part from the value that `as_json` returned."""
         ids = {key: tuple(map(int, texts)) for key, texts in value.items()}
         return cls(ids["authors"], ids["channels"], ids["messages"])
+
+
+@dataclass(frozen=True, slots=True)
+class UndoOffer:
+    """What the undo of a purge or a part of it would restore.
+
+    count: number of messages. is_upper_bound: some of them may be restored already. channel_ids: those with most of the
+    messages, at most `CHANNELS_NAMED` of `channel_count`.
+    """
+
+    count: int
+    is_upper_bound: bool
+    channel_ids: Sequence[int]
+    channel_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,41 +149,72 @@ def can_be_undone(purge: Purge) -> bool:
     return until is not None and timezone.now() < until
 
 
-def request_undo(purge_id: int, *, moderator: User, part: UndoPart) -> Undo:
-    """Request the undo of a purge or a part of it: → *undoing*.
+def offer_undo(purge_id: int, *, moderator: User, part: UndoPart) -> UndoOffer:
+    """Return what the undo of a purge or a part of it would restore now.
 
-    Cancels a paused purge first. Raises `BadInput` if there is nothing to restore or the undo period has passed.
+    Raises `BadInput` if there is nothing to restore or the undo period has passed.
     """
     require(moderator, "moderation.add_purge")
+    purge = purge_for(moderator, purge_id)
+    sources = _sources_of(purge, part)
+    by_channel = sources.order_by().values("channel_id").annotate(total=Sum("count")).order_by("-total", "channel_id")
+    channel_ids = list(by_channel.values_list("channel_id", flat=True))
+    return UndoOffer(
+        count=_count_requested(purge, part, sources),
+        is_upper_bound=bool(part.author_ids) and sum_deleted(purge.steps.counted_deletes()) != purge.manifest,
+        channel_ids=channel_ids[:CHANNELS_NAMED],
+        channel_count=len(channel_ids),
+    )
+
+
+def request_undo(purge_id: int, *, moderator: User, part: UndoPart, reason: str) -> Undo:
+    """Request the undo of a purge or a part of it: → *undoing*.
+
+    Cancels a paused purge first. Raises `BadInput` without a reason, if there is nothing to restore, and if the undo
+    period has passed.
+    """
+    require(moderator, "moderation.add_purge")
+    reason = check_reason(reason, missing=_("Enter a reason. Everyone who can view the purge will see it."))
     with brief_transaction():
         purge_for(moderator, purge_id)
         purge = lock_purge(purge_id)
-        has_expired = purge.state == PurgeState.UNDO_EXPIRED
-        if purge.state not in CAN_BE_UNDONE and not has_expired:
-            raise BadInput(
-                _("This purge cannot be undone in its present state: %(state)s.", state=STATE_LABELS[purge.state])
-            )
-        if has_expired or (purge.quarantined_at is not None and not can_be_undone(purge)):
-            raise BadInput(
-                ngettext_lazy(
-                    "Deleted messages can be restored for %(count)s day. That period has passed.",
-                    "Deleted messages can be restored for %(count)s days. That period has passed.",
-                    settings.QUARANTINE_DAYS,
-                )
-            )
-        sources = _steps_to_undo(purge, part)
-        if not sources.exists():
-            raise BadInput(_("This purge did not delete any of the requested messages."))
+        sources = _sources_of(purge, part)
         if purge.state == PurgeState.PAUSED:
             _cancel_rest(purge, moderator)
         undo = Undo(
-            purge=purge, moderator=moderator, part=part.as_json(), expected=_count_requested(purge, part, sources)
+            purge=purge,
+            moderator=moderator,
+            reason=reason,
+            part=part.as_json(),
+            expected=_count_requested(purge, part, sources),
         )
         save_with_next_id(undo)
         _make_steps(undo, sources)
         Purge.objects.filter(id=purge_id).update(state=PurgeState.UNDOING, wait_reason="", wait_until=None)
-        record_action("undo_requested", actor=moderator, purge=purge, details={"undo": str(undo.pk), "part": undo.part})
+        details = {"undo": str(undo.pk), "part": undo.part, "reason": reason}
+        record_action("undo_requested", actor=moderator, purge=purge, details=details)
     return undo
+
+
+def _sources_of(purge: Purge, part: UndoPart) -> QuerySet[Step]:
+    """Return the steps whose messages an undo restores; raise `BadInput` if it is not possible or there are none."""
+    has_expired = purge.state == PurgeState.UNDO_EXPIRED
+    if purge.state not in CAN_BE_UNDONE and not has_expired:
+        raise BadInput(
+            _("This purge cannot be undone in its present state: %(state)s.", state=STATE_LABELS[purge.state])
+        )
+    if has_expired or (purge.quarantined_at is not None and not can_be_undone(purge)):
+        raise BadInput(
+            ngettext_lazy(
+                "Deleted messages can be restored for %(count)s day. That period has passed.",
+                "Deleted messages can be restored for %(count)s days. That period has passed.",
+                settings.QUARANTINE_DAYS,
+            )
+        )
+    sources = _steps_to_undo(purge, part)
+    if not sources.exists():
+        raise BadInput(_("This purge did not delete any of the requested messages."))
+    return sources
 
 
 def undo_totals_of(undo: Undo) -> UndoTotals:

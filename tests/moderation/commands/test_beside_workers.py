@@ -38,7 +38,7 @@ def test_a_purge_is_reported_when_its_last_step_is_done(mona: User) -> None:
 
 def test_an_undo_is_reported_when_its_last_step_is_done(mona: User) -> None:
     purge = run_purge(purge_of_two_buckets(mona).pk, idle_timeout_seconds=60)
-    undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     give_step_to_another_worker(undo.steps.all())
     assert run_purge(purge.pk).state == PurgeState.UNDOING
     assert run_with_workers(purge.pk).state == PurgeState.UNDONE

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from tests.moderation.channels import (
 def undo(purge_id: int, *options: str) -> tuple[int, dict[str, Any]]:
     out = io.StringIO()
     with pytest.raises(SystemExit) as ended:
-        call_command("purge_undo", str(purge_id), "--json", *options, stdout=out)
+        call_command("purge_undo", str(purge_id), "--reason", "test", "--json", *options, stdout=out)
     return int(str(ended.value.code)), json.loads(out.getvalue())
 
 
@@ -55,7 +56,7 @@ def test_an_author_without_deleted_messages_is_invalid_input(mona: User) -> None
     write(channel, old_ids(5))
     purge = purge_now(mona, everything(channel))
     with pytest.raises(CommandError, match="did not delete any") as refused:
-        call_command("purge_undo", str(purge.id), "--author", str(WILMA))
+        call_command("purge_undo", str(purge.id), "--reason", "test", "--author", str(WILMA))
     assert refused.value.returncode == 2
 
 
@@ -65,15 +66,15 @@ def test_an_undone_purge_cannot_be_undone_again(mona: User) -> None:
     purge = purge_now(mona, everything(channel))
     undo(purge.id)
     with pytest.raises(CommandError, match="cannot be undone") as refused:
-        call_command("purge_undo", str(purge.id))
+        call_command("purge_undo", str(purge.id), "--reason", "test")
     assert refused.value.returncode == 2
 
 
-@pytest.mark.parametrize("command", ["purge_undo", "purge_show"])
+@pytest.mark.parametrize("command", [["purge_undo", "--reason", "test"], ["purge_show"]])
 @pytest.mark.parametrize("given", ["1", "victor"])
-def test_an_unknown_purge_is_invalid_input(command: str, given: str) -> None:
+def test_an_unknown_purge_is_invalid_input(command: Sequence[str], given: str) -> None:
     with pytest.raises(CommandError) as refused:
-        call_command(command, given)
+        call_command(*command, given)
     assert refused.value.returncode == 2
 
 

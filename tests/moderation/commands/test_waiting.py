@@ -89,7 +89,9 @@ def test_without_wait_the_purge_is_left_to_the_workers(channel: Channel, ids: Se
 def test_an_undo_blocked_by_another_job_waits_and_finishes(mona: User, channel: Channel, ids: Sequence[int]) -> None:
     purge = purge_now(mona, everything(channel))
     assert lock_channel(channel.pk, job=OTHER)
-    code, stderr = run("purge_undo", str(purge.pk), then=lambda: release_channel(channel.pk, job=OTHER))
+    code, stderr = run(
+        "purge_undo", str(purge.pk), "--reason", "test", then=lambda: release_channel(channel.pk, job=OTHER)
+    )
     assert (code, stderr.count(WAITING)) == (0, 1)
     assert ids_of(channel, *buckets_of(ids)) == ids
 
@@ -99,5 +101,5 @@ def test_an_undo_of_a_waiting_purge_shows_what_it_waits_for(mona: User, channel:
     assert lock_channel(channel.pk, job=OTHER)
     run_purge(purge.pk, idle_timeout_seconds=0)
     with pytest.raises(CommandError, match=f"cannot be undone in its present state: waiting. {WAITING}"):
-        call_command("purge_undo", str(purge.pk))
+        call_command("purge_undo", str(purge.pk), "--reason", "test")
     release_channel(channel.pk, job=OTHER)

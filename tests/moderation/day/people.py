@@ -80,7 +80,10 @@ class Moderator:
         """Undo a purge, or its part in one channel; return what must be restored, and the seconds it took."""
         part = frozenset(m for m in finished.order.expected if channel_id in (None, m.channel_id))
         began = time.monotonic()
-        self.post(f"/purges/{finished.purge.pk}/undo/", {} if channel_id is None else {"channel": str(channel_id)})
+        self.post(
+            f"/purges/{finished.purge.pk}/undo/",
+            {"reason": "Appeal accepted"} | ({} if channel_id is None else {"channel": str(channel_id)}),
+        )
         self._wait_while(finished.purge, PurgeState.UNDOING)
         taken = time.monotonic() - began
         total = undo_totals_of(finished.purge.undos.get())

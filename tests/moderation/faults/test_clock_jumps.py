@@ -75,7 +75,7 @@ def test_restored_messages_are_visible_when_the_clock_jumps_between_purge_and_un
         assert run_purge(purge.id, idle_timeout_seconds=0).state == PurgeState.WAITING
     Step.objects.filter(purge=purge).update(due_at=None)
     run_to_end(purge)
-    undo = request_undo(purge.id, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     assert run_to_end(purge).state == PurgeState.UNDONE
     assert undo_totals_of(undo).restored == 300
     assert len(reader.read_page(channel.id, limit=500).messages) == 300
@@ -85,7 +85,7 @@ def test_an_undo_waits_while_postgres_is_ahead(mona: User, channel: Channel) -> 
     ids = old_ids(300)
     write(channel, ids)
     purge = purge_now(mona, everything(channel))
-    undo = request_undo(purge.id, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     with postgres_off(40):
         waiting = run_purge(purge.id, idle_timeout_seconds=0)
     assert waiting.state == PurgeState.UNDOING

@@ -114,7 +114,7 @@ def test_an_erasure_reaches_exactly_these_crash_points(mona: User, scene: Scene)
     assert erase_in_process(scene.purge) == (0, list(CRASH_POINTS))
     assert scene.copies_of(scene.purge) == [0, 0, 0]
     # The other purge has all the copies in the same buckets that its own undo needs.
-    undo = request_undo(scene.other.pk, moderator=mona, part=UndoPart())
+    undo = request_undo(scene.other.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     run_to_end(scene.other)
     assert undo_totals_of(undo).restored == 20
 

@@ -240,7 +240,7 @@ def test_the_worker_that_counts_an_undo_step_reports_what_it_read_itself(
     ids = old_ids(20)
     write(channel, ids)
     purge = purge_now(mona, everything(channel))
-    undo = request_undo(purge.id, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
 
     class CrashError(Exception):
         pass
@@ -265,7 +265,7 @@ def test_a_worker_with_a_wrong_clock_does_not_continue_an_undo(
     ids = old_ids(20)
     write(channel, ids)
     purge = purge_now(mona, everything(channel))
-    request_undo(purge.id, moderator=mona, part=UndoPart())
+    request_undo(purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     killed = claim_undo(purge)
     move_step(killed, UndoStepState.PLANNING)
     stamp = issue_stamp(channel.id, killed.bucket)

@@ -55,7 +55,7 @@ def test_an_undo_unlocks_each_channel_too(mona: User) -> None:
     for channel in channels:
         write(channel, recent_ids(5))
     purge = run_purge(confirm(mona, preview(mona, by_victor_in(channels))).id)
-    request_undo(purge.id, moderator=mona, part=UndoPart())
+    request_undo(purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     enqueued: list[int] = []
     assert run_purge(purge.id, on_release=enqueued.extend).state == PurgeState.UNDONE
     assert sorted(enqueued) == sorted(channel.pk for channel in channels)

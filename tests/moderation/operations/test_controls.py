@@ -172,7 +172,7 @@ def test_the_deleted_part_of_a_cancelled_purge_can_be_undone(
     purge = stop_after_the_first_bucket(mona, channel, action)
     client, path = sign_in(mona), f"/purges/{purge.id}/"
     assert "Restore 150 messages" in client.get(path).content.decode()
-    client.post(f"{path}undo/")
+    client.post(f"{path}undo/", {"reason": "Appeal accepted"})
     assert run_purge(purge.id).state == PurgeState.UNDONE
     ids = [*old_ids(150, buckets_ago=4), *old_ids(150, buckets_ago=3)]
     assert len(ids_of(channel, *{bucket_of(each) for each in ids})) == 300
@@ -186,10 +186,10 @@ def test_a_paused_purge_cannot_be_undone_while_a_worker_runs_one_of_its_steps(mo
     finish_step(first, pace=Pace(10_000))
     pause_purge(purge.id, moderator=mona)
     with pytest.raises(BadInput, match="Try again in a moment"):
-        request_undo(purge.id, moderator=mona, part=UndoPart())
+        request_undo(purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     finish_step(second, pace=Pace(10_000))
     run_purge(purge.id)
-    request_undo(purge.id, moderator=mona, part=UndoPart())
+    request_undo(purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     assert run_purge(purge.id).state == PurgeState.UNDONE
 
 
@@ -299,7 +299,7 @@ def test_rows_not_sent_yet_are_kept_and_counted_separately(
     (resume_purge if action is pause_purge else finish_purge)(purge.id, moderator=mona)
     purge = run_purge(purge.id)
     assert (purge.state, totals_of(purge).deleted) == (PurgeState.DONE, 20_000)
-    request_undo(purge.id, moderator=mona, part=UndoPart())
+    request_undo(purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     assert run_purge(purge.id).state == PurgeState.UNDONE
     assert ids_of(channel, *buckets_of(ids)) == ids
 

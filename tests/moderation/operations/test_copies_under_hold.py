@@ -89,7 +89,7 @@ def test_held_messages_can_be_restored_after_thirty_days_and_the_rest_is_gone(
     expire_run()
     purge.refresh_from_db()
     assert (purge.state, can_be_undone(purge)) == (PurgeState.DONE, True)
-    undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     assert run_to_end(purge).state == PurgeState.PARTLY_UNDONE
     total = undo_totals_of(undo)
     assert (total.requested, total.restored) == (150, 150)
@@ -138,7 +138,7 @@ def test_copies_left_by_another_purge_do_not_delay_the_renewal(mona: User, chann
     age_timestamps(channel)
     purge = run_to_end(confirm(mona, drafts[1]))
     shift(purge, days=20, placed=hold(channel, mona), placed_days_ago=10)
-    request_undo(first.pk, moderator=mona, part=UndoPart())
+    request_undo(first.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     run_to_end(first)
     before = quarantine_attempts(purge.pk, channel.pk, bucket_of(ids[0]))
     assert len(before) > 1

@@ -58,7 +58,7 @@ def test_an_undo_logs_its_own_deletes(mona: User) -> None:
     # The message is gone already, so nothing is deleted.
     withdraw_message(channel.pk, ids[7], actor=VICTOR)
     assert noted(channel) == {bucket_of(ids[0]): 1}
-    request_undo(purge.pk, moderator=mona, part=UndoPart())
+    request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     run_to_end(purge)
     # It was withdrawn before, so it was not restored and needs no delete.
     assert noted(channel) == {bucket_of(ids[0]): 1}

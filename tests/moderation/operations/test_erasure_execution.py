@@ -83,7 +83,7 @@ def test_copies_of_other_purges_are_kept(mona: User, lena: User, ada: User, chan
     request_and_approve(purge, lena, ada)
     assert erase_purge(purge.pk)
     assert (chunks_kept(purge, channel), chunks_kept(kept_purge, other)) == (0, 1)
-    undo = request_undo(kept_purge.pk, moderator=mona, part=UndoPart())
+    undo = request_undo(kept_purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     run_to_end(kept_purge)
     assert undo_totals_of(undo).restored == 20
 
@@ -158,12 +158,12 @@ def test_copies_needed_by_another_purge_are_moved_there_and_reported(
     mona: User, lena: User, ada: User, channel: Channel
 ) -> None:
     first, second = found_gone(mona, channel)
-    request_undo(first.pk, moderator=mona, part=UndoPart())
+    request_undo(first.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     assert run_to_end(first).state == PurgeState.UNDONE
     assert request_and_approve(first, lena, ada).also_kept == {str(second.pk): 20}
     assert erase_purge(first.pk)
     assert chunks_kept(first, channel) == 0
-    request_undo(second.pk, moderator=mona, part=UndoPart())
+    request_undo(second.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     assert run_to_end(second).state == PurgeState.UNDONE
     assert ids_of(channel, bucket_of(old_ids(20)[0])) == old_ids(20)
 
@@ -172,7 +172,7 @@ def test_an_erasure_lists_other_purges_that_keep_the_same_messages(
     mona: User, lena: User, ada: User, channel: Channel
 ) -> None:
     first = finished_purge(mona, channel)
-    request_undo(first.pk, moderator=mona, part=UndoPart())
+    request_undo(first.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     run_to_end(first)
     withdraw_message(channel.pk, old_ids(20)[0], actor=VICTOR)
     again = run_to_end(confirm(mona, preview(mona, everything(channel))))
@@ -180,4 +180,4 @@ def test_an_erasure_lists_other_purges_that_keep_the_same_messages(
     assert request.also_kept == {str(first.pk): 19}
     request_and_approve(first, lena, ada)
     assert erase_purge(first.pk)
-    assert request_undo(again.pk, moderator=mona, part=UndoPart()).pk
+    assert request_undo(again.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted").pk

@@ -117,7 +117,7 @@ def test_a_request_expires_after_a_day(lena: User, ada: User, purge: Purge) -> N
 
 def test_a_request_expires_when_the_purge_is_undone(mona: User, lena: User, ada: User, purge: Purge) -> None:
     request = request_erasure(purge.pk, moderator=lena, reason="request 71")
-    request_undo(purge.pk, moderator=mona, part=UndoPart(message_ids=tuple(old_ids(20)[:5])))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(message_ids=tuple(old_ids(20)[:5])), reason="Appeal accepted")
     with pytest.raises(BadInput, match="has expired"):
         approve_erasure(purge.pk, request.pk, moderator=ada)
     with pytest.raises(BadInput, match="present state: restoring"):
@@ -177,7 +177,7 @@ def test_a_purge_being_erased_offers_no_undo_and_no_other_action(
         assert not can_be_undone(purge)
         assert available_controls(purge) == ()
         with pytest.raises(BadInput, match="cannot be undone"):
-            request_undo(purge.pk, moderator=mona, part=UndoPart())
+            request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
         with pytest.raises(BadInput, match="cannot be erased in its present state: erasing"):
             request_erasure(purge.pk, moderator=lena, reason="request 72")
         assert not close_purge(shift(purge, 31).pk)

@@ -72,7 +72,7 @@ def test_an_expired_purge_refuses_undo_and_every_other_action(mona: User) -> Non
     purge.refresh_from_db()
     assert not can_be_undone(purge)
     with pytest.raises(BadInput, match="restored for 30 days"):
-        request_undo(purge.pk, moderator=mona, part=UndoPart())
+        request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     assert available_controls(purge) == ()
 
 
@@ -115,7 +115,7 @@ def test_an_undo_requested_in_time_continues_and_the_rest_is_closed_afterwards(m
     ids = old_ids(200)
     write(channel, ids)
     purge = shift(purge_now(mona, everything(channel)), 29.9)
-    request_undo(purge.pk, moderator=mona, part=UndoPart(message_ids=tuple(ids[:50])))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(message_ids=tuple(ids[:50])), reason="Appeal accepted")
     shift(purge, 30.1)
     assert not close_purge(purge.pk)
     assert run_to_end(purge).state == PurgeState.PARTLY_UNDONE
@@ -125,7 +125,7 @@ def test_an_undo_requested_in_time_continues_and_the_rest_is_closed_afterwards(m
 
 def test_a_fully_restored_purge_is_not_closed(mona: User) -> None:
     purge = purged_days_ago(mona, 29)
-    request_undo(purge.pk, moderator=mona, part=UndoPart())
+    request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     assert run_to_end(purge).state == PurgeState.UNDONE
     shift(purge, 31)
     assert purge.pk not in list_expired()

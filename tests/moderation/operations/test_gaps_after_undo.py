@@ -18,9 +18,9 @@ def test_a_gap_shrinks_as_messages_are_restored_and_closes(mona: User) -> None:
         return [gap.count for gap in found.get(None, [])]
 
     assert gaps() == [150]
-    request_undo(purge.id, moderator=mona, part=UndoPart(message_ids=tuple(ids[:30])))
+    request_undo(purge.id, moderator=mona, part=UndoPart(message_ids=tuple(ids[:30])), reason="Appeal accepted")
     run_purge(purge.id)
     assert gaps() == [120]
-    request_undo(purge.id, moderator=mona, part=UndoPart())
+    request_undo(purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     run_purge(purge.id)
     assert gaps() == []

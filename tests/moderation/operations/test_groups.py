@@ -92,7 +92,7 @@ def test_the_number_of_statements_does_not_depend_on_the_number_of_steps(
     for scattered in (few, many):
         with CaptureQueriesContext(connection) as purging:
             run_to_end(scattered.purge)
-        request_undo(scattered.purge.pk, moderator=mona, part=UndoPart())
+        request_undo(scattered.purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
         with CaptureQueriesContext(connection) as undoing:
             run_to_end(scattered.purge)
         numbers.append((len(purging), len(undoing)))
@@ -243,7 +243,7 @@ def test_a_worker_that_lost_its_step_splits_nothing_off(mona: User) -> None:
     Purge.objects.filter(pk=purge.pk).update(state=PurgeState.DONE)
     assert purge.steps.count() == 1
     assert (totals_of(purge).deleted, totals_of(purge).held) == (20, 0)
-    request_undo(purge.pk, moderator=mona, part=UndoPart())
+    request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     run_to_end(purge)
     assert ids_of(channel, bucket_of(ids[0])) == ids
 
@@ -281,7 +281,7 @@ def test_the_audit_counts_what_a_hold_kept_and_what_a_pause_left(mona: User) -> 
     stamp_step(step, kept)
     finish_step(step, pace=Pace(10_000), quarantined=kept)
     pause_purge(paused.pk, moderator=mona)
-    request_undo(paused.pk, moderator=mona, part=UndoPart())
+    request_undo(paused.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     entry = AuditEntry.objects.get(purge=paused, action="channel_purged")
     assert (entry.details["steps"], entry.details["deleted"]) == (1, 20)
 

@@ -197,7 +197,7 @@ def test_an_undo_restores_only_what_was_deleted(mona: User) -> None:
     purge = confirm(mona, preview(mona, everything_in(channel.pk)))
     hold(mona, author=WILMA, channel=channel.pk)
     run_to_end(purge)
-    undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     run_to_end(purge)
     total = undo_totals_of(undo)
     assert (total.requested, total.restored) == (150, 150)
@@ -265,4 +265,4 @@ def test_a_held_step_accounts_for_no_message(mona: User) -> None:
     run_to_end(purge)
     assert list(purge.steps.values_list("state", flat=True)) == [StepState.HELD]
     with pytest.raises(BadInput, match="did not delete any"):
-        request_undo(purge.pk, moderator=mona, part=UndoPart())
+        request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")

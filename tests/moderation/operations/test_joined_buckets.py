@@ -112,7 +112,7 @@ def test_channels_with_the_same_ids_lose_and_regain_only_their_own_messages(mona
     assert same_ids.copied(wilmas) == (ODD, EVEN, [])
     assert (totals_of(wilmas).deleted, totals_of(wilmas).already_gone) == (40, 0)
     for purge, restored, live in ((wilmas, 40, (ODD, EVEN, [])), (victors, 80, (IDS, IDS, IDS))):
-        undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
+        undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
         run_to_end(purge)
         assert undo_totals_of(undo).restored == restored
         assert same_ids.live() == live
@@ -123,7 +123,7 @@ def test_an_undo_restores_a_message_whose_id_is_live_in_another_channel(mona: Us
     for message_id in EVEN[:5]:
         again = Message(channel_id=same_ids.only_victors.pk, message_id=message_id, author_id=VICTOR, content="again")
         messages.insert_message(again, stamp_us=stamp_now_us())
-    undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     run_to_end(purge)
     totals = undo_totals_of(undo)
     assert (totals.restored, totals.already_live, totals.failed) == (75, 5, 0)
@@ -162,7 +162,7 @@ def test_what_changed_since_the_preview_is_assigned_to_its_own_bucket(mona: User
     assert (totals.deleted, totals.already_gone, totals.failed) == (scattered.messages - 5, 5, 0)
     kept = [message_id for message_id in scattered.kept[channel] if bucket_of(message_id) != bucket_of(ids[0])]
     assert ids_of(channel, *scattered.buckets(channel)) == kept
-    undo = request_undo(scattered.purge.pk, moderator=mona, part=UndoPart())
+    undo = request_undo(scattered.purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     run_to_end(scattered.purge)
     undone = undo_totals_of(undo)
     assert (undone.restored, undone.no_copy, undone.failed) == (scattered.messages - 5, 5, 0)

@@ -49,7 +49,7 @@ def test_a_large_undo_is_requested_in_few_statements_and_little_memory(mona: Use
     tracemalloc.start()
     try:
         with CaptureQueriesContext(connection) as captured:
-            undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
+            undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -62,7 +62,7 @@ def test_a_large_undo_is_requested_in_few_statements_and_little_memory(mona: Use
 
 
 def test_a_large_undo_completes_and_unlocks_every_channel_in_few_statements(mona: User, purge: Purge) -> None:
-    undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     purge.steps.update(undone_ids=pack_ids(old_ids(1)))
     undo.steps.update(state=UndoStepState.COUNTED)
     with connection.cursor() as cursor:
@@ -74,7 +74,7 @@ def test_a_large_undo_completes_and_unlocks_every_channel_in_few_statements(mona
 
 
 def test_a_purge_with_one_message_left_is_partly_undone(mona: User, purge: Purge) -> None:
-    undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     purge.steps.exclude(ordinal=9).update(undone_ids=pack_ids(old_ids(1)))
     undo.steps.update(state=UndoStepState.COUNTED)
     assert advance_purge(purge.pk).state == PurgeState.PARTLY_UNDONE

@@ -38,7 +38,7 @@ def test_the_late_edit_is_restored_by_the_undo(mona: User, monkeypatch: pytest.M
     bucket = Step.objects.get(purge=purge).bucket
     assert ids_of(channel, bucket) == []
 
-    undo = request_undo(purge.id, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     assert run_to_end(purge).state == PurgeState.UNDONE
     assert undo_totals_of(undo).restored == 300
     assert ids_of(channel, bucket) == ids

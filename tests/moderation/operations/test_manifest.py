@@ -95,7 +95,7 @@ def test_restored_messages_are_distinguished_from_deleted_ones(mona: User, chann
     write(channel, old[:100])
     write(channel, old[100:], author=WILMA)
     purge = purge_now(mona, everything(channel))
-    request_undo(purge.pk, moderator=mona, part=UndoPart(author_ids=(WILMA,)))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(author_ids=(WILMA,)), reason="Appeal accepted")
     purge = run_to_end(purge)
     entries = [entry for page in all_pages(mona, purge, limit=50) for entry in page]
     assert ids([entry for entry in entries if entry.is_undone and entry.is_live]) == old[100:]

@@ -101,7 +101,7 @@ def test_one_channel_of_several_can_be_undone(mona: User, raider: int) -> None:
     both = Selection(channel_ids=(first.pk, second.pk), where=Author((raider,)))
     purge = purge_now(mona, both)
     assert purge.manifest == 300
-    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(channel_ids=(second.pk,)))
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(channel_ids=(second.pk,)), reason="Appeal accepted")
     assert run_to_end(purge).state == PurgeState.PARTLY_UNDONE
     assert (undo_totals_of(undo).requested, undo_totals_of(undo).restored) == (150, 150)
     assert (ids_of(first, BUCKET), ids_of(second, BUCKET)) == ([], IDS[:150])

@@ -12,12 +12,13 @@ from chatstore.models.users import User
 from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import messages
+from moderation.models import Purge, Undo
 from moderation.operations.lookup.message_history import (
     MessageStatus,
     history_of_message,
     locate,
+    part_of_message,
     quarantined_copy,
-    request_undo_of_message,
 )
 from moderation.operations.purging.controls import pause_purge
 from moderation.operations.purging.worker import run_purge
@@ -76,7 +77,7 @@ def test_a_message_edited_and_purged_twice_is_shown_in_its_last_version(mona: Us
     ids = old_ids(130)
     write(channel, ids)
     first = purge_now(mona, everything(channel))
-    request_undo(first.pk, moderator=mona, part=UndoPart(message_ids=(ids[3],)))
+    request_undo(first.pk, moderator=mona, part=UndoPart(message_ids=(ids[3],)), reason="Appeal accepted")
     run_purge(first.pk)
     messages.update_columns(channel.pk, ids[3], {"content": "newest words"}, stamp_us=wall_clock_us())
     purge_now(mona, choose(channel.pk, message_ids=[ids[3]]))
@@ -107,19 +108,24 @@ def test_a_message_deleted_by_others_before_the_purge_is_gone(mona: User, channe
     assert history_of_message(mona, channel.pk, ids[5]).status is MessageStatus.GONE
 
 
+def undo_message(user: User, purge: Purge, channel: Channel, message_id: int) -> Undo:
+    part = part_of_message(purge.pk, user=user, channel_id=channel.pk, message_id=message_id)
+    return request_undo(purge.pk, moderator=user, part=part, reason="Appeal accepted")
+
+
 def test_only_users_who_may_purge_can_restore_a_message(mona: User, otto: User, channel: Channel) -> None:
     ids = old_ids(130)
     write(channel, ids)
     purge = purge_now(mona, everything(channel))
     with pytest.raises(Forbidden):
-        request_undo_of_message(purge.pk, moderator=otto, channel_id=channel.pk, message_id=ids[0])
+        undo_message(otto, purge, channel, ids[0])
 
 
 def test_restoring_a_message_reads_only_its_own_bucket(mona: User, channel: Channel) -> None:
     early, late = old_ids(130, buckets_ago=5), old_ids(130, buckets_ago=3)
     write(channel, early + late)
     purge = purge_now(mona, everything(channel))
-    undo = request_undo_of_message(purge.pk, moderator=mona, channel_id=channel.pk, message_id=late[3])
+    undo = undo_message(mona, purge, channel, late[3])
     assert undo.steps.count() == 1
     run_purge(purge.pk)
     assert messages.read_message(channel.pk, late[3]) is not None
@@ -133,7 +139,7 @@ def test_an_unfinished_purge_is_not_offered(mona: User, channel: Channel) -> Non
     pause_purge(purge.pk, moderator=mona)
     assert history_of_message(mona, channel.pk, ids[0]).undoable_parts == []
     with pytest.raises(BadInput, match="is not deleted by that purge"):
-        request_undo_of_message(purge.pk, moderator=mona, channel_id=channel.pk, message_id=ids[0])
+        part_of_message(purge.pk, user=mona, channel_id=channel.pk, message_id=ids[0])
 
 
 def test_a_message_withdrawn_by_its_author_is_not_offered(mona: User, channel: Channel) -> None:

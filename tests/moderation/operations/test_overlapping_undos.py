@@ -27,7 +27,7 @@ from tests.moderation.channels import (
 
 
 def undo(moderator: User, purge: Purge) -> dict[str, int]:
-    requested = request_undo(purge.pk, moderator=moderator, part=UndoPart())
+    requested = request_undo(purge.pk, moderator=moderator, part=UndoPart(), reason="Appeal accepted")
     run_to_end(purge)
     return {name: count for name, count in undo_totals_of(requested).as_json().items() if count}
 

@@ -82,7 +82,7 @@ def test_a_partial_undo_shows_how_many_messages_were_requested(client: Client, m
         (UndoPart(author_ids=(WILMA,)), 10),
         (UndoPart(channel_ids=(channel.pk,)), 27),
     ):
-        request_undo(purge.pk, moderator=mona, part=part)
+        request_undo(purge.pk, moderator=mona, part=part, reason="Appeal accepted")
         purge.refresh_from_db()
         progress = undo_progress_of(purge)
         assert progress is not None
@@ -101,7 +101,7 @@ def test_an_estimate_over_two_channels_uses_the_finished_steps(mona: User) -> No
     for channel in channels:
         write(channel, recent_ids(20), author=author)
     purge = purge_now(mona, Selection(where=Author((author,))))
-    undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     last = undo.steps.order_by("-ordinal")[0]
     undo.steps.filter(ordinal=last.ordinal).update(due_at=postgres_now() + dt.timedelta(hours=1))
     run_purge(purge.pk, idle_timeout_seconds=0)

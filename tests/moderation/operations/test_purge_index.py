@@ -38,7 +38,7 @@ from tests.moderation.channels import (
 
 
 def undo_now(moderator: User, purge: Purge, *ids: int) -> None:
-    request_undo(purge.pk, moderator=moderator, part=UndoPart(message_ids=ids))
+    request_undo(purge.pk, moderator=moderator, part=UndoPart(message_ids=ids), reason="Appeal accepted")
     run_purge(purge.pk)
 
 
@@ -99,7 +99,7 @@ def test_a_requested_undo_is_listed_before_it_ran(mona: User, channel: Channel) 
     ids = old_ids(120)
     write(channel, ids)
     purge = purge_now(mona, everything(channel))
-    request_undo(purge.pk, moderator=mona, part=UndoPart(message_ids=(ids[3],)))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(message_ids=(ids[3],)), reason="Appeal accepted")
     assert [result.outcome for result in find_parts(ids[3], channel_id=channel.pk)[0].undo_results] == [
         RestoreOutcome.IN_PROGRESS
     ]

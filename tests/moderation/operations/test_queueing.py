@@ -89,7 +89,7 @@ def test_a_purge_blocked_by_an_undo_shows_it(mona: User, channel: Channel) -> No
     first = purge_now(mona, everything(channel))
     write(channel, recent_ids(5))
     second = confirm(mona, preview(mona, everything(channel)))
-    request_undo(first.id, moderator=mona, part=UndoPart())
+    request_undo(first.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     claim_undo(first)
     wait = wait_at(mona, block_purge(second))
     assert wait.blocking_purge == first
@@ -102,7 +102,7 @@ def test_an_undo_waits_behind_a_purge(mona: User, channel: Channel) -> None:
     write(channel, recent_ids(5))
     second = confirm(mona, preview(mona, everything(channel)))
     claim(second)
-    request_undo(first.id, moderator=mona, part=UndoPart())
+    request_undo(first.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     wait = wait_at(mona, block_purge(first))
     assert (wait.blocking_purge, wait.reason.startswith(f"Waiting behind purge {second.id} (")) == (second, True)
 
@@ -151,7 +151,7 @@ def test_waiting_jobs_are_enqueued_in_request_order_and_rewrites_last(mona: User
     undone, rewrite = leave_rewrite_queued(mona, channel)
     write(channel, old_ids(5))
     first, second, third = (confirm(mona, preview(mona, everything(channel))) for _ in range(3))
-    request_undo(undone.id, moderator=mona, part=UndoPart())
+    request_undo(undone.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     enqueued = []
     done = first.id
     for _ in range(4):
@@ -191,7 +191,7 @@ def test_purge_undo_and_rewrite_follow_each_other_without_polling(mona: User, ch
         confirm(mona, preview(mona, choose(channel.id, author_ids=(WILMA,), after_id=part[0], before_id=part[-1] + 1)))
         for part in parts
     )
-    undo = request_undo(undone.id, moderator=mona, part=UndoPart(author_ids=(VICTOR,)))
+    undo = request_undo(undone.id, moderator=mona, part=UndoPart(author_ids=(VICTOR,)), reason="Appeal accepted")
     # No beat runs here: only the finished purge can enqueue the next one.
     with running_worker(tmp_path, processes=2):
         enqueue_workers(first.id)

@@ -177,7 +177,7 @@ def test_two_moderators_at_once_delete_and_restore_each_message_once(mona: User,
     assert ids_of(channel, *buckets) == sorted([*old[601::2], *recent[200:]])
 
     undos = [
-        request_undo(purge.id, moderator=moderator, part=UndoPart())
+        request_undo(purge.id, moderator=moderator, part=UndoPart(), reason="Appeal accepted")
         for (moderator, _), purge in zip(drafts, purges, strict=True)
     ]
     assert [purge.state for purge in run_at_once(*purges)] == [PurgeState.UNDONE] * 2

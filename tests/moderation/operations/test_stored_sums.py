@@ -45,7 +45,7 @@ def test_sums_of_a_purge_and_its_undo_are_those_of_its_steps(mona: User) -> None
         write(channel, ids[:30])
         write(channel, ids[30:], author=WILMA)
     purge = purge_now(mona, everything(channel))
-    request_undo(purge.pk, moderator=mona, part=UndoPart(author_ids=(WILMA,)))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(author_ids=(WILMA,)), reason="Appeal accepted")
     purge = run_to_end(purge)
     sums = stored(purge)
     assert [row[1:] for row in sums[0]] == [(40, 0, 10), (40, 0, 10)]  # type: ignore[index]
@@ -84,7 +84,7 @@ def test_the_strip_of_many_channels_is_drawn_from_sums(mona: User) -> None:
     purge = purge_now(mona, Selection(where=Author((author,))))
     (bar,) = (bar for bar in drawn(purge) if bar[1])
     assert bar == (4 * len(channels), 2 * len(channels), True)
-    request_undo(purge.pk, moderator=mona, part=UndoPart(channel_ids=(channels[0].pk,)))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(channel_ids=(channels[0].pk,)), reason="Appeal accepted")
     (bar,) = (bar for bar in drawn(run_to_end(purge)) if bar[1])
     assert bar == (4 * len(channels), 2 * len(channels) - 2, True)
 

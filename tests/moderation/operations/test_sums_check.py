@@ -43,7 +43,7 @@ def purge(mona: User, channel: Channel) -> Purge:
         write(channel, ids[:30])
         write(channel, ids[30:], author=WILMA)
     purge = purge_now(mona, everything(channel))
-    request_undo(purge.pk, moderator=mona, part=UndoPart(author_ids=(WILMA,)))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(author_ids=(WILMA,)), reason="Appeal accepted")
     return run_to_end(purge)
 
 
@@ -111,10 +111,10 @@ def test_a_restoring_import_is_added_once(mona: User, channel: Channel, purge: P
 
 
 def test_an_undo_of_an_undone_purge_adds_nothing_to_the_purge(mona: User, purge: Purge) -> None:
-    request_undo(purge.pk, moderator=mona, part=UndoPart(author_ids=(WILMA,)))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(author_ids=(WILMA,)), reason="Appeal accepted")
     run_to_end(purge)
     assert count_still_deleted(purge) == 60
-    request_undo(purge.pk, moderator=mona, part=UndoPart())
+    request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     assert run_to_end(purge).state == PurgeState.UNDONE
     assert count_still_deleted(purge) == 0
 

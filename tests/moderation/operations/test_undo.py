@@ -40,7 +40,7 @@ from tests.moderation.stored_sums import store_sums
 
 
 def undo_now(moderator: User, purge: Purge, part: UndoPart | None = None) -> tuple[Purge, UndoTotals]:
-    undo = request_undo(purge.id, moderator=moderator, part=part or UndoPart())
+    undo = request_undo(purge.id, moderator=moderator, part=part or UndoPart(), reason="Appeal accepted")
     ended = run_to_end(purge)
     return ended, undo_totals_of(undo)
 
@@ -190,7 +190,7 @@ def test_messages_outside_the_purge_cannot_be_restored(mona: User, channel: Chan
         UndoPart(author_ids=(VICTOR,), channel_ids=(elsewhere.id,)),
     ):
         with pytest.raises(BadInput, match="This purge did not delete any of the requested messages"):
-            request_undo(purge.id, moderator=mona, part=part)
+            request_undo(purge.id, moderator=mona, part=part, reason="Appeal accepted")
     purge.refresh_from_db()
     assert purge.state == PurgeState.DONE
     _, total = undo_now(mona, purge, UndoPart(author_ids=(WILMA, VICTOR)))
@@ -204,14 +204,14 @@ def test_an_undo_is_refused_after_thirty_days(mona: User, channel: Channel) -> N
     Step.objects.filter(purge=purge).update(quarantined_at=long_ago)
     store_sums()
     with pytest.raises(BadInput, match="30 days"):
-        request_undo(purge.id, moderator=mona, part=UndoPart())
+        request_undo(purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
 
 
 def test_only_moderators_may_undo_and_only_finished_purges(mona: User, otto: User, channel: Channel) -> None:
     write(channel, old_ids(120))
     purge = confirm(mona, preview(mona, everything(channel)))
     with pytest.raises(BadInput, match="cannot be undone"):
-        request_undo(purge.id, moderator=mona, part=UndoPart())
+        request_undo(purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     run_to_end(purge)
     with pytest.raises(Forbidden):
-        request_undo(purge.id, moderator=otto, part=UndoPart())
+        request_undo(purge.id, moderator=otto, part=UndoPart(), reason="Appeal accepted")

@@ -50,7 +50,7 @@ def test_an_undo_restores_equal_rows_after_flush_compaction_and_repair(mona: Use
     assert strategies_of(purges[1]) == {DeleteStrategy.DROP, DeleteStrategy.ROWS}
     flush_compact_and_repair(tokens)
     for purge in purges:
-        undo = request_undo(purge.id, moderator=mona, part=UndoPart())
+        undo = request_undo(purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
         assert run_to_end(purge).state == PurgeState.UNDONE
         assert undo_totals_of(undo).restored == totals_of(purge).deleted > 0
     assert {channel.id: rows_of_channel(channel) for channel in (whole, half)} == before

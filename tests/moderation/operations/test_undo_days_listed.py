@@ -42,5 +42,5 @@ def test_no_undo_is_offered_before_a_delete_or_after_a_full_restore(mona: User) 
     channel = filled_channel()
     assert listed(mona, preview(mona, everything(channel))).undo_until is None
     purge = purge_now(mona, everything(channel))
-    request_undo(purge.pk, moderator=mona, part=UndoPart())
+    request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     assert listed(mona, run_to_end(purge)).undo_until is None

@@ -44,7 +44,7 @@ def undo(mona: User) -> Undo:
     for buckets_ago in (3, 4, 5):
         write(channel, old_ids(5, buckets_ago=buckets_ago))
     purge = purge_now(mona, everything(channel))
-    undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     undo.purge.refresh_from_db()
     return undo
 
@@ -117,7 +117,7 @@ def test_only_the_steps_of_the_undo_are_open_while_a_paused_purge_is_undone(mona
     pause_purge(purge.pk, moderator=mona)
     purge.steps.filter(ordinal=step.ordinal).update(quarantined_at=postgres_now())
     store_sums()
-    undo = request_undo(purge.pk, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     purge.refresh_from_db()
     assert not purge.steps.open().exists()
     assert [one.pk for one in open_steps(purge)] == [(undo.pk, step.ordinal)]

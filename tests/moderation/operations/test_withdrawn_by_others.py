@@ -48,7 +48,7 @@ def claim_both(channel: Channel, ids: list[int]) -> None:
 
 
 def undo_now(moderator: User, purge: Purge) -> UndoTotals:
-    undo = request_undo(purge.id, moderator=moderator, part=UndoPart())
+    undo = request_undo(purge.id, moderator=moderator, part=UndoPart(), reason="Appeal accepted")
     run_to_end(purge)
     return undo_totals_of(undo)
 
@@ -93,7 +93,7 @@ def test_a_message_claimed_by_others_during_a_restore_is_kept_even_after_a_crash
     mona: User, channel: Channel, ids: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     purge = purge_now(mona, everything(channel))
-    undo = request_undo(purge.id, moderator=mona, part=UndoPart())
+    undo = request_undo(purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     step = claim_undo(purge)
 
     class CrashError(Exception):

@@ -128,7 +128,7 @@ def queue_undo(user: User) -> Purge:
     channel = make_channel()
     write(channel, old_ids(6))
     purge = purge_now(user, by_victor(channel))
-    request_undo(purge.id, moderator=user, part=UndoPart())
+    request_undo(purge.id, moderator=user, part=UndoPart(), reason="Appeal accepted")
     return purge
 
 

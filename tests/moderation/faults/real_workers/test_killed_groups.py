@@ -81,7 +81,7 @@ def test_a_group_of_an_undo_killed_at_any_transition_is_restored_exactly(mona: U
     cases = [make_scattered(mona) for _ in range(2 * len(UNDO_TRANSITIONS))]
     for scattered in cases:
         run_to_end(scattered.purge)
-        request_undo(scattered.purge.pk, moderator=mona, part=UndoPart())
+        request_undo(scattered.purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     kill_at_every(UNDO_TRANSITIONS, cases)
     for scattered in cases:
         run_to_end(scattered.purge)

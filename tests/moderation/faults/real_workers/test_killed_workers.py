@@ -78,7 +78,7 @@ def test_another_worker_continues_after_a_kill_at_each_breakpoint(mona: User, wo
         set_breakpoint(purge_id, breakpoints[0])
     for fixture in every:
         confirm(mona, fixture.purge)
-    undo = request_undo(undone.purge.id, moderator=mona, part=UndoPart())
+    undo = request_undo(undone.purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     end = time.monotonic() + MAX_SECONDS_FOR_ALL_KILLS
     while any(ahead.values()):
         time.sleep(0.05)

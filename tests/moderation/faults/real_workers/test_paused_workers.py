@@ -95,7 +95,9 @@ def test_a_worker_paused_past_its_lease_changes_nothing_when_it_resumes(
             for case in purges:
                 confirm(mona, case.fixture.purge)
             for case in undos:
-                case.undo = request_undo(case.fixture.purge.id, moderator=mona, part=UndoPart())
+                case.undo = request_undo(
+                    case.fixture.purge.id, moderator=mona, part=UndoPart(), reason="Appeal accepted"
+                )
             paused_worker.begin([case.fixture.purge.id for case in every])
             wait_until(lambda: all(find_blocked(case.fixture.purge) for case in every))
             paused_worker.pause()
@@ -158,7 +160,7 @@ def reverse(moderator: User, case: PausedCase) -> None:
     if not case.reversed_before_resume:
         return
     if case.undo is None:
-        case.undo = request_undo(case.fixture.purge.id, moderator=moderator, part=UndoPart())
+        case.undo = request_undo(case.fixture.purge.id, moderator=moderator, part=UndoPart(), reason="Appeal accepted")
     else:
         case.again = preview_once_more(moderator, case.fixture)
         confirm(moderator, case.again.purge)

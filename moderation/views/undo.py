@@ -1,0 +1,115 @@
+"""Undo: first shows what would be restored and asks for the reason, then requests it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.models import ChatUser
+from moderation.forms import read_cursor, read_selected
+from moderation.models import Purge
+from moderation.operations.access.visibility import name_of, purge_for, visible_channels
+from moderation.operations.lookup.message_history import part_of_message
+from moderation.operations.preview.manifest_summary import summary_of
+from moderation.operations.selection.summary import describe_purges
+from moderation.operations.undo.requests import UndoPart, offer_undo, request_undo
+from moderation.tasks import enqueue_on_commit
+from moderation.views.session import actor_of
+
+AUTHORS_NAMED = 5
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@permission_required("moderation.add_purge", raise_exception=True)
+def purge_undo(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """Restore all of a purge, or one author's messages, one channel's, or the selected ones."""
+    shown = purge_for(request.user, purge_id)
+    part = _read_part(request.POST if request.method == "POST" else request.GET)
+    return _ask_or_request(request, shown, part, fields=_fields_of(part), back=reverse("purge", args=[shown.pk]))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@permission_required("moderation.add_purge", raise_exception=True)
+def message_undo(request: HttpRequest, channel_id: int, message_id: int) -> HttpResponse:
+    """Restore one message from the purge that `purge` names."""
+    purge_id = parse_snowflake((request.POST if request.method == "POST" else request.GET).get("purge", ""))
+    part = part_of_message(purge_id, user=request.user, channel_id=channel_id, message_id=message_id)
+    shown = purge_for(request.user, purge_id)
+    back = reverse("message", args=[channel_id, message_id])
+    return _ask_or_request(request, shown, part, fields={"purge": str(purge_id)}, back=back)
+
+
+def _read_part(query: QueryDict) -> UndoPart:
+    author, channel = (read_cursor(query, name) for name in ("author", "channel"))
+    # An empty selection must not mean all.
+    selected = read_selected(query) if query.keys() & {"selected", "message_id", "message_ids"} else ()
+    return UndoPart(
+        author_ids=() if author is None else (author,),
+        channel_ids=() if channel is None else (channel,),
+        message_ids=tuple(selected),
+    )
+
+
+def _fields_of(part: UndoPart) -> dict[str, str]:
+    ids = {"author": part.author_ids, "channel": part.channel_ids, "message_ids": part.message_ids}
+    return {name: " ".join(map(str, named)) for name, named in ids.items() if named}
+
+
+def _ask_or_request(
+    request: HttpRequest, purge: Purge, part: UndoPart, *, fields: Mapping[str, str], back: str
+) -> HttpResponse:
+    """Request the undo if the form contains a reason, otherwise show what it would restore and ask.
+
+    fields: of the form that asks. back: path of the page to return to. Raises `BadInput` if nothing can be restored.
+    """
+    moderator, error = actor_of(request), ""
+    if request.method == "POST" and "reason" in request.POST:
+        try:
+            request_undo(purge.pk, moderator=moderator, part=part, reason=request.POST["reason"])
+        except BadInput as rejected:
+            error = rejected.text
+        else:
+            enqueue_on_commit(purge.pk)
+            return HttpResponseRedirect(back)
+    offer = offer_undo(purge.pk, moderator=moderator, part=part)
+    known = visible_channels(request.user).select_related("guild").in_bulk(offer.channel_ids)
+    channels = [known[channel_id] for channel_id in offer.channel_ids if channel_id in known]
+    authors, author_count = _name_authors(purge, part)
+    context = {
+        "nav": "purges",
+        "purge": purge,
+        "summary": describe_purges(request.user, [purge])[0].summary,
+        "moderator": name_of(purge.moderator),
+        "offer": offer,
+        "channels": channels,
+        "other_channels": offer.channel_count - len(channels),
+        "authors": authors,
+        "other_authors": author_count - len(authors),
+        "fields": fields,
+        "back": back,
+        "reason": request.POST.get("reason", ""),
+        "error_message": error,
+    }
+    return render(request, "moderation/purge/undo.html", context, status=400 if error else 200)
+
+
+def _name_authors(purge: Purge, part: UndoPart) -> tuple[list[str], int]:
+    """Return the names of the authors with most messages, and the number of authors; none if they are not counted.
+
+    They are not counted in a part that is a channel, or single messages.
+    """
+    if part.channel_ids or part.message_ids:
+        return [], 0
+    manifest = summary_of(purge)
+    wanted = part.author_ids or [author_id for author_id, _ in manifest.authors[:AUTHORS_NAMED]]
+    known = ChatUser.objects.in_bulk(wanted)
+    names = [str(known.get(i) or gettext("user %(id)s") % {"id": i}) for i in wanted]
+    return names, len(names) if part.author_ids else manifest.author_count

@@ -1,0 +1,119 @@
+"""Nothing is restored before a page has shown what comes back and where, and was given a reason."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models.users import User
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
+from moderation.models import AuditEntry, Purge
+from moderation.operations.purging.worker import run_purge
+from moderation.operations.undo.requests import CHANNELS_NAMED
+from tests.moderation.channels import VICTOR, WILMA, make_channel, old_ids, purge_now, write
+from tests.pages.restoring import REASON, restore
+from tests.pages.test_hostile import check_harmless
+
+SignIn = Callable[[User], Client]
+
+
+@pytest.fixture
+def guild() -> Guild:
+    return Guild.objects.get_or_create(pk=5_551, defaults={"name": "Tidewalkers"})[0]
+
+
+@pytest.fixture
+def purge(mona: User, guild: Guild) -> Purge:
+    """Purge 30 messages of Victor and 10 of Wilma from two channels of a guild."""
+    for author, name in ((VICTOR, "Victor 71"), (WILMA, "Wilma 72")):
+        ChatUser.objects.update_or_create(pk=author, defaults={"name": name.lower(), "display_name": name})
+    channels, ids = (make_channel(), make_channel()), old_ids(40)
+    Channel.objects.filter(pk__in=[channel.pk for channel in channels]).update(guild=guild)
+    write(channels[0], ids[:25])
+    write(channels[1], ids[25:30])
+    write(channels[1], ids[30:], author=WILMA)
+    both = tuple(channel.pk for channel in channels)
+    return purge_now(mona, Selection(channel_ids=both, where=Author((VICTOR, WILMA))))
+
+
+def places_of(page: str) -> str:
+    """Return the part of the page that says what is restored."""
+    return page.partition('aria-label="What is restored"')[2].partition("</section>")[0]
+
+
+def test_the_page_shows_what_comes_back_and_where_and_restores_nothing(
+    purge: Purge, mona: User, sign_in: SignIn
+) -> None:
+    client = sign_in(mona)
+    url = f"/purges/{purge.pk}/undo/"
+    assert f'href="{url}"' in client.get(f"/purges/{purge.pk}/").content.decode()
+    page = client.get(url).content.decode()
+    assert "Restore 40 messages?" in page
+    assert "Victor 71" in places_of(page)
+    assert "Wilma 72" in places_of(page)
+    assert places_of(page).count("Tidewalkers") == 2
+    assert client.post(url).status_code == 200
+    assert not purge.undos.exists()
+
+
+def test_an_undo_needs_a_reason_which_is_stored_and_shown(purge: Purge, mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    url = f"/purges/{purge.pk}/undo/"
+    for missing in ("", "  ", "x" * 1_001):
+        refused = client.post(url, {"reason": missing})
+        assert refused.status_code == 400
+        assert "Restore 40 messages?" in refused.content.decode()
+    assert not purge.undos.exists()
+    assert restore(client, url) == f"/purges/{purge.pk}/"
+    run_purge(purge.pk)
+    assert purge.undos.get().reason == REASON
+    assert AuditEntry.objects.get(purge=purge, action="undo_requested").details["reason"] == REASON
+    assert f"“<bdi>{REASON}</bdi>”" in client.get(f"/purges/{purge.pk}/").content.decode()
+
+
+def test_a_part_is_named_on_the_page(purge: Purge, mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    second = purge.steps.order_by("-channel_id").values_list("channel_id", flat=True)[0]
+    url = f"/purges/{purge.pk}/undo/"
+    by_wilma = client.get(f"{url}?author={WILMA}").content.decode()
+    assert "Restore 10 messages?" in by_wilma
+    assert "Wilma 72" in places_of(by_wilma)
+    assert "Victor 71" not in places_of(by_wilma)
+    in_second = client.get(f"{url}?channel={second}").content.decode()
+    assert places_of(in_second).count("Tidewalkers") == 1
+    selected = client.post(url, {"selected": "1", "message_id": [str(i) for i in old_ids(40)[:3]]}).content.decode()
+    assert "Restore 3 messages?" in selected
+    assert restore(client, f"{url}?author={WILMA}") == f"/purges/{purge.pk}/"
+    run_purge(purge.pk)
+    assert purge.undos.get().restored == 10
+    # Victor's messages are what is left to restore.
+    assert "Restore 30 messages?" in client.get(url).content.decode()
+
+
+def test_only_the_channels_with_most_messages_are_named(mona: User, guild: Guild, sign_in: SignIn) -> None:
+    channels = [make_channel() for _ in range(CHANNELS_NAMED + 3)]
+    for number, channel in enumerate(channels, 1):
+        write(channel, old_ids(number))
+    every = tuple(channel.pk for channel in channels)
+    purge = purge_now(mona, Selection(channel_ids=every, where=Author((VICTOR,))))
+    page = sign_in(mona).get(f"/purges/{purge.pk}/undo/").content.decode()
+    assert [f'href="/channels/{channel.pk}/#end"' in page for channel in channels] == [False] * 3 + [True] * 5
+    assert "and 3 more channels" in page
+
+
+def test_hostile_names_and_reasons_are_harmless(mona: User, sign_in: SignIn) -> None:
+    hostile, author, channel = "<script>alert(1)</script>", secrets.randbits(50), make_channel()
+    ChatUser.objects.create(pk=author, name=f"eve.{author}", display_name=hostile)
+    write(channel, old_ids(3), author=author)
+    purge = purge_now(mona, Selection(channel_ids=(channel.pk,), where=Author((author,))))
+    Purge.objects.filter(pk=purge.pk).update(reason=hostile)
+    client = sign_in(mona)
+    check_harmless(client.get(f"/purges/{purge.pk}/undo/").content.decode())
+    check_harmless(client.post(f"/purges/{purge.pk}/undo/", {"reason": hostile * 60}).content.decode())
+    client.post(f"/purges/{purge.pk}/undo/", {"reason": hostile})
+    check_harmless(client.get(f"/purges/{purge.pk}/").content.decode())
