@@ -29,7 +29,7 @@ _HAS = [
 _EXAMPLES = {
     "authors": gettext_lazy("Victor, @wilma, 80351110224678912"),
     # Translators: keep the English words; only they are understood.
-    "after": gettext_lazy("20 minutes ago, 2024-03-11T14:30"),
+    "after": gettext_lazy("20 minutes ago, yesterday 14:30, 11 March 2024"),
     "before": "2024-03-12",
     "words": gettext_lazy("free “cheap coins”"),
     "pattern": gettext_lazy(r"(?i)c[0o]ins?\.example"),

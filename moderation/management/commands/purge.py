@@ -173,7 +173,7 @@ def _add_terms(group: _ArgumentGroup, prefix: str) -> None:
         f"--{prefix}after",
         default="",
         metavar="DATE",
-        help="inclusive; ISO 8601 (UTC unless it has a zone) or “20 minutes ago”",
+        help="inclusive; ISO 8601 (UTC unless it has a zone), “11 March 2024, 14:30” or “20 minutes ago”",
     )
     group.add_argument(f"--{prefix}before", default="", metavar="DATE", help="exclusive")
     group.add_argument(

@@ -88,7 +88,7 @@ def test_nothing_matched_exits_with_three() -> None:
         ((), "Nothing is selected"),
         (("--everything", "--author", "5"), "whole channel cannot be combined"),
         (("--author", "no-such-user"), "There is no user called"),
-        (("--after", "yesterday"), "is not a valid date"),
+        (("--after", "someday"), "is not a valid date"),
         (("--after", "2999-01-01"), "future"),
         (("--after", "2024-02-01", "--before", "2024-01-01"), "must be after its start"),
         (("--everything", "--as", "no-such-user"), "no account called"),
