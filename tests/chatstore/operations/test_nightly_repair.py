@@ -6,6 +6,7 @@ import datetime as dt
 import shlex
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,13 +38,21 @@ shift
 exec "$@"
 """
 
-pytestmark = pytest.mark.usefixtures("_small_tables_only")
+pytestmark = pytest.mark.usefixtures("_small_tables_only", "_no_other_runs")
 
 
 @pytest.fixture
 def _small_tables_only(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     monkeypatch.setattr(nightly_repair, "TABLE_GROUPS", (SMALL,))
     settings.GC_GRACE_RAISE_BY_ITSELF = False
+
+
+@pytest.fixture
+def _no_other_runs() -> Iterator[None]:
+    """Delete the runs of the nightly repair before and after a test: each continues the round of the last one."""
+    delete_repair_runs()
+    yield
+    delete_repair_runs()
 
 
 @pytest.fixture
@@ -151,7 +160,6 @@ def test_the_replicas_of_every_range_are_known_for_the_whole_ring() -> None:
 def test_the_end_of_a_round_follows_from_the_speed_of_the_last_runs() -> None:
     now = postgres_now()
     clocks = read_clocks(now)
-    delete_repair_runs()
     assert rounds.read_round(now, clocks) is None
     began_at = now + dt.timedelta(days=1)
     run = a_night(
