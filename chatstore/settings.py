@@ -459,9 +459,9 @@ PURGE_LEASE_SECONDS = environment.read_int("PURGE_LEASE_SECONDS", default=30, mi
 PURGE_LEASE_RENEW_SECONDS = environment.read_int("PURGE_LEASE_RENEW_SECONDS", default=5, minimum=1)
 if PURGE_LEASE_RENEW_SECONDS * 2 > PURGE_LEASE_SECONDS:
     raise ImproperlyConfigured("PURGE_LEASE_RENEW_SECONDS must be at most half of PURGE_LEASE_SECONDS.")
-# Workers that may execute steps of one purge concurrently; they share its rate limit.
-PURGE_WORKERS = environment.read_int("PURGE_WORKERS", default=2, minimum=1)
-# Rate limit of one purge.
+# Maximum number of workers that process one purge at a time; 0: as many as are idle.
+PURGE_WORKERS = environment.read_int("PURGE_WORKERS", default=0, minimum=0)
+# Rate limit of all purges together, shared by the processes that execute them.
 PURGE_STATEMENTS_PER_SECOND = environment.read_int("PURGE_STATEMENTS_PER_SECOND", default=60_000, minimum=1)
 # While users read pages, background work sleeps this many times its own running time.
 PURGE_THROTTLE_FACTOR = environment.read_int("PURGE_THROTTLE_FACTOR", default=8, minimum=0)

@@ -5,9 +5,12 @@ Losing a task is harmless: beat polls Postgres for due work every ten seconds.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
+from django.conf import settings
 from django.db import transaction
 
 from chatstore.celery import app
@@ -16,6 +19,10 @@ from moderation.operations.erasure import execution
 from moderation.operations.preview import scan
 from moderation.operations.purging import scheduling, turns, worker
 from moderation.operations.purging.lifecycle import expire_previews
+from moderation.store import active_workers
+
+INVITATION_SECONDS = 1.0
+"""Interval at which a worker checks whether its purge could use another one."""
 
 MAX_DEPTH = 3
 """Maximum number of small purges that a worker has begun between steps of others, and that wait for the disk."""
@@ -37,25 +44,40 @@ def run_purge(purge_id: int) -> None:
     _run_turn(turns.take_turn() or turns.begin_turn(purge_id))
 
 
+@app.task(base=WakeupTask)
+def join_purge() -> None:
+    """Give a turn to the purge that comes next; if none waits, join a running one."""
+    active_workers.clear_join()
+    purge_id = turns.take_turn() or turns.join_turn()
+    if purge_id is not None:
+        _run_turn(purge_id)
+
+
 def _run_turn(purge_id: int, *, depth: int = 0) -> None:
     """Process a purge for a turn; enqueue the purges that waited for its channels, as each is released.
 
     depth: number of purges between whose steps this one is processed.
     """
     turn = turns.Turn(purge_id, is_between_steps=depth > 0)
+    invitation = Invitation(purge_id)
+
+    def between_steps() -> None:
+        invitation.renew()
+        _run_small_purge(depth=depth + 1)
+
     worker.run_purge(
         purge_id,
         idle_timeout_seconds=0 if depth else worker.IDLE_TIMEOUT_SECONDS,
         wait_for_channel=False,
         on_release=partial(enqueue_in_channels, purge_id),
         ends_turn=turn.ends,
-        between_steps=partial(_run_small_purge, depth=depth + 1),
+        between_steps=between_steps,
     )
-    if turn.has_ended and worker.has_due_steps(purge_id):
-        # One for one, or each turn would multiply the queue; the poll adds workers once some are idle.
-        _enqueue(run_purge, purge_id, count=min(1, scheduling.reserve_wakeups(purge_id)))
-    else:
+    if not turn.has_ended or not worker.has_due_steps(purge_id):
         enqueue_next(purge_id)
+    elif not scheduling.has_worker(purge_id):
+        # While another worker processes the purge, it waits for no turn.
+        enqueue_workers(purge_id)
 
 
 def _run_small_purge(*, depth: int) -> None:
@@ -72,21 +94,44 @@ def erase_purge(purge_id: int) -> None:
 
 
 def enqueue_workers(purge_id: int) -> None:
-    """Enqueue as many workers for a purge as it can use, unless workers are enqueued already."""
-    _enqueue(run_purge, purge_id, count=scheduling.reserve_wakeups(purge_id))
+    """Enqueue a worker for a purge, unless one is enqueued already. Idle workers join it (`Invitation`)."""
+    _enqueue(run_purge, purge_id)
 
 
 def enqueue_scan(purge_id: int) -> None:
     """Enqueue a worker for a scan, unless one is enqueued already."""
-    _enqueue(scan_purge, purge_id, count=min(1, scheduling.reserve_wakeups(purge_id)))
+    _enqueue(scan_purge, purge_id)
 
 
-def _enqueue(task: WakeupTask, purge_id: int, *, count: int) -> None:
-    for _ in range(count):
-        if task.delay(purge_id) is None:
-            # The broker is unavailable. Clear the reservation, so that the next poll enqueues the purge.
-            scheduling.clear_wakeup(purge_id)
-            return
+def _enqueue(task: WakeupTask, purge_id: int) -> None:
+    if scheduling.reserve_wakeup(purge_id) and task.delay(purge_id) is None:
+        # The broker is unavailable. Clear the reservation, so that the next poll enqueues the purge.
+        scheduling.clear_wakeup(purge_id)
+
+
+@dataclass(slots=True)
+class Invitation:
+    """Invitation of an idle worker to a purge, while steps are due that no worker has claimed.
+
+    One task is enqueued at a time, whatever the number of purges: the worker that receives it chooses the purge, and
+    invites the next one.
+    """
+
+    purge_id: int
+    _checked_at: float = -INVITATION_SECONDS
+
+    def renew(self) -> None:
+        """Enqueue the task if the purge could use another worker; at most once a second."""
+        if time.monotonic() - self._checked_at >= INVITATION_SECONDS:
+            self._checked_at = time.monotonic()
+            if scheduling.can_be_joined(self.purge_id):
+                invite_worker()
+
+
+def invite_worker() -> None:
+    """Enqueue a task for an idle worker, unless one is enqueued already."""
+    if active_workers.reserve_join(expires_seconds=settings.BEAT_POLL_SECONDS):
+        join_purge.apply_async(expires=settings.BEAT_POLL_SECONDS)
 
 
 def enqueue_next(purge_id: int) -> None:
@@ -124,5 +169,8 @@ def poll_due_purges() -> None:
         enqueue_scan(purge_id)
     for purge_id in scheduling.due_purges():
         enqueue_workers(purge_id)
+    # Also in case a purge waits whose wake-up was lost with its worker.
+    if turns.does_any_purge_wait() or scheduling.joinable_purges().exists():
+        invite_worker()
     for purge_id in execution.due_erasures():
         erase_purge.delay(purge_id)

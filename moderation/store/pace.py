@@ -1,8 +1,9 @@
-"""Throttling of a purge: a limit of statements per second, and pauses while users read."""
+"""Throttling of purges: a limit of statements per second, which all processes share, and pauses while users read."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from django.conf import settings
 
@@ -16,17 +17,25 @@ them: 1.95 times the idle p95 instead of 1.58.
 """
 
 
-class Pace:
-    """Token bucket of one process: at most `per_second` statements, with bursts of one second's worth.
+SHARE_SECONDS = 1.0
+"""Interval at which a process learns how many share its limit."""
 
-    Halved when the store times out; the rate recovers by a tenth of the limit each second.
+
+class Pace:
+    """Token bucket of one process: its share of `per_second` statements, with bursts of one second's worth.
+
+    workers: returns the number of processes that share the limit now. The rate is halved when the store times out, and
+    recovers by a tenth of the limit each second.
     """
 
-    def __init__(self, per_second: float) -> None:
+    def __init__(self, per_second: float, *, workers: Callable[[], int] = lambda: 1) -> None:
+        self._per_second = per_second
+        self._workers = workers
         self._limit = per_second
         self._rate = per_second
         self._left = per_second
         self._at = time.monotonic()
+        self._shared_at = self._at - SHARE_SECONDS
         self._paused_at = self._at
 
     @property
@@ -64,8 +73,16 @@ class Pace:
         """Halve the rate, down to a hundredth of the limit."""
         self._rate = max(self._limit / 100, self._rate / 2)
 
+    def _share(self, now: float) -> None:
+        self._shared_at = now
+        limit = self._per_second / max(1, self._workers())
+        self._rate *= limit / self._limit
+        self._limit = limit
+
     def _refill(self) -> None:
         now = time.monotonic()
+        if now - self._shared_at >= SHARE_SECONDS:
+            self._share(now)
         passed, self._at = now - self._at, now
         self._rate = min(self._limit, self._rate + passed * self._limit / 10)
         self._left = min(self._rate, self._left + passed * self._rate)

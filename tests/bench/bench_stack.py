@@ -20,6 +20,9 @@ from moderation.operations.undo.requests import UndoPart, request_undo
 from moderation.tasks import enqueue_workers, poll_due_purges
 from tests.bench.timing import seconds_of
 
+WORKERS = 2
+"""Processes of the worker, as `make run` starts."""
+
 READY_SECONDS = 60
 POLL_SECONDS = 10.0
 """Poll interval for steps that became due, as in beat."""
@@ -29,11 +32,11 @@ BUSY = frozenset({PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.WAITING, Pur
 
 @contextmanager
 def bench_stack() -> Iterator[None]:
-    """Run a Celery worker with `PURGE_WORKERS` processes, as `make run` does."""
+    """Run a Celery worker."""
     app.control.purge()
     # Keep the log: it shows whether the store timed out during a measurement.
     log = settings.STACK.logs / "bench-worker.log"
-    command = ["-m", "celery", "--app=chatstore", "worker", f"--concurrency={settings.PURGE_WORKERS}"]
+    command = ["-m", "celery", "--app=chatstore", "worker", f"--concurrency={WORKERS}"]
     with log.open("wb") as output:
         worker = subprocess.Popen(
             [sys.executable, *command, "--without-mingle", "--without-gossip", "--loglevel=INFO"],

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from tests.bench.baseline import bare_session
+from tests.bench.bench_stack import WORKERS
 
 
 def describe_conditions() -> dict[str, Any]:
@@ -20,7 +21,7 @@ def describe_conditions() -> dict[str, Any]:
         "consistency": "LOCAL_QUORUM",
         "commitlog_sync_period_ms": settings.CASSANDRA["commitlog_sync_period_ms"],
         "cores": os.cpu_count(),
-        "purge_workers": settings.PURGE_WORKERS,
+        "purge_workers": WORKERS,
         "purge_rest": settings.PURGE_THROTTLE_FACTOR,
         "statements_per_second": settings.PURGE_STATEMENTS_PER_SECOND,
     }

@@ -24,7 +24,7 @@ from moderation.models import Purge, Step
 from moderation.operations import holds
 from moderation.operations.erasure import execution as erasure
 from moderation.operations.lookup import purge_index
-from moderation.operations.purging import completion, lifecycle, metrics, scheduling, wait_reasons, worker
+from moderation.operations.purging import completion, lifecycle, metrics, scheduling, turns, wait_reasons, worker
 from moderation.operations.purging.stuck_check import _positions_of, _purges_expected_to_progress
 from moderation.operations.steps import claiming, totals
 from moderation.operations.undo import expiry
@@ -43,11 +43,14 @@ def background_operations() -> Iterator[Named]:
     yield "poll: expire previews", lifecycle.expire_previews
     yield "poll: due scans", scheduling.due_scans
     yield "poll: due purges", scheduling.due_purges
+    yield "poll: joinable purges", scheduling.joinable_purges().exists
+    yield "join a purge", turns.join_turn
     yield "poll: due erasures", erasure.due_erasures
     yield "poll: create due runs", lambda: runs.create_due_runs(postgres_now())
     yield "poll: due runs", runs.due_runs
     for name, purge_id in ("large", running), ("undo", undoing), ("small", small):
-        yield f"workers needed, {name}", partial(scheduling.workers_needed, purge_id)
+        yield f"can be joined, {name}", partial(scheduling.can_be_joined, purge_id)
+        yield f"has a worker, {name}", partial(scheduling.has_worker, purge_id)
         yield f"claim, {name}", partial(claiming.claim_steps, purge_id, token=token)
         yield f"purges unblocked, {name}", partial(scheduling.unblocked_purges, purge_id)
         yield f"has due steps, {name}", partial(worker.has_due_steps, purge_id)

@@ -14,8 +14,10 @@ from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
 from moderation.domain.states import ACTIVE_PURGES, PurgeState
 from moderation.models import Purge, Step
-from moderation.models.steps import DUE, FREE, StepQuerySet, UndoStepQuerySet
-from moderation.operations.steps.open_steps import STEP_MODELS, STEP_ORDER, has_open_step
+from moderation.models.purges import PurgeQuerySet
+from moderation.models.steps import DUE, FREE, LEASED, StepQuerySet, UndoStepQuerySet
+from moderation.operations.steps.claiming import WORKING_STATES, is_locked_by_others
+from moderation.operations.steps.open_steps import STEP_MODELS, has_open_step
 
 MAX_LISTED_STEPS = 1_000
 """With fewer steps, the channels of a purge are named in a query, which reads each of them from an index."""
@@ -24,50 +26,50 @@ MAX_LISTED_STEPS = 1_000
 def due_purges() -> list[int]:
     """Return purges that need a worker: a step is due, or none is left and the purge is not finished.
 
-    Excludes purges that have the maximum number of workers, counted by leases on their steps.
+    Excludes purges that a worker processes, recognized by leases on their steps: idle workers join those.
     """
-    now = ClockTimestamp()
     stamped = Step.objects.filter(purge_id=OuterRef("id")).partly_applied()
-    purges = (
-        Purge.objects.active()
-        .alias(workers=_workers_on("id"))
-        .filter(
-            Q(wait_until__isnull=True) | Q(wait_until__lte=now),
-            has_open_step(FREE, DUE) | Q(workers=0) & (~has_open_step() | Q(state=PurgeState.CANCELLING)),
-            # A paused purge only completes its stamped steps.
-            ~Q(state=PurgeState.PAUSED) | Exists(stamped.free()),
-            workers__lt=settings.PURGE_WORKERS,
-        )
+    purges = Purge.objects.active().filter(
+        Q(wait_until__isnull=True) | Q(wait_until__lte=ClockTimestamp()),
+        has_open_step(FREE, DUE) | ~has_open_step() | Q(state=PurgeState.CANCELLING),
+        # A paused purge only completes its stamped steps.
+        ~Q(state=PurgeState.PAUSED) | Exists(stamped.free()),
+        ~has_open_step(LEASED),
     )
     return list(purges.order_by("id").values_list("id", flat=True))
 
 
-def reserve_wakeups(purge_id: int) -> int:
-    """Return the number of workers to enqueue for a purge, and reserve them; 0 while a reservation exists.
+def has_worker(purge_id: int) -> bool:
+    """Return whether a worker has leases on steps of the purge."""
+    return Purge.objects.filter(has_open_step(LEASED), id=purge_id).exists()
+
+
+def joinable_purges() -> PurgeQuerySet:
+    """Return running purges of which a further worker could claim a step."""
+    joinable = Purge.objects.filter(has_open_step(FREE, DUE, ~Q(is_locked_by_others())), state__in=WORKING_STATES)
+    if not settings.PURGE_WORKERS:
+        return joinable
+    return joinable.alias(workers=_workers_on("id")).filter(workers__lt=settings.PURGE_WORKERS)
+
+
+def can_be_joined(purge_id: int) -> bool:
+    """Return whether a further worker could claim a step of the purge."""
+    return joinable_purges().filter(id=purge_id).exists()
+
+
+def reserve_wakeup(purge_id: int) -> bool:
+    """Return whether to enqueue a worker for a purge, and reserve it; False while a reservation exists.
 
     Otherwise a purge that waits while all workers are busy would be enqueued again at every poll.
     """
     expires_at = ClockTimestamp() + dt.timedelta(seconds=settings.WAKEUP_EXPIRES_SECONDS)
     not_notified = Q(wakeup_expires_at__isnull=True) | Q(wakeup_expires_at__lt=ClockTimestamp())
-    return (
-        workers_needed(purge_id)
-        if Purge.objects.filter(not_notified, id=purge_id).schedule(wakeup_expires_at=expires_at)
-        else 0
-    )
+    return Purge.objects.filter(not_notified, id=purge_id).schedule(wakeup_expires_at=expires_at) == 1
 
 
 def clear_wakeup(purge_id: int) -> None:
     """Clear the reservation: no worker could be enqueued."""
     Purge.objects.filter(id=purge_id).schedule(wakeup_expires_at=None)
-
-
-def workers_needed(purge_id: int) -> int:
-    """Return how many more workers a purge could use now; at least one, to update its state."""
-    workers: int = Purge.objects.annotate(workers=_workers_on("id")).values_list("workers", flat=True).get(id=purge_id)
-    # In the order of the index: without one, Postgres may read all steps that were counted before.
-    free = (model.objects.open().free().filter(purge_id=purge_id).order_by(*STEP_ORDER) for model in STEP_MODELS)
-    steps = sum(steps[: settings.PURGE_WORKERS].count() for steps in free)
-    return max(1, min(settings.PURGE_WORKERS - workers, steps))
 
 
 def _workers_on(purge: str) -> CombinedExpression:

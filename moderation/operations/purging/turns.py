@@ -3,7 +3,8 @@
 A purge waits for its turn while it has a wake-up that no worker has received. A wake-up is not bound to its purge: the
 worker that receives it chooses among the purges that wait then. First comes small work, then undos, then the other
 purges, then rewrites; within these, turns rotate among the guilds, the moderators of a guild, and the purges of a
-moderator: the one whose last turn is the oldest is next.
+moderator: the one whose last turn is the oldest is next. A worker for which none waits joins a
+running purge, in the same order.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from chatstore.models.functions import ClockTimestamp
 from moderation.domain.states import ACTIVE_PURGES, PurgeState
 from moderation.models import Purge
 from moderation.models.purges import PurgeQuerySet
+from moderation.operations.purging.scheduling import joinable_purges
 
 TURN_SECONDS = 0.25
 """A purge is left for one that waits after this long, once what it has begun is completed."""
@@ -57,17 +59,29 @@ def does_another_wait(purge_id: int) -> bool:
     return _waiting().exclude(id=purge_id).exists()
 
 
+def does_any_purge_wait() -> bool:
+    """Return whether a confirmed purge or an undo waits for its turn."""
+    return _waiting().filter(state__in=ACTIVE_PURGES).exists()
+
+
 def take_turn(*, ranks: Iterable[int] = RANKS, draw: Callable[[], float] = random.random) -> int | None:
     """Begin the turn of the confirmed purge or undo that comes next; return its id, or None if none waits.
 
     ranks: only those of these ranks. draw: returns a random number from 0 to 1.
     """
-    ranked = _waiting().filter(state__in=ACTIVE_PURGES).annotate(rank=_RANK).filter(rank__in=ranks)
-    while waiting := sorted(set(ranked.order_by().values_list("rank", flat=True))):
-        purge_id = _next_in_turn(ranked.filter(rank=_draw_rank(waiting, draw)))
-        if purge_id is not None and _receive(purge_id):
+    while True:
+        purge_id = _next_by_rank(_waiting().filter(state__in=ACTIVE_PURGES), ranks, draw)
+        if purge_id is None or _receive(purge_id):
             return purge_id
-    return None
+
+
+def join_turn(*, draw: Callable[[], float] = random.random) -> int | None:
+    """Begin a further worker's turn at the running purge that comes next; return its id, or None if none has work left.
+
+    Turns go round as if these purges waited, so idle workers spread over all of them.
+    """
+    purge_id = _next_by_rank(joinable_purges(), RANKS, draw)
+    return None if purge_id is None else begin_turn(purge_id)
 
 
 def take_scan_turn() -> int | None:
@@ -93,11 +107,17 @@ _RANK = Case(
 )
 
 
-def _draw_rank(waiting: Sequence[int], draw: Callable[[], float]) -> int:
+def _next_by_rank(purges: PurgeQuerySet, ranks: Iterable[int], draw: Callable[[], float]) -> int | None:
+    ranked = purges.annotate(rank=_RANK).filter(rank__in=ranks)
+    found = sorted(set(ranked.order_by().values_list("rank", flat=True)))
+    return _next_in_turn(ranked.filter(rank=_draw_rank(found, draw))) if found else None
+
+
+def _draw_rank(ranks: Sequence[int], draw: Callable[[], float]) -> int:
     drawn = draw()
-    if drawn < PRECEDENCE or len(waiting) == 1:
-        return waiting[0]
-    others = waiting[1:]
+    if drawn < PRECEDENCE or len(ranks) == 1:
+        return ranks[0]
+    others = ranks[1:]
     return others[min(int((drawn - PRECEDENCE) / (1 - PRECEDENCE) * len(others)), len(others) - 1)]
 
 
@@ -105,11 +125,11 @@ def _waiting() -> PurgeQuerySet:
     return Purge.objects.filter(wakeup_expires_at__gt=ClockTimestamp())
 
 
-def _next_in_turn(waiting: PurgeQuerySet) -> int | None:
+def _next_in_turn(purges: PurgeQuerySet) -> int | None:
     by_guild, by_moderator = (
         F(name).asc(nulls_first=True) for name in ("last_turn_of_guild", "last_turn_of_moderator")
     )
-    in_order = waiting.annotate(
+    in_order = purges.annotate(
         last_turn_of_guild=_last_turn(guild_id=OuterRef("guild_id")),
         last_turn_of_moderator=_last_turn(moderator_id=OuterRef("moderator_id")),
     ).order_by(by_guild, by_moderator, F("turn_at").asc(nulls_first=True), "id")

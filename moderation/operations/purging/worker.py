@@ -58,6 +58,7 @@ from moderation.operations.steps.claiming import (
 )
 from moderation.operations.steps.open_steps import STEP_ORDER, has_open_step, open_steps
 from moderation.operations.undo.restore import restore_steps
+from moderation.store.active_workers import ActiveProcess
 from moderation.store.pace import Pace
 
 logger = logging.getLogger(__name__)
@@ -97,7 +98,7 @@ def pace_of_process() -> Pace:
     With one of its own, each turn of a quarter of a second would begin with a second's burst, and at the full rate
     although the store has just timed out.
     """
-    return Pace(settings.PURGE_STATEMENTS_PER_SECOND / settings.PURGE_WORKERS)
+    return Pace(settings.PURGE_STATEMENTS_PER_SECOND, workers=ActiveProcess().count)
 
 
 @dataclass(slots=True)

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.conf import settings
 from django.db import connection, models, transaction
-from django.db.models import Case, Exists, F, OuterRef, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
+from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
 from chatstore.domain.buckets import BucketKey
@@ -82,9 +83,10 @@ def job_of(purge_id: int) -> str:
     return f"purge:{purge_id}"
 
 
-def is_locked_by_others(job: str) -> Exists:
-    """Return a condition for steps whose channel another job has locked."""
-    locks = ChannelLock.objects.filter(channel_id=OuterRef("channel_id")).exclude(job=job)
+def is_locked_by_others(job: str | None = None) -> Exists:
+    """Return a condition for steps whose channel another job has locked. job: the steps' own; None: that of each."""
+    own = Concat(Value("purge:"), Cast(OuterRef("purge_id"), models.TextField())) if job is None else Value(job)
+    locks = ChannelLock.objects.filter(~Q(job=own), channel_id=OuterRef("channel_id"))
     # With a volatile function Postgres probes the locks for each step, instead of reading all of them.
     return Exists(locks.exclude(lease_until__lt=ClockTimestamp()))
 

@@ -91,13 +91,17 @@ ROUNDS: Sequence[tuple[Choice, Choice, Choice]] = (
 """The orders of three people, who act at the same time, round by round. No two orders of a round share a message."""
 
 
+WORKERS = 2
+"""As many as `make run` starts."""
+
+
 @pytest.fixture
 def workers(_open_databases: None, tmp_path: Path) -> Iterator[None]:
     """Workers, as many as a default installation has, and beat, which receive what the pages enqueue."""
     with separate_database("chatstore_day_test"):
         app.control.purge()
         environment = {"REDIS_URL": settings.REDIS_URL, "BEAT_POLL_SECONDS": str(settings.BEAT_POLL_SECONDS)}
-        running = Workers(tmp_path, count=settings.PURGE_WORKERS, environment=environment)
+        running = Workers(tmp_path, count=WORKERS, environment=environment)
         try:
             running.start()
             yield

@@ -11,7 +11,7 @@ from chatstore.models import ChannelLock
 from chatstore.models.users import User
 from moderation.models import Purge, Step
 from moderation.operations.purging.completion import advance_purge
-from moderation.operations.purging.scheduling import due_purges, unblocked_purges, workers_needed
+from moderation.operations.purging.scheduling import can_be_joined, due_purges, unblocked_purges
 from moderation.operations.purging.wait_reasons import wait_of
 from moderation.operations.purging.worker import has_due_steps
 from moderation.operations.steps.claiming import (
@@ -43,11 +43,11 @@ def purge(mona: User) -> Iterator[Purge]:
     "operation",
     [
         lambda purge: claim_steps(purge.pk, token=uuid.uuid4()),
-        lambda purge: workers_needed(purge.pk),
+        lambda purge: can_be_joined(purge.pk),
         lambda purge: has_due_steps(purge.pk),
         lambda purge: wait_of(None, purge),
     ],
-    ids=["claim", "workers needed", "has due steps", "wait reason"],
+    ids=["claim", "can be joined", "has due steps", "wait reason"],
 )
 def test_the_next_steps_are_found_without_reading_the_others(
     operation: Callable[[Purge], object], purge: Purge

@@ -19,9 +19,19 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.audit import save_with_next_id
 from moderation.operations.purging import turns
-from moderation.operations.purging.scheduling import reserve_wakeups
-from moderation.operations.purging.turns import PRECEDENCE, SMALL, SMALL_MESSAGES, take_scan_turn, take_turn
-from tests.moderation.channels import confirm, everything, make_channel, old_ids, preview, write
+from moderation.operations.purging.scheduling import joinable_purges, reserve_wakeup
+from moderation.operations.purging.turns import PRECEDENCE, SMALL, SMALL_MESSAGES, join_turn, take_scan_turn, take_turn
+from tests.moderation.channels import (
+    claim,
+    confirm,
+    everything,
+    make_channel,
+    old_ids,
+    preview,
+    run_to_end,
+    write,
+)
+from tests.moderation.scattered import make_scattered
 
 FIRST, LAST = 0.0, 0.999
 
@@ -175,7 +185,7 @@ def test_a_small_purge_is_processed_while_another_one_waits_for_the_disk(
     write(few, old_ids(5))
     large, small = (confirm(mona, preview(mona, everything(channel))) for channel in (dense, few))
     assert set(large.steps.values_list("kind", flat=True)) == {"ranges"}
-    assert reserve_wakeups(small.pk)
+    assert reserve_wakeup(small.pk)
     tasks._run_turn(large.pk)
     small.refresh_from_db()
     large.refresh_from_db()
@@ -189,3 +199,16 @@ def test_only_small_purges_are_processed_between_the_steps_of_another_one(mona: 
     large = waiting(mona)
     assert take_turn(ranks=(SMALL,)) is None
     assert take_first() == large
+
+
+def test_workers_for_which_no_purge_waits_join_running_ones_in_turn(mona: User) -> None:
+    purges = [make_scattered(mona, channels=1, buckets=3).purge for _ in range(3)]
+    Purge.objects.update(wakeup_expires_at=None)
+    for purge in purges:
+        claim(purge)
+    joined = [join_turn(draw=lambda: FIRST) for _ in range(6)]
+    own = [purge_id for purge_id in joined if purge_id in [purge.pk for purge in purges]]
+    assert own == [purge.pk for purge in (*purges, *purges)][: len(own)]
+    for purge in purges:
+        run_to_end(purge)
+    assert not joinable_purges().filter(pk__in=[purge.pk for purge in purges]).exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,11 +16,13 @@ from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.purging import turns, worker
 from moderation.operations.purging.controls import pause_purge
-from moderation.operations.purging.scheduling import clear_wakeup, due_purges, reserve_wakeups
-from moderation.operations.purging.turns import Turn, does_another_wait
+from moderation.operations.purging.scheduling import clear_wakeup, due_purges, joinable_purges, reserve_wakeup
+from moderation.operations.purging.turns import Turn, does_another_wait, does_any_purge_wait
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps import claiming
+from moderation.operations.steps.claiming import claim_steps
 from moderation.operations.steps.totals import totals_of
+from moderation.store import active_workers
 from tests.moderation.channels import run_to_end
 from tests.moderation.scattered import Scattered, make_scattered
 
@@ -43,7 +46,7 @@ def two(mona: User) -> Iterator[tuple[Scattered, Scattered]]:
 @pytest.mark.usefixtures("small_groups")
 def test_a_turn_ends_after_its_first_group_when_another_purge_waits(two: tuple[Scattered, Scattered]) -> None:
     first, second = two
-    assert reserve_wakeups(second.purge.pk)
+    assert reserve_wakeup(second.purge.pk)
     turn = Turn(first.purge.pk)
     purge = run_purge(first.purge.pk, ends_turn=turn.ends)
     assert turn.has_ended
@@ -99,7 +102,7 @@ def test_a_task_enqueues_the_next_turn_of_its_purge(
     monkeypatch.setattr(tasks.run_purge, "delay", delay)
     monkeypatch.setattr(worker, "run_purge", record)
     for purge in (first.purge, second.purge):
-        assert reserve_wakeups(purge.pk)
+        assert reserve_wakeup(purge.pk)
     queue = [first.purge.pk, second.purge.pk]
     end = time.monotonic() + 60
     while queue and time.monotonic() < end:
@@ -115,11 +118,101 @@ def test_a_task_enqueues_the_next_turn_of_its_purge(
 
 def test_a_wakeup_that_was_received_ends_no_turn(two: tuple[Scattered, Scattered]) -> None:
     first, second = two
-    assert reserve_wakeups(second.purge.pk)
+    assert reserve_wakeup(second.purge.pk)
     assert does_another_wait(first.purge.pk)
     assert not does_another_wait(second.purge.pk)
     clear_wakeup(second.purge.pk)
     assert not does_another_wait(first.purge.pk)
+
+
+@pytest.fixture
+def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[str | int]:
+    """Return the list of purges for which `run_purge` was enqueued, and "join" for each `join_purge`."""
+    enqueued: list[str | int] = []
+
+    def delay(purge_id: int) -> object:
+        enqueued.append(purge_id)
+        return object()
+
+    monkeypatch.setattr(tasks.run_purge, "delay", delay)
+    monkeypatch.setattr(tasks.join_purge, "apply_async", lambda **_: enqueued.append("join"))
+    active_workers.clear_join()
+    return enqueued
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_one_idle_worker_is_invited_while_steps_are_left(
+    two: tuple[Scattered, Scattered], enqueued: list[str | int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = two
+    monkeypatch.setattr(tasks, "INVITATION_SECONDS", 0)
+    for scattered in (first, second):
+        tasks.run_purge(scattered.purge.pk)
+        scattered.assert_purged()
+    # Purges of three groups: both could use another worker twice.
+    assert enqueued == ["join"]
+
+
+def test_nobody_is_invited_to_a_purge_whose_steps_are_all_claimed(
+    two: tuple[Scattered, Scattered], enqueued: list[str | int]
+) -> None:
+    tasks.run_purge(two[0].purge.pk)
+    two[0].assert_purged()
+    assert enqueued == []
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_an_invited_worker_takes_a_purge_that_waits_before_it_joins_one(
+    two: tuple[Scattered, Scattered], enqueued: list[str | int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = two
+    joined: list[int] = []
+
+    def record(purge_id: int) -> None:
+        joined.append(purge_id)
+
+    monkeypatch.setattr(tasks, "_run_turn", record)
+    claim_steps(first.purge.pk, token=uuid.uuid4(), limit=4)
+    assert reserve_wakeup(second.purge.pk)
+    tasks.join_purge()
+    assert joined == [second.purge.pk]
+    # Other tests have left running purges, which are joined in turn.
+    others = set(joinable_purges().values_list("pk", flat=True)) - {second.purge.pk}
+    assert first.purge.pk in others
+    tasks.join_purge()
+    assert joined[1] in others
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_worker_that_leaves_a_purge_to_another_worker_does_not_make_it_wait(
+    two: tuple[Scattered, Scattered], enqueued: list[str | int]
+) -> None:
+    first, second = two
+    token = uuid.uuid4()
+    claim_steps(first.purge.pk, token=token, limit=4)
+    assert reserve_wakeup(second.purge.pk)
+    tasks._run_turn(first.purge.pk)
+    assert first.purge.pk not in enqueued
+    assert not does_another_wait(second.purge.pk)
+    Step.objects.filter(token=token).update(state="pending", token=None, lease_until=None)
+    tasks._run_turn(first.purge.pk)
+    assert first.purge.pk in enqueued
+    assert does_another_wait(second.purge.pk)
+
+
+def test_a_purge_whose_wakeup_was_lost_is_processed_after_the_next_poll(
+    two: tuple[Scattered, Scattered], enqueued: list[str | int]
+) -> None:
+    first, _ = two
+    tasks.enqueue_workers(first.purge.pk)
+    # The broker lost the task; the purge still waits for its turn.
+    enqueued.clear()
+    tasks.poll_due_purges()
+    assert "join" in enqueued
+    assert first.purge.pk not in enqueued
+    while does_any_purge_wait():
+        tasks.join_purge()
+    first.assert_purged()
 
 
 @pytest.mark.usefixtures("small_groups")
@@ -128,7 +221,7 @@ def test_a_group_that_always_fails_makes_progress_between_turns(two: tuple[Scatt
     step = Step.objects.get(purge=first.purge, ordinal=2)
     ids = bytes(step.ids)
     Step.objects.filter(purge=first.purge, ordinal=2).update(ids=b"not packed ids")
-    assert reserve_wakeups(second.purge.pk)
+    assert reserve_wakeup(second.purge.pk)
     for _ in range(14):
         run_purge(first.purge.pk, idle_timeout_seconds=0, ends_turn=Turn(first.purge.pk).ends)
     assert totals_of(first.purge).deleted == first.messages - 5

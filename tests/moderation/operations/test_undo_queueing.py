@@ -1,10 +1,9 @@
-"""Workers claim the steps of an undo like those of a purge: by lease, in order, and within the limit of workers."""
+"""Workers claim the steps of an undo like those of a purge: by lease and in order."""
 
 import datetime as dt
 import uuid
 
 import pytest
-from django.conf import settings
 from pytest_django import Settings
 
 from chatstore.models import Finding
@@ -14,7 +13,7 @@ from moderation.domain.states import PurgeState, UndoStepState
 from moderation.models import Undo
 from moderation.operations.purging.controls import pause_purge
 from moderation.operations.purging.failures import failures_of
-from moderation.operations.purging.scheduling import due_purges, workers_needed
+from moderation.operations.purging.scheduling import can_be_joined, due_purges
 from moderation.operations.purging.stuck_check import STUCK_PURGE, check_stuck_purges
 from moderation.operations.steps.claiming import renewed_leases, requeue_step
 from moderation.operations.steps.open_steps import open_steps
@@ -49,15 +48,19 @@ def undo(mona: User) -> Undo:
     return undo
 
 
-def test_as_many_workers_are_enqueued_as_an_undo_can_use(undo: Undo) -> None:
-    assert workers_needed(undo.purge_id) == settings.PURGE_WORKERS == 2
-    claim_undo(undo.purge)
-    assert workers_needed(undo.purge_id) == 1
+def test_an_undo_is_due_while_no_worker_processes_it(undo: Undo) -> None:
     assert undo.purge_id in due_purges()
-    killed = claim_undo(undo.purge)
+    claimed = claim_undo(undo.purge)
     assert undo.purge_id not in due_purges()
-    undo.steps.filter(token=killed.token).update(lease_until=EXPIRED)
+    undo.steps.filter(token=claimed.token).update(lease_until=EXPIRED)
     assert undo.purge_id in due_purges()
+
+
+def test_idle_workers_join_an_undo_until_each_step_is_claimed(undo: Undo) -> None:
+    for _ in range(3):
+        assert can_be_joined(undo.purge_id)
+        claim_undo(undo.purge)
+    assert not can_be_joined(undo.purge_id)
 
 
 def test_a_delayed_step_of_an_undo_comes_after_the_others(undo: Undo) -> None:
