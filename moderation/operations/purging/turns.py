@@ -3,17 +3,20 @@
 A purge waits for its turn while it has a wake-up that no worker has received. A wake-up is not bound to its purge: the
 worker that receives it chooses among the purges that wait then. First comes small work, then undos, then the other
 purges, then rewrites; within these, turns rotate among the guilds, the moderators of a guild, and the purges of a
-moderator: the one whose last turn is the oldest is next. A worker for which none waits joins a
-running purge, in the same order.
+moderator: the one whose last turn is the oldest is next. A worker for which none waits joins a running purge, in the
+same order.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from django.conf import settings
 from django.db.models import Case, F, IntegerField, OuterRef, Subquery, Value, When
 
 from chatstore.models.functions import ClockTimestamp
@@ -57,6 +60,23 @@ class Turn:
 def does_another_wait(purge_id: int) -> bool:
     """Return whether another purge, or a scan, waits for its turn."""
     return _waiting().exclude(id=purge_id).exists()
+
+
+class TurnWait(NamedTuple):
+    """Wait of a purge or scan for its turn. others: how many other purges, or scans, wait for theirs."""
+
+    since: dt.datetime
+    others: int
+
+
+def wait_for_turn(purge: Purge) -> TurnWait | None:
+    """Return since when a purge or its scan waits for its turn; None if it does not wait for one."""
+    if purge.wakeup_expires_at is None or not _waiting().filter(pk=purge.pk).exists():
+        return None
+    is_scan = purge.state == PurgeState.SCANNING
+    same = _waiting().filter(state__in=[PurgeState.SCANNING] if is_scan else ACTIVE_PURGES)
+    since = purge.wakeup_expires_at - dt.timedelta(seconds=settings.WAKEUP_EXPIRES_SECONDS)
+    return TurnWait(since, same.exclude(pk=purge.pk).count())
 
 
 def does_any_purge_wait() -> bool:

@@ -1,4 +1,4 @@
-"""Reasons why a purge waits, as text: another job, the disk, messages of the last hour, or a missing worker.
+"""Reasons why a purge waits, as text: another job, its turn, the disk, messages of the last hour, or a missing worker.
 
 Each reason is checked again when it is shown, so that outdated reasons are not displayed.
 """
@@ -12,13 +12,14 @@ from django.conf import settings
 from django.db.models import Max
 
 from chatstore.domain.errors import ChatstoreError
-from chatstore.domain.texts import Param, Text, gettext_noop
+from chatstore.domain.texts import Duration, Param, Text, gettext_noop, ngettext_lazy
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.coordination.channel_lock import lock_owner
 from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.states import PurgeState, StepKind, StepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.access.visibility import Actor, name_of, visible_purges
+from moderation.operations.purging.turns import TurnWait, wait_for_turn
 from moderation.operations.selection.summary import selection_summary
 from moderation.operations.steps.claiming import is_locked_by_others, job_of
 from moderation.operations.steps.open_steps import open_steps
@@ -37,6 +38,9 @@ WAITING_STATES = frozenset(
 
 IDLE_AFTER_POLLS = 2
 """Number of polls without a worker after which the page reports it."""
+
+TURN_WAIT_SHOWN_AFTER = dt.timedelta(seconds=2)
+"""A purge that leaves its worker to others for a turn is soon back; only a longer wait is shown."""
 
 WAITING_FOR_WORKER = _("Waiting for a worker")
 
@@ -98,6 +102,9 @@ def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
             reason, blocking_purge = _BEHIND_ANOTHER_JOB, None
         return Wait(reason, blocking_purge, idle_seconds=idle, is_behind_job=True)
     stored_reason = purge.wait_reason
+    turn = wait_for_turn(purge) if stored_reason in ("", WAITING_FOR_WORKER) else None
+    if turn is not None and now - turn.since > TURN_WAIT_SHOWN_AFTER:
+        return Wait(_describe_turn(turn, now, is_scan=purge.state == PurgeState.SCANNING), idle_seconds=idle)
     if isinstance(stored_reason, Text) and stored_reason.template in _STORED_BEHIND_JOB:
         stored_reason = _("Waiting for a worker; the channel is unlocked")
     if stored_reason:
@@ -107,6 +114,25 @@ def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
         reason = _("Waiting for the undo copy to reach disk on every replica (nothing is deleted before that)")
         return Wait(reason, until=on_disk_at, idle_seconds=idle)
     return None if idle is None else Wait(idle_seconds=idle)
+
+
+def _describe_turn(turn: TurnWait, now: dt.datetime, *, is_scan: bool) -> Text:
+    time = Duration((now - turn.since).total_seconds())
+    if turn.others == 0:
+        return _("Waiting for a worker for %(time)s", time=time)
+    if is_scan:
+        return ngettext_lazy(
+            "Waiting for a worker for %(time)s; %(count)s other preview is waiting too",
+            "Waiting for a worker for %(time)s; %(count)s other previews are waiting too",
+            turn.others,
+            time=time,
+        )
+    return ngettext_lazy(
+        "Waiting for a worker for %(time)s; %(count)s other purge is waiting too",
+        "Waiting for a worker for %(time)s; %(count)s other purges are waiting too",
+        turn.others,
+        time=time,
+    )
 
 
 _BEHIND_ANOTHER_JOB = _("Waiting behind another job")

@@ -18,7 +18,7 @@ from moderation.domain.states import PurgeState, StepKind
 from moderation.models import AuditEntry, Purge, Step, UndoStep
 from moderation.operations.purging.completion import advance_purge
 from moderation.operations.purging.controls import pause_purge
-from moderation.operations.purging.scheduling import unblocked_purges
+from moderation.operations.purging.scheduling import clear_wakeup, reserve_wakeup, unblocked_purges
 from moderation.operations.purging.wait_reasons import Wait, wait_of
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.undo.requests import UndoPart, request_undo
@@ -228,6 +228,27 @@ def test_a_purge_without_a_worker_shows_it(mona: User, channel: Channel, sign_in
     assert re.search(r"No worker has picked this up for \d min", page)
     claim(purge)
     assert wait_of(mona, Purge.objects.get(id=purge.id)) is None
+
+
+def test_a_purge_that_waits_for_its_turn_shows_for_how_long_and_how_many_others_do(mona: User) -> None:
+    purges = []
+    for _ in range(3):
+        channel = make_channel()
+        write(channel, old_ids(5))
+        purges.append(confirm(mona, preview(mona, everything(channel))))
+    first, *others = purges
+    Purge.objects.update(wakeup_expires_at=None)
+    for purge in purges:
+        assert reserve_wakeup(purge.pk)
+    assert wait_of(mona, Purge.objects.get(pk=first.pk)) is None
+    Purge.objects.filter(pk=first.pk).update(wakeup_expires_at=F("wakeup_expires_at") - dt.timedelta(seconds=5))
+    assert re.fullmatch(r"Waiting for a worker for \d+ s; 2 other purges are waiting too", wait_at(mona, first).reason)
+    clear_wakeup(others[0].pk)
+    assert wait_at(mona, first).reason.endswith("; 1 other purge is waiting too")
+    clear_wakeup(others[1].pk)
+    assert re.fullmatch(r"Waiting for a worker for \d+ s", wait_at(mona, first).reason)
+    clear_wakeup(first.pk)
+    assert wait_of(mona, Purge.objects.get(pk=first.pk)) is None
 
 
 def test_a_purge_that_waits_for_the_disk_shows_it(mona: User, channel: Channel) -> None:
