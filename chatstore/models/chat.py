@@ -58,6 +58,11 @@ class Channel(models.Model):
     def __str__(self) -> str:
         return self.name if self.kind == self.Kind.DIRECT else f"#{self.name}"
 
+    @property
+    def full_name(self) -> str:
+        """The name with the guild's: "#general (Tidewalkers)". Query with `select_related("guild")`."""
+        return str(self) if self.guild is None else f"{self} ({self.guild})"
+
 
 class ChatUserQuerySet(NamedQuerySet["ChatUser"]):
     """Chat users, by name and display name."""

@@ -285,7 +285,8 @@ def _in_force() -> QuerySet[Hold]:
 def _describe(user: Actor, holds: QuerySet[Hold]) -> list[ListedHold]:
     found = list(holds.select_related("placed_by", "lifted_by")[:MAX_LISTED_HOLDS])
     users = ChatUser.objects.in_bulk([hold.author_id for hold in found if hold.author_id is not None])
-    channels = visible_channels(user).in_bulk([hold.channel_id for hold in found if hold.channel_id is not None])
+    in_channels = [hold.channel_id for hold in found if hold.channel_id is not None]
+    channels = visible_channels(user).select_related("guild").in_bulk(in_channels)
     return [
         ListedHold(
             hold,

@@ -139,7 +139,7 @@ def _draw_channel(channel: Channel) -> SafeString:
     return fill(
         '<h2 class="in-channel">\n<a href="{}#end"><bdi>{}</bdi></a>\n</h2>\n',
         url_of("timeline", channel.pk),
-        visible(channel),
+        visible(channel.full_name),
     )
 
 

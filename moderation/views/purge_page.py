@@ -79,7 +79,7 @@ class PurgeFacts:
         self.manifest = summary_of(purge)
         found = [one.channel_id for one in self.manifest.channels]
         wanted = found or [int(text) for text in purge.selection["channels"]]
-        known = visible_channels(user).in_bulk(wanted)
+        known = visible_channels(user).select_related("guild").in_bulk(wanted)
         self.channels = [known[channel_id] for channel_id in wanted if channel_id in known]
         self.channel_count = self.manifest.channel_count if found and known else len(known)
         self.map = PurgeMap(purge, self.manifest, [channel.pk for channel in self.channels])
@@ -168,9 +168,9 @@ class FailuresView:
 def describe_failures(user: Actor, purge: Purge, *, is_single: bool) -> FailuresView:
     """Return the failures in the channels that the user may see. is_single: the purge has one channel."""
     found = failures_of(purge)
-    channels = visible_channels(user).in_bulk({failure.channel_id for failure in found.shown})
+    channels = visible_channels(user).select_related("guild").in_bulk({failure.channel_id for failure in found.shown})
     rows = [
-        (failure, "" if is_single else str(channels[failure.channel_id]), bucket_days(failure.bucket))
+        (failure, "" if is_single else channels[failure.channel_id].full_name, bucket_days(failure.bucket))
         for failure in found.shown
         if failure.channel_id in channels
     ]

@@ -133,7 +133,8 @@ def describe_preview(
     authors = share_by_author(manifest, restored)
     left_by_author = manifest.count - sum(author.count for author in authors if author.is_restored)
     rows = bucket_previews(purge, limit=BUCKETS_SHOWN)
-    known = {} if is_single else visible_channels(user).in_bulk({row.channel_id for row in rows})
+    shown = set() if is_single else {row.channel_id for row in rows}
+    known = visible_channels(user).select_related("guild").in_bulk(shown)
     context: dict[str, Any] = {
         "preview": manifest,
         "first_day": timezone.localtime(manifest.first_at).date().isoformat() if manifest.first_at else "",

@@ -42,6 +42,7 @@ def purges(request: HttpRequest) -> HttpResponse:
     channel_id = read_cursor(request.GET, "channel")
     before = read_cursor(request.GET, "before")
     listed = list_purges(request.user, state=state, moderator=moderator, channel_id=channel_id, before=before)
+    channels = visible_channels(request.user).select_related("guild")
     context = {
         "nav": "purges",
         "page": listed,
@@ -49,7 +50,7 @@ def purges(request: HttpRequest) -> HttpResponse:
         "state": state,
         "by": moderator,
         "in_channel": channel_id,
-        "channel": visible_channels(request.user).filter(pk=channel_id).first() if channel_id is not None else None,
+        "channel": channels.filter(pk=channel_id).first() if channel_id is not None else None,
     }
     return render(request, "moderation/purge/list.html", context)
 

@@ -127,7 +127,7 @@ def list_manifest(
 def list_excluded(user: Actor, purge: Purge) -> list[ManifestEntry]:
     """Return up to `MAX_EXCLUDED_SHOWN` excluded messages. Raises `StoreUnavailable`."""
     excluded = excluded_messages(purge)
-    channels = visible_channels(user).in_bulk({channel_id for channel_id, _ in excluded})
+    channels = visible_channels(user).select_related("guild").in_bulk({channel_id for channel_id, _ in excluded})
     pairs = [pair for pair in excluded if pair[0] in channels][:MAX_EXCLUDED_SHOWN]
     entries: list[ManifestEntry] = []
     for channel_id, bucket in dict.fromkeys((channel, bucket_of(i)) for channel, i in pairs):
@@ -148,7 +148,8 @@ def _hide_withdrawn(entry: ManifestEntry) -> ManifestEntry:
 def _visible(user: Actor, shares: Iterator[_BucketShare], channels: dict[int, Channel]) -> Iterator[_BucketShare]:
     """Yield the buckets in channels that the user may see, and add these channels: of as many buckets as are needed."""
     while batch := list(islice(shares, BUCKETS_AT_ONCE)):
-        channels |= visible_channels(user).in_bulk({share.channel_id for share in batch} - channels.keys())
+        unread = {share.channel_id for share in batch} - channels.keys()
+        channels |= visible_channels(user).select_related("guild").in_bulk(unread)
         yield from (share for share in batch if share.channel_id in channels)
 
 

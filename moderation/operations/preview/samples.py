@@ -56,7 +56,7 @@ def sample_manifest(user: Actor, purge: Purge, summary: Summary) -> Samples:
     Messages that no longer exist are left out. Raises `StoreUnavailable`.
     """
     ends = {channel_id for channel_id, _ in (*summary.oldest, *summary.newest)}
-    known = visible_channels(user).in_bulk(ends)
+    known = visible_channels(user).select_related("guild").in_bulk(ends)
     first = _end_of(purge, [key for key in summary.oldest if key[0] in known], newest=False)
     last = [
         pair

@@ -125,5 +125,6 @@ def scope_of(selection: Selection, channels: Mapping[int, Channel], guilds: Mapp
     if selection.guild_id is not None:
         guild = guilds.get(selection.guild_id)
         return Scope(guild=str(guild) if guild else gettext("guild %(id)s") % {"id": selection.guild_id})
-    names = [str(channels.get(i) or gettext("channel %(id)s") % {"id": i}) for i in selection.channel_ids]
+    unnamed = gettext("channel %(id)s")
+    names = [channels[i].full_name if i in channels else unnamed % {"id": i} for i in selection.channel_ids]
     return Scope(channels=names)

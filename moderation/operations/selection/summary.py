@@ -52,7 +52,7 @@ def describe_purges(user: Actor | None, purges: Sequence[Purge]) -> list[ListedP
 def summarize_selections(user: Actor | None, selections: Sequence[Selection]) -> list[str]:
     """Summarize selections, with the names that the user may see; all names without a user."""
     channels = Channel.objects.all() if user is None else visible_channels(user)
-    known = channels.in_bulk({i for selection in selections for i in selection.channel_ids})
+    known = channels.select_related("guild").in_bulk({i for selection in selections for i in selection.channel_ids})
     guilds = Guild.objects.in_bulk({s.guild_id for s in selections if s.guild_id is not None})
     authors = ChatUser.objects.in_bulk({author for selection in selections for author in selection.named_authors})
     names = {author_id: str(author) for author_id, author in authors.items()}
@@ -63,5 +63,5 @@ def summarize_selections(user: Actor | None, selections: Sequence[Selection]) ->
 
 
 def selection_summary(purge: Purge) -> str:
-    """Summarize a purge's selection: "all messages by Victor in #general since 1 May 2024, except pinned"."""
+    """Summarize a purge's selection: "all messages by Victor in #general (Gophers) since 1 May 2024"."""
     return describe_purges(None, [purge])[0].summary
