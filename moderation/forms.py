@@ -144,6 +144,21 @@ def read_presets(query: QueryDict) -> QueryDict:
     return filled
 
 
+def presets_of(description: Description) -> QueryDict:
+    """Return the fields of the composer, filled in as described."""
+    query = QueryDict(mutable=True)
+    query.update({"channels": description.channels, "guild": description.guild})
+    if description.with_pinned:
+        query["with_pinned"] = "1"
+    for prefix, terms in (("", description.all), ("either-", description.either), ("none-", description.none)):
+        query.setlist(f"{prefix}has", list(terms.has))
+        texts = {name: getattr(terms, name) for name in ("authors", "after", "before", "words", "pattern", "reply_to")}
+        flags = {name: "1" for name in ("bots", "pinned") if getattr(terms, name)}
+        for name, value in {**texts, **flags}.items():
+            query[f"{prefix}{name}"] = value
+    return query
+
+
 class ConfirmForm(forms.Form):
     """A confirmation: the reason, and the hash of the manifest that was previewed."""
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from django.contrib.auth.decorators import permission_required
 from django.db.models import Exists, OuterRef
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -16,13 +16,13 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstones
 from chatstore.models import Channel, Guild
 from moderation.domain.selection import Selection
-from moderation.forms import Composer, read_presets, selected_ids
+from moderation.forms import Composer, presets_of, read_cursor, read_presets, selected_ids
 from moderation.models import Purge
-from moderation.operations.access.visibility import Actor, channel_for, visible_channels
+from moderation.operations.access.visibility import Actor, channel_for, purge_for, visible_channels
 from moderation.operations.preview.bucket_strip import map_channel
 from moderation.operations.preview.scan import scan_purge
-from moderation.operations.purging.lifecycle import draft_purge
-from moderation.operations.selection.parsing import parse_selection, select_messages
+from moderation.operations.purging.lifecycle import discard_preview, draft_purge
+from moderation.operations.selection.parsing import describe_conditions, parse_selection, select_messages
 from moderation.operations.selection.summary import summarize_selections
 from moderation.presentation.strip import Strip
 from moderation.tasks import enqueue_scan_on_commit
@@ -57,7 +57,7 @@ def compose_summary(request: HttpRequest) -> HttpResponse:
 
 def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
     if request.method != "POST" or "widen" in request.POST:
-        filled = request.POST if request.method == "POST" else read_presets(request.GET)
+        filled = request.POST if request.method == "POST" else _read_presets(request)
         return _show_form(request, channel, Composer(filled))
     composer = Composer(request.POST)
     try:
@@ -65,9 +65,29 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
         purge = draft_purge(moderator=actor_of(request), selection=selection)
     except BadInput as error:
         return _show_form(request, channel, composer, error_message=error.text)
+    if (replaced := _read_replaced(request)) is not None:
+        discard_preview(replaced.pk, moderator=actor_of(request))
     if not _scan_at_once(purge, selection):
         enqueue_scan_on_commit(purge.pk)
     return redirect("purge", purge.pk)
+
+
+def _read_presets(request: HttpRequest) -> QueryDict:
+    """Return the fields that the URL fills in: by name, or with the selection of the purge that `preview` names."""
+    purge_id = read_cursor(request.GET, "preview")
+    if purge_id is None:
+        return read_presets(request.GET)
+    description = describe_conditions(Selection.from_json(purge_for(request.user, purge_id).selection))
+    return QueryDict() if description is None else presets_of(description)
+
+
+def _read_replaced(request: HttpRequest) -> Purge | None:
+    """Return the user's own preview that the new one replaces, or None."""
+    purge_id = read_cursor(request.POST if request.method == "POST" else request.GET, "preview")
+    if purge_id is None:
+        return None
+    purge = purge_for(request.user, purge_id)
+    return purge if purge.confirmed_at is None and purge.moderator_id == actor_of(request).pk else None
 
 
 def _scan_at_once(purge: Purge, selection: Selection) -> bool:
@@ -123,6 +143,7 @@ def _show_form(
         "error_message": error_message,
         "strip": _map(channel) if channel else None,
         "guilds": () if channel else _visible_guilds(request.user),
+        "replaced": _read_replaced(request),
         **_describe_selection(request.user, form, channel),
     }
     return render(request, "moderation/compose/compose.html", context, status=400 if error_message else 200)

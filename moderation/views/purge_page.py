@@ -9,12 +9,14 @@ from datetime import date, datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext, ngettext
 
 from chatstore.domain.buckets import bucket_days
 from chatstore.models import ChatUser
+from moderation.domain.selection import Selection
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, name_of, visible_channels
@@ -149,12 +151,20 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "found_in": facts.channel_count if state is PurgeState.SCANNING and purge.manifest else 0,
         "excluded": len(purge.selection["except"]),
         "controls": available_controls(purge) if may_purge else (),
+        "compose_url": _compose_url(purge) if may_purge and purge.confirmed_at is None else "",
         "undo": undo,
         "imported": imports_of(purge) if purge.confirmed_at else (),
         "undoing": undoing,
         "erasing": erasing,
         "manifest_hash": bytes(purge.manifest_hash).hex() if purge.manifest_hash else "",
     }
+
+
+def _compose_url(purge: Purge) -> str:
+    """Return the URL of the composer, filled in with the purge's selection."""
+    channel_id = Selection.from_json(purge.selection).only_channel_id
+    url = reverse("compose_everywhere") if channel_id is None else reverse("compose", args=[channel_id])
+    return f"{url}?preview={purge.pk}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
-from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.domain.snowflakes import parse_snowflake, time_of
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser
 from chatstore.models.chat import ChannelQuerySet
@@ -104,6 +107,89 @@ def parse_selection(description: Description, *, user: Actor, now: dt.datetime) 
         with_pinned=description.with_pinned,
         everything=description.everything,
     )
+
+
+def describe_conditions(selection: Selection) -> Description | None:
+    """Return a description from which `parse_selection` makes the selection's place and conditions.
+
+    None for messages that were selected one by one, for a whole channel, and for a combination of conditions that
+    cannot be typed. Excluded messages are left out.
+    """
+    if selection.where is None:
+        return None
+    groups: dict[str, dict[str, Any]] = {"all": {}, "either": {}, "none": {}}
+    parts = selection.where.parts if isinstance(selection.where, All) else (selection.where,)
+    for part in parts:
+        if isinstance(part, AnyOf):
+            is_typed = not groups["either"] and all(_add_term(groups["either"], one) for one in part.parts)
+        elif isinstance(part, Not):
+            is_typed = _add_term(groups["none"], part.part)
+        else:
+            # A single alternative is stored like a condition of its own.
+            is_typed = _add_term(groups["all"], part) or (not groups["either"] and _add_term(groups["either"], part))
+        if not is_typed:
+            return None
+    return Description(
+        channels=", ".join(map(str, selection.channel_ids)),
+        guild="" if selection.guild_id is None else str(selection.guild_id),
+        all=Terms(**groups["all"]),
+        either=Terms(**groups["either"]),
+        none=Terms(**groups["none"]),
+        with_pinned=selection.with_pinned,
+    )
+
+
+def _add_term(terms: dict[str, Any], condition: Filter) -> bool:
+    """Add a condition to a group; return whether that was possible: each kind but `Has` is possible once."""
+    name, value = _as_typed(condition)
+    if name == "has":
+        terms["has"] = (*terms.get("has", ()), value)
+        return True
+    if not name or name in terms:
+        return False
+    terms[name] = value
+    return True
+
+
+def _as_typed(condition: Filter) -> tuple[str, Any]:  # noqa: PLR0911
+    """Return the field of a condition and what is typed there; an empty name if it has none."""
+    match condition:
+        case Author(ids):
+            return "authors", ", ".join(map(_name_or_id, ids))
+        case Since(message_id):
+            return "after", _format_time(message_id)
+        case Before(message_id):
+            return "before", _format_time(message_id)
+        case Words(text):
+            return "words", text
+        case Pattern(expression):
+            return "pattern", expression
+        case Has(what):
+            return "has", what.value
+        case FromBot():
+            return "bots", True
+        case Pinned():
+            return "pinned", True
+        case ReplyTo(message_id):
+            return "reply_to", str(message_id)
+    return "", None
+
+
+def _name_or_id(author_id: int) -> str:
+    """Return the name of a chat user if it is found as such and means nobody else, otherwise the id."""
+    user = ChatUser.objects.filter(pk=author_id).first()
+    if user is None or split_names(str(user)) != [str(user)]:
+        return str(author_id)
+    try:
+        return str(user) if find_author(str(user)) == author_id else str(author_id)
+    except BadInput:
+        return str(author_id)
+
+
+def _format_time(message_id: int) -> str:
+    """Return the time of an id in ISO 8601, in the active time zone."""
+    time = timezone.localtime(time_of(message_id))
+    return time.isoformat(timespec="milliseconds" if time.second or time.microsecond else "minutes")
 
 
 def _check_name(channels: Sequence[Channel], typed: str) -> None:

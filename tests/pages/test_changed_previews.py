@@ -1,0 +1,150 @@
+"""A preview is changed in the composer, which is filled in with its selection; the new preview replaces it."""
+
+from __future__ import annotations
+
+import html
+import re
+import secrets
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models.users import User
+from moderation.domain.datetimes import first_id_from, parse_datetime
+from moderation.domain.filters import All, AnyOf, Author, Before, Content, Filter, Has, Not, Pattern, Since, Words
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.forms import Composer, presets_of
+from moderation.models import Purge
+from moderation.operations.selection.parsing import describe_conditions, parse_selection
+from tests.moderation.channels import VICTOR, WILMA, make_channel, old_ids, preview, purge_now, write
+
+SignIn = Callable[[User], Client]
+
+
+@pytest.fixture
+def channel() -> Channel:
+    channel = make_channel()
+    write(channel, old_ids(20))
+    write(channel, old_ids(25)[20:], author=WILMA)
+    return channel
+
+
+@pytest.fixture
+def draft(mona: User, channel: Channel) -> Purge:
+    return preview(mona, Selection(channel_ids=(channel.pk,), where=All((Author((VICTOR, WILMA)), Words("hello")))))
+
+
+def composer_of(client: Client, purge: Purge) -> str:
+    page = client.get(f"/purges/{purge.pk}/").content.decode()
+    link = re.search(r'href="([^"]*)"[^>]*>\s*Change the selection', page)
+    assert link
+    return client.get(html.unescape(link[1])).content.decode()
+
+
+def test_the_composer_is_filled_in_with_the_selection(draft: Purge, mona: User, sign_in: SignIn) -> None:
+    page = composer_of(sign_in(mona), draft)
+    described = describe_conditions(Selection.from_json(draft.selection))
+    assert described is not None
+    assert described.all.authors.count(",") == 1
+    assert re.search(rf'name="authors"[^>]*value="{re.escape(html.escape(described.all.authors))}"', page)
+    assert re.search(r'name="words"[^>]*value="hello"', page)
+
+
+def test_the_new_preview_replaces_the_old_one(draft: Purge, mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    page = composer_of(client, draft)
+    assert "The new preview replaces" in page
+    field = re.search(r'<input type="hidden" name="preview" value="([^"]*)">', page)
+    assert field
+    channel_id = draft.selection["channels"][0]
+    url = f"/channels/{channel_id}/delete/"
+    refused = client.post(url, {"preview": field[1], "after": "tomorrow"})
+    assert refused.status_code == 400
+    assert field[0] in refused.content.decode()
+    draft.refresh_from_db()
+    assert draft.state == PurgeState.READY
+    answer = client.post(url, {"preview": field[1], "authors": str(VICTOR)})
+    changed = Purge.objects.get(pk=int(answer["Location"].split("/")[2]))
+    assert changed.selection["channels"] == [channel_id]
+    draft.refresh_from_db()
+    assert draft.state == PurgeState.EXPIRED
+    # The expired one can be previewed again.
+    assert "Preview again" in client.get(f"/purges/{draft.pk}/").content.decode()
+
+
+def test_nobody_replaces_the_preview_of_somebody_else_or_a_confirmed_purge(
+    draft: Purge, channel: Channel, mona: User, lena: User, sign_in: SignIn
+) -> None:
+    client = sign_in(lena)
+    page = composer_of(client, draft)
+    assert 'name="words"' in page
+    assert "The new preview replaces" not in page
+    assert client.post(f"/channels/{channel.pk}/delete/", {"preview": str(draft.pk), "authors": str(VICTOR)})
+    draft.refresh_from_db()
+    assert draft.state == PurgeState.READY
+    done = purge_now(mona, Selection(channel_ids=(channel.pk,), where=Author((WILMA,))))
+    page = sign_in(mona).get(f"/purges/{done.pk}/").content.decode()
+    assert "Change the selection" not in page
+    assert sign_in(mona).post(f"/channels/{channel.pk}/delete/", {"preview": str(done.pk), "authors": str(VICTOR)})
+    done.refresh_from_db()
+    assert done.state == PurgeState.DONE
+
+
+def since(day: str) -> Since:
+    return Since(_first_id(day))
+
+
+def _first_id(day: str) -> int:
+    return first_id_from(parse_datetime(day, now=timezone.localtime()))
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        Author((VICTOR,)),
+        All((Author((VICTOR, WILMA, 7)), since("2024-03-11"), Before(_first_id("2024-03-11T14:30:07.123")))),
+        All((Author((VICTOR,)), AnyOf((Words("free, nitro"), Has(Content.LINK), Has(Content.EMBED))))),
+        All((Author((VICTOR,)), Words("free"), Not(Pattern("a+ b")), Not(Has(Content.MENTION)))),
+        All((Author((VICTOR,)), Words("free"), Words("nitro"))),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("with_pinned", [False, True])
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
+def test_what_is_filled_in_selects_the_same(
+    where: Filter, mona: User, channel: Channel, *, with_pinned: bool, zone: str
+) -> None:
+    guild = Guild.objects.get_or_create(pk=5_552, defaults={"name": "Harbour"})[0]
+    Channel.objects.filter(pk=channel.pk).update(guild=guild)
+    for place in ({"channel_ids": (channel.pk,)}, {"guild_id": guild.pk}, {}):
+        selection = Selection(**place, where=where, with_pinned=with_pinned)
+        with timezone.override(zone):
+            described = describe_conditions(selection)
+            assert described is not None
+            typed = Composer(presets_of(described)).read()
+            assert parse_selection(typed, user=mona, now=timezone.localtime()) == selection
+
+
+def test_an_author_is_filled_in_by_name_if_it_means_nobody_else(mona: User, channel: Channel) -> None:
+    def filled_in(author_id: int) -> str:
+        described = describe_conditions(Selection(channel_ids=(channel.pk,), where=Author((author_id,))))
+        assert described is not None
+        return described.all.authors
+
+    ids = [ChatUser.objects.create(pk=secrets.randbits(50), name=f"{name}.{channel.pk}").pk for name in "ab"]
+    assert filled_in(ids[0]) == str(ChatUser.objects.get(pk=ids[0]))
+    ChatUser.objects.filter(pk__in=ids).update(name=f"twin.{channel.pk}", display_name=f"Twin {channel.pk}")
+    assert filled_in(ids[1]) == str(ids[1])
+    ChatUser.objects.filter(pk=ids[0]).update(name=f"a,b.{channel.pk}", display_name=f"A, B {channel.pk}")
+    assert filled_in(ids[0]) == str(ids[0])
+
+
+def test_what_cannot_be_typed_is_not_filled_in(channel: Channel) -> None:
+    assert describe_conditions(Selection(channel_ids=(channel.pk,), everything=True)) is None
+    assert describe_conditions(Selection(channel_ids=(channel.pk,), message_ids=(5,))) is None
+    where = Not(AnyOf((Words("a"), Words("b"))))
+    assert describe_conditions(Selection(channel_ids=(channel.pk,), where=where)) is None
