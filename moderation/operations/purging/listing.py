@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -65,9 +65,17 @@ def list_purges(
     return PurgePage(_with_undo_until(describe_purges(user, shown)), older=shown[-1].pk if len(found) > limit else None)
 
 
-def list_newest(user: Actor, states: Sequence[str], *, limit: int) -> dict[str, list[ListedPurge]]:
-    """Return the newest purges of each state that a user may see. They are described together."""
-    found = {state: list(_in_state(user, state)[:limit]) for state in states}
+def list_newest(
+    user: Actor, states: Sequence[str], *, limit: int, own: Collection[str] = ()
+) -> dict[str, list[ListedPurge]]:
+    """Return the newest purges of each state that a user may see. They are described together.
+
+    own: states of which only the user's own purges are listed.
+    """
+    found = {}
+    for state in states:
+        purges = _in_state(user, state)
+        found[state] = list((purges.filter(moderator_id=user.pk) if state in own else purges)[:limit])
     every = {purge.pk: purge for purges in found.values() for purge in purges}
     listed = {one.purge.pk: one for one in _with_undo_until(describe_purges(user, list(every.values())))}
     return {state: [listed[purge.pk] for purge in purges] for state, purges in found.items()}
