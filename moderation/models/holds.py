@@ -26,6 +26,7 @@ class Hold(models.Model):
     placed_at = models.DateTimeField(db_default=Now())
     lifted_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     lifted_at = models.DateTimeField(null=True)
+    lift_reason = models.TextField(default="", db_default="")
 
     class Meta:
         ordering = ("-id",)

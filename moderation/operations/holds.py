@@ -114,20 +114,21 @@ def _read(requested: HoldRequest, actor: User) -> Hold:
     return hold
 
 
-def lift_hold(hold_id: int, *, actor: User) -> Hold:
-    """Lift a hold. Idempotent. Raises `Forbidden`, `NotFound`."""
+def lift_hold(hold_id: int, *, actor: User, reason: str) -> Hold:
+    """Lift a hold. Idempotent. Raises `Forbidden`, `NotFound`, and `BadInput` without a reason."""
     require(actor, LIFT_HOLD)
     with transaction.atomic():
         hold = Hold.objects.select_for_update().filter(pk=hold_id).first()
         if hold is None:
             raise NotFound(_("There is no hold %(id)s.", id=str(hold_id)))
+        reason = check_reason(reason, missing=_("Enter a reason. It is stored with the hold."))
         if hold.lifted_at is None:
-            Hold.objects.filter(pk=hold_id).update(lifted_at=ClockTimestamp(), lifted_by=actor)
+            Hold.objects.filter(pk=hold_id).update(lifted_at=ClockTimestamp(), lifted_by=actor, lift_reason=reason)
             record_action(
                 "hold_lifted",
                 actor=actor,
                 channel_id=hold.channel_id,
-                details={"hold": str(hold.pk), **_names(hold)},
+                details={"hold": str(hold.pk), "reason": reason, **_names(hold)},
             )
             hold.refresh_from_db()
     return hold

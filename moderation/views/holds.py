@@ -31,7 +31,12 @@ def holds(request: HttpRequest) -> HttpResponse:
 @permission_required(VIEW_HOLDS, raise_exception=True)
 def hold_lift(request: HttpRequest, hold_id: int) -> HttpResponse:
     """Lift a hold: purges may delete its messages again."""
-    lift_hold(hold_id, actor=actor_of(request))
+    try:
+        lift_hold(hold_id, actor=actor_of(request), reason=request.POST.get("reason", ""))
+    except NotFound:
+        raise
+    except BadInput as error:
+        return _show(request, QueryDict(), error_message=error.text, status=400)
     return redirect("holds")
 
 

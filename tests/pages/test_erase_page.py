@@ -109,7 +109,7 @@ def test_the_reason_for_a_refusal_is_on_the_page(lena: User, sign_in: SignIn, pu
     assert refused.status_code == 400
     assert "A hold covers some of these messages (“case 71”)" in html.unescape(refused.content.decode())
     assert "Request permanent deletion" not in page(client, at(purge))
-    lift_hold(placed.pk, actor=lena)
+    lift_hold(placed.pk, actor=lena, reason="The case is closed")
 
 
 def test_a_request_decided_meanwhile_is_not_decided_again(lena: User, ada: User, sign_in: SignIn, purge: Purge) -> None:

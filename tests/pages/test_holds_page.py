@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from chatstore.models.users import User
-from moderation.models import Hold
+from moderation.models import AuditEntry, Hold
 from moderation.operations.preview.bucket_strip import PurgeMap
 from moderation.operations.preview.manifest_summary import summary_of
 from tests.moderation.channels import VICTOR, by_victor, confirm, preview, run_to_end
@@ -56,10 +56,23 @@ def test_a_lead_lifts_it(previewed: PreviewedPurge, lena: User, sign_in: SignIn)
     page = sign_in(lena)
     placed = hold(page, channel=previewed.channel.pk)
     assert "Lift" in page.get("/holds/").content.decode()
-    assert page.post(f"/holds/{placed.pk}/lift/").status_code == 302
+    assert page.post(f"/holds/{placed.pk}/lift/", {"reason": "<i>closed</i>"}).status_code == 302
     html = page.get("/holds/").content.decode()
     assert "No active holds" in html
     assert "Lifted by" in html
+    assert "“<bdi>&lt;i&gt;closed&lt;/i&gt;</bdi>”" in html
+    assert AuditEntry.objects.filter(action="hold_lifted").latest("pk").details["reason"] == "<i>closed</i>"
+
+
+def test_a_hold_is_not_lifted_without_a_reason(previewed: PreviewedPurge, lena: User, sign_in: SignIn) -> None:
+    page = sign_in(lena)
+    placed = hold(page, channel=previewed.channel.pk)
+    for missing in ({}, {"reason": " "}, {"reason": "x" * 1_001}):
+        answer = page.post(f"/holds/{placed.pk}/lift/", missing)
+        assert answer.status_code == 400
+        assert 'role="alert"' in answer.content.decode()
+    placed.refresh_from_db()
+    assert placed.lifted_at is None
 
 
 def test_a_user_page_shows_holds_and_links_to_the_form(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:

@@ -137,7 +137,7 @@ def _hold(mona: User, lena: User, sample: SampleExport) -> Purge:
     channel = str(sample.channel_id)
     place_hold(HoldRequest(author=str(held), channel=channel), reason="Asked for by the police, case 71", actor=mona)
     lifted = place_hold(HoldRequest(author=str(free), channel=channel), reason="A report of 3 May is open", actor=mona)
-    lift_hold(lifted.pk, actor=lena)
+    lift_hold(lifted.pk, actor=lena, reason="The case is closed")
     return run_purge(purge.pk, idle_timeout_seconds=60)
 
 

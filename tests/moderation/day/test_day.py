@@ -161,7 +161,7 @@ def purge_after_hold(moderator: Moderator, lead: Moderator, order: Order) -> Fin
     assert moderator.preview(order).state == PurgeState.NOTHING_MATCHED
     lift = f"/holds/{Hold.objects.get(author_id=int(author)).pk}/lift/"
     moderator.post(lift, {}, status=403)
-    lead.post(lift, {})
+    lead.post(lift, {"reason": "The case is closed"})
     return moderator.purge(order)
 
 

@@ -102,7 +102,7 @@ def test_the_undo_period_continues_when_the_hold_is_lifted(
     purge = purge_now(mona, everything(channel))
     placed = hold(channel, mona)
     shift(purge, days=40, placed=placed, placed_days_ago=30)
-    lift_hold(placed.pk, actor=lena)
+    lift_hold(placed.pk, actor=lena, reason="The case is closed")
     until = undo_until(purge)
     assert until is not None
     # Ten of the thirty days had passed when the hold was placed.

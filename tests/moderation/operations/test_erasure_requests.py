@@ -132,12 +132,12 @@ def test_a_hold_forbids_requesting_and_approving(lena: User, ada: User, purge: P
     first = held(channel, lena)
     with pytest.raises(BadInput, match="A hold covers some of these messages"):
         request_erasure(purge.pk, moderator=lena, reason="request 71")
-    lift_hold(first, actor=lena)
+    lift_hold(first, actor=lena, reason="The case is closed")
     request = request_erasure(purge.pk, moderator=lena, reason="request 71")
     second = held(channel, ada)
     with pytest.raises(BadInput, match="A hold covers some of these messages"):
         approve_erasure(purge.pk, request.pk, moderator=ada)
-    lift_hold(second, actor=lena)
+    lift_hold(second, actor=lena, reason="The case is closed")
     assert approve_erasure(purge.pk, request.pk, moderator=ada).decision == ErasureDecision.APPROVED
 
 
@@ -151,7 +151,7 @@ def test_a_hold_placed_before_the_first_delete_stops_it(
     assert (erasure.decision, erasure.stamp, state_of(purge)) == (ErasureDecision.HELD, None, PurgeState.DONE)
     assert (chunks_kept(purge, channel), can_be_undone(purge)) == (1, True)
     assert AuditEntry.objects.filter(purge=purge, action="erase_held").count() == 1
-    lift_hold(placed, actor=lena)
+    lift_hold(placed, actor=lena, reason="The case is closed")
     # A blocked request does not continue by itself: both users must confirm it again.
     assert not erase_purge(purge.pk)
     request_and_approve(purge, ada, lena)
@@ -165,7 +165,7 @@ def test_a_hold_placed_after_the_start_is_too_late(lena: User, ada: User, purge:
     Erasure.objects.filter(purge=purge).update(lease_until=None)
     assert erase_purge(purge.pk)
     assert chunks_kept(purge, channel) == 0
-    lift_hold(placed, actor=lena)
+    lift_hold(placed, actor=lena, reason="The case is closed")
 
 
 def test_a_purge_being_erased_offers_no_undo_and_no_other_action(

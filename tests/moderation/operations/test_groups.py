@@ -235,7 +235,7 @@ def test_a_worker_that_lost_its_step_splits_nothing_off(mona: User) -> None:
     late = claim(purge)
     kept = quarantine_step(late, pace=Pace(10_000))
     purge.steps.update(lease_until="2020-01-01T00:00:00Z")
-    lift_hold(hold.pk, actor=make_user("ada", group="admins"))
+    lift_hold(hold.pk, actor=make_user("ada", group="admins"), reason="The case is closed")
     assert run_to_end(purge).state == PurgeState.DONE
     Purge.objects.filter(pk=purge.pk).update(state=PurgeState.RUNNING)
     with pytest.raises(StepLost):

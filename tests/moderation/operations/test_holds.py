@@ -179,8 +179,8 @@ def test_held_messages_can_be_deleted_once_the_hold_is_lifted(mona: User, lena: 
     placed = hold(mona, author=WILMA, channel=channel.pk)
     run_to_end(purge)
     with pytest.raises(Forbidden):
-        lift_hold(placed.pk, actor=mona)
-    lift_hold(placed.pk, actor=lena)
+        lift_hold(placed.pk, actor=mona, reason="The case is closed")
+    lift_hold(placed.pk, actor=lena, reason="The case is closed")
     retry_purge(purge.pk, moderator=mona)
     age_timestamps(channel)
     run_to_end(purge)
@@ -219,7 +219,7 @@ def test_holds_on_a_purge_are_found_by_its_selection(mona: User, lena: User) -> 
     ):
         placed = hold(mona, **wanted)
         assert hold_over_purge(purge) == placed
-        lift_hold(placed.pk, actor=lena)
+        lift_hold(placed.pk, actor=lena, reason="The case is closed")
 
 
 @pytest.mark.parametrize(
@@ -251,8 +251,8 @@ def test_read_permission_does_not_allow_placing_holds() -> None:
 
 def test_placing_and_lifting_are_audited(mona: User, lena: User) -> None:
     placed = hold(mona, author=VICTOR + 7_000)
-    lift_hold(placed.pk, actor=lena)
-    lift_hold(placed.pk, actor=lena)
+    lift_hold(placed.pk, actor=lena, reason="The case is closed")
+    lift_hold(placed.pk, actor=lena, reason="The case is closed")
     actions = AuditEntry.objects.filter(details__hold=str(placed.pk)).order_by("id")
     assert [(one.action, one.actor) for one in actions] == [("hold_placed", mona), ("hold_lifted", lena)]
 

@@ -10,4 +10,9 @@ class Migration(migrations.Migration):
             name="reason",
             field=models.TextField(db_default="", default=""),
         ),
+        migrations.AddField(
+            model_name="hold",
+            name="lift_reason",
+            field=models.TextField(db_default="", default=""),
+        ),
     ]
