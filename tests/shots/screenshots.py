@@ -65,6 +65,8 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("purge-ready", "mona", f"/purges/{scene.ready.pk}/")
     yield Shot("purge-waiting", "mona", f"/purges/{scene.waiting.pk}/")
     yield Shot("purge-done", "mona", f"/purges/{scene.done.pk}/")
+    yield Shot("undo", "mona", f"/purges/{scene.done.pk}/undo/")
+    yield Shot("compose-changed", "mona", f"/delete/?preview={scene.ready.pk}")
     yield Shot("purge-undone", "mona", f"/purges/{scene.undone.pk}/")
     yield Shot("purge-partly-undone", "mona", f"/purges/{scene.partly.pk}/")
     yield Shot("preview-many", "mona", f"/purges/{scene.many.pk}/")
