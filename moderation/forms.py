@@ -144,6 +144,17 @@ def read_presets(query: QueryDict) -> QueryDict:
     return filled
 
 
+def choose_candidate(posted: QueryDict) -> QueryDict:
+    """Return the fields with a name replaced by the ID that was chosen for it: `choose` is "author:ID:name"."""
+    kind, number, name = [*posted.get("choose", "").split(":", 2), "", ""][:3]
+    filled = posted.copy()
+    for field in ("channels",) if kind == "channel" else ("authors", "either-authors", "none-authors"):
+        names = [typed.strip() for typed in posted.get(field, "").split(",")]
+        if name in names:
+            filled[field] = ", ".join(number if typed == name else typed for typed in names)
+    return filled
+
+
 def presets_of(description: Description) -> QueryDict:
     """Return the fields of the composer, filled in as described."""
     query = QueryDict(mutable=True)

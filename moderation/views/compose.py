@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 from django.contrib.auth.decorators import permission_required
 from django.db.models import Exists, OuterRef
@@ -14,16 +15,23 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstones
-from chatstore.models import Channel, Guild
+from chatstore.domain.snowflakes import time_of
+from chatstore.models import Channel, ChatUser, Guild
 from moderation.domain.selection import Selection
-from moderation.forms import Composer, presets_of, read_cursor, read_presets, selected_ids
+from moderation.forms import Composer, choose_candidate, presets_of, read_cursor, read_presets, selected_ids
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, channel_for, purge_for, visible_channels
 from moderation.operations.preview.bucket_strip import map_channel
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import discard_preview, draft_purge
-from moderation.operations.selection.parsing import describe_conditions, parse_selection, select_messages
+from moderation.operations.selection.parsing import (
+    AmbiguousName,
+    describe_conditions,
+    parse_selection,
+    select_messages,
+)
 from moderation.operations.selection.summary import summarize_selections
+from moderation.presentation.formats import format_short_day
 from moderation.presentation.strip import Strip
 from moderation.tasks import enqueue_scan_on_commit
 from moderation.views.session import actor_of
@@ -59,10 +67,14 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
     if request.method != "POST" or "widen" in request.POST:
         filled = request.POST if request.method == "POST" else _read_presets(request)
         return _show_form(request, channel, Composer(filled))
+    if "choose" in request.POST:
+        return _show_form(request, channel, Composer(choose_candidate(request.POST)))
     composer = Composer(request.POST)
     try:
         selection = _read_selection(request, channel, composer)
         purge = draft_purge(moderator=actor_of(request), selection=selection)
+    except AmbiguousName as error:
+        return _show_form(request, channel, composer, error_message=error.question)
     except BadInput as error:
         return _show_form(request, channel, composer, error_message=error.text)
     if (replaced := _read_replaced(request)) is not None:
@@ -114,15 +126,35 @@ def _select(user: Actor, composer: Composer, channel: Channel | None = None) -> 
     return parse_selection(description, user=user, now=timezone.localtime())
 
 
-def _describe_selection(user: Actor, composer: Composer, channel: Channel | None = None) -> dict[str, str]:
+class Candidate(NamedTuple):
+    """A user or a channel that a typed name may mean. value: of the button that chooses it."""
+
+    value: str
+    title: str
+    note: str
+
+
+def _describe_selection(user: Actor, composer: Composer, channel: Channel | None = None) -> dict[str, Any]:
     """Return the context of the summary: the selection, or what has to be fixed first."""
     if composer.is_empty:
         return {}
     try:
         selection = _select(user, composer, channel)
+    except AmbiguousName as error:
+        candidates = [_describe_candidate(row, error.name) for row in error.candidates]
+        return {"incomplete": error.question, "candidates": candidates}
     except BadInput as error:
         return {"incomplete": error.text}
     return {"summary": summarize_selections(user, [selection])[0]}
+
+
+def _describe_candidate(row: ChatUser | Channel, name: str) -> Candidate:
+    if isinstance(row, Channel):
+        place = (row.guild.name if row.guild else gettext("Direct messages"), row.category)
+        return Candidate(f"channel:{row.pk}:{name}", str(row), " · ".join(filter(None, place)))
+    created = gettext("account created %(day)s") % {"day": format_short_day(time_of(row.pk))}
+    note = [f"@{row.name}", created, *([gettext("bot")] if row.is_bot else [])]
+    return Candidate(f"author:{row.pk}:{name}", str(row), " · ".join(note))
 
 
 def _map(channel: Channel) -> Strip | None:

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake, time_of
+from chatstore.domain.texts import Text
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser
 from chatstore.models.chat import ChannelQuerySet
@@ -37,6 +38,24 @@ from moderation.operations.access.visibility import Actor, visible_channels
 
 MAX_NAMES = 100
 """Maximum number of authors or channels in one field: a raid has fifty accounts and more."""
+
+
+MAX_CANDIDATES = 8
+
+
+class AmbiguousName(BadInput):
+    """A name that several users or channels have, or none, although some have a similar one.
+
+    question: the message of a page that offers the candidates. name: as typed. candidates: at most `MAX_CANDIDATES`.
+    """
+
+    def __init__(
+        self, text: Text, *, question: Text, name: str, candidates: Sequence[ChatUser] | Sequence[Channel]
+    ) -> None:
+        super().__init__(text)
+        self.question = question if candidates else text
+        self.name = name
+        self.candidates = candidates[:MAX_CANDIDATES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +111,7 @@ def parse_selection(description: Description, *, user: Actor, now: dt.datetime) 
 
     Raises `BadInput` for names that are unknown or ambiguous, and if there are no conditions.
     """
-    channels = visible_channels(user)
+    channels = visible_channels(user).select_related("guild")
     guild_id = parse_snowflake(description.guild) if description.guild.strip() else None
     if guild_id is not None:
         channels = channels.filter(guild_id=guild_id)
@@ -255,16 +274,24 @@ def find_author(name: str) -> int:
     if number is not None and ChatUser.objects.filter(pk=number).exists():
         return number
     bare = name.removeprefix("@")
-    found = list(ChatUser.objects.all().named(bare)[:4])
+    found = list(ChatUser.objects.all().named(bare)[: MAX_CANDIDATES + 1])
     if len(found) > 1:
         ids = tuple(str(user.pk) for user in found[:3])
-        raise BadInput(
-            _("Several users are called “%(name)s”. Enter an ID instead: %(ids)s …", name=name[:60], ids=ids)
+        raise AmbiguousName(
+            _("Several users are called “%(name)s”. Enter an ID instead: %(ids)s …", name=name[:60], ids=ids),
+            question=_("Several users are called “%(name)s”. Which one do you mean?", name=name[:60]),
+            name=name,
+            candidates=found,
         )
     if found:
         return found[0].pk
     if number is None:
-        raise BadInput(_("There is no user called “%(name)s”. Enter the exact name or the user's ID.", name=name[:60]))
+        raise AmbiguousName(
+            _("There is no user called “%(name)s”. Enter the exact name or the user's ID.", name=name[:60]),
+            question=_("There is no user called “%(name)s”. Which one do you mean?", name=name[:60]),
+            name=name,
+            candidates=find_by_name(ChatUser.objects.all(), bare, limit=MAX_CANDIDATES),
+        )
     return number
 
 
@@ -274,24 +301,30 @@ def find_channel(name: str, channels: ChannelQuerySet) -> Channel:
     known = channels.filter(pk=number).first() if number is not None else None
     if known is not None:
         return known
-    found = list(channels.named(name.removeprefix("#"))[:4])
+    found = list(channels.named(name.removeprefix("#"))[: MAX_CANDIDATES + 1])
     if len(found) > 1:
         ids = tuple(str(channel.pk) for channel in found[:3])
-        raise BadInput(
-            _("Several channels are called “%(name)s”. Enter an ID instead: %(ids)s …", name=name[:60], ids=ids)
+        raise AmbiguousName(
+            _("Several channels are called “%(name)s”. Enter an ID instead: %(ids)s …", name=name[:60], ids=ids),
+            question=_("Several channels are called “%(name)s”. Which one do you mean?", name=name[:60]),
+            name=name,
+            candidates=found,
         )
     if not found:
         # Discord channel names are often decorated: suggest “╰╸python-help” for python-help.
-        like = find_by_name(channels, name.strip("# ") or name, limit=3)
-        meant = tuple(f"“{channel.name[:60]}” ({channel.pk})" for channel in like)
+        like = find_by_name(channels, name.strip("# ") or name, limit=MAX_CANDIDATES)
+        meant = tuple(f"“{channel.name[:60]}” ({channel.pk})" for channel in like[:3])
         if not meant:
             raise BadInput(_("There is no channel “%(name)s”. Enter its exact name or its ID.", name=name[:60]))
-        raise BadInput(
+        raise AmbiguousName(
             _(
                 "There is no channel “%(name)s”. Enter its exact name or its ID. Did you mean %(channels)s?",
                 name=name[:60],
                 channels=meant,
-            )
+            ),
+            question=_("There is no channel “%(name)s”. Which one do you mean?", name=name[:60]),
+            name=name,
+            candidates=like,
         )
     return found[0]
 

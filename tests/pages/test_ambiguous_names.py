@@ -1,0 +1,103 @@
+"""A name that several users or channels have is resolved by a click, without typing an ID."""
+
+from __future__ import annotations
+
+import html
+import re
+import secrets
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from chatstore.domain.snowflakes import make_snowflake
+from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models.users import User
+from moderation.models import Purge
+from moderation.operations.selection.parsing import MAX_CANDIDATES
+from tests.moderation.channels import make_channel
+from tests.pages.test_hostile import check_harmless
+
+SignIn = Callable[[User], Client]
+
+MARCH_2024_MS = 1_710_115_200_000
+
+
+@pytest.fixture
+def victors() -> list[ChatUser]:
+    """Create two users with the same display name, both of March 2024."""
+    name = f"Victor {secrets.token_hex(4)}"
+    return [
+        ChatUser.objects.create(
+            pk=make_snowflake(MARCH_2024_MS) | secrets.randbits(20) << 1 | n,
+            name=f"v{n}-{secrets.token_hex(4)}",
+            display_name=name,
+        )
+        for n in range(2)
+    ]
+
+
+def candidates_of(page: str) -> list[str]:
+    """Return the values of the buttons that choose a candidate."""
+    return [html.unescape(value) for value in re.findall(r'name="choose" value="([^"]*)"', page)]
+
+
+def test_users_of_the_same_name_are_told_apart_and_chosen(victors: list[ChatUser], mona: User, sign_in: SignIn) -> None:
+    client, url, name = sign_in(mona), f"/channels/{make_channel().pk}/delete/", victors[0].display_name
+    refused = client.post(url, {"authors": f"@{name}, 7", "words": "hello"})
+    assert refused.status_code == 400
+    page = refused.content.decode()
+    assert "Which one do you mean?" in page
+    for victor in victors:
+        assert f"@{victor.name} · account created 11 Mar 2024" in page
+    chosen = candidates_of(page)
+    assert chosen == [f"author:{victor.pk}:@{name}" for victor in sorted(victors, key=lambda user: user.name)]
+    page = client.post(url, {"authors": f"@{name}, 7", "words": "hello", "choose": chosen[1]}).content.decode()
+    assert f'value="{chosen[1].split(":")[1]}, 7"' in page
+    assert re.search(r'name="words"[^>]*value="hello"', page)
+    assert candidates_of(page) == []
+    # Choosing drafts nothing.
+    assert not Purge.objects.filter(moderator=mona).exists()
+
+
+def test_the_summary_offers_similar_names_for_one_that_nobody_has(
+    victors: list[ChatUser], mona: User, sign_in: SignIn
+) -> None:
+    part = victors[0].name[:9]
+    page = sign_in(mona).post("/delete/summary/", {"authors": part}).content.decode()
+    assert "There is no user called" in page
+    assert candidates_of(page) == [f"author:{victors[0].pk}:{part}"]
+    page = sign_in(mona).post("/delete/summary/", {"authors": "nobody at all " + secrets.token_hex(8)}).content.decode()
+    assert "Enter the exact name" in page
+    assert candidates_of(page) == []
+
+
+def test_channels_of_the_same_name_are_told_apart_by_guild_and_category(mona: User, sign_in: SignIn) -> None:
+    name, channels = f"pier-{secrets.token_hex(4)}", [make_channel(), make_channel()]
+    for number, channel in enumerate(channels):
+        guild = Guild.objects.create(pk=secrets.randbits(40), name=f"Harbour <b>{number}</b>")
+        Channel.objects.filter(pk=channel.pk).update(name=name, guild=guild, category="Piers")
+    client = sign_in(mona)
+    page = client.post("/delete/", {"channels": name, "words": "hello"}).content.decode()
+    check_harmless(page)
+    assert "Harbour &lt;b&gt;1&lt;/b&gt; · Piers" in page
+    assert candidates_of(page) == [f"channel:{channel.pk}:{name}" for channel in sorted(channels, key=lambda c: c.pk)]
+    page = client.post("/delete/", {"channels": name, "choose": candidates_of(page)[0]}).content.decode()
+    assert f'value="{min(channel.pk for channel in channels)}"' in page
+
+
+def test_a_limited_number_of_candidates_is_offered(mona: User, sign_in: SignIn) -> None:
+    name = f"twin {secrets.token_hex(4)}"
+    ChatUser.objects.bulk_create(
+        [ChatUser(pk=secrets.randbits(60), name=name, display_name=f"T{n}") for n in range(MAX_CANDIDATES + 3)]
+    )
+    page = sign_in(mona).post("/delete/summary/", {"authors": name}).content.decode()
+    assert len(candidates_of(page)) == MAX_CANDIDATES
+
+
+@pytest.mark.parametrize("choice", ["", "author", "author:7", "author:x:Victor", "guild:7:Victor", "author:7:Victor"])
+def test_a_malformed_choice_changes_no_other_field(mona: User, sign_in: SignIn, choice: str) -> None:
+    typed = {"authors": "somebody, 8", "words": "hello", "choose": choice}
+    answer = sign_in(mona).post("/delete/", typed)
+    assert answer.status_code == 200
+    assert 'value="somebody, 8"' in answer.content.decode()
