@@ -33,6 +33,9 @@ from moderation.operations.selection.scope import BucketInScope
 GROUP_BUCKETS = 256
 """Buckets whose holds and tombstones are looked up together."""
 
+FIRST_GROUP_BUCKETS = 16
+"""The same at the beginning of a scan or of its turn, so that the first counts and matches appear at once."""
+
 READS_AHEAD = 16
 """Buckets whose first pages are in flight."""
 
@@ -103,10 +106,11 @@ def scan_buckets(
 
     renew: called for every group, and every `RENEW_SECONDS` while one bucket is read. Raises `StoreUnavailable`.
     """
-    remaining = iter(buckets)
-    while group := list(itertools.islice(remaining, GROUP_BUCKETS)):
+    remaining, size = iter(buckets), FIRST_GROUP_BUCKETS
+    while group := list(itertools.islice(remaining, size)):
         renew()
         yield from _scan_group(selection, group, pick, renew)
+        size = GROUP_BUCKETS
 
 
 def _scan_group(
