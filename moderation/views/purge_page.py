@@ -37,7 +37,7 @@ from moderation.operations.undo.requests import (
 from moderation.presentation.formats import format_number
 from moderation.presentation.wording import name_authors
 from moderation.views.purge_erasing import describe_erasing
-from moderation.views.purge_preview import describe_preview
+from moderation.views.purge_preview import describe_newest_matches, describe_preview
 
 CHANGING = frozenset(
     {
@@ -101,7 +101,8 @@ def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
     """Return the context of the whole page."""
     facts = PurgeFacts(user, purge)
     context = _describe(user, purge, facts)
-    if purge.manifest or purge.state == PurgeState.READY:
+    # What a running scan has found so far is no preview.
+    if purge.state != PurgeState.SCANNING and (purge.manifest or purge.state == PurgeState.READY):
         context |= describe_preview(
             user,
             purge,
@@ -129,8 +130,9 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
     may_purge = user.has_perm("moderation.add_purge")
     undo = describe_undo(purge, facts, may_purge=may_purge)
     undoing = undo_progress_of(purge)
+    newest = describe_newest_matches(user, purge, facts.manifest) if state is PurgeState.SCANNING else {}
     previous_state = erasing.erasure.previous_state if erasing.erasure else purge.state
-    return {
+    return newest | {
         "purge": purge,
         "nav": "purges",
         "channel": channel,

@@ -23,7 +23,7 @@ from moderation.operations.preview.breakdown import deleted_in, restored_authors
 from moderation.operations.preview.bucket_strip import PurgeMap
 from moderation.operations.preview.manifest_summary import Summary
 from moderation.operations.preview.purge_summary import BucketPreview, bucket_previews
-from moderation.operations.preview.samples import SampleWindow, sample_manifest
+from moderation.operations.preview.samples import SampleWindow, newest_matches, sample_manifest
 from moderation.presentation.formats import format_number
 from moderation.presentation.strip import Strip
 from moderation.presentation.texts import translate
@@ -156,20 +156,32 @@ def describe_preview(
     return context | (_sample(user, purge, manifest) if purge.state == PurgeState.READY else {})
 
 
+def describe_newest_matches(user: Actor, purge: Purge, manifest: Summary) -> dict[str, Any]:
+    """Return the context of the newest matches of a running scan."""
+    try:
+        windows = newest_matches(user, purge, manifest)
+    except StoreUnavailable as error:
+        return _describe_error(error)
+    users = name_users(message for window in windows for message in window.messages)
+    return {"newest_matches": [_group_of(window, users) for window in windows], "users": users}
+
+
 def _sample(user: Actor, purge: Purge, manifest: Summary) -> dict[str, Any]:
     try:
         samples = sample_manifest(user, purge, manifest)
     except StoreUnavailable as error:
-        return {
-            "samples_error": gettext("The messages can’t be shown right now: %(error)s")
-            % {"error": translate(error.text)}
-        }
+        return _describe_error(error)
     users = name_users(message for window in (*samples.oldest, *samples.newest) for message in window.messages)
     return {
         "sample_oldest": [_group_of(window, users) for window in samples.oldest],
         "sample_newest": [_group_of(window, users) for window in samples.newest],
         "users": users,
     }
+
+
+def _describe_error(error: StoreUnavailable) -> dict[str, Any]:
+    text = gettext("The messages can’t be shown right now: %(error)s")
+    return {"samples_error": text % {"error": translate(error.text)}}
 
 
 def _group_of(window: SampleWindow, users: dict[int, ChatUser]) -> SampleGroup:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from django.core.management import call_command
 
+from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_channel
 from chatstore.operations.gateway.timeline import open_timeline
@@ -20,7 +21,9 @@ from moderation.operations.erasure.execution import erase_purge
 from moderation.operations.erasure.requests import approve_erasure, request_erasure
 from moderation.operations.holds import HoldRequest, lift_hold, place_hold
 from moderation.operations.preview.exclusions import exclude_messages
+from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.controls import pause_purge
+from moderation.operations.purging.lifecycle import draft_purge
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import job_of
 from moderation.operations.undo.requests import UndoPart, request_undo
@@ -43,6 +46,7 @@ class Scene:
     accounts: dict[str, tuple[str, str]]
     sample: SampleExport
     hostile: int
+    scanning: Purge
     ready: Purge
     done: Purge
     waiting: Purge
@@ -106,6 +110,7 @@ def arrange_scene(folder: Path) -> Scene:
         accounts=accounts,
         sample=sample,
         hostile=hostile,
+        scanning=_scan_some(mona, _with_links(sample, emptied, undone_channel)),
         ready=preview(mona, _of_victor(sample)),
         done=done,
         waiting=run_purge(blocked.pk, idle_timeout_seconds=0),
@@ -169,6 +174,16 @@ def _fail_some(purge: Purge) -> Purge:
 def _first_selected_id(purge: Purge) -> int:
     """Return the first message included in a purge."""
     return min(first for first in purge.manifest_buckets.values_list("first_id", flat=True) if first is not None)
+
+
+def _scan_some(mona: User, selection: Selection) -> Purge:
+    """Begin a scan that no worker continues: two channels are scanned."""
+    purge = draft_purge(moderator=mona, selection=selection)
+    while purge.manifest_buckets.values("channel_id").distinct().count() < len(selection.channel_ids) - 1:
+        scan_purge(purge.pk, ends_turn=lambda: True)
+    Purge.objects.filter(pk=purge.pk).update(scan_lease_until=ClockTimestamp() + dt.timedelta(seconds=HOLD_SECONDS))
+    purge.refresh_from_db()
+    return purge
 
 
 def _by_ines(sample: SampleExport) -> Selection:

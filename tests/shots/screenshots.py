@@ -62,6 +62,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("timeline-hostile", "mona", f"/channels/{scene.hostile}/")
     yield Shot("compose", "mona", f"/channels/{channel}/delete/?authors=Victor")
     yield Shot("compose-filled", "mona", f"/delete/?{FILLED}&channels={channel}&authors={scene.sample.victor}")
+    yield Shot("purge-scanning", "mona", f"/purges/{scene.scanning.pk}/")
     yield Shot("purge-ready", "mona", f"/purges/{scene.ready.pk}/")
     yield Shot("purge-waiting", "mona", f"/purges/{scene.waiting.pk}/")
     yield Shot("purge-done", "mona", f"/purges/{scene.done.pk}/")

@@ -98,7 +98,7 @@ def _list(row: str, of: str) -> str:
     return f"(SELECT coalesce(jsonb_agg(jsonb_build_array({row})), '[]') FROM ({of}) AS listed)"
 
 
-# While a scan runs, its page polls: these two are all that it shows.
+# While a scan runs, its page polls: these are all that it shows.
 _PLACES = f"""
 'channel_count', (SELECT count(DISTINCT channel_id) FROM entry),
 'channels', {
@@ -117,6 +117,13 @@ _PLACES = f"""
     SELECT bucket, sum(count) AS matched, coalesce(sum(survivors), 0) AS kept,
         bool_or(survivors IS NULL) AS is_partial
     FROM entry GROUP BY bucket ORDER BY bucket''',
+    )
+},
+'newest', {
+    _list(
+        "channel_id, bucket",
+        f'''
+    SELECT channel_id, bucket FROM entry ORDER BY last_id DESC NULLS FIRST LIMIT {MAX_ENDS}''',
     )
 }
 """
@@ -145,13 +152,6 @@ _REST = f"""
         f'''
     SELECT channel_id, bucket FROM entry ORDER BY first_id NULLS FIRST LIMIT {MAX_ENDS}''',
     )
-},
-'newest', {
-    _list(
-        "channel_id, bucket",
-        f'''
-    SELECT channel_id, bucket FROM entry ORDER BY last_id DESC NULLS FIRST LIMIT {MAX_ENDS}''',
-    )
 }
 """
 
@@ -172,7 +172,7 @@ _ALL = f"""{_entries(_COLUMNS)}, author AS MATERIALIZED (
     FROM entry, jsonb_array_elements(plan->'parts') AS part
 )"""
 
-_FIND_PLACES = f"{_entries('channel_id, bucket, count, survivors')} SELECT jsonb_build_object({_PLACES})"
+_FIND_PLACES = f"{_entries('channel_id, bucket, count, survivors, last_id')} SELECT jsonb_build_object({_PLACES})"
 _SUMMARIZE = f"{_ALL} SELECT jsonb_build_object({_PLACES}, {_REST})"
 _STORE = f"""{_ALL} INSERT INTO {ManifestSummary._meta.db_table} (purge_id, data)
     SELECT %(purge)s, jsonb_build_object({_PLACES}, {_REST})

@@ -1,4 +1,7 @@
-"""Sample of a preview: its first and last messages, among their neighbours that are kept."""
+"""Sample of a preview: its first and last messages, among their neighbours that are kept.
+
+While the scan runs: the newest matches so far, without neighbours.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,10 @@ from dataclasses import dataclass, field
 from django.db.models import F
 
 from chatstore.domain.buckets import BucketKey, bucket_of
-from chatstore.domain.messages import Message, Page
+from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, Message, Page
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from chatstore.models import Channel
+from chatstore.store import messages, scans
 from chatstore.store.reading import reader
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import DELETING
@@ -31,6 +35,9 @@ MAX_READS = 6
 """Per end. Samples that are far apart take one read each, and the rest of them is left out: each read is up to seven
 statements.
 """
+
+NEWEST_MATCHES = 5
+"""Matches shown while the scan runs. They are read again whenever it has stored buckets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,33 @@ def sample_manifest(user: Actor, purge: Purge, summary: Summary) -> Samples:
     return Samples(_windows_of(purge, known, first), _windows_of(purge, known, last))
 
 
-def _end_of(purge: Purge, buckets: Sequence[BucketKey], *, newest: bool) -> list[tuple[int, int]]:
+def newest_matches(user: Actor, purge: Purge, summary: Summary) -> list[SampleWindow]:
+    """Return the newest matches that a running scan has stored, newest first, in the channels that the user may see.
+
+    Messages that no longer exist are left out. Costs few reads, because pages poll. Raises `StoreUnavailable`.
+    """
+    known = visible_channels(user).in_bulk({channel_id for channel_id, _ in summary.newest})
+    buckets = [key for key in summary.newest if key[0] in known][:NEWEST_MATCHES]
+    matches = _end_of(purge, buckets, newest=True, limit=NEWEST_MATCHES)
+    ids: dict[BucketKey, list[int]] = defaultdict(list)
+    for message_id, channel_id in matches:
+        ids[channel_id, bucket_of(message_id)].append(message_id)
+    live = {
+        (row[MESSAGE_ID], channel_id): messages.to_message(channel_id, row)
+        for (channel_id, _), rows in scans.read_rows_with_writetime_in(ids)
+        for row in rows
+        if row[AUTHOR_ID] is not None
+    }
+    windows: list[SampleWindow] = []
+    for message_id, channel_id in filter(live.__contains__, matches):
+        if not windows or windows[-1].channel.pk != channel_id:
+            windows.append(SampleWindow(known[channel_id]))
+        windows[-1].messages.append(live[message_id, channel_id])
+        windows[-1].matched.add(message_id)
+    return windows
+
+
+def _end_of(purge: Purge, buckets: Sequence[BucketKey], *, newest: bool, limit: int = SAMPLES) -> list[tuple[int, int]]:
     """Return (message id, channel id) of the samples at one end. buckets: those that reach furthest to it."""
     last_complete = F("last_id").desc(nulls_first=True) if newest else F("first_id").asc(nulls_first=True)
     steps = Step.objects.in_buckets(buckets).filter(purge=purge, kind__in=DELETING).order_by(last_complete)
@@ -75,11 +108,11 @@ def _end_of(purge: Purge, buckets: Sequence[BucketKey], *, newest: bool) -> list
         chunk_size=8
     ):
         bound = last_id if newest else first_id
-        if len(best) == SAMPLES and bound is not None and (bound < best[-1][0] if newest else bound > best[-1][0]):
+        if len(best) == limit and bound is not None and (bound < best[-1][0] if newest else bound > best[-1][0]):
             break
         ids = unpack_ids(packed)
-        best += [(message_id, channel_id) for message_id in (ids[-SAMPLES:] if newest else ids[:SAMPLES])]
-        best = sorted(best, reverse=newest)[:SAMPLES]
+        best += [(message_id, channel_id) for message_id in (ids[-limit:] if newest else ids[:limit])]
+        best = sorted(best, reverse=newest)[:limit]
     return best
 
 
