@@ -58,8 +58,6 @@ MAX_MB = {"web": 200, "worker": 400, "previews": 400}
 PAGES = 5
 """Requests of each page between two phases."""
 
-END_SECONDS = 60
-
 
 def main(arguments: Sequence[str]) -> int:
     """Fill if needed, run the phases, print and write what they cost, and return the exit code."""
@@ -121,6 +119,8 @@ def run_phases(guild: LargeGuild, phases: Sequence[str], report: dict[str, Any])
 @contextmanager
 def product_running(stack: Stack) -> Iterator[dict[str, psutil.Process]]:
     """Run the product's processes; yield them and the servers by name."""
+    # Those of an interrupted run.
+    end_processes(stack, CLIENTS, seconds=web.WEB_END_SECONDS)
     launches = [launch for launch in web.list_launches(stack) if launch.name in CLIENTS]
     # Ours are the settings of the tests, without the monitor.
     ours = ("DJANGO_SETTINGS_MODULE", "MONITOR_INTERVAL_SECONDS")
@@ -134,7 +134,7 @@ def product_running(stack: Stack) -> Iterator[dict[str, psutil.Process]]:
             time.sleep(0.1)
         yield {name: process for name in names if (process := find_process(stack, name))}
     finally:
-        end_processes(stack, CLIENTS, seconds=END_SECONDS)
+        end_processes(stack, CLIENTS, seconds=web.WEB_END_SECONDS)
 
 
 def sign_in(stack: Stack) -> Browser:
