@@ -78,7 +78,7 @@ def newest_matches(user: Actor, purge: Purge, summary: Summary) -> list[SampleWi
 
     Messages that no longer exist are left out. Costs few reads, because pages poll. Raises `StoreUnavailable`.
     """
-    known = visible_channels(user).in_bulk({channel_id for channel_id, _ in summary.newest})
+    known = visible_channels(user).select_related("guild").in_bulk({channel_id for channel_id, _ in summary.newest})
     buckets = [key for key in summary.newest if key[0] in known][:NEWEST_MATCHES]
     matches = _end_of(purge, buckets, newest=True, limit=NEWEST_MATCHES)
     ids: dict[BucketKey, list[int]] = defaultdict(list)

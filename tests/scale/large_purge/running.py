@@ -174,7 +174,7 @@ def undo(browser: Browser, guild: LargeGuild) -> tuple[Purge, int]:
     path = f"/purges/{found.pk}/"
     if found.state not in ACTIVE_PURGES:
         browser.get(path, name="done page")
-        path = browser.post(f"{path}undo/", {}, name="request the undo")
+        path = browser.post(f"{path}undo/", {"reason": "test"}, name="request the undo")
     found.refresh_from_db()
     steps = open_steps(found).count()
     browser.watch(path, name="undoing")

@@ -27,7 +27,7 @@ def test_a_filled_guild_is_purged_and_undone(mona: User) -> None:
         check_undone(guild, purge)
     with pytest.raises(CheckFailed, match="manifest"):
         check_preview(guild, preview(mona, Selection(guild_id=guild.id, where=Author((guild.bystander,)))))
-    request_undo(purge.pk, moderator=mona, part=UndoPart())
+    request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="test")
     run_to_end(purge)
     purge.refresh_from_db()
     check_undone(guild, purge)
