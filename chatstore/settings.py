@@ -459,7 +459,7 @@ PURGE_LEASE_SECONDS = environment.read_int("PURGE_LEASE_SECONDS", default=30, mi
 PURGE_LEASE_RENEW_SECONDS = environment.read_int("PURGE_LEASE_RENEW_SECONDS", default=5, minimum=1)
 if PURGE_LEASE_RENEW_SECONDS * 2 > PURGE_LEASE_SECONDS:
     raise ImproperlyConfigured("PURGE_LEASE_RENEW_SECONDS must be at most half of PURGE_LEASE_SECONDS.")
-# Maximum number of workers that process one purge at a time; 0: as many as are idle.
+# Idle workers join a purge while fewer than this process it; 0: all join.
 PURGE_WORKERS = environment.read_int("PURGE_WORKERS", default=0, minimum=0)
 # Rate limit of all purges together, shared by the processes that execute them.
 PURGE_STATEMENTS_PER_SECOND = environment.read_int("PURGE_STATEMENTS_PER_SECOND", default=60_000, minimum=1)

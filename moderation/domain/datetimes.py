@@ -49,11 +49,13 @@ _WRITTEN = re.compile(
     )?
     (?:(?:^|,?\ (?:at\ )?)(?P<clock>[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?))?
     (?P<utc>\ UTC)?
-    (?:\ \([^()]*\ UTC\))?
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Dates as pages write them in English, "11 Mar 2024, 15:02 (14:02 UTC)"; "yesterday 14:30", "11 March", "14:30"."""
+"""Dates as pages write them in English, "11 Mar 2024, 15:02"; also "yesterday 14:30", "11 March", "14:30"."""
+
+_WITH_UTC = re.compile(r"([^()]+) \(([^()]+) UTC\)", re.IGNORECASE)
+"""A local time with UTC beside it: "11 Mar 2024, 15:02 (14:02 UTC)", "1 Mar 2024, 00:30 (29 Feb 2024, 23:30 UTC)"."""
 
 
 def parse_datetime(text: str, *, now: dt.datetime) -> dt.datetime:
@@ -92,6 +94,9 @@ def _parse(typed: str, now: dt.datetime) -> dt.datetime:
     ago = _AGO.fullmatch(typed)
     if ago is not None:
         return now - int(ago[1]) * _UNITS[ago[2][0].lower()] if ago[1] else now
+    beside = _WITH_UTC.fullmatch(typed)
+    if beside is not None:
+        return _parse_utc(beside[1], beside[2], now.astimezone(dt.UTC))
     written = _WRITTEN.fullmatch(typed)
     if written is not None and any(written.group("word", "day", "clock")):
         return _parse_written(written, now.astimezone(dt.UTC) if written["utc"] else now)
@@ -99,30 +104,48 @@ def _parse(typed: str, now: dt.datetime) -> dt.datetime:
     return time if time.tzinfo else time.replace(tzinfo=now.tzinfo)
 
 
-def _parse_written(written: re.Match[str], now: dt.datetime) -> dt.datetime:
+def _parse_utc(local: str, utc: str, now: dt.datetime) -> dt.datetime:
+    """Return a time from its text in UTC, whose day is that of the local text if it has none of its own.
+
+    Whoever copied it may be in another zone, and a local time may be repeated when the clocks change.
+    """
+    written, own = _WRITTEN.fullmatch(local), _WRITTEN.fullmatch(utc)
+    if written is None or own is None or written["day"] is None or own["clock"] is None or own["word"] or own["utc"]:
+        raise ValueError(local, utc)
+    return _parse_written(own, now, day=_day_of(written if own["day"] is None else own, now))
+
+
+def _parse_written(written: re.Match[str], now: dt.datetime, *, day: dt.date | None = None) -> dt.datetime:
+    """Return the time in the zone of `now`. day: instead of the text's own."""
     hour, minute, second = map(int, f"{written['clock'] or '0:0'}:0".split(":")[:3])
-    clock = dt.time(hour, minute, second)
+    today = now.date()
+    if day is None and written["day"] is not None:
+        day = _day_of(written, now)
+    if day is None and written["word"] is not None:
+        day = today if written["word"].lower() == "today" else today - dt.timedelta(days=1)
+    if day is not None:
+        return dt.datetime.combine(day, dt.time(hour, minute, second), now.tzinfo)
+    # The last one; the clock repeats an hour when it is set back.
+    options = ((today, 1), (today, 0), (today - dt.timedelta(days=1), 0))
+    times = (dt.datetime.combine(each, dt.time(hour, minute, second, fold=fold), now.tzinfo) for each, fold in options)
+    return next(time for time in times if time.astimezone(dt.UTC) <= now.astimezone(dt.UTC))
 
-    def at(day: dt.date) -> dt.datetime:
-        return dt.datetime.combine(day, clock, now.tzinfo)
 
-    if written["day"] is None:
-        today = at(now.date())
-        is_before = (written["word"] is None and today > now) or (written["word"] or "").lower() == "yesterday"
-        return at(now.date() - dt.timedelta(days=1)) if is_before else today
+def _day_of(written: re.Match[str], now: dt.datetime) -> dt.date:
+    """Return the day that is written, of the last year in which it was if no year is. Raises `ValueError`."""
     month, number = 1 + _index_of(written["month"], _MONTHS), int(written["day"])
     if written["year"] is not None:
         day = dt.date(int(written["year"]), month, number)
     else:
         # 29 February may be missing in either year.
         years = [year for year in (now.year, now.year - 1) if number <= calendar.monthrange(year, month)[1]]
-        past = [day for day in (dt.date(year, month, number) for year in years) if at(day) <= now]
+        past = [day for day in (dt.date(year, month, number) for year in years) if day <= now.date()]
         if not past:
             raise ValueError(written[0])
         day = past[0]
     if written["weekday"] and _index_of(written["weekday"], _WEEKDAYS) != day.weekday():
         raise ValueError(written[0])
-    return at(day)
+    return day
 
 
 def _index_of(name: str, names: Sequence[str]) -> int:

@@ -18,7 +18,7 @@ them: 1.95 times the idle p95 instead of 1.58.
 
 
 SHARE_SECONDS = 1.0
-"""Interval at which a process learns how many share its limit."""
+"""Interval at which a process counts how many share its limit."""
 
 
 class Pace:

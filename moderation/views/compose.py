@@ -18,6 +18,7 @@ from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstone
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel, ChatUser, Guild
 from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
 from moderation.forms import Composer, choose_candidate, presets_of, read_cursor, read_presets, selected_ids
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, channel_for, purge_for, visible_channels
@@ -69,7 +70,7 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
         return _show_form(request, channel, Composer(filled))
     if "choose" in request.POST:
         return _show_form(request, channel, Composer(choose_candidate(request.POST)))
-    composer = Composer(request.POST)
+    composer, replaced = Composer(request.POST), _read_replaced(request)
     try:
         selection = _read_selection(request, channel, composer)
         purge = draft_purge(moderator=actor_of(request), selection=selection)
@@ -77,7 +78,7 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
         return _show_form(request, channel, composer, error_message=error.question)
     except BadInput as error:
         return _show_form(request, channel, composer, error_message=error.text)
-    if (replaced := _read_replaced(request)) is not None:
+    if replaced is not None:
         discard_preview(replaced.pk, moderator=actor_of(request))
     if not _scan_at_once(purge, selection):
         enqueue_scan_on_commit(purge.pk)
@@ -99,7 +100,8 @@ def _read_replaced(request: HttpRequest) -> Purge | None:
     if purge_id is None:
         return None
     purge = purge_for(request.user, purge_id)
-    return purge if purge.confirmed_at is None and purge.moderator_id == actor_of(request).pk else None
+    is_open = purge.state in (PurgeState.SCANNING, PurgeState.READY)
+    return purge if is_open and purge.moderator_id == actor_of(request).pk else None
 
 
 def _scan_at_once(purge: Purge, selection: Selection) -> bool:

@@ -39,7 +39,7 @@ class PlaceView:
 def home(request: HttpRequest) -> HttpResponse:
     """Show the home page. Open to every signed-in account; without any permission it names who can grant them."""
     user = request.user
-    # A preview of somebody else needs nobody else's attention.
+    # Previews of other moderators need no attention.
     purges = list_newest(user, ("running", "ready", "done"), limit=RECENT_PURGES, own=("ready",))
     context: dict[str, Any] = {
         "nav": "home",

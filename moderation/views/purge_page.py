@@ -164,9 +164,11 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
 
 def _compose_url(purge: Purge) -> str:
     """Return the URL of the composer, filled in with the purge's selection."""
-    channel_id = Selection.from_json(purge.selection).only_channel_id
+    selection = Selection.from_json(purge.selection)
+    channel_id = selection.only_channel_id
     url = reverse("compose_everywhere") if channel_id is None else reverse("compose", args=[channel_id])
-    return f"{url}?preview={purge.pk}"
+    # Selected messages, or a whole channel, cannot be typed there.
+    return url if selection.where is None else f"{url}?preview={purge.pk}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def _ask_or_request(
     offer = offer_undo(purge.pk, moderator=moderator, part=part)
     known = visible_channels(request.user).select_related("guild").in_bulk(offer.channel_ids)
     channels = [known[channel_id] for channel_id in offer.channel_ids if channel_id in known]
-    authors, author_count = _name_authors(purge, part)
+    authors, author_count = _name_authors(purge, part, is_whole=offer.is_whole)
     context = {
         "nav": "purges",
         "purge": purge,
@@ -101,15 +101,13 @@ def _ask_or_request(
     return render(request, "moderation/purge/undo.html", context, status=400 if error else 200)
 
 
-def _name_authors(purge: Purge, part: UndoPart) -> tuple[list[str], int]:
+def _name_authors(purge: Purge, part: UndoPart, *, is_whole: bool) -> tuple[list[str], int]:
     """Return the names of the authors with most messages, and the number of authors; none if they are not counted.
 
-    They are not counted in a part that is a channel, or single messages.
+    They are counted for the whole manifest only, not for what is left of it.
     """
-    if part.channel_ids or part.message_ids:
-        return [], 0
     manifest = summary_of(purge)
-    wanted = part.author_ids or [author_id for author_id, _ in manifest.authors[:AUTHORS_NAMED]]
+    wanted = [author_id for author_id, _ in manifest.authors[:AUTHORS_NAMED]] if is_whole else part.author_ids
     known = ChatUser.objects.in_bulk(wanted)
     names = [str(known.get(i) or gettext("user %(id)s") % {"id": i}) for i in wanted]
-    return names, len(names) if part.author_ids else manifest.author_count
+    return names, manifest.author_count if is_whole else len(names)

@@ -19,6 +19,7 @@ from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.forms import Composer, presets_of
 from moderation.models import Purge
+from moderation.operations.preview.exclusions import exclude_messages
 from moderation.operations.selection.parsing import describe_conditions, parse_selection
 from tests.moderation.channels import VICTOR, WILMA, make_channel, old_ids, preview, purge_now, write
 
@@ -76,6 +77,18 @@ def test_the_new_preview_replaces_the_old_one(draft: Purge, mona: User, sign_in:
     assert "Preview again" in client.get(f"/purges/{draft.pk}/").content.decode()
 
 
+def test_the_composer_says_that_excluded_messages_are_included_again(draft: Purge, mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    assert "excluded there" not in composer_of(client, draft)
+    exclude_messages(
+        draft.pk,
+        old_ids(20)[:2],
+        moderator=mona,
+        manifest_hash=bytes(Purge.objects.get(pk=draft.pk).manifest_hash or b""),
+    )
+    assert "2 messages that were excluded there are included again" in composer_of(client, draft)
+
+
 def test_nobody_replaces_the_preview_of_somebody_else_or_a_confirmed_purge(
     draft: Purge, channel: Channel, mona: User, lena: User, sign_in: SignIn
 ) -> None:
@@ -83,13 +96,15 @@ def test_nobody_replaces_the_preview_of_somebody_else_or_a_confirmed_purge(
     page = composer_of(client, draft)
     assert 'name="words"' in page
     assert "The new preview replaces" not in page
-    assert client.post(f"/channels/{channel.pk}/delete/", {"preview": str(draft.pk), "authors": str(VICTOR)})
+    fields = {"preview": str(draft.pk), "authors": str(VICTOR)}
+    assert client.post(f"/channels/{channel.pk}/delete/", fields).status_code == 302
     draft.refresh_from_db()
     assert draft.state == PurgeState.READY
     done = purge_now(mona, Selection(channel_ids=(channel.pk,), where=Author((WILMA,))))
     page = sign_in(mona).get(f"/purges/{done.pk}/").content.decode()
     assert "Change the selection" not in page
-    assert sign_in(mona).post(f"/channels/{channel.pk}/delete/", {"preview": str(done.pk), "authors": str(VICTOR)})
+    fields["preview"] = str(done.pk)
+    assert sign_in(mona).post(f"/channels/{channel.pk}/delete/", fields).status_code == 302
     done.refresh_from_db()
     assert done.state == PurgeState.DONE
 

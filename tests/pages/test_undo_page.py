@@ -13,9 +13,22 @@ from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.models import AuditEntry, Purge
+from moderation.operations.purging.controls import pause_purge
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.undo.requests import CHANNELS_NAMED
-from tests.moderation.channels import VICTOR, WILMA, make_channel, old_ids, purge_now, write
+from moderation.store.pace import Pace
+from tests.moderation.channels import (
+    VICTOR,
+    WILMA,
+    claim,
+    confirm,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    write,
+)
+from tests.moderation.steps import finish_step, quarantine_step, stamp_step
 from tests.pages.restoring import REASON, restore
 from tests.pages.test_hostile import check_harmless
 
@@ -92,7 +105,25 @@ def test_a_part_is_named_on_the_page(purge: Purge, mona: User, sign_in: SignIn) 
     run_purge(purge.pk)
     assert purge.undos.get().restored == 10
     # Victor's messages are what is left to restore.
-    assert "Restore 30 messages?" in client.get(url).content.decode()
+    page = client.get(url).content.decode()
+    assert "Restore 30 messages?" in page
+    assert "Wilma 72" not in places_of(page)
+    assert restore(client, f"{url}?channel={second}") == f"/purges/{purge.pk}/"
+    run_purge(purge.pk)
+    assert places_of(client.get(url).content.decode()).count("Tidewalkers") == 1
+
+
+def test_the_page_of_a_paused_purge_says_that_the_rest_is_cancelled(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    write(channel, [*old_ids(150, buckets_ago=4), *old_ids(150, buckets_ago=3)])
+    purge = confirm(mona, preview(mona, Selection(channel_ids=(channel.pk,), where=Author((VICTOR,)))))
+    step = claim(purge)
+    stamp_step(step, quarantine_step(step, pace=Pace(10_000)))
+    finish_step(step, pace=Pace(10_000))
+    pause_purge(purge.pk, moderator=mona)
+    page = sign_in(mona).get(f"/purges/{purge.pk}/undo/").content.decode()
+    assert "Restore 150 messages?" in page
+    assert "cancels the rest of the paused purge" in page
 
 
 def test_only_the_channels_with_most_messages_are_named(mona: User, guild: Guild, sign_in: SignIn) -> None:

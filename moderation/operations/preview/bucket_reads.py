@@ -34,7 +34,7 @@ GROUP_BUCKETS = 256
 """Buckets whose holds and tombstones are looked up together."""
 
 FIRST_GROUP_BUCKETS = 16
-"""The same at the beginning of a scan or of its turn, so that the first counts and matches appear at once."""
+"""The same at the beginning of a scan, so that the first counts and matches appear at once."""
 
 READS_AHEAD = 16
 """Buckets whose first pages are in flight."""
@@ -100,13 +100,14 @@ class _MatchedBucket:
 
 
 def scan_buckets(
-    selection: Selection, buckets: Iterable[BucketInScope], *, pick: Pick, renew: Callable[[], None]
+    selection: Selection, buckets: Iterable[BucketInScope], *, pick: Pick, renew: Callable[[], None], is_begun: bool
 ) -> Iterator[list[ScannedBucket]]:
     """Yield the scan results of the buckets that have rows, some at a time, in the order of `buckets`.
 
-    renew: called for every group, and every `RENEW_SECONDS` while one bucket is read. Raises `StoreUnavailable`.
+    renew: called for every group, and every `RENEW_SECONDS` while one bucket is read. is_begun: earlier buckets were
+    scanned before. Raises `StoreUnavailable`.
     """
-    remaining, size = iter(buckets), FIRST_GROUP_BUCKETS
+    remaining, size = iter(buckets), GROUP_BUCKETS if is_begun else FIRST_GROUP_BUCKETS
     while group := list(itertools.islice(remaining, size)):
         renew()
         yield from _scan_group(selection, group, pick, renew)

@@ -61,7 +61,7 @@ def scan_purge(purge_id: int, *, ends_turn: Callable[[], bool] = lambda: False) 
     pick = selection.matcher(bots=_bots(selection))
     try:
         buckets = buckets_in_scope(selection, purge.moderator, after=purge.scanned_to)
-        for scanned in scan_buckets(selection, buckets, pick=pick, renew=renew):
+        for scanned in scan_buckets(selection, buckets, pick=pick, renew=renew, is_begun=purge.scanned_to is not None):
             ordinal = _freeze(purge_id, token, scanned, ordinal)
             if ends_turn():
                 _release_scan(purge_id, token)

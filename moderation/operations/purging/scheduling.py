@@ -34,7 +34,8 @@ def due_purges() -> list[int]:
         has_open_step(FREE, DUE) | ~has_open_step() | Q(state=PurgeState.CANCELLING),
         # A paused purge only completes its stamped steps.
         ~Q(state=PurgeState.PAUSED) | Exists(stamped.free()),
-        ~has_open_step(LEASED),
+        # Idle workers join only purges in these states.
+        ~Q(state__in=WORKING_STATES) | ~has_open_step(LEASED),
     )
     return list(purges.order_by("id").values_list("id", flat=True))
 

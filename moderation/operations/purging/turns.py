@@ -129,8 +129,11 @@ _RANK = Case(
 
 def _next_by_rank(purges: PurgeQuerySet, ranks: Iterable[int], draw: Callable[[], float]) -> int | None:
     ranked = purges.annotate(rank=_RANK).filter(rank__in=ranks)
-    found = sorted(set(ranked.order_by().values_list("rank", flat=True)))
-    return _next_in_turn(ranked.filter(rank=_draw_rank(found, draw))) if found else None
+    while found := sorted(set(ranked.order_by().values_list("rank", flat=True))):
+        # Other workers may have taken all purges of that rank since.
+        if (purge_id := _next_in_turn(ranked.filter(rank=_draw_rank(found, draw)))) is not None:
+            return purge_id
+    return None
 
 
 def _draw_rank(ranks: Sequence[int], draw: Callable[[], float]) -> int:

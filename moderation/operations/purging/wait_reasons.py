@@ -102,7 +102,9 @@ def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
             reason, blocking_purge = _BEHIND_ANOTHER_JOB, None
         return Wait(reason, blocking_purge, idle_seconds=idle, is_behind_job=True)
     stored_reason = purge.wait_reason
-    turn = wait_for_turn(purge) if stored_reason in ("", WAITING_FOR_WORKER) else None
+    turn = None
+    if stored_reason in ("", WAITING_FOR_WORKER) and not _has_worker(purge, now):
+        turn = wait_for_turn(purge)
     if turn is not None and now - turn.since > TURN_WAIT_SHOWN_AFTER:
         return Wait(_describe_turn(turn, now, is_scan=purge.state == PurgeState.SCANNING), idle_seconds=idle)
     if isinstance(stored_reason, Text) and stored_reason.template in _STORED_BEHIND_JOB:
@@ -114,6 +116,13 @@ def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
         reason = _("Waiting for the undo copy to reach disk on every replica (nothing is deleted before that)")
         return Wait(reason, until=on_disk_at, idle_seconds=idle)
     return None if idle is None else Wait(idle_seconds=idle)
+
+
+def _has_worker(purge: Purge, now: dt.datetime) -> bool:
+    """Return whether a worker processes the purge; another one may be enqueued for it all the same."""
+    if purge.state == PurgeState.SCANNING:
+        return purge.scan_lease_until is not None and purge.scan_lease_until > now
+    return open_steps(purge).leased().exists()
 
 
 def _describe_turn(turn: TurnWait, now: dt.datetime, *, is_scan: bool) -> Text:

@@ -195,7 +195,7 @@ def _as_typed(condition: Filter) -> tuple[str, Any]:  # noqa: PLR0911
 
 
 def _name_or_id(author_id: int) -> str:
-    """Return the name of a chat user if it is found as such and means nobody else, otherwise the id."""
+    """Return the name of a chat user if it is found by it and no other user is, otherwise the id."""
     user = ChatUser.objects.filter(pk=author_id).first()
     if user is None or split_names(str(user)) != [str(user)]:
         return str(author_id)

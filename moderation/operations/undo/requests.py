@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Exists, OuterRef, QuerySet, Sum
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -31,7 +31,7 @@ from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.holds import holds_covering, time_in_force
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
-from moderation.operations.steps.deleted_ids import sum_deleted
+from moderation.operations.steps.deleted_ids import count_deleted, sum_deleted
 from moderation.operations.steps.sums import RESTORED_COUNTS
 
 CHANNELS_NAMED = 5
@@ -63,12 +63,13 @@ class UndoPart:
 class UndoOffer:
     """What the undo of a purge or a part of it would restore.
 
-    count: number of messages. is_upper_bound: some of them may be restored already. channel_ids: those with most of the
-    messages, at most `CHANNELS_NAMED` of `channel_count`.
+    count: number of messages. is_upper_bound: some of them may be restored already. is_whole: all messages of the
+    manifest. channel_ids: those with most of the messages, at most `CHANNELS_NAMED` of `channel_count`.
     """
 
     count: int
     is_upper_bound: bool
+    is_whole: bool
     channel_ids: Sequence[int]
     channel_count: int
 
@@ -157,13 +158,14 @@ def offer_undo(purge_id: int, *, moderator: User, part: UndoPart) -> UndoOffer:
     require(moderator, "moderation.add_purge")
     purge = purge_for(moderator, purge_id)
     sources = _sources_of(purge, part)
-    by_channel = sources.order_by().values("channel_id").annotate(total=Sum("count")).order_by("-total", "channel_id")
-    channel_ids = list(by_channel.values_list("channel_id", flat=True))
+    deleted = +count_deleted(sources)
+    is_complete = sum_deleted(purge.steps.counted_deletes()) == purge.manifest
     return UndoOffer(
         count=_count_requested(purge, part, sources),
-        is_upper_bound=bool(part.author_ids) and sum_deleted(purge.steps.counted_deletes()) != purge.manifest,
-        channel_ids=channel_ids[:CHANNELS_NAMED],
-        channel_count=len(channel_ids),
+        is_upper_bound=bool(part.author_ids) and not is_complete,
+        is_whole=is_complete and part == UndoPart(),
+        channel_ids=sorted(deleted, key=lambda channel_id: (-deleted[channel_id], channel_id))[:CHANNELS_NAMED],
+        channel_count=len(deleted),
     )
 
 

@@ -93,6 +93,30 @@ def test_the_last_29_february_is_found_only_in_a_leap_year() -> None:
         parse_datetime("29 February", now=NOW)
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("11 Mar 2024, 15:02 (14:02 UTC)", dt.datetime(2024, 3, 11, 14, 2, tzinfo=dt.UTC)),
+        ("1 Mar 2024, 00:30 (29 Feb 2024, 23:30 UTC)", dt.datetime(2024, 2, 29, 23, 30, tzinfo=dt.UTC)),
+        ("27 Oct 2024, 02:30 (00:30 UTC)", dt.datetime(2024, 10, 27, 0, 30, tzinfo=dt.UTC)),
+        ("27 Oct 2024, 02:30 (01:30 UTC)", dt.datetime(2024, 10, 27, 1, 30, tzinfo=dt.UTC)),
+        ("11 Mar 2024, 14:02 UTC", dt.datetime(2024, 3, 11, 14, 2, tzinfo=dt.UTC)),
+    ],
+)
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/Los_Angeles"])
+def test_the_utc_time_beside_a_local_one_decides_in_every_zone(typed: str, meant: dt.datetime, zone: str) -> None:
+    assert parse_datetime(typed, now=NOW.astimezone(ZoneInfo(zone))) == meant
+
+
+def test_a_clock_that_was_set_back_means_the_last_time_that_it_showed() -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    # 02:10 for the second time: 01:10 in UTC.
+    now = dt.datetime(2024, 10, 27, 1, 10, tzinfo=dt.UTC).astimezone(berlin)
+    assert parse_datetime("02:05", now=now) == dt.datetime(2024, 10, 27, 1, 5, tzinfo=dt.UTC)
+    assert parse_datetime("02:30", now=now) == dt.datetime(2024, 10, 27, 0, 30, tzinfo=dt.UTC)
+    assert parse_datetime("03:00", now=now) == dt.datetime(2024, 10, 26, 1, 0, tzinfo=dt.UTC)
+
+
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kathmandu"])
 def test_whatever_a_page_writes_can_be_typed(zone: str) -> None:
     time = dt.datetime(2024, 3, 10, 23, 2, 7, tzinfo=dt.UTC)
@@ -123,6 +147,9 @@ def test_whatever_a_page_writes_can_be_typed(zone: str) -> None:
         ("last Tuesday", "not a valid date"),
         ("3/11/2024", "not a valid date"),
         ("UTC", "not a valid date"),
+        ("14:30 (13:30 UTC)", "not a valid date"),
+        ("11 Mar 2024, 14:30 (banana UTC)", "not a valid date"),
+        ("11 Mar 2024, 14:30 (13:30)", "not a valid date"),
         ("30 February 2024", "not a valid date"),
         ("11 Smarch 2024", "not a valid date"),
         ("Tuesday, 11 March 2024", "not a valid date"),

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,14 +32,14 @@ def enqueue_workers(purge_id: int) -> None:
 
 
 @contextmanager
-def running_worker(folder: Path, *, processes: int = 1) -> Iterator[Path]:
+def running_worker(folder: Path, *, processes: int = 1, environment: Mapping[str, str] | None = None) -> Iterator[Path]:
     """Run a worker that receives only purges enqueued here; yield its log file."""
     command = ["-m", "celery", "--app=chatstore", "worker", f"--concurrency={processes}", "--without-mingle"]
     log = folder / "worker.log"
     with log.open("wb") as output:
         worker = subprocess.Popen(
             [sys.executable, *command, "--without-gossip", "--hostname=incident@%h", "--loglevel=INFO"],
-            env=os.environ | {"REDIS_URL": broker()},
+            env=os.environ | {"REDIS_URL": broker()} | (dict(environment) if environment else {}),
             cwd=settings.BASE_DIR,
             stdout=output,
             stderr=subprocess.STDOUT,
