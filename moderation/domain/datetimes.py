@@ -107,7 +107,7 @@ def _parse(typed: str, now: dt.datetime) -> dt.datetime:
 def _parse_utc(local: str, utc: str, now: dt.datetime) -> dt.datetime:
     """Return a time from its text in UTC, whose day is that of the local text if it has none of its own.
 
-    Whoever copied it may be in another zone, and a local time may be repeated when the clocks change.
+    The text may come from a page in another time zone, and a local time is repeated when the clocks are set back.
     """
     written, own = _WRITTEN.fullmatch(local), _WRITTEN.fullmatch(utc)
     if written is None or own is None or written["day"] is None or own["clock"] is None or own["word"] or own["utc"]:

@@ -67,7 +67,7 @@ def test_the_summary_offers_similar_names_for_one_that_nobody_has(
     page = sign_in(mona).post("/delete/summary/", {"authors": part}).content.decode()
     assert "There is no user called" in page
     assert candidates_of(page) == [f"author:{victors[0].pk}:{part}"]
-    page = sign_in(mona).post("/delete/summary/", {"authors": "nobody at all " + secrets.token_hex(8)}).content.decode()
+    page = sign_in(mona).post("/delete/summary/", {"authors": "unknown user " + secrets.token_hex(8)}).content.decode()
     assert "Enter the exact name" in page
     assert candidates_of(page) == []
 
@@ -97,7 +97,7 @@ def test_a_limited_number_of_candidates_is_offered(mona: User, sign_in: SignIn) 
 
 @pytest.mark.parametrize("choice", ["", "author", "author:7", "author:x:Victor", "guild:7:Victor", "author:7:Victor"])
 def test_a_malformed_choice_changes_no_other_field(mona: User, sign_in: SignIn, choice: str) -> None:
-    typed = {"authors": "somebody, 8", "words": "hello", "choose": choice}
+    typed = {"authors": "unknown, 8", "words": "hello", "choose": choice}
     answer = sign_in(mona).post("/delete/", typed)
     assert answer.status_code == 200
-    assert 'value="somebody, 8"' in answer.content.decode()
+    assert 'value="unknown, 8"' in answer.content.decode()

@@ -1,4 +1,4 @@
-"""The home page lists one's own previews: those of others need nobody else's attention."""
+"""The home page lists the user's own previews, not those of other moderators."""
 
 from __future__ import annotations
 

@@ -102,10 +102,8 @@ def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
             reason, blocking_purge = _BEHIND_ANOTHER_JOB, None
         return Wait(reason, blocking_purge, idle_seconds=idle, is_behind_job=True)
     stored_reason = purge.wait_reason
-    turn = None
-    if stored_reason in ("", WAITING_FOR_WORKER) and not _has_worker(purge, now):
-        turn = wait_for_turn(purge)
-    if turn is not None and now - turn.since > TURN_WAIT_SHOWN_AFTER:
+    turn = wait_for_turn(purge) if stored_reason in ("", WAITING_FOR_WORKER) else None
+    if turn is not None and now - turn.since > TURN_WAIT_SHOWN_AFTER and not _has_worker(purge, now):
         return Wait(_describe_turn(turn, now, is_scan=purge.state == PurgeState.SCANNING), idle_seconds=idle)
     if isinstance(stored_reason, Text) and stored_reason.template in _STORED_BEHIND_JOB:
         stored_reason = _("Waiting for a worker; the channel is unlocked")
