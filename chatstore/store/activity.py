@@ -41,6 +41,12 @@ def last_active_channels(limit: int) -> list[int]:
     return [int(str(channel_id)) for channel_id in redis_client().zrevrange(KEY, 0, limit - 1)]
 
 
+def channels_active_within(seconds: float) -> set[int]:
+    """Return the channels with messages of the last seconds, at most `MAX_KEPT`. Raises `StoreUnavailable`."""
+    since = time.time() - seconds
+    return {int(str(channel_id)) for channel_id in redis_client().zrangebyscore(KEY, since, "+inf")}
+
+
 def _send() -> None:
     """Send this process's channels; those of a failed request are lost and return with their next messages."""
     with _process.lock:

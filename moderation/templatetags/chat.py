@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from django import template
 from django.contrib.auth.models import AbstractUser
@@ -22,8 +22,10 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.visibility import name_of
 from moderation.operations.lookup.channels import ActiveChannel, Overview
+from moderation.operations.lookup.sidebar import Sidebar
 from moderation.operations.steps.totals import PurgeTotals
 from moderation.presentation import formats
+from moderation.presentation.avatars import initials_of, tone_of
 from moderation.presentation.html import fill, fill_each
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.terms import TERMS
@@ -64,6 +66,13 @@ def thousands(value: object) -> str:
     if value is None:
         return formats.unknown()
     return formats.format_number(value) if isinstance(value, int) else str(value)
+
+
+@register.simple_tag
+def at_least(count: int, is_exact: bool) -> str:
+    """Format a count, or a lower bound of it."""
+    number = formats.format_number(count)
+    return number if is_exact else _("%(count)s or more") % {"count": number}
 
 
 @register.filter
@@ -221,17 +230,40 @@ def _activity_of(entry: ActiveChannel, overview: Overview) -> str:
 
 
 @register.simple_tag
-def channel_links(channels: Iterable[Channel], current: Channel) -> SafeString:
+def channel_links(channels: Iterable[Channel], current: Channel, active: Collection[int]) -> SafeString:
     """Render channels as items of a list, each a link to its newest messages."""
+    mark = fill('<span class="live-dot" title="{}"></span>', _("posted in within the last hour"))
     return fill_each(
-        '<li>\n<a class="clip" href="{}#end"{}><bdi>{}</bdi></a>\n</li>',
+        '<li>\n<a href="{}#end"{}><bdi class="clip">{}</bdi>{}</a>\n</li>',
         (
             (
                 url_of("timeline", channel.pk),
                 _CURRENT_PAGE if channel.pk == current.pk else "",
                 visible(channel),
+                mark if channel.pk in active else "",
             )
             for channel in channels
+        ),
+    )
+
+
+@register.simple_tag
+def guild_links(sidebar: Sidebar, current: Channel) -> SafeString:
+    """Render guilds as icons with their initials, each a link to its most recently active channel."""
+    return fill_each(
+        '<li>\n<a class="guild tone{}{}" href="{}" title="{}"{}><span aria-hidden="true">{}</span>'
+        '<span class="sr">{}</span></a>\n</li>',
+        (
+            (
+                tone_of(guild.pk),
+                " live" if guild.pk in sidebar.active_guilds else "",
+                url_of("guild", guild.pk),
+                visible(guild),
+                _CURRENT_PAGE if guild.pk == current.guild_id else "",
+                initials_of(guild.name),
+                visible(guild),
+            )
+            for guild in sidebar.guilds
         ),
     )
 

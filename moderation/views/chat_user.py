@@ -1,32 +1,97 @@
-"""A chat user: profile, activity by channel, and the purges that affect them."""
+"""A chat user: profile, activity by channel, and the purges that affect them; as a page, and beside other pages."""
 
 from __future__ import annotations
+
+import datetime as dt
+from typing import Any, NamedTuple
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.translation import gettext
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from chatstore.domain.controls import show_hidden
+from chatstore.models import Channel
+from moderation.forms import read_cursor
+from moderation.operations.access.visibility import channel_for
 from moderation.operations.holds import holds_of_author
-from moderation.operations.lookup.chat_users import profile_of
+from moderation.operations.lookup.chat_users import Profile, profile_of
+from moderation.operations.lookup.recent_posts import recent_posts_of
 from moderation.views.rows import Writer
+
+NEW_ACCOUNT = dt.timedelta(days=7)
+"""Younger accounts are marked: those of a raid mostly are."""
+
+PANEL_CHANNELS = 6
+
+_SPANS: tuple[tuple[str, Promise], ...] = (
+    ("last 1 hour", gettext_lazy("Last hour")),
+    ("last 1 day", gettext_lazy("Last day")),
+    ("", gettext_lazy("All")),
+)
+"""What the composer's “From” is filled with, and the label."""
+
+
+class Reach(NamedTuple):
+    """Where the user's messages can be deleted. action: URL of the composer for it; guild: its field there."""
+
+    label: str
+    place: str
+    action: str
+    guild: int | None = None
 
 
 @require_safe
 @permission_required("chatstore.view_chatuser", raise_exception=True)
 def chat_user(request: HttpRequest, user_id: int) -> HttpResponse:
     """Show a chat user."""
+    context = _describe(request, user_id, here=None)
+    profile: Profile = context["profile"]
+    strips = profile.strips.strips if profile.strips else {}
+    context["rows"] = [
+        (channel_activity, strips.get(channel_activity.channel.pk, ())) for channel_activity in profile.activity
+    ]
+    return render(request, "moderation/user/user.html", context)
+
+
+@require_safe
+@permission_required("chatstore.view_chatuser", raise_exception=True)
+def user_panel(request: HttpRequest, user_id: int) -> HttpResponse:
+    """Return the fragment that shows a chat user beside a page. `channel`: the channel of that page, if it has one."""
+    channel_id = read_cursor(request.GET, "channel")
+    here = None if channel_id is None else channel_for(request.user, channel_id)
+    return render(request, "moderation/user/_panel.html", _describe(request, user_id, here=here))
+
+
+def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> dict[str, Any]:
     profile = profile_of(request.user, user_id)
     name = show_hidden(str(profile.user)) if profile.user else gettext("user %(id)s") % {"id": user_id}
-    strips = profile.strips.strips if profile.strips else {}
-    context = {
+    made_at, recent = profile.made_at, recent_posts_of(request.user, user_id)
+    shown = profile.activity[:PANEL_CHANNELS]
+    return {
         "profile": profile,
         "who": Writer(user_id, name, is_bot=bool(profile.user and profile.user.is_bot), is_webhook=False),
+        "is_new": made_at is not None and timezone.now() - made_at < NEW_ACCOUNT,
         "held": holds_of_author(request.user, user_id),
-        "rows": [
-            (channel_activity, strips.get(channel_activity.channel.pk, ())) for channel_activity in profile.activity
-        ],
+        "recent": recent,
+        "channels": [(entry, recent.by_channel.get(entry.channel.pk, 0)) for entry in shown],
+        "channel_count": len(profile.activity) + profile.more_channels,
+        "searched_all": profile.searched_back_to is None,
+        "reaches": _reaches(here),
+        "spans": _SPANS,
     }
-    return render(request, "moderation/user/user.html", context)
+
+
+def _reaches(here: Channel | None) -> list[Reach]:
+    """Return the places that are offered, the narrowest first."""
+    everywhere = reverse("compose_everywhere")
+    reaches = [Reach(gettext("Everywhere"), "", everywhere)]
+    if here is None:
+        return reaches
+    if here.guild is not None:
+        reaches.insert(0, Reach(gettext("This guild"), show_hidden(here.guild.name), everywhere, here.guild.pk))
+    return [Reach(gettext("Here"), show_hidden(str(here)), reverse("compose", args=[here.pk])), *reaches]

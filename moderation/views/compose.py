@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from django.contrib.auth.decorators import permission_required
-from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -16,12 +15,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstones
 from chatstore.domain.snowflakes import time_of
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models import Channel, ChatUser
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.forms import Composer, choose_candidate, presets_of, read_cursor, read_presets, selected_ids
 from moderation.models import Purge
-from moderation.operations.access.visibility import Actor, channel_for, purge_for, visible_channels
+from moderation.operations.access.visibility import Actor, channel_for, purge_for
+from moderation.operations.lookup.sidebar import visible_guilds
 from moderation.operations.preview.bucket_strip import map_channel
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import discard_preview, draft_purge
@@ -176,7 +176,7 @@ def _show_form(
         "form": form,
         "error_message": error_message,
         "strip": _map(channel) if channel else None,
-        "guilds": () if channel else _visible_guilds(request.user),
+        "guilds": () if channel else visible_guilds(request.user),
         "replaced": _read_replaced(request),
         **_describe_selection(request.user, form, channel),
     }
@@ -189,7 +189,3 @@ def _format_heading(channel: Channel | None) -> str:
     if channel.guild is None:
         return gettext("Delete messages from %(channel)s") % {"channel": channel}
     return gettext("Delete messages from %(channel)s (%(guild)s)") % {"channel": channel, "guild": channel.guild.name}
-
-
-def _visible_guilds(user: Actor) -> list[Guild]:
-    return list(Guild.objects.filter(Exists(visible_channels(user).filter(guild_id=OuterRef("pk")))))

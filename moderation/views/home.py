@@ -9,6 +9,8 @@ from typing import Any
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from chatstore.domain.buckets import bucket_at, bucket_days
@@ -18,6 +20,7 @@ from chatstore.operations.monitoring.console import describe_stopped_services
 from chatstore.operations.rights import READ_HEALTH
 from moderation.operations.erasure.requests import requests_for
 from moderation.operations.lookup.channels import channels_by_activity
+from moderation.operations.lookup.jump import suggest
 from moderation.operations.lookup.search import FoundUser, search_anything
 from moderation.operations.purging.listing import list_newest
 from moderation.views.findings import list_findings
@@ -73,6 +76,32 @@ def find(request: HttpRequest) -> HttpResponse:
         return redirect("timeline", found.channels[0].pk)
     users = [(hit, _places_of(hit)) for hit in found.users]
     return render(request, "moderation/search/results.html", {"query": query, "found": found, "users_found": users})
+
+
+PAGES: tuple[tuple[str, Promise, str], ...] = (
+    ("home", gettext_lazy("Home"), ""),
+    ("purges", gettext_lazy("Purges"), "moderation.view_purge"),
+    ("compose_everywhere", gettext_lazy("Delete messages from several channels"), "moderation.add_purge"),
+    ("holds", gettext_lazy("Holds"), "moderation.view_hold"),
+    ("cluster_health", gettext_lazy("Cluster health"), READ_HEALTH),
+    ("maintenance", gettext_lazy("Maintenance"), READ_HEALTH),
+    ("preferences", gettext_lazy("Preferences"), ""),
+)
+"""Pages that the search box suggests: URL name, title, and the permission that they need."""
+
+
+@require_safe
+@permission_required("chatstore.view_channel", raise_exception=True)
+def jump(request: HttpRequest) -> HttpResponse:
+    """Return what the text in the search box may mean, as a fragment below it."""
+    query = request.GET.get("q", "").strip()
+    pages = [
+        (name, title)
+        for name, title, permission in PAGES
+        if query and query.casefold() in str(title).casefold() and (not permission or request.user.has_perm(permission))
+    ]
+    context = {"query": query, "found": suggest(request.user, query), "pages": pages}
+    return render(request, "moderation/search/_jump.html", context)
 
 
 def _places_of(hit: FoundUser) -> list[PlaceView]:

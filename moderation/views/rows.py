@@ -15,17 +15,12 @@ from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
 from chatstore.models import ChatUser
 from chatstore.operations.gateway.timeline import Timeline
 from moderation.operations.lookup.gaps import Gap
+from moderation.presentation.avatars import tone_of
 from moderation.presentation.extras import Attachment, Embed, read_attachments, read_embeds, read_stickers
 from moderation.presentation.markup import shorten
 
 RUN_SECONDS = 420
 """Messages of one author this close together form one run, as in other chats."""
-
-TONES = 8
-"""Colours of avatars; the stylesheet has as many."""
-
-_SCATTER = 0x9E3779B97F4A7C15
-"""2^64 over the golden ratio: neighbouring ids land far apart (Knuth's multiplicative hash)."""
 
 QUOTE_CHARACTERS = 140
 
@@ -61,8 +56,8 @@ class Writer:
 
     @property
     def tone(self) -> int:
-        """Return a color that is the same on every page. The id is hashed, since its low bits are mostly 0."""
-        return (self.user_id * _SCATTER >> 40) % TONES
+        """Return a color that is the same on every page."""
+        return tone_of(self.user_id)
 
 
 @dataclass(frozen=True, slots=True)

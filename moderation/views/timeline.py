@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.decorators import permission_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -19,8 +19,9 @@ from moderation.domain.datetimes import first_id_from, parse_datetime
 from moderation.forms import Position, read_position
 from moderation.operations.access.visibility import channel_for
 from moderation.operations.lookup.gaps import find_gaps
-from moderation.operations.lookup.sidebar import neighbouring_channels
+from moderation.operations.lookup.sidebar import entrance_of, sidebar_of
 from moderation.operations.preview.bucket_strip import map_channel
+from moderation.presentation.page_urls import url_of
 from moderation.presentation.strip import BESIDE_CHANNELS
 from moderation.presentation.wording import format_datetime
 from moderation.views.rows import lay_out
@@ -37,7 +38,7 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
     here = range(messages[0].bucket, messages[-1].bucket + 1) if messages else None
     context = {
         "channel": channel,
-        "neighbours": neighbouring_channels(request.user, channel),
+        "sidebar": sidebar_of(request.user, channel),
         "strip": map_channel(channel.pk, here=here, width=BESIDE_CHANNELS),
         "notice": notice,
         "at_newest": position == Position(),
@@ -47,6 +48,13 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
         **_rows_context(channel, opened, position),
     }
     return render(request, "moderation/timeline/timeline.html", context)
+
+
+@require_safe
+@permission_required("chatstore.view_channel", raise_exception=True)
+def guild(request: HttpRequest, guild_id: int) -> HttpResponse:
+    """Redirect to the guild's most recently active channel."""
+    return HttpResponseRedirect(url_of("timeline", entrance_of(request.user, guild_id).pk) + "#end")
 
 
 @require_safe

@@ -92,6 +92,8 @@ sign-out/ POST sign-out/ 302 302 302 302 302 302
 preferences/ GET preferences/ 302 200 200 200 200 200
 preferences/ POST preferences/ 302 400 400 400 400 400
 find/ GET find/?q=no-such-user 302 403 200 200 200 200
+find/suggestions/ GET find/suggestions/?q=no-such-user 302 403 200 200 200 200
+guilds/<snowflake:guild_id>/ GET guilds/1/ 302 403 404 404 404 404
 channels/<snowflake:channel_id>/ GET channels/{channel}/ 302 403 200 200 200 200
 channels/<snowflake:channel_id>/rows/ GET channels/{channel}/rows/?before={message} 302 403 200 200 200 200
 channels/<snowflake:channel_id>/delete/ GET channels/{channel}/delete/ 302 403 200 200 403 200
@@ -109,6 +111,7 @@ channels/<snowflake:channel_id>/<snowflake:message_id>/undo/ GET channels/{chann
 channels/<snowflake:channel_id>/<snowflake:message_id>/undo/ POST channels/{channel}/{message}/undo/ 302 403 400 400 403 400
 messages/<snowflake:message_id>/ GET messages/1/ 302 403 404 404 404 404
 users/<snowflake:user_id>/ GET users/{chatuser}/ 302 403 200 200 403 200
+users/<snowflake:user_id>/panel/ GET users/{chatuser}/panel/ 302 403 200 200 403 200
 purges/ GET purges/ 302 403 200 200 200 200
 purges/<snowflake:purge_id>/ GET purges/{purge}/ 302 403 200 200 200 200
 purges/<snowflake:purge_id>/live/ GET purges/{purge}/live/ 302 403 200 200 200 200

@@ -21,10 +21,10 @@ SignIn = Callable[[User], Client]
 
 _OUR_TAGS = set(
     (
-        "a abbr article b bdi blockquote body br button circle code dd details div dl dt em fieldset figcaption figure "
-        "form g h1 h2 h3 head header html img input label legend li line link main meta nav noscript option p path "
-        "polyline pre progress rect s script section select span strong summary svg table tbody td text textarea "
-        "th thead time title tr ul"
+        "a abbr article aside b bdi blockquote body br button circle code dd details div dl dt em fieldset figcaption "
+        "figure form g h1 h2 h3 head header html img input kbd label legend li line link main meta nav noscript option "
+        "p path polyline pre progress rect s script section select span strong summary svg table tbody td text "
+        "textarea th thead time title tr ul"
     ).split()
 )
 
@@ -92,6 +92,7 @@ def test_names_that_look_alike_are_distinguishable_everywhere(mona: User, sign_i
             f"/channels/{channel.pk}/",
             f"/channels/{channel.pk}/delete/",
             f"/users/{author}/",
+            f"/users/{author}/panel/",
             f"/find/?q={author}",
             f"/purges/{purge.pk}/",
             f"/purges/{purge.pk}/messages/",
@@ -115,6 +116,7 @@ def test_the_other_pages_show_hostile_content_as_text_too(hostile_channel: int, 
         "/purges/",
         "/",
         "/find/?q=%3Cimg%20src",
+        "/find/suggestions/?q=%3Cimg%20src",
         "/find/?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E",
     ):
         response = client.get(path)

@@ -101,8 +101,9 @@ def read(path: str, user: User | None) -> str:
 
 def untranslated_at(url: str, cast: Cast) -> list[str]:
     path = "/" if url == "-" else "/" + url.format(**cast.placeholders)
+    html = re.sub('<ul class="guilds">.*?</ul>', "", read(path, cast.ada), flags=re.DOTALL)
     # Jobs that other tests registered.
-    return untranslated(re.sub(r"job-[0-9a-f]{8}", "", read(path, cast.ada)), data=cast.names)
+    return untranslated(re.sub(r"job-[0-9a-f]{8}", "", html), data=cast.names)
 
 
 @pytest.mark.parametrize("url", urls())

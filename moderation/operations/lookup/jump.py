@@ -1,0 +1,75 @@
+"""Suggestions of the search box while a user types: by index only, so that each keystroke may ask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models.names import find_by_name
+from moderation.domain.links import find_message_link
+from moderation.models import Purge
+from moderation.operations.access.visibility import Actor, require, visible_channels, visible_purges
+from moderation.operations.lookup.search import QUERY_CHARACTERS, VIEW_USERS
+
+MAX_CHANNELS = 6
+MAX_USERS = 5
+
+_ID = re.compile("-?[0-9]{6,20}")
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """What a query may mean. message: (channel, message id) of a link; message_id: an id that may be a message's."""
+
+    channels: Sequence[Channel] = ()
+    users: Sequence[ChatUser] = ()
+    purge: Purge | None = None
+    message: tuple[Channel, int] | None = None
+    message_id: int | None = None
+
+
+def suggest(user: Actor, query: str) -> Suggestions:
+    """Return what a query that may be incomplete can mean; no message is searched. Raises `Forbidden`."""
+    require(user, "chatstore.view_channel")
+    text = query.strip()
+    if not text or len(text) > QUERY_CHARACTERS or "\x00" in text:
+        return Suggestions()
+    try:
+        if link := find_message_link(text):
+            channel_id, message_id = map(parse_snowflake, link)
+            channel = visible_channels(user).filter(pk=channel_id).first()
+            return Suggestions() if channel is None else Suggestions(message=(channel, message_id))
+        if _ID.fullmatch(text):
+            return _with_id(user, parse_snowflake(text))
+    except BadInput:
+        return Suggestions()
+    name = text.lstrip("#@")
+    channels = find_by_name(visible_channels(user), name, limit=MAX_CHANNELS) if name and text[0] != "@" else []
+    users = find_by_name(ChatUser.objects.all(), name, limit=MAX_USERS) if name and _may_find_users(user, text) else []
+    if len(channels) < MAX_CHANNELS and name and text[0] not in "@#":
+        channels += _in_guilds(user, name, known=channels)
+    return Suggestions(channels=channels, users=users)
+
+
+def _may_find_users(user: Actor, text: str) -> bool:
+    return text[0] != "#" and user.has_perm(VIEW_USERS)
+
+
+def _with_id(user: Actor, number: int) -> Suggestions:
+    channels = list(visible_channels(user).filter(pk=number))
+    users = list(ChatUser.objects.filter(pk=number)) if user.has_perm(VIEW_USERS) else []
+    purge = visible_purges(user).filter(pk=number).first()
+    known = bool(channels or users or purge)
+    return Suggestions(channels=channels, users=users, purge=purge, message_id=None if known else number)
+
+
+def _in_guilds(user: Actor, name: str, *, known: Sequence[Channel]) -> list[Channel]:
+    """Return channels of guilds whose name contains the text."""
+    guilds = list(Guild.objects.filter(name__icontains=name).values_list("pk", flat=True)[:MAX_CHANNELS])
+    shown = {channel.pk for channel in known}
+    found = visible_channels(user).filter(guild_id__in=guilds)[: MAX_CHANNELS + len(shown)]
+    return [channel for channel in found if channel.pk not in shown][: MAX_CHANNELS - len(shown)]

@@ -1,0 +1,90 @@
+"""What a chat user posted last: how much in the last hour and day, where, and the newest messages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from django.conf import settings
+from django.utils import timezone
+
+from chatstore.domain.buckets import BucketKey, bucket_of
+from chatstore.domain.messages import AUTHOR_ID, Message
+from chatstore.domain.snowflakes import first_id_at, unix_ms
+from chatstore.models import Channel, ChatUser
+from chatstore.operations.gateway.timeline import name_users
+from chatstore.store import messages as message_store
+from chatstore.store import scans
+from chatstore.store.author_posts import read_author_posts
+from chatstore.store.authors import author_buckets
+from moderation.operations.access.visibility import Actor, require, visible_channels
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+NEWEST_SHOWN = 5
+
+MAX_PLACES = 256
+"""Rows of the author index that are read, newest first; a user is rarely in as many channels within ten days."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecentPosts:
+    """The newest messages of a user in the channels that the viewer may open.
+
+    in_hour, in_day: numbers of messages; at least as many if is_complete is false. by_channel: those of the day, by
+    channel id. newest: newest first.
+    """
+
+    in_hour: int
+    in_day: int
+    by_channel: Mapping[int, int]
+    is_complete: bool
+    newest: Sequence[tuple[Channel, Message]]
+    users: Mapping[int, ChatUser]
+
+
+def recent_posts_of(user: Actor, author_id: int) -> RecentPosts:
+    """Return what the author posted last. Raises `Forbidden`, `StoreUnavailable`.
+
+    Reading takes `PAGE_DEADLINE_SECONDS` at most.
+    """
+    require(user, "chatstore.view_chatuser")
+    now_ms = unix_ms(timezone.now())
+    day, hour = first_id_at(now_ms - DAY_MS), first_id_at(now_ms - HOUR_MS)
+    places = list(islice(author_buckets(author_id), MAX_PLACES))
+    channels = visible_channels(user).in_bulk({channel_id for _, channel_id in places})
+    found = read_author_posts(
+        author_id,
+        [place for place in places if place[1] in channels],
+        since=day,
+        at_least=NEWEST_SHOWN,
+        seconds=settings.PAGE_DEADLINE_SECONDS,
+    )
+    today = [(message_id, channel_id) for message_id, channel_id in found.posts if message_id >= day]
+    is_complete = found.is_complete and (len(places) < MAX_PLACES or places[-1][0] < bucket_of(day))
+    newest = [(channels[message.channel_id], message) for message in _read_messages(found.posts[:NEWEST_SHOWN])]
+    return RecentPosts(
+        in_hour=sum(message_id >= hour for message_id, _ in today),
+        in_day=len(today),
+        by_channel=Counter(channel_id for _, channel_id in today),
+        is_complete=is_complete,
+        newest=newest,
+        users=name_users(message for _, message in newest),
+    )
+
+
+def _read_messages(posts: Sequence[tuple[int, int]]) -> list[Message]:
+    """Return the messages that still exist, newest first."""
+    wanted: dict[BucketKey, list[int]] = {}
+    for message_id, channel_id in posts:
+        wanted.setdefault((channel_id, bucket_of(message_id)), []).append(message_id)
+    found = [
+        message_store.to_message(channel_id, row)
+        for (channel_id, _), rows in scans.read_rows_with_writetime_in(wanted)
+        for row in rows
+        if row[AUTHOR_ID] is not None
+    ]
+    return sorted(found, key=lambda message: message.message_id, reverse=True)

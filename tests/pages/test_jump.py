@@ -1,0 +1,58 @@
+"""The search box suggests channels, users, purges, messages and pages while one types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.test import Client
+
+from chatstore.domain.snowflakes import make_snowflake
+from chatstore.models import ChatUser, Guild
+from chatstore.models.users import User
+from tests.moderation.channels import make_channel, now_ms
+from tests.pages.conftest import PreviewedPurge
+
+SignIn = Callable[[User], Client]
+
+
+def suggest(client: Client, query: str) -> str:
+    response = client.get("/find/suggestions/", {"q": query})
+    assert response.status_code == 200, query
+    return response.content.decode()
+
+
+def test_a_part_of_a_name_suggests_channels_with_their_guild_and_users(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    guild = Guild.objects.create(pk=make_snowflake(now_ms()), name="Tidewalkers & friends")
+    channel.guild, channel.name = guild, f"harbour-{channel.pk}"
+    channel.save()
+    account = ChatUser.objects.create(pk=make_snowflake(now_ms()) + 1, name=f"harbour-{channel.pk}-keeper")
+    html = suggest(sign_in(mona), f"harbour-{channel.pk}")
+    assert f'href="/channels/{channel.pk}/#end"' in html
+    assert "Tidewalkers &amp; friends" in html
+    assert f'href="/users/{account.pk}/"' in html
+    client = sign_in(mona)
+    assert f"/users/{account.pk}/" not in suggest(client, f"#harbour-{channel.pk}")
+    assert f"/channels/{channel.pk}/" not in suggest(client, f"@harbour-{channel.pk}")
+
+
+def test_ids_and_links_suggest_what_they_name(mona: User, sign_in: SignIn, previewed: PreviewedPurge) -> None:
+    client, channel, purge = sign_in(mona), previewed.channel.pk, previewed.purge.pk
+    assert f'href="/purges/{purge}/"' in suggest(client, str(purge))
+    assert f'href="/channels/{channel}/#end"' in suggest(client, str(channel))
+    message = make_snowflake(now_ms()) + 7
+    assert f'href="/find/?q={message}"' in suggest(client, str(message))
+    link = f"https://discord.com/channels/1/{channel}/{message}"
+    assert f'href="/channels/{channel}/{message}/"' in suggest(client, link)
+
+
+def test_pages_are_suggested_to_those_who_may_open_them(mona: User, otto: User, sign_in: SignIn) -> None:
+    assert 'href="/purges/"' in suggest(sign_in(mona), "purg")
+    assert 'href="/maintenance/"' not in suggest(sign_in(mona), "mainten")
+    assert 'href="/maintenance/"' in suggest(sign_in(otto), "mainten")
+
+
+def test_texts_that_mean_nothing_suggest_nothing(mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    for query in ("", "  ", "@", "#", "\x00", "x" * 400, "9" * 25, "99999999999999999999"):
+        assert "<a " not in suggest(client, query), query

@@ -1,0 +1,95 @@
+"""Beside a page: what a chat user posted last, and buttons that lead to a preview of it."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable
+
+from django.test import Client, override_settings
+
+from chatstore.domain.snowflakes import make_snowflake
+from chatstore.models import Channel, ChatUser
+from chatstore.models.users import User
+from moderation.models import Purge, Step
+from moderation.operations.preview.scan import scan_purge
+from tests.moderation.channels import make_channel, now_ms, old_ids, recent_ids, write
+
+SignIn = Callable[[User], Client]
+
+
+def make_account(*, days: int) -> ChatUser:
+    pk = make_snowflake(now_ms() - days * 86_400_000) | secrets.randbits(22)
+    return ChatUser.objects.create(pk=pk, name=f"raider{pk}", display_name="Raider")
+
+
+def panel_of(client: Client, account: ChatUser, channel: Channel | None = None) -> str:
+    query = {} if channel is None else {"channel": str(channel.pk)}
+    response = client.get(f"/users/{account.pk}/panel/", query)
+    assert response.status_code == 200
+    return re.sub(r"\s+", " ", response.content.decode())
+
+
+def test_messages_of_the_last_hour_and_day_are_counted_over_all_channels(mona: User, sign_in: SignIn) -> None:
+    account, first, second = make_account(days=2), make_channel(), make_channel()
+    write(first, recent_ids(7, minutes_ago=20), author=account.pk)
+    write(first, recent_ids(3, minutes_ago=15))
+    write(second, recent_ids(4, minutes_ago=600), author=account.pk)
+    write(second, old_ids(30), author=account.pk)
+    html = panel_of(sign_in(mona), account, first)
+    assert "in the last hour</dt> <dd>7</dd>" in html
+    assert "in the last day</dt> <dd>11</dd>" in html
+    assert "7 messages in the last day" in html
+    assert "new account" in html
+
+
+def test_the_newest_messages_are_shown_with_their_channels(mona: User, sign_in: SignIn) -> None:
+    account, first, second = make_account(days=900), make_channel(), make_channel()
+    write(first, old_ids(9, buckets_ago=2), author=account.pk, content="older")
+    write(second, recent_ids(2), author=account.pk, content="newer")
+    html = panel_of(sign_in(mona), account)
+    assert len(re.findall("newer [0-9]+", html)) == 2
+    assert len(re.findall("older [0-9]+", html)) == 3
+    assert html.index("newer") < html.index("older")
+    assert "new account" not in html
+
+
+def test_counts_that_were_cut_off_are_shown_as_lower_bounds(mona: User, sign_in: SignIn) -> None:
+    account, channel = make_account(days=2), make_channel()
+    write(channel, recent_ids(3), author=account.pk)
+    with override_settings(PAGE_DEADLINE_SECONDS=0):
+        html = panel_of(sign_in(mona), account, channel)
+    assert "in the last hour</dt> <dd>0 or more</dd>" in html
+
+
+def test_each_button_leads_to_a_preview_of_that_place_and_time(mona: User, sign_in: SignIn) -> None:
+    account, here, elsewhere = make_account(days=2), make_channel(), make_channel()
+    write(here, recent_ids(2, minutes_ago=10), author=account.pk)
+    write(here, old_ids(3), author=account.pk)
+    write(here, recent_ids(5, minutes_ago=10))
+    write(elsewhere, recent_ids(4, minutes_ago=10), author=account.pk)
+    client = sign_in(mona)
+    html = panel_of(client, account, here)
+    matched = {}
+    for action, fields in re.findall(r'<form method="post" action="([^"]+)" class="reach"(.*?)</form>', html):
+        hidden = dict(re.findall(r'type="hidden" name="(authors|guild)" value="([^"]*)"', fields))
+        for after in re.findall(r'name="after" value="([^"]*)"', fields):
+            response = client.post(action, {**hidden, "after": after})
+            assert response.status_code == 302, (action, after)
+            purge = Purge.objects.get(pk=response["Location"].rstrip("/").split("/")[-1])
+            scan_purge(purge.pk)
+            matched[action, after] = sum(Step.objects.filter(purge=purge).values_list("count", flat=True))
+    assert matched == {
+        (f"/channels/{here.pk}/delete/", "last 1 hour"): 2,
+        (f"/channels/{here.pk}/delete/", "last 1 day"): 2,
+        (f"/channels/{here.pk}/delete/", ""): 5,
+        ("/delete/", "last 1 hour"): 6,
+        ("/delete/", "last 1 day"): 6,
+        ("/delete/", ""): 9,
+    }
+
+
+def test_a_channel_that_does_not_exist_is_not_found(mona: User, sign_in: SignIn) -> None:
+    account = make_account(days=2)
+    assert sign_in(mona).get(f"/users/{account.pk}/panel/?channel=1").status_code == 404
+    assert sign_in(mona).get(f"/users/{account.pk}/panel/?channel=x").status_code == 400
