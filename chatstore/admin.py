@@ -1,4 +1,4 @@
-"""Admin pages of the chat and of staff accounts. Registrations of other apps are replaced."""
+"""Admin pages of the chat. Registrations of other apps are replaced."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
-from django.contrib.auth.admin import UserAdmin as StockUserAdmin
-from django.contrib.auth.models import Group
 from django.db.models import ForeignKey, Model, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.urls import reverse
@@ -21,16 +18,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_lazy
 from django_celery_beat import models as beat
-from unfold.admin import ModelAdmin
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from chatstore import admin_accounts  # noqa: F401  Django imports only `admin`.
 from chatstore.admin_lists import KeysetAdmin, search_names
 from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.health import BucketState
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChannelDay, ChatUser, Guild
 from chatstore.models.names import NamedQuerySet
-from chatstore.models.users import User
 from chatstore.operations.health.channel_health import read_channel_health
 from chatstore.operations.rights import READ_HEALTH
 
@@ -43,11 +38,6 @@ for _schedule in (
     beat.SolarSchedule,
 ):
     admin.site.unregister(_schedule)
-
-# Registered again below, with Unfold's forms.
-admin.site.unregister(User)
-admin.site.unregister(Group)
-
 
 _STATES: dict[BucketState, Promise] = {
     BucketState.TOMBSTONES: pgettext_lazy("state of a bucket", "too many tombstones"),
@@ -97,6 +87,10 @@ class NeverDeleted(KeysetAdmin):
         found: tuple[QuerySet[Any], bool] = super().get_search_results(request, queryset, search_term)
         return found
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
+        """Return the ID of an existing row: another one would be a copy without messages."""
+        return ("id",) if obj is not None else ()
+
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return False for every account."""
         return False
@@ -134,7 +128,8 @@ class ChannelAdmin(NeverDeleted):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return the health fields of an existing channel for accounts that may read them."""
-        return _health_fields(request, "partitions", "health") if obj is not None else ()
+        health = _health_fields(request, "partitions", "health") if obj is not None else ()
+        return (*super().get_readonly_fields(request, obj), *health)
 
     @admin.display(description=gettext_lazy("Tombstones, worst bucket"), ordering="worst")
     def tombstones(self, channel: Channel) -> str:
@@ -184,17 +179,3 @@ class ChatUserAdmin(NeverDeleted):
     list_display = ("name", "display_name", "is_bot", "id")
     list_filter = ("is_bot",)
     search_fields = ("name", "display_name", "=id")
-
-
-@admin.register(User)
-class UserAdmin(StockUserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]
-    """Staff accounts."""
-
-    form = UserChangeForm
-    add_form = UserCreationForm
-    change_password_form = AdminPasswordChangeForm
-
-
-@admin.register(Group)
-class GroupAdmin(StockGroupAdmin, ModelAdmin):  # type: ignore[misc]
-    """Roles: moderators, leads, operators, admins."""

@@ -52,12 +52,12 @@ admin/chatstore/chatuser/<path:object_id>/delete/ GET admin/chatstore/chatuser/{
 admin/chatstore/chatuser/<path:object_id>/change/ GET admin/chatstore/chatuser/{chatuser}/change/ 302 403 200 200 403 200
 admin/chatstore/chatuser/<path:object_id>/change/ POST admin/chatstore/chatuser/{chatuser}/change/ 302 403 403 403 403 200
 admin/chatstore/chatuser/<path:object_id>/ GET admin/chatstore/chatuser/{chatuser}/ 302 302 302 302 302 302
-admin/auth/user/<id>/password/ GET admin/auth/user/{user}/password/ 302 403 403 403 403 403
-admin/auth/user/ GET admin/auth/user/ 302 403 403 403 403 403
-admin/auth/user/add/ GET admin/auth/user/add/ 302 403 403 403 403 403
-admin/auth/user/<path:object_id>/history/ GET admin/auth/user/{user}/history/ 302 403 403 403 403 403
+admin/auth/user/<id>/password/ GET admin/auth/user/{user}/password/ 302 403 403 403 403 200
+admin/auth/user/ GET admin/auth/user/ 302 403 403 403 403 200
+admin/auth/user/add/ GET admin/auth/user/add/ 302 403 403 403 403 200
+admin/auth/user/<path:object_id>/history/ GET admin/auth/user/{user}/history/ 302 403 403 403 403 200
 admin/auth/user/<path:object_id>/delete/ GET admin/auth/user/{user}/delete/ 302 403 403 403 403 403
-admin/auth/user/<path:object_id>/change/ GET admin/auth/user/{user}/change/ 302 403 403 403 403 403
+admin/auth/user/<path:object_id>/change/ GET admin/auth/user/{user}/change/ 302 403 403 403 403 200
 admin/auth/user/<path:object_id>/ GET admin/auth/user/{user}/ 302 302 302 302 302 302
 admin/auth/group/ GET admin/auth/group/ 302 403 403 403 403 403
 admin/auth/group/add/ GET admin/auth/group/add/ 302 403 403 403 403 403

@@ -1,0 +1,95 @@
+"""Admin pages of staff accounts and groups, in place of Django's.
+
+Admins create accounts, give them groups and deactivate them. Only superusers make superusers, give single permissions
+and change what a group may do: otherwise an admin could become a superuser.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
+from django.contrib.auth.admin import UserAdmin as StockUserAdmin
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.db.models import Model
+from django.forms import ModelForm
+from django.http import HttpRequest
+from django.utils.translation import gettext, gettext_lazy
+from unfold.admin import ModelAdmin
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+from chatstore.models.users import User
+
+# Registered again below, with Unfold's forms.
+admin.site.unregister(User)
+admin.site.unregister(Group)
+
+_ACCOUNT = (None, {"fields": ("username", "password")})
+_PERSON = (gettext_lazy("Person"), {"fields": ("first_name", "last_name", "email")})
+_ROLES = (
+    gettext_lazy("Roles"),
+    {
+        "fields": ("is_active", "groups"),
+        "description": gettext_lazy("An account that is not active cannot sign in, and its sessions end at once."),
+    },
+)
+_SUPERUSER = (gettext_lazy("Superusers only"), {"fields": ("is_superuser", "user_permissions")})
+_DATES = (gettext_lazy("Dates"), {"fields": ("last_login", "date_joined")})
+
+
+@admin.register(User)
+class UserAdmin(StockUserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]
+    """Staff accounts. They are deactivated, never deleted: purges and the audit log name them."""
+
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ("username", "first_name", "last_name", "is_active", "last_login")
+    list_filter = ("is_active", "groups")
+    readonly_fields = ("last_login", "date_joined")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the fields of an account, without those of superusers for everyone else."""
+        if obj is None:
+            return super().get_fieldsets(request, obj)
+        superuser = (_SUPERUSER,) if _is_superuser(request) else ()
+        return (_ACCOUNT, _PERSON, _ROLES, *superuser, _DATES)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """Return a form that refuses to deactivate the account that is signed in."""
+        form = super().get_form(request, obj, change=change, **kwargs)
+        if obj is None or obj.pk != request.user.pk:
+            return form
+
+        class OwnAccountForm(form):  # type: ignore[valid-type,misc]
+            def clean_is_active(self) -> bool:
+                if not self.cleaned_data["is_active"]:
+                    raise ValidationError(gettext("You cannot deactivate your own account."))
+                return True
+
+        return OwnAccountForm
+
+    def save_model(self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool) -> None:
+        """Save the account as one of the staff: all accounts are, and the admin lets no other in."""
+        obj.is_staff = True
+        super().save_model(request, obj, form, change)
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Return whether the account may be changed: a superuser's password, for one, by superusers only."""
+        protects = isinstance(obj, User) and obj.is_superuser and not _is_superuser(request)
+        return not protects and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Return False for every account."""
+        return False
+
+
+@admin.register(Group)
+class GroupAdmin(StockGroupAdmin, ModelAdmin):  # type: ignore[misc]
+    """Roles: moderators, leads, operators, admins."""
+
+
+def _is_superuser(request: HttpRequest) -> bool:
+    return bool(getattr(request.user, "is_superuser", False))
