@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
 
+from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.db import connections
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
@@ -23,6 +24,7 @@ WIDTHS = (1280, 360)
 SCHEMES = ("light", "dark")
 HEIGHT = 900
 SETTLE_MS = 350
+AXE = Axe()
 CHECKS = (Path(__file__).parent / "checks.js").read_text(encoding="utf-8")
 README_FOLDER = Path(__file__).parent / "readme"
 FILLED = (
@@ -155,13 +157,15 @@ def _maintenance_shots(scene: Scene) -> Iterator[Shot]:
         yield Shot(f"run-{name}", "otto", f"/maintenance/runs/{getattr(scene.maintenance, name)}/")
 
 
-def take_shots(browser: Browser, sites: Mapping[str, Site], scene: Scene, wanted: Sequence[str]) -> list[str]:
+def take_shots(
+    browser: Browser, sites: Mapping[str, Site], scene: Scene, wanted: Sequence[str], *, only_check: bool
+) -> list[str]:
     """Open the pages in each width and scheme; return their faults, one line each.
 
-    sites: by the server that is missing in each.
+    sites: by the server that is missing in each. only_check: in one width, without screenshots.
     """
     faults: list[str] = []
-    for width, scheme in product(WIDTHS, SCHEMES):
+    for width, scheme in product(WIDTHS[:1] if only_check else WIDTHS, SCHEMES):
         contexts: dict[str, BrowserContext] = {}
         for shot in list_shots(scene):
             if wanted and not shot.name.startswith(tuple(wanted)):
@@ -170,7 +174,7 @@ def take_shots(browser: Browser, sites: Mapping[str, Site], scene: Scene, wanted
                 contexts[shot.role] = _open_context(browser, sites[""], scene, shot.role, width=width, scheme=scheme)
             page = contexts[shot.role].new_page()
             label = f"{shot.name}-{width}-{scheme}"
-            found = _take(page, sites[shot.without], shot, FOLDER / f"{label}.png")
+            found = _take(page, sites[shot.without], shot, None if only_check else FOLDER / f"{label}.png")
             faults += [f"{label}: {fault}" for fault in found]
             page.close()
         for context in contexts.values():
@@ -191,7 +195,8 @@ def _open_context(browser: Browser, site: Site, scene: Scene, role: str, *, widt
     return context
 
 
-def _take(page: Page, site: Site, shot: Shot, picture: Path) -> list[str]:
+def _take(page: Page, site: Site, shot: Shot, picture: Path | None) -> list[str]:
+    """Open the page, and return its faults. picture: where its screenshot is saved, if at all."""
     faults: list[str] = []
 
     def listen(message: ConsoleMessage) -> None:
@@ -208,9 +213,20 @@ def _take(page: Page, site: Site, shot: Shot, picture: Path) -> list[str]:
     page.wait_for_timeout(SETTLE_MS)
     if response is None or response.status != shot.status:
         faults.append(f"status {response.status if response else None}, not {shot.status}")
-    faults += page.evaluate(CHECKS)
-    page.screenshot(path=picture, full_page=shot.whole)
+    faults += [*page.evaluate(CHECKS), *_violations_of(page)]
+    if picture is not None:
+        page.screenshot(path=picture, full_page=shot.whole)
     return faults
+
+
+def _violations_of(page: Page) -> list[str]:
+    """Return what axe-core finds: the rule, and up to three elements that break it."""
+    violations = AXE.run(page).response["violations"]
+    return [
+        f"{violation['id']} ({violation['impact']}): "
+        + "; ".join(" ".join(map(str, node["target"])) for node in violation["nodes"][:3])
+        for violation in violations
+    ]
 
 
 def keep_readme_pictures() -> None:
@@ -220,8 +236,10 @@ def keep_readme_pictures() -> None:
         shutil.copyfile(picture, README_FOLDER / f"{name}.png")
 
 
-def main(wanted: Sequence[str]) -> int:
-    """Take the screenshots and print every fault; return 1 if there is any."""
+def main(arguments: Sequence[str]) -> int:
+    """Take the screenshots and print every fault; return 1 if there is any. With `--check` there are no screenshots."""
+    only_check = "--check" in arguments
+    wanted = [argument for argument in arguments if argument != "--check"]
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         scene = arrange_scene(Path(folder))
@@ -236,10 +254,11 @@ def main(wanted: Sequence[str]) -> int:
             fake_heartbeats(site)
             fill_lists(site)
             sites = {"": site, "cassandra": no_cassandra, "postgres": no_postgres}
-            faults = take_shots(browser, sites, scene, wanted)
+            faults = take_shots(browser, sites, scene, wanted, only_check=only_check)
         finish_maintenance_scene(scene.maintenance)
         finish_running_purge(scene.running)
     if wanted == ["readme"]:
         keep_readme_pictures()
-    print("\n".join(faults) or f"No faults found. The screenshots are in {FOLDER.relative_to(settings.BASE_DIR)}.")
+    where = "" if only_check else f" The screenshots are in {FOLDER.relative_to(settings.BASE_DIR)}."
+    print("\n".join(faults) or f"No faults found.{where}")
     return 1 if faults else 0
