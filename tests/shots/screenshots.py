@@ -38,7 +38,8 @@ FOLDER = settings.BASE_DIR / ".local" / "shots"
 class Shot:
     """A page to open: the account ("" for anonymous), the path, and the expected status.
 
-    without: a server that is missing. begins: a purge whose start is set to a few seconds ago.
+    without: a server that is missing. begins: a purge whose start is set to a few seconds ago. clicks: an element to
+    click then. types: what is typed in the search box.
     """
 
     name: str
@@ -48,6 +49,8 @@ class Shot:
     whole: bool = True
     without: str = ""
     begins: int | None = None
+    clicks: str = ""
+    types: str = ""
 
 
 def list_shots(scene: Scene) -> Iterator[Shot]:
@@ -96,7 +99,8 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("readme-preview", "mona", f"/purges/{scene.ready.pk}/", whole=False)
     yield Shot("readme-timeline", "mona", f"/channels/{scene.done.selection['channels'][0]}/?at={day}", whole=False)
     yield Shot("readme-health", "otto", f"/channels/{scene.unhealthy.channel.pk}/health/", whole=False)
-    yield from _error_shots(f"/channels/{channel}/")
+    for more in (_error_shots, _scripted_shots):
+        yield from more(f"/channels/{channel}/")
     yield Shot("admin", "ada", "/admin/")
     yield Shot("admin-channels", "ada", "/admin/chatstore/channel/", whole=False)
     yield Shot("admin-channel", "ada", f"/admin/chatstore/channel/{channel}/change/")
@@ -114,6 +118,11 @@ def _error_shots(channel: str) -> Iterator[Shot]:
     yield Shot("error-503", "mona", channel, status=503, without="cassandra")
     yield Shot("home-cassandra-down", "mona", "/", without="cassandra")
     yield Shot("cluster-cassandra-down", "otto", "/health/", without="cassandra")
+
+
+def _scripted_shots(channel: str) -> Iterator[Shot]:
+    yield Shot("timeline-user", "mona", channel, whole=False, clicks="#messages a.author")
+    yield Shot("search-suggestions", "mona", "/", whole=False, types="har")
 
 
 def _health_shots(unhealthy: UnhealthyChannel) -> Iterator[Shot]:
@@ -210,6 +219,12 @@ def _take(page: Page, site: Site, shot: Shot, picture: Path | None) -> list[str]
     if shot.begins is not None:
         begin_now(shot.begins)
     response = page.goto(site.url + shot.path)
+    if shot.clicks:
+        page.locator(shot.clicks).last.click()
+    if shot.types:
+        page.get_by_role("searchbox").press_sequentially(shot.types)
+    if shot.clicks or shot.types:
+        page.wait_for_load_state("networkidle")
     page.wait_for_timeout(SETTLE_MS)
     if response is None or response.status != shot.status:
         faults.append(f"status {response.status if response else None}, not {shot.status}")
