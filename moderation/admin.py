@@ -42,6 +42,7 @@ AUDIT_ACTIONS: dict[str, Promise] = {
     "preview_discarded": pgettext_lazy("action in the audit log", "Preview discarded"),
     "purge_cancel_requested": pgettext_lazy("action in the audit log", "Cancellation requested"),
     "purge_cancelled": pgettext_lazy("action in the audit log", "Purge cancelled"),
+    "purge_channel_excluded": pgettext_lazy("action in the audit log", "Channel excluded"),
     "purge_confirmed": pgettext_lazy("action in the audit log", "Purge confirmed"),
     "purge_drafted": pgettext_lazy("action in the audit log", "Purge drafted"),
     "purge_finish_requested": pgettext_lazy("action in the audit log", "Deletion of the rest requested"),

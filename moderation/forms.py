@@ -103,6 +103,7 @@ class PlaceForm(forms.Form):
     """The places to search, and the options that apply to all groups."""
 
     channels = forms.CharField(required=False, max_length=NAMES_CHARACTERS)
+    except_channels = forms.CharField(required=False, max_length=NAMES_CHARACTERS)
     guild = forms.CharField(required=False, max_length=24)
     with_pinned = forms.BooleanField(required=False)
     everything = forms.BooleanField(required=False)
@@ -148,7 +149,8 @@ def choose_candidate(posted: QueryDict) -> QueryDict:
     """Return the fields with a name replaced by the ID that was chosen for it: `choose` is "author:ID:name"."""
     kind, number, name = [*posted.get("choose", "").split(":", 2), "", ""][:3]
     filled = posted.copy()
-    for field in ("channels",) if kind == "channel" else ("authors", "either-authors", "none-authors"):
+    authors = ("authors", "either-authors", "none-authors")
+    for field in ("channels", "except_channels") if kind == "channel" else authors:
         names = [typed.strip() for typed in posted.get(field, "").split(",")]
         if name in names:
             filled[field] = ", ".join(number if typed == name else typed for typed in names)
@@ -158,7 +160,8 @@ def choose_candidate(posted: QueryDict) -> QueryDict:
 def presets_of(description: Description) -> QueryDict:
     """Return the fields of the composer, filled in as described."""
     query = QueryDict(mutable=True)
-    query.update({"channels": description.channels, "guild": description.guild})
+    place = ("channels", "except_channels", "guild")
+    query.update({name: getattr(description, name) for name in place})
     if description.with_pinned:
         query["with_pinned"] = "1"
     for prefix, terms in (("", description.all), ("either-", description.either), ("none-", description.none)):

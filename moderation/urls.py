@@ -62,6 +62,7 @@ urlpatterns: list[URLPattern] = [
     path("purges/<snowflake:purge_id>/discard/", purges.purge_discard, name="purge_discard"),
     path("purges/<snowflake:purge_id>/exclude/", purges.purge_exclude, name="purge_exclude"),
     path("purges/<snowflake:purge_id>/include/", purges.purge_include, name="purge_include"),
+    path("purges/<snowflake:purge_id>/narrow/", purges.purge_narrow, name="purge_narrow"),
     path("purges/<snowflake:purge_id>/confirm/", purges.purge_confirm, name="purge_confirm"),
     path("purges/<snowflake:purge_id>/undo/", undo.purge_undo, name="purge_undo"),
     path("purges/<snowflake:purge_id>/erase/", erasing.purge_erase, name="purge_erase"),

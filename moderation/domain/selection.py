@@ -34,9 +34,9 @@ class Selection:
     """Selected messages of one channel, the matches of a filter in some channels, or one whole channel.
 
     Channels: those of `channel_ids`, or all of the guild. If neither is set, every channel in which the authors of
-    `where` have posted. `everything` selects the whole channel; it is an explicit choice and never follows from empty
-    filters. A filter without a condition on pinned messages keeps them unless `with_pinned` is set. except_ids:
-    matches that were excluded in the preview.
+    `where` have posted. Those of `except_channel_ids` are left out of the latter two. `everything` selects the whole
+    channel; it is an explicit choice and never follows from empty filters. A filter without a condition on pinned
+    messages keeps them unless `with_pinned` is set. except_ids: matches that were excluded in the preview.
     """
 
     channel_ids: tuple[int, ...] = ()
@@ -46,6 +46,7 @@ class Selection:
     with_pinned: bool = False
     except_ids: tuple[int, ...] = ()
     everything: bool = False
+    except_channel_ids: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         choices = bool(self.message_ids) + (self.where is not None) + self.everything
@@ -70,7 +71,9 @@ class Selection:
     def _check_channels(self) -> None:
         if self.channel_ids and self.guild_id is not None:
             raise BadInput(_("Select either channels or a whole guild, not both."))
-        if len(self.channel_ids) > MAX_CHANNELS:
+        if self.channel_ids and self.except_channel_ids:
+            raise BadInput(_("Channels can only be kept if no others are named. Name the channels to search, or none."))
+        if max(len(self.channel_ids), len(self.except_channel_ids)) > MAX_CHANNELS:
             raise BadInput(
                 ngettext_lazy(
                     "Select at most %(count)s channel at a time, or the whole guild.",
@@ -162,6 +165,7 @@ class Selection:
             "with_pinned": self.with_pinned,
             "except": [str(i) for i in self.except_ids],
             "everything": self.everything,
+            "except_channels": [str(i) for i in self.except_channel_ids],
         }
 
     @classmethod
@@ -175,4 +179,6 @@ class Selection:
             with_pinned=value["with_pinned"],
             except_ids=tuple(map(int, value["except"])),
             everything=value["everything"],
+            # Purges of older versions have none.
+            except_channel_ids=tuple(map(int, value.get("except_channels", ()))),
         )

@@ -36,10 +36,14 @@ Names = Mapping[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The place of a selection: some channels, by name, all channels of a guild, or all channels."""
+    """The place of a selection: some channels, by name, all channels of a guild, or all channels.
+
+    kept: the names of channels that are left out of the latter two.
+    """
 
     channels: Sequence[str] = ()
     guild: str = ""
+    kept: Sequence[str] = ()
 
 
 MAX_NAMED_CHANNELS = MAX_NAMED_AUTHORS = 3
@@ -82,21 +86,30 @@ def summarize_selection(selection: Selection, *, scope: Scope, authors: Names) -
 
 def format_scope(scope: Scope) -> str:
     """Return a scope as part of a selection: "in #general", "in 12 channels", "in all channels of Gophers"."""
+    if scope.channels:
+        return pgettext("scope of a selection", "in %(channels)s") % {"channels": _list_channels(scope.channels)}
     if scope.guild:
-        return pgettext("scope of a selection", "in all channels of %(guild)s") % {"guild": scope.guild}
-    count = len(scope.channels)
-    if not count:
-        return pgettext("scope of a selection", "in all channels")
+        place = pgettext("scope of a selection", "in all channels of %(guild)s") % {"guild": scope.guild}
+    else:
+        place = pgettext("scope of a selection", "in all channels")
+    if not scope.kept:
+        return place
+    text = pgettext("scope of a selection", "%(place)s but %(channels)s")
+    return text % {"place": place, "channels": _list_channels(scope.kept)}
+
+
+def _list_channels(names: Sequence[str]) -> str:
+    """Return "#a", "#a and #b", "#a, #b and #c", or "4 channels"."""
+    count = len(names)
     if count > MAX_NAMED_CHANNELS:
-        text = npgettext("scope of a selection", "in %(count)s channel", "in %(count)s channels", count)
+        text = npgettext("channels of a selection", "%(count)s channel", "%(count)s channels", count)
         return text % {"count": format_number(count)}
-    names = dict(zip(("first", "second", "third"), scope.channels, strict=False))
     text = (
-        pgettext("scope of a selection", "in %(first)s"),
-        pgettext("scope of a selection", "in %(first)s and %(second)s"),
-        pgettext("scope of a selection", "in %(first)s, %(second)s and %(third)s"),
+        pgettext("channels of a selection", "%(first)s"),
+        pgettext("channels of a selection", "%(first)s and %(second)s"),
+        pgettext("channels of a selection", "%(first)s, %(second)s and %(third)s"),
     )[count - 1]
-    return text % names
+    return text % dict(zip(("first", "second", "third"), names, strict=False))
 
 
 def _format_parts(where: Filter, place: str, authors: Names) -> Iterable[str]:

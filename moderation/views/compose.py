@@ -124,7 +124,7 @@ def _read_selection(request: HttpRequest, channel: Channel | None, composer: Com
 def _select(user: Actor, composer: Composer, channel: Channel | None = None) -> Selection:
     description = composer.read()
     if channel is not None:
-        description = replace(description, channels=str(channel.pk), guild="")
+        description = replace(description, channels=str(channel.pk), except_channels="", guild="")
     return parse_selection(description, user=user, now=timezone.localtime())
 
 

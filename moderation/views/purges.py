@@ -12,17 +12,23 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.errors import BadInput, NotFound
+from chatstore.domain.snowflakes import parse_snowflake
+from moderation.domain.states import PurgeState
 from moderation.forms import ConfirmForm, read_cursor, read_manifest_hash, read_selected
 from moderation.models import Purge
 from moderation.operations.access.visibility import purge_for, visible_channels
 from moderation.operations.preview.exclusions import exclude_messages, include_messages
+from moderation.operations.preview.narrowing import keep_author, keep_channel, keep_other_authors
 from moderation.operations.purging.controls import CONTROLS
 from moderation.operations.purging.lifecycle import confirm_purge, discard_preview
 from moderation.operations.purging.listing import STATE_FILTERS, list_purges
-from moderation.tasks import enqueue_on_commit
+from moderation.tasks import enqueue_on_commit, enqueue_scan_on_commit
 from moderation.views.polling import render_live
 from moderation.views.purge_page import describe_live, describe_page, poll_version
 from moderation.views.session import actor_of
+
+_NARROW = {"keep_author": keep_author, "only_author": keep_other_authors, "keep_channel": keep_channel}
+"""Operations by the name of the button, whose value is an ID."""
 
 _FILTER_LABELS = {
     "running": gettext_lazy("Running"),
@@ -133,6 +139,29 @@ def purge_exclude(request: HttpRequest, purge_id: int) -> HttpResponse:
 def purge_include(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Include excluded messages in a preview again."""
     return _change_preview(request, purge_id, include_messages)
+
+
+@require_POST
+@permission_required("moderation.add_purge", raise_exception=True)
+def purge_narrow(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """Keep one author or one channel, or everything but one author. The page of a new preview may follow."""
+    shown = purge_for(request.user, purge_id)
+    name = next((name for name in _NARROW if name in request.POST), "")
+    if not name:
+        raise BadInput(gettext("Choose an author or a channel."))
+    try:
+        narrowed = _NARROW[name](
+            shown.pk,
+            parse_snowflake(request.POST[name]),
+            moderator=actor_of(request),
+            manifest_hash=read_manifest_hash(request.POST),
+        )
+    except BadInput as error:
+        shown.refresh_from_db()
+        return show_purge(request, shown, error_message=error.text)
+    if narrowed.state == PurgeState.SCANNING:
+        enqueue_scan_on_commit(narrowed.pk)
+    return redirect("purge", narrowed.pk)
 
 
 def _change_preview(request: HttpRequest, purge_id: int, change: Callable[..., Purge]) -> HttpResponse:

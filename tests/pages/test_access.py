@@ -119,6 +119,7 @@ purges/<snowflake:purge_id>/messages/ GET purges/{purge}/messages/ 302 403 200 2
 purges/<snowflake:purge_id>/discard/ POST purges/1/discard/ 302 403 404 404 403 404
 purges/<snowflake:purge_id>/exclude/ POST purges/{purge}/exclude/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/include/ POST purges/{purge}/include/ 302 403 400 400 403 400
+purges/<snowflake:purge_id>/narrow/ POST purges/{purge}/narrow/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/confirm/ POST purges/{purge}/confirm/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/undo/ GET purges/{purge}/undo/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/undo/ POST purges/{purge}/undo/ 302 403 400 400 403 400

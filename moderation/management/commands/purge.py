@@ -53,6 +53,13 @@ class Command(InertCommand):
         where = parser.add_argument_group("where", "Without either: every channel in which the authors have posted.")
         where.add_argument("--channel", action="append", default=[], metavar="ID", help="or its name; may be repeated")
         where.add_argument("--guild", default="", metavar="ID", help="every channel of a guild")
+        where.add_argument(
+            "--not-channel",
+            action="append",
+            default=[],
+            metavar="ID",
+            help="channel to keep; may be repeated",
+        )
         for prefix, title in GROUPS.items():
             _add_terms(parser.add_argument_group(title), prefix)
         parser.add_argument(
@@ -207,6 +214,7 @@ def _selection(options: dict[str, Any], moderator: User) -> Selection:
     channels = ",".join(options["channel"])
     described = Description(
         channels=channels,
+        except_channels=",".join(options["not_channel"]),
         guild=options["guild"],
         all=_terms(options, ""),
         either=_terms(options, "any-"),

@@ -60,11 +60,11 @@ def exclude_messages(purge_id: int, ids: Collection[int], *, moderator: User, ma
     manifest_hash: of the preview that was shown. Raises `BadInput` if it has changed, if the purge is no longer a
     preview, or for an id that is not in its manifest.
     """
-    purge, selection = _open(purge_id, moderator)
+    purge, selection = open_preview(purge_id, moderator)
     wanted = frozenset(ids)
     if wanted <= frozenset(selection.except_ids) or not wanted:
         return purge
-    _check_preview(purge, manifest_hash)
+    check_preview(purge, manifest_hash)
     chosen = replace(selection, except_ids=tuple(sorted(wanted.union(selection.except_ids))))
     changes = [
         _exclude(purge, key, matched, wanted.intersection(matched))
@@ -82,11 +82,11 @@ def include_messages(purge_id: int, ids: Collection[int], *, moderator: User, ma
 
     Raises `BadInput` as `exclude_messages` does, and if a message no longer exists.
     """
-    purge, selection = _open(purge_id, moderator)
+    purge, selection = open_preview(purge_id, moderator)
     wanted = frozenset(ids).intersection(selection.except_ids)
     if not wanted:
         return purge
-    _check_preview(purge, manifest_hash)
+    check_preview(purge, manifest_hash)
     chosen = replace(selection, except_ids=tuple(i for i in selection.except_ids if i not in wanted))
     changes = [_include(purge, key, found) for key, found in _buckets_of_excluded(purge, wanted).items()]
     return _store(purge, chosen, changes, moderator=moderator, manifest_hash=manifest_hash, action=INCLUDED)
@@ -102,7 +102,8 @@ def excluded_messages(purge: Purge) -> list[tuple[int, int]]:
     return sorted((channel_id, message_id) for (channel_id, _), ids in found.items() for message_id in ids)
 
 
-def _open(purge_id: int, moderator: User) -> tuple[Purge, Selection]:
+def open_preview(purge_id: int, moderator: User) -> tuple[Purge, Selection]:
+    """Return a purge and its selection. Raises `Forbidden`, and `NotFound` for one that the moderator cannot see."""
     require(moderator, "moderation.add_purge")
     purge = purge_for(moderator, purge_id)
     selection = Selection.from_json(purge.selection)
@@ -110,7 +111,8 @@ def _open(purge_id: int, moderator: User) -> tuple[Purge, Selection]:
     return purge, selection
 
 
-def _check_preview(purge: Purge, manifest_hash: bytes) -> None:
+def check_preview(purge: Purge, manifest_hash: bytes) -> None:
+    """Raise `BadInput` unless the purge is a preview with this hash."""
     if purge.state != PurgeState.READY:
         raise BadInput(
             _("This purge cannot be changed in its present state: %(state)s.", state=STATE_LABELS[purge.state])
@@ -225,7 +227,7 @@ def _store(
     with brief_transaction():
         locked = lock_purge(purge.pk)
         # It may have been confirmed or changed while the buckets were read.
-        _check_preview(locked, manifest_hash)
+        check_preview(locked, manifest_hash)
         ordinal = purge.steps.aggregate(last=Max("ordinal"))["last"] or 0
         for change in changes:
             here = {"channel_id": change.scanned.channel_id, "bucket": change.scanned.bucket}
@@ -234,18 +236,25 @@ def _store(
             if change.scanned.matched:
                 ordinal = store_buckets(purge.pk, [change.scanned], ordinal)
             message_ids[str(change.scanned.channel_id)] += map(str, change.message_ids)
-        left = purge.manifest_buckets.aggregate(left=Sum("count", default=0))["left"]
-        new_hash = hash_manifest(purge.pk)
-        if left and new_hash is None:
-            raise BadInput(_("This preview was created by an older version of Chatstore. Create a new one."))
-        store_summary(purge.pk)
-        Purge.objects.filter(id=purge.pk).update(
-            selection=chosen.as_json(),
-            manifest=left,
-            manifest_hash=new_hash,
-            state=PurgeState.READY if left else PurgeState.NOTHING_MATCHED,
-        )
-        details = {"messages": message_ids, "manifest_hash": new_hash.hex() if new_hash else None, "manifest": left}
-        record_action(action, actor=moderator, purge=purge, details=details)
-        purge.refresh_from_db()
+        return store_changed(purge, chosen, moderator=moderator, action=action, details={"messages": message_ids})
+
+
+def store_changed(
+    purge: Purge, chosen: Selection, *, moderator: User, action: str, details: Mapping[str, object]
+) -> Purge:
+    """Store a preview's new selection, counts and hash, after its buckets were changed in the same transaction."""
+    left = purge.manifest_buckets.aggregate(left=Sum("count", default=0))["left"]
+    new_hash = hash_manifest(purge.pk)
+    if left and new_hash is None:
+        raise BadInput(_("This preview was created by an older version of Chatstore. Create a new one."))
+    store_summary(purge.pk)
+    Purge.objects.filter(id=purge.pk).update(
+        selection=chosen.as_json(),
+        manifest=left,
+        manifest_hash=new_hash,
+        state=PurgeState.READY if left else PurgeState.NOTHING_MATCHED,
+    )
+    present = {"manifest_hash": new_hash.hex() if new_hash else None, "manifest": left}
+    record_action(action, actor=moderator, purge=purge, details={**details, **present})
+    purge.refresh_from_db()
     return purge

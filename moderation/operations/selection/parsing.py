@@ -81,11 +81,12 @@ class Terms:
 class Description:
     """Selection as typed: matches all of `all`, any of `either`, and none of `none`.
 
-    channels: names or ids, separated by commas. guild: its id. everything: the whole of the one channel, whose name
-    is typed as a confirmation.
+    channels, except_channels: names or ids, separated by commas. guild: its id. everything: the whole of the one
+    channel, whose name is typed as a confirmation.
     """
 
     channels: str = ""
+    except_channels: str = ""
     guild: str = ""
     all: Terms = Terms()
     either: Terms = Terms()
@@ -116,6 +117,7 @@ def parse_selection(description: Description, *, user: Actor, now: dt.datetime) 
     if guild_id is not None:
         channels = channels.filter(guild_id=guild_id)
     named = [find_channel(name, channels) for name in split_names(description.channels)]
+    kept = [find_channel(name, channels) for name in split_names(description.except_channels)]
     where = _combine(description, now=now)
     if description.everything and where is None:
         _check_name(named, description.channel_name)
@@ -125,6 +127,7 @@ def parse_selection(description: Description, *, user: Actor, now: dt.datetime) 
         where=where,
         with_pinned=description.with_pinned,
         everything=description.everything,
+        except_channel_ids=tuple(channel.pk for channel in kept),
     )
 
 
@@ -150,6 +153,7 @@ def describe_conditions(selection: Selection) -> Description | None:
             return None
     return Description(
         channels=", ".join(map(str, selection.channel_ids)),
+        except_channels=", ".join(map(str, selection.except_channel_ids)),
         guild="" if selection.guild_id is None else str(selection.guild_id),
         all=Terms(**groups["all"]),
         either=Terms(**groups["either"]),

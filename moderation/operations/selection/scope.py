@@ -72,6 +72,7 @@ def buckets_in_scope(selection: Selection, user: Actor, *, after: BucketKey | No
         channels = channels.filter(pk__in=selection.channel_ids)
     elif selection.guild_id is not None:
         channels = channels.filter(guild_id=selection.guild_id)
+    channels = channels.exclude(pk__in=selection.except_channel_ids)
     visible = sorted(channels.values_list("pk", flat=True))
     left = [i for i in visible if (among is None or i in among) and (after is None or i >= after[0])]
     for channel_id, rows in _ledgers_of(left):
@@ -122,9 +123,13 @@ def _ledgers_of(channel_ids: Sequence[int]) -> Iterator[tuple[int, Iterable[tupl
 
 def scope_of(selection: Selection, channels: Mapping[int, Channel], guilds: Mapping[int, Guild]) -> Scope:
     """Return the scope of a selection by the names of its channels or its guild."""
+    kept = _name_channels(selection.except_channel_ids, channels)
     if selection.guild_id is not None:
         guild = guilds.get(selection.guild_id)
-        return Scope(guild=str(guild) if guild else gettext("guild %(id)s") % {"id": selection.guild_id})
+        return Scope(guild=str(guild) if guild else gettext("guild %(id)s") % {"id": selection.guild_id}, kept=kept)
+    return Scope(channels=_name_channels(selection.channel_ids, channels), kept=kept)
+
+
+def _name_channels(channel_ids: Sequence[int], channels: Mapping[int, Channel]) -> list[str]:
     unnamed = gettext("channel %(id)s")
-    names = [channels[i].full_name if i in channels else unnamed % {"id": i} for i in selection.channel_ids]
-    return Scope(channels=names)
+    return [channels[i].full_name if i in channels else unnamed % {"id": i} for i in channel_ids]

@@ -52,7 +52,9 @@ def describe_purges(user: Actor | None, purges: Sequence[Purge]) -> list[ListedP
 def summarize_selections(user: Actor | None, selections: Sequence[Selection]) -> list[str]:
     """Summarize selections, with the names that the user may see; all names without a user."""
     channels = Channel.objects.all() if user is None else visible_channels(user)
-    known = channels.select_related("guild").in_bulk({i for selection in selections for i in selection.channel_ids})
+    known = channels.select_related("guild").in_bulk(
+        {i for selection in selections for i in (*selection.channel_ids, *selection.except_channel_ids)}
+    )
     guilds = Guild.objects.in_bulk({s.guild_id for s in selections if s.guild_id is not None})
     authors = ChatUser.objects.in_bulk({author for selection in selections for author in selection.named_authors})
     names = {author_id: str(author) for author_id, author in authors.items()}

@@ -56,6 +56,9 @@ def test_a_selection_is_summarized(selection: Selection, summary: str) -> None:
         (Scope(channels=["#a", "#b"]), "in #a and #b"),
         (Scope(channels=["#a", "#b", "#c"]), "in #a, #b and #c"),
         (Scope(channels=["#a"] * 1_204), "in 1,204 channels"),
+        (Scope(kept=["#a"]), "in all channels but #a"),
+        (Scope(guild="Gophers", kept=["#a", "#b"]), "in all channels of Gophers but #a and #b"),
+        (Scope(guild="Gophers", kept=["#a"] * 4), "in all channels of Gophers but 4 channels"),
     ],
 )
 def test_a_scope_is_formatted(scope: Scope, text: str) -> None:
