@@ -480,6 +480,8 @@ IMPORT_ARCHIVE_BYTES = environment.read_int(
 )
 # Days in which a purge can be undone; the quarantine's rows expire a day later.
 QUARANTINE_DAYS = environment.read_int("QUARANTINE_DAYS", default=30, minimum=1, maximum=30)
+# Offered wherever a purge asks for its reason, separated by commas; empty: "Raid clean-up", "Spam" and others.
+REASON_TEMPLATES = environment.read_names("REASON_TEMPLATES", default=[])
 
 # --- Pruning: for how many days rows of Postgres are kept that only document the past -----------------
 

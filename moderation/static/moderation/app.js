@@ -30,10 +30,21 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     copyLink(link);
   }
+  const filler = event.target.closest("button[data-fill]");
+  if (filler) fillReason(filler);
   for (const menu of document.querySelectorAll("details.account[open]")) {
     if (!menu.contains(event.target)) menu.open = false;
   }
 });
+
+// A template replaces another one, and stands before what was typed.
+function fillReason(button) {
+  const field = document.getElementById(button.dataset.fill);
+  const templates = [...button.parentElement.children].map((other) => other.textContent);
+  const typed = field.value.trim();
+  field.value = !typed || templates.includes(typed) ? button.textContent : `${button.textContent}: ${typed}`;
+  field.focus();
+}
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
