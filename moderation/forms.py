@@ -13,6 +13,7 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake
 from moderation.domain.filters import Content
 from moderation.domain.links import find_message_link
+from moderation.domain.similarity import MAX_TEXT_CHARACTERS
 from moderation.operations.access.reasons import MAX_REASON_CHARACTERS
 from moderation.operations.selection.parsing import Description, Terms
 
@@ -32,6 +33,9 @@ _EXAMPLES = {
     "after": gettext_lazy("20 minutes ago, yesterday 14:30, 11 March 2024"),
     "before": "2024-03-12",
     "words": gettext_lazy("free “cheap coins”"),
+    "any_words": gettext_lazy("nitro giveaway “click here”"),
+    "similar": gettext_lazy("Text, or a message link"),
+    "account_days": "7",
     "pattern": gettext_lazy(r"(?i)c[0o]ins?\.example"),
     "reply_to": gettext_lazy("Message link or ID"),
 }
@@ -69,6 +73,14 @@ class TermsForm(forms.Form):
     after = forms.CharField(required=False, max_length=40, label=gettext_lazy("From"))
     before = forms.CharField(required=False, max_length=40, label=gettext_lazy("Until"))
     words = forms.CharField(required=False, max_length=500, label=gettext_lazy("Containing words"))
+    any_words = forms.CharField(required=False, max_length=500, label=gettext_lazy("Containing any of the words"))
+    similar = forms.CharField(
+        required=False,
+        max_length=MAX_TEXT_CHARACTERS,
+        label=gettext_lazy("Nearly the same text as"),
+        widget=forms.Textarea(attrs={"rows": 1}),
+    )
+    account_days = forms.CharField(required=False, max_length=9, label=gettext_lazy("Account younger than"))
     pattern = forms.CharField(required=False, max_length=500, strip=False, label=gettext_lazy("Matching"))
     has = forms.MultipleChoiceField(required=False, choices=_HAS, widget=forms.CheckboxSelectMultiple)
     bots = forms.BooleanField(required=False)
@@ -166,7 +178,7 @@ def presets_of(description: Description) -> QueryDict:
         query["with_pinned"] = "1"
     for prefix, terms in (("", description.all), ("either-", description.either), ("none-", description.none)):
         query.setlist(f"{prefix}has", list(terms.has))
-        texts = {name: getattr(terms, name) for name in ("authors", "after", "before", "words", "pattern", "reply_to")}
+        texts = {name: getattr(terms, name) for name in _EXAMPLES}
         flags = {name: "1" for name in ("bots", "pinned") if getattr(terms, name)}
         for name, value in {**texts, **flags}.items():
             query[f"{prefix}{name}"] = value

@@ -12,9 +12,10 @@ from enum import StrEnum
 from typing import Any
 
 from chatstore.domain.errors import BadInput
-from chatstore.domain.snowflakes import MAX_ID, MIN_ID
+from chatstore.domain.snowflakes import MAX_ID, MIN_ID, ms_of
 from chatstore.domain.texts import gettext_lazy as _
-from moderation.domain.patterns import compile_pattern, compile_words
+from moderation.domain.patterns import check_text, compile_any_word, compile_pattern, compile_words
+from moderation.domain.similarity import MAX_TEXT_CHARACTERS, normalize_text
 
 Row = Sequence[Any]
 """message_id, author_id, and the filter's columns in the requested order."""
@@ -23,6 +24,8 @@ Test = Callable[[Row], bool]
 
 MAX_AUTHORS = 1_000
 MAX_CONDITIONS = 100
+MAX_ACCOUNT_DAYS = 3_650
+DAY_MS = 86_400_000
 
 
 class Content(StrEnum):
@@ -69,6 +72,40 @@ class Words:
 
     def __post_init__(self) -> None:
         compile_words(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyWord:
+    """At least one of the words, as a whole word, in any case. A quoted phrase counts as one word."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        compile_any_word(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """Nearly the same text as this one; see `normalize_text`."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        check_text(self.text, MAX_TEXT_CHARACTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class YoungAccount:
+    """Written less than this many days after the author's account was created.
+
+    Both times are in the ids. A message that is older than its author's id, as an import may contain, does not match.
+    """
+
+    days: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.days <= MAX_ACCOUNT_DAYS:
+            raise BadInput(_("Enter an account’s age as a number of days from 1 to %(most)s.", most=MAX_ACCOUNT_DAYS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +169,23 @@ class Not:
     part: Filter
 
 
-Filter = Author | Since | Before | Words | Pattern | Has | FromBot | Pinned | ReplyTo | All | AnyOf | Not
+Filter = (
+    Author
+    | Since
+    | Before
+    | Words
+    | AnyWord
+    | Similar
+    | YoungAccount
+    | Pattern
+    | Has
+    | FromBot
+    | Pinned
+    | ReplyTo
+    | All
+    | AnyOf
+    | Not
+)
 
 
 def _check_parts(parts: Collection[Filter]) -> None:
@@ -145,7 +198,7 @@ def _check_parts(parts: Collection[Filter]) -> None:
 def columns_of(where: Filter) -> frozenset[str]:
     """Return the message columns that a filter reads, besides id and author."""
     match where:
-        case Words() | Pattern() | Has(Content.LINK):
+        case Words() | AnyWord() | Similar() | Pattern() | Has(Content.LINK):
             return frozenset({"content"})
         case Has(what):
             return frozenset({f"{what}s"})
@@ -159,7 +212,7 @@ def columns_of(where: Filter) -> frozenset[str]:
             return columns_of(part)
         case All(parts) | AnyOf(parts):
             return frozenset().union(*map(columns_of, parts))
-        case Author() | Since() | Before():
+        case Author() | YoungAccount() | Since() | Before():
             return frozenset()
 
 
@@ -179,7 +232,9 @@ def id_range_of(where: Filter) -> tuple[int, int]:
         case AnyOf(parts):
             ranges = [id_range for id_range in map(id_range_of, parts) if id_range[0] <= id_range[1]]
             return min((first for first, _ in ranges), default=1), max((last for _, last in ranges), default=0)
-        case Author() | Words() | Pattern() | Has() | FromBot() | Pinned() | Not():
+        case Author() | Words() | AnyWord() | Similar() | YoungAccount() | Pattern():
+            return MIN_ID, MAX_ID
+        case Has() | FromBot() | Pinned() | Not():
             return MIN_ID, MAX_ID
 
 
@@ -194,7 +249,9 @@ def authors_of(where: Filter) -> frozenset[int] | None:
         case AnyOf(parts):
             found = [authors_of(part) for part in parts]
             return None if None in found else frozenset().union(*(authors for authors in found if authors is not None))
-        case Since() | Before() | Words() | Pattern() | Has() | FromBot() | Pinned() | ReplyTo() | Not():
+        case Since() | Before() | Words() | AnyWord() | Similar() | YoungAccount() | Pattern():
+            return None
+        case Has() | FromBot() | Pinned() | ReplyTo() | Not():
             return None
 
 
@@ -207,7 +264,9 @@ def named_authors(where: Filter) -> frozenset[int]:
             return named_authors(part)
         case All(parts) | AnyOf(parts):
             return frozenset().union(*map(named_authors, parts))
-        case Since() | Before() | Words() | Pattern() | Has() | FromBot() | Pinned() | ReplyTo():
+        case Since() | Before() | Words() | AnyWord() | Similar() | YoungAccount() | Pattern():
+            return frozenset()
+        case Has() | FromBot() | Pinned() | ReplyTo():
             return frozenset()
 
 
@@ -229,6 +288,14 @@ def compile_filter(where: Filter, columns: Sequence[str], *, bots: frozenset[int
             return lambda row: bool(row[place] < end)
         case Words(text):
             return _search(at("content"), compile_words(text))
+        case AnyWord(text):
+            return _search(at("content"), [compile_any_word(text)])
+        case Similar(text):
+            place, wanted = at("content"), normalize_text(text)
+            return lambda row: bool(row[place]) and normalize_text(row[place]) == wanted
+        case YoungAccount(days):
+            message, author, limit = at("message_id"), at("author_id"), days * DAY_MS
+            return lambda row: 0 <= ms_of(row[message]) - ms_of(row[author]) < limit
         case Pattern(expression):
             return _search(at("content"), [compile_pattern(expression)])
         case Has(Content.LINK):
@@ -276,54 +343,3 @@ def _all_of(tests: Sequence[Test]) -> Test:
 
 def _any_of(tests: Sequence[Test]) -> Test:
     return lambda row: any(test(row) for test in tests)
-
-
-def filter_as_json(where: Filter) -> dict[str, Any]:  # noqa: C901, PLR0911
-    """Return a JSON object with one key. Ids are strings, because JavaScript numbers cannot represent them."""
-    match where:
-        case Author(ids):
-            return {"author": [str(i) for i in ids]}
-        case Since(message_id):
-            return {"since": str(message_id)}
-        case Before(message_id):
-            return {"before": str(message_id)}
-        case Words(text):
-            return {"words": text}
-        case Pattern(expression):
-            return {"pattern": expression}
-        case Has(what):
-            return {"has": str(what)}
-        case FromBot():
-            return {"bot": True}
-        case Pinned():
-            return {"pinned": True}
-        case ReplyTo(message_id):
-            return {"reply_to": str(message_id)}
-        case Not(part):
-            return {"not": filter_as_json(part)}
-        case All(parts):
-            return {"all": [filter_as_json(part) for part in parts]}
-        case AnyOf(parts):
-            return {"any": [filter_as_json(part) for part in parts]}
-
-
-def filter_from_json(value: dict[str, Any]) -> Filter:
-    """Restore a filter from the value that `filter_as_json` returned."""
-    ((kind, inner),) = value.items()
-    return _FROM_JSON[kind](inner)
-
-
-_FROM_JSON: dict[str, Callable[[Any], Filter]] = {
-    "author": lambda ids: Author(tuple(map(int, ids))),
-    "since": lambda text: Since(int(text)),
-    "before": lambda text: Before(int(text)),
-    "words": Words,
-    "pattern": Pattern,
-    "has": lambda what: Has(Content(what)),
-    "bot": lambda _: FromBot(),
-    "pinned": lambda _: Pinned(),
-    "reply_to": lambda text: ReplyTo(int(text)),
-    "not": lambda part: Not(filter_from_json(part)),
-    "all": lambda parts: All(tuple(map(filter_from_json, parts))),
-    "any": lambda parts: AnyOf(tuple(map(filter_from_json, parts))),
-}

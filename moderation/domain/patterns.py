@@ -40,7 +40,7 @@ def compile_pattern(expression: str) -> Any:
 
     Raises `BadInput` if it is invalid or would match every message.
     """
-    _check_text(expression)
+    check_text(expression)
     try:
         compiled = re2.compile(expression, _options())
     except re2.error as error:
@@ -60,12 +60,22 @@ def compile_words(text: str) -> tuple[Any, ...]:
 
     Words match as a whole: "ass" does not match "class". Raises `BadInput` if there is no word.
     """
-    _check_text(text)
+    return tuple(re2.compile(_whole(term), _options()) for term in _terms_of(text))
+
+
+@lru_cache(maxsize=256)
+def compile_any_word(text: str) -> Any:
+    """Compile an expression that finds any word or "quoted phrase" of the text; see `compile_words`."""
+    return re2.compile("|".join(_whole(term) for term in _terms_of(text)), _options())
+
+
+def _terms_of(text: str) -> list[str]:
+    check_text(text)
     terms = [" ".join((phrase or word).split()) for phrase, word in _TERM.findall(text)]
     terms = [term for term in terms if any(char.isalnum() or not char.isascii() for char in term)]
     if not terms:
         raise BadInput(_("Enter at least one word to search for."))
-    return tuple(re2.compile(_whole(term), _options()) for term in terms)
+    return terms
 
 
 def _whole(term: str) -> str:
@@ -83,15 +93,16 @@ def _wants_edge(char: str) -> bool:
     return _SPACED_LETTER.search(char) is not None and _UNSPACED_LETTER.search(char) is None
 
 
-def _check_text(text: str) -> None:
+def check_text(text: str, most: int = MAX_PATTERN_CHARACTERS) -> None:
+    """Raise `BadInput` for a text that is empty, too long, or contains what no message can contain."""
     if not text.strip():
         raise BadInput(_("Enter a text to search for."))
-    if len(text) > MAX_PATTERN_CHARACTERS:
+    if len(text) > most:
         raise BadInput(
             ngettext_lazy(
                 "The search text is too long. Use at most %(count)s character.",
                 "The search text is too long. Use at most %(count)s characters.",
-                MAX_PATTERN_CHARACTERS,
+                most,
             )
         )
     if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):

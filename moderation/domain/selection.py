@@ -11,14 +11,13 @@ from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
+from moderation.domain.filter_json import filter_as_json, filter_from_json
 from moderation.domain.filters import (
     Filter,
     Row,
     authors_of,
     columns_of,
     compile_filter,
-    filter_as_json,
-    filter_from_json,
     id_range_of,
     named_authors,
 )

@@ -13,6 +13,7 @@ from chatstore.domain.snowflakes import time_of
 from moderation.domain.filters import (
     All,
     AnyOf,
+    AnyWord,
     Author,
     Before,
     Content,
@@ -23,8 +24,10 @@ from moderation.domain.filters import (
     Pattern,
     Pinned,
     ReplyTo,
+    Similar,
     Since,
     Words,
+    YoungAccount,
 )
 from moderation.domain.selection import Selection
 from moderation.presentation.date_patterns import date_format
@@ -48,6 +51,9 @@ class Scope:
 
 MAX_NAMED_CHANNELS = MAX_NAMED_AUTHORS = 3
 """With more channels or authors, a summary gives their number."""
+
+MAX_QUOTED_CHARACTERS = 80
+"""Of a text to compare messages with."""
 
 _HAS = {
     Content.LINK: gettext_lazy("containing a link"),
@@ -115,9 +121,9 @@ def _list_channels(names: Sequence[str]) -> str:
 def _format_parts(where: Filter, place: str, authors: Names) -> Iterable[str]:
     """Yield author, place and time, then the other conditions as one."""
     parts = where.parts if isinstance(where, All) else (where,)
-    who = [part for part in parts if isinstance(part, Author | FromBot)]
+    who = [part for part in parts if isinstance(part, Author | FromBot | YoungAccount)]
     when = [part for part in parts if isinstance(part, Since | Before)]
-    rest = [part for part in parts if not isinstance(part, Author | FromBot | Since | Before)]
+    rest = [part for part in parts if part not in (*who, *when)]
     yield from (_format(part, authors) for part in who)
     yield place
     yield from (_format(part, authors) for part in when)
@@ -135,6 +141,15 @@ def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # no
             return gettext("before %(time)s") % {"time": format_datetime(message_id)}
         case Words(text):
             return gettext("containing the words “%(text)s”") % {"text": text}
+        case AnyWord(text):
+            return gettext("containing any of the words “%(text)s”") % {"text": text}
+        case Similar(text):
+            return gettext("with nearly the same text as “%(text)s”") % {"text": _shorten(text)}
+        case YoungAccount(days):
+            text = ngettext(
+                "from accounts younger than %(count)s day", "from accounts younger than %(count)s days", days
+            )
+            return text % {"count": format_number(days)}
         case Pattern(expression):
             return gettext("matching /%(pattern)s/") % {"pattern": expression}
         case Has(what):
@@ -153,6 +168,12 @@ def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # no
             return _bracket(_join_all([_format(part, authors, inner=True) for part in parts]), parts, inner=inner)
         case AnyOf(parts):
             return _bracket(_join_any([_format(part, authors, inner=True) for part in parts]), parts, inner=inner)
+
+
+def _shorten(text: str) -> str:
+    """Return a text in one line, with an ellipsis if it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_QUOTED_CHARACTERS else f"{line[:MAX_QUOTED_CHARACTERS].rstrip()}…"
 
 
 def _format_authors(ids: Sequence[int], authors: Names) -> str:

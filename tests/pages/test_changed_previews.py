@@ -14,7 +14,22 @@ from django.utils import timezone
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
 from moderation.domain.datetimes import first_id_from, parse_datetime
-from moderation.domain.filters import All, AnyOf, Author, Before, Content, Filter, Has, Not, Pattern, Since, Words
+from moderation.domain.filters import (
+    All,
+    AnyOf,
+    AnyWord,
+    Author,
+    Before,
+    Content,
+    Filter,
+    Has,
+    Not,
+    Pattern,
+    Similar,
+    Since,
+    Words,
+    YoungAccount,
+)
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.forms import Composer, presets_of
@@ -125,6 +140,7 @@ def _first_id(day: str) -> int:
         All((Author((VICTOR,)), AnyOf((Words("free, nitro"), Has(Content.LINK), Has(Content.EMBED))))),
         All((Author((VICTOR,)), Words("free"), Not(Pattern("a+ b")), Not(Has(Content.MENTION)))),
         All((Author((VICTOR,)), Words("free"), Words("nitro"))),
+        All((Author((VICTOR,)), YoungAccount(7), AnyWord("free “click here”"), Not(Similar("join\n now!")))),
     ],
     ids=str,
 )
@@ -135,7 +151,8 @@ def test_what_is_filled_in_selects_the_same(
 ) -> None:
     guild = Guild.objects.get_or_create(pk=5_552, defaults={"name": "Harbour"})[0]
     Channel.objects.filter(pk=channel.pk).update(guild=guild)
-    for place in ({"channel_ids": (channel.pk,)}, {"guild_id": guild.pk}, {}):
+    left_out = {"guild_id": guild.pk, "except_channel_ids": (channel.pk,)}
+    for place in ({"channel_ids": (channel.pk,)}, {"guild_id": guild.pk}, left_out, {}):
         selection = Selection(**place, where=where, with_pinned=with_pinned)
         with timezone.override(zone):
             described = describe_conditions(selection)

@@ -12,9 +12,10 @@ from django.test import Client
 
 from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
+from moderation.domain.filters import Similar
 from moderation.domain.selection import Selection
 from moderation.models import Purge
-from tests.moderation.channels import make_channel
+from tests.moderation.channels import make_channel, old_ids, write
 from tests.pages.conftest import PreviewedPurge
 from tests.pages.test_hostile import check_harmless
 
@@ -64,6 +65,18 @@ def test_the_summary_names_every_condition_and_runs_no_query(mona: User, sign_in
     assert f"All messages by {victor.name} in {names} since 1 May 2024 containing a link" in summary
     assert "(containing the words “free coins” or by bots) and not replying to message 77, except pinned" in summary
     assert Purge.objects.count() == before
+
+
+def test_a_link_to_a_message_stands_for_its_text(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    (message_id,) = old_ids(1)
+    write(channel, [message_id], content="Free  coins")
+    link = f"https://discord.com/channels/5/{channel.pk}/{message_id}"
+    selected = select(sign_in(mona), f"/channels/{channel.pk}/delete/", {"similar": link})
+    assert selected.where == Similar(f"Free  coins {message_id}")
+    # A text that ends with a link is compared as it is.
+    text = f"Look: {link}"
+    assert text[:70] in read_summary(sign_in(mona), {"similar": text, "channels": str(channel.pk)})
 
 
 def test_unclear_input_is_reported_in_place_of_the_summary(mona: User, sign_in: SignIn) -> None:

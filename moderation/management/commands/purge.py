@@ -186,6 +186,13 @@ def _add_terms(group: _ArgumentGroup, prefix: str) -> None:
     group.add_argument(
         f"--{prefix}text", default="", metavar="WORDS", help='whole words, case-insensitive; "a phrase" in quotes'
     )
+    group.add_argument(f"--{prefix}text-any", default="", metavar="WORDS", help="at least one of the words")
+    group.add_argument(
+        f"--{prefix}similar", default="", metavar="TEXT", help="nearly the same text, or that of the linked message"
+    )
+    group.add_argument(
+        f"--{prefix}account-days", default="", metavar="N", help="author's account was younger when they posted it"
+    )
     group.add_argument(f"--{prefix}regex", default="", metavar="RE2")
     group.add_argument(f"--{prefix}has", action="append", default=[], metavar="|".join(Content))
     group.add_argument(f"--{prefix}bots", action="store_true", help="written by bots and webhooks")
@@ -202,6 +209,9 @@ def _terms(options: dict[str, Any], prefix: str) -> Terms:
         after=given("after"),
         before=given("before"),
         words=given("text"),
+        any_words=given("text-any"),
+        similar=given("similar"),
+        account_days=given("account-days"),
         pattern=given("regex"),
         has=given("has"),
         bots=given("bots"),

@@ -16,10 +16,12 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser
 from chatstore.models.chat import ChannelQuerySet
 from chatstore.models.names import find_by_name
+from chatstore.store import messages
 from moderation.domain.datetimes import first_id_from, parse_datetime
 from moderation.domain.filters import (
     All,
     AnyOf,
+    AnyWord,
     Author,
     Before,
     Content,
@@ -30,10 +32,14 @@ from moderation.domain.filters import (
     Pattern,
     Pinned,
     ReplyTo,
+    Similar,
     Since,
     Words,
+    YoungAccount,
 )
+from moderation.domain.links import find_message_link
 from moderation.domain.selection import Selection
+from moderation.domain.similarity import MAX_TEXT_CHARACTERS
 from moderation.operations.access.visibility import Actor, visible_channels
 
 MAX_NAMES = 100
@@ -63,13 +69,17 @@ class Terms:
     """One group of conditions as typed; empty fields are no conditions.
 
     authors: names or ids, separated by commas; matches any of them. after, before: dates or times; after is
-    inclusive. has: of `Content`. reply_to: a message's id.
+    inclusive. similar: a text, or a link to a message. account_days: a number. has: of `Content`. reply_to: a
+    message's id.
     """
 
     authors: str = ""
     after: str = ""
     before: str = ""
     words: str = ""
+    any_words: str = ""
+    similar: str = ""
+    account_days: str = ""
     pattern: str = ""
     has: Sequence[str] = ()
     bots: bool = False
@@ -118,7 +128,7 @@ def parse_selection(description: Description, *, user: Actor, now: dt.datetime) 
         channels = channels.filter(guild_id=guild_id)
     named = [find_channel(name, channels) for name in split_names(description.channels)]
     kept = [find_channel(name, channels) for name in split_names(description.except_channels)]
-    where = _combine(description, now=now)
+    where = _combine(description, user=user, now=now)
     if description.everything and where is None:
         _check_name(named, description.channel_name)
     return Selection(
@@ -174,7 +184,7 @@ def _add_term(terms: dict[str, Any], condition: Filter) -> bool:
     return True
 
 
-def _as_typed(condition: Filter) -> tuple[str, Any]:  # noqa: PLR0911
+def _as_typed(condition: Filter) -> tuple[str, Any]:  # noqa: C901, PLR0911
     """Return the field of a condition and what is typed there; an empty name if it has none."""
     match condition:
         case Author(ids):
@@ -185,6 +195,12 @@ def _as_typed(condition: Filter) -> tuple[str, Any]:  # noqa: PLR0911
             return "before", _format_time(message_id)
         case Words(text):
             return "words", text
+        case AnyWord(text):
+            return "any_words", text
+        case Similar(text):
+            return "similar", text
+        case YoungAccount(days):
+            return "account_days", str(days)
         case Pattern(expression):
             return "pattern", expression
         case Has(what):
@@ -223,18 +239,18 @@ def _check_name(channels: Sequence[Channel], typed: str) -> None:
         raise BadInput(_("To delete all messages of the channel, type its name: %(name)s", name=channels[0].name))
 
 
-def _combine(description: Description, *, now: dt.datetime) -> Filter | None:
-    parts = list(_conditions(description.all, now=now))
-    either = tuple(_conditions(description.either, now=now))
+def _combine(description: Description, *, user: Actor, now: dt.datetime) -> Filter | None:
+    parts = list(_conditions(description.all, user=user, now=now))
+    either = tuple(_conditions(description.either, user=user, now=now))
     if either:
         parts.append(either[0] if len(either) == 1 else AnyOf(either))
-    parts.extend(Not(part) for part in _conditions(description.none, now=now))
+    parts.extend(Not(part) for part in _conditions(description.none, user=user, now=now))
     if not parts:
         return None
     return parts[0] if len(parts) == 1 else All(tuple(parts))
 
 
-def _conditions(terms: Terms, *, now: dt.datetime) -> Iterator[Filter]:
+def _conditions(terms: Terms, *, user: Actor, now: dt.datetime) -> Iterator[Filter]:  # noqa: C901
     names = split_names(terms.authors)
     if names:
         yield Author(tuple(dict.fromkeys(map(find_author, names))))
@@ -244,6 +260,12 @@ def _conditions(terms: Terms, *, now: dt.datetime) -> Iterator[Filter]:
         yield Before(first_id_from(parse_datetime(terms.before, now=now)))
     if terms.words.strip():
         yield Words(terms.words.strip())
+    if terms.any_words.strip():
+        yield AnyWord(terms.any_words.strip())
+    if terms.similar.strip():
+        yield Similar(_text_to_compare(terms.similar.strip(), user=user))
+    if terms.account_days.strip():
+        yield YoungAccount(_parse_days(terms.account_days.strip()))
     if terms.pattern.strip():
         yield Pattern(terms.pattern)
     yield from map(_has, terms.has)
@@ -253,6 +275,26 @@ def _conditions(terms: Terms, *, now: dt.datetime) -> Iterator[Filter]:
         yield Pinned()
     if terms.reply_to.strip():
         yield ReplyTo(parse_snowflake(terms.reply_to))
+
+
+def _text_to_compare(typed: str, *, user: Actor) -> str:
+    """Return the typed text, or that of the message whose link was typed."""
+    # A text may end with a link.
+    link = None if len(typed.split()) > 1 else find_message_link(typed)
+    if link is None:
+        return typed
+    channel_id, message_id = map(parse_snowflake, link)
+    is_visible = visible_channels(user).filter(pk=channel_id).exists()
+    found = messages.read_message(channel_id, message_id) if is_visible else None
+    if found is None or not found.content.strip():
+        raise BadInput(_("The linked message has no text, or does not exist. Enter the text itself."))
+    return found.content.replace("\x00", "")[:MAX_TEXT_CHARACTERS]
+
+
+def _parse_days(typed: str) -> int:
+    if not (typed.isascii() and typed.isdigit() and len(typed) <= 9):
+        raise BadInput(_("“%(typed)s” is not a number of days. Enter a whole number, such as 7.", typed=typed[:20]))
+    return int(typed)
 
 
 def _has(what: str) -> Has:

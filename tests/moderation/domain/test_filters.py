@@ -7,9 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.snowflakes import make_snowflake
+from moderation.domain.filter_json import filter_as_json, filter_from_json
 from moderation.domain.filters import (
     All,
     AnyOf,
+    AnyWord,
     Author,
     Before,
     Content,
@@ -20,13 +23,13 @@ from moderation.domain.filters import (
     Pattern,
     Pinned,
     ReplyTo,
+    Similar,
     Since,
     Words,
+    YoungAccount,
     authors_of,
     columns_of,
     compile_filter,
-    filter_as_json,
-    filter_from_json,
     id_range_of,
 )
 
@@ -63,6 +66,9 @@ leaves: st.SearchStrategy[Filter] = st.one_of(
     st.builds(Since, st.integers(-20, 20)),
     st.builds(Before, st.integers(-20, 20)),
     st.builds(Words, st.just("nitro")),
+    st.builds(AnyWord, st.just("beer nitro")),
+    st.builds(Similar, st.just("F r e e nitrooo!")),
+    st.builds(YoungAccount, st.integers(1, 4)),
     st.builds(Pattern, st.just("fre+")),
     st.builds(Has, st.sampled_from(Content)),
     st.just(FromBot()),
@@ -80,7 +86,7 @@ trees = st.recursive(
 )
 
 
-def expected_match(where: Filter, message: dict[str, Any]) -> bool:  # noqa: C901, PLR0911
+def expected_match(where: Filter, message: dict[str, Any]) -> bool:  # noqa: C901, PLR0911, PLR0912
     """Return whether the filter matches the message: the oracle."""
     text = message["content"] or ""
     match where:
@@ -96,8 +102,13 @@ def expected_match(where: Filter, message: dict[str, Any]) -> bool:  # noqa: C90
             return bool(message["message_id"] >= first)
         case Before(end):
             return bool(message["message_id"] < end)
-        case Words(_):
+        case Words(_) | AnyWord(_):
             return "nitro" in text.casefold()
+        case Similar(_):
+            return text == "free nitro"
+        case YoungAccount(_):
+            # The ids of this test carry the same day, but those below zero come before their author's.
+            return bool(message["message_id"] >= 0)
         case Pattern(_):
             return "fre" in text
         case Has(what):
@@ -130,7 +141,67 @@ def test_matches_are_within_the_id_range_and_by_the_authors(where: Filter, messa
         assert authors is None or message["author_id"] in authors
 
 
-@pytest.mark.parametrize("empty", [lambda: All(()), lambda: AnyOf(()), lambda: Author(()), lambda: Words(" ")])
+HOUR_MS = 3_600_000
+
+
+@pytest.mark.parametrize(("hours", "is_young"), [(-1, False), (0, True), (167, True), (168, False), (9_000, False)])
+def test_an_account_is_young_if_it_was_when_the_message_was_posted(hours: int, is_young: bool) -> None:
+    created_ms = 1_714_521_600_000
+    author, message = (make_snowflake(created_ms + passed * HOUR_MS) for passed in (0, hours))
+    test = compile_filter(YoungAccount(7), ("message_id", "author_id"), bots=BOTS)
+    assert test((message, author)) is is_young
+
+
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [
+        ("Beer, anyone?", True),
+        ("GRATIS-nitro", True),
+        ("nitroglycerin", False),
+        ("click  here", True),
+        ("here, click", False),
+        ("пиво!", True),
+        ("пивовар", False),
+        ("これはビールです", True),
+        (None, False),
+    ],
+)
+def test_any_word_is_found_as_a_whole_word(text: str | None, matches: bool) -> None:
+    test = compile_filter(AnyWord('beer nitro "click here" ПИВО ビール'), ("content",), bots=BOTS)
+    assert test((text,)) is matches
+
+
+@pytest.mark.parametrize(
+    ("stored", "where"),
+    [
+        (
+            {"all": [{"author": ["7"]}, {"since": "5"}, {"not": {"before": "9"}}]},
+            All((Author((7,)), Since(5), Not(Before(9)))),
+        ),
+        (
+            {"any": [{"words": "a"}, {"pattern": "ab+"}, {"has": "link"}, {"bot": True}, {"pinned": True}]},
+            AnyOf((Words("a"), Pattern("ab+"), Has(Content.LINK), FromBot(), Pinned())),
+        ),
+        ({"reply_to": "8"}, ReplyTo(8)),
+        (
+            {"any": [{"any_word": "a b"}, {"similar": "a\nb"}, {"account_days": 7}]},
+            AnyOf((AnyWord("a b"), Similar("a\nb"), YoungAccount(7))),
+        ),
+    ],
+)
+def test_the_filters_of_stored_purges_are_read(stored: dict[str, Any], where: Filter) -> None:
+    assert filter_from_json(stored) == where
+
+
+@pytest.mark.parametrize("wrong", [lambda: YoungAccount(0), lambda: YoungAccount(10**6), lambda: Similar("a" * 5_000)])
+def test_a_condition_out_of_bounds_is_refused(wrong: Any) -> None:
+    with pytest.raises(BadInput):
+        wrong()
+
+
+@pytest.mark.parametrize(
+    "empty", [lambda: All(()), lambda: AnyOf(()), lambda: Author(()), lambda: Words(" "), lambda: Similar(" ")]
+)
 def test_an_empty_condition_is_refused(empty: Any) -> None:
     with pytest.raises(BadInput):
         empty()

@@ -4,12 +4,28 @@ import pytest
 from django.utils import timezone
 
 from chatstore.domain.snowflakes import first_id_at
-from moderation.domain.filters import All, AnyOf, Author, Content, FromBot, Has, Not, Pattern, ReplyTo, Since, Words
+from moderation.domain.filters import (
+    All,
+    AnyOf,
+    AnyWord,
+    Author,
+    Content,
+    FromBot,
+    Has,
+    Not,
+    Pattern,
+    ReplyTo,
+    Similar,
+    Since,
+    Words,
+    YoungAccount,
+)
 from moderation.domain.selection import Selection
 from moderation.presentation.wording import Scope, format_datetime, format_scope, summarize_selection
 
 MAY = Since(first_id_at(1_714_521_600_000))
 VICTOR = Author((7,))
+LONG = "a" * 90
 
 
 @pytest.mark.parametrize(
@@ -38,6 +54,18 @@ VICTOR = Author((7,))
         (
             Selection(channel_ids=(1,), where=All((Author(tuple(range(50))), Not(Author((1, 2, 3, 4)))))),
             "all messages by any of 50 users in #general not by any of 4 users, except pinned",
+        ),
+        (
+            Selection(channel_ids=(1,), where=All((YoungAccount(7), Similar("a\n b"))), with_pinned=True),
+            "all messages from accounts younger than 7 days in #general with nearly the same text as “a b”",
+        ),
+        (
+            Selection(channel_ids=(1,), where=Not(Similar(LONG))),
+            f"all messages in #general not with nearly the same text as “{LONG[:80]}…”, except pinned",
+        ),
+        (
+            Selection(channel_ids=(1,), where=AnyWord("free nitro")),
+            "all messages in #general containing any of the words “free nitro”, except pinned",
         ),
         (Selection(channel_ids=(1,), everything=True), "the whole channel #general"),
         (Selection(channel_ids=(1,), message_ids=(1, 2, 3), except_ids=(3,)), "2 selected messages in #general"),

@@ -14,6 +14,7 @@ from chatstore.store import authors, ledger, messages
 from moderation.domain.filters import (
     All,
     AnyOf,
+    AnyWord,
     Author,
     Content,
     Filter,
@@ -23,7 +24,9 @@ from moderation.domain.filters import (
     Pattern,
     Pinned,
     ReplyTo,
+    Similar,
     Words,
+    YoungAccount,
 )
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
@@ -140,6 +143,9 @@ PLAIN = Message(channel_id=0, message_id=0, author_id=PERSON, content="nothing t
         (Has(Content.EMBED), replace(PLAIN, embeds=('{"title": "x"}',))),
         (Has(Content.MENTION), replace(PLAIN, mentions=(PERSON,))),
         (Pattern(r"fr[e3]{2}\s+n[i1]tro"), replace(PLAIN, content="FR3E  n1tro")),
+        (AnyWord("eggs spam"), replace(PLAIN, content="Eggs, anyone?")),
+        (Similar("Free NITRO 12!"), replace(PLAIN, content="fr\u200bee  n.i.t.r.oo 7 🔥")),
+        (YoungAccount(1), replace(PLAIN, author_id=IDS[3])),
         (FromBot(), replace(PLAIN, author_id=BOT)),
         (FromBot(), replace(PLAIN, author_id=WEBHOOK, webhook_id=5, author_name="hook")),
         (ReplyTo(IDS[0]), replace(PLAIN, type=19, reference=(1, IDS[0]))),
