@@ -37,6 +37,8 @@ AUDIT_ACTIONS: dict[str, Promise] = {
     "erase_started": pgettext_lazy("action in the audit log", "Erasure started"),
     "erase_unreadable": pgettext_lazy("action in the audit log", "Copies made unreadable"),
     "erased": pgettext_lazy("action in the audit log", "Copies erased from disk"),
+    "filter_deleted": pgettext_lazy("action in the audit log", "Filter deleted"),
+    "filter_saved": pgettext_lazy("action in the audit log", "Filter saved"),
     "hold_lifted": pgettext_lazy("action in the audit log", "Hold lifted"),
     "hold_placed": pgettext_lazy("action in the audit log", "Hold placed"),
     "preview_discarded": pgettext_lazy("action in the audit log", "Preview discarded"),

@@ -1,10 +1,11 @@
-"""Moderation tables in Postgres: purges, manifests, undos, steps, holds, erasures, preferences, the audit log."""
+"""Moderation tables in Postgres: purges, manifests, undos, steps, holds, erasures, saved filters, the audit log."""
 
 from moderation.models.audit import AuditEntry
 from moderation.models.erasures import Erasure
 from moderation.models.holds import Hold
 from moderation.models.preferences import Preferences
 from moderation.models.purges import ManifestBucket, ManifestSummary, Purge, Undo
+from moderation.models.saved_filters import SavedFilter
 from moderation.models.steps import Step, UndoStep
 from moderation.models.sums import PurgeDay, PurgePeriod
 
@@ -18,6 +19,7 @@ __all__ = [
     "Purge",
     "PurgeDay",
     "PurgePeriod",
+    "SavedFilter",
     "Step",
     "Undo",
     "UndoStep",

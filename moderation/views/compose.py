@@ -31,10 +31,12 @@ from moderation.operations.selection.parsing import (
     parse_selection,
     select_messages,
 )
+from moderation.operations.selection.saved_filters import saved_filter_for
 from moderation.operations.selection.summary import summarize_selections
 from moderation.presentation.formats import format_short_day
 from moderation.presentation.strip import Strip
 from moderation.tasks import enqueue_scan_on_commit
+from moderation.views.saved_filters import describe_filters, save_typed
 from moderation.views.session import actor_of
 
 MAX_BUCKETS_AT_ONCE = 10
@@ -68,6 +70,11 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
     if request.method != "POST" or "widen" in request.POST:
         filled = request.POST if request.method == "POST" else _read_presets(request)
         return _show_form(request, channel, Composer(filled))
+    if "save" in request.POST:
+        try:
+            return save_typed(request, Composer(request.POST))
+        except BadInput as error:
+            return _show_form(request, channel, Composer(request.POST), error_message=error.text)
     if "choose" in request.POST:
         return _show_form(request, channel, Composer(choose_candidate(request.POST)))
     composer, replaced = Composer(request.POST), _read_replaced(request)
@@ -86,8 +93,15 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
 
 
 def _read_presets(request: HttpRequest) -> QueryDict:
-    """Return the fields that the URL fills in: by name, or with the selection of the purge that `preview` names."""
-    purge_id = read_cursor(request.GET, "preview")
+    """Return the fields that the URL fills in.
+
+    By name, with the saved filter that `filter` names, or with the selection of the purge that `used` or `preview`
+    names, of which a new preview replaces the latter.
+    """
+    filter_id, used, replaced = (read_cursor(request.GET, name) for name in ("filter", "used", "preview"))
+    if filter_id is not None:
+        return presets_of(saved_filter_for(actor_of(request), filter_id))
+    purge_id = replaced if used is None else used
     if purge_id is None:
         return read_presets(request.GET)
     description = describe_conditions(Selection.from_json(purge_for(request.user, purge_id).selection))
@@ -170,6 +184,7 @@ def _map(channel: Channel) -> Strip | None:
 def _show_form(
     request: HttpRequest, channel: Channel | None, form: Composer, *, error_message: str = ""
 ) -> HttpResponse:
+    replaced = _read_replaced(request)
     context = {
         "channel": channel,
         "heading": _format_heading(channel),
@@ -177,7 +192,11 @@ def _show_form(
         "error_message": error_message,
         "strip": _map(channel) if channel else None,
         "guilds": () if channel else visible_guilds(request.user),
-        "replaced": _read_replaced(request),
+        "replaced": replaced,
+        "filters": describe_filters(request.user, channel),
+        "filter_name": request.POST.get("filter_name", ""),
+        "applied": read_cursor(request.GET, "filter"),
+        "keeps": f"&preview={replaced.pk}" if replaced else "",
         **_describe_selection(request.user, form, channel),
     }
     return render(request, "moderation/compose/compose.html", context, status=400 if error_message else 200)
