@@ -140,7 +140,7 @@ def _first_id(day: str) -> int:
         All((Author((VICTOR,)), AnyOf((Words("free, nitro"), Has(Content.LINK), Has(Content.EMBED))))),
         All((Author((VICTOR,)), Words("free"), Not(Pattern("a+ b")), Not(Has(Content.MENTION)))),
         All((Author((VICTOR,)), Words("free"), Words("nitro"))),
-        All((Author((VICTOR,)), YoungAccount(7), AnyWord("free “click here”"), Not(Similar("join\n now!")))),
+        All((Author((VICTOR,)), AnyWord("free “click here”"), YoungAccount(7), Not(Similar("join\n now!")))),
     ],
     ids=str,
 )

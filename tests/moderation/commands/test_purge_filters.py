@@ -51,6 +51,20 @@ def test_a_guild_is_named_by_its_id(channels: list[Channel]) -> None:
     assert (code, printed["deleted"]) == (0, 40)
 
 
+def test_a_raid_is_described_without_regular_expressions(channels: list[Channel]) -> None:
+    guild = Guild.objects.create(id=secrets.randbits(60), name="Gophers")
+    Channel.objects.filter(pk__in=[channel.pk for channel in channels]).update(guild=guild)
+    first, second = (str(channel.pk) for channel in channels)
+    somewhere = ("--guild", str(guild.pk), "--not-channel", second)
+    code, printed, _ = run(*somewhere, "--similar", f"Free   BEER {IDS[20]}!", "--text-any", "wine beer")
+    assert (code, printed["deleted"]) == (0, 20)
+    assert [ids_of(channel, BUCKET) for channel in channels] == [IDS[:20] + IDS[40:], IDS]
+    # Accounts with ids of that time are young, those of the cast are old.
+    write(channels[0], [IDS[50] + 1, IDS[51] + 1], author=IDS[49])
+    code, printed, _ = run("--channel", first, "--account-days", "1")
+    assert (code, printed["deleted"]) == (0, 2)
+
+
 def test_an_author_alone_is_searched_in_every_channel(channels: list[Channel]) -> None:
     author = secrets.randbits(60)
     for channel in channels:
@@ -66,6 +80,8 @@ def test_an_author_alone_is_searched_in_every_channel(channels: list[Channel]) -
         ((), "Nothing is selected"),
         (("--text", "nitro"), "Enter an author"),
         (("--regex", "(a"), "is not valid"),
+        (("--account-days", "soon", "--guild", "5"), "not a number of days"),
+        (("--not-channel", "no-such-channel", "--guild", "5"), "There is no channel"),
         (("--regex", ".*", "--guild", "5"), "matches every message"),
         (("--has", "spam", "--guild", "5"), "Use one of: link"),
         (("--everything",), "exactly one channel"),
