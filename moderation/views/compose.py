@@ -60,7 +60,7 @@ def compose_everywhere(request: HttpRequest) -> HttpResponse:
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
 def compose_summary(request: HttpRequest) -> HttpResponse:
-    """Render the form's selection in words. Reads the form only; no messages are searched."""
+    """Render the form's selection in words. No messages are searched; only one that the form links to is read."""
     return render(
         request, "moderation/compose/_summary.html", _describe_selection(request.user, Composer(request.POST))
     )
