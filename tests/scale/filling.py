@@ -19,7 +19,7 @@ from chatstore.domain.snowflakes import TIME_SHIFT
 from moderation.domain.packing import hash_bucket, pack_ids
 from moderation.domain.sketches import sketch_ids
 from moderation.models import Purge, Step
-from moderation.operations.preview.manifest_summary import store_summary
+from moderation.operations.preview.manifest_summary import compute_summary, store_summary
 from tests.moderation.stored_sums import store_sums
 
 DATABASE = "chatstore_scale"
@@ -107,7 +107,7 @@ def fill_database(sizes: Sizes, *, report: Callable[[str], object]) -> None:
         large = Step.objects.filter(ordinal=sizes.steps_of_large_purge - 1).values_list("purge_id", flat=True)
         newest = Purge.objects.order_by("-id").values_list("id", flat=True)[:NEWEST_SUMMARIES]
         for purge_id in {*large, *newest}:
-            store_summary(purge_id)
+            store_summary(purge_id, compute_summary(purge_id))
         report(f"  {'sums':32} {time.monotonic() - began:6.1f} s")
         cursor.execute("VACUUM ANALYZE")
         # A parameter is not allowed here; the text contains only numbers and names.

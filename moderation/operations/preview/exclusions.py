@@ -26,13 +26,13 @@ from moderation.domain.packing import unpack_ids
 from moderation.domain.selection import Selection
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import DELETING, PurgeState
-from moderation.models import ManifestBucket, Purge
+from moderation.models import ManifestBucket, ManifestSummary, Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.lookup.purge_index import STEPS_AT_ONCE, may_be_in_step
 from moderation.operations.preview.bucket_reads import ScannedBucket, split_bucket
-from moderation.operations.preview.manifest_summary import store_summary
-from moderation.operations.preview.scan import hash_manifest, store_buckets
+from moderation.operations.preview.manifest_summary import renew_summary
+from moderation.operations.preview.scan import hash_manifest, prepare_buckets, store_buckets
 from moderation.operations.selection.scope import check_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
@@ -234,20 +234,25 @@ def _store(
             purge.steps.filter(**here).delete()
             ManifestBucket.objects.filter(purge=purge, **here).delete()
             if change.scanned.matched:
-                ordinal = store_buckets(purge.pk, [change.scanned], ordinal)
+                ordinal = store_buckets(prepare_buckets(purge.pk, [change.scanned], ordinal), ordinal)
             message_ids[str(change.scanned.channel_id)] += map(str, change.message_ids)
-        return store_changed(purge, chosen, moderator=moderator, action=action, details={"messages": message_ids})
+        store_changed(purge, chosen, moderator=moderator, action=action, details={"messages": message_ids})
+    renew_summary(purge)
+    return purge
 
 
 def store_changed(
     purge: Purge, chosen: Selection, *, moderator: User, action: str, details: Mapping[str, object]
-) -> Purge:
-    """Store a preview's new selection, counts and hash, after its buckets were changed in the same transaction."""
+) -> None:
+    """Store a preview's new selection, counts and hash, after its buckets were changed in the same transaction.
+
+    Its summary is deleted; after the transaction, `renew_summary` computes it again.
+    """
     left = purge.manifest_buckets.aggregate(left=Sum("count", default=0))["left"]
     new_hash = hash_manifest(purge.pk)
     if left and new_hash is None:
         raise BadInput(_("This preview was created by an older version of Chatstore. Create a new one."))
-    store_summary(purge.pk)
+    ManifestSummary.objects.filter(purge=purge).delete()
     Purge.objects.filter(id=purge.pk).update(
         selection=chosen.as_json(),
         manifest=left,

@@ -1,13 +1,16 @@
 """Sums of a manifest for pages: counts, plan, periods, the largest channels and authors, both ends by time.
 
 Postgres computes them, and they are stored once the manifest is frozen: a purge of 50,000 channels has at least as many
-buckets. A page of a purge whose summary is not stored (a running scan, an older version) computes what it needs.
+buckets. A page of a purge whose summary is not stored (a running scan, an older version) computes what it needs. No
+statement takes a second, and none is in the transaction that stores the summary, which locks the purge.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import heapq
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,11 +22,15 @@ from chatstore.domain.snowflakes import time_of
 from moderation.domain.planner import DeleteStrategy
 from moderation.domain.states import PurgeState
 from moderation.models import ManifestBucket, ManifestSummary, Purge
+from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 MAX_CHANNELS = 20
 MAX_AUTHORS = 50
 MAX_ENDS = 25
 """Numbers of channels, of authors, and of buckets at each end that are listed."""
+
+BUCKETS_AT_ONCE = 20_000
+"""Buckets whose authors are added up by one statement: each may have hundreds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,18 +141,6 @@ _REST = f"""
 'survivors', (SELECT CASE WHEN bool_and(survivors IS NOT NULL) THEN sum(survivors) END FROM entry),
 'first_id', (SELECT min(first_id) FROM entry),
 'last_id', (SELECT max(last_id) FROM entry),
-'author_count', (SELECT count(*) FROM author),
-'authors', {
-    _list(
-        "author_id, matched",
-        f'''
-    SELECT author_id, matched FROM author ORDER BY matched DESC, author_id LIMIT {MAX_AUTHORS}''',
-    )
-},
-'max_tombstones', (SELECT coalesce(max(tombstones), 0) FROM (
-    SELECT sum(tombstones) AS tombstones FROM part GROUP BY channel_id, bucket) AS of_bucket),
-'strategies', (SELECT coalesce(jsonb_object_agg(strategy, jsonb_build_array(parts, messages)), '{{}}') FROM (
-    SELECT strategy, count(*) AS parts, sum(count) AS messages FROM part GROUP BY strategy) AS used),
 'oldest', {
     _list(
         "channel_id, bucket",
@@ -164,25 +159,83 @@ WITH entry AS MATERIALIZED (
 )"""
 
 
-_COLUMNS = "channel_id, bucket, count, survivors, first_id, last_id, authors, plan"
-_ALL = f"""{_entries(_COLUMNS)}, author AS MATERIALIZED (
-    SELECT key::bigint AS author_id, sum(value::bigint) AS matched FROM entry, jsonb_each_text(authors) GROUP BY key
-), part AS MATERIALIZED (
-    SELECT channel_id, bucket, part->>0 AS strategy, (part->>1)::bigint AS count, (part->>3)::bigint AS tombstones
-    FROM entry, jsonb_array_elements(plan->'parts') AS part
-)"""
-
 _FIND_PLACES = f"{_entries('channel_id, bucket, count, survivors, last_id')} SELECT jsonb_build_object({_PLACES})"
-_SUMMARIZE = f"{_ALL} SELECT jsonb_build_object({_PLACES}, {_REST})"
-_STORE = f"""{_ALL} INSERT INTO {ManifestSummary._meta.db_table} (purge_id, data)
-    SELECT %(purge)s, jsonb_build_object({_PLACES}, {_REST})
-    ON CONFLICT (purge_id) DO UPDATE SET data = EXCLUDED.data"""
+_SUM_BUCKETS = f"""{_entries("channel_id, bucket, count, survivors, first_id, last_id")}
+SELECT jsonb_build_object({_PLACES}, {_REST})"""
+
+_SUM_PARTS = f"""
+WITH part AS MATERIALIZED (
+    SELECT channel_id, bucket, part->>0 AS strategy, (part->>1)::bigint AS count, (part->>3)::bigint AS tombstones
+    FROM {ManifestBucket._meta.db_table}, jsonb_array_elements(plan->'parts') AS part WHERE purge_id = %(purge)s
+)
+SELECT jsonb_build_object(
+'max_tombstones', (SELECT coalesce(max(tombstones), 0) FROM (
+    SELECT sum(tombstones) AS tombstones FROM part GROUP BY channel_id, bucket) AS of_bucket),
+'strategies', (SELECT coalesce(jsonb_object_agg(strategy, jsonb_build_array(parts, messages)), '{{}}') FROM (
+    SELECT strategy, count(*) AS parts, sum(count) AS messages FROM part GROUP BY strategy) AS used))
+"""
+
+_SUM_AUTHORS = f"""
+WITH chunk AS MATERIALIZED (
+    SELECT channel_id, bucket, authors FROM {ManifestBucket._meta.db_table}
+    WHERE purge_id = %(purge)s AND (channel_id, bucket) > (%(channel)s, %(bucket)s)
+    ORDER BY channel_id, bucket LIMIT {BUCKETS_AT_ONCE}
+)
+SELECT (SELECT jsonb_object_agg(key, matched) FROM (
+        SELECT key, sum(value::bigint) AS matched FROM chunk, jsonb_each_text(authors) GROUP BY key) AS author),
+    channel_id, bucket, (SELECT count(*) FROM chunk)
+FROM chunk ORDER BY channel_id DESC, bucket DESC LIMIT 1
+"""
 
 
-def store_summary(purge_id: int) -> None:
-    """Compute and store the summary of a manifest that is frozen now."""
+def compute_summary(purge_id: int) -> dict[str, Any]:
+    """Compute the summary of a manifest that does not change meanwhile, for `store_summary`."""
+    authors = _sum_authors(purge_id)
+    largest = heapq.nsmallest(MAX_AUTHORS, authors.items(), key=lambda each: (-each[1], each[0]))
+    return {
+        **_select_json(_SUM_BUCKETS, purge_id),
+        **_select_json(_SUM_PARTS, purge_id),
+        "author_count": len(authors),
+        "authors": largest,
+    }
+
+
+def store_summary(purge_id: int, summary: dict[str, Any]) -> None:
+    """Store the summary of a manifest that is frozen now."""
+    ManifestSummary.objects.update_or_create(purge_id=purge_id, defaults={"data": summary})
+
+
+def renew_summary(purge: Purge) -> None:
+    """Compute and store the summary of a manifest that was changed, unless it was changed again meanwhile.
+
+    purge: as it is after the change, which has deleted the summary. Until then, pages compute their own.
+    """
+    summary = compute_summary(purge.pk)
+    with brief_transaction():
+        present = lock_purge(purge.pk).manifest_hash
+        if bytes(present or b"") == bytes(purge.manifest_hash or b""):
+            store_summary(purge.pk, summary)
+
+
+def _sum_authors(purge_id: int) -> Counter[int]:
+    """Return the number of messages by author."""
+    total: Counter[int] = Counter()
+    channel_id, bucket = -1, 0
     with connection.cursor() as cursor:
-        cursor.execute(_STORE, {"purge": purge_id})
+        while True:
+            cursor.execute(_SUM_AUTHORS, {"purge": purge_id, "channel": channel_id, "bucket": bucket})
+            authors, channel_id, bucket, buckets = cursor.fetchone() or ("{}", channel_id, bucket, 0)
+            total.update({int(author): count for author, count in json.loads(authors or "{}").items()})
+            if buckets < BUCKETS_AT_ONCE:
+                return total
+
+
+def _select_json(sql: str, purge_id: int) -> dict[str, Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, {"purge": purge_id})
+        (data,) = cursor.fetchone() or ("{}",)
+        found: dict[str, Any] = json.loads(data)
+        return found
 
 
 def summary_of(purge: Purge) -> Summary:
@@ -191,7 +244,4 @@ def summary_of(purge: Purge) -> Summary:
     stored = ManifestSummary.objects.filter(purge=purge).values_list("data", flat=True).first() if is_frozen else None
     if stored is not None:
         return Summary.from_json(stored)
-    with connection.cursor() as cursor:
-        cursor.execute(_SUMMARIZE if is_frozen else _FIND_PLACES, {"purge": purge.pk})
-        row = cursor.fetchone() or ("{}",)
-    return Summary.from_json(json.loads(row[0]))
+    return Summary.from_json(compute_summary(purge.pk) if is_frozen else _select_json(_FIND_PLACES, purge.pk))

@@ -30,6 +30,7 @@ from moderation.operations.preview.exclusions import (
     open_preview,
     store_changed,
 )
+from moderation.operations.preview.manifest_summary import renew_summary
 from moderation.operations.purging.lifecycle import discard_preview, draft_purge
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
@@ -75,7 +76,9 @@ def keep_channel(purge_id: int, channel_id: int, *, moderator: User, manifest_ha
         purge.steps.filter(channel_id=channel_id).delete()
         here.delete()
         details = {"channel": str(channel_id)}
-        return store_changed(purge, narrower, moderator=moderator, action="purge_channel_excluded", details=details)
+        store_changed(purge, narrower, moderator=moderator, action="purge_channel_excluded", details=details)
+    renew_summary(purge)
+    return purge
 
 
 def _open_shown(purge_id: int, moderator: User, manifest_hash: bytes) -> tuple[Purge, Selection]:

@@ -26,7 +26,7 @@ from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.preview.bucket_reads import ScannedBucket, scan_buckets
-from moderation.operations.preview.manifest_summary import store_summary
+from moderation.operations.preview.manifest_summary import compute_summary, store_summary
 from moderation.operations.purging.wait_reasons import waiting_for
 from moderation.operations.selection.scope import buckets_in_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
@@ -101,6 +101,8 @@ def _bots(selection: Selection) -> frozenset[int]:
 
 
 def _freeze(purge_id: int, token: uuid.UUID, scanned: Sequence[ScannedBucket], ordinal: int) -> int:
+    # Hundreds of buckets take as long to pack and hash as to store: not while the purge is locked.
+    rows = prepare_buckets(purge_id, [bucket for bucket in scanned if bucket.matched], ordinal)
     with brief_transaction():
         purge = lock_purge(purge_id)
         if purge.scan_token != token or purge.state != PurgeState.SCANNING:
@@ -112,22 +114,30 @@ def _freeze(purge_id: int, token: uuid.UUID, scanned: Sequence[ScannedBucket], o
             scan_lease_until=_lease_end(),
             **_position_after(scanned),
         )
-        return store_buckets(purge_id, [bucket for bucket in scanned if bucket.matched], ordinal)
+        return store_buckets(rows, ordinal)
 
 
 def _position_after(scanned: Sequence[ScannedBucket]) -> dict[str, int]:
     return {"scanned_channel_id": scanned[-1].channel_id, "scanned_bucket": scanned[-1].bucket} if scanned else {}
 
 
-def store_buckets(purge_id: int, scanned: Sequence[ScannedBucket], ordinal: int) -> int:
-    """Store buckets of the manifest, and their steps after `ordinal`; return the last step's ordinal.
-
-    The caller's transaction locks the purge's row.
-    """
-    ManifestBucket.objects.bulk_create([_manifest_bucket(purge_id, bucket) for bucket in scanned])
+def prepare_buckets(
+    purge_id: int, scanned: Sequence[ScannedBucket], ordinal: int
+) -> tuple[list[ManifestBucket], list[Step]]:
+    """Return buckets of the manifest, and their steps with the ordinals after `ordinal`, for `store_buckets`."""
     steps = [step for bucket in scanned for step in _steps_of(purge_id, bucket)]
     for number, step in enumerate(steps, ordinal + 1):
         step.ordinal = number
+    return [_manifest_bucket(purge_id, bucket) for bucket in scanned], steps
+
+
+def store_buckets(rows: tuple[list[ManifestBucket], list[Step]], ordinal: int) -> int:
+    """Store buckets and their steps; return the last step's ordinal, or `ordinal` if there is none.
+
+    The caller's transaction locks the purge's row.
+    """
+    buckets, steps = rows
+    ManifestBucket.objects.bulk_create(buckets)
     Step.objects.bulk_create(steps)
     return ordinal + len(steps)
 
@@ -189,6 +199,8 @@ def _freeze_manifest(purge_id: int, token: uuid.UUID) -> None:
     manifest_hash = hash_manifest(purge_id)
     total: int = Step.objects.filter(purge_id=purge_id).aggregate(total=Sum("count", default=0))["total"]
     matched = ManifestBucket.objects.filter(purge_id=purge_id).exists()
+    # Another worker that has taken over the scan stores its own.
+    summary = compute_summary(purge_id)
     with brief_transaction():
         is_own = Purge.objects.filter(id=purge_id, scan_token=token, state=PurgeState.SCANNING).update(
             state=PurgeState.READY if matched else PurgeState.NOTHING_MATCHED,
@@ -200,7 +212,7 @@ def _freeze_manifest(purge_id: int, token: uuid.UUID) -> None:
         )
         # Only with the purge's row locked: an exclusion stores another summary.
         if is_own:
-            store_summary(purge_id)
+            store_summary(purge_id, summary)
 
 
 def _end_of_hour(message_id: int) -> dt.datetime:

@@ -2,6 +2,7 @@
 
 import hashlib
 import tracemalloc
+from collections.abc import Sequence
 
 import pytest
 from django.db import connection
@@ -13,6 +14,7 @@ from moderation.domain.filters import Author
 from moderation.domain.packing import hash_bucket
 from moderation.domain.selection import Selection
 from moderation.models import ManifestBucket, Purge, Step
+from moderation.operations.preview import scan
 from moderation.operations.preview.exclusions import exclude_messages, include_messages
 from tests.moderation.channels import VICTOR, make_channel, old_ids, preview, write
 
@@ -87,3 +89,17 @@ def hash_of_all(purge: Purge) -> bytes:
 
 def _left_out(purge: Purge) -> list[int]:
     return [int(text) for text in purge.selection["except"]]
+
+
+def test_buckets_are_packed_and_hashed_before_the_purge_is_locked(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = make_channel()
+    write(channel, IDS)
+    is_locked: list[bool] = []
+
+    def hash_noted(channel_id: int, ids: Sequence[int]) -> bytes:
+        is_locked.append(connection.in_atomic_block)
+        return hash_bucket(channel_id, ids)
+
+    monkeypatch.setattr(scan, "hash_bucket", hash_noted)
+    purge = preview(mona, Selection(channel_ids=(channel.pk,), where=Author((VICTOR,))))
+    assert (purge.manifest, is_locked) == (len(IDS), [False])

@@ -1,20 +1,31 @@
 """Stored sums are those of the steps and of the manifest, and are read instead of them."""
 
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from chatstore.models.users import User
 from moderation.domain.filters import Author
+from moderation.domain.planner import DeleteStrategy
 from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
 from moderation.models import ManifestBucket, ManifestSummary, Purge, Step
 from moderation.operations.preview.bucket_strip import MAX_FULL_CHANNELS, PurgeMap
 from moderation.operations.preview.exclusions import exclude_messages
-from moderation.operations.preview.manifest_summary import store_summary, summary_of
+from moderation.operations.preview.manifest_summary import (
+    BUCKETS_AT_ONCE,
+    compute_summary,
+    renew_summary,
+    store_summary,
+    summary_of,
+)
 from moderation.operations.steps.deleted_ids import count_deleted
 from moderation.operations.steps.totals import count_still_deleted, totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.moderation.channels import (
     VICTOR,
     WILMA,
+    choose,
     everything,
     make_channel,
     old_ids,
@@ -75,6 +86,37 @@ def test_the_summary_of_a_preview_follows_an_exclusion(mona: User) -> None:
     assert summary_of(less) == after
 
 
+def test_the_authors_of_many_buckets_are_added_up_in_parts(mona: User) -> None:
+    purge = make_large_purge(mona, counted=0, pending=2 * BUCKETS_AT_ONCE + 1, state=PurgeState.READY, author=7)
+    summary = summary_of(purge)
+    assert (summary.authors, summary.author_count) == ([(7, 2 * BUCKETS_AT_ONCE + 1)], 1)
+    assert summary.strategies == {DeleteStrategy.ROWS: (summary.bucket_count, summary.count)}
+    assert summary.bucket_count == summary.channel_count == summary.max_tombstones * (2 * BUCKETS_AT_ONCE + 1)
+
+
+def test_a_manifest_is_not_summed_up_while_the_purge_is_locked(mona: User) -> None:
+    channel, ids = make_channel(), old_ids(10)
+    write(channel, ids)
+    with CaptureQueriesContext(connection) as captured:
+        purge = preview(mona, choose(channel.pk, author_ids=(VICTOR,)))
+        exclude_messages(purge.pk, ids[:3], moderator=mona, manifest_hash=bytes(purge.manifest_hash or b""))
+    statements = [query["sql"] for query in captured]
+    sums = [n for n, sql in enumerate(statements) if "jsonb_each_text" in sql or "jsonb_array_elements" in sql]
+    begins = [n for n, sql in enumerate(statements) if sql == "BEGIN"]
+    ends = [n for n, sql in enumerate(statements) if sql == "COMMIT"]
+    assert len(sums) == 2 * 2
+    assert not any(begin < n < end for n in sums for begin, end in zip(begins, ends, strict=True))
+
+
+def test_a_summary_is_not_stored_for_a_manifest_that_was_changed_again(mona: User) -> None:
+    channel, ids = make_channel(), old_ids(10)
+    write(channel, ids)
+    purge = preview(mona, choose(channel.pk, author_ids=(VICTOR,)))
+    ManifestSummary.objects.filter(purge=purge).delete()
+    renew_summary(purge.pk, b"another hash")
+    assert not ManifestSummary.objects.filter(purge=purge).exists()
+
+
 def test_the_strip_of_many_channels_is_drawn_from_sums(mona: User) -> None:
     author, channels = VICTOR + make_channel().pk % 1_000_000, [make_channel() for _ in range(MAX_FULL_CHANNELS + 1)]
     ids = old_ids(4)
@@ -98,7 +140,7 @@ def drawn(purge: Purge) -> list[tuple[int | None, int, bool]]:
 def test_the_page_of_a_large_purge_reads_few_of_its_steps_and_buckets(mona: User, client: Client) -> None:
     purge = make_large_purge(mona, counted=3_000, pending=20)
     store_sums()
-    store_summary(purge.pk)
+    store_summary(purge.pk, compute_summary(purge.pk))
     client.force_login(mona)
     assert totals_of(purge).left == purge.manifest
     read = explain(lambda: client.get(f"/purges/{purge.pk}/"))
