@@ -13,6 +13,9 @@ from django.db import IntegrityError, connection, transaction
 from chatstore.models.users import User
 from moderation.models import AuditEntry, Erasure, Hold, Purge, Step, Undo, UndoStep
 
+MAX_CHANNELS_AT_ONCE = 5_000
+"""Maximum number of channels whose entries are added in one transaction, which locks the purge."""
+
 MAX_NEXT_ID_ATTEMPTS = 5
 """`next_id()` repeats an id if 1,024 are taken in one millisecond; the next attempt gets another one."""
 
@@ -32,34 +35,39 @@ def record_action(
     return entry
 
 
-def record_purged(purge: Purge) -> None:
-    """Add an entry for each channel with what was deleted there, when a purge ends."""
-    _record_by_channel("channel_purged", purge=purge, steps=Step, counts=("deleted", "already_gone", "held", "failed"))
+def record_purged(purge: Purge) -> bool:
+    """Add entries for channels with what was deleted there, when a purge ends; return whether each has its entry.
+
+    Otherwise the caller commits, and calls again: a purge may have 50,000 channels.
+    """
+    counts = ("deleted", "already_gone", "held", "failed")
+    return _record_by_channel("channel_purged", purge=purge, steps=Step, counts=counts)
 
 
-def record_restored(purge: Purge) -> None:
-    """Add an entry for each channel with what was restored there, when the undos of a purge end."""
+def record_restored(purge: Purge) -> bool:
+    """Do the same with what was restored, when the undos of a purge end."""
     counts = ("requested", "restored", "withdrawn", "still_purged", "already_live", "no_copy", "failed")
-    _record_by_channel("channel_restored", purge=purge, steps=UndoStep, counts=counts)
+    return _record_by_channel("channel_restored", purge=purge, steps=UndoStep, counts=counts)
 
 
-def _record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep], counts: Sequence[str]) -> None:
-    """Add an entry per channel in which steps of the purge have ended since the last such entries, with their sums.
+def _record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep], counts: Sequence[str]) -> bool:
+    """Add an entry per channel in which steps of the purge have ended since its last such entry, with their sums.
 
-    counts: columns to add up. Must be called inside the transaction that ends the purge or its undo.
+    counts: columns to add up. Must be called with the purge's row locked. Returns whether there are no more channels.
     """
     entry = AuditEntry._meta.db_table
     sums = ", ".join(f"'{name}', sum({name})" for name in counts)
     with connection.cursor() as cursor:
-        # One statement: a purge may have 50,000 channels.
         cursor.execute(
             f"INSERT INTO {entry} (action, at, purge_id, channel_id, details) "
             f"SELECT %s, clock_timestamp(), %s, channel_id, jsonb_build_object('steps', count(*), {sums}) "
-            f"FROM {steps._meta.db_table} WHERE purge_id = %s AND counted_at > COALESCE("
-            f"(SELECT max(at) FROM {entry} WHERE purge_id = %s AND action = %s), '-infinity') "
-            "GROUP BY channel_id ORDER BY channel_id",
-            [action, purge.pk, purge.pk, purge.pk, action],
+            f"FROM {steps._meta.db_table} AS step LEFT JOIN (SELECT channel_id, max(at) AS at FROM {entry} "
+            "WHERE purge_id = %s AND action = %s GROUP BY channel_id) AS recorded USING (channel_id) "
+            "WHERE step.purge_id = %s AND counted_at > COALESCE(recorded.at, '-infinity') "
+            "GROUP BY channel_id ORDER BY channel_id LIMIT %s",
+            [action, purge.pk, purge.pk, action, purge.pk, MAX_CHANNELS_AT_ONCE],
         )
+        return int(cursor.rowcount) < MAX_CHANNELS_AT_ONCE
 
 
 def save_with_next_id(row: AuditEntry | Erasure | Hold | Purge | Undo) -> None:

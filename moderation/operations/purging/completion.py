@@ -12,11 +12,11 @@ from django.db.models.functions import Coalesce
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now_us
 from moderation.domain.states import STEP_STATES, PurgeState, StepState
-from moderation.models import Purge
-from moderation.operations.access.audit import record_action, record_purged
+from moderation.models import Purge, Step
+from moderation.operations.access.audit import record_action, record_purged, record_restored
 from moderation.operations.purging.wait_reasons import WAITING_FOR_WORKER
 from moderation.operations.steps.claiming import RUNNABLE, brief_transaction, lock_purge, release_idle_channels
-from moderation.operations.steps.open_steps import open_steps
+from moderation.operations.steps.open_steps import STEP_ORDER, open_steps
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import finish_undos
 
@@ -25,25 +25,39 @@ logger = logging.getLogger(__name__)
 BLOCKED_RETRY_SECONDS = 5.0
 """Delay before a retry when the store was unavailable or another job had locked the channel."""
 
+MAX_CANCELLED_AT_ONCE = 5_000
+"""Maximum number of steps that are cancelled in one transaction, which locks the purge."""
+
 
 def advance_purge(purge_id: int, *, blocked_by: str = "") -> Purge:
     """Finish the purge if no step is open, else store what it waits for; unlock the channels that it does not need.
 
     blocked_by: what blocks every step, as UI text.
     """
+    while not _advance(purge_id, blocked_by):
+        pass
+    return Purge.objects.get(id=purge_id)
+
+
+def _advance(purge_id: int, blocked_by: str) -> bool:
+    """Do a part of it, in a transaction of less than a second; return whether it was the last one.
+
+    Only the end of a purge of 50,000 channels has several. Another worker may continue at any of them.
+    """
     with brief_transaction():
         purge = lock_purge(purge_id)
         if purge.state == PurgeState.CANCELLING:
-            _finish_cancelled(purge)
+            if not _finish_cancelled(purge):
+                return False
         elif purge.state in (*RUNNABLE, PurgeState.PAUSED, PurgeState.UNDOING):
             left = open_steps(purge)
             if not left.exists():
-                _finish(purge)
+                if not _finish(purge):
+                    return False
             elif purge.state != PurgeState.PAUSED and not left.leased().exists():
                 _wait(purge, blocked_by)
         release_idle_channels(purge)
-    purge.refresh_from_db()
-    return purge
+    return True
 
 
 def seconds_until_due(purge: Purge) -> float | None:
@@ -53,12 +67,17 @@ def seconds_until_due(purge: Purge) -> float | None:
     return purge.wait_until.timestamp() - postgres_now_us() / 1_000_000
 
 
-def _finish(purge: Purge) -> None:
+def _finish(purge: Purge) -> bool:
+    """Finish the purge or its undos, unless entries of the audit log are left for the next transaction."""
+    # A purge that was paused and then undone has none yet.
+    if not record_purged(purge):
+        return False
     if purge.state == PurgeState.UNDOING:
+        if not record_restored(purge):
+            return False
         state = finish_undos(purge)
         Purge.objects.filter(id=purge.id).update(state=state, wait_reason="", wait_until=None)
-        return
-    record_purged(purge)
+        return True
     total = totals_of(purge)
     state = PurgeState.DONE_WITH_FAILURES if total.failed or total.held else PurgeState.DONE
     Purge.objects.filter(id=purge.id).update(state=state, finished_at=ClockTimestamp(), wait_reason="", wait_until=None)
@@ -69,6 +88,7 @@ def _finish(purge: Purge) -> None:
             purge.id, state, total.deleted, total.already_gone, total.held, total.failed,
         )
     )  # fmt: skip
+    return True
 
 
 def _wait(purge: Purge, blocked_by: str) -> None:
@@ -83,17 +103,22 @@ def _wait(purge: Purge, blocked_by: str) -> None:
     Purge.objects.filter(id=purge.id).update(state=state, wait_reason=reason or WAITING_FOR_WORKER, wait_until=due_at)
 
 
-def _finish_cancelled(purge: Purge) -> None:
-    idle = purge.steps.free()
-    idle.filter(state__in=STEP_STATES.before_stamped).update(state=StepState.CANCELLED, token=None, lease_until=None)
+def _finish_cancelled(purge: Purge) -> bool:
+    """Cancel the steps that are not stamped, and the purge once none is open, unless more steps or entries are left."""
+    idle = purge.steps.open().free().filter(state__in=STEP_STATES.before_stamped)
+    some = list(idle.order_by(*STEP_ORDER).values_list("pk", flat=True)[:MAX_CANCELLED_AT_ONCE])
+    Step.objects.with_keys(some).update(state=StepState.CANCELLED, token=None, lease_until=None)
+    if len(some) == MAX_CANCELLED_AT_ONCE:
+        return False
     if purge.steps.open().exists():
-        return
+        return True
     if not purge.steps.filter(state=StepState.CANCELLED).exists():
         # The cancellation came too late to stop any step.
-        _finish(purge)
-    else:
-        Purge.objects.filter(id=purge.id).update(
-            state=PurgeState.CANCELLED, finished_at=ClockTimestamp(), wait_reason="", wait_until=None
-        )
-        record_purged(purge)
-        record_action("purge_cancelled", actor=None, purge=purge, details=totals_of(purge).as_json())
+        return _finish(purge)
+    if not record_purged(purge):
+        return False
+    Purge.objects.filter(id=purge.id).update(
+        state=PurgeState.CANCELLED, finished_at=ClockTimestamp(), wait_reason="", wait_until=None
+    )
+    record_action("purge_cancelled", actor=None, purge=purge, details=totals_of(purge).as_json())
+    return True

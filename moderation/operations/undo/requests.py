@@ -26,7 +26,7 @@ from moderation.domain.states import (
     UndoStepState,
 )
 from moderation.models import Purge, Step, Undo, UndoStep
-from moderation.operations.access.audit import record_action, record_purged, record_restored, save_with_next_id
+from moderation.operations.access.audit import record_action, record_purged, save_with_next_id
 from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.holds import holds_covering, time_in_force
@@ -262,6 +262,7 @@ def _cancel_rest(purge: Purge, moderator: User) -> None:
     if left.in_progress().exists():
         raise BadInput(_("A worker is still completing a step of this purge. Try again in a moment."))
     left.update(state=StepState.CANCELLED, token=None, lease_until=None)
+    # The first ones; the worker that finishes the undo adds those of very many channels.
     record_purged(purge)
     record_action("purge_cancelled", actor=moderator, purge=purge)
 
@@ -284,7 +285,6 @@ def finish_undos(purge: Purge) -> PurgeState:
 
     Called with the purge's row locked.
     """
-    record_restored(purge)
     for undo in purge.undos.filter(finished_at=None):
         Undo.objects.filter(id=undo.pk).update(finished_at=Now())
         record_action("undo_finished", actor=None, purge=purge, details=UndoTotals.of(undo).as_json())

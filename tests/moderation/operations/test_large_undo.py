@@ -1,16 +1,18 @@
-"""Undo, completion and unlocking are set-based: 50,000 channels cost no more statements than two."""
+"""Undo, completion and unlocking are set-based, and no transaction has to do with more than some of 50,000 channels."""
 
 import tracemalloc
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from chatstore.models import ChannelLock
+from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, UndoStepState
-from moderation.models import Purge, Step
+from moderation.models import AuditEntry, Purge, Step
+from moderation.operations.access.audit import MAX_CHANNELS_AT_ONCE, record_purged
 from moderation.operations.purging.completion import advance_purge
 from moderation.operations.steps.claiming import job_of
 from moderation.operations.undo.requests import UndoPart, request_undo
@@ -22,9 +24,9 @@ FIRST_CHANNEL = 7_000_000
 
 MANY = f"""
 INSERT INTO {Step._meta.db_table} (purge_id, ordinal, channel_id, bucket, kind, state, ids, count, deleted,
-    already_gone, held, failed, strategy, wait_reason, error, quarantined_at, gone_ids)
+    already_gone, held, failed, strategy, wait_reason, error, quarantined_at, counted_at, gone_ids)
 SELECT purge_id, ordinal + number, %s + number, bucket, kind, state, ids, count, count, 0, 0, 0, strategy, '', '',
-    quarantined_at, gone_ids
+    quarantined_at, counted_at, gone_ids
 FROM {Step._meta.db_table}, generate_series(1, %s) AS number WHERE purge_id = %s AND ordinal = 1
 """
 LOCKS = f"""
@@ -41,6 +43,9 @@ def purge(mona: User) -> Purge:
     purge = purge_now(mona, everything(channel))
     with connection.cursor() as cursor:
         cursor.execute(MANY, (FIRST_CHANNEL, CHANNELS - 1, purge.pk))
+    with transaction.atomic():
+        while not record_purged(purge):
+            pass
     store_sums()
     return purge
 
@@ -59,6 +64,27 @@ def test_a_large_undo_is_requested_in_few_statements_and_little_memory(mona: Use
     assert steps.count() == CHANNELS
     assert list(steps.values_list("ordinal", "channel_id")[1:3]) == [(2, FIRST_CHANNEL + 1), (3, FIRST_CHANNEL + 2)]
     assert set(steps.values_list("state", flat=True)) == {UndoStepState.PENDING}
+
+
+def test_the_end_of_a_large_purge_is_recorded_once_for_each_channel_in_brief_transactions(
+    purge: Purge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reopened = purge.steps.latest("ordinal")
+    AuditEntry.objects.filter(purge=purge).delete()
+    Purge.objects.filter(pk=purge.pk).update(state=PurgeState.RUNNING, finished_at=None)
+    with transaction.atomic():
+        assert not record_purged(purge)
+    # The worker was killed, and another one continues.
+    entries = AuditEntry.objects.filter(purge=purge, action="channel_purged")
+    assert entries.count() == MAX_CHANNELS_AT_ONCE
+    assert advance_purge(purge.pk).state == PurgeState.DONE
+    assert entries.count() == entries.values("channel_id").distinct().count() == CHANNELS
+    # A retry of one step.
+    purge.steps.filter(ordinal=reopened.ordinal).update(counted_at=ClockTimestamp())
+    Purge.objects.filter(pk=purge.pk).update(state=PurgeState.RUNNING)
+    assert advance_purge(purge.pk).state == PurgeState.DONE
+    assert entries.count() == CHANNELS + 1
+    assert entries.filter(channel_id=reopened.channel_id).count() == 2
 
 
 def test_a_large_undo_completes_and_unlocks_every_channel_in_few_statements(mona: User, purge: Purge) -> None:
