@@ -167,7 +167,9 @@ class Undo(models.Model):
 
     part: {"authors": […], "channels": […], "messages": […]}, ids as strings; if all are empty, the whole purge.
     reason: "" if it was requested in an older version. expected: number of messages that it requests, as counted when
-    it was created; an upper bound for authors; None: not counted. The others are the sums of its counted steps.
+    it was created; an upper bound for authors; None: not counted. steps_created_to: the ordinal up to which the purge's
+    steps have a step of the undo so far; None: all that it covers have one. The others are the sums of its counted
+    steps.
     """
 
     id = models.BigIntegerField(primary_key=True, db_default=NextId())
@@ -178,6 +180,7 @@ class Undo(models.Model):
     reason = models.TextField(default="", db_default="")
     part = models.JSONField()
     expected = models.BigIntegerField(null=True)
+    steps_created_to = models.IntegerField(null=True)
     requested = models.BigIntegerField(db_default=0, default=0)
     restored = models.BigIntegerField(db_default=0, default=0)
     withdrawn = models.BigIntegerField(db_default=0, default=0)

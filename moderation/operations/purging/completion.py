@@ -18,7 +18,7 @@ from moderation.operations.purging.wait_reasons import WAITING_FOR_WORKER
 from moderation.operations.steps.claiming import RUNNABLE, brief_transaction, lock_purge, release_idle_channels
 from moderation.operations.steps.open_steps import STEP_ORDER, open_steps
 from moderation.operations.steps.totals import totals_of
-from moderation.operations.undo.requests import finish_undos
+from moderation.operations.undo.requests import create_next_steps_of, finish_undos
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def _advance(purge_id: int, blocked_by: str) -> bool:
         elif purge.state in (*RUNNABLE, PurgeState.PAUSED, PurgeState.UNDOING):
             left = open_steps(purge)
             if not left.exists():
-                if not _finish(purge):
+                if not _continue_undo(purge) and not _finish(purge):
                     return False
             elif purge.state != PurgeState.PAUSED and not left.leased().exists():
                 _wait(purge, blocked_by)
@@ -65,6 +65,11 @@ def seconds_until_due(purge: Purge) -> float | None:
     if purge.state not in (PurgeState.WAITING, PurgeState.UNDOING) or purge.wait_until is None:
         return None
     return purge.wait_until.timestamp() - postgres_now_us() / 1_000_000
+
+
+def _continue_undo(purge: Purge) -> bool:
+    """Create further steps of an undo; return whether there are any."""
+    return purge.state == PurgeState.UNDOING and create_next_steps_of(purge)
 
 
 def _finish(purge: Purge) -> bool:

@@ -57,6 +57,7 @@ from moderation.operations.steps.claiming import (
     requeue_step,
 )
 from moderation.operations.steps.open_steps import STEP_ORDER, has_open_step, open_steps
+from moderation.operations.undo.requests import create_next_steps
 from moderation.operations.undo.restore import restore_steps
 from moderation.store.active_workers import ActiveProcess
 from moderation.store.pace import Pace
@@ -250,7 +251,10 @@ def _claim(worker: PurgeWorker) -> list[AnyStep]:
     if worker.turn_ended:
         return []
     worker.began = True
-    return claim_steps(worker.purge_id, token=worker.token)
+    steps = claim_steps(worker.purge_id, token=worker.token)
+    if not steps and create_next_steps(worker.purge_id):
+        return claim_steps(worker.purge_id, token=worker.token)
+    return steps
 
 
 def _begin_steps(worker: PurgeWorker, steps: Sequence[AnyStep]) -> None:

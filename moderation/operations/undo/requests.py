@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -33,10 +33,17 @@ from moderation.operations.holds import holds_covering, time_in_force
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.deleted_ids import count_deleted, sum_deleted
 from moderation.operations.steps.sums import RESTORED_COUNTS
+from moderation.operations.steps.totals import count_still_deleted
 
 CHANNELS_NAMED = 5
 
-_STEPS, _UNDO_STEPS = Step._meta.db_table, UndoStep._meta.db_table
+_UNDO_STEPS = UndoStep._meta.db_table
+
+MAX_STEPS_AT_ONCE = 2_000
+"""Maximum number of steps that are created in one transaction: the request of an undo answers at once, and its workers
+create the others."""
+
+_IS_INCOMPLETE = Q(finished_at=None, steps_created_to__isnull=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +139,10 @@ def undo_until_without_holds(purge: Purge) -> dt.datetime | None:
     return None if purge.quarantined_at is None else purge.quarantined_at + _undo_period()
 
 
-def is_past_undo_period(purge: Purge) -> bool:
-    """Return whether the undo period has passed, holds aside: only held messages can still be restored."""
+def is_past_undo_period(purge: Purge, *, at: dt.datetime | None = None) -> bool:
+    """Return whether the undo period has passed, holds aside: only held messages can still be restored. at: not now."""
     until = undo_until_without_holds(purge)
-    return until is not None and until <= timezone.now()
+    return until is not None and until <= (at or timezone.now())
 
 
 def _undo_period() -> dt.timedelta:
@@ -191,7 +198,7 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart, reason: str)
             expected=_count_requested(purge, part, sources),
         )
         save_with_next_id(undo)
-        _make_steps(undo, sources)
+        _create_steps(undo, sources)
         Purge.objects.filter(id=purge_id).update(state=PurgeState.UNDOING, wait_reason="", wait_until=None)
         details = {"undo": str(undo.pk), "part": undo.part, "reason": reason}
         record_action("undo_requested", actor=moderator, purge=purge, details=details)
@@ -225,9 +232,27 @@ def undo_totals_of(undo: Undo) -> UndoTotals:
     return UndoTotals.of(undo)
 
 
-def _steps_to_undo(purge: Purge, part: UndoPart) -> QuerySet[Step]:
+def create_next_steps(purge_id: int) -> bool:
+    """Create the next steps of an undo that is not completely represented by steps; return whether there are any."""
+    if not Undo.objects.filter(_IS_INCOMPLETE, purge_id=purge_id).exists():
+        return False
+    with brief_transaction():
+        return create_next_steps_of(lock_purge(purge_id))
+
+
+def create_next_steps_of(purge: Purge) -> bool:
+    """Do the same; called with the purge's row locked."""
+    for undo in purge.undos.filter(_IS_INCOMPLETE).order_by("pk"):
+        sources = _steps_to_undo(purge, UndoPart.from_json(undo.part), at=undo.requested_at)
+        if _create_steps(undo, sources.filter(ordinal__gt=undo.steps_created_to)):
+            return True
+    return False
+
+
+def _steps_to_undo(purge: Purge, part: UndoPart, *, at: dt.datetime | None = None) -> QuerySet[Step]:
+    """Return the steps that an undo requests. at: the time of the request."""
     counted = purge.steps.counted_deletes()
-    if is_past_undo_period(purge):
+    if is_past_undo_period(purge, at=at):
         counted = counted.filter(renewed_at__isnull=False)
     if part.channel_ids:
         counted = counted.filter(channel_id__in=part.channel_ids)
@@ -254,7 +279,9 @@ def _count_requested(purge: Purge, part: UndoPart, sources: QuerySet[Step]) -> i
         chosen = purge.manifest_buckets.filter(Exists(there), authors__has_any_keys=authors).order_by()
         counts = chosen.values_list("authors", flat=True).iterator()
         return sum(of_bucket.get(author, 0) for of_bucket in counts for author in authors)
-    return sum_deleted(sources)
+    if part.channel_ids or is_past_undo_period(purge):
+        return sum_deleted(sources)
+    return count_still_deleted(purge)
 
 
 def _cancel_rest(purge: Purge, moderator: User) -> None:
@@ -267,17 +294,23 @@ def _cancel_rest(purge: Purge, moderator: User) -> None:
     record_action("purge_cancelled", actor=moderator, purge=purge)
 
 
-def _make_steps(undo: Undo, sources: QuerySet[Step]) -> None:
-    """Create a step for each source in one statement: a purge of 50,000 channels has as many."""
-    chosen, params = sources.order_by().values("ordinal").query.sql_with_params()
+def _create_steps(undo: Undo, sources: QuerySet[Step]) -> int:
+    """Create a step for each of the first sources, and store how far that is; return their number."""
+    columns = "purge_id", "ordinal", "channel_id", "bucket"
+    first = sources.order_by("ordinal").values_list(*columns)[:MAX_STEPS_AT_ONCE]
+    chosen, params = first.query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {_UNDO_STEPS} "
-            "(undo_id, purge_id, ordinal, channel_id, bucket, state, failed, wait_reason, error) "
-            f"SELECT %s, purge_id, ordinal, channel_id, bucket, %s, 0, '', '' FROM {_STEPS} "
-            f"WHERE purge_id = %s AND ordinal IN ({chosen})",
-            (undo.pk, UndoStepState.PENDING, undo.purge_id, *params),
+            f"WITH created AS (INSERT INTO {_UNDO_STEPS} "
+            f"({', '.join(columns)}, undo_id, state, failed, wait_reason, error) "
+            f"SELECT chosen.*, %s, %s, 0, '', '' FROM ({chosen}) AS chosen RETURNING ordinal) "
+            "SELECT count(*), max(ordinal) FROM created",
+            (undo.pk, UndoStepState.PENDING, *params),
         )
+        count, last = cursor.fetchone() or (0, None)
+    undo.steps_created_to = last if count == MAX_STEPS_AT_ONCE else None
+    Undo.objects.filter(id=undo.pk).update(steps_created_to=undo.steps_created_to)
+    return int(count)
 
 
 def finish_undos(purge: Purge) -> PurgeState:

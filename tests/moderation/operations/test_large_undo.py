@@ -1,8 +1,10 @@
 """Undo, completion and unlocking are set-based, and no transaction has to do with more than some of 50,000 channels."""
 
+import datetime as dt
 import tracemalloc
 
 import pytest
+from django.conf import settings
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
@@ -11,12 +13,15 @@ from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, UndoStepState
-from moderation.models import AuditEntry, Purge, Step
+from moderation.models import AuditEntry, Purge, Step, Undo
 from moderation.operations.access.audit import MAX_CHANNELS_AT_ONCE, record_purged
 from moderation.operations.purging.completion import advance_purge
+from moderation.operations.purging.worker import has_due_steps
 from moderation.operations.steps.claiming import job_of
-from moderation.operations.undo.requests import UndoPart, request_undo
-from tests.moderation.channels import everything, make_channel, old_ids, purge_now, write
+from moderation.operations.undo import requests
+from moderation.operations.undo.requests import MAX_STEPS_AT_ONCE, UndoPart, create_next_steps, request_undo
+from tests.moderation.channels import everything, make_channel, old_ids, purge_now, run_to_end, write
+from tests.moderation.scattered import make_scattered
 from tests.moderation.stored_sums import store_sums
 
 CHANNELS = 50_000
@@ -60,10 +65,48 @@ def test_a_large_undo_is_requested_in_few_statements_and_little_memory(mona: Use
         tracemalloc.stop()
     assert len(captured) < 25
     assert peak < 5_000_000
+    assert undo.expected == CHANNELS
     steps = undo.steps.order_by("ordinal")
-    assert steps.count() == CHANNELS
+    assert steps.count() == MAX_STEPS_AT_ONCE
     assert list(steps.values_list("ordinal", "channel_id")[1:3]) == [(2, FIRST_CHANNEL + 1), (3, FIRST_CHANNEL + 2)]
     assert set(steps.values_list("state", flat=True)) == {UndoStepState.PENDING}
+
+
+def test_workers_create_the_other_steps_of_a_large_undo(mona: User, purge: Purge) -> None:
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
+    parts = 1
+    while create_next_steps(purge.pk):
+        parts += 1
+    assert parts == CHANNELS // MAX_STEPS_AT_ONCE
+    assert list(undo.steps.order_by("ordinal").values_list("ordinal", "channel_id")) == list(
+        purge.steps.order_by("ordinal").values_list("ordinal", "channel_id")
+    )
+    undo.refresh_from_db()
+    assert undo.steps_created_to is None
+
+
+def test_an_undo_does_not_end_before_all_of_its_steps_were_created(mona: User, purge: Purge) -> None:
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
+    undo.steps.update(state=UndoStepState.COUNTED)
+    assert advance_purge(purge.pk).state == PurgeState.UNDOING
+    assert undo.steps.open().count() == MAX_STEPS_AT_ONCE
+    assert has_due_steps(purge.pk)
+
+
+def test_an_undo_in_parts_restores_everything(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "MAX_STEPS_AT_ONCE", 5)
+    scattered = make_scattered(mona)
+    run_to_end(scattered.purge)
+    scattered.assert_purged()
+    scattered.undo(mona)
+
+
+def test_the_copies_that_could_be_restored_at_the_request_are_restored_later_too(mona: User, purge: Purge) -> None:
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
+    since = undo.requested_at - dt.timedelta(days=settings.QUARANTINE_DAYS)
+    Purge.objects.filter(pk=purge.pk).update(quarantined_at=since + dt.timedelta(milliseconds=1))
+    assert create_next_steps(purge.pk)
+    assert undo.steps.count() == 2 * MAX_STEPS_AT_ONCE
 
 
 def test_the_end_of_a_large_purge_is_recorded_once_for_each_channel_in_brief_transactions(
@@ -89,6 +132,7 @@ def test_the_end_of_a_large_purge_is_recorded_once_for_each_channel_in_brief_tra
 
 def test_a_large_undo_completes_and_unlocks_every_channel_in_few_statements(mona: User, purge: Purge) -> None:
     undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
+    Undo.objects.filter(pk=undo.pk).update(steps_created_to=None)
     purge.steps.update(undone_ids=pack_ids(old_ids(1)))
     undo.steps.update(state=UndoStepState.COUNTED)
     with connection.cursor() as cursor:
@@ -101,6 +145,7 @@ def test_a_large_undo_completes_and_unlocks_every_channel_in_few_statements(mona
 
 def test_a_purge_with_one_message_left_is_partly_undone(mona: User, purge: Purge) -> None:
     undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
+    Undo.objects.filter(pk=undo.pk).update(steps_created_to=None)
     purge.steps.exclude(ordinal=9).update(undone_ids=pack_ids(old_ids(1)))
     undo.steps.update(state=UndoStepState.COUNTED)
     assert advance_purge(purge.pk).state == PurgeState.PARTLY_UNDONE
