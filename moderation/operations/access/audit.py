@@ -13,7 +13,7 @@ from django.db import IntegrityError, connection, transaction
 from chatstore.models.users import User
 from moderation.models import AuditEntry, Erasure, Hold, Purge, Step, Undo, UndoStep
 
-MAX_CHANNELS_AT_ONCE = 5_000
+MAX_CHANNELS_AT_ONCE = 2_500
 """Maximum number of channels whose entries are added in one transaction, which locks the purge."""
 
 MAX_NEXT_ID_ATTEMPTS = 5

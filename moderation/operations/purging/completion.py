@@ -74,10 +74,11 @@ def _continue_undo(purge: Purge) -> bool:
 
 def _finish(purge: Purge) -> bool:
     """Finish the purge or its undos, unless entries of the audit log are left for the next transaction."""
-    # A purge that was paused and then undone has none yet.
-    if not record_purged(purge):
+    is_undoing = purge.state == PurgeState.UNDOING
+    # A purge that was paused and then undone has not finished, and may have too few.
+    if (not is_undoing or purge.finished_at is None) and not record_purged(purge):
         return False
-    if purge.state == PurgeState.UNDOING:
+    if is_undoing:
         if not record_restored(purge):
             return False
         state = finish_undos(purge)

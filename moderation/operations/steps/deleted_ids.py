@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from django.db.models import BinaryField, F, Func, QuerySet, Sum
+from django.db.models import BigIntegerField, BinaryField, F, Func, QuerySet, Sum
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Coalesce
 
 from chatstore.domain.buckets import BucketKey
 from moderation.domain.packing import COUNT_BYTES, count_packed, unpack_ids
@@ -14,6 +16,12 @@ from moderation.models import Step
 
 PackedIds = bytes | memoryview | None
 
+# Little-endian; a bucket has less than 2³¹ messages.
+_UNDONE_COUNT = RawSQL(  # noqa: S611  no parameters
+    " + ".join(f"(get_byte(substring(undone_ids, 1, 4), {n})::bigint << {8 * n})" for n in range(4)),
+    (),
+    output_field=BigIntegerField(),
+)
 _UNDONE_HEAD = Func(F("undone_ids"), 1, COUNT_BYTES, function="substring", output_field=BinaryField())
 
 
@@ -56,6 +64,12 @@ def sum_deleted(steps: QuerySet[Step]) -> int:
     deleted = steps.order_by().aggregate(total=Sum(F("deleted") + F("already_gone"), default=0))["total"]
     undone = steps.order_by().filter(undone_ids__isnull=False).values_list(_UNDONE_HEAD, flat=True)
     return int(deleted) - sum(map(count_packed, undone.iterator()))
+
+
+def is_any_deleted(steps: QuerySet[Step]) -> bool:
+    """Return whether there are such ids in counted deleting steps, as counted by Postgres."""
+    left = F("deleted") + F("already_gone") - Coalesce(_UNDONE_COUNT, 0)
+    return steps.order_by().alias(left=left).filter(left__gt=0).exists()
 
 
 def _deleted_by(steps: QuerySet[Step]) -> set[int]:

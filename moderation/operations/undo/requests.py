@@ -31,7 +31,7 @@ from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.holds import holds_covering, time_in_force
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
-from moderation.operations.steps.deleted_ids import count_deleted, sum_deleted
+from moderation.operations.steps.deleted_ids import count_deleted, is_any_deleted, sum_deleted
 from moderation.operations.steps.sums import RESTORED_COUNTS
 from moderation.operations.steps.totals import count_still_deleted
 
@@ -322,5 +322,5 @@ def finish_undos(purge: Purge) -> PurgeState:
         Undo.objects.filter(id=undo.pk).update(finished_at=Now())
         record_action("undo_finished", actor=None, purge=purge, details=UndoTotals.of(undo).as_json())
     # Not the stored sum: an error in it would decide the state.
-    is_partial = sum_deleted(purge.steps.counted_deletes()) > 0
+    is_partial = is_any_deleted(purge.steps.counted_deletes())
     return PurgeState.PARTLY_UNDONE if is_partial else PurgeState.UNDONE

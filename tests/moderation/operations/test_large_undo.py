@@ -130,6 +130,17 @@ def test_the_end_of_a_large_purge_is_recorded_once_for_each_channel_in_brief_tra
     assert entries.filter(channel_id=reopened.channel_id).count() == 2
 
 
+def test_the_undo_of_a_paused_purge_records_every_channel_of_the_purge(mona: User, purge: Purge) -> None:
+    AuditEntry.objects.filter(purge=purge).delete()
+    Purge.objects.filter(pk=purge.pk).update(state=PurgeState.PAUSED, finished_at=None)
+    undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
+    Undo.objects.filter(pk=undo.pk).update(steps_created_to=None)
+    undo.steps.update(state=UndoStepState.COUNTED)
+    assert advance_purge(purge.pk).state == PurgeState.PARTLY_UNDONE
+    entries = AuditEntry.objects.filter(purge=purge, action="channel_purged")
+    assert entries.count() == entries.values("channel_id").distinct().count() == CHANNELS
+
+
 def test_a_large_undo_completes_and_unlocks_every_channel_in_few_statements(mona: User, purge: Purge) -> None:
     undo = request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     Undo.objects.filter(pk=undo.pk).update(steps_created_to=None)
