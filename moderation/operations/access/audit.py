@@ -55,17 +55,21 @@ def _record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep
 
     counts: columns to add up. Must be called with the purge's row locked. Returns whether there are no more channels.
     """
-    entry = AuditEntry._meta.db_table
+    entry, columns = AuditEntry._meta.db_table, ", ".join(counts)
     sums = ", ".join(f"'{name}', sum({name})" for name in counts)
     with connection.cursor() as cursor:
+        # Not a join, for which Postgres may go through all entries for each step: it knows nothing yet of these rows.
         cursor.execute(
+            f"WITH step AS (SELECT channel_id, counted_at AS at, false AS is_entry, {columns} "
+            f"FROM {steps._meta.db_table} WHERE purge_id = %s AND counted_at IS NOT NULL "
+            f"UNION ALL SELECT channel_id, at, true, {', '.join('0' for _ in counts)} "
+            f"FROM {entry} WHERE purge_id = %s AND action = %s), marked AS (SELECT *, "
+            "max(at) FILTER (WHERE is_entry) OVER (PARTITION BY channel_id) AS recorded_at FROM step) "
             f"INSERT INTO {entry} (action, at, purge_id, channel_id, details) "
             f"SELECT %s, clock_timestamp(), %s, channel_id, jsonb_build_object('steps', count(*), {sums}) "
-            f"FROM {steps._meta.db_table} AS step LEFT JOIN (SELECT channel_id, max(at) AS at FROM {entry} "
-            "WHERE purge_id = %s AND action = %s GROUP BY channel_id) AS recorded USING (channel_id) "
-            "WHERE step.purge_id = %s AND counted_at > COALESCE(recorded.at, '-infinity') "
+            "FROM marked WHERE NOT is_entry AND at > coalesce(recorded_at, '-infinity') "
             "GROUP BY channel_id ORDER BY channel_id LIMIT %s",
-            [action, purge.pk, purge.pk, action, purge.pk, MAX_CHANNELS_AT_ONCE],
+            [purge.pk, purge.pk, action, action, purge.pk, MAX_CHANNELS_AT_ONCE],
         )
         return int(cursor.rowcount) < MAX_CHANNELS_AT_ONCE
 
