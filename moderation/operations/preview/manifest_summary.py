@@ -1,8 +1,9 @@
 """Sums of a manifest for pages: counts, plan, periods, the largest channels and authors, both ends by time.
 
 Postgres computes them, and they are stored once the manifest is frozen: a purge of 50,000 channels has at least as many
-buckets. A page of a purge whose summary is not stored (a running scan, an older version) computes what it needs. No
-statement takes a second, and none is in the transaction that stores the summary, which locks the purge.
+buckets. A page of a frozen purge whose summary is not stored (an older version) computes it. No statement takes a
+second, and none is in the transaction that stores the summary, which locks the purge. A running scan keeps its own part
+of it (`moderation.operations.preview.scan_places`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ MAX_CHANNELS = 20
 MAX_AUTHORS = 50
 MAX_ENDS = 25
 """Numbers of channels, of authors, and of buckets at each end that are listed."""
+
+LAST_CHANNEL = "last_channel"
+"""Key of the channel that a running scan has reached; what has it is not the summary of a frozen manifest."""
+
+NO_PLACES: dict[str, Any] = {"channel_count": 0, "channels": [], "periods": [], "newest": [], LAST_CHANNEL: None}
+"""What is stored of a scan that has found nothing so far."""
 
 BUCKETS_AT_ONCE = 20_000
 """Buckets whose authors are added up by one statement: each may have hundreds."""
@@ -55,7 +62,7 @@ class PeriodCount:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Sums of a manifest.
+    """Sums of a manifest; of a running scan only channels, periods and the newest buckets.
 
     channels, authors: the largest, of `channel_count` and `author_count`. survivors: None: not counted.
     max_tombstones: that any bucket gains. strategies: (buckets, messages) by delete strategy.
@@ -87,16 +94,16 @@ class Summary:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Summary:
-        """Return the summary that Postgres has computed."""
+        """Return the summary that Postgres or a scan has computed."""
         return cls(
             **{
-                **value,
+                **{name: part for name, part in value.items() if name != LAST_CHANNEL},
                 "channels": [ChannelCount(*row) for row in value["channels"]],
                 "periods": [PeriodCount(*row) for row in value["periods"]],
                 "authors": [(author, count) for author, count in value.get("authors", ())],
                 "strategies": {DeleteStrategy(name): tuple(n) for name, n in value.get("strategies", {}).items()},
                 "oldest": [(channel_id, bucket) for channel_id, bucket in value.get("oldest", ())],
-                "newest": [(channel_id, bucket) for channel_id, bucket in value.get("newest", ())],
+                "newest": [(channel_id, bucket) for channel_id, bucket, *_ in value.get("newest", ())],
             }
         )
 
@@ -105,8 +112,12 @@ def _list(row: str, of: str) -> str:
     return f"(SELECT coalesce(jsonb_agg(jsonb_build_array({row})), '[]') FROM ({of}) AS listed)"
 
 
-# While a scan runs, its page polls: these are all that it shows.
-_PLACES = f"""
+_SUM_BUCKETS = f"""
+WITH entry AS MATERIALIZED (
+    SELECT channel_id, bucket, count, survivors, first_id, last_id
+    FROM {ManifestBucket._meta.db_table} WHERE purge_id = %(purge)s
+)
+SELECT jsonb_build_object(
 'channel_count', (SELECT count(DISTINCT channel_id) FROM entry),
 'channels', {
     _list(
@@ -126,16 +137,6 @@ _PLACES = f"""
     FROM entry GROUP BY bucket ORDER BY bucket''',
     )
 },
-'newest', {
-    _list(
-        "channel_id, bucket",
-        f'''
-    SELECT channel_id, bucket FROM entry ORDER BY last_id DESC NULLS FIRST LIMIT {MAX_ENDS}''',
-    )
-}
-"""
-
-_REST = f"""
 'count', (SELECT coalesce(sum(count), 0) FROM entry),
 'bucket_count', (SELECT count(*) FROM entry),
 'survivors', (SELECT CASE WHEN bool_and(survivors IS NOT NULL) THEN sum(survivors) END FROM entry),
@@ -147,21 +148,14 @@ _REST = f"""
         f'''
     SELECT channel_id, bucket FROM entry ORDER BY first_id NULLS FIRST LIMIT {MAX_ENDS}''',
     )
-}
-"""
-
-
-def _entries(columns: str) -> str:
-    # Each is read several times. Postgres stores every column of what it materializes, whether it is read or not.
-    return f"""
-WITH entry AS MATERIALIZED (
-    SELECT {columns} FROM {ManifestBucket._meta.db_table} WHERE purge_id = %(purge)s
-)"""
-
-
-_FIND_PLACES = f"{_entries('channel_id, bucket, count, survivors, last_id')} SELECT jsonb_build_object({_PLACES})"
-_SUM_BUCKETS = f"""{_entries("channel_id, bucket, count, survivors, first_id, last_id")}
-SELECT jsonb_build_object({_PLACES}, {_REST})"""
+},
+'newest', {
+    _list(
+        "channel_id, bucket",
+        f'''
+    SELECT channel_id, bucket FROM entry ORDER BY last_id DESC NULLS FIRST LIMIT {MAX_ENDS}''',
+    )
+})"""
 
 _SUM_PARTS = f"""
 WITH part AS MATERIALIZED (
@@ -201,8 +195,13 @@ def compute_summary(purge_id: int) -> dict[str, Any]:
 
 
 def store_summary(purge_id: int, summary: dict[str, Any]) -> None:
-    """Store the summary of a manifest that is frozen now."""
-    ManifestSummary.objects.update_or_create(purge_id=purge_id, defaults={"data": summary})
+    """Store the summary of a manifest that is frozen now, or of a scan so far, in one statement."""
+    ManifestSummary.objects.bulk_create(
+        [ManifestSummary(purge_id=purge_id, data=summary)],
+        update_conflicts=True,
+        unique_fields=["purge"],
+        update_fields=["data"],
+    )
 
 
 def renew_summary(purge: Purge) -> None:
@@ -239,9 +238,10 @@ def _select_json(sql: str, purge_id: int) -> dict[str, Any]:
 
 
 def summary_of(purge: Purge) -> Summary:
-    """Return the stored summary, or else compute it: during the scan its places only."""
-    is_frozen = purge.state != PurgeState.SCANNING
-    stored = ManifestSummary.objects.filter(purge=purge).values_list("data", flat=True).first() if is_frozen else None
-    if stored is not None:
-        return Summary.from_json(stored)
-    return Summary.from_json(compute_summary(purge.pk) if is_frozen else _select_json(_FIND_PLACES, purge.pk))
+    """Return the stored summary, or else compute it; during the scan its places only."""
+    stored = ManifestSummary.objects.filter(purge=purge).values_list("data", flat=True).first()
+    if purge.state == PurgeState.SCANNING:
+        return Summary.from_json(stored or NO_PLACES)
+    if stored is None or LAST_CHANNEL in stored:
+        stored = compute_summary(purge.pk)
+    return Summary.from_json(stored)

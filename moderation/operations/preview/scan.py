@@ -27,6 +27,7 @@ from moderation.domain.states import PurgeState, StepKind
 from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.preview.bucket_reads import ScannedBucket, scan_buckets
 from moderation.operations.preview.manifest_summary import compute_summary, store_summary
+from moderation.operations.preview.scan_places import add_to_places
 from moderation.operations.purging.wait_reasons import waiting_for
 from moderation.operations.selection.scope import buckets_in_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
@@ -114,6 +115,7 @@ def _freeze(purge_id: int, token: uuid.UUID, scanned: Sequence[ScannedBucket], o
             scan_lease_until=_lease_end(),
             **_position_after(scanned),
         )
+        add_to_places(purge_id, rows[0])
         return store_buckets(rows, ordinal)
 
 

@@ -91,7 +91,9 @@ def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
         return None
     now = postgres_now()
     idle = _idle_seconds(purge, now)
-    job = _blocking_job(purge)
+    is_scan = purge.state == PurgeState.SCANNING
+    # A scan locks no channel and stores no copies: nothing has to be searched among the steps that it has found.
+    job = None if is_scan else _blocking_job(purge)
     if job is not None:
         reason, blocking_purge = _describe_job(job)
         if (
@@ -104,12 +106,12 @@ def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
     stored_reason = purge.wait_reason
     turn = wait_for_turn(purge) if stored_reason in ("", WAITING_FOR_WORKER) else None
     if turn is not None and now - turn.since > TURN_WAIT_SHOWN_AFTER and not _has_worker(purge, now):
-        return Wait(_describe_turn(turn, now, is_scan=purge.state == PurgeState.SCANNING), idle_seconds=idle)
+        return Wait(_describe_turn(turn, now, is_scan=is_scan), idle_seconds=idle)
     if isinstance(stored_reason, Text) and stored_reason.template in _STORED_BEHIND_JOB:
         stored_reason = _("Waiting for a worker; the channel is unlocked")
     if stored_reason:
         return Wait(stored_reason, until=purge.wait_until, idle_seconds=idle)
-    on_disk_at = _on_disk_at(purge)
+    on_disk_at = None if is_scan else _on_disk_at(purge)
     if on_disk_at is not None:
         reason = _("Waiting for the undo copy to reach disk on every replica (nothing is deleted before that)")
         return Wait(reason, until=on_disk_at, idle_seconds=idle)

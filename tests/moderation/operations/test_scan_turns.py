@@ -12,6 +12,7 @@ from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, ManifestBucket, Purge, Step
 from moderation.operations.preview import bucket_reads, scan
+from moderation.operations.preview.manifest_summary import Summary, compute_summary, summary_of
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import discard_preview, draft_purge
 from moderation.operations.purging.scheduling import due_scans
@@ -35,6 +36,11 @@ def selection_of(channels: list[Channel]) -> Selection:
     return Selection(channel_ids=tuple(channel.pk for channel in channels), where=Author((VICTOR, WILMA)))
 
 
+def places_of(summary: Summary) -> tuple[object, ...]:
+    # Each message is in every channel, and may be listed in any order.
+    return summary.channel_count, summary.channels, summary.periods, sorted(summary.newest)
+
+
 def assert_same(purge: Purge, other: Purge) -> None:
     """Check that two scans of the same messages have frozen the same."""
     purge.refresh_from_db()
@@ -56,6 +62,7 @@ def test_a_scan_that_is_left_after_each_turn_freezes_the_same(mona: User, channe
         scan_purge(purge.pk, ends_turn=lambda: True)
         purge.refresh_from_db()
         turns += 1
+        assert places_of(summary_of(purge)) == places_of(Summary.from_json(compute_summary(purge.pk)))
     assert turns >= 9
     assert_same(purge, preview(mona, selection_of(channels)))
 
@@ -108,6 +115,7 @@ def test_a_scan_that_is_discarded_stops_at_the_next_bucket(
     assert (purge.state, len(frozen)) == (PurgeState.EXPIRED, 2)
     assert purge.pk not in due_scans()
     assert AuditEntry.objects.filter(purge=purge, action="preview_discarded").count() == 1
+    assert summary_of(purge).count == purge.manifest > 0
     scan_purge(purge.pk)
     purge.refresh_from_db()
     assert purge.state == PurgeState.EXPIRED
