@@ -53,6 +53,8 @@ class Purge(models.Model):
     enqueued, and the purge waits for its turn.
     turn_at: the beginning of its last turn.
     quarantined_at: when the first of its steps was quarantined; the undo period begins then.
+    reopened_to: the ordinal up to which the cancelled steps of a purge that continues were reopened so far; None: none
+    is left.
     is_rewrite: not a purge of its own but the follow-up of one, with an empty manifest. It rewrites a bucket that was
     left over its budget of tombstones.
     """
@@ -82,6 +84,7 @@ class Purge(models.Model):
     scan_lease_until = models.DateTimeField(null=True)
     scanned_channel_id = models.BigIntegerField(null=True)
     scanned_bucket = models.IntegerField(null=True)
+    reopened_to = models.IntegerField(null=True)
     error = TemplateTextField(blank=True)
     version = models.BigIntegerField(db_default=0, default=0)
 
@@ -168,8 +171,8 @@ class Undo(models.Model):
     part: {"authors": […], "channels": […], "messages": […]}, ids as strings; if all are empty, the whole purge.
     reason: "" if it was requested in an older version. expected: number of messages that it requests, as counted when
     it was created; an upper bound for authors; None: not counted. steps_created_to: the ordinal up to which the purge's
-    steps have a step of the undo so far; None: all that it covers have one. The others are the sums of its counted
-    steps.
+    steps have a step of the undo so far; 0: none has one, and the purge may have to be cancelled first; None: all that
+    it covers have one. The others are the sums of its counted steps.
     """
 
     id = models.BigIntegerField(primary_key=True, db_default=NextId())

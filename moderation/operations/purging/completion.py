@@ -11,22 +11,21 @@ from django.db.models.functions import Coalesce
 
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now_us
-from moderation.domain.states import STEP_STATES, PurgeState, StepState
-from moderation.models import Purge, Step
+from moderation.domain.states import PurgeState, StepState
+from moderation.models import Purge
 from moderation.operations.access.audit import record_action, record_purged, record_restored
+from moderation.operations.purging.opening import open_next_steps_of
 from moderation.operations.purging.wait_reasons import WAITING_FOR_WORKER
 from moderation.operations.steps.claiming import RUNNABLE, brief_transaction, lock_purge, release_idle_channels
-from moderation.operations.steps.open_steps import STEP_ORDER, open_steps
+from moderation.operations.steps.in_parts import cancel_next_steps
+from moderation.operations.steps.open_steps import open_steps
 from moderation.operations.steps.totals import totals_of
-from moderation.operations.undo.requests import create_next_steps_of, finish_undos
+from moderation.operations.undo.requests import finish_undos
 
 logger = logging.getLogger(__name__)
 
 BLOCKED_RETRY_SECONDS = 5.0
 """Delay before a retry when the store was unavailable or another job had locked the channel."""
-
-MAX_CANCELLED_AT_ONCE = 5_000
-"""Maximum number of steps that are cancelled in one transaction, which locks the purge."""
 
 
 def advance_purge(purge_id: int, *, blocked_by: str = "") -> Purge:
@@ -52,7 +51,7 @@ def _advance(purge_id: int, blocked_by: str) -> bool:
         elif purge.state in (*RUNNABLE, PurgeState.PAUSED, PurgeState.UNDOING):
             left = open_steps(purge)
             if not left.exists():
-                if not _continue_undo(purge) and not _finish(purge):
+                if not open_next_steps_of(purge) and not _finish(purge):
                     return False
             elif purge.state != PurgeState.PAUSED and not left.leased().exists():
                 _wait(purge, blocked_by)
@@ -67,23 +66,19 @@ def seconds_until_due(purge: Purge) -> float | None:
     return purge.wait_until.timestamp() - postgres_now_us() / 1_000_000
 
 
-def _continue_undo(purge: Purge) -> bool:
-    """Create further steps of an undo; return whether there are any."""
-    return purge.state == PurgeState.UNDOING and create_next_steps_of(purge)
-
-
 def _finish(purge: Purge) -> bool:
     """Finish the purge or its undos, unless entries of the audit log are left for the next transaction."""
-    is_undoing = purge.state == PurgeState.UNDOING
-    # A purge that was paused and then undone has not finished, and may have too few.
-    if (not is_undoing or purge.finished_at is None) and not record_purged(purge):
-        return False
-    if is_undoing:
+    if purge.state == PurgeState.UNDOING:
         if not record_restored(purge):
             return False
         state = finish_undos(purge)
         Purge.objects.filter(id=purge.id).update(state=state, wait_reason="", wait_until=None)
         return True
+    if purge.reopened_to is not None:
+        # It was paused; once it is resumed, a worker reopens the others.
+        return True
+    if not record_purged(purge):
+        return False
     total = totals_of(purge)
     state = PurgeState.DONE_WITH_FAILURES if total.failed or total.held else PurgeState.DONE
     Purge.objects.filter(id=purge.id).update(state=state, finished_at=ClockTimestamp(), wait_reason="", wait_until=None)
@@ -111,10 +106,7 @@ def _wait(purge: Purge, blocked_by: str) -> None:
 
 def _finish_cancelled(purge: Purge) -> bool:
     """Cancel the steps that are not stamped, and the purge once none is open, unless more steps or entries are left."""
-    idle = purge.steps.open().free().filter(state__in=STEP_STATES.before_stamped)
-    some = list(idle.order_by(*STEP_ORDER).values_list("pk", flat=True)[:MAX_CANCELLED_AT_ONCE])
-    Step.objects.with_keys(some).update(state=StepState.CANCELLED, token=None, lease_until=None)
-    if len(some) == MAX_CANCELLED_AT_ONCE:
+    if cancel_next_steps(purge):
         return False
     if purge.steps.open().exists():
         return True

@@ -22,6 +22,7 @@ from moderation.models import Purge, Step
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
+from moderation.operations.steps.in_parts import reopen_next_steps
 from moderation.operations.steps.split import split_step
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import undo_until
@@ -58,6 +59,7 @@ def cancel_purge(purge_id: int, *, moderator: User) -> Purge:
         to=PurgeState.CANCELLING,
         action="purge_cancel_requested",
         refusal=gettext_noop("This purge cannot be cancelled in its present state: %(state)s."),
+        prepare=_stop_reopening,
     )
 
 
@@ -70,7 +72,7 @@ def finish_purge(purge_id: int, *, moderator: User) -> Purge:
         action="purge_finish_requested",
         refusal=gettext_noop("This purge cannot be finished in its present state: %(state)s."),
         only=PurgeState.CANCELLED,
-        prepare=_reopen_cancelled,
+        prepare=reopen_next_steps,
     )
 
 
@@ -131,7 +133,7 @@ def _change_state(
     action: str,
     refusal: str,
     only: PurgeState | None = None,
-    prepare: Callable[[Purge], None] | None = None,
+    prepare: Callable[[Purge], object] | None = None,
 ) -> Purge:
     require(moderator, "moderation.add_purge")
     with brief_transaction():
@@ -160,8 +162,8 @@ def _change_state(
     return purge
 
 
-def _reopen_cancelled(purge: Purge) -> None:
-    purge.steps.filter(state=StepState.CANCELLED).update(state=StepState.PENDING)
+def _stop_reopening(purge: Purge) -> None:
+    Purge.objects.filter(id=purge.pk).update(reopened_to=None)
 
 
 def _reopen_failed(purge: Purge) -> None:

@@ -34,6 +34,7 @@ from moderation.models import Purge, Step, UndoStep
 from moderation.models.steps import LEASED, AnyStep
 from moderation.operations.purging.completion import advance_purge, seconds_until_due
 from moderation.operations.purging.execution import finish_steps
+from moderation.operations.purging.opening import claim_or_open
 from moderation.operations.purging.quarantine import (
     MAX_SURVIVOR_BYTES,
     PlanRejected,
@@ -50,14 +51,12 @@ from moderation.operations.steps.claiming import (
     AllChannelsLocked,
     StepLost,
     check_not_stopped,
-    claim_steps,
     release_claims,
     release_done_channels,
     renewed_leases,
     requeue_step,
 )
 from moderation.operations.steps.open_steps import STEP_ORDER, has_open_step, open_steps
-from moderation.operations.undo.requests import create_next_steps
 from moderation.operations.undo.restore import restore_steps
 from moderation.store.active_workers import ActiveProcess
 from moderation.store.pace import Pace
@@ -251,10 +250,7 @@ def _claim(worker: PurgeWorker) -> list[AnyStep]:
     if worker.turn_ended:
         return []
     worker.began = True
-    steps = claim_steps(worker.purge_id, token=worker.token)
-    if not steps and create_next_steps(worker.purge_id):
-        return claim_steps(worker.purge_id, token=worker.token)
-    return steps
+    return claim_or_open(worker.purge_id, token=worker.token)
 
 
 def _begin_steps(worker: PurgeWorker, steps: Sequence[AnyStep]) -> None:

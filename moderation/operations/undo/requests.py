@@ -22,7 +22,6 @@ from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import (
     CAN_BE_UNDONE,
     PurgeState,
-    StepState,
     UndoStepState,
 )
 from moderation.models import Purge, Step, Undo, UndoStep
@@ -32,6 +31,7 @@ from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.holds import holds_covering, time_in_force
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.deleted_ids import count_deleted, is_any_deleted, sum_deleted
+from moderation.operations.steps.in_parts import cancel_next_steps
 from moderation.operations.steps.sums import RESTORED_COUNTS
 from moderation.operations.steps.totals import count_still_deleted
 
@@ -43,7 +43,8 @@ MAX_STEPS_AT_ONCE = 2_000
 """Maximum number of steps that are created in one transaction: the request of an undo answers at once, and its workers
 create the others."""
 
-_IS_INCOMPLETE = Q(finished_at=None, steps_created_to__isnull=False)
+IS_INCOMPLETE = Q(finished_at=None, steps_created_to__isnull=False)
+"""Condition for undos that do not have all of their steps yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,8 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart, reason: str)
         purge_for(moderator, purge_id)
         purge = lock_purge(purge_id)
         sources = _sources_of(purge, part)
-        if purge.state == PurgeState.PAUSED:
+        is_paused = purge.state == PurgeState.PAUSED
+        if is_paused:
             _cancel_rest(purge, moderator)
         undo = Undo(
             purge=purge,
@@ -196,10 +198,14 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart, reason: str)
             reason=reason,
             part=part.as_json(),
             expected=_count_requested(purge, part, sources),
+            steps_created_to=0,
         )
         save_with_next_id(undo)
-        _create_steps(undo, sources)
-        Purge.objects.filter(id=purge_id).update(state=PurgeState.UNDOING, wait_reason="", wait_until=None)
+        if not is_paused or (_is_small(purge) and _end_paused(purge)):
+            _create_steps(undo, sources)
+        Purge.objects.filter(id=purge_id).update(
+            state=PurgeState.UNDOING, reopened_to=None, wait_reason="", wait_until=None
+        )
         details = {"undo": str(undo.pk), "part": undo.part, "reason": reason}
         record_action("undo_requested", actor=moderator, purge=purge, details=details)
     return undo
@@ -232,17 +238,14 @@ def undo_totals_of(undo: Undo) -> UndoTotals:
     return UndoTotals.of(undo)
 
 
-def create_next_steps(purge_id: int) -> bool:
-    """Create the next steps of an undo that is not completely represented by steps; return whether there are any."""
-    if not Undo.objects.filter(_IS_INCOMPLETE, purge_id=purge_id).exists():
-        return False
-    with brief_transaction():
-        return create_next_steps_of(lock_purge(purge_id))
+def create_next_steps(purge: Purge) -> bool:
+    """Create the next steps of an undo that does not have all of them; return whether anything was left to do.
 
-
-def create_next_steps_of(purge: Purge) -> bool:
-    """Do the same; called with the purge's row locked."""
-    for undo in purge.undos.filter(_IS_INCOMPLETE).order_by("pk"):
+    Called with the purge's row locked.
+    """
+    for undo in purge.undos.filter(IS_INCOMPLETE).order_by("pk"):
+        if undo.steps_created_to == 0 and not _end_paused(purge):
+            return True
         sources = _steps_to_undo(purge, UndoPart.from_json(undo.part), at=undo.requested_at)
         if _create_steps(undo, sources.filter(ordinal__gt=undo.steps_created_to)):
             return True
@@ -288,10 +291,17 @@ def _cancel_rest(purge: Purge, moderator: User) -> None:
     left = purge.steps.open()
     if left.in_progress().exists():
         raise BadInput(_("A worker is still completing a step of this purge. Try again in a moment."))
-    left.update(state=StepState.CANCELLED, token=None, lease_until=None)
-    # The first ones; the worker that finishes the undo adds those of very many channels.
-    record_purged(purge)
     record_action("purge_cancelled", actor=moderator, purge=purge)
+
+
+def _is_small(purge: Purge) -> bool:
+    """Return whether the request can process all steps of the purge; otherwise its workers do."""
+    return not purge.steps.filter(ordinal__gt=MAX_STEPS_AT_ONCE).exists()
+
+
+def _end_paused(purge: Purge) -> bool:
+    """Cancel the next open steps of a purge that was paused, then record what it deleted; return whether all was."""
+    return not cancel_next_steps(purge) and record_purged(purge)
 
 
 def _create_steps(undo: Undo, sources: QuerySet[Step]) -> int:

@@ -14,7 +14,7 @@ from chatstore.operations.coordination.channel_lock import lock_owner
 from moderation import tasks
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
-from moderation.operations.purging import turns, worker
+from moderation.operations.purging import opening, turns, worker
 from moderation.operations.purging.controls import pause_purge
 from moderation.operations.purging.scheduling import clear_wakeup, due_purges, joinable_purges, reserve_wakeup
 from moderation.operations.purging.turns import Turn, does_another_wait, does_any_purge_wait
@@ -31,7 +31,7 @@ from tests.moderation.scattered import Scattered, make_scattered
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of four steps, and turns that end after each of them if another purge waits."""
     claim = claiming.claim_steps
-    monkeypatch.setattr(worker, "claim_steps", lambda purge_id, token: claim(purge_id, token=token, limit=4))
+    monkeypatch.setattr(opening, "claim_steps", lambda purge_id, token: claim(purge_id, token=token, limit=4))
     monkeypatch.setattr(turns, "TURN_SECONDS", 0)
 
 
