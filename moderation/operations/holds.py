@@ -36,6 +36,7 @@ from moderation.models import Hold, ManifestBucket, Purge, Step
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
+from moderation.operations.steps.manifest_authors import count_by_author
 
 PLACE_HOLD = "moderation.add_hold"
 LIFT_HOLD = "moderation.change_hold"
@@ -257,11 +258,7 @@ def holds_in_force_since(time: dt.datetime) -> QuerySet[Hold]:
 
 
 def _holds_covering(purge: Purge, holds: QuerySet[Hold]) -> Iterator[Hold]:
-    # The manifest names the authors of its buckets: neither all holds nor the whole manifest is loaded.
-    authors = RawSQL(  # noqa: S611  the value is a parameter
-        f"SELECT jsonb_object_keys(authors)::bigint FROM {_MANIFEST} WHERE purge_id = %s", [purge.pk]
-    )
-    yield from holds.filter(channel_id=None, author_id__in=authors)
+    yield from holds.filter(channel_id=None, author_id__in=_authors_in(purge))
     there = purge.manifest_buckets.filter(channel_id=OuterRef("channel_id")).order_by()
     wrote_there = there.filter(authors__has_key=Cast(OuterRef("author_id"), TextField()))
     in_channel = holds.filter(channel_id__in=purge.manifest_buckets.order_by().values("channel_id"))
@@ -270,6 +267,15 @@ def _holds_covering(purge: Purge, holds: QuerySet[Hold]) -> Iterator[Hold]:
     has_range = Q(first_id__lte=OuterRef("message_id"), last_id__gte=OuterRef("message_id"))
     around = Exists(there.filter(has_range | Q(first_id=None)))
     yield from (hold for hold in in_channel.filter(around, message_id__isnull=False) if _covers_message(hold, purge))
+
+
+def _authors_in(purge: Purge) -> Collection[int] | RawSQL:
+    """Return the authors of a purge's manifest, or a subquery if its summary does not list all of them."""
+    if (listed := count_by_author(purge)) is not None:
+        return listed.keys()
+    # The manifest names the authors of its buckets: neither all holds nor the whole manifest is loaded.
+    sql = f"SELECT jsonb_object_keys(authors)::bigint FROM {_MANIFEST} WHERE purge_id = %s"
+    return RawSQL(sql, [purge.pk])  # noqa: S611  the value is a parameter
 
 
 def _covers_message(hold: Hold, purge: Purge) -> bool:

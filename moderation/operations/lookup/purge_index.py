@@ -11,39 +11,18 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import BooleanField, F, Func, Q, QuerySet
+from django.db.models import Q, QuerySet
 from zstandard import ZstdError
 
 from chatstore.domain.buckets import bucket_of
 from moderation.domain.outcomes import PurgeOutcome, RestoreOutcome, UndoIds, purge_outcome, restore_outcome
 from moderation.domain.packing import unpack_ids
-from moderation.domain.sketches import bit_of
 from moderation.domain.states import DELETING, StepState, UndoStepState
 from moderation.models import Purge, Step, Undo, UndoStep
+from moderation.operations.steps.searching import STEPS_AT_ONCE, may_be_in_step
 from moderation.operations.undo.requests import UndoPart
 
-STEPS_AT_ONCE = 50
-"""Steps whose packed ids are in memory at a time: 5 MB each if each has a million ids."""
-
 logger = logging.getLogger(__name__)
-
-
-class SketchContains(Func):
-    """Test of a step's sketch for an id. Postgres fetches one byte of it.
-
-    True for a step without a sketch; False for an empty sketch.
-    """
-
-    output_field = BooleanField()
-    template = (
-        "COALESCE(get_bit(substring(%(expressions)s from "
-        "((%(byte)s * NULLIF(octet_length(%(expressions)s), 0)) >> 32)::int + 1 for 1), %(bit)s) = 1, "
-        "%(expressions)s IS NULL)"
-    )
-
-    def __init__(self, message_id: int) -> None:
-        byte, bit = bit_of(message_id)
-        super().__init__(F("sketch"), byte=f"{byte}::bigint", bit=bit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +50,6 @@ class PurgePart:
     error: str
     is_in_effect: bool
     undo_results: Sequence[UndoResult]
-
-
-def may_be_in_step(message_id: int) -> Q:
-    """Return a condition for steps that may contain an id, by first and last id and by sketch."""
-    return Q(Q(first_id=None) | Q(first_id__lte=message_id, last_id__gte=message_id), SketchContains(message_id))
 
 
 def steps_that_may_contain(message_id: int, *, channel_id: int | None = None) -> QuerySet[Step]:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from django.db.models import Max, Q, Sum
+from django.db.models import Max, Sum
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
@@ -29,18 +29,15 @@ from moderation.domain.states import DELETING, PurgeState
 from moderation.models import ManifestBucket, ManifestSummary, Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import purge_for, require
-from moderation.operations.lookup.purge_index import STEPS_AT_ONCE, may_be_in_step
 from moderation.operations.preview.bucket_reads import ScannedBucket, split_bucket
 from moderation.operations.preview.manifest_summary import renew_summary
 from moderation.operations.preview.scan import hash_manifest, prepare_buckets, store_buckets
 from moderation.operations.selection.scope import check_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
+from moderation.operations.steps.searching import steps_containing
 
 EXCLUDED = "purge_messages_excluded"
 INCLUDED = "purge_messages_included"
-
-IDS_AT_ONCE = 100
-"""Ids per query."""
 
 BucketKey = tuple[int, int]
 """Channel id and bucket."""
@@ -122,23 +119,9 @@ def check_preview(purge: Purge, manifest_hash: bytes) -> None:
 
 
 def _buckets_of(purge: Purge, ids: Collection[int]) -> list[BucketKey]:
-    """Return every bucket whose frozen ids include one of these.
-
-    A bucket number may be frozen in 50,000 channels: steps that cannot contain an id are skipped by their first and
-    last id and their sketch; the others are unpacked one after the other.
-    """
-    wanted = sorted(ids)
-    keys: dict[BucketKey, None] = {}
-    for start in range(0, len(wanted), IDS_AT_ONCE):
-        some = frozenset(wanted[start : start + IDS_AT_ONCE])
-        may_contain = Q()
-        for message_id in some:
-            may_contain |= Q(may_be_in_step(message_id), bucket=bucket_of(message_id))
-        steps = purge.steps.filter(may_contain, kind__in=DELETING).order_by("channel_id", "bucket")
-        for channel_id, bucket, packed in steps.values_list("channel_id", "bucket", "ids").iterator(STEPS_AT_ONCE):
-            if not some.isdisjoint(unpack_ids(packed)):
-                keys[channel_id, bucket] = None
-    return list(keys)
+    """Return every bucket whose frozen ids include one of these."""
+    found = steps_containing(purge.steps.all(), ids)
+    return list(dict.fromkeys((step.channel_id, step.bucket) for step in found))
 
 
 def _frozen_ids(purge: Purge, key: BucketKey) -> list[int]:

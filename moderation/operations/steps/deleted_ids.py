@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from django.db.models import BigIntegerField, BinaryField, F, Func, QuerySet, Sum
+from django.db.models import BigIntegerField, BinaryField, Count, F, Func, QuerySet, Sum, Window
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
@@ -22,6 +22,7 @@ _UNDONE_COUNT = RawSQL(  # noqa: S611  no parameters
     (),
     output_field=BigIntegerField(),
 )
+_LEFT = F("deleted") + F("already_gone") - Coalesce(_UNDONE_COUNT, 0)
 _UNDONE_HEAD = Func(F("undone_ids"), 1, COUNT_BYTES, function="substring", output_field=BinaryField())
 
 
@@ -68,8 +69,15 @@ def sum_deleted(steps: QuerySet[Step]) -> int:
 
 def is_any_deleted(steps: QuerySet[Step]) -> bool:
     """Return whether there are such ids in counted deleting steps, as counted by Postgres."""
-    left = F("deleted") + F("already_gone") - Coalesce(_UNDONE_COUNT, 0)
-    return steps.order_by().alias(left=left).filter(left__gt=0).exists()
+    return steps.order_by().alias(left=_LEFT).filter(left__gt=0).exists()
+
+
+def largest_channels(steps: QuerySet[Step], *, limit: int) -> tuple[list[int], int]:
+    """Return the channels with most of such ids in counted deleting steps, and the number of all that have any."""
+    by_channel = steps.order_by().values("channel_id").annotate(left=Sum(_LEFT)).filter(left__gt=0)
+    counted = by_channel.annotate(channels=Window(Count("*"))).order_by("-left", "channel_id")
+    rows = list(counted.values_list("channel_id", "channels")[:limit])
+    return [channel_id for channel_id, _ in rows], rows[0][1] if rows else 0
 
 
 def _deleted_by(steps: QuerySet[Step]) -> set[int]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import reduce
+from operator import add
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import BigIntegerField, Exists, F, Func, OuterRef, Q, QuerySet, Sum, Value
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
@@ -30,10 +31,12 @@ from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.holds import holds_covering, time_in_force
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
-from moderation.operations.steps.deleted_ids import count_deleted, is_any_deleted, sum_deleted
+from moderation.operations.steps.deleted_ids import is_any_deleted, largest_channels, sum_deleted
 from moderation.operations.steps.in_parts import cancel_next_steps
+from moderation.operations.steps.manifest_authors import count_by_author
+from moderation.operations.steps.searching import steps_containing
 from moderation.operations.steps.sums import RESTORED_COUNTS
-from moderation.operations.steps.totals import count_still_deleted
+from moderation.operations.steps.totals import count_still_deleted, totals_of
 
 CHANNELS_NAMED = 5
 
@@ -166,14 +169,14 @@ def offer_undo(purge_id: int, *, moderator: User, part: UndoPart) -> UndoOffer:
     require(moderator, "moderation.add_purge")
     purge = purge_for(moderator, purge_id)
     sources = _sources_of(purge, part)
-    deleted = +count_deleted(sources)
-    is_complete = sum_deleted(purge.steps.counted_deletes()) == purge.manifest
+    channel_ids, channel_count = largest_channels(sources, limit=CHANNELS_NAMED)
+    is_complete = count_still_deleted(purge) == purge.manifest
     return UndoOffer(
         count=_count_requested(purge, part, sources),
         is_upper_bound=bool(part.author_ids) and not is_complete,
         is_whole=is_complete and part == UndoPart(),
-        channel_ids=sorted(deleted, key=lambda channel_id: (-deleted[channel_id], channel_id))[:CHANNELS_NAMED],
-        channel_count=len(deleted),
+        channel_ids=channel_ids,
+        channel_count=channel_count,
     )
 
 
@@ -264,11 +267,17 @@ def _steps_to_undo(purge: Purge, part: UndoPart, *, at: dt.datetime | None = Non
         author_buckets = purge.manifest_buckets.filter(channel_id=OuterRef("channel_id"), bucket=OuterRef("bucket"))
         counted = counted.filter(Exists(author_buckets.filter(authors__has_any_keys=authors)))
     if part.message_ids:
-        wanted = frozenset(part.message_ids)
-        there = counted.filter(bucket__in={bucket_of(message_id) for message_id in wanted})
-        packed = there.order_by().values_list("ordinal", "ids")
-        counted = counted.filter(ordinal__in=[n for n, ids in packed if not wanted.isdisjoint(unpack_ids(ids))])
+        counted = counted.filter(ordinal__in=[step.ordinal for step in steps_containing(counted, part.message_ids)])
     return counted
+
+
+class _CountOf(Func):
+    """Number of messages by author of a manifest's bucket: (authors, author id as text)."""
+
+    # Django takes a key of digits for the position in an array.
+    template = "(%(expressions)s)::bigint"
+    arg_joiner = " ->> "
+    output_field = BigIntegerField()
 
 
 def _count_requested(purge: Purge, part: UndoPart, sources: QuerySet[Step]) -> int:
@@ -277,14 +286,23 @@ def _count_requested(purge: Purge, part: UndoPart, sources: QuerySet[Step]) -> i
         wanted = frozenset(part.message_ids)
         return sum(len(wanted.intersection(unpack_ids(ids))) for ids in sources.values_list("ids", flat=True))
     if part.author_ids:
+        if _is_anywhere(purge, part) and (listed := count_by_author(purge)) is not None:
+            return sum(listed.get(author, 0) for author in part.author_ids)
         there = sources.filter(channel_id=OuterRef("channel_id"), bucket=OuterRef("bucket"))
         authors = [str(author) for author in part.author_ids]
         chosen = purge.manifest_buckets.filter(Exists(there), authors__has_any_keys=authors).order_by()
-        counts = chosen.values_list("authors", flat=True).iterator()
-        return sum(of_bucket.get(author, 0) for of_bucket in counts for author in authors)
+        counts = [Coalesce(_CountOf(F("authors"), Value(author)), 0) for author in authors]
+        return int(chosen.aggregate(total=Sum(reduce(add, counts), default=0))["total"])
     if part.channel_ids or is_past_undo_period(purge):
         return sum_deleted(sources)
     return count_still_deleted(purge)
+
+
+def _is_anywhere(purge: Purge, part: UndoPart) -> bool:
+    """Return whether the part is in all buckets of the manifest, and all of it was deleted and can be restored."""
+    total = totals_of(purge)
+    was_deleted = total.deleted + total.already_gone == purge.manifest
+    return was_deleted and not part.channel_ids and not is_past_undo_period(purge)
 
 
 def _cancel_rest(purge: Purge, moderator: User) -> None:
