@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('moderation', '0012_accounts'),
+        ('moderation', '0007_reasons'),
     ]
 
     operations = [

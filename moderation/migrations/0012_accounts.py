@@ -19,6 +19,6 @@ def permit_admins(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> N
 
 
 class Migration(migrations.Migration):
-    dependencies = [("moderation", "0007_reasons")]
+    dependencies = [("moderation", "0011_saved_filters")]
 
     operations = [migrations.RunPython(permit_admins, migrations.RunPython.noop)]

@@ -245,4 +245,3 @@ def store_changed(
     present = {"manifest_hash": new_hash.hex() if new_hash else None, "manifest": left}
     record_action(action, actor=moderator, purge=purge, details={**details, **present})
     purge.refresh_from_db()
-    return purge

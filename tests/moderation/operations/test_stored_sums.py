@@ -113,7 +113,8 @@ def test_a_summary_is_not_stored_for_a_manifest_that_was_changed_again(mona: Use
     write(channel, ids)
     purge = preview(mona, choose(channel.pk, author_ids=(VICTOR,)))
     ManifestSummary.objects.filter(purge=purge).delete()
-    renew_summary(purge.pk, b"another hash")
+    purge.manifest_hash = b"another hash"
+    renew_summary(purge)
     assert not ManifestSummary.objects.filter(purge=purge).exists()
 
 
