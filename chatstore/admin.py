@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import ForeignKey, Model, OuterRef, QuerySet, Subquery
+from django.db.models import ForeignKey, Model, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.dateformat import format as date_format
@@ -22,11 +22,12 @@ from django_celery_beat import models as beat
 from chatstore import admin_accounts  # noqa: F401  Django imports only `admin`.
 from chatstore.admin_lists import KeysetAdmin, search_names
 from chatstore.domain.errors import BadInput, StoreUnavailable
-from chatstore.domain.health import BucketState
+from chatstore.domain.health import BucketState, ChannelState, state_of_channel
 from chatstore.domain.snowflakes import parse_snowflake
-from chatstore.models import Channel, ChannelDay, ChatUser, Guild
+from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.names import NamedQuerySet
-from chatstore.operations.health.channel_health import read_channel_health
+from chatstore.operations.health.channel_health import health_limits, read_channel_health
+from chatstore.operations.health.summaries import known_of
 from chatstore.operations.rights import READ_HEALTH
 
 # Its stock actions (run, enable, disable) check no permission, so viewers could run them.
@@ -48,6 +49,17 @@ _STATES: dict[BucketState, Promise] = {
     BucketState.SPARSE: pgettext_lazy("state of a bucket", "sparse"),
     BucketState.LIVE: pgettext_lazy("state of a bucket", "healthy"),
 }
+
+_CHANNEL_STATES: dict[ChannelState, Promise] = {
+    ChannelState.TOMBSTONES: pgettext_lazy("state of a channel", "Too many tombstones"),
+    ChannelState.HEAVY: pgettext_lazy("state of a channel", "Too large"),
+    ChannelState.SLOW: pgettext_lazy("state of a channel", "Slow"),
+    ChannelState.UNKNOWN: pgettext_lazy("state of a channel", "Unknown"),
+    ChannelState.HEALTHY: pgettext_lazy("state of a channel", "Healthy"),
+}
+
+_FIGURES = ("state", "tombstones", "size", "newest_page")
+"""Figures of a channel, from its row in the table of all channels."""
 
 SEARCH_CHARACTERS = 200
 """The length of the longest name."""
@@ -110,36 +122,38 @@ class ChannelAdmin(NeverDeleted):
 
     list_display = ("name", "guild", "category", "kind", "id")
     list_filter = ("kind",)
-    list_select_related = ("guild",)
+    list_select_related = ("guild", "summary")
     search_fields = ("name", "=id", "guild__name")
     autocomplete_fields = ("guild",)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Channel]:
-        """Return channels with the tombstones of their worst bucket on the last measured day."""
-        days = ChannelDay.objects.filter(channel_id=OuterRef("pk"), tombstones__isnull=False).order_by("-day")
-        channels: QuerySet[Channel] = super().get_queryset(request)
-        return channels.annotate(
-            worst=Subquery(days.values("tombstones")[:1]), worst_on=Subquery(days.values("day")[:1])
-        )
-
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
         """Return the columns, with health for accounts that may read it."""
-        return (*self.list_display, *_health_fields(request, "tombstones", "health"))
+        return (*self.list_display, *_health_fields(request, *_FIGURES, "health"))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return the health fields of an existing channel for accounts that may read them."""
-        health = _health_fields(request, "partitions", "health") if obj is not None else ()
+        health = _health_fields(request, *_FIGURES, "partitions", "health") if obj is not None else ()
         return (*super().get_readonly_fields(request, obj), *health)
 
-    @admin.display(description=gettext_lazy("Tombstones, worst bucket"), ordering="worst")
+    @admin.display(description=gettext_lazy("State"))
+    def state(self, channel: Channel) -> str:
+        """Return the state, by the function that the table of all channels uses."""
+        return str(_CHANNEL_STATES[state_of_channel(known_of(channel.summary), health_limits())])
+
+    @admin.display(description=gettext_lazy("Tombstones, worst bucket"))
     def tombstones(self, channel: Channel) -> str:
         """Return the last count and its day."""
-        worst: int | None = getattr(channel, "worst", None)
-        worst_on: dt.date | None = getattr(channel, "worst_on", None)
-        if worst is None or worst_on is None:
-            return _("unknown")
-        day = date_format(worst_on, pgettext("date format", "j M"))
-        return _("%(count)s (%(day)s)") % {"count": number_format(worst, force_grouping=True), "day": day}
+        return _with_day(channel.summary.tombstones, channel.summary.tombstones_at)
+
+    @admin.display(description=gettext_lazy("Bytes, largest partition"))
+    def size(self, channel: Channel) -> str:
+        """Return the last size and its day."""
+        return _with_day(channel.summary.bytes, channel.summary.bytes_at)
+
+    @admin.display(description=gettext_lazy("Newest page, µs"))
+    def newest_page(self, channel: Channel) -> str:
+        """Return the last duration and its day."""
+        return _with_day(channel.summary.page_us, channel.summary.page_at)
 
     @admin.display(description=gettext_lazy("Partitions"))
     def partitions(self, channel: Channel) -> str:
@@ -166,6 +180,14 @@ class ChannelAdmin(NeverDeleted):
     def health(self, channel: Channel) -> SafeString:
         """Link to the health page of the channel."""
         return format_html('<a href="{}">{}</a>', reverse("channel_health", args=[channel.pk]), _("Open health"))
+
+
+def _with_day(value: int | None, measured_at: dt.datetime | None) -> str:
+    """Return a figure and the day on which it was measured: "1,204 (3 Mar)"."""
+    if value is None or measured_at is None:
+        return _("unknown")
+    day = date_format(measured_at, pgettext("date format", "j M"))
+    return _("%(count)s (%(day)s)") % {"count": number_format(value, force_grouping=True), "day": day}
 
 
 def _health_fields(request: HttpRequest, *names: str) -> tuple[str, ...]:

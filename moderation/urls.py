@@ -5,6 +5,7 @@ from django.urls import URLPattern, path, register_converter
 from moderation.forms import BucketConverter, SnowflakeConverter
 from moderation.views import (
     channel_health,
+    channel_table,
     chat_user,
     cluster_health,
     compose,
@@ -75,6 +76,9 @@ urlpatterns: list[URLPattern] = [
     path("holds/<snowflake:hold_id>/lift/", holds.hold_lift, name="hold_lift"),
     path("health/", cluster_health.cluster_health, name="cluster_health"),
     path("health/live/", cluster_health.cluster_live, name="cluster_live"),
+    path("health/channels/", channel_table.channel_table, name="channel_table"),
+    path("health/channels.csv", channel_table.channels_csv, name="channels_csv"),
+    path("health/channels.json", channel_table.channels_json, name="channels_json"),
     path("health/<slug:action>/", cluster_health.cluster_action, name="cluster_action"),
     path("findings/<int:finding_id>/acknowledge/", findings.finding_acknowledge, name="finding_acknowledge"),
     path("maintenance/", maintenance.maintenance, name="maintenance"),

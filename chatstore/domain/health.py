@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 from chatstore.domain.live import Live
 from chatstore.domain.runs import Severity
@@ -163,6 +163,61 @@ _EXPLANATIONS = {
     ),
     BucketState.LIVE: _("Live messages, and no value exceeds a limit."),
 }
+
+
+class ChannelState(IntEnum):
+    """States of a channel, shown to operators. Of those that apply, the highest is used."""
+
+    HEALTHY = 1
+    UNKNOWN = 2
+    SLOW = 3
+    HEAVY = 4
+    TOMBSTONES = 5
+
+    @classmethod
+    def choices(cls) -> list[tuple[int, str]]:
+        """Return the pairs that a Django field expects."""
+        return [(member.value, member.name.lower()) for member in cls]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownChannel:
+    """Figures of a channel, None if never measured.
+
+    tombstones, bytes: the maximum of any bucket, and the bucket that has it. page_us, page_rows, page_tombstones: cost
+    of the newest page. buckets, empty_buckets: those that were ever written, and those of them that are empty.
+    """
+
+    tombstones: int | None = None
+    tombstones_bucket: int | None = None
+    bytes: int | None = None
+    bytes_bucket: int | None = None
+    page_us: int | None = None
+    page_rows: int | None = None
+    page_tombstones: int | None = None
+    buckets: int | None = None
+    empty_buckets: int | None = None
+
+    @property
+    def empty_share(self) -> float | None:
+        """The share of empty buckets, 0 to 1; None if no bucket is known."""
+        return self.empty_buckets / self.buckets if self.buckets and self.empty_buckets is not None else None
+
+
+def state_of_channel(known: KnownChannel, limits: Limits) -> ChannelState:
+    """Return the state of a channel. The limits are those of buckets, so a bucket over a limit has a finding too."""
+    if (known.tombstones or 0) >= limits.warn_tombstones:
+        return ChannelState.TOMBSTONES
+    if (known.bytes or 0) >= limits.warn_bytes:
+        return ChannelState.HEAVY
+    if (known.page_us or 0) >= SLOW_FROM_US or (known.page_tombstones or 0) >= limits.warn_tombstones:
+        return ChannelState.SLOW
+    return ChannelState.UNKNOWN if known.page_us is None else ChannelState.HEALTHY
+
+
+def severity_of_channel(known: KnownChannel, limits: Limits) -> Severity | None:
+    """Return the highest severity of its buckets; None if no known value exceeds a limit."""
+    return severity_of(KnownBucket(live=None, tombstones=known.tombstones, bytes=known.bytes), limits)
 
 
 SOURCE_LABELS: Mapping[str, str] = {

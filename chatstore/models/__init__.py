@@ -14,7 +14,7 @@ from chatstore.models.cassandra import (
 )
 from chatstore.models.chat import Channel, ChatUser, Guild
 from chatstore.models.jobs import BucketStamp, ChannelLock, WorkerLease
-from chatstore.models.maintenance import BucketDeletes, ChannelDay, Finding, JobRun, JobSchedule
+from chatstore.models.maintenance import BucketDeletes, ChannelDay, ChannelSummary, Finding, JobRun, JobSchedule
 
 __all__ = [
     "AuthorBucketRow",
@@ -25,6 +25,7 @@ __all__ = [
     "Channel",
     "ChannelDay",
     "ChannelLock",
+    "ChannelSummary",
     "ChatUser",
     "Finding",
     "Guild",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Self
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models import F, Q, Value
+from django.db.models.functions import Coalesce, Now
 
+from chatstore.domain.health import ChannelState
 from chatstore.domain.runs import ENDED, RunState, Severity
+from chatstore.models.chat import Channel
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.texts import TemplateTextField
 
@@ -188,3 +191,58 @@ class ChannelDay(models.Model):
 
     def __str__(self) -> str:
         return f"channel {self.channel_id} on {self.day}"
+
+
+UNKNOWN_FIRST = -1
+LONG_AGO = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+"""Values in place of unknown figures and times in the order of channels: below every known one."""
+
+
+class ChannelSummary(models.Model):
+    """Last known figures of a channel, for the table of all channels; None: never measured.
+
+    Every channel has a row: a trigger adds it. Figures are copied from Cassandra some seconds after they were measured
+    there; see `chatstore.operations.health.summaries`. *_bucket: the bucket with the maximum. *_at: when it was
+    measured. empty_share: empty buckets among `buckets`, those ever written. uncovered_deletes: those that no repair
+    covers; uncovered_at: when their number last changed. last_purge_id: the last purge that ended. refreshed_at: the
+    last copy. due_at: since when the row is to be refreshed; None: it is up to date.
+    """
+
+    channel = models.OneToOneField(Channel, primary_key=True, on_delete=models.CASCADE, related_name="summary")
+    state = models.SmallIntegerField(choices=ChannelState.choices(), default=ChannelState.UNKNOWN.value)
+    tombstones = models.BigIntegerField(null=True)
+    tombstones_bucket = models.IntegerField(null=True)
+    tombstones_at = models.DateTimeField(null=True)
+    bytes = models.BigIntegerField(null=True)
+    bytes_bucket = models.IntegerField(null=True)
+    bytes_at = models.DateTimeField(null=True)
+    page_us = models.BigIntegerField(null=True)
+    page_rows = models.BigIntegerField(null=True)
+    page_tombstones = models.BigIntegerField(null=True)
+    page_at = models.DateTimeField(null=True)
+    buckets = models.IntegerField(null=True)
+    empty_buckets = models.IntegerField(null=True)
+    empty_share = models.FloatField(null=True)
+    uncovered_deletes = models.BigIntegerField(null=True)
+    uncovered_at = models.DateTimeField(null=True)
+    last_purge_id = models.BigIntegerField(null=True)
+    last_purged_at = models.DateTimeField(null=True)
+    refreshed_at = models.DateTimeField(null=True)
+    due_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+        indexes = (
+            # Of the expressions that the table is sorted by; each serves both directions.
+            models.Index(fields=("state", "channel"), name="summary_by_state"),
+            models.Index(Coalesce("tombstones", UNKNOWN_FIRST), F("channel"), name="summary_by_tombstones"),
+            models.Index(Coalesce("bytes", UNKNOWN_FIRST), F("channel"), name="summary_by_bytes"),
+            models.Index(Coalesce("page_us", UNKNOWN_FIRST), F("channel"), name="summary_by_page"),
+            models.Index(Coalesce("empty_share", float(UNKNOWN_FIRST)), F("channel"), name="summary_by_empty_share"),
+            models.Index(Coalesce("uncovered_deletes", UNKNOWN_FIRST), F("channel"), name="summary_by_uncovered"),
+            models.Index(Coalesce("last_purged_at", Value(LONG_AGO)), F("channel"), name="summary_by_last_purge"),
+            models.Index(fields=("due_at",), condition=Q(due_at__isnull=False), name="summary_due"),
+        )
+
+    def __str__(self) -> str:
+        return f"summary of channel {self.channel_id}"

@@ -10,12 +10,13 @@ from django import template
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from chatstore.domain.health import SOURCE_LABELS, BucketState
+from chatstore.domain.health import SOURCE_LABELS, BucketState, ChannelState
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel
 from chatstore.operations.health.channel_health import BucketHealth, ChannelHealth
 from chatstore.store.figures import Figure
 from moderation.presentation import formats
+from moderation.presentation.channel_states import LABELS as CHANNEL_LABELS
 from moderation.presentation.health_strip import STATE_LABELS
 from moderation.presentation.html import fill, fill_each
 from moderation.presentation.page_urls import url_of
@@ -25,6 +26,7 @@ from moderation.templatetags.chat import ago, exact, format_ago, thousands
 
 register = template.Library()
 
+_CHANNEL_CLASSES = {ChannelState.HEALTHY: "done", ChannelState.UNKNOWN: ""}
 _CLASSES = {BucketState.TOMBSTONES: "warning", BucketState.HEAVY: "warning", BucketState.OPEN: "busy"}
 
 
@@ -35,6 +37,15 @@ def bucket_chip(bucket: BucketHealth) -> SafeString:
     if bucket.severity == Severity.CRITICAL:
         label = _("%(state)s, critical") % {"state": label}
     return fill('<span class="chip {}">{}</span>', _CLASSES.get(bucket.state, ""), label)
+
+
+@register.simple_tag
+def channel_chip(state: ChannelState, severity: Severity | None) -> SafeString:
+    """Render a channel's state as a coloured label, with a note if a bucket is critical."""
+    label = str(CHANNEL_LABELS[state])
+    if severity == Severity.CRITICAL:
+        label = _("%(state)s, critical") % {"state": label}
+    return fill('<span class="chip {}">{}</span>', _CHANNEL_CLASSES.get(state, "warning"), label)
 
 
 @register.filter

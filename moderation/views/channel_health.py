@@ -24,6 +24,7 @@ from moderation.operations.access.visibility import channel_for
 from moderation.operations.buckets.actions import offers_for, run_bucket_action
 from moderation.operations.buckets.charts import chart_of_channel
 from moderation.operations.buckets.history import bucket_events
+from moderation.presentation.channel_states import describe_state
 from moderation.presentation.health_strip import STATE_LABELS, BucketEntry, draw_health
 from moderation.presentation.strip import Strip
 from moderation.views.health_lines import bucket_lines, newest_page_lines
@@ -41,6 +42,7 @@ def channel_health(request: HttpRequest, channel_id: int) -> HttpResponse:
     health = read_channel_health(request.user, channel.pk)
     context = _describe_channel(channel, health) | {
         "worst": health.worst(WORST),
+        "state": describe_state(health.state, health.known),
         "newest_page": newest_page_lines(health),
         "chart": chart_of_channel(channel.pk),
         "runs": runs_for_subject(request.user, str(channel.pk)),

@@ -138,6 +138,9 @@ holds/ POST holds/ 302 403 400 400 403 400
 holds/<snowflake:hold_id>/lift/ POST holds/1/lift/ 302 403 403 404 403 404
 health/ GET health/ 302 403 403 403 200 200
 health/live/ GET health/live/ 302 403 403 403 200 200
+health/channels/ GET health/channels/ 302 403 403 403 200 200
+health/channels.csv GET health/channels.csv 302 403 403 403 200 200
+health/channels.json GET health/channels.json 302 403 403 403 200 200
 health/<slug:action>/ POST health/nothing/ 302 403 403 403 404 404
 findings/<int:finding_id>/acknowledge/ POST findings/0/acknowledge/ 302 403 403 403 404 404
 maintenance/ GET maintenance/ 302 403 403 403 200 200

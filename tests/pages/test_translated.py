@@ -36,6 +36,9 @@ HOSTILE = "<script>alert(1)</script>[RLO][U+001B]{{ 7|add:7 }}"
 
 DATA = frozenset({"Chatstore", "UTC", "Harbour", "victor71", "Victor 71", "gc_grace", HOSTILE})
 
+DATA_ROUTES = frozenset({"metrics", "health/channels.csv", "health/channels.json"})
+"""Routes that answer with data for programs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cast:
@@ -51,7 +54,8 @@ def urls() -> list[str]:
     listed = [
         url
         for route, method, url, statuses in CASES
-        if method == "GET" and not route.startswith("admin/") and route != "metrics" and statuses["ada"] in (200, 404)
+        if method == "GET" and statuses["ada"] in (200, 404)
+        if route not in DATA_ROUTES and not route.startswith("admin/")
     ]
     return [
         *listed,
@@ -59,6 +63,7 @@ def urls() -> list[str]:
         "channels/{emptied}/",
         "channels/{emptied}/{deleted}/",
         "channels/{emptied}/health/",
+        "health/channels/?q=no+such+channel",
         "purges/{done}/",
         "maintenance/runs/{run}/",
         "maintenance/runs/?job=nothing&since=2026-11-21",

@@ -18,6 +18,7 @@ GROWING = frozenset(
         "chatstore_bucketstamp",
         "chatstore_bucketdeletes",
         "chatstore_channelday",
+        "chatstore_channelsummary",
         "chatstore_finding",
         "chatstore_jobrun",
         "moderation_purge",

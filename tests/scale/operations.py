@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,8 +17,11 @@ from chatstore.models import ChannelLock
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health import metrics as store_metrics
+from chatstore.operations.health import summaries
+from chatstore.operations.health.channel_list import COLUMNS
 from chatstore.operations.health.heavy_buckets import check_heavy_buckets
 from chatstore.operations.jobs import runs
+from chatstore.operations.ledger.summaries import count_uncovered, mark_due, note_purge
 from chatstore.operations.monitoring.checks import check_runs
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
@@ -72,6 +76,10 @@ def background_operations() -> Iterator[Named]:
     yield "monitor: runs", lambda: check_runs(postgres_now())
     yield "monitor: stuck purges", lambda: _positions_of(_purges_expected_to_progress(postgres_now()))
     yield "monitor: heavy buckets", lambda: _ignoring_store(lambda: check_heavy_buckets(postgres_now()))
+    yield "monitor: claim due summaries", lambda: summaries._claim_due(summaries.CHANNELS_PER_BATCH)
+    yield "monitor: uncovered deletes", lambda: count_uncovered(postgres_now() - dt.timedelta(days=1))
+    yield "mark a group of channels", lambda: mark_due(range(FIRST_CHANNEL, FIRST_CHANNEL + 128))
+    yield "last purge of a group", lambda: note_purge(small, range(FIRST_CHANNEL, FIRST_CHANNEL + 128))
     yield "metrics", lambda: [*_own_metrics()]
     yield "lookup of a message id", lambda: purge_index.find_parts(_some_message_id())
 
@@ -127,6 +135,8 @@ def pages() -> Iterator[Named]:
         "/maintenance/jobs/expire/",
         "/health/",
         "/metrics",
+        *(f"/health/channels/?sort={sort}{name}" for name in COLUMNS for sort in ("", "-")),
+        *(f"/health/channels/?{query}" for query in _table_queries()),
         "/admin/",
         "/admin/moderation/auditentry/",
         "/admin/moderation/auditentry/?action__exact=hold_placed",
@@ -148,6 +158,21 @@ def pages() -> Iterator[Named]:
     ]
     for url in urls:
         yield f"GET {url}", partial(_get, client, url)
+
+
+def _table_queries() -> Iterator[str]:
+    """Yield queries of the table of all channels: filters that many and few channels meet, and pages in the middle."""
+    for column, key in ("tombstones", "500"), ("page", "2500"), ("channel", "fedi"), ("empty", "0.5"):
+        yield f"sort=-{column}&after={FIRST_CHANNEL + 7}~{key}"
+        yield f"sort={column}&after={FIRST_CHANNEL + 7}~{key}"
+    yield "sort=-tombstones&server=Guild 7"
+    yield "sort=channel&server=Guild 7"
+    yield "sort=-purged&server=Direct messages"
+    yield "sort=tombstones&state=tombstones"
+    yield "sort=-bytes&state=slow"
+    yield "sort=channel&state=heavy&server=Guild 7"
+    yield "sort=-page&q=bab"
+    yield "sort=-page&q=x"
 
 
 def _largest_purge(state: str) -> int:

@@ -30,6 +30,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import SEEN_BY_REPAIR
 from chatstore.operations.jobs.runs import Claim, OutOfHours, attempts_of
 from chatstore.operations.ledger.delete_log import prune_deletes
+from chatstore.operations.ledger.summaries import mark_due
 from chatstore.operations.repair_status.gc_grace import restore_after_repair
 from chatstore.operations.repair_status.repair_clock import (
     MESSAGES,
@@ -221,6 +222,7 @@ def _note_listed(hosts: Sequence[str]) -> int:
         measured = {"bytes": sizes.get(key), SEEN_BY_REPAIR: tombstones.get(key)}
         found = {name: value for name, value in measured.items() if value is not None}
         figures.note_figures(*key, found, source=top_partitions.SOURCE, measured_at=read_at)
+    mark_due({channel_id for channel_id, _ in listed})
     return len(listed)
 
 

@@ -16,6 +16,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import REPAIRED_AT, SEEN_BY_REPAIR
 from chatstore.operations.health.probes import parse_bucket_subject
 from chatstore.operations.jobs.runs import Claim, request_automatic_run
+from chatstore.operations.ledger.summaries import mark_due
 from chatstore.operations.repair_status.repair_clock import (
     MESSAGES,
 )
@@ -71,6 +72,7 @@ def note_measured(measured: Measured) -> dict[str, Any]:
         source=top_partitions.SOURCE,
         measured_at=measured.measured_at,
     )
+    mark_due([measured.channel_id])
     per_replica: dict[str, Any] = {"replicas are": "in sync" if measured.in_sync else "different"}
     for host in measured.tombstones:
         per_replica[f"tombstones on {host}"] = _format_count(measured.tombstones[host])

@@ -18,13 +18,16 @@ from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of, bucket_w
 from chatstore.domain.errors import NotFound, StoreUnavailable
 from chatstore.domain.health import (
     BucketState,
+    ChannelState,
     KnownBucket,
+    KnownChannel,
     Limits,
     dead_share,
     explain,
     is_expensive,
     severity_of,
     state_of,
+    state_of_channel,
 )
 from chatstore.domain.live import Live
 from chatstore.domain.runs import RunState, Severity
@@ -45,6 +48,7 @@ MAX_EMPTY_GAP = 18
 """Consecutive never-written buckets that are listed one by one; longer gaps are collapsed."""
 
 NEWEST_PAGE_US = "newest_page_us"
+NEWEST_PAGE_ROWS = "newest_page_rows"
 NEWEST_PAGE_TOMBSTONES = "newest_page_tombstones"
 NEWEST_PAGE_STATEMENTS = "newest_page_statements"
 """Figures of the channel, stored with the bucket that was its newest when they were measured."""
@@ -168,6 +172,42 @@ class ChannelHealth:
         """True if any bucket has figures."""
         return any(entry.figures for entry in self.buckets)
 
+    @property
+    def worst_bucket(self) -> BucketHealth | None:
+        """The bucket with the most tombstones; None: none were counted."""
+        counted = [entry for entry in self.buckets if entry.known.tombstones is not None]
+        return max(counted, key=lambda entry: (entry.known.tombstones, entry.bucket), default=None)
+
+    @property
+    def largest_bucket(self) -> BucketHealth | None:
+        """The bucket with the most bytes; None: none was measured."""
+        measured = [entry for entry in self.buckets if entry.known.bytes is not None]
+        return max(measured, key=lambda entry: (entry.known.bytes, entry.bucket), default=None)
+
+    @property
+    def known(self) -> KnownChannel:
+        """Figures from which its state follows."""
+        worst, largest, states = self.worst_bucket, self.largest_bucket, self.states
+        page, rows = self.newest_page.get(NEWEST_PAGE_US), self.newest_page.get(NEWEST_PAGE_ROWS)
+        # A page whose read was aborted has no number of rows; the one of an earlier page is not its own.
+        has_rows = page is not None and rows is not None and rows.measured_at == page.measured_at
+        return KnownChannel(
+            tombstones=None if worst is None else worst.known.tombstones,
+            tombstones_bucket=None if worst is None else worst.bucket,
+            bytes=None if largest is None else largest.known.bytes,
+            bytes_bucket=None if largest is None else largest.bucket,
+            page_us=_value_of(page),
+            page_rows=_value_of(rows) if has_rows else None,
+            page_tombstones=_value_of(self.newest_page.get(NEWEST_PAGE_TOMBSTONES)),
+            buckets=sum(states.values()),
+            empty_buckets=states.get(BucketState.EMPTY, 0),
+        )
+
+    @property
+    def state(self) -> ChannelState:
+        """State of the channel."""
+        return state_of_channel(self.known, health_limits())
+
     def worst(self, limit: int) -> list[BucketHealth]:
         """Return the buckets that are expensive to read, worst first."""
         limits = health_limits()
@@ -207,15 +247,27 @@ def read_channel_health(user: AbstractUser | AnonymousUser | None, channel_id: i
     if user is not None:
         require(user, READ_HEALTH)
     now = postgres_now()
-    rows = dict(ledger.read_ledger(channel_id))
-    measured = figures.read_figures(channel_id)
-    last_repair = last_full_repair()
-    listed = _list_buckets(channel_id, rows.keys() | measured.keys(), now=now)
+    lives, measured = dict(ledger.read_ledger(channel_id)), figures.read_figures(channel_id)
+    findings = list(Finding.objects.open().filter(subject__startswith=f"{channel_id}:"))
+    return describe_channel(channel_id, lives, measured, now=now, findings=findings, last_repair=last_full_repair())
+
+
+def describe_channel(
+    channel_id: int,
+    lives: Mapping[int, Live],
+    measured: Mapping[int, Mapping[str, Figure]],
+    *,
+    now: dt.datetime,
+    findings: Sequence[Finding] = (),
+    last_repair: Figure | None = None,
+) -> ChannelHealth:
+    """Return the health of a channel. lives, measured: its ledger and figures by bucket."""
+    listed = _list_buckets(channel_id, lives.keys() | measured.keys(), now=now)
     return ChannelHealth(
         channel_id=channel_id,
-        buckets=[_describe(b, rows.get(b), measured.get(b, {}), now=now, last_repair=last_repair) for b in listed],
+        buckets=[_describe(b, lives.get(b), measured.get(b, {}), now=now, last_repair=last_repair) for b in listed],
         newest_page=_newest_page(measured),
-        findings=list(Finding.objects.open().filter(subject__startswith=f"{channel_id}:")),
+        findings=findings,
         last_repair=last_repair,
         now=now,
     )
@@ -257,7 +309,7 @@ def _newest_page(measured: Mapping[int, Mapping[str, Figure]]) -> Mapping[str, F
     if not noted:
         return {}
     latest = max(noted, key=lambda found: found[NEWEST_PAGE_US].measured_at)
-    names = (NEWEST_PAGE_US, NEWEST_PAGE_TOMBSTONES, NEWEST_PAGE_STATEMENTS)
+    names = (NEWEST_PAGE_US, NEWEST_PAGE_ROWS, NEWEST_PAGE_TOMBSTONES, NEWEST_PAGE_STATEMENTS)
     return {name: latest[name] for name in names if name in latest}
 
 

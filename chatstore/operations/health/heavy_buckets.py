@@ -20,6 +20,7 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import BucketDeletes, Channel, ChannelDay, Finding
 from chatstore.operations.findings.records import Problem, sync_findings
 from chatstore.operations.health.channel_health import SEEN_BY_REPAIR, health_limits, tombstones_in
+from chatstore.operations.ledger.summaries import mark_due
 from chatstore.store import figures, top_partitions
 from chatstore.store.figures import Figure
 from chatstore.store.top_partitions import Bucket, TopPartitions
@@ -47,6 +48,8 @@ def check_heavy_buckets(now: dt.datetime) -> None:
                 figures.note_figures(
                     channel_id, bucket, {name: figure.value}, source=figure.source, measured_at=figure.measured_at
                 )
+            if changed:
+                mark_due([channel_id])
             found = _assess({**noted, **_later(changed, noted)})
             if found is not None:
                 summary = _(

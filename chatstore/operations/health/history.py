@@ -11,6 +11,7 @@ from django.db.models import Max, Q, QuerySet
 from chatstore.domain.runs import RunState
 from chatstore.models import ChannelDay, JobRun
 from chatstore.operations.health.channel_health import STALE_AFTER, tombstones_in
+from chatstore.operations.ledger.summaries import mark_due
 from chatstore.store import figures
 from chatstore.store.figures import Figure
 
@@ -45,6 +46,7 @@ def note_day(channel_id: int, *, now: dt.datetime, read_ms: float | None) -> Non
         day=now.astimezone(dt.UTC).date(),
         defaults={name: value for name, value in measured.items() if value is not None},
     )
+    mark_due([channel_id])
 
 
 def _most(measured: Iterable[Figure | None], *, since: dt.datetime) -> int | None:

@@ -25,8 +25,14 @@ from chatstore.domain.snowflakes import parse_snowflake, unix_ms
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import BucketDeletes, Channel, ChannelDay, JobRun
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.health.channel_health import NEWEST_PAGE_STATEMENTS, NEWEST_PAGE_TOMBSTONES, NEWEST_PAGE_US
+from chatstore.operations.health.channel_health import (
+    NEWEST_PAGE_ROWS,
+    NEWEST_PAGE_STATEMENTS,
+    NEWEST_PAGE_TOMBSTONES,
+    NEWEST_PAGE_US,
+)
 from chatstore.operations.health.history import delete_old_days, note_day
+from chatstore.operations.health.summaries import refresh_states
 from chatstore.operations.jobs.runs import Claim, request_automatic_run
 from chatstore.operations.ledger.delete_log import last_delete
 from chatstore.store import figures, ledger, probing, scans
@@ -64,6 +70,7 @@ def probe_run(claim: Claim) -> Mapping[str, Any]:
     if not claim.run.subject:
         now = postgres_now()
         delete_old_days(now.date())
+        refresh_states()
         return probe_channels(claim, due_channels(now))
     channel_id, bucket = parse_subject(claim.run.subject)
     if bucket is None:
@@ -96,6 +103,7 @@ def probe_channel(channel_id: int, *, now: dt.datetime) -> dict[str, int]:
         return _note_aborted_read(channel_id, bucket, now=now)
     found = {
         NEWEST_PAGE_US: round(cost.milliseconds * 1000),
+        NEWEST_PAGE_ROWS: cost.rows,
         NEWEST_PAGE_TOMBSTONES: cost.tombstones,
         NEWEST_PAGE_STATEMENTS: cost.statements,
     }

@@ -12,6 +12,7 @@ from chatstore.domain.live import Live
 from chatstore.domain.whole_reads import live_of_bucket
 from chatstore.operations.coordination.clock import stamp_now_us
 from chatstore.operations.ledger.refresh import SOURCE, refresh_bucket
+from chatstore.operations.ledger.summaries import mark_due
 from chatstore.store.ledger import CACHE_SECONDS
 from chatstore.store.loads import CONCURRENT_WHOLE_READS, note_live_rows_in, read_bounds_in, set_live_in
 
@@ -49,6 +50,7 @@ def _refresh_batch(keys: Sequence[BucketKey], window: int) -> None:
     set_live_in(lives, read_began_us=began_us)
     measured_at = dt.datetime.fromtimestamp(began_us / 1e6, tz=dt.UTC)
     note_live_rows_in(counts, source=SOURCE, measured_at=measured_at)
+    mark_due({channel_id for channel_id, _ in keys})
 
 
 def wait_for_pages(last_clear: float | None) -> None:

@@ -17,6 +17,7 @@ from chatstore.domain.live import Live
 from chatstore.domain.whole_reads import WholeRead
 from chatstore.operations.coordination.channel_lock import lock_channel, lock_owner, release_channel, renew_lock
 from chatstore.operations.coordination.clock import stamp_now_us
+from chatstore.operations.ledger.summaries import mark_due
 from chatstore.store import figures, ledger, loads, messages, scans
 
 SOURCE = "own read"
@@ -59,6 +60,7 @@ def refresh_bucket(channel_id: int, bucket: int, *, job: str | None = None) -> L
         read.add(rows)
     live = note_whole_read(channel_id, bucket, read)
     figures.note_figures(channel_id, bucket, read.figures, source=SOURCE, measured_at=read.measured_at)
+    mark_due([channel_id])
     return live
 
 
@@ -97,4 +99,5 @@ def try_refresh_bucket(
         # The trace did not arrive, so the count is unknown and is not recorded.
         seen["tombstones"] = pages.count_tombstones()
     figures.note_figures(channel_id, bucket, seen, source=SOURCE, measured_at=read.measured_at)
+    mark_due([channel_id])
     return BucketRead(read, live)

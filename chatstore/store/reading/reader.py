@@ -171,6 +171,11 @@ class PageCost:
     measured_at: dt.datetime
 
     @property
+    def rows(self) -> int:
+        """The most live rows that any replica read."""
+        return max((live for live, _ in self.per_replica.values()), default=0)
+
+    @property
     def tombstones(self) -> int:
         """The most that any replica scanned."""
         return max((dead for _, dead in self.per_replica.values()), default=0)

@@ -21,6 +21,7 @@ from chatstore.domain.messages import MESSAGE_ID
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
 from chatstore.operations.ledger.refresh import SOURCE
+from chatstore.operations.ledger.summaries import mark_due
 from chatstore.operations.ledger.tombstones import known_tombstones
 from chatstore.store import figures, scans
 from moderation.domain.filters import Row
@@ -202,6 +203,7 @@ def _plan(
     tombstones = {**known, **dict(zip(reads, scans.count_tombstones(list(reads.values())), strict=True))}
     counted = {key: {"tombstones": tombstones[key]} for key, read in reads.items() if read.known_tombstones is None}
     figures.note_figures_in(counted, source=SOURCE, measured_at=began_at)
+    mark_due({channel_id for channel_id, _ in counted})
     now_ms = postgres_now_us() // 1_000
     return [_plan_bucket(found, tombstones[found.reading.key], now_ms) for found in matched]
 

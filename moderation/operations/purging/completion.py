@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+from enum import Enum, auto
 
 from django.db import transaction
 from django.db.models import Min
@@ -11,6 +12,7 @@ from django.db.models.functions import Coalesce
 
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now_us
+from chatstore.operations.ledger.summaries import mark_due, note_purge
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge
 from moderation.operations.access.audit import record_action, record_purged, record_restored
@@ -24,6 +26,9 @@ from moderation.operations.undo.requests import finish_undos
 
 logger = logging.getLogger(__name__)
 
+CHANNELS_AT_ONCE = 2_000
+"""Rows of the table of channels that one statement updates."""
+
 BLOCKED_RETRY_SECONDS = 5.0
 """Delay before a retry when the store was unavailable or another job had locked the channel."""
 
@@ -33,30 +38,47 @@ def advance_purge(purge_id: int, *, blocked_by: str = "") -> Purge:
 
     blocked_by: what blocks every step, as UI text.
     """
-    while not _advance(purge_id, blocked_by):
-        pass
+    is_noted = False
+    while (part := _advance(purge_id, blocked_by, is_noted=is_noted)) is not _Part.LAST:
+        if part is _Part.ENDS:
+            _note_in_channels(Purge.objects.get(id=purge_id))
+            is_noted = True
     return Purge.objects.get(id=purge_id)
 
 
-def _advance(purge_id: int, blocked_by: str) -> bool:
-    """Do a part of it, in a transaction of less than a second; return whether it was the last one.
+class _Part(Enum):
+    """What `_advance` did: a part that others follow, nothing because the purge ends, or the last part."""
 
-    Only the end of a purge of 50,000 channels has several. Another worker may continue at any of them.
+    FURTHER = auto()
+    ENDS = auto()
+    LAST = auto()
+
+
+def _advance(purge_id: int, blocked_by: str, *, is_noted: bool) -> _Part:
+    """Do a part of it, in a transaction of less than a second.
+
+    Only the end of a purge of 50,000 channels has several. Another worker may continue at any of them. is_noted:
+    whether the table of channels has the purge; it gets it before the end, so that a worker that is killed in between
+    leaves nothing undone.
     """
     with brief_transaction():
         purge = lock_purge(purge_id)
         if purge.state == PurgeState.CANCELLING:
+            if not is_noted:
+                return _Part.ENDS
             if not _finish_cancelled(purge):
-                return False
+                return _Part.FURTHER
         elif purge.state in (*RUNNABLE, PurgeState.PAUSED, PurgeState.UNDOING):
             left = open_steps(purge)
             if not left.exists():
+                if not is_noted:
+                    return _Part.ENDS
                 if not open_next_steps_of(purge) and not _finish(purge):
-                    return False
+                    return _Part.FURTHER
             elif purge.state != PurgeState.PAUSED and not left.leased().exists():
                 _wait(purge, blocked_by)
         release_idle_channels(purge)
-    return True
+    return _Part.LAST
 
 
 def seconds_until_due(purge: Purge) -> float | None:
@@ -120,3 +142,15 @@ def _finish_cancelled(purge: Purge) -> bool:
     )
     record_action("purge_cancelled", actor=None, purge=purge, details=totals_of(purge).as_json())
     return True
+
+
+def _note_in_channels(purge: Purge) -> None:
+    """Update the table of channels, some at a time. A rewrite or undo changes figures, but is no purge of a moderator."""
+    counted = purge.steps.filter(counted_at__isnull=False)
+    channel_ids = list(counted.order_by("channel_id").values_list("channel_id", flat=True).distinct())
+    for start in range(0, len(channel_ids), CHANNELS_AT_ONCE):
+        some = channel_ids[start : start + CHANNELS_AT_ONCE]
+        if purge.is_rewrite or purge.state == PurgeState.UNDOING:
+            mark_due(some)
+        else:
+            note_purge(purge.pk, some)

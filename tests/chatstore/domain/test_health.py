@@ -9,13 +9,17 @@ from hypothesis import strategies as st
 from chatstore.domain.health import (
     SPARSE_BELOW,
     BucketState,
+    ChannelState,
     KnownBucket,
+    KnownChannel,
     Limits,
     dead_share,
     explain,
     is_slowed,
     severity_of,
+    severity_of_channel,
     state_of,
+    state_of_channel,
 )
 from chatstore.domain.live import EMPTY, UNKNOWN, Live
 from chatstore.domain.runs import Severity
@@ -27,6 +31,7 @@ lives = (
     | st.sampled_from([UNKNOWN, EMPTY, Live(-5, None, None)])
     | st.builds(Live, st.just(3), st.just(90), st.integers(1, 100_000))
 )
+known_numbers = st.none() | st.integers(0, 200_000_000)
 known = st.builds(
     KnownBucket,
     live=lives,
@@ -101,3 +106,29 @@ def test_a_page_is_slowed_at_three_times_its_cost_and_never_below_20_ms() -> Non
     assert not is_slowed(19_000, 1_000)
     assert is_slowed(21_000, 7_000)
     assert not is_slowed(20_999, 7_000)
+
+
+def test_the_state_of_a_channel_is_the_most_severe_that_applies() -> None:
+    healthy = KnownChannel(tombstones=999, bytes=49_999_999, page_us=19_999, page_tombstones=999)
+    for changes, state in (
+        ({}, ChannelState.HEALTHY),
+        ({"tombstones": None, "bytes": None}, ChannelState.HEALTHY),
+        ({"page_us": None, "page_tombstones": None}, ChannelState.UNKNOWN),
+        ({"page_us": 20_000}, ChannelState.SLOW),
+        ({"page_tombstones": 1_000}, ChannelState.SLOW),
+        ({"bytes": 50_000_000, "page_us": None}, ChannelState.HEAVY),
+        ({"tombstones": 1_000, "bytes": 50_000_000}, ChannelState.TOMBSTONES),
+    ):
+        assert state_of_channel(replace(healthy, **changes), LIMITS) == state
+
+
+@given(st.builds(KnownChannel, tombstones=known_numbers, bytes=known_numbers, page_us=known_numbers))
+def test_a_channel_is_over_a_limit_exactly_if_a_finding_is_open(channel: KnownChannel) -> None:
+    is_over = state_of_channel(channel, LIMITS) in (ChannelState.TOMBSTONES, ChannelState.HEAVY)
+    assert is_over == (severity_of_channel(channel, LIMITS) is not None)
+
+
+def test_the_share_of_empty_buckets_of_a_channel_without_buckets_is_unknown() -> None:
+    assert KnownChannel(buckets=0, empty_buckets=0).empty_share is None
+    assert KnownChannel().empty_share is None
+    assert KnownChannel(buckets=8, empty_buckets=2).empty_share == 0.25

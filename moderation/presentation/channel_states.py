@@ -1,0 +1,65 @@
+"""The state of a channel in words, with the reason: the same on its health page, in the table and in exports."""
+
+from __future__ import annotations
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext_lazy
+
+from chatstore.domain.buckets import bucket_days
+from chatstore.domain.health import ChannelState, KnownChannel
+from moderation.presentation import formats
+
+LABELS: dict[ChannelState, str | Promise] = {
+    ChannelState.TOMBSTONES: pgettext_lazy("state of a channel", "Too many tombstones"),
+    ChannelState.HEAVY: pgettext_lazy("state of a channel", "Too large"),
+    ChannelState.SLOW: pgettext_lazy("state of a channel", "Slow"),
+    ChannelState.UNKNOWN: pgettext_lazy("state of a channel", "Unknown"),
+    ChannelState.HEALTHY: pgettext_lazy("state of a channel", "Healthy"),
+}
+"""The states, most severe first."""
+
+
+def describe_state(state: ChannelState, known: KnownChannel) -> str:
+    """Return a state, its reason and the cost of the newest page.
+
+    "Healthy. The newest page reads 51 rows and 0 tombstones in 2.4 ms."
+    """
+    words = {"state": LABELS[state], "reason": explain_state(state, known), "page": describe_page(known)}
+    if words["reason"] == words["page"]:
+        return _("%(state)s. %(reason)s") % words
+    return _("%(state)s. %(reason)s %(page)s") % words
+
+
+def explain_state(state: ChannelState, known: KnownChannel) -> str:
+    """Return the reason for a state as a sentence."""
+    if state == ChannelState.TOMBSTONES and known.tombstones is not None and known.tombstones_bucket is not None:
+        return ngettext(
+            "A full read of %(days)s scans %(count)s tombstone.",
+            "A full read of %(days)s scans %(count)s tombstones.",
+            known.tombstones,
+        ) % {"days": _format_days(known.tombstones_bucket), "count": formats.format_number(known.tombstones)}
+    if state == ChannelState.HEAVY and known.bytes is not None and known.bytes_bucket is not None:
+        return _("The partition of %(days)s has %(size)s.") % {
+            "days": _format_days(known.bytes_bucket),
+            "size": formats.format_size(known.bytes),
+        }
+    return describe_page(known)
+
+
+def describe_page(known: KnownChannel) -> str:
+    """Return what the newest page costs as a sentence."""
+    if known.page_us is None:
+        return _("The newest page was never measured.")
+    costs = {
+        "tombstones": formats.format_count(known.page_tombstones, "tombstone"),
+        "time": formats.format_milliseconds(known.page_us / 1000),
+    }
+    if known.page_rows is None:
+        return _("The newest page reads %(tombstones)s in %(time)s.") % costs
+    rows = formats.format_count(known.page_rows, "row")
+    return _("The newest page reads %(rows)s and %(tombstones)s in %(time)s.") % {"rows": rows, **costs}
+
+
+def _format_days(bucket: int) -> str:
+    return formats.format_days(*bucket_days(bucket))

@@ -1,0 +1,97 @@
+"""Template tag of the table of all channels. A nested template for each row would take most of the page's time."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django import template
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from chatstore.domain.buckets import bucket_days
+from chatstore.models import ChannelSummary
+from chatstore.operations.health.channel_list import ChannelPage, ListedChannel
+from moderation.presentation import formats
+from moderation.presentation.channel_states import describe_page, explain_state
+from moderation.presentation.html import fill, fill_each
+from moderation.presentation.page_urls import url_of
+from moderation.templatetags.chat import thousands, time_tag, visible
+from moderation.templatetags.health import channel_chip, milliseconds, percent_of, size
+
+register = template.Library()
+
+
+@register.simple_tag
+def channel_rows(page: ChannelPage, now: dt.datetime, may_open_purges: bool) -> SafeString:
+    """Render a row for each channel; the age of a figure is its title."""
+    return fill_each(
+        '<tr><th scope="row"><a href="{}"><bdi>{}</bdi></a><span class="quiet small"><bdi>{}</bdi></span></th>'
+        '<td>{}<span class="quiet small">{}</span></td>'
+        '<td class="num" title="{}">{}</td><td class="num" title="{}">{}</td><td class="num" title="{}">{}</td>'
+        '<td class="num" title="{}">{}</td><td class="num" title="{}">{}</td><td class="nowrap">{}</td></tr>',
+        (_cells(listed, now, may_open_purges) for listed in page.channels),
+    )
+
+
+def _cells(listed: ListedChannel, now: dt.datetime, may_open_purges: bool) -> tuple[object, ...]:
+    row, channel = listed.row, listed.channel
+    return (
+        url_of("channel_health", channel.pk),
+        visible(str(channel)),
+        visible(_("Direct messages") if channel.guild is None else channel.guild.name),
+        channel_chip(listed.state, listed.severity),
+        explain_state(listed.state, listed.known),
+        _measured(row.tombstones_at, now, row.tombstones_bucket),
+        thousands(row.tombstones),
+        _measured(row.bytes_at, now, row.bytes_bucket),
+        size(row.bytes),
+        f"{describe_page(listed.known)} {_measured(row.page_at, now)}" if row.page_at else _measured(None, now),
+        milliseconds(row.page_us),
+        _buckets(row, now),
+        percent_of(None if row.empty_share is None else row.empty_share * 100),
+        _changed(row.uncovered_at, now),
+        thousands(row.uncovered_deletes),
+        _last_purge(row, now, may_open_purges),
+    )
+
+
+def _measured(time: dt.datetime | None, now: dt.datetime, bucket: int | None = None) -> str:
+    """Return the age of a figure, and the days of the bucket that it is of."""
+    if time is None:
+        return _("Never measured.")
+    age = {"ago": formats.format_ago(time, now), "time": formats.format_exact(time)}
+    if bucket is None:
+        return _("Measured %(ago)s, on %(time)s.") % age
+    return _("In %(days)s, measured %(ago)s, on %(time)s.") % {"days": formats.format_days(*bucket_days(bucket)), **age}
+
+
+def _buckets(row: ChannelSummary, now: dt.datetime) -> str:
+    if row.buckets is None or row.empty_buckets is None or row.refreshed_at is None:
+        return _("Never measured.")
+    return ngettext(
+        "%(empty)s of %(count)s bucket, read %(ago)s, on %(time)s.",
+        "%(empty)s of %(count)s buckets, read %(ago)s, on %(time)s.",
+        row.buckets,
+    ) % {
+        "empty": formats.format_number(row.empty_buckets),
+        "count": formats.format_number(row.buckets),
+        "ago": formats.format_ago(row.refreshed_at, now),
+        "time": formats.format_exact(row.refreshed_at),
+    }
+
+
+def _changed(time: dt.datetime | None, now: dt.datetime) -> str:
+    if time is None:
+        return _("Never counted.")
+    return _("Counted every five minutes, changed %(ago)s, on %(time)s.") % {
+        "ago": formats.format_ago(time, now),
+        "time": formats.format_exact(time),
+    }
+
+
+def _last_purge(row: ChannelSummary, now: dt.datetime, may_open_purges: bool) -> SafeString:
+    if row.last_purge_id is None or row.last_purged_at is None:
+        return fill('<span class="quiet">{}</span>', _("none"))
+    when = time_tag(row.last_purged_at, formats.format_ago(row.last_purged_at, now))
+    return fill('<a href="{}">{}</a>', url_of("purge", row.last_purge_id), when) if may_open_purges else when

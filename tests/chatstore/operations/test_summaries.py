@@ -1,0 +1,106 @@
+"""The row of a channel in the table of all channels follows what was measured, deleted and purged there."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from chatstore.domain.health import ChannelState
+from chatstore.domain.live import EMPTY
+from chatstore.models import Channel, ChannelSummary
+from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
+from chatstore.operations.health import probes
+from chatstore.operations.health.channel_health import read_channel_health
+from chatstore.operations.health.summaries import known_of, refresh_summaries
+from chatstore.operations.ledger.delete_log import note_deletes
+from chatstore.operations.ledger.summaries import count_uncovered, mark_due, note_purge
+from chatstore.store import figures, ledger
+from tests.chatstore.channels import fresh_id, now_ms, spread_ids, write_messages
+
+BUCKET = 300
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return Channel.objects.create(id=fresh_id(), name="harbour")
+
+
+def row_of(channel: Channel) -> ChannelSummary:
+    return ChannelSummary.objects.get(channel=channel)
+
+
+def note(channel: Channel, bucket: int, **found: int) -> None:
+    figures.note_figures(channel.pk, bucket, found, source="probe", measured_at=postgres_now())
+
+
+def test_every_new_channel_has_a_row_that_is_due() -> None:
+    ids = [fresh_id(), fresh_id()]
+    Channel.objects.bulk_create([Channel(id=one, name="harbour") for one in ids])
+    for row in ChannelSummary.objects.filter(channel_id__in=ids):
+        assert (row.state, row.tombstones, row.refreshed_at) == (ChannelState.UNKNOWN, None, None)
+        assert row.due_at is not None
+    assert ChannelSummary.objects.filter(channel_id__in=ids).count() == 2
+
+
+def test_a_row_has_the_figures_of_the_health_page(channel: Channel) -> None:
+    for bucket in range(BUCKET, BUCKET + 4):
+        ledger.ensure_row(channel.pk, bucket)
+    ledger.set_live(channel.pk, BUCKET, EMPTY, read_began_us=postgres_now_us())
+    note(channel, BUCKET + 1, tombstones=7, bytes=60_000_000)
+    note(channel, BUCKET + 2, tombstones=1_500, newest_page_us=2_410, newest_page_tombstones=3, newest_page_rows=51)
+    refresh_summaries([channel.pk])
+    row, health = row_of(channel), read_channel_health(None, channel.pk)
+    assert known_of(row) == health.known
+    assert (row.state, health.state) == (ChannelState.TOMBSTONES, ChannelState.TOMBSTONES)
+    assert (row.tombstones, row.tombstones_bucket, row.bytes, row.bytes_bucket) == (
+        1_500, BUCKET + 2, 60_000_000, BUCKET + 1
+    )  # fmt: skip
+    assert (row.page_us, row.page_rows, row.page_tombstones) == (2_410, 51, 3)
+    assert (row.empty_buckets, row.buckets) == (1, 4)
+    assert row.refreshed_at is not None
+    assert row.tombstones_at is not None
+    assert row.refreshed_at - row.tombstones_at < dt.timedelta(minutes=1)
+
+
+def test_a_probe_marks_the_row_and_counts_the_rows_of_the_page(channel: Channel) -> None:
+    ChannelSummary.objects.filter(channel=channel).update(due_at=None)
+    write_messages(channel.pk, spread_ids(60, newest_ms=now_ms() - 1_000))
+    probes.probe_channel(channel.pk, now=postgres_now())
+    assert row_of(channel).due_at is not None
+    refresh_summaries([channel.pk])
+    row = row_of(channel)
+    assert row.page_rows is not None
+    assert row.page_rows >= 51
+    assert row.page_tombstones == 0
+
+
+def test_a_row_that_is_due_stays_due_since_then(channel: Channel) -> None:
+    due_at = row_of(channel).due_at
+    mark_due([channel.pk, fresh_id()])
+    assert row_of(channel).due_at == due_at
+
+
+def test_the_last_purge_is_noted(channel: Channel) -> None:
+    ChannelSummary.objects.filter(channel=channel).update(due_at=None)
+    note_purge(4_711, [channel.pk])
+    row = row_of(channel)
+    assert row.last_purge_id == 4_711
+    assert row.last_purged_at is not None
+    assert row.due_at is not None
+
+
+def test_deletes_that_no_repair_covers_are_counted(channel: Channel) -> None:
+    assert row_of(channel).uncovered_deletes is None
+    now = postgres_now()
+    for bucket, sent_by in ((BUCKET, now - dt.timedelta(minutes=30)), (BUCKET + 1, now)):
+        note_deletes(channel.pk, bucket, 5, sent_by=sent_by)
+    count_uncovered(None)
+    assert row_of(channel).uncovered_deletes == 10
+    count_uncovered(now - dt.timedelta(minutes=10))
+    assert row_of(channel).uncovered_deletes == 5
+    changed_at = row_of(channel).uncovered_at
+    count_uncovered(now - dt.timedelta(minutes=10))
+    assert row_of(channel).uncovered_at == changed_at
+    count_uncovered(now + dt.timedelta(days=1))
+    assert row_of(channel).uncovered_deletes == 0

@@ -1,0 +1,38 @@
+"""A channel's state is one sentence, with the figures that it follows from."""
+
+from chatstore.domain.buckets import bucket_days
+from chatstore.domain.health import ChannelState, KnownChannel
+from moderation.presentation import formats
+from moderation.presentation.channel_states import LABELS, describe_state, explain_state
+
+DAYS = formats.format_days(*bucket_days(350))
+
+
+def test_a_healthy_channel_is_described_by_the_cost_of_its_newest_page() -> None:
+    known = KnownChannel(page_us=2_410, page_rows=51, page_tombstones=0)
+    text = describe_state(ChannelState.HEALTHY, known)
+    assert text == "Healthy. The newest page reads 51 rows and 0 tombstones in 2.4 ms."
+
+
+def test_a_page_without_a_number_of_rows_is_described_without_it() -> None:
+    known = KnownChannel(page_us=812_000, page_tombstones=1)
+    assert describe_state(ChannelState.SLOW, known) == "Slow. The newest page reads 1 tombstone in 812 ms."
+
+
+def test_a_channel_over_a_limit_names_the_bucket_before_the_page() -> None:
+    known = KnownChannel(
+        tombstones=61_204, tombstones_bucket=350, bytes=72_400_000, bytes_bucket=350, page_us=2_410, page_tombstones=0
+    )
+    assert describe_state(ChannelState.TOMBSTONES, known) == (
+        f"Too many tombstones. A full read of {DAYS} scans 61,204 tombstones. "
+        "The newest page reads 0 tombstones in 2.4 ms."
+    )
+    assert explain_state(ChannelState.HEAVY, known) == f"The partition of {DAYS} has 72.4 MB."
+
+
+def test_a_channel_that_was_never_measured_is_unknown() -> None:
+    assert describe_state(ChannelState.UNKNOWN, KnownChannel()) == "Unknown. The newest page was never measured."
+
+
+def test_every_state_has_a_label() -> None:
+    assert set(LABELS) == set(ChannelState)
