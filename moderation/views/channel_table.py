@@ -62,10 +62,6 @@ class Heading:
 def channel_table(request: HttpRequest) -> HttpResponse:
     """List all channels with their figures, the worst first; `sort`, `server`, `state` and `q` choose others."""
     query = _parse_query(request.GET)
-    filters = QueryDict(mutable=True)
-    filters.update({name: request.GET[name] for name in ("server", "state", "q") if request.GET.get(name)})
-    chosen = filters.copy()
-    chosen["sort"] = request.GET.get("sort") or DEFAULT_SORT
     after = request.GET.get("after", "")
     context = {
         "nav": "channels",
@@ -74,10 +70,8 @@ def channel_table(request: HttpRequest) -> HttpResponse:
         "headings": [_describe_heading(name, query) for name in HEADINGS],
         "states": [(state.name.lower(), label) for state, label in LABELS.items()],
         "guilds": [_("Direct messages"), *guild_names()],
-        "filters": filters,
-        "filter_query": filters.urlencode(),
-        "query": chosen.urlencode(),
-        "sort": chosen["sort"],
+        "filters": {name: request.GET[name] for name in ("server", "state", "q") if request.GET.get(name)},
+        "sort": request.GET.get("sort") or DEFAULT_SORT,
         "max_named": MAX_NAMED,
         "now": timezone.now(),
         "may_open_purges": request.user.has_perm("moderation.view_purge"),

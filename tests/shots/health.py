@@ -14,6 +14,9 @@ from chatstore.models import Channel, ChannelDay, Guild, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
 from chatstore.operations.findings.records import Problem, open_finding
+from chatstore.operations.health.probes import probe_channel
+from chatstore.operations.health.summaries import refresh_summaries
+from chatstore.operations.ledger.summaries import count_uncovered
 from chatstore.store import figures, ledger
 from tests.moderation.channels import by_victor, now_ms, purge_now, write
 
@@ -55,6 +58,7 @@ def make_unhealthy_channel(mona: User, otto: User) -> UnhealthyChannel:
     purge_now(mona, by_victor(channel))
     _add_days(channel.pk)
     _add_runs(f"{channel.pk}:{unhealthy.dead}", otto)
+    _measure_all()
     return unhealthy
 
 
@@ -74,6 +78,15 @@ def _fill(channel_id: int, bucket: int, newest: int) -> None:
 def _note(channel_id: int, bucket: int, *, hours: float, source: str = "probe", **found: int) -> None:
     measured_at = postgres_now() - dt.timedelta(hours=hours)
     figures.note_figures(channel_id, bucket, found, source=source, measured_at=measured_at)
+
+
+def _measure_all() -> None:
+    """Fill the table of all channels. Some were probed."""
+    channels = list(Channel.objects.order_by("-pk").values_list("pk", flat=True)[:500])
+    for channel_id in channels[:8]:
+        probe_channel(channel_id, now=postgres_now())
+    refresh_summaries(channels)
+    count_uncovered(None)
 
 
 def _add_days(channel_id: int) -> None:

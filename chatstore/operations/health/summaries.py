@@ -10,9 +10,9 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
-from django.db import connection
+from django.db import connection, transaction
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.health import KnownChannel, state_of_channel
@@ -41,7 +41,7 @@ REFRESH_SECONDS = 5.0
 """Time for refreshing in each round of the monitor; other checks wait for it. What is left follows in the next."""
 
 ROWS_PER_CHECK = 1_000
-"""Rows whose states are compared in one statement."""
+"""Rows whose states are compared, and locked, at a time."""
 
 _CLAIM = (
     f"UPDATE {ChannelSummary._meta.db_table} SET due_at = NULL WHERE channel_id IN (SELECT channel_id "
@@ -93,13 +93,23 @@ def refresh_summaries(channel_ids: Collection[int]) -> None:
 
 def refresh_states() -> None:
     """Compute all states again, in case the limits in the settings have changed since they were stored."""
-    limits, last = health_limits(), 0
-    while rows := _rows_after(last):
-        last = rows[-1].pk
-        changed = [row for row in rows if row.state != state_of_channel(known_of(row), limits)]
-        for row in changed:
-            row.state = state_of_channel(known_of(row), limits)
-        ChannelSummary.objects.bulk_update(changed, ["state"])
+    last: int | None = 0
+    while last is not None:
+        with transaction.atomic():
+            last = _refresh_states_after(last)
+
+
+def _refresh_states_after(channel_id: int) -> int | None:
+    """Compute the states of the rows that follow a channel; return the last of them, or None."""
+    limits, changed, last = health_limits(), [], None
+    rows = ChannelSummary.objects.select_for_update().filter(pk__gt=channel_id).order_by("pk")
+    for row in rows[:ROWS_PER_CHECK]:
+        last, state = row.pk, state_of_channel(known_of(row), limits)
+        if row.state != state:
+            row.state = state
+            changed.append(row)
+    ChannelSummary.objects.bulk_update(changed, ["state"])
+    return last
 
 
 def known_of(row: ChannelSummary) -> KnownChannel:
@@ -122,10 +132,6 @@ def _claim_due(limit: int) -> list[int]:
     with connection.cursor() as cursor:
         cursor.execute(_CLAIM, [limit])
         return [channel_id for (channel_id,) in cursor.fetchall()]
-
-
-def _rows_after(channel_id: int) -> Sequence[ChannelSummary]:
-    return list(ChannelSummary.objects.filter(pk__gt=channel_id).order_by("pk")[:ROWS_PER_CHECK])
 
 
 def _summarize(health: ChannelHealth) -> ChannelSummary:

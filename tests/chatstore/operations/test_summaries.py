@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+from django.test import override_settings
 
 from chatstore.domain.health import ChannelState
 from chatstore.domain.live import EMPTY
@@ -12,7 +13,7 @@ from chatstore.models import Channel, ChannelSummary
 from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
 from chatstore.operations.health import probes
 from chatstore.operations.health.channel_health import read_channel_health
-from chatstore.operations.health.summaries import known_of, refresh_summaries
+from chatstore.operations.health.summaries import known_of, refresh_states, refresh_summaries
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.operations.ledger.summaries import count_uncovered, mark_due, note_purge
 from chatstore.store import figures, ledger
@@ -73,6 +74,17 @@ def test_a_probe_marks_the_row_and_counts_the_rows_of_the_page(channel: Channel)
     assert row.page_rows is not None
     assert row.page_rows >= 51
     assert row.page_tombstones == 0
+
+
+def test_a_change_of_the_limits_changes_the_stored_states(channel: Channel) -> None:
+    note(channel, BUCKET, tombstones=500, newest_page_us=2_410)
+    refresh_summaries([channel.pk])
+    assert row_of(channel).state == ChannelState.HEALTHY
+    with override_settings(HEALTH_WARN_TOMBSTONES=500):
+        refresh_states()
+        assert row_of(channel).state == ChannelState.TOMBSTONES
+    refresh_states()
+    assert row_of(channel).state == ChannelState.HEALTHY
 
 
 def test_a_row_that_is_due_stays_due_since_then(channel: Channel) -> None:
