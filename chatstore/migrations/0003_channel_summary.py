@@ -5,22 +5,36 @@ import django.db.models.deletion
 import django.db.models.functions.comparison
 from django.db import migrations, models
 
-# Channels are added by several statements of several programs; every one of them is listed.
-TRIGGER = """
+# Channels are added and moved by several statements of several programs; every one of them is listed.
+TRIGGERS = """
 CREATE FUNCTION add_channel_summaries() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO chatstore_channelsummary (channel_id, state, due_at)
-    SELECT id, 2, clock_timestamp() FROM added ON CONFLICT DO NOTHING;
+    INSERT INTO chatstore_channelsummary (channel_id, guild_id, state, due_at)
+    SELECT id, guild_id, 2, clock_timestamp() FROM added ON CONFLICT DO NOTHING;
     RETURN NULL;
 END $$;
 CREATE TRIGGER channel_summaries AFTER INSERT ON chatstore_channel
 REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION add_channel_summaries();
+
+CREATE FUNCTION move_channel_summary() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE chatstore_channelsummary SET guild_id = NEW.guild_id WHERE channel_id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER channel_summary_guild AFTER UPDATE OF guild_id ON chatstore_channel
+FOR EACH ROW WHEN (OLD.guild_id IS DISTINCT FROM NEW.guild_id) EXECUTE FUNCTION move_channel_summary();
 """
 
-NO_TRIGGER = "DROP TRIGGER channel_summaries ON chatstore_channel; DROP FUNCTION add_channel_summaries();"
+NO_TRIGGERS = """
+DROP TRIGGER channel_summary_guild ON chatstore_channel;
+DROP FUNCTION move_channel_summary();
+DROP TRIGGER channel_summaries ON chatstore_channel;
+DROP FUNCTION add_channel_summaries();
+"""
 
 FILL = """
-INSERT INTO chatstore_channelsummary (channel_id, state, due_at) SELECT id, 2, clock_timestamp() FROM chatstore_channel;
+INSERT INTO chatstore_channelsummary (channel_id, guild_id, state, due_at)
+SELECT id, guild_id, 2, clock_timestamp() FROM chatstore_channel;
 """
 
 # The tables of purges belong to the other app, and do not exist yet in a new installation.
@@ -50,6 +64,7 @@ class Migration(migrations.Migration):
             name='ChannelSummary',
             fields=[
                 ('channel', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='summary', serialize=False, to='chatstore.channel')),
+                ('guild', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='chatstore.guild')),
                 ('state', models.SmallIntegerField(choices=[(1, 'healthy'), (2, 'unknown'), (3, 'slow'), (4, 'heavy'), (5, 'tombstones')], default=2)),
                 ('tombstones', models.BigIntegerField(null=True)),
                 ('tombstones_bucket', models.IntegerField(null=True)),
@@ -78,5 +93,5 @@ class Migration(migrations.Migration):
         ),
         migrations.RunSQL(FILL, migrations.RunSQL.noop),
         migrations.RunSQL(FILL_PURGES, migrations.RunSQL.noop),
-        migrations.RunSQL(TRIGGER, NO_TRIGGER),
+        migrations.RunSQL(TRIGGERS, NO_TRIGGERS),
     ]

@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce, Now
 
 from chatstore.domain.health import ChannelState
 from chatstore.domain.runs import ENDED, RunState, Severity
-from chatstore.models.chat import Channel
+from chatstore.models.chat import Channel, Guild
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.texts import TemplateTextField
 
@@ -201,14 +201,16 @@ LONG_AGO = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 class ChannelSummary(models.Model):
     """Last known figures of a channel, for the table of all channels; None: never measured.
 
-    Every channel has a row: a trigger adds it. Figures are copied from Cassandra some seconds after they were measured
-    there; see `chatstore.operations.health.summaries`. *_bucket: the bucket with the maximum. *_at: when it was
-    measured. empty_share: empty buckets among `buckets`, those ever written. uncovered_deletes: those that no repair
-    covers; uncovered_at: when their number last changed. last_purge_id: the last purge that ended. refreshed_at: the
-    last copy. due_at: since when the row is to be refreshed; None: it is up to date.
+    Every channel has a row: triggers add it, and keep `guild` equal to the channel's. Figures are copied from Cassandra
+    some seconds after they were measured there; see `chatstore.operations.health.summaries`. *_bucket: the bucket with
+    the maximum. *_at: when it was measured. empty_share: empty buckets among `buckets`, those ever written.
+    uncovered_deletes: those that no repair covers; uncovered_at: when their number last changed. last_purge_id: the
+    last purge that ended. refreshed_at: the last copy. due_at: since when the row is to be refreshed; None: it is up to
+    date.
     """
 
     channel = models.OneToOneField(Channel, primary_key=True, on_delete=models.CASCADE, related_name="summary")
+    guild = models.ForeignKey(Guild, null=True, on_delete=models.PROTECT, related_name="+")
     state = models.SmallIntegerField(choices=ChannelState.choices(), default=ChannelState.UNKNOWN.value)
     tombstones = models.BigIntegerField(null=True)
     tombstones_bucket = models.IntegerField(null=True)

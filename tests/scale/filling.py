@@ -390,20 +390,6 @@ def _statements(sizes: Sizes) -> Iterator[tuple[str, str]]:
             f"FROM generate_series(1, {sizes.channels // 10}) n, generate_series(0, 89) d"
         ),
     )
-    # A trigger has added the rows.
-    yield (
-        "summaries of channels",
-        (
-            "UPDATE chatstore_channelsummary SET tombstones = n * 7919 % 1000, tombstones_bucket = 1, "
-            "tombstones_at = now(), bytes = n * 104729 % 50000000, bytes_bucket = 1, bytes_at = now(), "
-            "page_us = n * 31 % 19000, page_rows = 51, page_tombstones = 0, page_at = now(), buckets = 74, "
-            "empty_buckets = n % 75, empty_share = (n % 75) / 74.0, uncovered_deletes = n % 3, uncovered_at = now(), "
-            "last_purged_at = CASE WHEN n % 4 = 0 THEN now() - interval '1 minute' * n END, last_purge_id = n, "
-            "state = CASE WHEN n % 97 = 0 THEN 5 WHEN n % 89 = 0 THEN 4 WHEN n % 83 = 0 THEN 3 WHEN n % 9 = 0 THEN 2 "
-            "ELSE 1 END, due_at = CASE WHEN n % 50 = 0 THEN now() END, refreshed_at = now() "
-            f"FROM (SELECT id, id - {FIRST_CHANNEL} AS n FROM chatstore_channel) AS numbered WHERE id = channel_id"
-        ),
-    )
     yield (
         "deletes of buckets",
         (
@@ -411,6 +397,22 @@ def _statements(sizes: Sizes) -> Iterator[tuple[str, str]]:
             "SELECT channel_id, bucket, date_trunc('hour', now()) - interval '1 hour' * (channel_id % 200), 20, "
             "now() - interval '1 hour' * (channel_id % 200), channel_id % 200 > 24 "
             f"FROM moderation_manifestbucket WHERE bucket >= {bucket} - 2 GROUP BY channel_id, bucket"
+        ),
+    )
+    # A trigger has added the rows.
+    yield (
+        "summaries of channels",
+        (
+            "UPDATE chatstore_channelsummary SET tombstones = n * 7919 % 1000, tombstones_bucket = 1, "
+            "tombstones_at = now(), bytes = n * 104729 % 50000000, bytes_bucket = 1, bytes_at = now(), "
+            "page_us = n * 31 % 19000, page_rows = 51, page_tombstones = 0, page_at = now(), buckets = 74, "
+            "empty_buckets = n % 75, empty_share = (n % 75) / 74.0, uncovered_at = now(), uncovered_deletes = coalesce("
+            "(SELECT sum(deletes) FROM chatstore_bucketdeletes AS one WHERE one.channel_id = id "
+            "AND last_at >= now() - interval '1 day'), 0), "
+            "last_purged_at = CASE WHEN n % 4 = 0 THEN now() - interval '1 minute' * n END, last_purge_id = n, "
+            "state = CASE WHEN n % 97 = 0 THEN 5 WHEN n % 89 = 0 THEN 4 WHEN n % 83 = 0 THEN 3 WHEN n % 9 = 0 THEN 2 "
+            "ELSE 1 END, due_at = CASE WHEN n % 50 = 0 THEN now() END, refreshed_at = now() "
+            f"FROM (SELECT id, id - {FIRST_CHANNEL} AS n FROM chatstore_channel) AS numbered WHERE id = channel_id"
         ),
     )
     yield (

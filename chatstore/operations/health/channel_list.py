@@ -161,10 +161,12 @@ def _rows_of(query: ChannelQuery) -> QuerySet[ChannelSummary]:
     rows = ChannelSummary.objects.select_related("channel__guild").annotate(key=COLUMNS[query.column].key)
     order = "-" if query.is_descending else ""
     rows = rows.order_by(f"{order}key", f"{order}channel_id")
+    # Of the table whose index gives the order, so that rows of other guilds are passed without a look into the other.
+    guild = "channel__guild" if query.column == "channel" else "guild"
     if query.guilds is not None:
-        rows = rows.filter(channel__guild_id__in=query.guilds)
+        rows = rows.filter(**{f"{guild}_id__in": query.guilds})
     if query.is_direct:
-        rows = rows.filter(channel__guild=None)
+        rows = rows.filter(**{guild: None})
     if query.state is not None:
         rows = rows.filter(state=query.state)
     if query.name:
