@@ -36,8 +36,22 @@ def read(page: Client, path: str, fields: Mapping[str, str] | None = None, *, st
     return re.sub(r"\s+", " ", response.content.decode())
 
 
-def test_a_job_shows_its_schedule_and_its_next_five_runs(page: Client, job: str) -> None:
+def test_the_table_of_jobs_has_schedule_last_run_next_run_and_state(page: Client, job: str) -> None:
+    make_ended_run(job, at=postgres_now() - dt.timedelta(days=1))
+    run = make_ended_run(job, at=postgres_now(), state=RunState.FAILED)
     html = read(page, "/maintenance/")
+    row = html[html.index(f'id="job-{job}"') : html.index("</tr>", html.index(f'id="job-{job}"'))]
+    assert "At 02:30 every day" in row
+    assert "Europe/Berlin" in row
+    assert re.findall(r"/maintenance/runs/(\d+)/", row) == [str(run.pk)]
+    assert ">failed</span>" in row
+    assert len(re.findall(r", 02:30</time>", row)) == 1
+    assert ">scheduled</span>" in row
+    assert f"/maintenance/jobs/{job}/run/" in row
+
+
+def test_a_job_shows_its_schedule_and_its_next_five_runs(page: Client, job: str) -> None:
+    html = read(page, f"/maintenance/jobs/{job}/")
     assert "At 02:30 every day" in html
     assert "Europe/Berlin" in html
     slots = re.search(r'<ol class="slots".*?</ol>', html)
@@ -50,7 +64,7 @@ def test_the_last_thirty_runs_are_labelled_marks(page: Client, job: str) -> None
     for days in range(40, 0, -1):
         make_ended_run(job, at=now - dt.timedelta(days=days))
     make_ended_run(job, at=now, state=RunState.FAILED, error="Node 127.0.0.2 is down.")
-    html = read(page, "/maintenance/")
+    html = read(page, f"/maintenance/jobs/{job}/")
     assert len(re.findall(r'class="mark done" href', html)) == 29
     assert "29 done" in html
     assert "1 failed" in html
@@ -72,13 +86,13 @@ def test_a_failed_run_is_on_top_until_the_next_success(page: Client, job: str) -
 
 
 def test_run_now_is_audited_and_does_not_move_the_next_run(page: Client, otto: User, job: str) -> None:
-    before = re.search(r'<ol class="slots".*?</ol>', read(page, "/maintenance/"))
+    before = re.search(r'<ol class="slots".*?</ol>', read(page, f"/maintenance/jobs/{job}/"))
     answer = page.post(f"/maintenance/jobs/{job}/run/")
     run = JobRun.objects.get(job=job)
     assert (answer.status_code, answer["Location"]) == (302, f"/maintenance/runs/{run.pk}/")
     assert (run.requested_by, run.slot) == (otto, None)
     assert "Waiting for a worker" in read(page, f"/maintenance/runs/{run.pk}/")
-    after = re.search(r'<ol class="slots".*?</ol>', read(page, "/maintenance/"))
+    after = re.search(r'<ol class="slots".*?</ol>', read(page, f"/maintenance/jobs/{job}/"))
     assert before
     assert after
     assert re.findall(r'datetime="([^"]*)"', before[0]) == re.findall(r'datetime="([^"]*)"', after[0])
