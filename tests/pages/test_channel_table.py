@@ -155,6 +155,11 @@ def test_a_query_that_cannot_be_answered_is_refused(query: str, otto: User, sign
     read(sign_in(otto), query, status=400)
 
 
+@pytest.mark.parametrize("query", ["sort=nothing", "state=sick", "q=%00"])
+def test_an_export_of_such_a_query_does_not_begin(query: str, otto: User, sign_in: SignIn) -> None:
+    assert sign_in(otto).get(f"/health/channels.csv?{query}").status_code == 400
+
+
 def test_an_export_has_all_channels_of_the_filters_in_their_order(server: Server, otto: User, sign_in: SignIn) -> None:
     client = sign_in(otto)
     response = client.get(f"/health/channels.json?server={server.name}&sort=-bytes")

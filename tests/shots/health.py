@@ -48,8 +48,10 @@ def make_unhealthy_channel(mona: User, otto: User) -> UnhealthyChannel:
     _note(channel.pk, newest - 20, bytes=72_400_000, source="top partitions", hours=5)
     _note(channel.pk, newest - 31, tombstones=1_840, live_rows=20_311, hours=40)
     ledger.ensure_row(channel.pk, unhealthy.unknown)
-    page = {"newest_page_us": 2_410, "newest_page_rows": 51, "newest_page_tombstones": 2, "newest_page_statements": 1}
-    _note(channel.pk, newest, hours=3, **page)
+    _note(
+        channel.pk, newest, hours=3,
+        newest_page_us=2_410, newest_page_rows=51, newest_page_tombstones=2, newest_page_statements=1,
+    )  # fmt: skip
     days = format_date_range(*bucket_days(unhealthy.dead))
     text = f"#general, {days}: A full read scans 61,204 tombstones."
     open_finding("heavy bucket", f"{channel.pk}:{unhealthy.dead}", Problem(Severity.CRITICAL, text))

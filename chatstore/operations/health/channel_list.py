@@ -126,9 +126,9 @@ def list_channels(
 
 
 def iterate_channels(user: AbstractUser | AnonymousUser, query: ChannelQuery) -> Iterator[ListedChannel]:
-    """Yield all channels of a query, a thousand at a time in memory. Raises `Forbidden` at once."""
+    """Yield all channels of a query, a thousand at a time in memory. Raises `Forbidden` and `BadInput` at once."""
     require(user, READ_HEALTH)
-    return _iterate(query)
+    return _iterate(_rows_of(query), query)
 
 
 def guilds_named(text: str) -> list[int]:
@@ -145,8 +145,8 @@ def guild_names() -> list[str]:
     return list(dict.fromkeys(Guild.objects.order_by("name").values_list("name", flat=True)[:MAX_GUILDS]))
 
 
-def _iterate(query: ChannelQuery) -> Iterator[ListedChannel]:
-    rows, after = _rows_of(query), ""
+def _iterate(rows: QuerySet[ChannelSummary], query: ChannelQuery) -> Iterator[ListedChannel]:
+    after = ""
     while True:
         page = _read_page(rows, query, _parse_cursor(query, after) if after else None, ROWS_PER_READ)
         yield from page.channels
