@@ -11,10 +11,13 @@ import datetime as dt
 from collections.abc import Collection
 
 from django.db import connection
+from django.db.models import Q, Sum
+from django.db.models.functions import Coalesce
 
 from chatstore.models import BucketDeletes, ChannelSummary
+from chatstore.models.maintenance import UNKNOWN_FIRST
 
-_TABLE, _DELETES = ChannelSummary._meta.db_table, BucketDeletes._meta.db_table
+_TABLE = ChannelSummary._meta.db_table
 
 _MARK = (
     f"WITH marked AS (SELECT channel_id FROM {_TABLE} WHERE channel_id = ANY(%s) AND due_at IS NULL "
@@ -26,22 +29,11 @@ _NOTE_PURGE = (
     f"UPDATE {_TABLE} AS summary SET last_purge_id = %s, last_purged_at = clock_timestamp(), "
     "due_at = COALESCE(due_at, clock_timestamp()) FROM purged WHERE summary.channel_id = purged.channel_id"
 )
-_COUNT_DELETES = (
-    f"WITH uncovered AS (SELECT channel_id, sum(deletes) AS number FROM {_DELETES} "
-    "WHERE last_at >= %(since)s GROUP BY channel_id), "
-    f"changed AS (SELECT channel_id, number FROM {_TABLE} AS summary JOIN uncovered USING (channel_id) "
-    "WHERE uncovered_deletes IS DISTINCT FROM number ORDER BY channel_id FOR UPDATE OF summary) "
+_SET_UNCOVERED = (
+    "WITH counted AS (SELECT channel_id, number FROM unnest(%s::bigint[], %s::bigint[]) AS one (channel_id, number) "
+    f"JOIN {_TABLE} AS summary USING (channel_id) ORDER BY channel_id FOR UPDATE OF summary) "
     f"UPDATE {_TABLE} AS summary SET uncovered_deletes = number, uncovered_at = clock_timestamp() "
-    "FROM changed WHERE summary.channel_id = changed.channel_id"
-)
-# The condition on the first two is that of the index by which the table is sorted.
-_COUNT_NONE = (
-    f"WITH covered AS (SELECT channel_id FROM {_TABLE} AS summary "
-    "WHERE (COALESCE(uncovered_deletes, -1) < 0 OR COALESCE(uncovered_deletes, -1) > 0) AND NOT EXISTS "
-    f"(SELECT FROM {_DELETES} AS deletes WHERE deletes.channel_id = summary.channel_id AND last_at >= %(since)s) "
-    "ORDER BY channel_id FOR UPDATE OF summary) "
-    f"UPDATE {_TABLE} AS summary SET uncovered_deletes = 0, uncovered_at = clock_timestamp() "
-    "FROM covered WHERE summary.channel_id = covered.channel_id"
+    "FROM counted WHERE summary.channel_id = counted.channel_id"
 )
 
 
@@ -64,6 +56,14 @@ def count_uncovered(since: dt.datetime | None) -> None:
 
     since: start of the last repair that covers everything; None: there was none.
     """
-    with connection.cursor() as cursor:
-        for sql in (_COUNT_DELETES, _COUNT_NONE):
-            cursor.execute(sql, {"since": since or dt.datetime.min.replace(tzinfo=dt.UTC)})
+    rows = BucketDeletes.objects.all() if since is None else BucketDeletes.objects.filter(last_at__gte=since)
+    sums = rows.values("channel_id").annotate(number=Sum("deletes")).order_by()
+    deletes: dict[int, int] = dict(sums.values_list("channel_id", "number"))
+    # All but those with 0, by the index that the table is sorted by.
+    summaries = ChannelSummary.objects.alias(key=Coalesce("uncovered_deletes", UNKNOWN_FIRST))
+    stored = dict(summaries.filter(Q(key__lt=0) | Q(key__gt=0)).values_list("channel_id", "uncovered_deletes"))
+    changed = {channel_id: number for channel_id, number in deletes.items() if stored.get(channel_id, 0) != number}
+    changed |= dict.fromkeys(stored.keys() - deletes.keys(), 0)
+    if changed:
+        with connection.cursor() as cursor:
+            cursor.execute(_SET_UNCOVERED, [list(changed.keys()), list(changed.values())])
