@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
+from typing import TypeVar
 
 from django import template
 from django.utils.safestring import SafeString
@@ -20,6 +22,8 @@ from moderation.templatetags.chat import thousands, time_tag, visible
 from moderation.templatetags.health import channel_chip, milliseconds, percent_of, size
 
 register = template.Library()
+
+FigureT = TypeVar("FigureT", int, float)
 
 
 @register.simple_tag
@@ -43,17 +47,22 @@ def _cells(listed: ListedChannel, now: dt.datetime, may_open_purges: bool) -> tu
         channel_chip(listed.state, listed.severity),
         explain_state(listed.state, listed.known),
         _measured(row.tombstones_at, now, row.tombstones_bucket),
-        thousands(row.tombstones),
+        _quiet_unknown(row.tombstones, thousands),
         _measured(row.bytes_at, now, row.bytes_bucket),
-        size(row.bytes),
+        _quiet_unknown(row.bytes, size),
         f"{describe_page(listed.known)} {_measured(row.page_at, now)}" if row.page_at else _measured(None, now),
-        milliseconds(row.page_us),
+        _quiet_unknown(row.page_us, milliseconds),
         _buckets(row, now),
-        percent_of(None if row.empty_share is None else row.empty_share * 100),
+        _quiet_unknown(row.empty_share, lambda share: percent_of(share * 100)),
         _changed(row.uncovered_at, now),
-        thousands(row.uncovered_deletes),
+        _quiet_unknown(row.uncovered_deletes, thousands),
         _last_purge(row, now, may_open_purges),
     )
+
+
+def _quiet_unknown(value: FigureT | None, format_value: Callable[[FigureT], str]) -> str:
+    """Format a figure; unknown ones are not to catch the eye."""
+    return fill('<span class="quiet">{}</span>', formats.unknown()) if value is None else format_value(value)
 
 
 def _measured(time: dt.datetime | None, now: dt.datetime, bucket: int | None = None) -> str:

@@ -140,7 +140,7 @@ def test_a_row_has_the_reason_of_its_state_and_the_age_of_each_figure(
 
 def test_what_was_never_measured_is_unknown(server: Server, otto: User, sign_in: SignIn) -> None:
     row = first_row(read(sign_in(otto), f"server={server.name}&state=unknown"))
-    assert row.count(">unknown</td>") == 5
+    assert row.count(">unknown</span></td>") == 5
     assert row.count('title="Never measured."') == 4
     assert 'title="Never counted."' in row
     assert ">none<" in row

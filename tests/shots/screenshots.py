@@ -129,7 +129,7 @@ def _scripted_shots(channel: str) -> Iterator[Shot]:
 def _health_shots(unhealthy: UnhealthyChannel) -> Iterator[Shot]:
     yield Shot("cluster-health", "otto", "/health/")
     yield Shot("channel-table", "otto", "/health/channels/")
-    yield Shot("channel-table-filtered", "otto", "/health/channels/?sort=-tombstones&state=healthy&server=Harbour")
+    yield Shot("channel-table-filtered", "otto", "/health/channels/?sort=-tombstones&server=Harbour")
     channel = f"/channels/{unhealthy.channel.pk}/health/"
     yield Shot("channel-health", "otto", channel)
     yield Shot("channel-health-bucket", "otto", f"{channel}{unhealthy.dead}/")
