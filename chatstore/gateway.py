@@ -14,6 +14,7 @@ from chatstore.domain.errors import (
     WriteRefused,
 )
 from chatstore.domain.messages import Message, Page
+from chatstore.domain.reports import ReportCategory
 from chatstore.operations.coordination.snowflake_ids import new_message_id
 from chatstore.operations.gateway.messages import (
     PostColumns,
@@ -23,6 +24,7 @@ from chatstore.operations.gateway.messages import (
     unpin_message,
     withdraw_message,
 )
+from chatstore.operations.gateway.reports import report_message
 from chatstore.store.reading.reader import read_around, read_page
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "NotFound",
     "Page",
     "PostColumns",
+    "ReportCategory",
     "StoreUnavailable",
     "WriteRefused",
     "edit_message",
@@ -41,6 +44,7 @@ __all__ = [
     "post_message",
     "read_around",
     "read_page",
+    "report_message",
     "unpin_message",
     "withdraw_message",
 ]

@@ -44,7 +44,7 @@ def check_id(value: object, *, what: str = "id") -> int:
 
 def check_content(content: object, limits: MessageLimits) -> str:
     """Return the content of a message. Raises `BadInput`."""
-    return _check_text("content", content, maximum=limits.characters)
+    return check_text("content", content, maximum=limits.characters)
 
 
 def check_message(message: Message, limits: MessageLimits) -> None:
@@ -57,7 +57,7 @@ def check_message(message: Message, limits: MessageLimits) -> None:
     if message.webhook_id is not None:
         check_id(message.webhook_id, what="webhook id")
     if message.author_name is not None:
-        _check_text("author_name", message.author_name, maximum=limits.name_characters)
+        check_text("author_name", message.author_name, maximum=limits.name_characters)
     for mentioned in _check_sequence("mentions", message.mentions):
         check_id(mentioned, what="mentioned id")
     _check_reference(message.reference)
@@ -81,7 +81,7 @@ def _check_reactions(reactions: object, limits: MessageLimits) -> None:
     if not isinstance(reactions, Mapping):
         raise BadInput(f"reactions must be a mapping, not {type(reactions).__name__}")
     for emoji, count in reactions.items():
-        _check_text("a reaction's emoji", emoji, maximum=limits.name_characters)
+        check_text("a reaction's emoji", emoji, maximum=limits.name_characters)
         _check_count("a reaction's count", count)
 
 
@@ -127,7 +127,8 @@ def _embed_texts(embed: Mapping[str, Any]) -> Iterator[object]:
             yield from (field.get("name"), field.get("value"))
 
 
-def _check_text(name: str, value: object, *, maximum: int) -> str:
+def check_text(name: str, value: object, *, maximum: int) -> str:
+    """Return a text that UTF-8 can encode. Raises `BadInput`."""
     if not isinstance(value, str):
         raise BadInput(f"{name} must be a string, not {type(value).__name__}")
     if len(value) > maximum:

@@ -15,6 +15,7 @@ from chatstore.models.cassandra import (
 from chatstore.models.chat import Channel, ChatUser, Guild
 from chatstore.models.jobs import BucketStamp, ChannelLock, WorkerLease
 from chatstore.models.maintenance import BucketDeletes, ChannelDay, ChannelSummary, Finding, JobRun, JobSchedule
+from chatstore.models.reports import Report, ReportCase
 
 __all__ = [
     "AuthorBucketRow",
@@ -34,6 +35,8 @@ __all__ = [
     "MessageRow",
     "PinRow",
     "QuarantineRow",
+    "Report",
+    "ReportCase",
     "WithdrawnRow",
     "WorkerLease",
 ]

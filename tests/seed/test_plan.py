@@ -8,6 +8,7 @@ import pytest
 
 from chatstore.demo.messages import make_channel_messages
 from chatstore.demo.plan import DemoChannel, plan_demo
+from chatstore.demo.reports import make_reports
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 
@@ -132,3 +133,16 @@ def test_messages_have_replies_reactions_attachments_edits_and_pins(messages_by_
     assert sum(message.edited_at is not None for message in everything) > 2_000
     assert sum(message.pinned for message in everything) > 50
     assert not any("{" in message.content for message in everything)
+
+
+def test_members_report_the_raid_and_the_spam_and_no_message_of_their_own(
+    messages_by_channel: MessagesByChannel,
+) -> None:
+    reports = [
+        report for channel, messages in messages_by_channel.items() for report in make_reports(PLAN, channel, messages)
+    ]
+    authors = Counter(report.message.author_id for report in reports)
+    assert authors[PLAN.spammer.user_id] == 6
+    assert len(authors.keys() & {raider.user_id for raider in PLAN.raiders}) >= 2
+    assert all(report.message.author_id != report.reporter_id for report in reports)
+    assert len({(report.message.message_id, report.reporter_id) for report in reports}) == len(reports)

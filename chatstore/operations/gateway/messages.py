@@ -137,7 +137,7 @@ def edit_message(
 
     Raises `NotFound`, `Forbidden`, and what `post_message` raises.
     """
-    _check_key(channel_id, message_id, actor=actor)
+    check_key(channel_id, message_id, actor=actor)
     check_content(content, _limits())
     edited_at = dt.datetime.now(dt.UTC) if edited_at is None else _check_datetime(edited_at)
     check_clock()
@@ -163,7 +163,7 @@ def withdraw_message(channel_id: int, message_id: int, *, actor: int) -> bool:
 
     Raises `Forbidden` if the message exists and the actor is not its author, and what `post_message` raises.
     """
-    _check_key(channel_id, message_id, actor=actor)
+    check_key(channel_id, message_id, actor=actor)
     check_clock()
     message = messages.read_message(channel_id, message_id)
     if message is None:
@@ -198,7 +198,7 @@ def unpin_message(channel_id: int, message_id: int, *, actor: int) -> Message:
 
 
 def _set_pinned(channel_id: int, message_id: int, *, actor: int, pinned: bool) -> Message:
-    _check_key(channel_id, message_id, actor=actor)
+    check_key(channel_id, message_id, actor=actor)
     check_clock()
     message = messages.read_message(channel_id, message_id)
     if message is None:
@@ -281,7 +281,8 @@ def _limits() -> MessageLimits:
     )
 
 
-def _check_key(channel_id: int, message_id: int, *, actor: int) -> None:
+def check_key(channel_id: int, message_id: int, *, actor: int) -> None:
+    """Raise `BadInput` unless these are ids, and the message's is not in the future."""
     check_id(channel_id, what="channel id")
     check_id(actor, what="actor's id")
     _check_message_id(message_id)

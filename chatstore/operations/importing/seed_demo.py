@@ -1,9 +1,9 @@
-"""Demo data: three guilds, two years of messages, and an incident for moderators.
+"""Demo data: three guilds, two years of messages, an incident for moderators, and members' reports.
 
 Written into an empty database only. The messages of a channel are written first and its name in Postgres last,
-so that a page never shows half a channel; the incident's channel comes last. The next run continues one that
-died, and derives the end of the demo from a channel's id. Rows are stamped with the times in their ids, so
-that a purge need not wait.
+so that a page never shows half a channel; its reports follow. The incident's channel comes last. The next run
+continues one that died, and derives the end of the demo from a channel's id. Rows are stamped with the times in their
+ids, so that a purge need not wait.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import datetime as dt
 import itertools
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -27,11 +27,14 @@ from chatstore.demo.plan import (
     end_of_demo,
     plan_demo,
 )
+from chatstore.demo.reports import make_reports
 from chatstore.domain.errors import BadInput
+from chatstore.domain.messages import Message
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.operations.coordination.channel_lock import lock_channel, release_channel
 from chatstore.operations.coordination.clock import check_clock
 from chatstore.operations.importing.completion import refresh_buckets
+from chatstore.operations.reports import record_report
 from chatstore.store.authors import ensure_author_buckets
 from chatstore.store.loads import ensure_rows_in
 from chatstore.store.messages import insert_messages, posted_stamp
@@ -103,11 +106,12 @@ def write_demo(
     written = 0
     channels = [each for each in (*plan.channels, plan.incident) if each.channel_id not in skip]
     for channel in channels:
-        count = _write_channel(plan, channel)
+        messages = _write_channel(plan, channel)
         _write_names(plan, channel)
-        written += count
+        _write_reports(plan, channel, messages)
+        written += len(messages)
         if on_channel is not None:
-            on_channel(channel, count)
+            on_channel(channel, len(messages))
     seconds = time.monotonic() - began
     log.info("demo: %d messages in %.1f s", written, seconds)
     return SeedSummary(len(plan.guild_ids), len(channels), len(plan.users), written, seconds)
@@ -120,7 +124,7 @@ def _list_written(plan: DemoPlan) -> set[int]:
     return {id_ for id_, guild_id, name in found if (guild_id, name) in names}
 
 
-def _write_channel(plan: DemoPlan, channel: DemoChannel) -> int:
+def _write_channel(plan: DemoPlan, channel: DemoChannel) -> list[Message]:
     job = f"seed:{plan.seed}"
     channel_id = channel.channel_id
 
@@ -141,7 +145,7 @@ def _write_channel(plan: DemoPlan, channel: DemoChannel) -> int:
         refresh_buckets([(channel_id, bucket) for bucket in buckets], job=job, check=renew)
     finally:
         release_channel(channel_id, job=job)
-    return len(messages)
+    return messages
 
 
 def _write_names(plan: DemoPlan, channel: DemoChannel) -> None:
@@ -162,3 +166,15 @@ def _write_names(plan: DemoPlan, channel: DemoChannel) -> None:
         Guild.objects.bulk_create(guilds, ignore_conflicts=True)
         ChatUser.objects.bulk_create(users, ignore_conflicts=True)
         Channel.objects.bulk_create([named], ignore_conflicts=True)
+
+
+def _write_reports(plan: DemoPlan, channel: DemoChannel, messages: Sequence[Message]) -> None:
+    for report in make_reports(plan, channel, messages):
+        record_report(
+            channel.channel_id,
+            report.message.message_id,
+            reporter_id=report.reporter_id,
+            category=report.category,
+            text=report.text,
+            author_id=report.message.author_id,
+        )
