@@ -1,4 +1,4 @@
-"""Message links as users paste them: from this site, or from the chat that an import came from."""
+"""Links as users paste them: of messages, from this site or from the chat that an import came from, and of purges."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 # /channels/<channel>/<message>, optionally with a guild id or "@me" in between. Ids only: bucket pages don't match.
 _MESSAGE = re.compile(r"/channels/(?:(?:@me|-?[0-9]{1,20})/)?(-?[0-9]{1,20})/(-?[0-9]{1,20})/?(?:[?#]\S*)?")
+_PURGE = re.compile(r"/purges/(-?[0-9]{1,20})/?(?:[?#]\S*)?$")
 
 
 def find_message_link(text: str) -> tuple[str, str] | None:
@@ -14,3 +15,9 @@ def find_message_link(text: str) -> tuple[str, str] | None:
     begin = typed.rfind("/channels/")
     found = _MESSAGE.fullmatch(typed, begin) if begin >= 0 else None
     return (found[1], found[2]) if found else None
+
+
+def find_purge_link(text: str) -> str | None:
+    """Return the id as typed if the text ends with a link of a purge, else None."""
+    found = _PURGE.search(text.strip())
+    return found[1] if found else None

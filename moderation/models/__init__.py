@@ -1,8 +1,9 @@
-"""Moderation tables in Postgres: purges, manifests, undos, steps, holds, erasures, saved filters, the audit log."""
+"""Moderation tables in Postgres: purges, steps, undos, holds, erasures, notes, saved filters, the audit log."""
 
 from moderation.models.audit import AuditEntry
 from moderation.models.erasures import Erasure
 from moderation.models.holds import Hold
+from moderation.models.notes import Note
 from moderation.models.preferences import Preferences
 from moderation.models.purges import ManifestBucket, ManifestSummary, Purge, Undo
 from moderation.models.saved_filters import SavedFilter
@@ -15,6 +16,7 @@ __all__ = [
     "Hold",
     "ManifestBucket",
     "ManifestSummary",
+    "Note",
     "Preferences",
     "Purge",
     "PurgeDay",

@@ -93,6 +93,7 @@ _COUNTS: dict[str, Callable[[int], str]] = {
     "tombstone": lambda n: ngettext("%(count)s tombstone", "%(count)s tombstones", n),
     "bucket": lambda n: ngettext("%(count)s bucket", "%(count)s buckets", n),
     "channel": lambda n: ngettext("%(count)s channel", "%(count)s channels", n),
+    "report": lambda n: ngettext("%(count)s report", "%(count)s reports", n),
     "row": lambda n: ngettext("%(count)s row", "%(count)s rows", n),
     "more bucket": lambda n: ngettext("%(count)s more bucket", "%(count)s more buckets", n),
     "more channel": lambda n: ngettext("%(count)s more channel", "%(count)s more channels", n),

@@ -1,4 +1,4 @@
-"""A chat user: profile, activity by channel, and the purges that affect them; as a page, and beside other pages."""
+"""A chat user: profile, notes, activity by channel, and purges that affect them; as a page, and beside other pages."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from moderation.operations.access.visibility import channel_for
 from moderation.operations.holds import holds_of_author
 from moderation.operations.lookup.chat_users import Profile, profile_of
 from moderation.operations.lookup.recent_posts import recent_posts_of
+from moderation.operations.notes import list_notes
 from moderation.views.rows import Writer
 
 NEW_ACCOUNT = dt.timedelta(days=7)
@@ -48,14 +49,20 @@ class Reach(NamedTuple):
 @require_safe
 @permission_required("chatstore.view_chatuser", raise_exception=True)
 def chat_user(request: HttpRequest, user_id: int) -> HttpResponse:
-    """Show a chat user."""
+    """Show a chat user. `notes_before` pages the notes."""
+    return show_user(request, user_id)
+
+
+def show_user(request: HttpRequest, user_id: int, *, error_message: str = "") -> HttpResponse:
+    """Render the page. error_message: why the note that was posted was refused."""
     context = _describe(request, user_id, here=None)
+    context |= {"error_message": error_message, "typed": request.POST}
     profile: Profile = context["profile"]
     strips = profile.strips.strips if profile.strips else {}
     context["rows"] = [
         (channel_activity, strips.get(channel_activity.channel.pk, ())) for channel_activity in profile.activity
     ]
-    return render(request, "moderation/user/user.html", context)
+    return render(request, "moderation/user/user.html", context, status=400 if error_message else 200)
 
 
 @require_safe
@@ -77,6 +84,7 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
         "who": Writer(user_id, name, is_bot=bool(profile.user and profile.user.is_bot), is_webhook=False),
         "is_new": made_at is not None and timezone.now() - made_at < NEW_ACCOUNT,
         "held": holds_of_author(request.user, user_id),
+        "notes": list_notes(request.user, user_id, before=read_cursor(request.GET, "notes_before")),
         "recent": recent,
         "channels": [(entry, recent.by_channel.get(entry.channel.pk, 0)) for entry in shown],
         "channel_count": len(profile.activity) + profile.more_channels,

@@ -13,13 +13,12 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_safe
 
-from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, time_of
 from chatstore.operations.gateway.timeline import name_users, open_timeline
 from moderation.domain.outcomes import PurgeOutcome, RestoreOutcome
 from moderation.domain.states import ErasureDecision
 from moderation.models import Erasure
-from moderation.operations.access.visibility import name_of
+from moderation.operations.access.visibility import Actor, name_of
 from moderation.operations.lookup.gaps import find_gaps
 from moderation.operations.lookup.message_history import (
     MessageHistory,
@@ -105,9 +104,6 @@ class HistoryPurge:
 
 def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
     user = request.user
-    # A message that its author withdrew is not shown, even if a purge kept a copy.
-    shows_copy = history.live is None and not history.is_withdrawn and user.has_perm("moderation.view_purge")
-    content = history.live or (quarantined_copy(user, history) if shows_copy else None)
     undoing = any(
         result.outcome is RestoreOutcome.IN_PROGRESS for part in history.parts for result in part.undo_results
     )
@@ -121,16 +117,24 @@ def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
         "deleted_by": name_of(history.deletion.purge.moderator) if history.deletion else "",
         "history": [_describe_purge(part) for part in history.parts],
         "undoing": undoing,
-        "erased": _approved_erasure(history),
+        "erased": approved_erasure(history),
         "undo": _offer_restore(history) if user.has_perm("moderation.add_purge") and not undoing else None,
-        **_in_context(history, content),
+        **describe_context(user, history),
     }
 
 
-def _in_context(history: MessageHistory, content: Message | None) -> dict[str, Any]:
+def describe_status(history: MessageHistory) -> tuple[str, str | Promise]:
+    """Return the class and the label of the chip with a message's status."""
+    return ("", pgettext_lazy("status of a message", "erased")) if history.erased else _CHIPS[history.status]
+
+
+def describe_context(user: Actor, history: MessageHistory, *, around: int = AROUND) -> dict[str, Any]:
     """Return the rows before it, its own if it may be read, those after it, and the users they mention."""
     channel_id, message_id = history.channel.pk, history.message_id
-    opened = open_timeline(channel_id, around=message_id, limit=AROUND)
+    # A message that its author withdrew is not shown, even if a purge kept a copy.
+    shows_copy = history.live is None and not history.is_withdrawn and user.has_perm("moderation.view_purge")
+    content = history.live or (quarantined_copy(user, history) if shows_copy else None)
+    opened = open_timeline(channel_id, around=message_id, limit=around)
     others = [other for other in opened.messages if other.message_id != message_id]
     shown = sorted([*others, *([content] if content else [])], key=lambda one: one.message_id)
     users = {**opened.users, **(name_users([content]) if content else {})}
@@ -164,7 +168,7 @@ class RestoreOffer:
     others: Sequence[PurgePart]
 
 
-def _approved_erasure(history: MessageHistory) -> Erasure | None:
+def approved_erasure(history: MessageHistory) -> Erasure | None:
     """Return the approved erasure of its saved copy, if there is one."""
     if history.erased is None:
         return None

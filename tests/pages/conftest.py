@@ -9,6 +9,7 @@ import pytest
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
 from moderation.models import AuditEntry, Purge
+from tests.chatstore.reports import report
 from tests.conftest import make_user
 from tests.moderation.channels import VICTOR, by_victor, make_channel, old_ids, preview, write
 
@@ -36,6 +37,7 @@ class PreviewedPurge:
             "chatuser": VICTOR,
             "user": self.moderator.pk,
             "group": self.moderator.groups.get().pk,
+            "case": report(self.channel, self.ids[0]).pk,
         }
 
 

@@ -58,6 +58,7 @@ class Sizes:
     runs: int
     holds: int
     active_holds: int
+    report_cases: int
 
     @property
     def large_purges(self) -> int:
@@ -70,7 +71,7 @@ class Sizes:
         return self.steps * 2 // 5 // self.large_purges
 
 
-YEAR = Sizes(200, 100_000, 2_000_000, 100_000, 5_000_000, 10_000_000, 1_000_000, 500_000, 50_000)
+YEAR = Sizes(200, 100_000, 2_000_000, 100_000, 5_000_000, 10_000_000, 1_000_000, 500_000, 50_000, 2_000_000)
 """Rows of an installation after a year."""
 
 
@@ -364,6 +365,38 @@ def _statements(sizes: Sizes) -> Iterator[tuple[str, str]]:
             f"(SELECT min(id) FROM auth_user), {spread('n', sizes.holds)}, "
             f"CASE WHEN {is_lifted} THEN (SELECT min(id) FROM auth_user) END, "
             f"CASE WHEN {is_lifted} THEN {spread('n', sizes.holds)} + interval '1 hour' END "
+            f"FROM generate_series(1, {sizes.holds}) n"
+        ),
+    )
+    is_open = f"n > {sizes.report_cases} - {sizes.report_cases // 100}"
+    at = spread("n", sizes.report_cases)
+    yield (
+        "report cases",
+        (
+            "INSERT INTO chatstore_reportcase (channel_id, message_id, author_id, category, report_count, opened_at, "
+            "reported_at, resolved_by_id, resolved_at, resolution, reason) "
+            f"SELECT {FIRST_CHANNEL} + 1 + n % {sizes.channels}, {bucket}::bigint * {per_bucket} + n, "
+            f"CASE WHEN n % 10 = 0 THEN {SPAMMER} ELSE {FIRST_USER} + n * 7 % {sizes.chat_users} END, 'spam', 2, "
+            f"{at}, {at}, CASE WHEN NOT ({is_open}) THEN (SELECT min(id) FROM auth_user) END, "
+            f"CASE WHEN NOT ({is_open}) THEN {at} + interval '1 hour' END, "
+            f"CASE WHEN {is_open} THEN '' WHEN n % 3 = 0 THEN 'kept' ELSE 'removed' END, '' "
+            f"FROM generate_series(1, {sizes.report_cases}) n"
+        ),
+    )
+    yield (
+        "reports",
+        (
+            "INSERT INTO chatstore_report (case_id, reporter_id, category, text, reported_at) "
+            f"SELECT id, {FIRST_USER} + id * 3 + reporter, 'spam', '', opened_at "
+            "FROM chatstore_reportcase, generate_series(1, 2) reporter"
+        ),
+    )
+    yield (
+        "notes",
+        (
+            "INSERT INTO moderation_note (id, user_id, text, written_by_id, written_at) "
+            f"SELECT {next_id('n', sizes.holds)} * 2 + 1, CASE WHEN n % 10 = 0 THEN {SPAMMER} ELSE {FIRST_USER} + n % "
+            f"{sizes.chat_users} END, 'warned', (SELECT min(id) FROM auth_user), {spread('n', sizes.holds)} "
             f"FROM generate_series(1, {sizes.holds}) n"
         ),
     )

@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 
 from chatstore.domain.errors import StoreUnavailable
-from chatstore.models import ChannelLock
+from chatstore.models import ChannelLock, ReportCase
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health import metrics as store_metrics
@@ -99,6 +99,10 @@ def pages() -> Iterator[Named]:
     small = purge.filter(state=PurgeState.DONE).latest("id").pk
     ready = purge.filter(state=PurgeState.READY).latest("id").pk
     channel = FIRST_CHANNEL + 77
+    cases = {
+        "open": ReportCase.objects.open().filter(author_id=SPAMMER).values_list("pk", flat=True)[5],
+        "resolved": ReportCase.objects.resolved().filter(author_id=SPAMMER).values_list("pk", flat=True)[50],
+    }
     middle = purge.order_by("id")[purge.count() // 2].pk
     urls = [
         "/",
@@ -111,6 +115,11 @@ def pages() -> Iterator[Named]:
         f"/purges/{large}/live/",
         f"/purges/{ready}/messages/",
         "/holds/",
+        "/reports/",
+        f"/reports/?after={cases['open']}",
+        "/reports/?state=resolved",
+        f"/reports/{cases['open']}/",
+        f"/reports/{cases['resolved']}/",
         "/delete/",
         f"/channels/{channel}/delete/",
         f"/channels/{channel}/",

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from django.core.management import call_command
 
+from chatstore.domain.reports import Resolution
+from chatstore.gateway import report_message
+from chatstore.models import ReportCase
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_channel
@@ -20,11 +23,13 @@ from moderation.models import Purge
 from moderation.operations.erasure.execution import erase_purge
 from moderation.operations.erasure.requests import approve_erasure, request_erasure
 from moderation.operations.holds import HoldRequest, lift_hold, place_hold
+from moderation.operations.notes import add_note
 from moderation.operations.preview.exclusions import exclude_messages
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.controls import pause_purge
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.operations.purging.worker import run_purge
+from moderation.operations.reports.resolving import claim_case, resolve_case
 from moderation.operations.steps.claiming import job_of
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.moderation.channels import choose, confirm, preview
@@ -34,6 +39,9 @@ from tests.pages.serving import create_account
 from tests.shots.health import UnhealthyChannel, make_unhealthy_channel
 from tests.shots.maintenance import MaintenanceScene, make_maintenance_scene
 from tests.shots.running_purge import make_running_purge
+
+REPORT_TEXTS = ("", "the third time today", "Is this allowed? It looks like the scam of last week to me.", "spam")
+"""Texts of members' reports."""
 
 HOLD_SECONDS = 1800
 """Long enough for all screenshots of a purge that waits for a channel locked by an import."""
@@ -68,6 +76,8 @@ class Scene:
     back: int
     unhealthy: UnhealthyChannel
     maintenance: MaintenanceScene
+    reported: int
+    decided: int
 
 
 def arrange_scene(folder: Path) -> Scene:
@@ -106,6 +116,7 @@ def arrange_scene(folder: Path) -> Scene:
     behind = confirm(mona, preview(mona, choose(emptied.channel_id, author_ids=(emptied.people["Wilma"],))))
     lock_channel(emptied.channel_id, job=job_of(done.pk))
     message = open_timeline(sample.channel_id).messages[20].message_id
+    reported, decided = _report_some(mona, lena, sample)
     return Scene(
         accounts=accounts,
         sample=sample,
@@ -132,7 +143,26 @@ def arrange_scene(folder: Path) -> Scene:
         back=_first_selected_id(undone),
         unhealthy=make_unhealthy_channel(mona, User.objects.get(username=accounts["otto"][0])),
         maintenance=make_maintenance_scene(otto, channel_id=sample.channel_id, message_id=message),
+        reported=reported,
+        decided=decided,
     )
+
+
+def _report_some(mona: User, lena: User, sample: SampleExport) -> tuple[int, int]:
+    """Report a dozen messages and write a note; return an open and a resolved case."""
+    newest = open_timeline(sample.channel_id, limit=14).messages
+    cases = []
+    for number, message in enumerate(newest):
+        for reporter, text in list(zip(sample.people.values(), REPORT_TEXTS, strict=False))[: 1 + number % 4]:
+            report_message(sample.channel_id, message.message_id, actor=reporter, category="spam", text=text)
+        case = ReportCase.objects.open().get(channel_id=sample.channel_id, message_id=message.message_id)
+        cases.append(case.pk)
+        add_note(message.author_id, text=f"Warned in a direct message, case {number}", link="", actor=lena)
+    claim_case(cases[6], actor=lena)
+    claim_case(cases[7], actor=mona)
+    for number, resolution in enumerate((Resolution.KEPT, Resolution.REMOVED, Resolution.NOTHING)):
+        resolve_case(cases[number], actor=(mona, lena)[number % 2], resolution=resolution, reason="Within the rules")
+    return cases[8], cases[1]
 
 
 def _hold(mona: User, lena: User, sample: SampleExport) -> Purge:

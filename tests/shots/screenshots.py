@@ -80,7 +80,11 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("manifest", "mona", f"/purges/{scene.many.pk}/messages/")
     yield Shot("manifest-partly-undone", "mona", f"/purges/{scene.partly.pk}/messages/")
     yield from chain(
-        _controlled_shots(scene), _erasing_shots(scene), _health_shots(scene.unhealthy), _maintenance_shots(scene)
+        _report_shots(scene),
+        _controlled_shots(scene),
+        _erasing_shots(scene),
+        _health_shots(scene.unhealthy),
+        _maintenance_shots(scene),
     )
     yield Shot("purge-nothing", "mona", f"/purges/{scene.nothing.pk}/")
     emptied, undone_channel = (purge.selection["channels"][0] for purge in (scene.done, scene.undone))
@@ -108,6 +112,15 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("admin-users", "ada", "/admin/chatstore/chatuser/", whole=False)
     yield Shot("admin-purge", "ada", f"/admin/moderation/purge/{scene.done.pk}/change/")
     yield Shot("admin-audit", "ada", "/admin/moderation/auditentry/", whole=False)
+
+
+def _report_shots(scene: Scene) -> Iterator[Shot]:
+    yield Shot("reports", "mona", "/reports/")
+    yield Shot("report", "mona", f"/reports/{scene.reported}/")
+    yield Shot("report-own", "mona", f"/reports/{scene.reported - 1}/")
+    yield Shot("report-claimed", "mona", f"/reports/{scene.reported - 2}/")
+    yield Shot("report-decided", "mona", f"/reports/{scene.decided}/?done={scene.decided}")
+    yield Shot("reports-resolved", "mona", "/reports/?state=resolved")
 
 
 def _error_shots(channel: str) -> Iterator[Shot]:

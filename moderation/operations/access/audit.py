@@ -11,7 +11,7 @@ from typing import Any
 from django.db import IntegrityError, connection, transaction
 
 from chatstore.models.users import User
-from moderation.models import AuditEntry, Erasure, Hold, Purge, Step, Undo, UndoStep
+from moderation.models import AuditEntry, Erasure, Hold, Note, Purge, Step, Undo, UndoStep
 
 MAX_CHANNELS_AT_ONCE = 2_500
 """Maximum number of channels whose entries are added in one transaction, which locks the purge."""
@@ -74,7 +74,7 @@ def _record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep
         return int(cursor.rowcount) < MAX_CHANNELS_AT_ONCE
 
 
-def save_with_next_id(row: AuditEntry | Erasure | Hold | Purge | Undo) -> None:
+def save_with_next_id(row: AuditEntry | Erasure | Hold | Note | Purge | Undo) -> None:
     """Insert a row whose key is `next_id()`; retry in a new savepoint if the id was taken."""
     for left in reversed(range(MAX_NEXT_ID_ATTEMPTS)):
         try:

@@ -108,10 +108,15 @@ def profile_of(user: Actor, user_id: int) -> Profile:
         strips=draw_activity(nonempty, today=bucket_at(unix_ms(timezone.now()))),
         more_channels=len(busiest) - len(shown),
         searched_back_to=None if searched_back_to is None else last_day_of(searched_back_to),
-        purges=_describe(user, purges),
+        purges=_describe(user, purges, limit=PURGES_SHOWN),
         purge_count=len(purges),
         matched=sum(purges.values()),
     )
+
+
+def purges_of_author(user: Actor, author_id: int, *, limit: int) -> list[MatchedByPurge]:
+    """Return the last confirmed purges that included a user's messages, and that the viewer may see."""
+    return _describe(user, _purges_of(user, author_id), limit=limit)
 
 
 def account_made_at(user_id: int, *, now: dt.datetime) -> dt.datetime | None:
@@ -160,8 +165,8 @@ def _count_of(author_id: int) -> Cast:
     return Cast(count, BigIntegerField())
 
 
-def _describe(user: Actor, counts: dict[int, int]) -> list[MatchedByPurge]:
-    shown = list(counts)[:PURGES_SHOWN]
+def _describe(user: Actor, counts: dict[int, int], *, limit: int) -> list[MatchedByPurge]:
+    shown = list(counts)[:limit]
     found = visible_purges(user).defer("manifest_hash").in_bulk(shown)
     listed = describe_purges(user, [found[purge_id] for purge_id in shown if purge_id in found])
     return [MatchedByPurge(entry, counts[entry.purge.pk]) for entry in listed]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from moderation.domain.links import find_message_link
+from moderation.domain.links import find_message_link, find_purge_link
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,13 @@ def test_ids_of_before_2015_are_negative() -> None:
 )
 def test_anything_else_is_not_a_link(text: str) -> None:
     assert find_message_link(text) is None
+
+
+@pytest.mark.parametrize("text", ["https://chat.example/purges/77/", " /purges/77?page=2#top ", "/purges/77"])
+def test_a_link_of_a_purge_is_recognized(text: str) -> None:
+    assert find_purge_link(text) == "77"
+
+
+@pytest.mark.parametrize("text", ["77", "/purges/", "/purges/x/", "/purges/77/undo/", "/purges/77 and more"])
+def test_other_pages_are_no_purges(text: str) -> None:
+    assert find_purge_link(text) is None

@@ -1,4 +1,4 @@
-"""`manage.py seed_demo`: write the demo data into an empty database."""
+"""`manage.py seed_demo`: write the demo data into an empty database, and a note if the demo accounts exist."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from chatstore.demo.plan import DemoChannel
 from chatstore.domain.errors import ChatstoreError
 from chatstore.management.inert import InertCommand
 from chatstore.operations.importing.seed_demo import NOTHING_WRITTEN, seed_demo
+from moderation.management.demo_note import write_demo_note
 
 DEFAULT_SEED = 1
 
 
 class Command(InertCommand):
-    help = "Write demo guilds, channels and messages into an empty database."
+    help = "Write demo guilds, channels, messages, reports and a note into an empty database."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="random seed (default: 1)")
@@ -29,6 +30,8 @@ class Command(InertCommand):
         until = _parse_until(options["until"]) if options["until"] else dt.datetime.now(dt.UTC)
         try:
             summary = seed_demo(seed=options["seed"], until=until, on_channel=self._show(options["verbosity"]))
+            if summary != NOTHING_WRITTEN:
+                write_demo_note()
         except ChatstoreError as error:
             raise CommandError(str(error)) from None
         if options["json"]:

@@ -1,0 +1,1 @@
+"""Members' reports of messages: the queue, claims, resolutions, and the record of reported authors."""

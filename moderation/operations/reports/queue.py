@@ -1,0 +1,171 @@
+"""Queue of cases, each the reports of one message: open ones oldest first, resolved ones newest first, by key."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models import Q
+
+from chatstore.domain.errors import NotFound
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.models import ChatUser, ReportCase
+from chatstore.models.reports import ReportCaseQuerySet
+from moderation.operations.access.visibility import Actor, require, visible_channels
+
+VIEW_REPORTS = "chatstore.view_reportcase"
+RESOLVE_REPORTS = "chatstore.change_reportcase"
+
+CASES_PER_PAGE = 25
+CASES_BEFORE = 8
+"""Cases listed before the one that is open."""
+
+MAX_COUNTED = 100
+"""Counts end here, so that none reads more rows; pages show "99+"."""
+
+_CASES = ReportCase._meta.db_table
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCases:
+    """Number of open cases, at most `MAX_COUNTED`, and when the oldest of them was opened."""
+
+    count: int = 0
+    oldest_at: dt.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedCase:
+    """A case. author: of the message, if the chat users include them. this_week: reported messages of the author in
+    the seven days up to this one, at most `MAX_COUNTED`.
+    """
+
+    case: ReportCase
+    author: ChatUser | None
+    this_week: int
+
+
+@dataclass(frozen=True, slots=True)
+class CasePage:
+    """Page of cases. is_first: no case comes before. after: exclusive cursor of the next page, or None."""
+
+    cases: Sequence[ListedCase]
+    is_first: bool
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Ids of the cases before and after a case in its list, or None."""
+
+    previous: int | None
+    following: int | None
+
+
+def visible_cases(user: Actor) -> ReportCaseQuerySet:
+    """Return the cases that a user may see, with their channels and moderators; none without the permission."""
+    if not user.has_perm(VIEW_REPORTS):
+        return ReportCase.objects.none()
+    cases = ReportCase.objects.filter(channel__in=visible_channels(user))
+    return cases.select_related("channel__guild", "claimed_by", "resolved_by")
+
+
+def case_for(user: Actor, case_id: int) -> ReportCase:
+    """Return a case. Raises `NotFound` if it is missing or not visible to the user."""
+    case = visible_cases(user).filter(pk=case_id).first()
+    if case is None:
+        raise NotFound(_("There is no report %(id)s.", id=str(case_id)))
+    return case
+
+
+def count_open_cases(user: Actor) -> OpenCases:
+    """Return how many cases are open, by one read of an index."""
+    opened = list(visible_cases(user).open().values_list("opened_at", flat=True)[:MAX_COUNTED])
+    return OpenCases(len(opened), opened[0]) if opened else OpenCases()
+
+
+def list_cases(user: Actor, *, resolved: bool = False, after: int | None = None) -> CasePage:
+    """Return a page of open or resolved cases. after: the last case of the page before. Raises `Forbidden`."""
+    require(user, VIEW_REPORTS)
+    last = visible_cases(user).filter(pk=after).first() if after is not None else None
+    cases = _following(user, last) if last is not None else _in_state(user, resolved=resolved)
+    return _describe_page(list(cases[: CASES_PER_PAGE + 1]), is_first=last is None)
+
+
+def list_around(user: Actor, case: ReportCase) -> CasePage:
+    """Return the page of the list with a case and a few before it. Raises `Forbidden`."""
+    require(user, VIEW_REPORTS)
+    before = list(_preceding(user, case)[: CASES_BEFORE + 1])
+    following = list(_following(user, case)[:CASES_PER_PAGE])
+    return _describe_page([*reversed(before[:CASES_BEFORE]), case, *following], is_first=len(before) <= CASES_BEFORE)
+
+
+def neighbours_of(user: Actor, case: ReportCase) -> Neighbours:
+    """Return the cases before and after a case in its list."""
+    return Neighbours(
+        previous=_preceding(user, case).values_list("pk", flat=True).first(),
+        following=_following(user, case).values_list("pk", flat=True).first(),
+    )
+
+
+def next_case(user: Actor, *, after: int) -> int | None:
+    """Return the next open case that no other moderator has claimed: after the given one, or else the oldest."""
+    cases = visible_cases(user).open()
+    free = cases.free() | cases.filter(claimed_by=user.pk)
+    ids = free.values_list("pk", flat=True)
+    return ids.filter(pk__gt=after).first() or ids.exclude(pk=after).first()
+
+
+def describe_cases(cases: Sequence[ReportCase]) -> list[ListedCase]:
+    """Return cases with their authors: two statements for any number."""
+    authors = ChatUser.objects.in_bulk({case.author_id for case in cases if case.author_id is not None})
+    this_week = _count_week([case.pk for case in cases])
+    return [
+        ListedCase(case, authors.get(case.author_id) if case.author_id is not None else None, this_week[case.pk])
+        for case in cases
+    ]
+
+
+def _describe_page(cases: list[ReportCase], *, is_first: bool) -> CasePage:
+    shown = cases[:CASES_PER_PAGE]
+    return CasePage(
+        describe_cases(shown), is_first=is_first, after=shown[-1].pk if len(cases) > CASES_PER_PAGE else None
+    )
+
+
+def _in_state(user: Actor, *, resolved: bool) -> ReportCaseQuerySet:
+    cases = visible_cases(user)
+    return cases.resolved() if resolved else cases.open()
+
+
+def _following(user: Actor, case: ReportCase) -> ReportCaseQuerySet:
+    cases = _in_state(user, resolved=case.resolved_at is not None)
+    if case.resolved_at is None:
+        return cases.filter(pk__gt=case.pk)
+    # The first condition alone bounds the part of the index that is read.
+    earlier = Q(resolved_at__lt=case.resolved_at) | Q(pk__lt=case.pk)
+    return cases.filter(earlier, resolved_at__lte=case.resolved_at)
+
+
+def _preceding(user: Actor, case: ReportCase) -> ReportCaseQuerySet:
+    """Return the cases before a case in its list, the nearest first."""
+    cases = _in_state(user, resolved=case.resolved_at is not None).reverse()
+    if case.resolved_at is None:
+        return cases.filter(pk__lt=case.pk)
+    later = Q(resolved_at__gt=case.resolved_at) | Q(pk__gt=case.pk)
+    return cases.filter(later, resolved_at__gte=case.resolved_at)
+
+
+def _count_week(case_ids: Sequence[int]) -> dict[int, int]:
+    """Return how many messages of the author of each case were reported in the seven days up to it."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT listed.id, (SELECT count(*) FROM (SELECT FROM {_CASES} AS earlier "
+            "WHERE earlier.author_id = listed.author_id AND earlier.opened_at <= listed.opened_at "
+            "AND earlier.opened_at > listed.opened_at - interval '7 days' LIMIT %s) AS week) "
+            f"FROM {_CASES} AS listed WHERE listed.id = ANY(%s)",
+            [MAX_COUNTED, list(case_ids)],
+        )
+        return dict(cursor.fetchall())

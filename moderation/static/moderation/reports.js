@@ -1,0 +1,21 @@
+// Keys of the reports page: an element with `data-key` is clicked when its key is pressed, and its <kbd> shows the key.
+"use strict";
+
+let chosen = false;
+
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.closest?.("input, textarea, select, [contenteditable]");
+  if (isTyping || event.repeat || event.ctrlKey || event.metaKey || event.altKey || chosen) return;
+  const control = /^[a-z]$/i.test(event.key) && document.querySelector(`[data-key="${event.key.toLowerCase()}"]`);
+  if (!control) return;
+  event.preventDefault();
+  // One press is one action, however long the next page takes.
+  chosen = true;
+  control.click();
+});
+
+// A page that the browser shows again from its cache takes keys again.
+window.addEventListener("pageshow", () => { chosen = false; });
+
+// The list scrolls on its own beside the report.
+document.querySelector(".case-link[aria-current]")?.scrollIntoView({ block: "nearest" });

@@ -1,0 +1,114 @@
+"""Template tags of members' reports: the number of open cases, and the list of cases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django import template
+from django.contrib.auth.models import AbstractUser
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from chatstore.domain.controls import show_hidden
+from chatstore.domain.reports import ReportCategory, Resolution
+from chatstore.models import ReportCase
+from moderation.operations.access.visibility import name_of
+from moderation.operations.reports.queue import MAX_COUNTED, CasePage, ListedCase, OpenCases, count_open_cases
+from moderation.presentation import formats
+from moderation.presentation.html import fill, fill_named, join
+from moderation.presentation.page_urls import url_of
+from moderation.presentation.reports import CATEGORY_LABELS, RESOLUTION_LABELS, format_capped
+from moderation.templatetags.chat import format_ago, time_tag, visible
+from moderation.views.reports import author_name, is_claimed
+
+register = template.Library()
+
+REPEATED = 2
+"""Reported messages of an author in a week from which on they are mentioned."""
+
+
+@register.simple_tag(takes_context=True)
+def open_reports(context: template.Context) -> OpenCases:
+    """Return the number of open cases that the viewer may see, and the time of the oldest."""
+    return count_open_cases(context["user"])
+
+
+@register.filter
+def capped(count: int) -> str:
+    """Format a count that ends at the limit: "7", "99+"."""
+    return format_capped(count, limit=MAX_COUNTED)
+
+
+@register.filter
+def category_label(category: str) -> str:
+    """Return the label of a category: "spam"."""
+    return str(CATEGORY_LABELS[ReportCategory(category)])
+
+
+@register.filter
+def resolution_label(resolution: str) -> str:
+    """Return the label of an outcome: "message deleted"."""
+    return str(RESOLUTION_LABELS[Resolution(resolution)])
+
+
+@register.filter
+def repeat_label(this_week: int) -> str:
+    """Return how many messages of an author were reported within a week; "" for only one."""
+    if this_week < REPEATED:
+        return ""
+    text = ngettext("%(count)s reported message this week", "%(count)s reported messages this week", this_week)
+    return text % {"count": capped(this_week)}
+
+
+@register.simple_tag
+def claim_of(case: ReportCase) -> str:
+    """Return the name of the moderator who has claimed an open case; "" if it is free."""
+    return show_hidden(name_of(case.claimed_by)) if is_claimed(case) and case.claimed_by is not None else ""
+
+
+@register.simple_tag
+def case_links(page: CasePage, current: ReportCase | None) -> SafeString:
+    """Render the cases as items of a list, each a link that opens it."""
+    return join((_draw_case(listed, is_current=listed.case == current) for listed in page.cases), "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    side: str
+    state: SafeString
+
+
+def _draw_case(listed: ListedCase, *, is_current: bool) -> SafeString:
+    case = listed.case
+    line = _describe_open(listed) if case.resolved_by is None else _describe_resolved(case, case.resolved_by)
+    return fill(
+        '<li>\n<a class="case-link" href="{}"{}>\n<span class="case-top">\n<b class="clip"><bdi>{}</bdi></b>\n'
+        '<span class="small">{}</span>\n</span>\n<span class="quiet small clip"><bdi>{}</bdi></span>\n'
+        '<span class="quiet small">{}</span>\n</a>\n</li>',
+        url_of("report", case.pk),
+        SafeString(' aria-current="true"') if is_current else "",
+        author_name(listed),
+        line.side,
+        visible(case.channel.full_name),
+        line.state,
+    )
+
+
+def _describe_open(listed: ListedCase) -> _Line:
+    case = listed.case
+    claimed = claim_of(case)
+    notes = [
+        category_label(case.category),
+        time_tag(case.opened_at, format_ago(case.opened_at, timezone.now())),
+        *([fill('<b class="repeated">{}</b>', label)] if (label := repeat_label(listed.this_week)) else []),
+        *([fill_named(_("claimed by <bdi>%(name)s</bdi>"), name=claimed)] if claimed else []),
+    ]
+    return _Line(formats.format_count(case.report_count, "report"), join(notes, " · "))
+
+
+def _describe_resolved(case: ReportCase, by: AbstractUser) -> _Line:
+    when = time_tag(case.resolved_at, format_ago(case.resolved_at, timezone.now())) if case.resolved_at else ""
+    state = fill_named(_("<bdi>%(name)s</bdi>, %(ago)s"), name=show_hidden(name_of(by)), ago=when)
+    return _Line(resolution_label(case.resolution), state)

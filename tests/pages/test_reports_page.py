@@ -1,0 +1,80 @@
+"""The page of reports: the queue, the case in hand with its message, decisions without a script, hostile text inert."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from django.test import Client
+
+from chatstore.models import Channel, ChatUser, ReportCase
+from chatstore.models.users import User
+from tests.chatstore.channels import fresh_id
+from tests.chatstore.reports import report
+from tests.moderation.channels import make_channel, old_ids, write
+from tests.pages.test_hostile import check_harmless
+
+SignIn = Callable[[User], Client]
+
+HOSTILE = "<script>alert(1)</script>\u202e"
+
+
+def reported_channel(author: int, *, name: str = "room") -> tuple[Channel, list[ReportCase]]:
+    channel = make_channel()
+    Channel.objects.filter(pk=channel.pk).update(name=name)
+    write(channel, old_ids(3), author=author, content="buy")
+    return channel, [report(channel, message_id, author=author, text=f"see {name}") for message_id in old_ids(3)[:2]]
+
+
+def test_a_case_shows_the_message_its_reports_and_the_record_of_its_author(mona: User, sign_in: SignIn) -> None:
+    author = fresh_id()
+    ChatUser.objects.create(pk=author, name="zoe", display_name="Zoë")
+    _channel, cases = reported_channel(author)
+    page = sign_in(mona)
+    page.post(f"/users/{author}/notes/", {"text": "warned on 3 May"})
+    html = page.get(f"/reports/{cases[1].pk}/").content.decode()
+    assert "Message by <bdi>Zoë</bdi>, reported for spam" in re.sub(r"\s+", " ", html)
+    assert "2 reported messages this week" in html
+    assert f"buy {old_ids(3)[1]}" in html
+    assert "see room" in html
+    assert "warned on 3 May" in html
+    assert f'href="/reports/{cases[0].pk}/"' in html
+    assert 'aria-current="true"' in html
+
+
+def test_deleting_opens_the_next_case_and_links_to_the_purge(mona: User, sign_in: SignIn) -> None:
+    _, cases = reported_channel(fresh_id())
+    answer = sign_in(mona).post(f"/reports/{cases[0].pk}/resolve/", {"resolution": "removed"}, follow=True)
+    html = answer.content.decode()
+    cases[0].refresh_from_db()
+    assert (cases[0].resolution, cases[0].reason) == ("removed", "Reported: spam")
+    assert f'href="/purges/{cases[0].purge_id}/"' in html
+    assert "Message deleted: report in" in html
+
+
+def test_a_case_that_another_moderator_claimed_offers_no_decision(mona: User, lena: User, sign_in: SignIn) -> None:
+    _, cases = reported_channel(fresh_id())
+    path = f"/reports/{cases[0].pk}/"
+    assert sign_in(mona).post(f"{path}claim/").status_code == 302
+    assert "You have claimed this report until" in sign_in(mona).get(path).content.decode()
+    html = sign_in(lena).get(path).content.decode()
+    assert f"<bdi>{mona.username}</bdi> has claimed this report" in html
+    assert 'value="kept"' not in html
+    refused = sign_in(lena).post(f"{path}resolve/", {"resolution": "kept"})
+    assert refused.status_code == 400
+    assert 'role="alert"' in refused.content.decode()
+
+
+def test_hostile_names_and_texts_are_shown_as_text(mona: User, sign_in: SignIn) -> None:
+    author = fresh_id()
+    ChatUser.objects.create(pk=author, name=HOSTILE, display_name=HOSTILE)
+    _, cases = reported_channel(author, name=HOSTILE)
+    page = sign_in(mona)
+    page.post(f"/users/{author}/notes/", {"text": HOSTILE})
+    for path in (f"/reports/{cases[0].pk}/", f"/users/{author}/"):
+        html = page.get(path).content.decode()
+        check_harmless(html)
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;[RLO]" in html
+    page.post(f"/reports/{cases[0].pk}/resolve/", {"resolution": "kept", "reason": HOSTILE})
+    check_harmless(page.get(f"/reports/{cases[0].pk}/").content.decode())
+    assert page.post(f"/reports/{cases[1].pk}/resolve/", {"resolution": "kept", "reason": "\x00"}).status_code == 400
