@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('chatstore', '0002_scale'),
+        ('chatstore', '0003_channel_summary'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

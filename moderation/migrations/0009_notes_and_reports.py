@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('chatstore', '0004_reports'),
-        ('moderation', '0012_accounts'),
+        ('moderation', '0008_steps_in_parts'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 class Migration(migrations.Migration):
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-        ("moderation", "0008_steps_in_parts"),
+        ("moderation", "0009_notes_and_reports"),
     ]
 
     operations = [

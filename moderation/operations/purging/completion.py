@@ -145,7 +145,7 @@ def _finish_cancelled(purge: Purge) -> bool:
 
 
 def _note_in_channels(purge: Purge) -> None:
-    """Update the table of channels, some at a time. Rewrites and undos change figures, but are no purge of a moderator."""
+    """Update the table of channels, some at a time. Rewrites and undos only change figures."""
     counted = purge.steps.filter(counted_at__isnull=False)
     channel_ids = list(counted.order_by("channel_id").values_list("channel_id", flat=True).distinct())
     for start in range(0, len(channel_ids), CHANNELS_AT_ONCE):
