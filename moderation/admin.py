@@ -21,7 +21,7 @@ from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.domain.packing import unpack_ids
-from moderation.models import AuditEntry, Purge
+from moderation.models import AuditEntry, Purge, RaidSettings
 
 MAX_ACCOUNTS = 10
 """Maximum number of accounts whose user name contains what is searched for."""
@@ -59,6 +59,7 @@ AUDIT_ACTIONS: dict[str, Promise] = {
     "report_claimed": pgettext_lazy("action in the audit log", "Report claimed"),
     "report_released": pgettext_lazy("action in the audit log", "Claim of a report released"),
     "report_resolved": pgettext_lazy("action in the audit log", "Report resolved"),
+    "raid_dismissed": pgettext_lazy("action in the audit log", "Report of a raid dismissed"),
     "restored_by_import": pgettext_lazy("action in the audit log", "Messages restored by an import"),
     "rewrite_requested": pgettext_lazy("action in the audit log", "Rewrite requested"),
     "step_failed": pgettext_lazy("action in the audit log", "Step failed"),
@@ -179,3 +180,17 @@ class AuditEntryAdmin(ReadOnly):
     def messages(self, entry: AuditEntry) -> str:
         """Return the IDs of all messages concerned, if they are stored beside the details."""
         return ", ".join(map(str, unpack_ids(entry.ids)))
+
+
+@admin.register(RaidSettings)
+class RaidSettingsAdmin(KeysetAdmin):
+    """When a guild's channels count as raided. A guild without a row has the defaults."""
+
+    list_display = ("guild", "is_enabled", "messages_per_minute", "accounts")
+    list_select_related = ("guild",)
+    search_fields = ("=guild",)
+    autocomplete_fields = ("guild",)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Return False: to return to the defaults, they are entered."""
+        return False

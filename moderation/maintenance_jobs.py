@@ -12,6 +12,7 @@ from moderation.operations.purging.orphan_rows import delete_authorless
 from moderation.operations.purging.pruning import prune
 from moderation.operations.purging.stuck_check import check_stuck_purges
 from moderation.operations.purging.sums_check import check_sums
+from moderation.operations.raids.detection import check_raids
 from moderation.operations.undo.expiry import close_expired
 
 register_jobs(
@@ -59,4 +60,4 @@ register_jobs(
     ),
 )
 
-register_checks(check_stuck_purges)
+register_checks(check_stuck_purges, check_raids)

@@ -1,4 +1,5 @@
-"""Channels in which messages were posted last, in Redis: of 100,000 channels a page cannot query each.
+"""Channels in which messages were posted last, and how many per minute, in Redis: of 100,000 channels neither a page
+nor a check can query each.
 
 Every process that posts messages sends its channels once a second, from a background thread, so that no post waits
 for it. If Redis loses them, they return with the next messages.
@@ -9,6 +10,8 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
+from typing import cast
 
 from chatstore.store.background import BackgroundSender
 from chatstore.store.redis import redis_client
@@ -16,13 +19,30 @@ from chatstore.store.redis import redis_client
 KEY = "active_channels"
 MAX_KEPT = 1_000
 
+POSTS_KEPT_SECONDS = 600
+BUSY_MINUTES = 3
+"""The current minute and those before it whose posts are compared: a check each minute misses none."""
+
+MAX_BUSY = 100
+"""Channels of a minute that are returned as busy, those with the most posts first."""
+
+_COUNT = """
+for i = 2, #ARGV, 2 do
+    redis.call('ZINCRBY', KEYS[1], ARGV[i + 1], ARGV[i])
+end
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+"""
+
 
 class _Process:
-    """This process's channels that were not sent yet, with the last post's time; reset after a fork."""
+    """This process's channels that were not sent yet, with the last post's time and the number of posts by minute;
+    reset after a fork.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.posted_at: dict[int, float] = {}
+        self.posts: dict[int, Counter[int]] = {}
 
 
 _process = _Process()
@@ -31,8 +51,10 @@ os.register_at_fork(after_in_child=_process.__init__)  # type: ignore[misc]
 
 def note_post(channel_id: int) -> None:
     """Record that a message was posted in the channel, without delaying the post."""
+    now = time.time()
     with _process.lock:
-        _process.posted_at[channel_id] = time.time()
+        _process.posted_at[channel_id] = now
+        _process.posts.setdefault(int(now // 60), Counter())[channel_id] += 1
     _sender.notify()
 
 
@@ -47,14 +69,36 @@ def channels_active_within(seconds: float) -> set[int]:
     return {int(str(channel_id)) for channel_id in redis_client().zrangebyscore(KEY, since, "+inf")}
 
 
+def busy_channels(least: int) -> dict[int, int]:
+    """Return the channels with at least this many posts in one of the last minutes, with the largest of these numbers.
+
+    The posts of imports are not counted. Raises `StoreUnavailable`.
+    """
+    minute = int(time.time() // 60)
+    busy: dict[int, int] = {}
+    for number in range(minute - BUSY_MINUTES + 1, minute + 1):
+        found = redis_client().zrevrangebyscore(_posts_key(number), "+inf", least, 0, MAX_BUSY, withscores=True)
+        for name, posts in cast("list[tuple[str, float]]", found):
+            busy[int(name)] = max(busy.get(int(name), 0), int(posts))
+    return busy
+
+
+def _posts_key(minute: int) -> str:
+    return f"posts:{minute}"
+
+
 def _send() -> None:
     """Send this process's channels; those of a failed request are lost and return with their next messages."""
     with _process.lock:
         posted_at, _process.posted_at = _process.posted_at, {}
+        posts, _process.posts = _process.posts, {}
     if posted_at:
         client = redis_client()
         client.zadd(KEY, {str(channel_id): at for channel_id, at in posted_at.items()}, gt=True)
         client.zremrangebyrank(KEY, 0, -MAX_KEPT - 1)
+        for minute, counts in posts.items():
+            pairs = [str(value) for pair in counts.items() for value in pair]
+            client.eval(_COUNT, 1, _posts_key(minute), str(POSTS_KEPT_SECONDS), *pairs)
 
 
 _sender = BackgroundSender(_send, name="send-activity")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
@@ -12,6 +12,7 @@ from chatstore.store.lru_set import LRUSet
 
 _INSERT = "INSERT INTO author_buckets (author_id, bucket, channel_id) VALUES (?, ?, ?)"
 _SELECT = "SELECT bucket, channel_id FROM author_buckets WHERE author_id = ? AND bucket >= ? AND bucket <= ?"
+_SELECT_OLDEST = "SELECT bucket FROM author_buckets WHERE author_id = ? ORDER BY bucket ASC LIMIT 1"
 
 BATCH_ROWS = 100
 
@@ -52,3 +53,9 @@ def buckets_of_authors(author_ids: Iterable[int], *, first: int, last: int) -> I
     for pages in cassandra.iterate_each(jobs):
         for rows in pages:
             yield from rows
+
+
+def oldest_buckets(author_ids: Sequence[int]) -> dict[int, int]:
+    """Return the oldest bucket in which each author has posted, in any channel; authors without one are left out."""
+    found = cassandra.execute_window((_SELECT_OLDEST, (author_id,)) for author_id in author_ids)
+    return {author_id: rows[0][0] for author_id, rows in zip(author_ids, found, strict=True) if rows}

@@ -1,4 +1,4 @@
-"""Moderation tables in Postgres: purges, steps, undos, holds, erasures, notes, saved filters, the audit log."""
+"""Moderation tables in Postgres: purges, steps, undos, holds, erasures, notes, settings, the audit log."""
 
 from moderation.models.audit import AuditEntry
 from moderation.models.erasures import Erasure
@@ -6,6 +6,7 @@ from moderation.models.holds import Hold
 from moderation.models.notes import Note
 from moderation.models.preferences import Preferences
 from moderation.models.purges import ManifestBucket, ManifestSummary, Purge, Undo
+from moderation.models.raids import RaidSettings
 from moderation.models.saved_filters import SavedFilter
 from moderation.models.steps import Step, UndoStep
 from moderation.models.sums import PurgeDay, PurgePeriod
@@ -21,6 +22,7 @@ __all__ = [
     "Purge",
     "PurgeDay",
     "PurgePeriod",
+    "RaidSettings",
     "SavedFilter",
     "Step",
     "Undo",

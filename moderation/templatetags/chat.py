@@ -86,7 +86,13 @@ PLURAL_SAMPLES = (0, 1, 2, 3, 4, 5, 6, 10, 11, 20, 100, 1_000_000)
 
 _SELECTION_LABELS: dict[str, Callable[[int], str]] = {
     "delete": lambda n: ngettext("Delete %(count)s message …", "Delete %(count)s messages …", n),
+    "established": lambda n: ngettext(
+        "%(count)s of the selected accounts has been here for over a year.",
+        "%(count)s of the selected accounts have been here for over a year.",
+        n,
+    ),
     "exclude": lambda n: ngettext("Exclude %(count)s message", "Exclude %(count)s messages", n),
+    "preview": lambda n: ngettext("Preview %(count)s message", "Preview %(count)s messages", n),
     "restore": lambda n: ngettext("Restore %(count)s message", "Restore %(count)s messages", n),
     "selected": lambda n: ngettext("%(count)s message selected", "%(count)s messages selected", n),
 }

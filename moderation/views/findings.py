@@ -20,6 +20,7 @@ from chatstore.operations.monitoring.console import Actor, findings_for
 from chatstore.operations.repair_status.repair_clock import LATE_REPAIR
 from chatstore.operations.rights import MAINTAIN
 from moderation.operations.purging.stuck_check import STUCK_PURGE
+from moderation.operations.raids.detection import RAID
 from moderation.views.session import actor_of
 
 _CLUSTER_ANCHORS = {
@@ -59,7 +60,7 @@ def finding_acknowledge(request: HttpRequest, finding_id: int) -> HttpResponse:
     return redirect("cluster_health")
 
 
-def _link_of(finding: Finding) -> tuple[str, str | Promise]:
+def _link_of(finding: Finding) -> tuple[str, str | Promise]:  # noqa: PLR0911
     kind, subject, details = finding.kind, finding.subject, finding.details
     try:
         if kind in (HEAVY_BUCKET, MISSING_SURVIVORS):
@@ -71,6 +72,8 @@ def _link_of(finding: Finding) -> tuple[str, str | Promise]:
             return reverse("job", args=[subject]), gettext("Open job")
         if kind == HEARTBEAT_MISSING:
             return reverse("maintenance"), gettext("Open maintenance")
+        if kind == RAID:
+            return reverse("raid", args=[int(subject)]), gettext("Review and clear")
         if kind in _CLUSTER_ANCHORS:
             place, link = _CLUSTER_ANCHORS[kind]
             return f"{reverse('cluster_health')}#{place}", link

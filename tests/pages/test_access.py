@@ -74,6 +74,13 @@ admin/moderation/purge/<path:object_id>/delete/ POST admin/moderation/purge/{pur
 admin/moderation/purge/<path:object_id>/change/ GET admin/moderation/purge/{purge}/change/ 302 403 200 200 200 200
 admin/moderation/purge/<path:object_id>/change/ POST admin/moderation/purge/{purge}/change/ 302 403 403 403 403 403
 admin/moderation/purge/<path:object_id>/ GET admin/moderation/purge/{purge}/ 302 302 302 302 302 302
+admin/moderation/raidsettings/ GET admin/moderation/raidsettings/ 302 403 403 200 403 200
+admin/moderation/raidsettings/add/ GET admin/moderation/raidsettings/add/ 302 403 403 200 403 200
+admin/moderation/raidsettings/add/ POST admin/moderation/raidsettings/add/ 302 403 403 200 403 200
+admin/moderation/raidsettings/<path:object_id>/history/ GET admin/moderation/raidsettings/{guild}/history/ 302 403 403 302 403 302
+admin/moderation/raidsettings/<path:object_id>/delete/ GET admin/moderation/raidsettings/{guild}/delete/ 302 403 403 403 403 403
+admin/moderation/raidsettings/<path:object_id>/change/ GET admin/moderation/raidsettings/{guild}/change/ 302 403 403 302 403 302
+admin/moderation/raidsettings/<path:object_id>/ GET admin/moderation/raidsettings/{guild}/ 302 302 302 302 302 302
 admin/moderation/auditentry/ GET admin/moderation/auditentry/ 302 403 403 200 403 200
 admin/moderation/auditentry/add/ GET admin/moderation/auditentry/add/ 302 403 403 403 403 403
 admin/moderation/auditentry/add/ POST admin/moderation/auditentry/add/ 302 403 403 403 403 403
@@ -135,6 +142,9 @@ purges/<snowflake:purge_id>/<slug:action>/ POST purges/{purge}/cancel/ 302 403 4
 purges/<snowflake:purge_id>/<slug:action>/ POST purges/{purge}/finish/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/<slug:action>/ POST purges/{purge}/retry/ 302 403 400 400 403 400
 purges/<snowflake:purge_id>/<slug:action>/ POST purges/{purge}/nothing/ 302 403 404 404 403 404
+raids/<snowflake:channel_id>/ GET raids/{channel}/ 302 403 200 200 403 200
+raids/<snowflake:channel_id>/ POST raids/{channel}/ 302 403 400 400 403 400
+raids/<snowflake:channel_id>/dismiss/ POST raids/{channel}/dismiss/ 302 403 404 404 403 404
 holds/ GET holds/ 302 403 200 200 403 200
 holds/ POST holds/ 302 403 400 400 403 400
 holds/<snowflake:hold_id>/lift/ POST holds/1/lift/ 302 403 403 404 403 404

@@ -33,6 +33,7 @@ from moderation.operations.reports.resolving import claim_case, resolve_case
 from moderation.operations.steps.claiming import job_of
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.moderation.channels import choose, confirm, preview
+from tests.moderation.raids import write_raid
 from tests.moderation.stored_sums import store_sums
 from tests.pages.exports import SampleExport, write_hostile, write_sample_export
 from tests.pages.serving import create_account
@@ -70,6 +71,7 @@ class Scene:
     behind: Purge
     failed: Purge
     running: Purge
+    raided: int
     message: int
     removed: int
     removed_author: int
@@ -131,6 +133,7 @@ def arrange_scene(folder: Path) -> Scene:
         behind=run_purge(behind.pk, idle_timeout_seconds=0),
         failed=failed,
         running=make_running_purge(mona),
+        raided=write_raid(raiders=37, each=11, apart_ms=450).channel.pk,
         partly=partly,
         erased=erased,
         erased_message=_first_selected_id(erased),

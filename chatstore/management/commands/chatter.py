@@ -1,4 +1,4 @@
-"""`manage.py chatter`: post, edit, withdraw and pin messages at a steady rate."""
+"""`manage.py chatter`: post, edit, withdraw and pin messages at a steady rate, or raid a channel."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from chatstore import gateway
+from chatstore.demo.raid import make_raiders, write_raid_text
 from chatstore.gateway import BadInput, Message, StoreUnavailable, WriteRefused
 from chatstore.management.inert import InertCommand
 from chatstore.models import Channel, ChatUser
@@ -24,6 +25,14 @@ from chatstore.models import Channel, ChatUser
 THREADS = 8
 """At 200 actions per second each of 8 threads has 40 ms per action, as long as one takes beside a busy purge."""
 
+DEFAULT_RATE = 200
+RAID_RATE = 4
+"""Posts per second of a raid: 412 messages take less than two minutes."""
+
+RAID_SHARE = 80
+"""Share of a raid's posts, in percent, that the raid's accounts write; members who talk write the others."""
+
+RAIDED_CHANNEL = "general"
 FALLBACK_AUTHORS = 50
 MAX_RECENT_MESSAGES = 200
 REPORT_INTERVAL_SECONDS = 5.0
@@ -121,22 +130,44 @@ class ChatTraffic:
         }
 
 
+class RaidTraffic(ChatTraffic):
+    """A raid of one channel by new accounts, while its members go on talking."""
+
+    def __init__(self, channel_id: int, author_ids: list[int]) -> None:
+        super().__init__([channel_id], author_ids)
+        raiders = make_raiders(random.Random(), time.time_ns() // 1_000_000)
+        ChatUser.objects.bulk_create(ChatUser(id=raider.user_id, name=raider.name) for raider in raiders)
+        self._raiders = [raider.user_id for raider in raiders]
+
+    def _choose(self) -> Callable[[], str]:
+        return self._raid if random.randrange(100) < RAID_SHARE else self._post
+
+    def _raid(self) -> str:
+        content = write_raid_text(random.Random())
+        gateway.post_message(self._channels[0], author_id=random.choice(self._raiders), content=content)
+        return "raided"
+
+
 class Command(InertCommand):
     """Generate chat traffic through the API that a gateway uses."""
 
     help = "Post, edit, withdraw and pin messages at a steady rate, as a chat's gateway would."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--rate", type=float, default=200, help="actions per second (default: 200)")
+        parser.add_argument("--rate", type=float, help="actions per second (default: 200, of a raid 4)")
         parser.add_argument("--seconds", type=float, default=60, help="duration in seconds (default: 60)")
         parser.add_argument("--channel", type=int, action="append", help="channel id, repeatable (default: all)")
+        parser.add_argument("--raid", action="store_true", help="raid one channel (default: #general) by new accounts")
         parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         rate, seconds = options["rate"], options["seconds"]
+        if rate is None:
+            rate = RAID_RATE if options["raid"] else DEFAULT_RATE
         if rate <= 0 or seconds <= 0:
             raise CommandError("--rate and --seconds must be above 0.")
-        traffic = ChatTraffic(_channels(options["channel"]), _authors())
+        channels, authors = _channels(options["channel"]), _authors()
+        traffic = RaidTraffic(_raided(channels), authors) if options["raid"] else ChatTraffic(channels, authors)
         slots: queue.Queue[bool] = queue.Queue()
         threads = [threading.Thread(target=_run_actions, args=(traffic, slots)) for _ in range(THREADS)]
         for thread in threads:
@@ -194,6 +225,12 @@ def _channels(chosen: list[int] | None) -> list[int]:
     if not known:
         raise CommandError("No channels exist. Import messages, or run `manage.py seed_demo`.")
     return sorted(chosen or known)
+
+
+def _raided(channel_ids: list[int]) -> int:
+    """Return the channel to raid: the oldest that is called general, or else the oldest."""
+    general = Channel.objects.filter(pk__in=channel_ids, name=RAIDED_CHANNEL).order_by("pk")
+    return general.values_list("pk", flat=True).first() or channel_ids[0]
 
 
 def _authors() -> list[int]:

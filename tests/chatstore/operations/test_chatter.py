@@ -7,7 +7,8 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from chatstore.models import Channel
+from chatstore.domain.snowflakes import make_snowflake
+from chatstore.models import Channel, ChatUser
 from chatstore.store.reading.reader import read_page
 from tests.chatstore.channels import fresh_id
 
@@ -33,6 +34,17 @@ def test_it_prints_what_it_did() -> None:
     out = StringIO()
     call_command("chatter", rate=20, seconds=0.5, channel=[channel.id], stdout=out)
     assert "posted" in out.getvalue()
+
+
+def test_a_raid_is_posted_by_accounts_of_the_last_day_while_members_talk() -> None:
+    channel = Channel.objects.create(id=fresh_id(), name="raided")
+    out = StringIO()
+    call_command("chatter", raid=True, rate=40, seconds=1, channel=[channel.id], json=True, stdout=out)
+    summary = json.loads(out.getvalue())
+    day_ago = make_snowflake((time.time_ns() // 1_000_000) - 86_400_000)
+    raiders = {message.author_id for message in read_page(channel.id).messages if message.author_id > day_ago}
+    assert summary["raided"] > 0
+    assert ChatUser.objects.filter(pk__in=raiders).count() == len(raiders) > 1
 
 
 @pytest.mark.parametrize(("rate", "seconds"), [(0, 1), (1, 0), (-1, 1)])

@@ -1,0 +1,70 @@
+"""Groups of texts that are the same or nearly the same, however raids vary them.
+
+A text is reduced to what is left when case, accents, digits, punctuation, invisible characters, repeated letters and
+whom it mentions are ignored. Reduced texts that are equal, or that share most of their groups of three characters,
+are alike. Groups of characters instead of words also work for scripts without spaces.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+
+MIN_CHARACTERS = 10
+"""Shorter reduced texts, such as "gg" or "good game", are repeated in every conversation."""
+
+MIN_OVERLAP = 0.6
+"""Share of the groups of three characters (Jaccard index) from which texts are alike: "free coins at" followed by two
+different words still is, two sentences about the same subject are not.
+"""
+
+MAX_COMPARED = 100
+"""Groups that a text is compared with, the largest first. Limits 2,000 different texts to a second."""
+
+MAX_CHARACTERS = 120
+"""Only the beginning of a longer text is compared."""
+
+_MENTION = re.compile(r"<(?:@[!&]?|#|a?:\w+:)\d+>")
+_IGNORED = re.compile(r"[\W\d_]+")
+_REPEATED = re.compile(r"(.)\1+")
+
+Group = tuple[str, ...]
+"""Texts that are alike, as they were written, the most frequent first."""
+
+
+def reduce_text(text: str) -> str:
+    """Return what is compared of a text; "" if too little is left."""
+    bare = unicodedata.normalize("NFKD", _MENTION.sub(" ", text[: 4 * MAX_CHARACTERS])).casefold()
+    letters = _IGNORED.sub("", "".join(char for char in bare if not unicodedata.combining(char)))
+    reduced = _REPEATED.sub(r"\1", letters)[:MAX_CHARACTERS]
+    return reduced if len(reduced) >= MIN_CHARACTERS else ""
+
+
+def group_texts(texts: Iterable[str]) -> list[Group]:
+    """Return the groups of texts that are alike; texts that are too short to compare are left out."""
+    written: dict[str, Counter[str]] = {}
+    for text, count in Counter(texts).items():
+        if reduced := reduce_text(text):
+            written.setdefault(reduced, Counter())[text] += count
+    groups: list[tuple[frozenset[str], Counter[str]]] = []
+    for reduced, counts in sorted(written.items(), key=lambda item: -item[1].total()):
+        parts = _split(reduced)
+        alike = next((group for known, group in groups[:MAX_COMPARED] if _is_alike(parts, known)), None)
+        if alike is None:
+            groups.append((parts, counts))
+        else:
+            alike.update(counts)
+    return [tuple(text for text, _ in counts.most_common()) for _, counts in groups]
+
+
+def _split(reduced: str) -> frozenset[str]:
+    return frozenset(reduced[start : start + 3] for start in range(len(reduced) - 2))
+
+
+def _is_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    fewer, more = sorted((len(one), len(other)))
+    if fewer < MIN_OVERLAP * more:
+        return False
+    return len(one & other) >= MIN_OVERLAP * len(one | other)

@@ -1,0 +1,81 @@
+"""When a guild's channel counts as raided."""
+
+from __future__ import annotations
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from chatstore.models import Guild
+from moderation.domain.raids import Limits
+
+DEFAULTS = Limits()
+
+
+def _limit(default: int, most: int, label: object, help_text: object) -> models.IntegerField[int, int]:
+    return models.IntegerField(
+        label,  # type: ignore[arg-type]
+        default=default,
+        db_default=default,
+        validators=[MinValueValidator(1), MaxValueValidator(most)],
+        help_text=help_text,  # type: ignore[arg-type]
+    )
+
+
+class RaidSettings(models.Model):
+    """Settings of a guild for the detection of raids. No row: the defaults, which also apply to direct messages."""
+
+    guild = models.OneToOneField(
+        Guild, primary_key=True, on_delete=models.CASCADE, related_name="raid_settings", verbose_name=_("guild")
+    )
+    is_enabled = models.BooleanField(_("detect raids"), default=True, db_default=True)
+    messages_per_minute = _limit(
+        DEFAULTS.messages_per_minute,
+        10_000,
+        _("messages per minute"),
+        _("A raid has at least this many messages in one of its minutes."),
+    )
+    times_usual = _limit(
+        DEFAULTS.times_usual,
+        1_000,
+        _("times the usual rate"),
+        _("Messages per minute are unusual from this many times the channel's mean rate of the last 30 days."),
+    )
+    accounts = _limit(
+        DEFAULTS.accounts, 1_000, _("accounts"), _("A raid has at least this many accounts that take part.")
+    )
+    account_days = _limit(
+        DEFAULTS.account_days, 3_650, _("days of a new account"), _("An account created within these days is new.")
+    )
+    first_seen_hours = _limit(
+        DEFAULTS.first_seen_hours,
+        8_760,
+        _("hours of a new author"),
+        _("An author is new who may have posted for the first time within these hours (periods of ten days count)."),
+    )
+    same_text_accounts = _limit(
+        DEFAULTS.same_text_accounts,
+        1_000,
+        _("accounts with the same text"),
+        _("The same or nearly the same text is a sign if at least this many accounts post it."),
+    )
+
+    class Meta:
+        default_permissions = ("add", "change", "view")
+        verbose_name = _("raid settings")
+        verbose_name_plural = _("raid settings")
+
+    def __str__(self) -> str:
+        return f"raid settings of guild {self.guild_id}"
+
+    @property
+    def limits(self) -> Limits:
+        """The settings as the detection takes them."""
+        return Limits(
+            messages_per_minute=self.messages_per_minute,
+            times_usual=self.times_usual,
+            accounts=self.accounts,
+            account_days=self.account_days,
+            first_seen_hours=self.first_seen_hours,
+            same_text_accounts=self.same_text_accounts,
+        )

@@ -1,0 +1,1 @@
+"""Detection of raids, and what a moderator needs to clear one."""

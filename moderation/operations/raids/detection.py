@@ -1,0 +1,130 @@
+"""Monitoring check of raids, and the findings that it opens.
+
+A check costs three queries of Redis and one of Postgres while no channel is unusually busy. Only channels with many
+posts in one of the last minutes are looked at: first their usual rate, then, if it is exceeded, their newest messages.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+
+from chatstore.domain.errors import NotFound
+from chatstore.domain.runs import Severity
+from chatstore.domain.snowflakes import first_id_at, ms_of, unix_ms
+from chatstore.domain.texts import Duration, ngettext_lazy
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.models import Channel, Finding
+from chatstore.models.functions import ClockTimestamp
+from chatstore.models.users import User
+from chatstore.operations.findings.records import Problem, sync_findings
+from chatstore.store.activity import busy_channels
+from moderation.domain.raids import MINUTE_MS, Assessment, Limits
+from moderation.models import RaidSettings
+from moderation.operations.access.audit import record_action
+from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
+from moderation.operations.raids.reading import assess_channel, settings_of, usual_rate
+from moderation.operations.steps.claiming import brief_transaction
+
+RAID = "raid"
+"""Subject: "<channel>"."""
+
+LOOK_BACK_MS = 30 * MINUTE_MS
+"""A raid is reported for half an hour after its last message, unless it is purged: its messages are still there."""
+
+DISMISSED_FOR = dt.timedelta(hours=1)
+"""A channel whose raid was dismissed is not reported again for this time."""
+
+MAX_NOTICES = 3
+
+
+def check_raids(now: dt.datetime) -> None:
+    """Open findings for channels that seem to be raided; close those of raids that are over or were purged."""
+    reported = {int(finding.subject): finding for finding in Finding.objects.open().filter(kind=RAID)}
+    busy = busy_channels(_least_rate())
+    dismissed = set(
+        Finding.objects.filter(
+            kind=RAID, closed_at__gt=now - DISMISSED_FOR, details__has_key="dismissed_by"
+        ).values_list("subject", flat=True)
+    )
+    channels = Channel.objects.select_related("guild").in_bulk(busy.keys() | reported.keys())
+    settings = settings_of({channel.guild_id for channel in channels.values()})
+    now_ms = unix_ms(now)
+    found: dict[str, Problem] = {}
+    for channel_id, channel in channels.items():
+        own = settings[channel.guild_id]
+        if not own.is_enabled or str(channel_id) in dismissed:
+            continue
+        if channel_id not in reported and not _is_unusual(channel_id, busy[channel_id], own.limits, now_ms=now_ms):
+            continue
+        first_id = first_id_at(now_ms - LOOK_BACK_MS)
+        assessment = assess_channel(channel_id, own.limits, first_id=first_id, now_ms=now_ms).assessment
+        if assessment.is_raid:
+            found[str(channel_id)] = _describe_raid(channel, assessment, known=reported.get(channel_id))
+    sync_findings(RAID, found)
+
+
+def _least_rate() -> int:
+    """Return the lowest number of messages per minute that any guild considers unusual."""
+    lowest = RaidSettings.objects.filter(is_enabled=True).order_by("messages_per_minute")
+    own = lowest.values_list("messages_per_minute", flat=True).first()
+    default = Limits().messages_per_minute
+    return default if own is None else min(own, default)
+
+
+def _is_unusual(channel_id: int, rate: int, limits: Limits, *, now_ms: int) -> bool:
+    # The usual rate costs a query, so it is asked last.
+    return limits.is_unusual(rate, usual=0) and limits.is_unusual(rate, usual=usual_rate(channel_id, now_ms=now_ms))
+
+
+def _describe_raid(channel: Channel, assessment: Assessment, *, known: Finding | None) -> Problem:
+    accounts = len(assessment.participants)
+    summary = _(
+        "Possible raid in %(channel)s: %(messages)s by %(accounts)s in %(time)s",
+        channel=channel.full_name,
+        messages=ngettext_lazy("%(count)s message", "%(count)s messages", assessment.count),
+        accounts=ngettext_lazy("%(count)s account", "%(count)s accounts", accounts),
+        time=Duration(assessment.seconds),
+    )
+    since = ms_of(assessment.first_id)
+    if known is not None:
+        # A long raid began before what is read now.
+        since = min(since, known.details["since_ms"])
+    details: Mapping[str, object] = {
+        "channel": str(channel.pk),
+        "since_ms": since,
+        "messages": assessment.count,
+        "accounts": accounts,
+    }
+    return Problem(Severity.CRITICAL, summary, details)
+
+
+def open_raid(channel_id: int) -> Finding | None:
+    """Return the open finding about a raid in a channel, or None."""
+    return Finding.objects.open().filter(kind=RAID, subject=str(channel_id)).first()
+
+
+def list_raids(user: Actor) -> list[Finding]:
+    """Return the newest open findings about raids, for those who may delete messages."""
+    if not user.has_perm("moderation.add_purge"):
+        return []
+    raids = list(Finding.objects.open().filter(kind=RAID).order_by("-opened_at")[:MAX_NOTICES])
+    if not raids:
+        return []
+    visible = set(
+        visible_channels(user).filter(pk__in=[int(raid.subject) for raid in raids]).values_list("pk", flat=True)
+    )
+    return [raid for raid in raids if int(raid.subject) in visible]
+
+
+def dismiss_raid(channel_id: int, *, actor: User) -> None:
+    """Close the finding about a raid, which is not opened again for an hour. Raises `Forbidden`, `NotFound`."""
+    require(actor, "moderation.add_purge")
+    channel_for(actor, channel_id)
+    with brief_transaction():
+        raid = Finding.objects.open().select_for_update().filter(kind=RAID, subject=str(channel_id)).first()
+        if raid is None:
+            raise NotFound(_("No raid is reported in channel %(id)s.", id=str(channel_id)))
+        details = raid.details | {"dismissed_by": actor.get_username()}
+        Finding.objects.filter(pk=raid.pk).update(details=details, closed_at=ClockTimestamp())
+        record_action("raid_dismissed", actor=actor, channel_id=channel_id, details={"summary": str(raid.summary)})

@@ -1,0 +1,84 @@
+"""Assessment of a channel's recent messages: a bounded read, and what is known about their authors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from chatstore.domain.buckets import BUCKET_MS, bucket_at, bucket_window
+from chatstore.domain.messages import Message
+from chatstore.domain.snowflakes import unix_ms
+from chatstore.models import ChatUser
+from chatstore.operations.gateway.timeline import count_buckets
+from chatstore.store.authors import oldest_buckets
+from chatstore.store.reading.reader import MAX_PAGE_SIZE, read_page
+from moderation.domain.raids import MINUTE_MS, Assessment, Limits, assess_messages
+from moderation.models import RaidSettings
+
+MAX_MESSAGES = 2_000
+"""Messages of a channel that are assessed, the newest ones: four pages."""
+
+USUAL_BUCKETS = 3
+"""Complete buckets, of ten days each, of which the usual rate is the mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecentMessages:
+    """Messages of a time, newest first, with their authors. is_complete: False if there were too many to read."""
+
+    messages: Sequence[Message]
+    users: Mapping[int, ChatUser]
+    assessment: Assessment
+    is_complete: bool
+
+
+def assess_channel(
+    channel_id: int, limits: Limits, *, first_id: int, before: int | None = None, now_ms: int
+) -> RecentMessages:
+    """Read and assess the newest messages from an ID on. before: exclusive end. Raises `StoreUnavailable`."""
+    messages, is_complete = _read_down_to(channel_id, first_id, before=before)
+    authors = sorted({message.author_id for message in messages})
+    users = ChatUser.objects.in_bulk(authors)
+    assessment = assess_messages(
+        messages,
+        first_seen={author_id: _end_of(bucket) for author_id, bucket in oldest_buckets(authors).items()},
+        bots={user.pk for user in users.values() if user.is_bot},
+        limits=limits,
+        now_ms=now_ms,
+    )
+    return RecentMessages(messages, users, assessment, is_complete)
+
+
+def _read_down_to(channel_id: int, first_id: int, *, before: int | None) -> tuple[list[Message], bool]:
+    messages: list[Message] = []
+    while len(messages) < MAX_MESSAGES:
+        page = read_page(channel_id, before=before, limit=MAX_PAGE_SIZE)
+        messages += [message for message in page.messages if message.message_id >= first_id]
+        before = page.older
+        if before is None or before <= first_id:
+            return messages, True
+        if page.searched_back_to is not None:
+            break
+    return messages, False
+
+
+def _end_of(bucket: int) -> int:
+    """Return the end of a bucket, by which its first message was posted."""
+    return unix_ms(bucket_window(bucket)[1])
+
+
+def usual_rate(channel_id: int, *, now_ms: int) -> float:
+    """Return the channel's mean number of messages per minute in the last buckets that were counted; 0 without any.
+
+    The current bucket is left out, since it contains the raid. Raises `StoreUnavailable`.
+    """
+    current = bucket_at(now_ms)
+    counts = [entry.count for entry in count_buckets(channel_id) if entry.bucket < current and entry.count is not None]
+    newest = counts[-USUAL_BUCKETS:]
+    return sum(newest) / len(newest) / (BUCKET_MS / MINUTE_MS) if newest else 0.0
+
+
+def settings_of(guild_ids: Collection[int | None]) -> dict[int | None, RaidSettings]:
+    """Return the settings of guilds, with the defaults where there are none."""
+    stored = RaidSettings.objects.in_bulk([guild_id for guild_id in guild_ids if guild_id is not None])
+    return {guild_id: stored.get(guild_id or 0) or RaidSettings(guild_id=guild_id or 0) for guild_id in guild_ids}

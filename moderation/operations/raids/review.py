@@ -1,0 +1,78 @@
+"""What a moderator sees of a raid: the accounts with their signs, texts that are alike, and what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from chatstore.domain.snowflakes import first_id_at, ms_of
+from chatstore.models import Channel, Finding
+from chatstore.operations.coordination.clock import wall_clock_us
+from moderation.domain.filters import All, Author, Before, Since
+from moderation.domain.raids import MINUTE_MS, Assessment, Limits
+from moderation.domain.selection import Selection
+from moderation.operations.access.visibility import Actor, channel_for, require
+from moderation.operations.raids.detection import LOOK_BACK_MS, open_raid
+from moderation.operations.raids.reading import RecentMessages, assess_channel, settings_of
+
+
+@dataclass(frozen=True, slots=True)
+class RaidReview:
+    """The messages of a channel from one minute to another. finding: the raid that is reported there, if any.
+
+    end_ms: exclusive; None for no end. now_ms: when it was read.
+    """
+
+    channel: Channel
+    finding: Finding | None
+    recent: RecentMessages
+    limits: Limits
+    start_ms: int
+    end_ms: int | None
+    now_ms: int
+
+    @property
+    def assessment(self) -> Assessment:
+        """What the messages tell."""
+        return self.recent.assessment
+
+    @property
+    def raid_start_ms(self) -> int:
+        """Start of the minute in which the raid began, as far as it is known; otherwise of the time that is shown."""
+        if self.finding is not None:
+            return minute_of(self.finding.details["since_ms"])
+        return minute_of(ms_of(self.assessment.first_id)) if self.assessment.count else self.start_ms
+
+
+def review_raid(user: Actor, channel_id: int, *, start_ms: int | None, end_ms: int | None) -> RaidReview:
+    """Return what happened in a channel. start_ms: None for the start of the raid that is reported there.
+
+    Raises `Forbidden`, `NotFound`, `StoreUnavailable`.
+    """
+    require(user, "moderation.add_purge")
+    channel = channel_for(user, channel_id)
+    finding = open_raid(channel_id)
+    limits = settings_of([channel.guild_id])[channel.guild_id].limits
+    now_ms = wall_clock_us() // 1000
+    if start_ms is None:
+        start_ms = minute_of(finding.details["since_ms"] if finding else now_ms - LOOK_BACK_MS)
+    recent = assess_channel(
+        channel_id,
+        limits,
+        first_id=first_id_at(start_ms),
+        before=None if end_ms is None else first_id_at(end_ms),
+        now_ms=now_ms,
+    )
+    return RaidReview(channel, finding, recent, limits, start_ms, end_ms, now_ms)
+
+
+def select_raid(channel_id: int, author_ids: Collection[int], *, start_ms: int, end_ms: int | None) -> Selection:
+    """Return the selection of everything that accounts wrote in a channel in a time. Raises `BadInput` for none."""
+    end = () if end_ms is None else (Before(first_id_at(end_ms)),)
+    conditions = (Author(tuple(sorted(author_ids))), Since(first_id_at(start_ms)), *end)
+    return Selection(channel_ids=(channel_id,), where=All(conditions))
+
+
+def minute_of(ms: int) -> int:
+    """Return the start of the minute of a time, both in Unix milliseconds."""
+    return ms // MINUTE_MS * MINUTE_MS

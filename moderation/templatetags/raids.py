@@ -1,0 +1,76 @@
+"""Template tags of raids: notices on every page, the list of accounts, and the number of selected messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from django import template
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from chatstore.models import Finding
+from moderation.operations.raids.detection import list_raids
+from moderation.presentation import formats
+from moderation.presentation.html import fill, fill_named, join
+from moderation.presentation.page_urls import url_of
+from moderation.templatetags.chat import ago, visible
+from moderation.views.raid_page import AccountLine
+
+register = template.Library()
+
+_CHECKED = SafeString(" checked")
+_ESTABLISHED = SafeString(" data-established")
+
+
+@register.simple_tag(takes_context=True)
+def raid_notices(context: template.Context) -> Sequence[Finding]:
+    """Return the raids that the viewer has to be told of. Error pages may have no viewer."""
+    user = context.get("user")
+    if user is None or not user.is_authenticated:
+        return []
+    return [raid for raid in list_raids(user) if raid.subject != context.get("hides_notice_of")]
+
+
+@register.simple_tag(takes_context=True)
+def account_rows(context: template.Context, lines: Iterable[AccountLine]) -> SafeString:
+    """Render accounts as items of a list, each with a checkbox that selects its messages."""
+    may_view = context["perms"]["chatstore"]["view_chatuser"]
+    return join(_draw_line(line, may_view_users=may_view) for line in lines)
+
+
+def _draw_line(line: AccountLine, *, may_view_users: bool) -> SafeString:
+    count = len(line.account.message_ids)
+    return fill(
+        '<li class="account-line">\n<label class="account-choice">\n'
+        '<input type="checkbox" name="account" value="{}" data-messages="{}"{}{}>\n'
+        '<span class="avatar s tone{}" aria-hidden="true">{}</span>\n'
+        '<span class="account-who"><bdi class="author">{}</bdi>{}<span class="quiet small">{}</span></span>\n</label>\n'
+        '<span class="account-signs">{}</span>\n<span class="account-sample clip quiet small"><bdi>{}</bdi></span>\n'
+        '<span class="num small">{}</span>\n</li>\n',
+        line.account.author_id,
+        count,
+        _ESTABLISHED if line.account.is_established else "",
+        _CHECKED if line.is_checked else "",
+        line.writer.tone,
+        line.writer.initial,
+        line.writer.name,
+        fill('\n<span class="tag">{}</span>', _("bot")) if line.writer.is_bot or line.writer.is_webhook else "",
+        _describe_age(line),
+        join(fill('<span class="tag plain">{}</span>\n', sign) for sign in line.signs),
+        line.sample or _("a message without text"),
+        _draw_count(line, count, may_view_users=may_view_users),
+    )
+
+
+def _describe_age(line: AccountLine) -> SafeString:
+    handle = fill("\n<bdi>{}</bdi> ·\n", visible(line.handle)) if line.handle else ""
+    if line.created_at is None:
+        return fill("{}{}", handle, _("age unknown"))
+    return fill("{}{}", handle, fill_named(_("created %(ago)s"), ago=ago(line.created_at)))
+
+
+def _draw_count(line: AccountLine, count: int, *, may_view_users: bool) -> SafeString | str:
+    text = formats.format_count(count, "message")
+    if not may_view_users or line.writer.is_webhook:
+        return text
+    return fill('<a href="{}">{}</a>', url_of("user", line.account.author_id), text)

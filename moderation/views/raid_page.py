@@ -1,0 +1,202 @@
+"""Context of the page about a raid: accounts with their signs, texts that are alike, time ranges, what is kept."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.translation import gettext, ngettext
+
+from chatstore.domain.controls import show_controls
+from chatstore.domain.errors import BadInput
+from chatstore.domain.messages import Message
+from chatstore.domain.snowflakes import ms_of, parse_snowflake
+from moderation.domain.raids import MINUTE_MS, Account, Sign, SimilarTexts, most_in_a_minute
+from moderation.operations.lookup.chat_users import account_made_at
+from moderation.operations.raids.review import RaidReview, minute_of
+from moderation.presentation.formats import format_clock, format_datetime, format_number
+from moderation.presentation.markup import shorten
+from moderation.presentation.raid_chart import RaidChart, draw_minutes
+from moderation.views.rows import Writer, rows_of, writer_of
+
+MAX_ACCOUNTS = 800
+"""Below the number of fields that a form may have, 1,000."""
+
+MAX_OTHER_ACCOUNTS = 60
+MAX_SIMILAR = 6
+MAX_VARIANTS = 3
+KEPT_SAMPLES = 5
+SAMPLE_CHARACTERS = 160
+
+EARLIER_MINUTES = (60, 30, 15, 10, 5, 2, 1)
+LATER_MINUTES = (1, 2, 5, 10, 15, 30)
+"""Offered besides the start of the raid, before and after it."""
+
+
+class Moment(NamedTuple):
+    """A time that can be chosen. value: Unix minutes, "" for no end."""
+
+    value: str
+    label: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AccountLine:
+    """An account as the page lists it. sample: the beginning of its newest message with text."""
+
+    account: Account
+    writer: Writer
+    handle: str
+    created_at: dt.datetime | None
+    sample: str
+    signs: Sequence[str]
+    is_checked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarLine:
+    """Texts that are alike. samples: as they were written, the most frequent first."""
+
+    group: SimilarTexts
+    samples: Sequence[str]
+
+
+def describe_raid(review: RaidReview, fields: QueryDict) -> dict[str, Any]:
+    """Return the template's context. fields: of the form, which keep what was selected."""
+    newest = _newest_texts(review.recent.messages)
+    chosen = _read_chosen(fields)
+    lines = [_describe_account(account, review, newest, chosen) for account in review.assessment.accounts]
+    taking_part = [line for line in lines if line.account.takes_part]
+    others = [line for line in lines if not line.account.takes_part]
+    spared = {line.account.author_id for line in others}
+    kept = [message for message in review.recent.messages if message.author_id in spared]
+    established = sum(line.is_checked and line.account.is_established for line in lines)
+    similar = review.assessment.similar
+    return {
+        "review": review,
+        "channel": review.channel,
+        "accounts": taking_part[:MAX_ACCOUNTS],
+        "more_accounts": len(taking_part[MAX_ACCOUNTS:]),
+        "account_count": len(taking_part),
+        "raid_count": len(review.recent.messages) - len(kept),
+        "others": others[:MAX_OTHER_ACCOUNTS],
+        "other_count": len(others),
+        "more_others": len(others[MAX_OTHER_ACCOUNTS:]),
+        "listed": " ".join(str(line.account.author_id) for line in lines),
+        "established": established,
+        "similar": [_describe_similar(group) for group in similar[:MAX_SIMILAR]],
+        "more_similar": len(similar[MAX_SIMILAR:]),
+        "kept_count": len(kept),
+        "kept_samples": rows_of(reversed(kept[:KEPT_SAMPLES]), review.recent.users),
+        "chart": _draw_chart(review, spared),
+        "starts": list(_offer_starts(review)),
+        "ends": list(_offer_ends(review)),
+    }
+
+
+def _read_chosen(fields: QueryDict) -> Mapping[int, bool]:
+    """Return which of the accounts that the form listed were selected, to keep the choice for another time range."""
+    try:
+        selected = {parse_snowflake(text) for text in fields.getlist("account")}
+        return {
+            author_id: author_id in selected for author_id in map(parse_snowflake, fields.get("listed", "").split())
+        }
+    except BadInput:
+        return {}
+
+
+def _newest_texts(messages: Sequence[Message]) -> dict[int, Message]:
+    """Return each author's newest message with text, or else the newest; messages: newest first."""
+    newest: dict[int, Message] = {}
+    for message in messages:
+        known = newest.get(message.author_id)
+        if known is None or (message.content and not known.content):
+            newest[message.author_id] = message
+    return newest
+
+
+def _describe_account(
+    account: Account, review: RaidReview, newest: Mapping[int, Message], chosen: Mapping[int, bool]
+) -> AccountLine:
+    message = newest[account.author_id]
+    user, writer = review.recent.users.get(account.author_id), writer_of(message, review.recent.users)
+    return AccountLine(
+        account=account,
+        writer=writer,
+        handle=f"@{user.name}" if user and user.name != writer.name else "",
+        created_at=account_made_at(account.author_id, now=timezone.now()),
+        sample=_shorten(message.content),
+        signs=list(_describe_signs(account, review.assessment.similar)),
+        is_checked=chosen.get(account.author_id, account.takes_part),
+    )
+
+
+def _shorten(text: str) -> str:
+    return show_controls(shorten(text, characters=SAMPLE_CHARACTERS, lines=2))
+
+
+def _describe_signs(account: Account, similar: Sequence[SimilarTexts]) -> Iterator[str]:
+    for sign in account.signs:
+        match sign:
+            case Sign.YOUNG:
+                yield gettext("new account")
+            case Sign.FIRST_SEEN:
+                yield gettext("first seen now")
+            case Sign.SAME_TEXT:
+                others = max(len(group.author_ids) for group in similar if account.author_id in group.author_ids) - 1
+                text = ngettext("same text as %(count)s other", "same text as %(count)s others", others)
+                yield text % {"count": format_number(others)}
+            case Sign.MENTIONS:
+                yield gettext("mass mentions")
+            case Sign.LINKS:
+                yield gettext("links")
+            case Sign.FLOOD:
+                yield gettext("%(count)s in a minute") % {"count": format_number(most_in_a_minute(account.message_ids))}
+
+
+def _describe_similar(group: SimilarTexts) -> SimilarLine:
+    return SimilarLine(group, [_shorten(text) for text in group.texts[:MAX_VARIANTS]])
+
+
+def _draw_chart(review: RaidReview, spared: Collection[int]) -> RaidChart:
+    times: dict[bool, list[int]] = {True: [], False: []}
+    for message in review.recent.messages:
+        times[message.author_id in spared].append(ms_of(message.message_id))
+    end_ms = review.now_ms if review.end_ms is None else review.end_ms
+    return draw_minutes(times[False], times[True], start_ms=review.start_ms, end_ms=max(end_ms, review.start_ms + 1))
+
+
+# --- Time ranges ------------------------------------------------------------------------
+
+
+def _offer_starts(review: RaidReview) -> Iterator[Moment]:
+    begin = review.raid_start_ms
+    offered = {begin - minutes * MINUTE_MS for minutes in EARLIER_MINUTES}
+    offered |= {begin + minutes * MINUTE_MS for minutes in LATER_MINUTES}
+    for at in sorted({at for at in offered if at < review.now_ms} | {begin, review.start_ms}):
+        label = _format_moment(at, review)
+        if at == begin and review.assessment.count:
+            label = gettext("%(time)s – start of the raid") % {"time": label}
+        yield Moment(str(at // MINUTE_MS), label, at == review.start_ms)
+
+
+def _offer_ends(review: RaidReview) -> Iterator[Moment]:
+    yield Moment("", gettext("now, and until the preview is made"), review.end_ms is None)
+    ends = set() if review.end_ms is None else {review.end_ms}
+    if review.assessment.count:
+        last = minute_of(ms_of(review.assessment.last_id)) + MINUTE_MS
+        ends |= {at for at in (last - minutes * MINUTE_MS for minutes in (0, *LATER_MINUTES)) if at > review.start_ms}
+    for at in sorted(ends, reverse=True):
+        yield Moment(str(at // MINUTE_MS), _format_moment(at, review), at == review.end_ms)
+
+
+def _format_moment(ms: int, review: RaidReview) -> str:
+    """Return hours and minutes, with the day if it is not today."""
+    time, now = (dt.datetime.fromtimestamp(value / 1000, tz=dt.UTC) for value in (ms, review.now_ms))
+    is_today = timezone.localtime(time).date() == timezone.localtime(now).date()
+    return format_clock(time) if is_today else format_datetime(time)

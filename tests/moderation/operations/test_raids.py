@@ -1,0 +1,82 @@
+"""A raid is found from what the store knows, reported to moderators, previewed exactly, and over when it is purged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from chatstore.models import Finding
+from chatstore.models.users import User
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.store.activity import busy_channels
+from moderation.models import AuditEntry, RaidSettings
+from moderation.operations.raids.detection import RAID, check_raids, dismiss_raid, list_raids
+from moderation.operations.raids.review import review_raid, select_raid
+from tests.moderation.channels import confirm, ids_of, preview, run_to_end
+from tests.moderation.raids import Raid, write_raid
+from tests.waiting import wait_until
+
+
+@pytest.fixture(autouse=True)
+def _no_findings_are_left() -> Iterator[None]:
+    yield
+    Finding.objects.filter(kind=RAID).delete()
+
+
+def write_noticed_raid() -> Raid:
+    raid = write_raid()
+    wait_until(lambda: raid.channel.pk in busy_channels(20))
+    return raid
+
+
+def reported(raid: Raid) -> Finding | None:
+    check_raids(postgres_now())
+    return Finding.objects.open().filter(kind=RAID, subject=str(raid.channel.pk)).first()
+
+
+def test_a_raid_is_reported_previewed_exactly_and_over_once_it_is_purged(mona: User, otto: User) -> None:
+    raid = write_noticed_raid()
+    finding = reported(raid)
+    assert finding is not None
+    assert finding.summary == "Possible raid in #general (Tidewalkers): 60 messages by 12 accounts in 1 min 28 s"
+    assert finding in list_raids(mona)
+    assert list_raids(otto) == []
+
+    review = review_raid(mona, raid.channel.pk, start_ms=None, end_ms=None)
+    chosen = [account.author_id for account in review.assessment.participants]
+    assert set(chosen) == raid.raiders
+    assert {account.author_id for account in review.assessment.accounts} == raid.raiders | raid.members
+    selection = select_raid(raid.channel.pk, chosen, start_ms=review.start_ms, end_ms=None)
+    purge = preview(mona, selection)
+    buckets = set(purge.manifest_buckets.values_list("bucket", flat=True))
+    assert purge.manifest == len(raid.raid_ids)
+    assert ids_of(raid.channel, *buckets) == sorted([*raid.raid_ids, *raid.other_ids])
+
+    run_to_end(confirm(mona, purge))
+    assert ids_of(raid.channel, *buckets) == raid.other_ids
+    assert reported(raid) is None
+
+
+def test_a_dismissed_raid_is_not_reported_again(mona: User) -> None:
+    raid = write_noticed_raid()
+    assert reported(raid) is not None
+    dismiss_raid(raid.channel.pk, actor=mona)
+    assert reported(raid) is None
+    assert AuditEntry.objects.filter(action="raid_dismissed", channel_id=raid.channel.pk, actor=mona).exists()
+
+
+def test_a_guild_can_switch_the_detection_off(mona: User) -> None:
+    raid = write_noticed_raid()
+    RaidSettings.objects.create(guild_id=raid.channel.guild_id or 0, is_enabled=False)
+    assert reported(raid) is None
+
+
+def test_the_notice_of_every_page_is_one_query(mona: User) -> None:
+    Finding.objects.filter(kind=RAID).delete()
+    mona.has_perm("moderation.add_purge")
+    with CaptureQueriesContext(connection) as captured:
+        assert list_raids(mona) == []
+    assert len(captured) == 1

@@ -1,0 +1,88 @@
+"""A raid for tests: new accounts flood a channel in which old members go on talking."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from dataclasses import dataclass
+
+from chatstore.demo.raid import make_raiders, write_raid_text
+from chatstore.domain.buckets import bucket_at, bucket_of
+from chatstore.domain.messages import Message
+from chatstore.domain.snowflakes import make_snowflake
+from chatstore.models import Channel, ChatUser, Guild
+from chatstore.store import activity, authors, ledger, messages
+from tests.moderation.channels import make_channel, now_ms
+
+YEAR_MS = 365 * 86_400_000
+WORDS = (
+    "tonight steering anchor before nine leviathan really longboat please ready side left wave enormous hat lost "
+    "saltmarsh repair mast dinner two more fog thicker since update crew harbour lantern oil compass north storm "
+    "calm wind ropes knots deck cabin gull rock treasure map"
+).split()
+
+
+@dataclass(frozen=True, slots=True)
+class Raid:
+    """The raided channel, the messages of the raid and those of everybody else, ascending."""
+
+    channel: Channel
+    raid_ids: list[int]
+    other_ids: list[int]
+    raiders: frozenset[int]
+    members: frozenset[int]
+
+
+def write_raid(*, raiders: int = 12, each: int = 5, members: int = 6, apart_ms: int = 1_500) -> Raid:
+    """Write a raid with a message every so often until now, and members who talk before it and meanwhile."""
+    rng = random.Random(7)
+    channel = make_channel()
+    channel.guild = Guild.objects.create(pk=channel.pk - 1, name="Tidewalkers")
+    channel.name = "general"
+    channel.save()
+    raid_users, old_users = _make_users(raiders, members)
+    count = raiders * each
+    start_ms = now_ms() - apart_ms * count
+    first_talk_ms = start_ms - 600_000
+    raid = [
+        Message(channel.pk, _message_id(start_ms + apart_ms * n), raid_users[n % raiders].pk, write_raid_text(rng))
+        for n in range(count)
+    ]
+    talk_count = count // 4
+    times = [first_talk_ms + 600_000 // talk_count * n for n in range(talk_count)]
+    times += [start_ms + 4 * apart_ms * n for n in range(talk_count)]
+    talk = [
+        Message(channel.pk, _message_id(at), old_users[n % members].pk, " ".join(rng.sample(WORDS, 7)).capitalize())
+        for n, at in enumerate(times)
+    ]
+    for user in old_users:
+        authors.ensure_author_bucket(user.pk, channel.pk, bucket_at(now_ms() - 2 * YEAR_MS))
+    for message in (*raid, *talk):
+        ledger.ensure_row(channel.pk, message.bucket)
+        authors.ensure_author_bucket(message.author_id, channel.pk, bucket_of(message.message_id))
+        activity.note_post(channel.pk)
+    messages.insert_messages([*raid, *talk], stamp_us=messages.posted_stamp)
+    return Raid(
+        channel,
+        sorted(message.message_id for message in raid),
+        sorted(message.message_id for message in talk),
+        frozenset(user.pk for user in raid_users),
+        frozenset(user.pk for user in old_users),
+    )
+
+
+def _make_users(raiders: int, members: int) -> tuple[list[ChatUser], list[ChatUser]]:
+    """Create accounts with ids that no other test uses."""
+    made = make_raiders(random.Random(7), now_ms())[:raiders]
+    new = [ChatUser(id=user.user_id ^ secrets.randbits(22), name=user.name) for user in made]
+    names = ("Mika", "Ayla", "Jonas", "Priya", "Noor", "Sven")[:members]
+    old = [
+        ChatUser(id=_message_id(now_ms() - 3 * YEAR_MS), name=f"{name.lower()}_sails", display_name=name)
+        for name in names
+    ]
+    ChatUser.objects.bulk_create([*new, *old])
+    return new, old
+
+
+def _message_id(ms: int) -> int:
+    return make_snowflake(ms) | secrets.randbits(22)

@@ -1,0 +1,62 @@
+"""A moderator clears a raid in Chromium with at most four clicks and a reason that is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from chatstore.models import Finding
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.store.activity import busy_channels
+from moderation.operations.raids.detection import RAID, check_raids
+from tests.moderation.raids import Raid, write_raid
+from tests.pages.serving import Site, browse_as, create_account
+from tests.waiting import wait_until
+
+MAX_CLICKS = 4
+
+
+@pytest.fixture
+def raid(_open_databases: None) -> Iterator[Raid]:
+    written = write_raid()
+    wait_until(lambda: written.channel.pk in busy_channels(20))
+    check_raids(postgres_now())
+    yield written
+    Finding.objects.filter(kind=RAID).delete()
+
+
+@pytest.fixture
+def page(raid: Raid, site: Site) -> Iterator[Page]:
+    with browse_as(create_account("mona"), site) as opened:
+        yield opened
+
+
+def test_a_raid_is_cleared_from_the_notice_with_four_clicks_and_a_reason(raid: Raid, site: Site, page: Page) -> None:
+    clicks = 0
+
+    def click(target: Locator) -> None:
+        nonlocal clicks
+        target.click()
+        clicks += 1
+
+    notice = page.locator(".raid-notice", has=page.locator(f"a[href='/raids/{raid.channel.pk}/']"))
+    expect(notice).to_contain_text("Possible raid in #general (Tidewalkers): 60 messages by 12 accounts")
+    click(notice.get_by_role("link"))
+    expect(page.locator(".established")).to_be_hidden()
+    member = page.locator(f"input[name='account'][value='{next(iter(raid.members))}']")
+    page.get_by_text("6 other accounts wrote here").click()
+    member.check()
+    expect(page.locator(".established")).to_have_text("1 of the selected accounts has been here for over a year.")
+    member.uncheck()
+    click(page.get_by_role("button", name="Preview 60 messages"))
+    delete = page.get_by_role("button", name="Delete 60 messages")
+    expect(delete).to_be_visible()
+    click(page.get_by_role("button", name="Raid", exact=True))
+    click(delete)
+    assert clicks <= MAX_CLICKS
+    expect(page.get_by_role("heading", name="Deleted 60 messages")).to_be_visible()
+    page.goto(f"{site.url}/channels/{raid.channel.pk}/")
+    left = page.locator(".msg").evaluate_all("rows => rows.map(row => row.id.slice(1))")
+    assert sorted(map(int, left)) == raid.other_ids

@@ -1,0 +1,90 @@
+"""The page of a raid selects the accounts that take part, shows who is kept, and leads to the preview in one step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.test import Client
+
+from chatstore.models import Finding
+from chatstore.models.users import User
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.store.activity import busy_channels
+from moderation.domain.filters import All, Author
+from moderation.domain.selection import Selection
+from moderation.models import Purge
+from moderation.operations.raids.detection import RAID, check_raids
+from tests.moderation.raids import Raid, write_raid
+from tests.waiting import wait_until
+
+SignIn = Callable[[User], Client]
+
+
+@pytest.fixture(scope="module")
+def raid(_open_databases: None) -> Iterator[Raid]:
+    written = write_raid()
+    wait_until(lambda: written.channel.pk in busy_channels(20))
+    check_raids(postgres_now())
+    yield written
+    Finding.objects.filter(kind=RAID).delete()
+
+
+def checked(html: str) -> set[int]:
+    return {int(found) for found in re.findall(r'name="account" value="(\d+)"[^>]* checked', html)}
+
+
+def test_those_who_take_part_are_selected_and_the_others_listed(raid: Raid, mona: User, sign_in: SignIn) -> None:
+    html = sign_in(mona).get(f"/raids/{raid.channel.pk}/").content.decode()
+    assert checked(html) == raid.raiders
+    assert {int(found) for found in re.findall(r'name="account" value="(\d+)"', html)} == raid.raiders | raid.members
+    assert "60 messages by 12 accounts that seem to take part" in " ".join(html.split())
+    # The page begins with the minute of the raid's first message.
+    assert re.search(r"\d+ messages by 6 other accounts", " ".join(html.split()))
+    assert len(re.findall('<span class="tag plain">new account</span>', html)) == 12
+
+
+def test_the_form_leads_to_a_preview_of_these_accounts_in_this_time(raid: Raid, mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    html = client.get(f"/raids/{raid.channel.pk}/").content.decode()
+    start = re.search(r'<select id="start".*?value="(\d+)" selected', html, re.DOTALL)
+    assert start is not None
+    fields = {"account": [str(i) for i in raid.raiders], "start": start[1], "end": ""}
+    response = client.post(f"/raids/{raid.channel.pk}/", fields)
+    purge = Purge.objects.get(pk=int(response["Location"].strip("/").split("/")[-1]))
+    selection = Selection.from_json(purge.selection)
+    assert isinstance(selection.where, All)
+    assert Author(tuple(sorted(raid.raiders))) in selection.where.parts
+    assert selection.first_id <= raid.raid_ids[0]
+
+
+def test_another_time_keeps_what_was_selected(raid: Raid, mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    html = client.get(f"/raids/{raid.channel.pk}/").content.decode()
+    start = re.search(r'<select id="start".*?value="(\d+)"', html, re.DOTALL)
+    listed = re.search(r'name="listed" value="([\d ]+)"', html)
+    assert start is not None
+    assert listed is not None
+    one, *_ = raid.members
+    fields = {"account": [str(one)], "listed": listed[1], "start": start[1], "end": "", "show": "1"}
+    html = client.post(f"/raids/{raid.channel.pk}/", fields).content.decode()
+    assert checked(html) == {one}
+    assert "1 of the selected accounts has been here for over a year." in " ".join(html.split())
+
+
+@pytest.mark.parametrize("fields", [{}, {"account": "7", "start": "yesterday"}, {"account": "x", "start": "1"}])
+def test_what_selects_nothing_is_refused(fields: dict[str, str], raid: Raid, mona: User, sign_in: SignIn) -> None:
+    response = sign_in(mona).post(f"/raids/{raid.channel.pk}/", fields)
+    assert response.status_code == 400
+    assert 'role="alert"' in response.content.decode()
+
+
+def test_every_page_of_those_who_can_clear_it_names_the_raid(
+    raid: Raid, mona: User, otto: User, sign_in: SignIn
+) -> None:
+    link = f'href="/raids/{raid.channel.pk}/"'
+    assert link in sign_in(mona).get("/purges/").content.decode()
+    assert link not in sign_in(otto).get("/purges/").content.decode()
+    # Operators see it among the findings.
+    assert link in sign_in(otto).get("/health/").content.decode()
