@@ -66,9 +66,6 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("timeline-message", "mona", f"/channels/{channel}/?around={scene.message}#m{scene.message}", whole=False)
     yield Shot("timeline-gap", "mona", f"/channels/{scene.done.selection['channels'][0]}/?at={day}")
     yield Shot("timeline-hostile", "mona", f"/channels/{scene.hostile}/")
-    yield Shot("raid", "mona", f"/raids/{scene.raided}/")
-    yield Shot("raid-top", "mona", f"/raids/{scene.raided}/", whole=False)
-    yield Shot("raid-none", "mona", f"/raids/{channel}/")
     yield Shot("compose", "mona", f"/channels/{channel}/delete/?authors=Victor")
     yield Shot("compose-filled", "mona", f"/delete/?{FILLED}&channels={channel}&authors={scene.sample.victor}")
     yield Shot("purge-scanning", "mona", f"/purges/{scene.scanning.pk}/")
@@ -84,6 +81,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("manifest-partly-undone", "mona", f"/purges/{scene.partly.pk}/messages/")
     yield from chain(
         _report_shots(scene),
+        _raid_shots(scene),
         _controlled_shots(scene),
         _erasing_shots(scene),
         _health_shots(scene.unhealthy),
@@ -124,6 +122,12 @@ def _report_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("report-claimed", "mona", f"/reports/{scene.reported - 2}/")
     yield Shot("report-decided", "mona", f"/reports/{scene.decided}/?done={scene.decided}")
     yield Shot("reports-resolved", "mona", "/reports/?state=resolved")
+
+
+def _raid_shots(scene: Scene) -> Iterator[Shot]:
+    yield Shot("raid", "mona", f"/raids/{scene.raided}/")
+    yield Shot("raid-top", "mona", f"/raids/{scene.raided}/", whole=False)
+    yield Shot("raid-none", "mona", f"/raids/{scene.sample.channel_id}/")
 
 
 def _error_shots(channel: str) -> Iterator[Shot]:
