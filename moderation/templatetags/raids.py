@@ -45,8 +45,8 @@ def _draw_line(line: AccountLine, *, may_view_users: bool) -> SafeString:
         '<input type="checkbox" name="account" value="{}" data-messages="{}"{}{}>\n'
         '<span class="avatar s tone{}" aria-hidden="true">{}</span>\n'
         '<span class="account-who"><bdi class="author">{}</bdi>{}<span class="quiet small">{}</span></span>\n</label>\n'
-        '<span class="account-signs">{}</span>\n<span class="account-sample clip quiet small"><bdi>{}</bdi></span>\n'
-        '<span class="num small">{}</span>\n</li>\n',
+        '<span class="num small">{}</span>\n'
+        '<p class="account-signs">\n{}<bdi class="clip quiet small">{}</bdi>\n</p>\n</li>\n',
         line.account.author_id,
         count,
         _ESTABLISHED if line.account.is_established else "",
@@ -56,9 +56,9 @@ def _draw_line(line: AccountLine, *, may_view_users: bool) -> SafeString:
         line.writer.name,
         fill('\n<span class="tag">{}</span>', _("bot")) if line.writer.is_bot or line.writer.is_webhook else "",
         _describe_age(line),
+        _draw_count(line, count, may_view_users=may_view_users),
         join(fill('<span class="tag plain">{}</span>\n', sign) for sign in line.signs),
         line.sample or _("a message without text"),
-        _draw_count(line, count, may_view_users=may_view_users),
     )
 
 

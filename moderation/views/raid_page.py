@@ -146,7 +146,7 @@ def _describe_signs(account: Account, similar: Sequence[SimilarTexts]) -> Iterat
             case Sign.YOUNG:
                 yield gettext("new account")
             case Sign.FIRST_SEEN:
-                yield gettext("first seen now")
+                yield gettext("first seen")
             case Sign.SAME_TEXT:
                 others = max(len(group.author_ids) for group in similar if account.author_id in group.author_ids) - 1
                 text = ngettext("same text as %(count)s other", "same text as %(count)s others", others)
@@ -186,7 +186,7 @@ def _offer_starts(review: RaidReview) -> Iterator[Moment]:
 
 
 def _offer_ends(review: RaidReview) -> Iterator[Moment]:
-    yield Moment("", gettext("now, and until the preview is made"), review.end_ms is None)
+    yield Moment("", gettext("now"), review.end_ms is None)
     ends = set() if review.end_ms is None else {review.end_ms}
     if review.assessment.count:
         last = minute_of(ms_of(review.assessment.last_id)) + MINUTE_MS

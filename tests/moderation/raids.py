@@ -10,8 +10,10 @@ from chatstore.demo.raid import make_raiders, write_raid_text
 from chatstore.domain.buckets import bucket_at, bucket_of
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import make_snowflake
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models import Channel, ChatUser, Finding, Guild
 from chatstore.store import activity, authors, ledger, messages
+from chatstore.store.redis import redis_client
+from moderation.operations.raids.detection import RAID
 from tests.moderation.channels import make_channel, now_ms
 
 YEAR_MS = 365 * 86_400_000
@@ -69,6 +71,13 @@ def write_raid(*, raiders: int = 12, each: int = 5, members: int = 6, apart_ms: 
         frozenset(user.pk for user in raid_users),
         frozenset(user.pk for user in old_users),
     )
+
+
+def forget_raids() -> None:
+    """Delete the findings, and the counts of posts that would open them again."""
+    Finding.objects.filter(kind=RAID).delete()
+    for key in redis_client().scan_iter("posts:*"):
+        redis_client().delete(key)
 
 
 def _make_users(raiders: int, members: int) -> tuple[list[ChatUser], list[ChatUser]]:

@@ -77,7 +77,7 @@ admin/moderation/purge/<path:object_id>/ GET admin/moderation/purge/{purge}/ 302
 admin/moderation/raidsettings/ GET admin/moderation/raidsettings/ 302 403 403 200 403 200
 admin/moderation/raidsettings/add/ GET admin/moderation/raidsettings/add/ 302 403 403 200 403 200
 admin/moderation/raidsettings/add/ POST admin/moderation/raidsettings/add/ 302 403 403 200 403 200
-admin/moderation/raidsettings/<path:object_id>/history/ GET admin/moderation/raidsettings/{guild}/history/ 302 403 403 302 403 302
+admin/moderation/raidsettings/<path:object_id>/history/ GET admin/moderation/raidsettings/{guild}/history/ 302 302 302 302 302 302
 admin/moderation/raidsettings/<path:object_id>/delete/ GET admin/moderation/raidsettings/{guild}/delete/ 302 403 403 403 403 403
 admin/moderation/raidsettings/<path:object_id>/change/ GET admin/moderation/raidsettings/{guild}/change/ 302 403 403 302 403 302
 admin/moderation/raidsettings/<path:object_id>/ GET admin/moderation/raidsettings/{guild}/ 302 302 302 302 302 302

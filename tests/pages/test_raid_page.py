@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.test import Client
 
-from chatstore.models import Finding
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store.activity import busy_channels
 from moderation.domain.filters import All, Author
 from moderation.domain.selection import Selection
 from moderation.models import Purge
-from moderation.operations.raids.detection import RAID, check_raids
-from tests.moderation.raids import Raid, write_raid
+from moderation.operations.raids.detection import check_raids
+from tests.moderation.raids import Raid, forget_raids, write_raid
 from tests.waiting import wait_until
 
 SignIn = Callable[[User], Client]
@@ -28,7 +27,7 @@ def raid(_open_databases: None) -> Iterator[Raid]:
     wait_until(lambda: written.channel.pk in busy_channels(20))
     check_raids(postgres_now())
     yield written
-    Finding.objects.filter(kind=RAID).delete()
+    forget_raids()
 
 
 def checked(html: str) -> set[int]:

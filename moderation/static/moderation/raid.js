@@ -19,8 +19,8 @@ function count() {
   const warning = raid.querySelector("[data-established-count]");
   const submit = raid.querySelector("[data-submit]");
   label(raid.querySelector("[data-selected]"), messages);
-  label(submit, messages);
   submit.disabled = selected.length === 0;
+  if (!submit.disabled) label(submit, messages);
   warning.hidden = established === 0;
   label(warning, established);
 }

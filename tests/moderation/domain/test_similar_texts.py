@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 import pytest
@@ -50,11 +51,21 @@ def test_the_most_frequent_text_and_group_come_first() -> None:
     assert groups == [(often, f"{often}!"), (rare,)]
 
 
-def test_two_thousand_long_different_texts_take_seconds_at_most() -> None:
-    texts = [" ".join(f"{chr(97 + (n * k) % 26)}{n * k:x}word" for k in range(1, 60)) for n in range(2_000)]
+def test_what_is_repeated_is_found_after_many_different_texts() -> None:
+    rng = random.Random(7)
+    talk = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=60)) for _ in range(300)]
+    spam = [
+        f"free coins for everybody at https://coins.example {''.join(rng.choices('abcdef', k=5))}" for _ in range(50)
+    ]
+    mixed = [text for pair in zip(talk[200:250], spam, strict=True) for text in pair]
+    assert set(group_texts([*talk[:200], *mixed])[0]) == set(spam)
+
+
+def test_a_thousand_long_different_texts_take_seconds_at_most() -> None:
+    texts = [" ".join(f"{chr(97 + (n * k) % 26)}{n * k:x}word" for k in range(1, 60)) for n in range(1_000)]
     began = time.process_time()
     group_texts(texts)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 20
 
 
 def test_only_the_beginning_of_a_huge_text_is_read() -> None:

@@ -16,14 +16,14 @@ from moderation.models import AuditEntry, RaidSettings
 from moderation.operations.raids.detection import RAID, check_raids, dismiss_raid, list_raids
 from moderation.operations.raids.review import review_raid, select_raid
 from tests.moderation.channels import confirm, ids_of, preview, run_to_end
-from tests.moderation.raids import Raid, write_raid
+from tests.moderation.raids import Raid, forget_raids, write_raid
 from tests.waiting import wait_until
 
 
 @pytest.fixture(autouse=True)
 def _no_findings_are_left() -> Iterator[None]:
     yield
-    Finding.objects.filter(kind=RAID).delete()
+    forget_raids()
 
 
 def write_noticed_raid() -> Raid:

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from chatstore.models import Finding
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store.activity import busy_channels
-from moderation.operations.raids.detection import RAID, check_raids
-from tests.moderation.raids import Raid, write_raid
+from moderation.operations.raids.detection import check_raids
+from tests.moderation.raids import Raid, forget_raids, write_raid
 from tests.pages.serving import Site, browse_as, create_account
 from tests.waiting import wait_until
 
@@ -24,7 +23,7 @@ def raid(_open_databases: None) -> Iterator[Raid]:
     wait_until(lambda: written.channel.pk in busy_channels(20))
     check_raids(postgres_now())
     yield written
-    Finding.objects.filter(kind=RAID).delete()
+    forget_raids()
 
 
 @pytest.fixture
