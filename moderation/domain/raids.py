@@ -53,8 +53,9 @@ class Sign(StrEnum):
 
 
 SUSPICIOUS_TEXT = 2
-"""Points, beside one for each sign, of an account that posts a suspicious text. Who has been here for long takes part
-only by such a text: the account was probably taken over. Old members may copy a joke, link to a stream and be quick.
+"""Points, beside one for each sign, of an account that posts a suspicious text. Who is not new takes part only if such
+texts are half of its messages: the account was probably taken over. Members may copy a joke, link to a stream, be quick
+or quote the raid.
 """
 
 
@@ -207,7 +208,7 @@ def _assess_account(
     found = {*signs_of_age, *_signs_of_behavior(own, groups)}
     is_suspicious = any(group.is_suspicious for group in groups)
     points = len(found) + SUSPICIOUS_TEXT * is_suspicious
-    takes_part = points >= TAKES_PART and (is_suspicious or bool(signs_of_age))
+    takes_part = points >= TAKES_PART and (bool(signs_of_age) or _is_mostly_suspicious(own, groups))
     signs = [sign for sign in Sign if sign in found]
     return Account(author_id, ids, signs, takes_part=takes_part, is_established=is_established)
 
@@ -225,6 +226,11 @@ def _signs_of_behavior(own: Sequence[Message], groups: Sequence[SimilarTexts]) -
     if most_in_a_minute([message.message_id for message in own]) >= FLOOD_MESSAGES:
         found.add(Sign.FLOOD)
     return found
+
+
+def _is_mostly_suspicious(own: Sequence[Message], groups: Sequence[SimilarTexts]) -> bool:
+    texts = {text for group in groups if group.is_suspicious for text in group.texts}
+    return 2 * sum(message.content in texts for message in own) >= len(own)
 
 
 def _is_loud(text: str) -> bool:

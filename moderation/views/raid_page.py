@@ -141,6 +141,8 @@ def _shorten(text: str) -> str:
 
 
 def _describe_signs(account: Account, similar: Sequence[SimilarTexts]) -> Iterator[str]:
+    if account.is_established:
+        yield gettext("here for over a year")
     for sign in account.signs:
         match sign:
             case Sign.YOUNG:

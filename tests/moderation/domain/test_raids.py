@@ -132,6 +132,15 @@ def test_an_old_account_that_repeats_the_text_of_a_raid_takes_part_and_counts_as
     assert not any(one.is_established for one in found.participants if one.author_id != victim)
 
 
+def test_an_old_account_with_more_messages_of_its_own_than_of_the_raid_is_spared() -> None:
+    member = account(100, age_ms=OLD)
+    found = assess([*raid_messages(), *talk_messages(), say(member, f"{SPAM} 9", seconds_ago=1)])
+    assert found.is_raid
+    (one,) = (one for one in found.accounts if one.author_id == member)
+    assert Sign.SAME_TEXT in one.signs
+    assert not one.takes_part
+
+
 def test_somebody_who_quotes_a_part_of_the_text_is_spared() -> None:
     member = account(78, age_ms=OLD)
     found = assess([*raid_messages(), say(member, "please stop posting free coins, mods are on it", seconds_ago=50)])
