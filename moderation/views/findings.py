@@ -47,7 +47,7 @@ def list_findings(user: Actor) -> list[FindingLine]:
     """Return the open findings. Raises `Forbidden`."""
     may_close = user.has_perm(MAINTAIN)
     return [
-        FindingLine(finding, *_link_of(finding), is_event=may_close and finding.kind in EVENT_KINDS)
+        FindingLine(finding, *_link_of(finding, user), is_event=may_close and finding.kind in EVENT_KINDS)
         for finding in findings_for(user)
     ]
 
@@ -60,7 +60,7 @@ def finding_acknowledge(request: HttpRequest, finding_id: int) -> HttpResponse:
     return redirect("cluster_health")
 
 
-def _link_of(finding: Finding) -> tuple[str, str | Promise]:  # noqa: PLR0911
+def _link_of(finding: Finding, user: Actor) -> tuple[str, str | Promise]:  # noqa: PLR0911
     kind, subject, details = finding.kind, finding.subject, finding.details
     try:
         if kind in (HEAVY_BUCKET, MISSING_SURVIVORS):
@@ -73,7 +73,7 @@ def _link_of(finding: Finding) -> tuple[str, str | Promise]:  # noqa: PLR0911
         if kind == HEARTBEAT_MISSING:
             return reverse("maintenance"), gettext("Open maintenance")
         if kind == RAID:
-            return reverse("raid", args=[int(subject)]), gettext("Review and clear")
+            return _link_of_raid(int(subject), user)
         if kind in _CLUSTER_ANCHORS:
             place, link = _CLUSTER_ANCHORS[kind]
             return f"{reverse('cluster_health')}#{place}", link
@@ -83,6 +83,12 @@ def _link_of(finding: Finding) -> tuple[str, str | Promise]:  # noqa: PLR0911
         # Opened by another version: show it without a link.
         return "", ""
     return "", ""
+
+
+def _link_of_raid(channel_id: int, user: Actor) -> tuple[str, str | Promise]:
+    if user.has_perm("moderation.add_purge"):
+        return reverse("raid", args=[channel_id]), gettext("Review and clear")
+    return reverse("timeline", args=[channel_id]), gettext("Open channel")
 
 
 def _link_of_purge(finding: Finding) -> tuple[str, str | Promise]:

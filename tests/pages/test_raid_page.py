@@ -85,5 +85,7 @@ def test_every_page_of_those_who_can_clear_it_names_the_raid(
     link = f'href="/raids/{raid.channel.pk}/"'
     assert link in sign_in(mona).get("/purges/").content.decode()
     assert link not in sign_in(otto).get("/purges/").content.decode()
-    # Operators see it among the findings.
-    assert link in sign_in(otto).get("/health/").content.decode()
+    # Operators see it among the findings, with a link to a page that they may open.
+    html = sign_in(otto).get("/health/").content.decode()
+    assert "Possible raid in #general (Tidewalkers)" in html
+    assert f'href="/channels/{raid.channel.pk}/"' in html

@@ -30,6 +30,7 @@ from moderation.operations.erasure import execution as erasure
 from moderation.operations.lookup import purge_index
 from moderation.operations.purging import completion, lifecycle, metrics, scheduling, turns, wait_reasons, worker
 from moderation.operations.purging.stuck_check import _positions_of, _purges_expected_to_progress
+from moderation.operations.raids.detection import check_raids
 from moderation.operations.steps import claiming, totals
 from moderation.operations.undo import expiry
 from moderation.operations.undo.requests import undo_until
@@ -80,6 +81,7 @@ def background_operations() -> Iterator[Named]:
     yield "monitor: uncovered deletes", lambda: count_uncovered(postgres_now() - dt.timedelta(days=1))
     yield "mark a group of channels", lambda: mark_due(range(FIRST_CHANNEL, FIRST_CHANNEL + 128))
     yield "last purge of a group", lambda: note_purge(small, range(FIRST_CHANNEL, FIRST_CHANNEL + 128))
+    yield "monitor: raids", lambda: _ignoring_store(lambda: check_raids(postgres_now()))
     yield "metrics", lambda: [*_own_metrics()]
     yield "lookup of a message id", lambda: purge_index.find_parts(_some_message_id())
 

@@ -25,15 +25,13 @@ from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
 from moderation.operations.raids.reading import assess_channel, settings_of, usual_rate
 from moderation.operations.steps.claiming import brief_transaction
+from moderation.store.dismissed_raids import is_dismissed, record_dismissal
 
 RAID = "raid"
 """Subject: "<channel>"."""
 
 LOOK_BACK_MS = 30 * MINUTE_MS
 """A raid is reported for half an hour after its last message, unless it is purged: its messages are still there."""
-
-DISMISSED_FOR = dt.timedelta(hours=1)
-"""A channel whose raid was dismissed is not reported again for this time."""
 
 MAX_NOTICES = 3
 
@@ -42,20 +40,17 @@ def check_raids(now: dt.datetime) -> None:
     """Open findings for channels that seem to be raided; close those of raids that are over or were purged."""
     reported = {int(finding.subject): finding for finding in Finding.objects.open().filter(kind=RAID)}
     busy = busy_channels(_least_rate())
-    dismissed = set(
-        Finding.objects.filter(
-            kind=RAID, closed_at__gt=now - DISMISSED_FOR, details__has_key="dismissed_by"
-        ).values_list("subject", flat=True)
-    )
     channels = Channel.objects.select_related("guild").in_bulk(busy.keys() | reported.keys())
     settings = settings_of({channel.guild_id for channel in channels.values()})
     now_ms = unix_ms(now)
     found: dict[str, Problem] = {}
     for channel_id, channel in channels.items():
         own = settings[channel.guild_id]
-        if not own.is_enabled or str(channel_id) in dismissed:
+        if not own.is_enabled:
             continue
         if channel_id not in reported and not _is_unusual(channel_id, busy[channel_id], own.limits, now_ms=now_ms):
+            continue
+        if is_dismissed(channel_id):
             continue
         first_id = first_id_at(now_ms - LOOK_BACK_MS)
         assessment = assess_channel(channel_id, own.limits, first_id=first_id, now_ms=now_ms).assessment
@@ -118,13 +113,17 @@ def list_raids(user: Actor) -> list[Finding]:
 
 
 def dismiss_raid(channel_id: int, *, actor: User) -> None:
-    """Close the finding about a raid, which is not opened again for an hour. Raises `Forbidden`, `NotFound`."""
+    """Close the finding about a raid, which is not opened again for an hour.
+
+    Raises `Forbidden`, `NotFound`, `StoreUnavailable`.
+    """
     require(actor, "moderation.add_purge")
     channel_for(actor, channel_id)
     with brief_transaction():
         raid = Finding.objects.open().select_for_update().filter(kind=RAID, subject=str(channel_id)).first()
         if raid is None:
             raise NotFound(_("No raid is reported in channel %(id)s.", id=str(channel_id)))
+        record_dismissal(channel_id)
         details = raid.details | {"dismissed_by": actor.get_username()}
         Finding.objects.filter(pk=raid.pk).update(details=details, closed_at=ClockTimestamp())
         record_action("raid_dismissed", actor=actor, channel_id=channel_id, details={"summary": str(raid.summary)})
