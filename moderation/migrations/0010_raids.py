@@ -26,8 +26,8 @@ def grant_permissions(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> No
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('chatstore', '0002_scale'),
-        ('moderation', '0012_accounts'),
+        ('chatstore', '0004_reports'),
+        ('moderation', '0009_notes_and_reports'),
     ]
 
     operations = [

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 class Migration(migrations.Migration):
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-        ("moderation", "0009_notes_and_reports"),
+        ("moderation", "0010_raids"),
     ]
 
     operations = [
