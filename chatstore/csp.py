@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from csp.middleware import CSPMiddleware, PolicyParts
+from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
 
@@ -14,8 +15,8 @@ STRICT: dict[str, list[str]] = {
     "script-src": ["'self'"],
     # One stylesheet file; bars use SVG attributes and <progress>, never style="".
     "style-src": ["'self'"],
-    # The favicon. Images that messages link to are never loaded.
-    "img-src": ["'self'"],
+    # The favicon. Images of messages are loaded from the hosts that the settings allow, when a viewer asks for one.
+    "img-src": ["'self'", *(f"https://{host}" for host in sorted(settings.MEDIA_HOSTS))],
     # htmx requests fragments: rows of a timeline, a purge's progress.
     "connect-src": ["'self'"],
     # Every form posts to this site.

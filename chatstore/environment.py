@@ -6,6 +6,7 @@ value of a secret.
 
 import ipaddress
 import os
+import re
 import ssl
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -56,6 +57,14 @@ def read_names(name: str, default: list[str]) -> list[str]:
     """Return a comma-separated list, with surrounding blanks removed."""
     names = [item.strip() for item in read_text(name, "").split(",") if item.strip()]
     return names or default
+
+
+def check_hosts(name: str, hosts: list[str]) -> frozenset[str]:
+    """Return the host names in lower case, each with a port if it needs one. Patterns are invalid."""
+    for host in hosts:
+        if not re.fullmatch(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?(?::[0-9]{1,5})?", host.lower()):
+            raise ImproperlyConfigured(f"{name} must contain host names, such as cdn.example.com, not {host}.")
+    return frozenset(host.lower() for host in hosts)
 
 
 def read_secret(name: str) -> str:

@@ -222,6 +222,9 @@ CSRF_COOKIE_NAME = f"{STACK.database}_csrf"
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_020
 
 # Fallback; `chatstore.csp` sends the policy of the request's path.
+# Hosts from which pages may load images of messages, when a viewer asks for one; with a port if it is not 443.
+MEDIA_HOSTS = environment.check_hosts("MEDIA_HOSTS", environment.read_names("MEDIA_HOSTS", []))
+
 CONTENT_SECURITY_POLICY = {"DIRECTIVES": {"default-src": ["'none'"]}}
 
 INSTALLED_APPS = [

@@ -7,7 +7,8 @@ Only http and https URLs become links, with active characters percent-encoded.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,34 +17,53 @@ from django.utils.translation import gettext as _
 from chatstore.domain.controls import make_inert
 from moderation.presentation import formats
 
+MAX_FIELDS = 25
+"""Fields of an embed that are shown: as many as Discord allows."""
+
+MAX_PIXELS = 100_000
+"""Larger widths and heights are not believed."""
+
+_IMAGE_NAME = re.compile(r"\.(?:avif|gif|jpe?g|png|webp)$", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """An attached file. size: bytes, or None. url: "" unless http(s)."""
+    """An attached file. size: bytes, or None. url: "" unless http(s). dimensions: width and height of an image."""
 
     name: str
     size: int | None
     url: str
+    dimensions: tuple[int, int] | None = None
 
     @property
-    def formatted_size(self) -> str:
-        """Return the formatted size, or ""."""
-        return "" if self.size is None else format_bytes(self.size)
+    def is_image(self) -> bool:
+        """Return whether its name is that of an image."""
+        return _IMAGE_NAME.search(self.name) is not None
+
+    @property
+    def facts(self) -> str:
+        """Return its size and dimensions, or ""."""
+        size = () if self.size is None else (format_bytes(self.size),)
+        pixels = () if self.dimensions is None else ("{} × {}".format(*map(formats.format_number, self.dimensions)),)
+        return " · ".join((*size, *pixels))
 
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """A card below a message; any part may be ""."""
+    """A card below a message; any part may be "". fields: names and values. image_url: "" unless http(s)."""
 
     author: str
     title: str
     text: str
     url: str
+    fields: Sequence[tuple[str, str]] = ()
+    footer: str = ""
+    image_url: str = ""
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is nothing to show, as for an image alone, which is never loaded."""
-        return not (self.author or self.title or self.text or self.url)
+        """Return whether there is nothing to show."""
+        return not any((self.author, self.title, self.text, self.url, self.fields, self.footer, self.image_url))
 
 
 def format_bytes(size: int) -> str:
@@ -61,6 +81,7 @@ def read_attachments(kept: Iterable[str]) -> list[Attachment]:
                 name=_text(value, "filename", "fileName") or _("unnamed file"),
                 size=size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
                 url=_url(value, "url"),
+                dimensions=_dimensions(value),
             )
         )
     return found
@@ -70,14 +91,16 @@ def read_embeds(kept: Iterable[str]) -> list[Embed]:
     """Return the embeds that have anything to show."""
     embeds = []
     for value in _objects(kept):
-        author = value.get("author")
-        fields = [part for part in _list(value, "fields") if isinstance(part, dict)]
-        texts = [_text(value, "description"), *(f"{_text(f, 'name')}: {_text(f, 'value')}" for f in fields)]
+        fields = [part for part in _list(value, "fields")[:MAX_FIELDS] if isinstance(part, dict)]
+        named = [(_text(field, "name"), _text(field, "value")) for field in fields]
         embed = Embed(
-            author=_text(author, "name") if isinstance(author, dict) else "",
+            author=_text(_object(value, "author"), "name"),
             title=_text(value, "title"),
-            text="\n".join(text for text in texts if text),
+            text=_text(value, "description"),
             url=_url(value, "url"),
+            fields=[field for field in named if any(field)],
+            footer=_text(_object(value, "footer"), "text"),
+            image_url=_url(_object(value, "image"), "url") or _url(_object(value, "thumbnail"), "url"),
         )
         if not embed.is_empty:
             embeds.append(embed)
@@ -102,6 +125,18 @@ def _objects(kept: Iterable[str]) -> Iterable[Mapping[str, Any]]:
 def _list(value: Mapping[str, Any], key: str) -> list[Any]:
     found = value.get(key)
     return found if isinstance(found, list) else []
+
+
+def _object(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _dimensions(value: Mapping[str, Any]) -> tuple[int, int] | None:
+    width, height = value.get("width"), value.get("height")
+    if type(width) is not int or type(height) is not int:
+        return None
+    return (width, height) if 0 < width <= MAX_PIXELS and 0 < height <= MAX_PIXELS else None
 
 
 def _text(value: Mapping[str, Any], *keys: str) -> str:

@@ -92,6 +92,7 @@ _SELECTION_LABELS: dict[str, Callable[[int], str]] = {
         n,
     ),
     "exclude": lambda n: ngettext("Exclude %(count)s message", "Exclude %(count)s messages", n),
+    "new": lambda n: ngettext("%(count)s new message ↓", "%(count)s new messages ↓", n),
     "preview": lambda n: ngettext("Preview %(count)s message", "Preview %(count)s messages", n),
     "restore": lambda n: ngettext("Restore %(count)s message", "Restore %(count)s messages", n),
     "selected": lambda n: ngettext("%(count)s message selected", "%(count)s messages selected", n),
@@ -115,13 +116,6 @@ def duration(seconds: float | None) -> str:
 def rate(per_second: float) -> str:
     """Format messages per second without needless digits: "8,450", "3.2"."""
     return formats.format_rate(per_second)
-
-
-@register.filter
-def emoji_name(kept: str) -> str:
-    """Return a reaction's emoji: itself, or `:name:` for a guild's own ("name:id")."""
-    name, _separator, number = kept.partition(":")
-    return show_hidden(f":{name}:" if number.isdigit() and name else kept)
 
 
 @register.simple_tag

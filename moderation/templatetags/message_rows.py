@@ -6,64 +6,73 @@ Everything in them was written by others: each value goes through `fill`, which 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from chatstore.domain.controls import show_controls, show_hidden
+from chatstore.domain.controls import show_hidden
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
-from moderation.operations.lookup.gaps import Gap
 from moderation.operations.preview.manifest import ManifestEntry
 from moderation.presentation import formats
-from moderation.presentation.extras import Attachment, Embed
-from moderation.presentation.html import fill, fill_each, fill_named, join
-from moderation.presentation.markup import Piece, is_long, parse_markup, shorten
+from moderation.presentation.html import fill, fill_named, join
+from moderation.presentation.markup import shorten
 from moderation.presentation.page_urls import url_of
-from moderation.templatetags.chat import clock, dated, emoji_name, visible
+from moderation.templatetags.chat import clock, dated, visible
+from moderation.templatetags.message_extras import draw_extras
+from moderation.templatetags.message_text import Names, draw_text
 from moderation.views.manifest import EntryRow
 from moderation.views.purge_preview import SampleGroup
-from moderation.views.rows import MessageRow, Quote
+from moderation.views.rows import GapLine, MessageRow, Quote
 
 register = template.Library()
 
-FOLDED_CHARACTERS = 500
-
-_WRAPS = {
-    "bold": "<strong>{}</strong>",
-    "italic": "<em>{}</em>",
-    "strike": "<s>{}</s>",
-    "code": "<code>{}</code>",
-    "block": "<pre><code>{}</code></pre>",
-    "quote": "<blockquote>{}</blockquote>",
-    "emoji": '<span class="emoji">{}</span>',
-}
+REASON_CHARACTERS = 80
+"""Characters of a purge's reason that a gap shows."""
 
 _NOTHING = SafeString("")
 _NO_CHECKBOX = SafeString("<span></span>")
-_FILE_ICON = SafeString(
-    '<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true">'
-    '<path d="M11.5 2.5H5.8A1.3 1.3 0 0 0 4.5 3.8v12.4a1.3 1.3 0 0 0 1.3 1.3h8.4a1.3 1.3 0 0 0 1.3-1.3V6.5z"/>'
-    '<path d="M11.5 2.5v4h4"/></svg>'
+_LINK_ICON, _SELECT_ICON, _COMPOSE_ICON, _DELETE_ICON = (
+    SafeString(f'<svg aria-hidden="true"><use href="#icon-{name}"/></svg>')
+    for name in ("link", "select", "compose", "delete")
 )
-_LINK_ICON = SafeString(
-    '<svg viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true">'
-    '<path d="M6.7 9.3a2.8 2.8 0 0 0 4 0l2.2-2.2a2.8 2.8 0 1 0-4-4l-.7.7"/>'
-    '<path d="M9.3 6.7a2.8 2.8 0 0 0-4 0L3.1 8.9a2.8 2.8 0 1 0 4 4l.7-.7"/></svg>'
-)
-_DELETE_ICON = SafeString(
-    '<svg viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true">'
-    '<path d="M3 4.5h10M6.5 4.5v-2h3v2M4.5 4.5l.6 9h5.8l.6-9M6.8 7v4M9.2 7v4"/></svg>'
-)
+"""The drawings are in the template `_icons.html` of the timeline."""
+
 _GAP_ICON = SafeString(
     '<svg width="14" height="14" viewBox="0 0 14 14" fill="none" stroke="currentColor" stroke-dasharray="2 2"'
     ' aria-hidden="true"><rect x="1" y="1" width="12" height="12" rx="3"/></svg>'
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLabels:
+    """Labels of a message's tools, which are the same in every row."""
+
+    copy: SafeString
+    copy_long: SafeString
+    select: SafeString
+    compose: SafeString
+    delete: SafeString
+
+    @classmethod
+    def translated(cls) -> ToolLabels:
+        """Return the labels in the language of the page."""
+        return cls(
+            *(
+                fill("{}", text)
+                for text in (
+                    _("Copy link"),
+                    _("Copy the link to this message"),
+                    _("Select all messages by this author here"),
+                    _("Delete messages by this author …"),
+                    _("Delete this message"),
+                )
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,25 +84,33 @@ class Page:
     """
 
     channel_id: int
-    users: Mapping[int, Any]
+    names: Names
     is_sample: bool
     may_purge: bool
     may_view_users: bool
     may_view_purges: bool
     focus: int | None
+    labels: ToolLabels
 
     @classmethod
     def of(cls, context: template.Context, channel: Channel, *, is_sample: bool) -> Page:
         """Return the page that a template renders."""
         perms = context["perms"]
+        may_view_users = perms["chatstore"]["view_chatuser"]
         return cls(
             channel_id=channel.pk,
-            users=context.get("users") or {},
+            names=Names(
+                users=context.get("users") or {},
+                channels=context.get("mentioned_channels") or {},
+                guild_id=channel.guild_id,
+                may_view_users=may_view_users,
+            ),
             is_sample=is_sample,
             may_purge=not is_sample and bool(context.get("may_purge")),
-            may_view_users=perms["chatstore"]["view_chatuser"],
+            may_view_users=may_view_users,
             may_view_purges=perms["moderation"]["view_purge"],
             focus=context.get("focus"),
+            labels=ToolLabels.translated(),
         )
 
 
@@ -185,7 +202,7 @@ def message_sample(context: template.Context, row: MessageRow, channel: Channel)
 
 
 @register.simple_tag(takes_context=True)
-def gap_rows(context: template.Context, gaps: Iterable[Gap]) -> SafeString:
+def gap_rows(context: template.Context, gaps: Iterable[GapLine]) -> SafeString:
     """Render the gaps that purges left in one place."""
     return _draw_gaps(gaps, may_view_purges=context["perms"]["moderation"]["view_purge"])
 
@@ -193,7 +210,7 @@ def gap_rows(context: template.Context, gaps: Iterable[Gap]) -> SafeString:
 def _draw_row(row: MessageRow, page: Page) -> SafeString:
     message = row.message
     return fill(
-        '{}{}<article class="msg{}{}" id="m{}" data-bucket="{}">\n{}\n{}\n'
+        '{}{}<article class="msg{}{}" id="m{}" data-bucket="{}" data-author="{}">\n{}\n{}\n'
         '<div class="msg-body">\n{}{}{}{}{}\n</div>\n{}</article>',
         _draw_day(row.day) if row.day else "",
         _draw_gaps(row.gaps, may_view_purges=page.may_view_purges) if row.gaps else "",
@@ -201,6 +218,7 @@ def _draw_row(row: MessageRow, page: Page) -> SafeString:
         " focus" if message.message_id == page.focus else "",
         message.message_id,
         message.bucket,
+        message.author_id,
         _draw_checkbox(message.message_id, row, form_id="selection")
         if page.may_purge
         else (_NOTHING if page.is_sample else _NO_CHECKBOX),
@@ -209,7 +227,7 @@ def _draw_row(row: MessageRow, page: Page) -> SafeString:
         _draw_heading(row, page),
         _draw_content(row, page),
         _draw_marks(message) if message.pinned or message.edited_at else "",
-        _draw_extras(row, page),
+        draw_extras(row.attachments, row.stickers, row.embeds, message.reactions, page.names),
         _NOTHING if page.is_sample else _draw_tools(row, page),
     )
 
@@ -218,19 +236,39 @@ def _draw_day(day: dt.date) -> SafeString:
     return fill('<h2 class="day" data-day="{}">{}</h2>\n', day.isoformat(), formats.format_day(day))
 
 
-def _draw_gaps(gaps: Iterable[Gap], *, may_view_purges: bool) -> SafeString:
-    return join(_draw_gap(gap, url_of("purge", gap.purge_id) if may_view_purges else "") for gap in gaps)
+def _draw_gaps(lines: Iterable[GapLine], *, may_view_purges: bool) -> SafeString:
+    return join(_draw_gap(line, may_view_purges=may_view_purges) for line in lines)
 
 
-def _draw_gap(gap: Gap, url: str) -> SafeString:
+def _draw_gap(line: GapLine, *, may_view_purges: bool) -> SafeString:
+    """Render a gap in its place, and before it, if the line stands for all gaps of the purge, one line for these."""
+    gap = line.gap
+    if line.is_part:
+        text = _("%(messages)s deleted here") % {"messages": formats.format_count(gap.count, "message")}
+        return fill('<p class="gap part" data-purge="{}">\n{}\n<span>{}</span>\n</p>\n', gap.purge_id, _GAP_ICON, text)
+    reason = show_hidden(shorten(gap.reason, characters=REASON_CHARACTERS, lines=1)) if may_view_purges else ""
     text = fill_named(
-        _("%(messages)s deleted %(at)s by %(moderator)s"),
-        messages=formats.format_count(gap.count, "message"),
+        _("%(messages)s deleted %(at)s by %(moderator)s: “%(reason)s”")
+        if reason
+        else _("%(messages)s deleted %(at)s by %(moderator)s"),
+        messages=formats.format_count(line.total, "message"),
         at=dated(gap.at),
         moderator=gap.moderator,
+        reason=reason,
     )
-    link = fill('· <a href="{}">{}</a>', url, _("View purge")) if url else ""
-    return fill('<p class="gap">\n{}\n<span>\n{}\n{}\n</span>\n</p>\n', _GAP_ICON, text, link)
+    link = fill('· <a href="{}">{}</a>', url_of("purge", gap.purge_id), _("View purge")) if may_view_purges else ""
+    toggle = _draw_gap_toggle(gap.purge_id) if line.is_collapsed else ""
+    return fill('<p class="gap">\n{}\n<span>\n{}\n{}\n{}\n</span>\n</p>\n', _GAP_ICON, text, toggle, link)
+
+
+def _draw_gap_toggle(purge_id: int) -> SafeString:
+    return fill(
+        '<span class="script-only">· <button class="as-link" type="button" data-gaps="{}" data-hide="{}"'
+        ' aria-expanded="false">{}</button></span>',
+        purge_id,
+        _("Hide gaps"),
+        _("Show gaps"),
+    )
 
 
 def _draw_checkbox(message_id: int, row: MessageRow | None, *, form_id: str) -> SafeString:
@@ -254,7 +292,7 @@ def _draw_margin(row: MessageRow) -> SafeString:
     """Render what is beside a message: its author's avatar, or its time if it continues a run."""
     if row.continued:
         return fill('<span class="when" aria-hidden="true">{}</span>', formats.format_clock(row.message.posted_at))
-    return fill('<span class="avatar tone{}" aria-hidden="true">{}</span>', row.writer.tone, row.writer.initial)
+    return fill('<span class="avatar tone{}" aria-hidden="true">{}</span>', row.writer.tone, row.writer.initials)
 
 
 def _draw_quote(quote: Quote, page: Page) -> SafeString:
@@ -262,8 +300,10 @@ def _draw_quote(quote: Quote, page: Page) -> SafeString:
         text = _("Replying to %(message)s") % {"message": quote.text}
         return fill('<p class="quote">\n<span class="clip">{}</span>\n</p>\n', text)
     return fill(
-        '<p class="quote">\n<bdi class="author clip">{}</bdi>\n'
-        '<a class="clip" href="{}?around={}#m{}">\n<bdi>{}</bdi>\n</a>\n</p>\n',
+        '<p class="quote">\n<span class="avatar xs tone{}" aria-hidden="true">{}</span>\n'
+        '<bdi class="author clip">{}</bdi>\n<a class="clip" href="{}?around={}#m{}">\n<bdi>{}</bdi>\n</a>\n</p>\n',
+        quote.writer.tone,
+        quote.writer.initials[:1],
         quote.writer.name,
         url_of("timeline", page.channel_id),
         quote.message_id,
@@ -301,44 +341,9 @@ def _draw_content(row: MessageRow, page: Page) -> SafeString:
         if row.system
         else ""
     )
-    text = _draw_text(row.message.content, page.users) if row.message.content else ""
+    text = draw_text(row.message.content, page.names) if row.message.content else ""
     wordless = fill('<p class="quiet">{}</p>\n', _("a message without text")) if row.is_wordless else ""
     return fill("{}{}{}", system, text, wordless)
-
-
-def _draw_text(text: str, users: Mapping[int, Any]) -> SafeString:
-    """Render the text of a message; long texts are folded."""
-    if not is_long(text):
-        return fill('<div class="text" dir="auto">{}</div>\n', _draw_pieces(parse_markup(text), users))
-    beginning = shorten(text, characters=FOLDED_CHARACTERS, lines=8)
-    return fill(
-        '<details class="long"><summary><span class="text" dir="auto">{}…</span> '
-        '<span class="unfold">{}</span></summary>'
-        '<div class="text" dir="auto">{}</div></details>\n',
-        show_controls(beginning),
-        _("Show all %(count)s characters") % {"count": formats.format_number(len(text))},
-        _draw_pieces(parse_markup(text), users),
-    )
-
-
-def _draw_pieces(pieces: Iterable[Piece], users: Mapping[int, Any]) -> SafeString:
-    return join(_draw_piece(piece, users) for piece in pieces)
-
-
-def _draw_piece(piece: Piece, users: Mapping[int, Any]) -> SafeString | str:
-    if piece.kind == "link":
-        return fill('<a href="{}" rel="noreferrer noopener nofollow">{}</a>', piece.target, piece.text)
-    if piece.kind == "control":
-        title = _("an invisible character, shown by its name")
-        return fill('<span class="control" title="{}">{}</span>', title, piece.text)
-    if piece.kind == "user":
-        known = users.get(int(piece.target))
-        name = show_hidden(str(known)) if known else _("user %(id)s") % {"id": piece.target}
-        return fill('<bdi class="mention">@{}</bdi>', name)
-    if piece.kind == "channel":
-        return fill('<bdi class="mention">#{}</bdi>', piece.target)
-    wrap = _WRAPS.get(piece.kind)
-    return fill(wrap, piece.text) if wrap else piece.text
 
 
 def _draw_marks(message: Message) -> SafeString:
@@ -354,72 +359,36 @@ def _draw_marks(message: Message) -> SafeString:
     return fill('<p class="row">\n{}{}</p>\n', edited, pinned)
 
 
-def _draw_extras(row: MessageRow, page: Page) -> SafeString | str:
-    reactions = row.message.reactions
-    if not (row.attachments or row.stickers or row.embeds or reactions):
-        return ""
-    return fill(
-        "{}{}{}{}",
-        _draw_attachments(row.attachments) if row.attachments else "",
-        join(
-            fill('<p class="quiet small">\n{}\n</p>\n', fill_named(_("sticker: <bdi>%(name)s</bdi>"), name=sticker))
-            for sticker in row.stickers
-        ),
-        join(_draw_embed(embed, page) for embed in row.embeds),
-        _draw_reactions(reactions) if reactions else "",
-    )
-
-
-def _draw_attachments(attachments: Iterable[Attachment]) -> SafeString:
-    files = fill_each(
-        '<li class="file">\n{}\n<span>\n<bdi class="clip">{}</bdi>\n'
-        '<span class="quiet small">{}</span>\n</span>\n</li>',
-        (
-            (_FILE_ICON, _draw_link(file.url, show_hidden(file.name)), file.formatted_size or _("attachment"))
-            for file in attachments
-        ),
-    )
-    return fill('<ul class="files">\n{}\n</ul>\n', files)
-
-
-def _draw_link(url: str, text: str) -> SafeString | str:
-    return fill('<a href="{}" rel="noreferrer noopener nofollow">{}</a>', url, text) if url else text
-
-
-def _draw_embed(embed: Embed, page: Page) -> SafeString:
-    title = show_hidden(embed.title or embed.url)
-    return fill(
-        '<div class="embed">\n{}{}{}</div>\n',
-        fill('<bdi class="quiet small">{}</bdi>\n', show_hidden(embed.author)) if embed.author else "",
-        fill("<bdi><b>{}</b></bdi>\n", _draw_link(embed.url, title)) if title else "",
-        _draw_text(embed.text, page.users) if embed.text else "",
-    )
-
-
-def _draw_reactions(reactions: Mapping[str, int]) -> SafeString:
-    drawn = fill_each(
-        '<li class="reaction"><bdi class="clip">{}</bdi> <b>{}</b></li>',
-        ((emoji_name(emoji), formats.format_number(count)) for emoji, count in reactions.items()),
-    )
-    return fill('<ul class="reactions" aria-label="{}">\n{}\n</ul>\n', _("Reactions"), drawn)
-
-
 def _draw_tools(row: MessageRow, page: Page) -> SafeString:
-    delete: SafeString | str = ""
-    if page.may_purge and not row.continued:
-        delete = fill(
-            '<a href="{}?authors={}" title="{}" aria-label="{}">\n{}\n</a>\n',
+    """Render a message's tools. Their icons are on the page once; their buttons belong to the page's forms."""
+    labels, message = page.labels, row.message
+    more = (
+        fill(
+            '<button class="script-only" type="button" data-select-author title="{}" aria-label="{}">{}</button>\n'
+            '<a href="{}?authors={}" title="{}" aria-label="{}">{}</a>\n'
+            '<button class="delete" form="delete-one" name="message_id" value="{}" title="{}" aria-label="{}">{}'
+            "</button>\n",
+            labels.select,
+            labels.select,
+            _SELECT_ICON,
             url_of("compose", page.channel_id),
-            row.message.author_id,
-            _("Delete messages by this author …"),
+            message.author_id,
+            labels.compose,
             _("Delete messages by %(author)s in this channel") % {"author": row.writer.name},
+            _COMPOSE_ICON,
+            message.message_id,
+            labels.delete,
+            labels.delete,
             _DELETE_ICON,
         )
+        if page.may_purge
+        else ""
+    )
     return fill(
-        '<div class="tools">\n<a href="{}" data-copy title="{}" aria-label="{}">\n{}\n</a>\n{}</div>\n',
-        url_of("message", page.channel_id, row.message.message_id),
-        _("Copy link"),
-        _("Copy the link to this message"),
+        '<div class="tools">\n<a href="{}" data-copy title="{}" aria-label="{}">{}</a>\n{}</div>\n',
+        url_of("message", page.channel_id, message.message_id),
+        labels.copy,
+        labels.copy_long,
         _LINK_ICON,
-        delete,
+        more,
     )

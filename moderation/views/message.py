@@ -29,7 +29,7 @@ from moderation.operations.lookup.message_history import (
 )
 from moderation.operations.lookup.purge_index import PurgePart
 from moderation.operations.undo.requests import undo_until
-from moderation.views.rows import lay_out
+from moderation.views.rows import lay_out, list_gaps
 
 AROUND = 11
 """Messages shown in context, including the message itself."""
@@ -138,11 +138,13 @@ def describe_context(user: Actor, history: MessageHistory, *, around: int = AROU
     others = [other for other in opened.messages if other.message_id != message_id]
     shown = sorted([*others, *([content] if content else [])], key=lambda one: one.message_id)
     users = {**opened.users, **(name_users([content]) if content else {})}
-    gaps = find_gaps(
-        channel_id,
-        [one.message_id for one in shown],
-        after=MIN_ID if opened.page.older is None else None,
-        before=MAX_ID if opened.page.newer is None else None,
+    gaps = list_gaps(
+        find_gaps(
+            channel_id,
+            [one.message_id for one in shown],
+            after=MIN_ID if opened.page.older is None else None,
+            before=MAX_ID if opened.page.newer is None else None,
+        )
     )
     rows = lay_out(replace(opened, messages=shown, users=users), gaps)
     # The message has a frame of its own, so no run of messages continues across it.

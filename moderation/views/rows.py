@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from chatstore.domain.controls import show_controls, show_hidden
 from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
+from chatstore.domain.snowflakes import MAX_ID
 from chatstore.models import ChatUser
 from chatstore.operations.gateway.timeline import Timeline
 from moderation.operations.lookup.gaps import Gap
@@ -50,9 +52,10 @@ class Writer:
     is_webhook: bool
 
     @property
-    def initial(self) -> str:
-        """Return the first letter or digit of the name."""
-        return next((c.upper() for c in self.name if c.isalnum()), "?")[:1]
+    def initials(self) -> str:
+        """Return the first letters or digits of the name's first two words."""
+        letters = [next((c.upper() for c in word if c.isalnum()), "")[:1] for word in self.name.split(" ", 20)]
+        return "".join([letter for letter in letters if letter][:2]) or "?"
 
     @property
     def tone(self) -> int:
@@ -71,6 +74,20 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
+class GapLine:
+    """A line in place of deleted messages. total: number of them that the line stands for.
+
+    is_collapsed: it stands for all gaps of the purge on the page, each of which has a line of its own too, which is
+    shown on request (is_part).
+    """
+
+    gap: Gap
+    total: int
+    is_collapsed: bool = False
+    is_part: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MessageRow:
     """A message as the template renders it. day: in the viewer's time zone, set if a new day begins above it."""
 
@@ -83,7 +100,7 @@ class MessageRow:
     attachments: Sequence[Attachment]
     embeds: Sequence[Embed]
     stickers: Sequence[str]
-    gaps: Sequence[Gap] = ()
+    gaps: Sequence[GapLine] = ()
 
     @property
     def is_wordless(self) -> bool:
@@ -92,7 +109,33 @@ class MessageRow:
         return not (message.content or self.attachments or self.embeds or self.stickers or self.system)
 
 
-def lay_out(timeline: Timeline, gaps: Mapping[int | None, Sequence[Gap]] | None = None) -> list[MessageRow]:
+def list_gaps(gaps: Mapping[int | None, Sequence[Gap]]) -> dict[int | None, list[GapLine]]:
+    """Return a line for each gap, by the ID of the message below it, None for those at the end."""
+    return {below: [GapLine(gap, gap.count) for gap in found] for below, found in gaps.items()}
+
+
+def collapse_gaps(gaps: Mapping[int | None, Sequence[Gap]]) -> dict[int | None, list[GapLine]]:
+    """Return the same with one line for all gaps of a purge, in place of the newest one: a raid leaves hundreds."""
+    totals, places = Counter[int](), Counter[int]()
+    newest: dict[int, int | None] = {}
+    for below in sorted(gaps, key=lambda below: MAX_ID if below is None else below):
+        for gap in gaps[below]:
+            totals[gap.purge_id] += gap.count
+            places[gap.purge_id] += 1
+            newest[gap.purge_id] = below
+    lines: dict[int | None, list[GapLine]] = {}
+    for below, found in gaps.items():
+        for gap in found:
+            here = lines.setdefault(below, [])
+            is_collapsed = places[gap.purge_id] > 1
+            if newest[gap.purge_id] == below:
+                here.append(GapLine(gap, totals[gap.purge_id], is_collapsed=is_collapsed))
+            if is_collapsed:
+                here.append(GapLine(gap, gap.count, is_part=True))
+    return lines
+
+
+def lay_out(timeline: Timeline, gaps: Mapping[int | None, Sequence[GapLine]] | None = None) -> list[MessageRow]:
     """Return the rows of a page, oldest first. gaps: those above a message, by its id."""
     rows: list[MessageRow] = []
     above: Message | None = None
@@ -132,7 +175,7 @@ def _row_of(
     users: Mapping[int, ChatUser],
     above: Message | None = None,
     quote: Quote | None = None,
-    gaps: Sequence[Gap] = (),
+    gaps: Sequence[GapLine] = (),
     runs: bool = True,
 ) -> MessageRow:
     posted = message.posted_at
@@ -143,7 +186,7 @@ def _row_of(
         runs
         and above is not None
         and not new_day
-        and not gaps
+        and all(line.is_part for line in gaps)
         and message.reference is None
         and (above.author_id, above.author_name) == (message.author_id, message.author_name)
         and (posted - above.posted_at).total_seconds() < RUN_SECONDS

@@ -1,4 +1,4 @@
-"""A channel as a chat: its pages, its strip, and the rows that scrolling fetches."""
+"""A channel as a chat: its pages, its strip, the rows that scrolling and polling fetch, and deleting one of them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from chatstore.operations.gateway.timeline import Timeline, open_timeline
 from moderation.domain.datetimes import first_id_from, parse_datetime
 from moderation.forms import Position, read_position
 from moderation.operations.access.visibility import channel_for
+from moderation.operations.lookup.channels import mentioned_channels
 from moderation.operations.lookup.gaps import find_gaps
 from moderation.operations.lookup.sidebar import entrance_of, sidebar_of
 from moderation.operations.preview.bucket_strip import map_channel
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.strip import BESIDE_CHANNELS
 from moderation.presentation.wording import format_datetime
-from moderation.views.rows import lay_out
+from moderation.views.rows import collapse_gaps, lay_out
 
 
 @require_safe
@@ -44,8 +45,7 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
         "at_newest": position == Position(),
         "at": request.GET.get("at", ""),
         "today": timezone.localdate(),
-        "may_purge": request.user.has_perm("moderation.add_purge"),
-        **_rows_context(channel, opened, position),
+        **_rows_context(request, channel, opened, position),
     }
     return render(request, "moderation/timeline/timeline.html", context)
 
@@ -66,8 +66,7 @@ def timeline_rows(request: HttpRequest, channel_id: int) -> HttpResponse:
     if position.before is None and position.after is None:
         raise BadInput(gettext("Name a message ID in “before” or “after”."))
     opened = open_timeline(channel.pk, before=position.before, after=position.after)
-    context = _rows_context(channel, opened, position)
-    context["may_purge"] = request.user.has_perm("moderation.add_purge")
+    context = _rows_context(request, channel, opened, position)
     context["only"] = "older" if position.before is not None else "newer"
     return render(request, "moderation/timeline/_rows.html", context)
 
@@ -93,17 +92,20 @@ def _open_at(channel: Channel, at: str) -> tuple[Timeline, Position, str]:
     return open_timeline(channel.pk, before=start), earlier, notice
 
 
-def _rows_context(channel: Channel, opened: Timeline, position: Position) -> dict[str, Any]:
+def _rows_context(request: HttpRequest, channel: Channel, opened: Timeline, position: Position) -> dict[str, Any]:
     """Return the context of `_rows.html`: rows, cursors, and the gaps that purges left in between."""
     page = opened.page
     after = position.after if position.after is not None else (MIN_ID if page.older is None else None)
     before = position.before if position.before is not None else (MAX_ID if page.newer is None else None)
-    gaps = find_gaps(channel.pk, [m.message_id for m in opened.messages], after=after, before=before)
+    ids = [message.message_id for message in opened.messages]
+    gaps = collapse_gaps(find_gaps(channel.pk, ids, after=after, before=before))
     return {
         "channel": channel,
         "rows": lay_out(opened, gaps),
         "gaps_below": gaps.get(None, ()),
         "users": opened.users,
+        "mentioned_channels": mentioned_channels(request.user, opened.messages),
+        "may_purge": request.user.has_perm("moderation.add_purge"),
         "older": page.older,
         "newer": page.newer,
         "searched_back_to": page.searched_back_to,

@@ -28,6 +28,7 @@ CHAT_LINES = (
     "> The north pier is closed until Friday\nOnly the upper deck, the lower one is open.",
     "Reminder: the photo competition ends on Sunday. So far 14 entries.",
     "```\n$ tide --next lisbon\n14:07  high  3.4 m\n20:21  low   0.6 m\n```",
+    "### Rota\n- Monday: **Ines**, __Tomás__\n- Tuesday: ||a surprise||\n-# Swaps: [list](https://harbour.example/rota)",
     "I would rather move it to the afternoon, if that is all right for everybody.",
     "Good morning from a very foggy harbour.",
 )
@@ -133,6 +134,8 @@ def _chat_messages(times: list[dt.datetime], people: dict[str, int], dice: rando
                     "url": "https://files.example/pier.jpg",
                     "fileName": "north-pier.jpg",
                     "fileSizeBytes": 482_133,
+                    "width": 1920,
+                    "height": 1080,
                 }
             ]
         if number % 31 == 5:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
+from chatstore.domain.snowflakes import MAX_ID
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.gateway.timeline import (
     MAX_ACTIVE_CHANNELS,
@@ -18,6 +20,10 @@ from chatstore.operations.gateway.timeline import (
 )
 from chatstore.store.activity import last_active_channels
 from moderation.operations.access.visibility import Actor, visible_channels
+from moderation.presentation.markup import find_mentioned_channels
+
+MAX_MENTIONED = 200
+"""Channels mentioned on one page whose names are shown."""
 
 CHANNELS_WITH_NEWEST = 12
 """Channels whose newest message is read for the overview: one read each."""
@@ -40,6 +46,16 @@ class Overview:
     recent: Sequence[ActiveChannel] = ()
     others: Sequence[ActiveChannel] = ()
     error: str = ""
+
+
+def mentioned_channels(user: Actor, messages: Iterable[Message]) -> dict[int, Channel]:
+    """Return the channels that the texts of messages mention and the user may open, by ID; no query if there are none.
+
+    Those of embeds are not looked for.
+    """
+    ids = {channel_id for message in messages for channel_id in find_mentioned_channels(message.content)}
+    known = (channel_id for channel_id in ids if channel_id <= MAX_ID)
+    return visible_channels(user).in_bulk(list(islice(known, MAX_MENTIONED))) if ids else {}
 
 
 def channels_by_activity(user: Actor) -> Overview:

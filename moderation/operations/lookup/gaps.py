@@ -25,6 +25,7 @@ class Gap:
 
     purge_id: int
     moderator: str
+    reason: str
     at: dt.datetime | None
     count: int
 
@@ -51,6 +52,7 @@ def find_gaps(
             counts[above, step.purge_id] = Gap(
                 purge_id=step.purge_id,
                 moderator=name_of(step.purge.moderator),
+                reason=step.purge.reason,
                 at=_later(step.counted_at, known.at if known else None),
                 count=count + (known.count if known else 0),
             )

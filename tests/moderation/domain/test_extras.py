@@ -12,7 +12,7 @@ anything = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=8,
 )
-keys = ("filename", "size", "url", "title", "description", "author", "fields", "name")
+keys = ("filename", "size", "url", "width", "height", "title", "description", "author", "fields", "name", "image")
 objects = st.dictionaries(st.sampled_from(keys), anything, max_size=8)
 
 
@@ -21,10 +21,11 @@ def test_any_stored_value_can_be_shown(kept: list[str]) -> None:
     for file in read_attachments(kept):
         assert file.name
         assert file.url == "" or file.url.startswith(("http://", "https://"))
-        assert file.size is None or file.formatted_size
+        assert file.size is None or file.facts
     for embed in read_embeds(kept):
         assert not embed.is_empty
         assert embed.url == "" or embed.url.startswith(("http://", "https://"))
+        assert embed.image_url == "" or embed.image_url.startswith(("http://", "https://"))
     assert all(read_stickers(kept))
 
 
@@ -32,8 +33,29 @@ def test_an_attachment_of_the_gateways_shape_and_of_the_exporters() -> None:
     gateway = json.dumps({"filename": "a.png", "size": 2048, "url": "https://f.example/a.png"})
     exporter = json.dumps({"fileName": "b.png", "fileSizeBytes": 3, "url": "javascript:alert(1)"})
     first, second = read_attachments([gateway, exporter])
-    assert (first.name, first.formatted_size, first.url) == ("a.png", "2.0 KiB", "https://f.example/a.png")
-    assert (second.name, second.formatted_size, second.url) == ("b.png", "3 bytes", "")
+    assert (first.name, first.facts, first.url) == ("a.png", "2.0 KiB", "https://f.example/a.png")
+    assert (second.name, second.facts, second.url) == ("b.png", "3 bytes", "")
+
+
+def test_an_image_has_its_dimensions_unless_they_are_absurd() -> None:
+    sizes = [(1920, 1080), (0, 5), (10**9, 5), (True, True), ("5", 5), (None, 5)]
+    kept = [json.dumps({"filename": "a.png", "size": 3, "width": w, "height": h}) for w, h in sizes]
+    assert [file.facts for file in read_attachments(kept)] == ["3 bytes · 1,920 × 1,080", *["3 bytes"] * 5]
+
+
+def test_an_embed_has_its_fields_its_footer_and_its_image() -> None:
+    fields = [{"name": f"n{n}", "value": "v"} for n in range(40)]
+    kept = json.dumps(
+        {
+            "fields": fields,
+            "footer": {"text": "f"},
+            "image": {"url": "data:x"},
+            "thumbnail": {"url": "https://i.example/"},
+        }
+    )
+    (embed,) = read_embeds([kept])
+    assert len(embed.fields) == 25
+    assert (embed.fields[0], embed.footer, embed.image_url) == (("n0", "v"), "f", "https://i.example/")
 
 
 def test_sizes_are_formatted() -> None:

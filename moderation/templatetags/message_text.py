@@ -1,0 +1,132 @@
+"""Text of messages as HTML: each piece of the markup is put through `fill`, which escapes it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from chatstore.domain.controls import show_controls, show_hidden
+from chatstore.models import Channel
+from moderation.presentation import formats
+from moderation.presentation.html import fill, join
+from moderation.presentation.markup import Piece, host_of, is_long, parse_markup, shorten
+from moderation.presentation.page_urls import url_of
+from moderation.templatetags.chat import dated
+
+FOLDED_CHARACTERS = 500
+
+_WRAPS = {
+    "code": "<code>{}</code>",
+    "block": "<pre><code>{}</code></pre>",
+    "emoji": '<span class="emoji">{}</span>',
+    "everyone": '<b class="mention">{}</b>',
+}
+_FRAMES = {
+    "bold": "<strong>{}</strong>",
+    "italic": "<em>{}</em>",
+    "underline": '<span class="underline">{}</span>',
+    "strike": "<s>{}</s>",
+    "quote": "<blockquote>{}</blockquote>",
+    "subtext": '<span class="subtext">{}</span>',
+    "list": "<ul>{}</ul>",
+}
+_ATTRIBUTE_FRAMES = {
+    "heading": '<strong class="heading level{}">{}</strong>',
+    "numbered": '<ol start="{}">{}</ol>',
+    "item": '<li class="level{}">{}</li>',
+}
+"""Frames with an attribute, whose value is a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Users and channels that a text may mention, by ID, and the guild of the channel that it is shown in."""
+
+    users: Mapping[int, Any]
+    channels: Mapping[int, Channel]
+    guild_id: int | None
+    may_view_users: bool
+
+
+def draw_text(text: str, names: Names) -> SafeString:
+    """Render the text of a message; long texts are folded."""
+    if not is_long(text):
+        return fill('<div class="text" dir="auto">{}</div>\n', _draw_pieces(parse_markup(text), names))
+    beginning = shorten(text, characters=FOLDED_CHARACTERS, lines=8)
+    return fill(
+        '<details class="long"><summary><span class="text" dir="auto">{}…</span> '
+        '<span class="unfold">{}</span></summary>'
+        '<div class="text" dir="auto">{}</div></details>\n',
+        show_controls(beginning),
+        _("Show all %(count)s characters") % {"count": formats.format_number(len(text))},
+        _draw_pieces(parse_markup(text), names),
+    )
+
+
+def draw_link(url: str, text: str) -> SafeString | str:
+    """Render a link to another site, which learns nothing of ours; the text alone if there is no URL."""
+    return fill('<a href="{}" rel="noreferrer noopener nofollow">{}</a>', url, text) if url else text
+
+
+def _draw_pieces(pieces: Iterable[Piece], names: Names) -> SafeString:
+    return join([_draw_piece(piece, names) for piece in pieces])
+
+
+def _draw_piece(piece: Piece, names: Names) -> SafeString | str:  # noqa: PLR0911  one for each kind
+    match piece.kind:
+        case "text":
+            return piece.text
+        case "link":
+            return draw_link(piece.target, piece.text)
+        case "masked":
+            host = fill('<bdi class="host">{}</bdi>', show_hidden(host_of(piece.target)))
+            return fill("{} {}", draw_link(piece.target, piece.text), host)
+        case "control":
+            title = _("an invisible character, shown by its name")
+            return fill('<span class="control" title="{}">{}</span>', title, piece.text)
+        case "user":
+            return _draw_user(int(piece.target), names)
+        case "role":
+            return fill('<bdi class="mention">@{}</bdi>', _("role %(id)s") % {"id": piece.target})
+        case "channel":
+            return _draw_channel(int(piece.target), names)
+        case "time":
+            return dated(dt.datetime.fromtimestamp(int(piece.target), tz=dt.UTC))
+    if piece.kind in _WRAPS:
+        return fill(_WRAPS[piece.kind], piece.text)
+    return _draw_frame(piece, _draw_pieces(piece.parts, names))
+
+
+def _draw_frame(piece: Piece, content: SafeString) -> SafeString:
+    if piece.kind == "spoiler":
+        return fill('<span class="spoiler" tabindex="0" title="{}"><span>{}</span></span>', _("Spoiler"), content)
+    if piece.kind in _ATTRIBUTE_FRAMES:
+        return fill(_ATTRIBUTE_FRAMES[piece.kind], int(piece.target), content)
+    return fill(_FRAMES[piece.kind], content)
+
+
+def _draw_user(user_id: int, names: Names) -> SafeString:
+    known = names.users.get(user_id)
+    name = show_hidden(str(known)) if known else _("user %(id)s") % {"id": user_id}
+    if not names.may_view_users:
+        return fill('<bdi class="mention">@{}</bdi>', name)
+    return fill('<a class="mention" href="{}"><bdi>@{}</bdi></a>', url_of("user", user_id), name)
+
+
+def _draw_channel(channel_id: int, names: Names) -> SafeString:
+    """Render a channel by its name; with its guild if that is another one."""
+    channel = names.channels.get(channel_id)
+    if channel is None:
+        return fill('<bdi class="mention">#{}</bdi>', channel_id)
+    name = str(channel) if channel.guild_id == names.guild_id else channel.full_name
+    return fill(
+        '<a class="mention" href="{}#end" title="{}"><bdi>{}</bdi></a>',
+        url_of("timeline", channel_id),
+        show_hidden(channel.full_name),
+        show_hidden(name),
+    )
