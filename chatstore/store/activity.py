@@ -69,6 +69,15 @@ def channels_active_within(seconds: float) -> set[int]:
     return {int(str(channel_id)) for channel_id in redis_client().zrangebyscore(KEY, since, "+inf")}
 
 
+def last_post(channel_id: int) -> float | None:
+    """Return the time at which the channel's last post was recorded; None if it is unknown, or long ago.
+
+    It changes with each post, about a second later. Raises `StoreUnavailable`.
+    """
+    posted_at: float | None = redis_client().zscore(KEY, str(channel_id))
+    return posted_at
+
+
 def busy_channels(least: int) -> dict[int, int]:
     """Return the channels with at least this many posts in one of the last minutes, with the largest of these numbers.
 

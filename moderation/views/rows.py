@@ -17,7 +17,7 @@ from chatstore.domain.snowflakes import MAX_ID
 from chatstore.models import ChatUser
 from chatstore.operations.gateway.timeline import Timeline
 from moderation.operations.lookup.gaps import Gap
-from moderation.presentation.avatars import tone_of
+from moderation.presentation.avatars import initials_of, tone_of
 from moderation.presentation.extras import Attachment, Embed, read_attachments, read_embeds, read_stickers
 from moderation.presentation.markup import shorten
 
@@ -54,8 +54,7 @@ class Writer:
     @property
     def initials(self) -> str:
         """Return the first letters or digits of the name's first two words."""
-        letters = [next((c.upper() for c in word if c.isalnum()), "")[:1] for word in self.name.split(" ", 20)]
-        return "".join([letter for letter in letters if letter][:2]) or "?"
+        return initials_of(self.name)
 
     @property
     def tone(self) -> int:

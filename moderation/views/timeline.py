@@ -6,26 +6,30 @@ from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.errors import BadInput
-from chatstore.domain.snowflakes import MAX_ID, MIN_ID
+from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake
 from chatstore.models import Channel
 from chatstore.operations.gateway.timeline import Timeline, open_timeline
 from moderation.domain.datetimes import first_id_from, parse_datetime
-from moderation.forms import Position, read_position
+from moderation.forms import Position, read_cursor, read_position
 from moderation.operations.access.visibility import channel_for
 from moderation.operations.lookup.channels import mentioned_channels
 from moderation.operations.lookup.gaps import find_gaps
+from moderation.operations.lookup.new_messages import channel_version, read_new_messages
 from moderation.operations.lookup.sidebar import entrance_of, sidebar_of
 from moderation.operations.preview.bucket_strip import map_channel
+from moderation.operations.preview.single_message import delete_message
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.strip import BESIDE_CHANNELS
 from moderation.presentation.wording import format_datetime
+from moderation.tasks import enqueue_on_commit
 from moderation.views.rows import collapse_gaps, lay_out
+from moderation.views.session import actor_of
 
 
 @require_safe
@@ -69,6 +73,48 @@ def timeline_rows(request: HttpRequest, channel_id: int) -> HttpResponse:
     context = _rows_context(request, channel, opened, position)
     context["only"] = "older" if position.before is not None else "newer"
     return render(request, "moderation/timeline/_rows.html", context)
+
+
+@require_safe
+@permission_required("chatstore.view_channel", raise_exception=True)
+def timeline_new(request: HttpRequest, channel_id: int) -> HttpResponse:
+    """Return the rows after the newest one of the page, for the script that polls; 204 while nothing has changed.
+
+    Some rows before it are included: the script leaves out what the page has. Without a version in the response there
+    are more rows.
+    """
+    version = channel_version(request.user, channel_id)
+    if request.GET.get("version") == version:
+        return HttpResponse(status=204)
+    channel = channel_for(request.user, channel_id)
+    opened = read_new_messages(channel.pk, newest=read_cursor(request.GET, "newest"))
+    context = {
+        "channel": channel,
+        "rows": lay_out(opened),
+        "users": opened.users,
+        "mentioned_channels": mentioned_channels(request.user, opened.messages),
+        "may_purge": request.user.has_perm("moderation.add_purge"),
+    }
+    response = render(request, "moderation/timeline/_new_rows.html", context)
+    if opened.page.newer is None:
+        response["X-Timeline-Version"] = version
+    return response
+
+
+@require_POST
+@permission_required("moderation.add_purge", raise_exception=True)
+def message_delete(request: HttpRequest, channel_id: int) -> HttpResponse:
+    """Delete one message at once; for the script, return the notice that offers the undo."""
+    purge = delete_message(
+        channel_for(request.user, channel_id).pk,
+        parse_snowflake(request.POST.get("message_id", "")),
+        moderator=actor_of(request),
+        reason=gettext("Deleted in the timeline"),
+    )
+    enqueue_on_commit(purge.pk)
+    if request.headers.get("HX-Request"):
+        return render(request, "moderation/timeline/_deleted.html", {"purge": purge})
+    return redirect("purge", purge.pk)
 
 
 def _open(channel: Channel, position: Position) -> tuple[Timeline, Position, str]:

@@ -103,6 +103,8 @@ find/suggestions/ GET find/suggestions/?q=no-such-user 302 403 200 200 200 200
 guilds/<snowflake:guild_id>/ GET guilds/1/ 302 403 404 404 404 404
 channels/<snowflake:channel_id>/ GET channels/{channel}/ 302 403 200 200 200 200
 channels/<snowflake:channel_id>/rows/ GET channels/{channel}/rows/?before={message} 302 403 200 200 200 200
+channels/<snowflake:channel_id>/new/ GET channels/{channel}/new/?newest={message} 302 403 200 200 200 200
+channels/<snowflake:channel_id>/delete-message/ POST channels/{channel}/delete-message/ 302 403 400 400 403 400
 channels/<snowflake:channel_id>/delete/ GET channels/{channel}/delete/ 302 403 200 200 403 200
 channels/<snowflake:channel_id>/delete/ POST channels/{channel}/delete/ 302 403 400 400 403 400
 channels/<snowflake:channel_id>/health/ GET channels/{channel}/health/ 302 403 403 403 200 200

@@ -23,7 +23,12 @@ def test_every_application_page_has_the_strict_policy(previewed: PreviewedPurge,
     client = sign_in(ada)
     channel, purge = previewed.channel.pk, previewed.purge.pk
     paths = ["/", "/purges/", "/find/?q=x", f"/channels/{channel}/", f"/channels/{channel}/delete/"]
-    paths += [f"/channels/{channel}/rows/?before=9", f"/purges/{purge}/", f"/purges/{purge}/live/"]
+    paths += [
+        f"/channels/{channel}/rows/?before=9",
+        f"/channels/{channel}/new/",
+        f"/purges/{purge}/",
+        f"/purges/{purge}/live/",
+    ]
     paths += ["/nowhere/", "/channels/1/", f"/channels/{channel}/?at=2999-01-01", f"/channels/{channel}/1/"]
     for path in [*paths, "/sign-in/"]:
         assert read_policy(client.get(path)["Content-Security-Policy"]) == STRICT, path

@@ -1,4 +1,4 @@
-// Selecting messages: ranges with the shift key, and a bar that counts the selected ones.
+// Selecting messages: by their boxes, by clicking on rows or dragging over them, and a bar that counts the selected ones.
 "use strict";
 
 const bar = document.getElementById("selection");
@@ -7,7 +7,14 @@ const plurals = new Intl.PluralRules(language);
 let last = null;
 
 function boxes() {
-  return [...document.querySelectorAll('input.select-input[form="selection"]')];
+  return [...document.querySelectorAll('input.select-input[form="selection"]:not(:disabled)')];
+}
+
+// The label for some numbers, with # in their place: those of the same plural form as this one share its label.
+function labelFor(number, forms) {
+  const [, pattern] = Object.entries(JSON.parse(forms))
+    .find(([sample]) => plurals.select(Number(sample)) === plurals.select(number));
+  return pattern.replace("#", number.toLocaleString(language));
 }
 
 function count() {
@@ -18,28 +25,92 @@ function count() {
   document.documentElement.classList.toggle("has-selection", selected > 0);
   if (selected === 0) return;
   for (const label of bar.querySelectorAll("[data-count]")) {
-    // The label for some numbers, with # in their place: those of the same plural form as this one share its label.
-    const forms = Object.entries(JSON.parse(label.dataset.forms));
-    const [, pattern] = forms.find(([number]) => plurals.select(Number(number)) === plurals.select(selected));
-    label.textContent = pattern.replace("#", selected.toLocaleString(language));
+    label.textContent = labelFor(selected, label.dataset.forms);
   }
 }
 
-document.addEventListener("click", (event) => {
-  const box = event.target;
-  if (!(box instanceof HTMLInputElement) || !box.classList.contains("select-input")) return;
-  if (event.shiftKey && last?.isConnected) {
-    const all = boxes();
-    const [from, to] = [all.indexOf(last), all.indexOf(box)].sort((a, b) => a - b);
-    for (const other of all.slice(Math.max(from, 0), to + 1)) other.checked = box.checked;
-  }
+function selectWhere(condition) {
+  for (const box of boxes()) if (condition(box)) box.checked = true;
+  count();
+}
+
+function between(from, to) {
+  const all = boxes();
+  const [first, end] = [all.indexOf(from), all.indexOf(to)].sort((a, b) => a - b);
+  return all.slice(Math.max(first, 0), end + 1);
+}
+
+function extendTo(box) {
+  for (const other of between(last, box)) other.checked = box.checked;
+}
+
+// --- rows of a timeline: a click selects, unless it means something else --------------------
+
+const USED = 'a, button, input, label, summary, dialog, [tabindex="0"]';
+const TEXT = `${USED}, .text, .author, time, .embed, .files`;
+let drag = null; // {from, on, before: the boxes that were checked}
+let ignoreClick = false;
+
+function rowBox(target) {
+  return target.closest?.(".msg")?.querySelector(":scope > .select-box > .select-input:not(:disabled)");
+}
+
+document.addEventListener("pointerdown", (event) => {
+  const box = event.button === 0 && rowBox(event.target);
+  ignoreClick = !getSelection().isCollapsed;
+  drag = null;
+  if (!box || event.pointerType !== "mouse" || event.shiftKey || event.target.closest(TEXT)) return;
+  drag = { from: box, on: !box.checked, before: null };
+});
+
+document.addEventListener("pointerover", (event) => {
+  if (!drag) return;
+  if (!(event.buttons & 1)) { drag = null; return; }
+  const box = rowBox(event.target);
+  if (!box || (box === drag.from && !drag.before)) return;
+  drag.before ??= new Set(boxes().filter((each) => each.checked));
+  const dragged = new Set(between(drag.from, box));
+  for (const each of boxes()) each.checked = dragged.has(each) ? drag.on : drag.before.has(each);
   last = box;
   count();
 });
 
-// A shift-click on a label would select the text in between.
+// Dragging beside the text selects messages, and a shift-click all between two of them: no text.
 document.addEventListener("mousedown", (event) => {
-  if (event.shiftKey && event.target.closest(".select-box")) event.preventDefault();
+  if (drag || (event.shiftKey && (event.target.closest(".select-box") || rowBox(event.target)))) event.preventDefault();
+});
+
+document.addEventListener("click", (event) => {
+  const box = event.target;
+  if (box instanceof HTMLInputElement && box.classList.contains("select-input")) {
+    if (event.shiftKey && last?.isConnected) extendTo(box);
+    last = box;
+    count();
+    return;
+  }
+  const author = event.target.closest("[data-select-author]")?.closest(".msg").dataset.author;
+  if (author) selectWhere((each) => each.closest(".msg")?.dataset.author === author);
+  const row = rowBox(event.target);
+  const wasDragged = drag?.before;
+  drag = null;
+  if (!row || wasDragged || ignoreClick || !getSelection().isCollapsed || event.target.closest(USED)) return;
+  row.checked = !row.checked;
+  if (event.shiftKey && last?.isConnected) extendTo(row);
+  last = row;
+  count();
+});
+
+document.addEventListener("keydown", (event) => {
+  if (!bar || document.querySelector("dialog[open]") || event.target.closest("input:not(.select-input), textarea, select")) return;
+  if ((event.ctrlKey || event.metaKey) && event.key === "a" && document.querySelector(".msg .select-input")) {
+    event.preventDefault();
+    selectWhere(() => true);
+  }
+  // The panel comes first.
+  if (event.key === "Escape" && !bar.hidden && !document.querySelector("#panel:not([hidden])")) {
+    for (const box of boxes()) box.checked = false;
+    count();
+  }
 });
 
 if (bar) {

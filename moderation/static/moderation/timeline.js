@@ -1,4 +1,5 @@
-// Loads more messages when scrolling either way, and keeps the scroll position.
+// Loads more messages when scrolling either way and when they arrive, keeps the scroll position, and has the keys and
+// tools of messages.
 "use strict";
 
 const list = document.getElementById("messages");
@@ -33,6 +34,7 @@ function followScroll() {
   if (top > lastTop) requestMore("newer");
   lastTop = top;
   markBucketsInView();
+  if (isAtEnd()) clearNew();
 }
 
 // A page that opened on a date does not load more before the first scroll.
@@ -91,6 +93,227 @@ function joinDays() {
     shown = day.dataset.day;
   }
 }
+
+// --- new messages ------------------------------------------------------------------------
+
+const POLL_MS = 3000;
+const MAX_POLL_MS = 60_000;
+const MAX_ROWS = 1000; // then the page is opened again: a tab may be open for days
+const END_PX = 80;
+const newButton = document.getElementById("show-new");
+let version = "";
+let pollMs = POLL_MS;
+let unseen = 0;
+
+function isAtEnd() {
+  return window.scrollY + window.innerHeight > document.documentElement.scrollHeight - END_PX;
+}
+
+function clearNew() {
+  unseen = 0;
+  newButton.hidden = true;
+}
+
+function idOf(row) {
+  return BigInt(row.id.slice(1));
+}
+
+function append(html) {
+  const fragment = document.createElement("template");
+  fragment.innerHTML = html;
+  const rows = list.querySelectorAll(".msg");
+  for (const row of fragment.content.querySelectorAll(".msg")) if (document.getElementById(row.id)) row.remove();
+  for (const day of fragment.content.querySelectorAll(".day")) if (!day.nextElementSibling?.matches(".msg")) day.remove();
+  const added = [...fragment.content.querySelectorAll(".msg")];
+  if (!added.length) return 0;
+  // One that was posted under an earlier ID belongs between those that are shown.
+  const late = added.filter((row) => rows.length && idOf(row) < idOf(rows[rows.length - 1]));
+  for (const row of late) [...rows].find((shown) => idOf(shown) > idOf(row)).before(row);
+  if (late.length < added.length) list.append(fragment.content);
+  joinDays();
+  return added.length;
+}
+
+async function fetchNew() {
+  if (document.hidden || list.querySelector('a[data-more="newer"]')) return;
+  const rows = list.querySelectorAll(".msg");
+  if (rows.length >= MAX_ROWS && isAtEnd() && bar?.hidden !== false) {
+    window.location.assign(window.location.pathname);
+    return;
+  }
+  const query = new URLSearchParams({ version });
+  if (rows.length) query.set("newest", idOf(rows[rows.length - 1]));
+  const response = await fetch(`${list.dataset.new}?${query}`, { headers: { "HX-Request": "true" } });
+  if (!response.ok) throw new Error(response.status);
+  if (response.status === 204) return;
+  version = response.headers.get("X-Timeline-Version") ?? "";
+  const wasAtEnd = isAtEnd();
+  const added = append(await response.text());
+  if (!added) return;
+  if (wasAtEnd) {
+    window.scrollTo(0, document.documentElement.scrollHeight);
+  } else {
+    unseen += added;
+    newButton.textContent = labelFor(unseen, newButton.dataset.forms);
+    newButton.hidden = false;
+  }
+}
+
+async function poll() {
+  try {
+    await fetchNew();
+    pollMs = POLL_MS;
+  } catch {
+    pollMs = Math.min(pollMs * 2, MAX_POLL_MS);
+  }
+  setTimeout(poll, pollMs);
+}
+
+newButton.addEventListener("click", () => window.scrollTo(0, document.documentElement.scrollHeight));
+document.addEventListener("visibilitychange", () => { if (!document.hidden) fetchNew().catch(() => {}); });
+setTimeout(poll, POLL_MS);
+
+// --- tools of a message --------------------------------------------------------------------
+
+const UNDO_MS = 10_000;
+const RETRY_MS = 500;
+const deleteForm = document.getElementById("delete-one");
+let noticeTimer = 0;
+let deleted = null; // the row whose undo the notice offers
+
+function post(form, fields = {}) {
+  const body = new FormData(form);
+  for (const [name, value] of Object.entries(fields)) body.set(name, value);
+  return fetch(form.action, { method: "POST", body: new URLSearchParams(body), headers: { "HX-Request": "true" } });
+}
+
+function setDeleted(row, isDeleted) {
+  row.classList.toggle("deleted", isDeleted);
+  const box = row.querySelector(".select-input");
+  box.disabled = isDeleted;
+  box.checked = false;
+  count();
+}
+
+function closeNotice() {
+  // Not while it is used.
+  if (toast.matches(":hover, :focus-within")) noticeTimer = setTimeout(closeNotice, 1000);
+  else toast.textContent = "";
+}
+
+async function deleteOne(row) {
+  setDeleted(row, true);
+  const response = await post(deleteForm, { message_id: row.id.slice(1) }).catch(() => null);
+  if (!response?.ok) {
+    setDeleted(row, false);
+    showToast(response ? plainText(await response.text()) : toast.dataset.offline);
+    return;
+  }
+  deleted = row;
+  clearTimeout(noticeTimer);
+  clearTimeout(toastTimer);
+  toast.innerHTML = await response.text();
+  noticeTimer = setTimeout(closeNotice, UNDO_MS);
+}
+
+function plainText(html) {
+  return new DOMParser().parseFromString(html, "text/html").body.textContent.trim();
+}
+
+// A purge can be undone once it has ended, which takes a second or two.
+async function hasEnded(purge) {
+  const response = await fetch(`${purge}live/`, { headers: { "HX-Request": "true" } }).catch(() => null);
+  return Boolean(response?.ok && response.headers.get("HX-Trigger"));
+}
+
+async function undo(form) {
+  const row = deleted;
+  const purge = form.querySelector("a").href;
+  clearTimeout(noticeTimer);
+  form.querySelector("button").disabled = true;
+  for (const until = Date.now() + UNDO_MS; Date.now() < until && !(await hasEnded(purge));) {
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+  const response = await post(form).catch(() => null);
+  if (response?.ok) {
+    setDeleted(row, false);
+    showToast(form.dataset.restored);
+  } else {
+    // The page of the purge says why, and offers the undo again.
+    window.location.href = purge;
+  }
+}
+
+document.addEventListener("submit", (event) => {
+  if (event.target === deleteForm) {
+    event.preventDefault();
+    deleteOne(event.submitter.closest(".msg"));
+  } else if (toast.contains(event.target)) {
+    event.preventDefault();
+    undo(event.target);
+  }
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (button?.dataset.gaps) toggleGaps(button.dataset.gaps, button.getAttribute("aria-expanded") !== "true");
+  if (button?.dataset.media) showImage(button);
+});
+
+function toggleGaps(purge, isShown) {
+  for (const gap of list.querySelectorAll(`.gap.part[data-purge="${purge}"]`)) gap.classList.toggle("shown", isShown);
+  for (const button of list.querySelectorAll(`button[data-gaps="${purge}"]`)) {
+    if ((button.getAttribute("aria-expanded") === "true") === isShown) continue;
+    button.setAttribute("aria-expanded", isShown);
+    [button.textContent, button.dataset.hide] = [button.dataset.hide, button.textContent];
+  }
+}
+
+function showImage(button) {
+  const image = new Image(button.dataset.width, button.dataset.height);
+  image.referrerPolicy = "no-referrer";
+  image.alt = button.dataset.alt;
+  image.className = "media";
+  image.src = button.dataset.media;
+  button.replaceWith(image);
+}
+
+// --- keys ----------------------------------------------------------------------------------
+
+const keys = document.getElementById("keys");
+
+function currentRow() {
+  return document.activeElement.closest(".msg") ?? list.querySelector(".msg:hover") ?? list.querySelector(".msg:target");
+}
+
+function moveTo(step) {
+  const rows = [...list.querySelectorAll(".msg")];
+  const at = rows.indexOf(currentRow());
+  const row = at < 0 ? rows.findLast((each) => each.getBoundingClientRect().top < window.innerHeight) : rows[at + step];
+  row?.querySelector("input, a")?.focus({ preventScroll: true });
+  row?.scrollIntoView({ block: "nearest" });
+}
+
+const ACTIONS = {
+  j: () => moveTo(1),
+  k: () => moveTo(-1),
+  u: () => currentRow()?.querySelector("a.author")?.click(),
+  "?": () => keys.showModal(),
+  Delete: () => { if (selectionForm && !selectionForm.hidden) selectionForm.requestSubmit(); },
+};
+
+document.addEventListener("keydown", (event) => {
+  if (keys.open || event.target.closest("input:not(.select-input), textarea, select")) return;
+  const undoForm = toast.querySelector("form");
+  if ((event.ctrlKey || event.metaKey) && event.key === "z" && undoForm) {
+    event.preventDefault();
+    undo(undoForm);
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in ACTIONS)) return;
+  event.preventDefault();
+  ACTIONS[event.key]();
+});
+document.getElementById("show-keys").addEventListener("click", () => keys.showModal());
 
 // --- deleting the selected messages; selection.js selects them -----------------------
 

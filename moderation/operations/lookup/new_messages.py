@@ -1,0 +1,45 @@
+"""New messages of a channel that is open in a browser: polled, and next to free while nothing is new."""
+
+from __future__ import annotations
+
+import time
+
+from django.utils.crypto import salted_hmac
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.snowflakes import MIN_ID, first_id_at, ms_of
+from chatstore.operations.gateway.timeline import Timeline, open_timeline
+from chatstore.store.activity import last_post
+from moderation.operations.access.visibility import Actor
+
+REFRESH_SECONDS = 60
+"""A channel is read again this often although no process has recorded a post: an import or an undo does not."""
+
+REFRESH_WITHOUT_REDIS_SECONDS = 10
+
+OVERLAP_MS = 10_000
+"""Messages this much older than the newest one are read again: another process may post one under an earlier ID."""
+
+MAX_NEW = 100
+
+
+def channel_version(user: Actor, channel_id: int) -> str:
+    """Return what identifies the newest state of a channel that is known without reading it.
+
+    Signed for the user, who has read the channel if they know it: the answer to a poll needs no other check.
+    """
+    try:
+        newest, seconds = last_post(channel_id), REFRESH_SECONDS
+    except StoreUnavailable:
+        newest, seconds = None, REFRESH_WITHOUT_REDIS_SECONDS
+    present = f"{user.pk} {channel_id} {newest} {int(time.time()) // seconds}"
+    return salted_hmac("chatstore.new_messages", present, algorithm="sha256").hexdigest()[:32]
+
+
+def read_new_messages(channel_id: int, *, newest: int | None) -> Timeline:
+    """Return the messages after the newest one that a page shows, oldest first, with some before it.
+
+    newest: None if the page shows none. Raises `StoreUnavailable`.
+    """
+    after = MIN_ID if newest is None else max(first_id_at(ms_of(newest) - OVERLAP_MS) - 1, MIN_ID)
+    return open_timeline(channel_id, after=after, limit=MAX_NEW)

@@ -1,0 +1,36 @@
+"""Deleting one message at once: a purge like any other, which is previewed and confirmed in one step."""
+
+from __future__ import annotations
+
+from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstones
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.models.users import User
+from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
+from moderation.models import Purge
+from moderation.operations.preview.scan import scan_purge
+from moderation.operations.purging.lifecycle import confirm_purge, discard_preview, draft_purge
+
+
+def delete_message(channel_id: int, message_id: int, *, moderator: User, reason: str) -> Purge:
+    """Create and confirm a purge of one message; the caller enqueues it.
+
+    Raises `Forbidden`, `NotFound` for a channel that the moderator cannot see, `BadInput` for a message that is held or
+    gone, and `StoreUnavailable`; then nothing is left to confirm.
+    """
+    purge = draft_purge(moderator=moderator, selection=Selection(channel_ids=(channel_id,), message_ids=(message_id,)))
+    try:
+        scan_purge(purge.pk)
+    except (StoreUnavailable, TooManyTombstones) as error:
+        discard_preview(purge.pk, moderator=moderator)
+        raise StoreUnavailable(_("The message could not be read. Try again.")) from error
+    purge.refresh_from_db()
+    if purge.state == PurgeState.NOTHING_MATCHED:
+        if purge.held_at_scan:
+            raise BadInput(_("A legal hold covers this message, so it cannot be deleted."))
+        raise BadInput(_("This message is no longer in the channel."))
+    if purge.state != PurgeState.READY or purge.manifest_hash is None:
+        # A worker has claimed the scan meanwhile.
+        discard_preview(purge.pk, moderator=moderator)
+        raise StoreUnavailable(_("The message could not be read. Try again."))
+    return confirm_purge(purge.pk, moderator=moderator, reason=reason, manifest_hash=bytes(purge.manifest_hash))
