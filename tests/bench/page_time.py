@@ -37,6 +37,7 @@ def measure(wanted: Sequence[str]) -> Iterator[tuple[str, float]]:
     from django.test import Client  # noqa: PLC0415
 
     from chatstore.models.users import User  # noqa: PLC0415
+    from moderation.operations.lookup import new_messages  # noqa: PLC0415
     from moderation.views import purge_page  # noqa: PLC0415
     from tests.shots.running_purge import begin_now  # noqa: PLC0415
     from tests.shots.scene import arrange_scene  # noqa: PLC0415
@@ -71,6 +72,10 @@ def measure(wanted: Sequence[str]) -> Iterator[tuple[str, float]]:
     mona = User.objects.get(username=scene.accounts["mona"][0])
     version = purge_page.poll_version(mona, scene.running.pk)
     yield "poll-unchanged", milliseconds(clients["mona"], f"{poll}?version={version}", 204)
+    new_messages.REFRESH_SECONDS = 10**9
+    version = new_messages.channel_version(mona, scene.sample.channel_id)
+    poll = f"/channels/{scene.sample.channel_id}/new/?version={version}"
+    yield "poll-unchanged-timeline", milliseconds(clients["mona"], poll, 204)
 
 
 def main(wanted: Sequence[str]) -> int:
