@@ -52,7 +52,7 @@ def _draw_line(line: AccountLine, *, may_view_users: bool) -> SafeString:
         _ESTABLISHED if line.account.is_established else "",
         _CHECKED if line.is_checked else "",
         line.writer.tone,
-        line.writer.initial,
+        line.writer.initials,
         line.writer.name,
         fill('\n<span class="tag">{}</span>', _("bot")) if line.writer.is_bot or line.writer.is_webhook else "",
         _describe_age(line),
