@@ -13,7 +13,14 @@ from moderation.operations.purging.lifecycle import confirm_purge, discard_previ
 
 
 def delete_message(channel_id: int, message_id: int, *, moderator: User, reason: str) -> Purge:
-    """Create and confirm a purge of one message; the caller enqueues it.
+    """Create and confirm a purge of one message; the caller enqueues it. Raises what `preview_message` does."""
+    purge = preview_message(channel_id, message_id, moderator=moderator)
+    manifest_hash = bytes(purge.manifest_hash or b"")
+    return confirm_purge(purge.pk, moderator=moderator, reason=reason, manifest_hash=manifest_hash)
+
+
+def preview_message(channel_id: int, message_id: int, *, moderator: User) -> Purge:
+    """Return the preview of a purge of one message.
 
     Raises `Forbidden`, `NotFound` for a channel that the moderator cannot see, `BadInput` for a message that is held or
     gone, and `StoreUnavailable`; then nothing is left to confirm.
@@ -29,8 +36,8 @@ def delete_message(channel_id: int, message_id: int, *, moderator: User, reason:
         if purge.held_at_scan:
             raise BadInput(_("A legal hold covers this message, so it cannot be deleted."))
         raise BadInput(_("This message is no longer in the channel."))
-    if purge.state != PurgeState.READY or purge.manifest_hash is None:
+    if purge.state != PurgeState.READY:
         # A worker has claimed the scan meanwhile.
         discard_preview(purge.pk, moderator=moderator)
         raise StoreUnavailable(_("The message could not be read. Try again."))
-    return confirm_purge(purge.pk, moderator=moderator, reason=reason, manifest_hash=bytes(purge.manifest_hash))
+    return purge

@@ -11,21 +11,19 @@ import datetime as dt
 
 from django.db import transaction
 
-from chatstore.domain.errors import BadInput, NotFound, StoreUnavailable, TooManyTombstones
+from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.reports import Resolution
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import ReportCase
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from moderation.domain.selection import Selection
-from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import name_of, require
-from moderation.operations.preview.scan import scan_purge
-from moderation.operations.purging.lifecycle import confirm_purge, discard_preview, draft_purge
+from moderation.operations.preview.single_message import preview_message
+from moderation.operations.purging.lifecycle import confirm_purge, discard_preview
 from moderation.operations.reports.queue import RESOLVE_REPORTS, case_for, visible_cases
 
 CLAIM_LEASE = dt.timedelta(minutes=10)
@@ -65,7 +63,8 @@ def resolve_case(case_id: int, *, actor: User, resolution: Resolution, reason: s
         with transaction.atomic():
             case = _lock_open(case_id, actor)
             return _close(case, actor, resolution=resolution, reason=reason)
-    purge = _preview(case_for(actor, case_id), actor)
+    shown = case_for(actor, case_id)
+    purge = preview_message(shown.channel_id, shown.message_id, moderator=actor)
     try:
         with transaction.atomic():
             case = _lock_open(case_id, actor)
@@ -75,23 +74,6 @@ def resolve_case(case_id: int, *, actor: User, resolution: Resolution, reason: s
     except BadInput:
         discard_preview(purge.pk, moderator=actor)
         raise
-
-
-def _preview(case: ReportCase, actor: User) -> Purge:
-    """Draft and scan the purge of the reported message."""
-    selection = Selection(channel_ids=(case.channel_id,), message_ids=(case.message_id,))
-    purge = draft_purge(moderator=actor, selection=selection)
-    try:
-        scan_purge(purge.pk)
-    except (StoreUnavailable, TooManyTombstones):
-        discard_preview(purge.pk, moderator=actor)
-        raise
-    purge.refresh_from_db()
-    if purge.state != PurgeState.READY:
-        raise BadInput(
-            _("Nothing was deleted: the message is gone, or a hold keeps it. Choose “No action” or keep it.")
-        )
-    return purge
 
 
 def _close(
