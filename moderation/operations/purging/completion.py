@@ -20,7 +20,7 @@ from moderation.operations.purging.opening import open_next_steps_of
 from moderation.operations.purging.wait_reasons import WAITING_FOR_WORKER
 from moderation.operations.steps.claiming import RUNNABLE, brief_transaction, lock_purge, release_idle_channels
 from moderation.operations.steps.in_parts import cancel_next_steps
-from moderation.operations.steps.open_steps import open_steps
+from moderation.operations.steps.open_steps import are_steps_open, open_steps
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import finish_undos
 
@@ -69,13 +69,12 @@ def _advance(purge_id: int, blocked_by: str, *, is_noted: bool) -> _Part:
             if not _finish_cancelled(purge):
                 return _Part.FURTHER
         elif purge.state in (*RUNNABLE, PurgeState.PAUSED, PurgeState.UNDOING):
-            left = open_steps(purge)
-            if not left.exists():
+            if not are_steps_open(purge):
                 if not is_noted:
                     return _Part.ENDS
                 if not open_next_steps_of(purge) and not _finish(purge):
                     return _Part.FURTHER
-            elif purge.state != PurgeState.PAUSED and not left.leased().exists():
+            elif purge.state != PurgeState.PAUSED and not open_steps(purge).leased().exists():
                 _wait(purge, blocked_by)
         release_idle_channels(purge)
     return _Part.LAST
@@ -130,7 +129,7 @@ def _finish_cancelled(purge: Purge) -> bool:
     """Cancel the steps that are not stamped, and the purge once none is open, unless more steps or entries are left."""
     if cancel_next_steps(purge):
         return False
-    if purge.steps.open().exists():
+    if are_steps_open(purge):
         return True
     if not purge.steps.filter(state=StepState.CANCELLED).exists():
         # The cancellation came too late to stop any step.

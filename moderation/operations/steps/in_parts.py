@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moderation.domain.states import STEP_STATES, StepState
-from moderation.models import Purge
+from moderation.models import Purge, Step
 from moderation.operations.steps.open_steps import STEP_ORDER
 
 MAX_STEPS_AT_ONCE = 2_000
@@ -17,7 +17,7 @@ def cancel_next_steps(purge: Purge) -> bool:
     """
     idle = purge.steps.open().free().filter(state__in=STEP_STATES.before_stamped)
     keys = list(idle.order_by(*STEP_ORDER).values_list("pk", flat=True)[:MAX_STEPS_AT_ONCE])
-    idle.with_keys(keys).update(state=StepState.CANCELLED, token=None, lease_until=None)
+    Step.objects.with_keys(keys).update(state=StepState.CANCELLED, token=None, lease_until=None)
     return len(keys) == MAX_STEPS_AT_ONCE
 
 

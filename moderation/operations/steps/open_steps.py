@@ -30,6 +30,12 @@ def open_steps(purge: Purge) -> StepQuerySet | UndoStepQuerySet:
     return purge.undo_steps.open() if purge.state == PurgeState.UNDOING else purge.steps.open()
 
 
+def are_steps_open(purge: Purge) -> bool:
+    """Return whether a purge has open steps."""
+    # In the order of the index: without one, Postgres may read all steps that have ended.
+    return open_steps(purge).order_by(*STEP_ORDER).values_list("ordinal").first() is not None
+
+
 def has_open_step(*conditions: Q) -> Q:
     """Return a condition for purges that have an open step, of either kind, which meets all conditions."""
     steps = [model.objects.open().filter(*conditions, purge_id=OuterRef("id")) for model in STEP_MODELS]
