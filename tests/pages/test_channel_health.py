@@ -94,6 +94,16 @@ def test_each_figure_shows_source_and_age_and_old_ones_are_marked(otto: User, si
     assert rows["Size"] == ["1.2 MB", "top partitions, just now"]
 
 
+def test_the_page_begins_with_the_state_of_the_channel(otto: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    assert "Unknown. The newest page was never measured." in read(sign_in(otto), channel)
+    note(channel, 300, newest_page_us=2_410, newest_page_rows=51, newest_page_tombstones=0)
+    sentence = "Healthy. The newest page reads 51 rows and 0 tombstones in 2.4 ms."
+    assert sentence in read(sign_in(otto), channel)
+    note(channel, 300, newest_page_us=2_410, newest_page_tombstones=0)
+    assert "Healthy. The newest page reads 0 tombstones in 2.4 ms." in read(sign_in(otto), channel)
+
+
 def test_the_worst_buckets_come_first(otto: User, sign_in: SignIn) -> None:
     channel = make_channel()
     for bucket, dead in ((300, 150), (301, 80_000), (302, 1_500), (303, 5)):
