@@ -126,7 +126,7 @@ def _report_shots(scene: Scene) -> Iterator[Shot]:
 
 def _raid_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("raid", "mona", f"/raids/{scene.raided}/")
-    yield Shot("raid-top", "mona", f"/raids/{scene.raided}/", whole=False)
+    yield Shot("readme-raid", "mona", f"/raids/{scene.raided}/", whole=False)
     yield Shot("raid-none", "mona", f"/raids/{scene.sample.channel_id}/")
 
 

@@ -1,6 +1,6 @@
 """Monitoring check of raids, and the findings that it opens.
 
-A check costs three queries of Redis and one of Postgres while no channel is unusually busy. Only channels with many
+A check costs three queries of Redis and two of Postgres while no channel is unusually busy. Only channels with many
 posts in one of the last minutes are looked at: first their usual rate, then, if it is exceeded, their newest messages.
 """
 
