@@ -114,7 +114,7 @@ channels/<snowflake:channel_id>/health/<bucket:bucket>/live/ GET channels/{chann
 channels/<snowflake:channel_id>/health/<bucket:bucket>/<slug:action>/ POST channels/{channel}/health/-7/nothing/ 302 403 403 403 404 404
 delete/ GET delete/ 302 403 200 200 403 200
 delete/ POST delete/ 302 403 400 400 403 400
-delete/filters/<int:filter_id>/delete/ POST delete/filters/1/delete/ 302 403 404 404 403 404
+delete/filters/<int:filter_id>/delete/ POST delete/filters/0/delete/ 302 403 404 404 403 404
 delete/summary/ POST delete/summary/ 302 403 200 200 403 200
 channels/<snowflake:channel_id>/<snowflake:message_id>/ GET channels/{channel}/{message}/ 302 403 200 200 200 200
 channels/<snowflake:channel_id>/<snowflake:message_id>/undo/ GET channels/{channel}/{message}/undo/ 302 403 400 400 403 400
