@@ -102,10 +102,15 @@ def _describe_open(listed: ListedCase) -> _Line:
     notes = [
         category_label(case.category),
         time_tag(case.opened_at, format_ago(case.opened_at, timezone.now())),
-        *([fill('<b class="repeated">{}</b>', label)] if (label := repeat_label(listed.this_week)) else []),
+        *([_draw_repeated(listed.this_week)] if listed.this_week >= REPEATED else []),
         *([fill_named(_("claimed by <bdi>%(name)s</bdi>"), name=claimed)] if claimed else []),
     ]
     return _Line(formats.format_count(case.report_count, "report"), join(notes, " · "))
+
+
+def _draw_repeated(this_week: int) -> SafeString:
+    text = _("%(count)s this week") % {"count": capped(this_week)}
+    return fill('<b class="repeated" title="{}">{}</b>', repeat_label(this_week), text)
 
 
 def _describe_resolved(case: ReportCase, by: AbstractUser) -> _Line:
