@@ -24,7 +24,18 @@ async function copyLink(link) {
   }
 }
 
+async function copyId(id) {
+  try {
+    await navigator.clipboard.writeText(id);
+    showToast(toast?.dataset.copiedId);
+  } catch {
+    showToast(id); // Without a secure context there is no clipboard.
+  }
+}
+
 document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-copy-id]");
+  if (button) copyId(button.dataset.copyId);
   const link = event.target.closest("a[data-copy]");
   if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
     event.preventDefault();
