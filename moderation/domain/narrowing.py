@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
-from moderation.domain.filters import All, Author, Filter, Not
+from moderation.domain.filters import All, Author, Filter, Not, columns_of, compile_filter
 from moderation.domain.selection import Selection
 
 
@@ -42,6 +42,18 @@ def without_channel(selection: Selection, channel_id: int) -> Selection:
     if selection.channel_ids:
         return replace(selection, channel_ids=tuple(i for i in selection.channel_ids if i != channel_id))
     return replace(selection, except_channel_ids=tuple(dict.fromkeys((*selection.except_channel_ids, channel_id))))
+
+
+def rules_out(selection: Selection, channel_id: int, message_id: int, author_id: int) -> bool:
+    """Return whether a message cannot belong to a selection, by its channel, id and author alone."""
+    if channel_id in selection.except_channel_ids or channel_id not in (selection.channel_ids or (channel_id,)):
+        return True
+    tests = (
+        compile_filter(part, ("message_id", "author_id"), bots=frozenset())
+        for part in _parts_of(selection)
+        if not columns_of(part)
+    )
+    return not all(test((message_id, author_id)) for test in tests)
 
 
 def _parts_of(selection: Selection) -> list[Filter]:

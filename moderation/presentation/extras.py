@@ -15,6 +15,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from chatstore.domain.controls import make_inert
+from chatstore.domain.snowflakes import MAX_ID
 from moderation.presentation import formats
 
 MAX_FIELDS = 25
@@ -79,7 +80,7 @@ def read_attachments(kept: Iterable[str]) -> list[Attachment]:
         found.append(
             Attachment(
                 name=_text(value, "filename", "fileName") or _("unnamed file"),
-                size=size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
+                size=size if isinstance(size, int) and not isinstance(size, bool) and 0 <= size <= MAX_ID else None,
                 url=_url(value, "url"),
                 dimensions=_dimensions(value),
             )

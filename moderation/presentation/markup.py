@@ -22,8 +22,8 @@ LONG_LINES = 24
 _MAX_PIECES = 4_000
 """Marks after which the rest is plain text. Bounds the work that one message can cause."""
 
-_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
-"""Times that have a date, in seconds since 1970: the years 1 to 9999."""
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800 + 2 * 86_400, 253_402_300_799 - 2 * 86_400
+"""Times that have a date in every time zone, in seconds since 1970: the years 1 to 9999, less two days at each end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chatstore.domain.errors import BadInput
-from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.domain.snowflakes import MAX_ID, ms_of, parse_snowflake
 from moderation.domain.raids import MINUTE_MS
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.operations.raids.detection import dismiss_raid
@@ -17,6 +17,9 @@ from moderation.operations.raids.review import review_raid, select_raid
 from moderation.tasks import enqueue_scan_on_commit
 from moderation.views.raid_page import describe_raid
 from moderation.views.session import actor_of
+
+LAST_MS = ms_of(MAX_ID) - 2 * 86_400_000
+"""Time after which no id of a message is left, less what time zones may add."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -52,9 +55,10 @@ def _read_minute(fields: QueryDict, name: str) -> int | None:
     text = fields.get(name, "").strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 10):
+    minute = int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else None
+    if minute is None or minute * MINUTE_MS > LAST_MS:
         raise BadInput(gettext("The time range is not valid. Choose it again."))
-    return int(text) * MINUTE_MS
+    return minute * MINUTE_MS
 
 
 def _show(request: HttpRequest, channel_id: int, *, error_message: str = "") -> HttpResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 
 from django.test import Client
@@ -23,10 +24,12 @@ def suggest(client: Client, query: str) -> str:
 
 def test_a_part_of_a_name_suggests_channels_with_their_guild_and_users(mona: User, sign_in: SignIn) -> None:
     channel = make_channel()
-    guild = Guild.objects.create(pk=make_snowflake(now_ms()), name="Tidewalkers & friends")
+    guild = Guild.objects.create(pk=make_snowflake(now_ms()) | secrets.randbits(22), name="Tidewalkers & friends")
     channel.guild, channel.name = guild, f"harbour-{channel.pk}"
     channel.save()
-    account = ChatUser.objects.create(pk=make_snowflake(now_ms()) + 1, name=f"harbour-{channel.pk}-keeper")
+    account = ChatUser.objects.create(
+        pk=make_snowflake(now_ms()) | secrets.randbits(22), name=f"harbour-{channel.pk}-keeper"
+    )
     html = suggest(sign_in(mona), f"harbour-{channel.pk}")
     assert f'href="/channels/{channel.pk}/#end"' in html
     assert "Tidewalkers &amp; friends" in html

@@ -80,7 +80,10 @@ def background_operations() -> Iterator[Named]:
     yield "monitor: claim due summaries", lambda: summaries._claim_due(summaries.CHANNELS_PER_BATCH)
     yield "monitor: uncovered deletes", lambda: count_uncovered(postgres_now() - dt.timedelta(days=1))
     yield "mark a group of channels", lambda: mark_due(range(FIRST_CHANNEL, FIRST_CHANNEL + 128))
-    yield "last purge of a group", lambda: note_purge(small, range(FIRST_CHANNEL, FIRST_CHANNEL + 128))
+    yield (
+        "last purge of a group",
+        lambda: note_purge(small, dict.fromkeys(range(FIRST_CHANNEL, FIRST_CHANNEL + 128), postgres_now())),
+    )
     yield "monitor: raids", lambda: _ignoring_store(lambda: check_raids(postgres_now()))
     yield "metrics", lambda: [*_own_metrics()]
     yield "lookup of a message id", lambda: purge_index.find_parts(_some_message_id())

@@ -17,6 +17,7 @@ from django.db import connection, transaction
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.health import KnownChannel, state_of_channel
 from chatstore.models import ChannelSummary
+from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import (
     NEWEST_PAGE_US,
@@ -44,9 +45,9 @@ ROWS_PER_CHECK = 1_000
 """Rows whose states are compared, and locked, at a time."""
 
 _CLAIM = (
-    f"UPDATE {ChannelSummary._meta.db_table} SET due_at = NULL WHERE channel_id IN (SELECT channel_id "
-    f"FROM {ChannelSummary._meta.db_table} WHERE due_at IS NOT NULL ORDER BY due_at LIMIT %s FOR UPDATE SKIP LOCKED) "
-    "RETURNING channel_id"
+    f"UPDATE {ChannelSummary._meta.db_table} SET due_at = clock_timestamp() + interval '5 minutes' "
+    f"WHERE channel_id IN (SELECT channel_id FROM {ChannelSummary._meta.db_table} "
+    "WHERE due_at <= clock_timestamp() ORDER BY due_at LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING channel_id"
 )
 
 _COPIED = (
@@ -65,6 +66,8 @@ def refresh_due_summaries(_now: dt.datetime) -> None:
         except StoreUnavailable:
             mark_due(due)
             raise
+        # What has been measured meanwhile is due since then.
+        ChannelSummary.objects.filter(pk__in=due, due_at__gt=ClockTimestamp()).update(due_at=None)
 
 
 def count_uncovered_deletes(now: dt.datetime) -> None:
@@ -128,7 +131,7 @@ def known_of(row: ChannelSummary) -> KnownChannel:
 
 
 def _claim_due(limit: int) -> list[int]:
-    """Return the channels that are due. A measurement from now on makes them due again."""
+    """Return the channels that are due. They are due again from the next measurement on, or if this process dies."""
     with connection.cursor() as cursor:
         cursor.execute(_CLAIM, [limit])
         return [channel_id for (channel_id,) in cursor.fetchall()]

@@ -8,7 +8,7 @@ jobs never deadlock.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from django.db import connection
 from django.db.models import Q, Sum
@@ -20,14 +20,17 @@ from chatstore.models.maintenance import UNKNOWN_FIRST
 _TABLE = ChannelSummary._meta.db_table
 
 _MARK = (
-    f"WITH marked AS (SELECT channel_id FROM {_TABLE} WHERE channel_id = ANY(%s) AND due_at IS NULL "
+    f"WITH marked AS (SELECT channel_id FROM {_TABLE} WHERE channel_id = ANY(%s) "
+    "AND (due_at IS NULL OR due_at > clock_timestamp()) "
     f"ORDER BY channel_id FOR UPDATE) UPDATE {_TABLE} AS summary SET due_at = clock_timestamp() "
     "FROM marked WHERE summary.channel_id = marked.channel_id"
 )
 _NOTE_PURGE = (
-    f"WITH purged AS (SELECT channel_id FROM {_TABLE} WHERE channel_id = ANY(%s) ORDER BY channel_id FOR UPDATE) "
-    f"UPDATE {_TABLE} AS summary SET last_purge_id = %s, last_purged_at = clock_timestamp(), "
-    "due_at = COALESCE(due_at, clock_timestamp()) FROM purged WHERE summary.channel_id = purged.channel_id"
+    f"WITH purged AS (SELECT channel_id, ended_at FROM {_TABLE} "
+    "JOIN unnest(%s::bigint[], %s::timestamptz[]) AS ended (channel_id, ended_at) USING (channel_id) "
+    f"WHERE last_purged_at IS NULL OR last_purged_at <= ended_at ORDER BY channel_id FOR UPDATE OF {_TABLE}) "
+    f"UPDATE {_TABLE} AS summary SET last_purge_id = %s, last_purged_at = ended_at "
+    "FROM purged WHERE summary.channel_id = purged.channel_id"
 )
 _SET_UNCOVERED = (
     "WITH counted AS (SELECT channel_id, number FROM unnest(%s::bigint[], %s::bigint[]) AS one (channel_id, number) "
@@ -44,11 +47,15 @@ def mark_due(channel_ids: Collection[int]) -> None:
             cursor.execute(_MARK, [list(channel_ids)])
 
 
-def note_purge(purge_id: int, channel_ids: Collection[int]) -> None:
-    """Record the last purge of its channels when it ends, and mark their rows."""
-    if channel_ids:
+def note_purge(purge_id: int, ended_at: Mapping[int, dt.datetime]) -> None:
+    """Record the last purge of its channels when it ends, and mark their rows.
+
+    ended_at: by channel, when its last step there ended; a later purge of the channel stays recorded.
+    """
+    if ended_at:
         with connection.cursor() as cursor:
-            cursor.execute(_NOTE_PURGE, [list(channel_ids), purge_id])
+            cursor.execute(_NOTE_PURGE, [list(ended_at), list(ended_at.values()), purge_id])
+        mark_due(ended_at)
 
 
 def count_uncovered(since: dt.datetime | None) -> None:

@@ -1,4 +1,7 @@
-"""Suggestions of the search box while a user types: by index only, so that each keystroke may ask."""
+"""Suggestions of the search box while a user types: by index, so that each keystroke may ask.
+
+Only guilds, of which there are few, are searched without one.
+"""
 
 from __future__ import annotations
 

@@ -42,4 +42,8 @@ def read_new_messages(channel_id: int, *, newest: int | None) -> Timeline:
     newest: None if the page shows none. Raises `StoreUnavailable`.
     """
     after = MIN_ID if newest is None else max(first_id_at(ms_of(newest) - OVERLAP_MS) - 1, MIN_ID)
-    return open_timeline(channel_id, after=after, limit=MAX_NEW)
+    opened = open_timeline(channel_id, after=after, limit=MAX_NEW)
+    if newest is not None and opened.page.newer is not None and opened.messages[-1].message_id <= newest:
+        # In a flood the page has all of these.
+        return open_timeline(channel_id, after=newest, limit=MAX_NEW)
+    return opened

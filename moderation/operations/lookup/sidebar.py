@@ -38,7 +38,7 @@ def sidebar_of(user: Actor, channel: Channel) -> Sidebar:
     active = _active_channels()
     guilds = visible_channels(user).filter(pk__in=active).order_by().values_list("guild_id", flat=True).distinct()
     return Sidebar(
-        guilds=visible_guilds(user),
+        guilds=_guilds_with(visible_guilds(user), channel.guild),
         neighbours=list(same.order_by("category", "name", "pk")[:MAX_NEIGHBOURS]),
         active=active,
         active_guilds=set(guilds) if active else (),
@@ -48,6 +48,11 @@ def sidebar_of(user: Actor, channel: Channel) -> Sidebar:
 def visible_guilds(user: Actor) -> list[Guild]:
     """Return the guilds with channels that the user may open, by name."""
     return list(Guild.objects.filter(Exists(visible_channels(user).filter(guild_id=OuterRef("pk"))))[:MAX_GUILDS])
+
+
+def _guilds_with(guilds: list[Guild], current: Guild | None) -> list[Guild]:
+    """Return guilds, the open one among them even if there are more than are listed."""
+    return guilds if current is None or current in guilds else [current, *guilds]
 
 
 def entrance_of(user: Actor, guild_id: int) -> Channel:

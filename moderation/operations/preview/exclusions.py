@@ -22,6 +22,7 @@ from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.store import scans
+from moderation.domain.narrowing import rules_out
 from moderation.domain.packing import unpack_ids
 from moderation.domain.selection import Selection
 from moderation.domain.state_labels import STATE_LABELS
@@ -85,7 +86,7 @@ def include_messages(purge_id: int, ids: Collection[int], *, moderator: User, ma
         return purge
     check_preview(purge, manifest_hash)
     chosen = replace(selection, except_ids=tuple(i for i in selection.except_ids if i not in wanted))
-    changes = [_include(purge, key, found) for key, found in _buckets_of_excluded(purge, wanted).items()]
+    changes = [_include(purge, chosen, key, found) for key, found in _buckets_of_excluded(purge, wanted).items()]
     return _store(purge, chosen, changes, moderator=moderator, manifest_hash=manifest_hash, action=INCLUDED)
 
 
@@ -147,7 +148,7 @@ def _exclude(purge: Purge, key: BucketKey, matched: Sequence[int], excluded: Col
     return _Change(_plan(key, rest, authors_by_id, +authors, tombstones), sorted(excluded))
 
 
-def _include(purge: Purge, key: BucketKey, included: Collection[int]) -> _Change:
+def _include(purge: Purge, chosen: Selection, key: BucketKey, included: Collection[int]) -> _Change:
     authors_by_id, tombstones = _read_bucket(key)
     missing = len(included) - len(_present_authors(included, authors_by_id))
     if missing:
@@ -158,6 +159,10 @@ def _include(purge: Purge, key: BucketKey, included: Collection[int]) -> _Change
                 missing,
             )
         )
+    for message_id in included:
+        # It may have been excluded before the preview was narrowed.
+        if rules_out(chosen, key[0], message_id, authors_by_id[message_id] or 0):
+            raise BadInput(_("The narrowed selection keeps some of these messages. Change the selection first."))
     authors = _authors_of(purge, key)
     authors.update(_present_authors(included, authors_by_id))
     frozen = _frozen_ids(purge, key)

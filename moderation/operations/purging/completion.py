@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Min
+from django.db.models import Max, Min
 from django.db.models.functions import Coalesce
 
 from chatstore.models.functions import ClockTimestamp
@@ -40,44 +42,68 @@ def advance_purge(purge_id: int, *, blocked_by: str = "") -> Purge:
     """
     is_noted = False
     while (part := _advance(purge_id, blocked_by, is_noted=is_noted)) is not _Part.LAST:
-        if part is _Part.ENDS:
-            _note_in_channels(Purge.objects.get(id=purge_id))
+        if isinstance(part, _Ends):
+            _note_in_channels(part)
             is_noted = True
     return Purge.objects.get(id=purge_id)
 
 
 class _Part(Enum):
-    """What `_advance` did: a part that others follow, nothing because the purge ends, or the last part."""
+    """What `_advance` did: a part that others follow, or the last one."""
 
     FURTHER = auto()
-    ENDS = auto()
     LAST = auto()
 
 
-def _advance(purge_id: int, blocked_by: str, *, is_noted: bool) -> _Part:
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The purge ends, which the table of channels must get to know before. purge: as it was with its row locked."""
+
+    purge: Purge
+
+
+def _advance(purge_id: int, blocked_by: str, *, is_noted: bool) -> _Part | _Ends:
     """Do a part of it, in a transaction of less than a second.
 
     Only the end of a purge of 50,000 channels has several. Another worker may continue at any of them. is_noted:
-    whether the table of channels has the purge; it gets it before the end, so that a worker that is killed in between
-    leaves nothing undone.
+    whether the table of channels has the purge. It gets it before the end, when no step is open any more, so that a
+    worker that is killed in between leaves nothing undone.
     """
     with brief_transaction():
         purge = lock_purge(purge_id)
+        part: _Part | _Ends = _Part.LAST
         if purge.state == PurgeState.CANCELLING:
-            if not is_noted:
-                return _Part.ENDS
-            if not _finish_cancelled(purge):
-                return _Part.FURTHER
+            part = _advance_cancelled(purge, is_noted=is_noted)
         elif purge.state in (*RUNNABLE, PurgeState.PAUSED, PurgeState.UNDOING):
-            if not are_steps_open(purge):
-                if not is_noted:
-                    return _Part.ENDS
-                if not open_next_steps_of(purge) and not _finish(purge):
-                    return _Part.FURTHER
-            elif purge.state != PurgeState.PAUSED and not open_steps(purge).leased().exists():
-                _wait(purge, blocked_by)
-        release_idle_channels(purge)
-    return _Part.LAST
+            part = _advance_open(purge, blocked_by, is_noted=is_noted)
+        if part is _Part.LAST:
+            release_idle_channels(purge)
+    return part
+
+
+def _advance_cancelled(purge: Purge, *, is_noted: bool) -> _Part | _Ends:
+    if cancel_next_steps(purge):
+        return _Part.FURTHER
+    if purge.steps.open().exists():
+        return _Part.LAST
+    if not is_noted:
+        return _Ends(purge)
+    return _Part.LAST if _finish_cancelled(purge) else _Part.FURTHER
+
+
+def _advance_open(purge: Purge, blocked_by: str, *, is_noted: bool) -> _Part | _Ends:
+    if are_steps_open(purge):
+        if purge.state != PurgeState.PAUSED and not open_steps(purge).leased().exists():
+            if not open_steps(purge).due().exists():
+                # Without those that are to be opened, the purge would wait for the first that becomes due.
+                open_next_steps_of(purge)
+            _wait(purge, blocked_by)
+        return _Part.LAST
+    if open_next_steps_of(purge):
+        return _Part.LAST
+    if not is_noted:
+        return _Ends(purge)
+    return _Part.LAST if _finish(purge) else _Part.FURTHER
 
 
 def seconds_until_due(purge: Purge) -> float | None:
@@ -126,11 +152,7 @@ def _wait(purge: Purge, blocked_by: str) -> None:
 
 
 def _finish_cancelled(purge: Purge) -> bool:
-    """Cancel the steps that are not stamped, and the purge once none is open, unless more steps or entries are left."""
-    if cancel_next_steps(purge):
-        return False
-    if are_steps_open(purge):
-        return True
+    """End a cancelled purge of which no step is open, unless entries of the audit log are left."""
     if not purge.steps.filter(state=StepState.CANCELLED).exists():
         # The cancellation came too late to stop any step.
         return _finish(purge)
@@ -143,13 +165,16 @@ def _finish_cancelled(purge: Purge) -> bool:
     return True
 
 
-def _note_in_channels(purge: Purge) -> None:
+def _note_in_channels(ending: _Ends) -> None:
     """Update the table of channels, some at a time. Rewrites and undos only change figures."""
-    counted = purge.steps.filter(counted_at__isnull=False)
-    channel_ids = list(counted.order_by("channel_id").values_list("channel_id", flat=True).distinct())
-    for start in range(0, len(channel_ids), CHANNELS_AT_ONCE):
-        some = channel_ids[start : start + CHANNELS_AT_ONCE]
-        if purge.is_rewrite or purge.state == PurgeState.UNDOING:
+    purge = ending.purge
+    is_undone = purge.state == PurgeState.UNDOING
+    steps: Any = purge.undo_steps.filter(undo__finished_at=None) if is_undone else purge.steps
+    counted = steps.filter(counted_at__isnull=False).order_by("channel_id").values_list("channel_id")
+    ended = list(counted.annotate(at=Max("counted_at")))
+    for start in range(0, len(ended), CHANNELS_AT_ONCE):
+        some = dict(ended[start : start + CHANNELS_AT_ONCE])
+        if purge.is_rewrite or is_undone:
             mark_due(some)
         else:
             note_purge(purge.pk, some)

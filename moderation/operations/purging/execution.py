@@ -51,7 +51,7 @@ def finish_steps(
     sent yet. Raises `StepLost`, `StoreUnavailable`.
     """
     left = list(steps)
-    check = purge_state_checker(left[0].purge_id) if quarantined is not None else _no_check
+    check = purge_state_checker(left[0]) if quarantined is not None else _no_check
     if left and left[0].state == StepState.STAMPED:
         for step in left:
             survivor_rows = quarantined[step].survivor_rows if quarantined is not None else None

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import uuid
 
-from django.db.models import Exists, OuterRef, Q
-
 from moderation.domain.states import PurgeState
-from moderation.models import Purge, Undo
+from moderation.models import Purge
 from moderation.models.steps import AnyStep
 from moderation.operations.steps.claiming import (
     RUNNABLE,
@@ -20,9 +18,8 @@ from moderation.operations.steps.claiming import (
     lock_purge,
 )
 from moderation.operations.steps.in_parts import reopen_next_steps
-from moderation.operations.undo.requests import IS_INCOMPLETE, create_next_steps
-
-_HAS_MORE = Q(reopened_to__isnull=False) | Exists(Undo.objects.filter(IS_INCOMPLETE, purge_id=OuterRef("id")))
+from moderation.operations.steps.open_steps import HAS_STEPS_TO_OPEN
+from moderation.operations.undo.requests import create_next_steps
 
 
 def claim_or_open(purge_id: int, *, token: uuid.UUID) -> list[AnyStep]:
@@ -41,7 +38,7 @@ def claim_or_open(purge_id: int, *, token: uuid.UUID) -> list[AnyStep]:
 
 def open_next_steps(purge_id: int) -> bool:
     """Open the next steps of a purge that does not have all of them open yet; return whether there were any."""
-    if not Purge.objects.filter(_HAS_MORE, id=purge_id).exists():
+    if not Purge.objects.filter(HAS_STEPS_TO_OPEN, id=purge_id).exists():
         return False
     with brief_transaction():
         return open_next_steps_of(lock_purge(purge_id))

@@ -80,7 +80,7 @@ def quarantine_steps(
     check_clock()
     check_columns()
     with brief_transaction():
-        check_still_running(steps[0].purge_id)
+        check_still_running(steps[0])
         stamps = issue_stamps((step.channel_id, step.bucket) for step in steps)
         own = {step: {"read_stamp": stamps[step.channel_id, step.bucket]} for step in steps}
         claimed = move_steps(steps, StepState.QUARANTINING, each=own)
@@ -148,7 +148,7 @@ def _quarantine_row_steps(steps: Sequence[Step], coverage: Mapping[int, HoldCove
         if not coverage[step.channel_id].everything
     }
     if wanted:
-        quarantine_rows(list(wanted.values()), before_each_page=purge_state_checker(steps[0].purge_id))
+        quarantine_rows(list(wanted.values()), before_each_page=purge_state_checker(steps[0]))
     plans = {step: _row_plan(ids[step], rows) for step, rows in wanted.items()}
     return plans | {step: _held_completely(step, coverage[step.channel_id]) for step in steps if step not in wanted}
 
@@ -206,7 +206,7 @@ def _quarantine_bucket(step: Step, coverage: HoldCoverage, pace: Pace, max_bytes
     is_last = _is_last_open_step(step)
 
     def before_each_page() -> None:
-        check_not_stopped(step.purge_id)
+        check_not_stopped(step)
         pace.throttle()
 
     reading = quarantine_bucket(

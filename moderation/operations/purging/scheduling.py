@@ -17,7 +17,7 @@ from moderation.models import Purge, Step
 from moderation.models.purges import PurgeQuerySet
 from moderation.models.steps import DUE, FREE, LEASED, StepQuerySet, UndoStepQuerySet
 from moderation.operations.steps.claiming import WORKING_STATES, is_locked_by_others
-from moderation.operations.steps.open_steps import STEP_MODELS, has_open_step
+from moderation.operations.steps.open_steps import HAS_STEPS_TO_OPEN, STEP_MODELS, has_open_step
 
 MAX_LISTED_STEPS = 1_000
 """With fewer steps, the channels of a purge are named in a query, which reads each of them from an index."""
@@ -31,7 +31,7 @@ def due_purges() -> list[int]:
     stamped = Step.objects.filter(purge_id=OuterRef("id")).partly_applied()
     purges = Purge.objects.active().filter(
         Q(wait_until__isnull=True) | Q(wait_until__lte=ClockTimestamp()),
-        has_open_step(FREE, DUE) | ~has_open_step() | Q(state=PurgeState.CANCELLING),
+        has_open_step(FREE, DUE) | ~has_open_step() | HAS_STEPS_TO_OPEN | Q(state=PurgeState.CANCELLING),
         # A paused purge only completes its stamped steps.
         ~Q(state=PurgeState.PAUSED) | Exists(stamped.free()),
         # Idle workers join only purges in these states.

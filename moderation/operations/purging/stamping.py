@@ -34,7 +34,7 @@ def stamp_steps(quarantined: Mapping[Step, QuarantinedStep]) -> list[Step]:
     check_clock()
     check_columns()
     with brief_transaction():
-        check_still_running(next(iter(quarantined)).purge_id)
+        check_still_running(next(iter(quarantined)))
         block_new_holds()
         # Before anything is split off: what another worker has claimed must not be changed.
         steps = lock_claimed(list(quarantined))
@@ -83,7 +83,7 @@ def _mark_held(step: Step) -> None:
 def fail_step(step: Step, reason: str) -> None:
     """Fail a step before *stamped* that must not run: none of its messages was deleted."""
     with brief_transaction():
-        check_still_running(step.purge_id)
+        check_still_running(step)
         move_step(
             step,
             StepState.FAILED,

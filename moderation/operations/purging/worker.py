@@ -294,7 +294,7 @@ def _end_steps(worker: PurgeWorker) -> None:
     with _handling_errors(worker, steps):
         while (left := (_on_disk_at_us(group) - postgres_now_us()) / 1_000_000) > 0:
             _process_others(worker, seconds=min(left, WAIT_SECONDS))
-            check_not_stopped(worker.purge_id)
+            check_not_stopped(steps[0])
         stamped = stamp_steps(group)
         _release_lost(worker, steps, stamped)
         _finish_steps(worker, [step for step in stamped if step.state == StepState.STAMPED], group)

@@ -90,6 +90,10 @@ def list_cases(user: Actor, *, resolved: bool = False, after: int | None = None)
     """Return a page of open or resolved cases. after: the last case of the page before. Raises `Forbidden`."""
     require(user, VIEW_REPORTS)
     last = visible_cases(user).filter(pk=after).first() if after is not None else None
+    if after is not None and not resolved:
+        # The last case of the page before may have been resolved since.
+        opened = visible_cases(user).open().filter(pk__gt=after)
+        return _describe_page(list(opened[: CASES_PER_PAGE + 1]), is_first=False)
     cases = _following(user, last) if last is not None else _in_state(user, resolved=resolved)
     return _describe_page(list(cases[: CASES_PER_PAGE + 1]), is_first=last is None)
 

@@ -11,7 +11,7 @@ import datetime as dt
 
 from django.db import transaction
 
-from chatstore.domain.errors import BadInput, NotFound
+from chatstore.domain.errors import BadInput
 from chatstore.domain.reports import Resolution
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import ReportCase
@@ -24,7 +24,7 @@ from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import name_of, require
 from moderation.operations.preview.single_message import preview_message
 from moderation.operations.purging.lifecycle import confirm_purge, discard_preview
-from moderation.operations.reports.queue import RESOLVE_REPORTS, case_for, visible_cases
+from moderation.operations.reports.queue import RESOLVE_REPORTS, case_for
 
 CLAIM_LEASE = dt.timedelta(minutes=10)
 """Long enough to read a case; a moderator who leaves blocks nobody for longer."""
@@ -95,9 +95,9 @@ def _close(
 
 def _lock_open(case_id: int, actor: User) -> ReportCase:
     """Return an open case that no other moderator has claimed, with its row locked."""
-    case = visible_cases(actor).select_for_update(of=("self",)).filter(pk=case_id).first()
-    if case is None:
-        raise NotFound(_("There is no report %(id)s.", id=str(case_id)))
+    # Without a join: rows that are joined are read as they were before the wait for the lock.
+    ReportCase.objects.select_for_update().filter(pk=case_id).first()
+    case = case_for(actor, case_id)
     _check_free(_check_open(case), actor)
     return case
 

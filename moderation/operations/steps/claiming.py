@@ -246,7 +246,7 @@ def move_steps(
     own = each or {}
     with brief_transaction():
         if steps[0].state in steps[0].STATES.before_stamped:
-            check_still_running(steps[0].purge_id)
+            check_still_running(steps[0])
         moved = _update_claimed(steps, own, {"state": to, **stored})
     for step in moved:
         for name, value in {"state": to, **stored, **own.get(step, {})}.items():
@@ -283,26 +283,32 @@ def _field_of(model: type[models.Model], name: str) -> _AnyField:
     return cast("_AnyField", model._meta.get_field(name))
 
 
-def check_still_running(purge_id: int) -> None:
-    """Lock the purge's row for the transaction; raise `StepLost` unless it is running or being undone."""
-    if lock_purge(purge_id).state not in WORKING_STATES:
-        raise StepLost(f"purge {purge_id} is no longer running")
+_WORKING: dict[type[AnyStep], PurgeState] = {Step: PurgeState.RUNNING, UndoStep: PurgeState.UNDOING}
+"""State in which a purge's steps are processed: once an undo was requested, a worker that was suspended must not go on
+with a step of the purge.
+"""
 
 
-def check_not_stopped(purge_id: int) -> None:
-    """Check the purge's state without locking, during a long read; raise `StepLost` if it no longer runs."""
-    if not Purge.objects.filter(id=purge_id, state__in=WORKING_STATES).exists():
-        raise StepLost(f"purge {purge_id} is no longer running")
+def check_still_running(step: AnyStep) -> None:
+    """Lock the purge's row for the transaction; raise `StepLost` unless it runs, or is being undone, as the step is."""
+    if lock_purge(step.purge_id).state != _WORKING[type(step)]:
+        raise StepLost(f"purge {step.purge_id} is no longer running")
 
 
-def purge_state_checker(purge_id: int) -> Callable[[], None]:
+def check_not_stopped(step: AnyStep) -> None:
+    """Check the same without locking, during a long read."""
+    if not Purge.objects.filter(id=step.purge_id, state=_WORKING[type(step)]).exists():
+        raise StepLost(f"purge {step.purge_id} is no longer running")
+
+
+def purge_state_checker(step: AnyStep) -> Callable[[], None]:
     """Return `check_not_stopped`, limited to one call per `STATE_CHECK_SECONDS`, for loops over many small pages."""
     checked_at = time.monotonic()
 
     def check() -> None:
         nonlocal checked_at
         if time.monotonic() - checked_at >= STATE_CHECK_SECONDS:
-            check_not_stopped(purge_id)
+            check_not_stopped(step)
             checked_at = time.monotonic()
 
     return check

@@ -10,12 +10,13 @@ MAX_STEPS_AT_ONCE = 2_000
 """Maximum number of steps that are cancelled or reopened in one transaction, which locks the purge."""
 
 
-def cancel_next_steps(purge: Purge) -> bool:
+def cancel_next_steps(purge: Purge, *, claimed: bool = False) -> bool:
     """Cancel the next steps that no worker has and that are not stamped; return whether there may be more.
 
-    The caller's transaction locks the purge's row.
+    claimed: also those that a worker has. The caller's transaction locks the purge's row.
     """
-    idle = purge.steps.open().free().filter(state__in=STEP_STATES.before_stamped)
+    unstamped = purge.steps.open().filter(state__in=STEP_STATES.before_stamped)
+    idle = unstamped if claimed else unstamped.free()
     keys = list(idle.order_by(*STEP_ORDER).values_list("pk", flat=True)[:MAX_STEPS_AT_ONCE])
     Step.objects.with_keys(keys).update(state=StepState.CANCELLED, token=None, lease_until=None)
     return len(keys) == MAX_STEPS_AT_ONCE

@@ -12,7 +12,7 @@ from operator import or_
 from django.db.models import Exists, F, OuterRef, Q
 
 from moderation.domain.states import PurgeState
-from moderation.models import Purge, Step, UndoStep
+from moderation.models import Purge, Step, Undo, UndoStep
 from moderation.models.steps import StepQuerySet, UndoStepQuerySet
 
 STEP_MODELS: tuple[type[Step], type[UndoStep]] = (Step, UndoStep)
@@ -23,6 +23,12 @@ STEP_ORDER = (F("due_at").asc(nulls_first=True), "ordinal")
 A failing bucket, which is requeued, therefore does not delay the others. The order among steps of a purge and of an
 undo never matters: only one of the two kinds is open.
 """
+
+IS_INCOMPLETE = Q(finished_at=None, steps_created_to__isnull=False)
+"""Condition for undos that do not have all of their steps yet."""
+
+HAS_STEPS_TO_OPEN = Q(reopened_to__isnull=False) | Exists(Undo.objects.filter(IS_INCOMPLETE, purge_id=OuterRef("id")))
+"""Condition for purges that do not have all of their steps open yet."""
 
 
 def open_steps(purge: Purge) -> StepQuerySet | UndoStepQuerySet:

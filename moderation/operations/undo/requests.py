@@ -10,7 +10,7 @@ from operator import add
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import BigIntegerField, Exists, F, Func, OuterRef, Q, QuerySet, Sum, Value
+from django.db.models import BigIntegerField, Exists, F, Func, OuterRef, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
@@ -34,6 +34,7 @@ from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.deleted_ids import is_any_deleted, largest_channels, sum_deleted
 from moderation.operations.steps.in_parts import cancel_next_steps
 from moderation.operations.steps.manifest_authors import count_by_author
+from moderation.operations.steps.open_steps import IS_INCOMPLETE
 from moderation.operations.steps.searching import steps_containing
 from moderation.operations.steps.sums import RESTORED_COUNTS
 from moderation.operations.steps.totals import count_still_deleted, totals_of
@@ -45,9 +46,6 @@ _UNDO_STEPS = UndoStep._meta.db_table
 MAX_STEPS_AT_ONCE = 2_000
 """Maximum number of steps that are created in one transaction: the request of an undo answers at once, and its workers
 create the others."""
-
-IS_INCOMPLETE = Q(finished_at=None, steps_created_to__isnull=False)
-"""Condition for undos that do not have all of their steps yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +317,8 @@ def _is_small(purge: Purge) -> bool:
 
 def _end_paused(purge: Purge) -> bool:
     """Cancel the next open steps of a purge that was paused, then record what it deleted; return whether all was."""
-    return not cancel_next_steps(purge) and record_purged(purge)
+    # A worker that was suspended when the purge was paused may still renew its lease.
+    return not cancel_next_steps(purge, claimed=True) and record_purged(purge)
 
 
 def _create_steps(undo: Undo, sources: QuerySet[Step]) -> int:

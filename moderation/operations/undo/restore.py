@@ -81,7 +81,7 @@ def _keys(steps: Collection[UndoStep]) -> list[BucketKey]:
 
 def _plan(steps: Sequence[UndoStep]) -> list[UndoStep]:
     with brief_transaction():
-        check_still_running(steps[0].purge_id)
+        check_still_running(steps[0])
         stamps = issue_stamps(_keys(steps))
         claimed = move_steps(steps, UndoStepState.PLANNING)
     if not claimed:

@@ -3,21 +3,20 @@
 
 const panel = document.getElementById("panel");
 let panelOpener = null;
-let panelOpening = 0;
 
-async function openPanel(link) {
-  const opening = ++panelOpening;
+function openPanel(link) {
   const url = new URL("panel/", link.href);
   if (panel.dataset.channel) url.searchParams.set("channel", panel.dataset.channel);
-  panel.setAttribute("aria-busy", "true");
-  await window.htmx.ajax("GET", url.pathname + url.search, { target: panel, swap: "innerHTML" });
-  if (opening !== panelOpening) return;
-  panel.removeAttribute("aria-busy");
-  if (!panel.querySelector("h2")) return; // The request failed; app.js says so.
+  panelOpener = link;
+  // A second click replaces the first one's request; app.js says why a request failed.
+  window.htmx.trigger(panel, "htmx:abort");
+  window.htmx.ajax("GET", url.pathname + url.search, { source: panel, target: panel, swap: "innerHTML" }).catch(() => {});
+}
+
+function showPanel() {
   panel.hidden = false;
   panel.scrollTop = 0;
-  panelOpener = link;
-  panel.querySelector("h2").focus({ preventScroll: true });
+  panel.querySelector("h2")?.focus({ preventScroll: true });
 }
 
 function closePanel() {
@@ -36,7 +35,10 @@ if (panel) {
     event.preventDefault();
     openPanel(link);
   });
+  panel.addEventListener("htmx:afterSwap", showPanel);
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && !event.defaultPrevented && !panel.hidden) closePanel();
+    if (event.key !== "Escape" || event.defaultPrevented || panel.hidden) return;
+    event.preventDefault();
+    closePanel();
   });
 }

@@ -4,7 +4,7 @@
 let chosen = false;
 
 document.addEventListener("keydown", (event) => {
-  const isTyping = event.target.closest?.("input, textarea, select, [contenteditable]");
+  const isTyping = event.target.closest?.("input, textarea, select, [contenteditable], .search, #panel, dialog");
   if (isTyping || event.repeat || event.ctrlKey || event.metaKey || event.altKey || chosen) return;
   const control = /^[a-z]$/i.test(event.key) && document.querySelector(`[data-key="${event.key.toLowerCase()}"]`);
   if (!control) return;

@@ -107,7 +107,7 @@ document.addEventListener("keydown", (event) => {
     selectWhere(() => true);
   }
   // The panel comes first.
-  if (event.key === "Escape" && !bar.hidden && !document.querySelector("#panel:not([hidden])")) {
+  if (event.key === "Escape" && !bar.hidden && !event.defaultPrevented) {
     for (const box of boxes()) box.checked = false;
     count();
   }

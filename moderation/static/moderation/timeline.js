@@ -105,6 +105,16 @@ let version = "";
 let pollMs = POLL_MS;
 let unseen = 0;
 
+// Signed out meanwhile, the server redirects to the sign-in page, which answers such requests with 204.
+async function request(url, options = {}) {
+  const response = await fetch(url, { ...options, headers: { "HX-Request": "true" } });
+  if (response.redirected && response.status === 204) {
+    window.location.reload();
+    await new Promise(() => {});
+  }
+  return response;
+}
+
 function isAtEnd() {
   return window.scrollY + window.innerHeight > document.documentElement.scrollHeight - END_PX;
 }
@@ -143,7 +153,7 @@ async function fetchNew() {
   }
   const query = new URLSearchParams({ version });
   if (rows.length) query.set("newest", idOf(rows[rows.length - 1]));
-  const response = await fetch(`${list.dataset.new}?${query}`, { headers: { "HX-Request": "true" } });
+  const response = await request(`${list.dataset.new}?${query}`);
   if (!response.ok) throw new Error(response.status);
   if (response.status === 204) return;
   version = response.headers.get("X-Timeline-Version") ?? "";
@@ -176,6 +186,7 @@ setTimeout(poll, POLL_MS);
 // --- tools of a message --------------------------------------------------------------------
 
 const UNDO_MS = 10_000;
+const END_MS = 60_000; // for the purge of one message, when many wait
 const RETRY_MS = 500;
 const deleteForm = document.getElementById("delete-one");
 let noticeTimer = 0;
@@ -184,7 +195,7 @@ let deleted = null; // the row whose undo the notice offers
 function post(form, fields = {}) {
   const body = new FormData(form);
   for (const [name, value] of Object.entries(fields)) body.set(name, value);
-  return fetch(form.action, { method: "POST", body: new URLSearchParams(body), headers: { "HX-Request": "true" } });
+  return request(form.action, { method: "POST", body: new URLSearchParams(body) });
 }
 
 function setDeleted(row, isDeleted) {
@@ -222,16 +233,18 @@ function plainText(html) {
 
 // A purge can be undone once it has ended, which takes a second or two.
 async function hasEnded(purge) {
-  const response = await fetch(`${purge}live/`, { headers: { "HX-Request": "true" } }).catch(() => null);
+  const response = await request(`${purge}live/`).catch(() => null);
   return Boolean(response?.ok && response.headers.get("HX-Trigger"));
 }
 
 async function undo(form) {
   const row = deleted;
   const purge = form.querySelector("a").href;
+  const button = form.querySelector("button");
+  if (button.disabled) return;
   clearTimeout(noticeTimer);
-  form.querySelector("button").disabled = true;
-  for (const until = Date.now() + UNDO_MS; Date.now() < until && !(await hasEnded(purge));) {
+  button.disabled = true;
+  for (const until = Date.now() + END_MS; Date.now() < until && !(await hasEnded(purge));) {
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
   const response = await post(form).catch(() => null);
@@ -303,7 +316,7 @@ const ACTIONS = {
 };
 
 document.addEventListener("keydown", (event) => {
-  if (keys.open || event.target.closest("input:not(.select-input), textarea, select")) return;
+  if (keys.open || event.target.closest("input:not(.select-input), textarea, select, .search, #panel")) return;
   const undoForm = toast.querySelector("form");
   if ((event.ctrlKey || event.metaKey) && event.key === "z" && undoForm) {
     event.preventDefault();

@@ -95,10 +95,12 @@ def test_a_row_that_is_due_stays_due_since_then(channel: Channel) -> None:
 
 def test_the_last_purge_is_noted(channel: Channel) -> None:
     ChannelSummary.objects.filter(channel=channel).update(due_at=None)
-    note_purge(4_711, [channel.pk])
+    now = postgres_now()
+    note_purge(4_711, {channel.pk: now})
+    note_purge(4_710, {channel.pk: now - dt.timedelta(hours=1)})
     row = row_of(channel)
     assert row.last_purge_id == 4_711
-    assert row.last_purged_at is not None
+    assert row.last_purged_at == now
     assert row.due_at is not None
 
 

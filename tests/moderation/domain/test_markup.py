@@ -142,6 +142,11 @@ def test_the_markup_of_chats_is_recognized() -> None:
     ]
 
 
+def test_times_have_a_date_in_every_time_zone() -> None:
+    for seconds in (253_402_300_799, -62_135_596_800, 10**30):
+        assert kinds(f"<t:{seconds}>") == [("text", f"<t:{seconds}>")]
+
+
 def test_frames_contain_others() -> None:
     assert kinds("***both***") == [("bold", [("italic", "both")])]
     assert kinds("**a ~~b~~**") == [("bold", [("text", "a "), ("strike", "b")])]

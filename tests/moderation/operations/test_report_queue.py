@@ -75,7 +75,7 @@ def test_removing_deletes_exactly_the_message_by_a_purge(case: ReportCase, chann
 
 def test_a_message_that_is_gone_is_not_resolved_as_removed(channel: Channel, mona: User) -> None:
     gone = report(channel, old_ids(3)[0] + 1)
-    with pytest.raises(BadInput, match="Nothing was deleted"):
+    with pytest.raises(BadInput, match="no longer in the channel"):
         resolve_case(gone.pk, actor=mona, resolution=Resolution.REMOVED, reason="spam")
     gone.refresh_from_db()
     assert gone.resolved_at is None

@@ -64,7 +64,7 @@ def test_words_in_two_channels_are_purged_and_one_author_restored(browser_sessio
     page.get_by_role("button", name="Add other channels").click()
     expect(page.get_by_label("Channels")).to_have_value(str(one.channel_id))
     page.get_by_label("Channels").fill(f"{one.channel_id}, {two.channel_id}")
-    page.get_by_text("Words, links, bots, replies").click()
+    page.get_by_text("Words, similar texts").click()
     page.locator("#words").fill("cheap followers")
     # The summary follows the input without a click.
     summary = page.get_by_label("Summary")
