@@ -18,7 +18,7 @@ def record_report(
     A member has one report in a case: another one changes nothing. author_id: of the message, None if unknown.
     """
     with transaction.atomic():
-        # Locked: whoever resolves the case waits, or its row no longer matches and another case is opened.
+        # Locks the open case: resolving it waits; if it was resolved before, a new case is opened.
         case, _ = ReportCase.objects.select_for_update().get_or_create(
             channel_id=channel_id,
             message_id=message_id,

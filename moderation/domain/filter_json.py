@@ -1,4 +1,4 @@
-"""Filters as JSON, in which purges keep them. What was stored once must be read for ever."""
+"""Filters as JSON, as they are stored with purges. Older versions of it remain readable."""
 
 from __future__ import annotations
 

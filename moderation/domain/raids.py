@@ -1,6 +1,6 @@
 """Detection of raids: several accounts, most of them new, that flood a channel together.
 
-Nothing in it depends on one sign alone. A busy evening of old members is no raid however many messages it has, and
+No single sign makes a raid. A busy evening of old members is no raid however many messages it has, and
 neither is one new member who posts links. An account takes part if its signs add up; a raid needs several such
 accounts, and as many messages of theirs in a minute as a lively conversation has.
 """

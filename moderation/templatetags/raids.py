@@ -24,7 +24,7 @@ _ESTABLISHED = SafeString(" data-established")
 
 @register.simple_tag(takes_context=True)
 def raid_notices(context: template.Context) -> Sequence[Finding]:
-    """Return the raids that the viewer has to be told of. Error pages may have no viewer."""
+    """Return the open raids that the viewer may act on. Error pages may have no viewer."""
     user = context.get("user")
     if user is None or not user.is_authenticated:
         return []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
@@ -42,7 +41,7 @@ def advance_purge(purge_id: int, *, blocked_by: str = "") -> Purge:
     """
     is_noted = False
     while (part := _advance(purge_id, blocked_by, is_noted=is_noted)) is not _Part.LAST:
-        if isinstance(part, _Ends):
+        if isinstance(part, Purge):
             _note_in_channels(part)
             is_noted = True
     return Purge.objects.get(id=purge_id)
@@ -55,15 +54,8 @@ class _Part(Enum):
     LAST = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """The purge ends, which the table of channels must get to know before. purge: as it was with its row locked."""
-
-    purge: Purge
-
-
-def _advance(purge_id: int, blocked_by: str, *, is_noted: bool) -> _Part | _Ends:
-    """Do a part of it, in a transaction of less than a second.
+def _advance(purge_id: int, blocked_by: str, *, is_noted: bool) -> _Part | Purge:
+    """Do a part of it, in a transaction of less than a second; or return the purge, as it was locked, before it ends.
 
     Only the end of a purge of 50,000 channels has several. Another worker may continue at any of them. is_noted:
     whether the table of channels has the purge. It gets it before the end, when no step is open any more, so that a
@@ -71,7 +63,7 @@ def _advance(purge_id: int, blocked_by: str, *, is_noted: bool) -> _Part | _Ends
     """
     with brief_transaction():
         purge = lock_purge(purge_id)
-        part: _Part | _Ends = _Part.LAST
+        part: _Part | Purge = _Part.LAST
         if purge.state == PurgeState.CANCELLING:
             part = _advance_cancelled(purge, is_noted=is_noted)
         elif purge.state in (*RUNNABLE, PurgeState.PAUSED, PurgeState.UNDOING):
@@ -81,17 +73,17 @@ def _advance(purge_id: int, blocked_by: str, *, is_noted: bool) -> _Part | _Ends
     return part
 
 
-def _advance_cancelled(purge: Purge, *, is_noted: bool) -> _Part | _Ends:
+def _advance_cancelled(purge: Purge, *, is_noted: bool) -> _Part | Purge:
     if cancel_next_steps(purge):
         return _Part.FURTHER
     if purge.steps.open().exists():
         return _Part.LAST
     if not is_noted:
-        return _Ends(purge)
+        return purge
     return _Part.LAST if _finish_cancelled(purge) else _Part.FURTHER
 
 
-def _advance_open(purge: Purge, blocked_by: str, *, is_noted: bool) -> _Part | _Ends:
+def _advance_open(purge: Purge, blocked_by: str, *, is_noted: bool) -> _Part | Purge:
     if are_steps_open(purge):
         if purge.state != PurgeState.PAUSED and not open_steps(purge).leased().exists():
             if not open_steps(purge).due().exists():
@@ -102,7 +94,7 @@ def _advance_open(purge: Purge, blocked_by: str, *, is_noted: bool) -> _Part | _
     if open_next_steps_of(purge):
         return _Part.LAST
     if not is_noted:
-        return _Ends(purge)
+        return purge
     return _Part.LAST if _finish(purge) else _Part.FURTHER
 
 
@@ -165,9 +157,8 @@ def _finish_cancelled(purge: Purge) -> bool:
     return True
 
 
-def _note_in_channels(ending: _Ends) -> None:
+def _note_in_channels(purge: Purge) -> None:
     """Update the table of channels, some at a time. Rewrites and undos only change figures."""
-    purge = ending.purge
     is_undone = purge.state == PurgeState.UNDOING
     steps: Any = purge.undo_steps.filter(undo__finished_at=None) if is_undone else purge.steps
     counted = steps.filter(counted_at__isnull=False).order_by("channel_id").values_list("channel_id")

@@ -27,7 +27,7 @@ from moderation.operations.purging.lifecycle import confirm_purge, discard_previ
 from moderation.operations.reports.queue import RESOLVE_REPORTS, case_for
 
 CLAIM_LEASE = dt.timedelta(minutes=10)
-"""Long enough to read a case; a moderator who leaves blocks nobody for longer."""
+"""Long enough to read a case; an abandoned claim expires after it."""
 
 
 def claim_case(case_id: int, *, actor: User) -> ReportCase:

@@ -284,9 +284,7 @@ def _field_of(model: type[models.Model], name: str) -> _AnyField:
 
 
 _WORKING: dict[type[AnyStep], PurgeState] = {Step: PurgeState.RUNNING, UndoStep: PurgeState.UNDOING}
-"""State in which a purge's steps are processed: once an undo was requested, a worker that was suspended must not go on
-with a step of the purge.
-"""
+"""State of the purge in which steps are processed: an undo stops a suspended worker that had a step of the purge."""
 
 
 def check_still_running(step: AnyStep) -> None:
@@ -389,7 +387,6 @@ def release_done_channels(steps: Sequence[AnyStep]) -> list[int]:
 
 def renewed_leases(token: uuid.UUID) -> AbstractContextManager[None]:
     """Renew the leases of everything claimed under the token, from a separate thread."""
-
     return renewed(partial(renew_claims, token), every_seconds=settings.PURGE_LEASE_RENEW_SECONDS)
 
 

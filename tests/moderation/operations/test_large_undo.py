@@ -59,7 +59,7 @@ def purge(mona: User) -> Iterator[Purge]:
             pass
     store_sums()
     yield purge
-    # Nobody is to continue it.
+    # No worker may continue it.
     Purge.objects.filter(pk=purge.pk).update(state=PurgeState.PAUSED)
 
 
