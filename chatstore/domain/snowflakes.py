@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from chatstore.domain.errors import BadInput, WriteRefused
 from chatstore.domain.texts import gettext_lazy as _
@@ -17,6 +18,7 @@ EPOCH_MS = 1_420_070_400_000
 """2015-01-01T00:00Z in Unix milliseconds, Discord's epoch."""
 
 TIME_SHIFT = 22
+WORKER_SHIFT = 12
 WORKERS = 1 << 10
 SEQUENCES = 1 << 12
 MIN_ID = -(1 << 63)
@@ -27,6 +29,27 @@ MAX_CLOCK_BACKSTEP_MS = 5_000
 
 _UNIX = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MILLISECOND = dt.timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Snowflake:
+    """What a snowflake carries. ms: Unix milliseconds; sequence: Discord calls it the increment."""
+
+    ms: int
+    worker: int
+    sequence: int
+
+    @property
+    def time(self) -> dt.datetime:
+        """UTC datetime, to the millisecond."""
+        return _UNIX + self.ms * _MILLISECOND
+
+
+def decode_snowflake(snowflake: int) -> Snowflake:
+    """Return what an id carries. Any 64-bit number can be decoded, whether it is a snowflake or not."""
+    return Snowflake(
+        ms=ms_of(snowflake), worker=snowflake >> WORKER_SHIFT & WORKERS - 1, sequence=snowflake & SEQUENCES - 1
+    )
 
 
 def unix_ms(when: dt.datetime) -> int:
@@ -55,7 +78,7 @@ def make_snowflake(ms: int, *, worker: int = 0, sequence: int = 0) -> int:
         raise ValueError(f"worker {worker} is outside 0..{WORKERS - 1}")
     if not 0 <= sequence < SEQUENCES:
         raise ValueError(f"sequence {sequence} is outside 0..{SEQUENCES - 1}")
-    return first_id_at(ms) | worker << 12 | sequence
+    return first_id_at(ms) | worker << WORKER_SHIFT | sequence
 
 
 def parse_snowflake(text: object) -> int:

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from chatstore.domain.reports import ReportCategory, Resolution
 from chatstore.models.chat import Channel
 from chatstore.models.functions import ClockTimestamp
+from chatstore.models.ids import NextId
 
 
 class ReportCaseQuerySet(models.QuerySet["ReportCase"]):
@@ -38,6 +39,7 @@ class ReportCase(models.Model):
     was removed.
     """
 
+    id = models.BigIntegerField(primary_key=True, db_default=NextId(0))
     channel = models.ForeignKey(Channel, on_delete=models.PROTECT, related_name="+", db_index=False)
     message_id = models.BigIntegerField()
     author_id = models.BigIntegerField(null=True)
@@ -84,6 +86,7 @@ class ReportCase(models.Model):
 class Report(models.Model):
     """A member's report of a message."""
 
+    id = models.BigIntegerField(primary_key=True, db_default=NextId(0))
     case = models.ForeignKey(ReportCase, on_delete=models.PROTECT, related_name="reports", db_index=False)
     reporter_id = models.BigIntegerField()
     category = models.CharField(max_length=20, choices=[(one.value, one.value) for one in ReportCategory])

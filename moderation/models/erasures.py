@@ -6,9 +6,9 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
+from chatstore.models.ids import NextId
 from chatstore.models.texts import TemplateTextField
 from moderation.domain.states import ErasureDecision
-from moderation.models.ids import NextId
 
 
 class Erasure(models.Model):

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from moderation.models.ids import NextId
+from chatstore.models.ids import NextId
 
 
 class Hold(models.Model):

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-from moderation.models.ids import NextId
+from chatstore.models.ids import NextId
 
 
 class Note(models.Model):

@@ -15,9 +15,9 @@ from django.db.models.functions import Now
 
 from chatstore.domain.buckets import BucketKey
 from chatstore.models.functions import ClockTimestamp
+from chatstore.models.ids import NextId
 from chatstore.models.texts import TemplateTextField
 from moderation.domain.states import ACTIVE_PURGES, EXPIRES_FROM, PurgeState
-from moderation.models.ids import NextId
 
 
 class PurgeQuerySet(models.QuerySet["Purge"]):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from django.test import Client
 
+from chatstore.domain.row_ids import decode_row_id
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import ChatUser, Guild
 from chatstore.models.users import User
@@ -47,6 +48,18 @@ def test_ids_and_links_suggest_what_they_name(mona: User, sign_in: SignIn, previ
     assert f'href="/find/?q={message}"' in suggest(client, str(message))
     link = f"https://discord.com/channels/1/{channel}/{message}"
     assert f'href="/channels/{channel}/{message}/"' in suggest(client, link)
+
+
+def test_an_id_says_when_and_where_it_was_made(mona: User, sign_in: SignIn, previewed: PreviewedPurge) -> None:
+    client = sign_in(mona)
+    of_row = decode_row_id(previewed.purge.pk)
+    html = suggest(client, str(previewed.purge.pk))
+    assert f"in shard {of_row.shard}, sequence {of_row.sequence}" in html
+    assert f'datetime="{of_row.time.isoformat()}"' in html
+    message = make_snowflake(1_700_000_000_000, worker=5, sequence=9)
+    html = suggest(client, str(message))
+    assert "by worker 5, sequence 9" in html
+    assert 'datetime="2023-11-14T22:13:20+00:00"' in html
 
 
 def test_pages_are_suggested_to_those_who_may_open_them(mona: User, otto: User, sign_in: SignIn) -> None:

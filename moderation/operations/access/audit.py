@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import connection
 
+from chatstore.domain.row_ids import SHARDS, shard_of
+from chatstore.models import Channel
+from chatstore.models.ids import NextId
 from chatstore.models.users import User
+from chatstore.operations.row_ids import guild_of_channel, retry_taken_ids
 from moderation.models import AuditEntry, Erasure, Hold, Note, Purge, Step, Undo, UndoStep
 
 MAX_CHANNELS_AT_ONCE = 2_500
 """Maximum number of channels whose entries are added in one transaction, which locks the purge."""
-
-MAX_NEXT_ID_ATTEMPTS = 5
-"""`next_id()` repeats an id if 1,024 are taken in one millisecond; the next attempt gets another one."""
 
 
 def record_action(
@@ -56,6 +57,9 @@ def _record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep
     counts: columns to add up. Must be called with the purge's row locked. Returns whether there are no more channels.
     """
     entry, columns = AuditEntry._meta.db_table, ", ".join(counts)
+    guild = f"coalesce((SELECT guild_id FROM {Channel._meta.db_table} WHERE id = channel_id), 0)"
+    # As `shard_of`, whose remainder is never negative.
+    shard = f"mod(mod({guild}, {SHARDS}) + {SHARDS}, {SHARDS})"
     sums = ", ".join(f"'{name}', sum({name})" for name in counts)
     with connection.cursor() as cursor:
         # Not a join, for which Postgres may go through all entries for each step: it knows nothing yet of these rows.
@@ -65,8 +69,9 @@ def _record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep
             f"UNION ALL SELECT channel_id, at, true, {', '.join('0' for _ in counts)} "
             f"FROM {entry} WHERE purge_id = %s AND action = %s), marked AS (SELECT *, "
             "max(at) FILTER (WHERE is_entry) OVER (PARTITION BY channel_id) AS recorded_at FROM step) "
-            f"INSERT INTO {entry} (action, at, purge_id, channel_id, details) "
-            f"SELECT %s, clock_timestamp(), %s, channel_id, jsonb_build_object('steps', count(*), {sums}) "
+            f"INSERT INTO {entry} (id, action, at, purge_id, channel_id, details) "
+            f"SELECT next_id({shard}), %s, clock_timestamp(), %s, channel_id, "
+            f"jsonb_build_object('steps', count(*), {sums}) "
             "FROM marked WHERE NOT is_entry AND at > coalesce(recorded_at, '-infinity') "
             "GROUP BY channel_id ORDER BY channel_id LIMIT %s",
             [purge.pk, purge.pk, action, action, purge.pk, MAX_CHANNELS_AT_ONCE],
@@ -75,13 +80,16 @@ def _record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep
 
 
 def save_with_next_id(row: AuditEntry | Erasure | Hold | Note | Purge | Undo) -> None:
-    """Insert a row whose key is `next_id()`; retry in a new savepoint if the id was taken."""
-    for left in reversed(range(MAX_NEXT_ID_ATTEMPTS)):
-        try:
-            with transaction.atomic():
-                row.save(force_insert=True)
-        except IntegrityError as error:
-            if left == 0 or "_pkey" not in str(error):
-                raise
-        else:
-            return
+    """Insert a row with an id that carries the shard of its guild."""
+    new_id: Any = NextId(shard_of(_guild_of(row)))
+    row.id = new_id
+    retry_taken_ids(lambda: row.save(force_insert=True))
+
+
+def _guild_of(row: AuditEntry | Erasure | Hold | Note | Purge | Undo) -> int:
+    """Return the guild that a row belongs to: that of its purge, or of its channel; 0 for several, or none."""
+    purge = row if isinstance(row, Purge) else getattr(row, "purge", None)
+    if purge is not None and purge.guild_id:
+        return int(purge.guild_id)
+    channel_id = getattr(row, "channel_id", None)
+    return 0 if channel_id is None else guild_of_channel(channel_id)

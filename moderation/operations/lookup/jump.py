@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chatstore.domain.errors import BadInput
-from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.domain.row_ids import RowId
+from chatstore.domain.snowflakes import Snowflake, parse_snowflake
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.names import find_by_name
 from moderation.domain.links import find_message_link
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, require, visible_channels, visible_purges
+from moderation.operations.lookup.ids import decode_id
 from moderation.operations.lookup.search import QUERY_CHARACTERS, VIEW_USERS
 
 MAX_CHANNELS = 6
@@ -26,13 +28,17 @@ _ID = re.compile("-?[0-9]{6,20}")
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """What a query may mean. message: (channel, message id) of a link; message_id: an id that may be a message's."""
+    """What a query may mean. message: (channel, message id) of a link; message_id: an id that may be a message's.
+
+    decoded: what an id itself says.
+    """
 
     channels: Sequence[Channel] = ()
     users: Sequence[ChatUser] = ()
     purge: Purge | None = None
     message: tuple[Channel, int] | None = None
     message_id: int | None = None
+    decoded: RowId | Snowflake | None = None
 
 
 def suggest(user: Actor, query: str) -> Suggestions:
@@ -67,7 +73,13 @@ def _with_id(user: Actor, number: int) -> Suggestions:
     users = list(ChatUser.objects.filter(pk=number)) if user.has_perm(VIEW_USERS) else []
     purge = visible_purges(user).filter(pk=number).first()
     known = bool(channels or users or purge)
-    return Suggestions(channels=channels, users=users, purge=purge, message_id=None if known else number)
+    return Suggestions(
+        channels=channels,
+        users=users,
+        purge=purge,
+        message_id=None if known else number,
+        decoded=decode_id(number),
+    )
 
 
 def _in_guilds(user: Actor, name: str, *, known: Sequence[Channel]) -> list[Channel]:
