@@ -4,6 +4,7 @@ Without an external server the local ones of `.local/<CHATSTORE_STACK>` are used
 beside `make run` without exports.
 """
 
+import datetime as dt
 import os
 import shlex
 import sys
@@ -238,6 +239,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django_htmx",
+    "axes",
     "csp",
     "django_celery_beat",
     "chatstore.apps.ChatstoreConfig",
@@ -248,6 +250,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "chatstore.csp.CSPByPath",
+    "chatstore.caching.NoStore",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -257,6 +260,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",
     # Last, and so nearest to the views: turns our errors into pages.
     "moderation.errors.ErrorPages",
 ]
@@ -307,6 +311,28 @@ UNFOLD = {
         }
     },
 }
+
+# The first refuses attempts during a pause, the second checks passwords.
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "moderation.sign_in.PasswordBackend"]
+
+# Failed sign-ins to one account from one address before that address has to pause, and for how long. Another address
+# is not affected, so nobody can lock a moderator out.
+SIGN_IN_ATTEMPTS = environment.read_int("SIGN_IN_ATTEMPTS", default=5, minimum=1)
+SIGN_IN_PAUSE_MINUTES = environment.read_int("SIGN_IN_PAUSE_MINUTES", default=15, minimum=1)
+# Proxies before the web server, whose last entries in X-Forwarded-For are believed. 0: the header is ignored.
+TRUSTED_PROXIES = environment.read_int("TRUSTED_PROXIES", default=0, minimum=0, maximum=10)
+
+AXES_FAILURE_LIMIT = SIGN_IN_ATTEMPTS
+AXES_COOLOFF_TIME = dt.timedelta(minutes=SIGN_IN_PAUSE_MINUTES)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+# Attempts during a pause do not prolong it.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_CLIENT_IP_CALLABLE = "chatstore.client_address.client_address"
+AXES_LOCKOUT_CALLABLE = "moderation.views.session.too_many_attempts"
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}

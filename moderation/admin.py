@@ -62,6 +62,8 @@ AUDIT_ACTIONS: dict[str, Promise] = {
     "raid_dismissed": pgettext_lazy("action in the audit log", "Report of a raid dismissed"),
     "restored_by_import": pgettext_lazy("action in the audit log", "Messages restored by an import"),
     "rewrite_requested": pgettext_lazy("action in the audit log", "Rewrite requested"),
+    "sign_in_failed": pgettext_lazy("action in the audit log", "Sign-in failed"),
+    "signed_in": pgettext_lazy("action in the audit log", "Signed in"),
     "step_failed": pgettext_lazy("action in the audit log", "Step failed"),
     "step_held": pgettext_lazy("action in the audit log", "Step kept by a hold"),
     "undo_expired": pgettext_lazy("action in the audit log", "Undo expired"),

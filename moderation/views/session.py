@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils.translation import gettext
 
 from chatstore.domain.errors import Forbidden
@@ -31,6 +34,16 @@ sign_in = SignIn.as_view()
 
 sign_out = LogoutView.as_view()
 """POST only, so that a link in a message cannot sign a user out."""
+
+
+def too_many_attempts(
+    request: HttpRequest, _response: HttpResponse, _credentials: Mapping[str, Any] | None
+) -> HttpResponse:
+    """Return the sign-in page for an address that has to pause. It is the same whether the account exists or not."""
+    context = {"pause_minutes": settings.SIGN_IN_PAUSE_MINUTES, "next": request.POST.get("next", "")}
+    page = render(request, SignIn.template_name, context, status=429)
+    page.headers["Retry-After"] = str(settings.SIGN_IN_PAUSE_MINUTES * 60)
+    return page
 
 
 def actor_of(request: HttpRequest) -> User:

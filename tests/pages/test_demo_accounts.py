@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth import authenticate
 from django.core.management import CommandError, call_command
+from django.http import HttpRequest
 from pytest_django import Settings
 
 from moderation.management.commands.demo_accounts import FILE, read_passwords
@@ -22,7 +23,7 @@ def test_each_demo_account_can_sign_in_with_the_stored_password(capsys: pytest.C
     assert set(passwords) == {"mona", "lena", "otto", "ada", "tess"}
     assert len(set(passwords.values())) == 5
     for name, password in passwords.items():
-        user = authenticate(username=name, password=password)
+        user = authenticate(HttpRequest(), username=name, password=password)
         assert user is not None
         assert user.is_staff
         assert not user.is_superuser

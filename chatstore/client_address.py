@@ -1,0 +1,28 @@
+"""Network address of a request's client."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from django.conf import settings
+from django.http import HttpRequest
+
+
+def client_address(request: HttpRequest) -> str | None:
+    """Return the IP address of a client; None if there is none, as behind a Unix socket.
+
+    Behind `TRUSTED_PROXIES` proxies it is the one that the outermost of them added to `X-Forwarded-For`: everything
+    before it is what the client claims. Without trusted proxies the header is ignored.
+    """
+    proxies = settings.TRUSTED_PROXIES
+    forwarded = [part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")]
+    if proxies and len(forwarded) >= proxies and (address := _parse(forwarded[-proxies])):
+        return address
+    return _parse(request.META.get("REMOTE_ADDR", ""))
+
+
+def _parse(text: str) -> str | None:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return None
