@@ -8,6 +8,7 @@ import ipaddress
 import os
 import re
 import ssl
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -29,6 +30,13 @@ def read_flag(name: str, *, default: bool) -> bool:
     if text in {"0", "false", "no", "off"}:
         return False
     raise ImproperlyConfigured(f"{name} must be true or false, not {text!r}.")
+
+
+def read_choice(name: str, *, default: str, choices: Sequence[str]) -> str:
+    text = read_text(name, default)
+    if text not in choices:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {text!r}.")
+    return text
 
 
 def read_int(name: str, *, default: int, minimum: int, maximum: int = 2**31) -> int:

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
+from django_guid.integrations import CeleryIntegration
 
 from chatstore import environment
 from chatstore.environment import env
@@ -242,11 +243,13 @@ INSTALLED_APPS = [
     "axes",
     "csp",
     "django_celery_beat",
+    "django_guid",
     "chatstore.apps.ChatstoreConfig",
     "moderation",
 ]
 
 MIDDLEWARE = [
+    "django_guid.middleware.guid_middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "chatstore.csp.CSPByPath",
@@ -361,16 +364,32 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
+# A request's id is in its answer, in its lines of the log, in the tasks that it enqueues, and in the audit log.
+DJANGO_GUID = {"GUID_HEADER_NAME": "X-Request-ID", "INTEGRATIONS": [CeleryIntegration()]}
+
+LOG_FORMAT = environment.read_choice("LOG_FORMAT", default="plain", choices=("plain", "json"))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {
-        "plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+    "filters": {
+        "request_id": {"()": "django_guid.log_filters.CorrelationId", "correlation_id_field": "request_id"},
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "formatters": {
+        "plain": {"format": "{asctime} {levelname} {name} {request_id}: {message}", "style": "{"},
+        "json": {
+            "()": "pythonjsonlogger.json.JsonFormatter",
+            "format": "{asctime}{levelname}{name}{request_id}{message}",
+            "style": "{",
+        },
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["request_id"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
-    # The driver logs each lost connection at length; the store logs what matters.
-    "loggers": {"cassandra": {"level": "CRITICAL"}},
+    "loggers": {
+        # The driver logs each lost connection at length; the store logs what matters.
+        "cassandra": {"level": "CRITICAL"},
+        # It logs each id that it makes.
+        "django_guid": {"level": "WARNING"},
+    },
 }
 
 # --- Celery: wakes workers up; the queue itself is in Postgres -----------------------

@@ -13,7 +13,8 @@ from chatstore.models.ids import NextId
 class AuditEntry(models.Model):
     """Action with its actor, time and subject. `actor` is empty for automatic actions.
 
-    ids: the affected messages, packed, for actions that may affect very many.
+    ids: the affected messages, packed, for actions that may affect very many. request_id: of the request that acted, or
+    that woke up the worker; empty for commands and for what a worker found by itself.
     """
 
     id = models.BigIntegerField(primary_key=True, db_default=NextId())
@@ -28,6 +29,7 @@ class AuditEntry(models.Model):
     channel_id = models.BigIntegerField(null=True)
     details = models.JSONField(default=dict)
     ids = models.BinaryField(null=True)
+    request_id = models.CharField(max_length=64, default="", db_default="", blank=True)
 
     class Meta:
         ordering = ("-id",)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import connection
+from django_guid import get_guid
 
 from chatstore.domain.row_ids import SHARDS, shard_of
 from chatstore.models import Channel
@@ -31,7 +32,15 @@ def record_action(
     ids: bytes | None = None,
 ) -> AuditEntry:
     """Add an entry; must be called inside the action's own transaction. ids: packed."""
-    entry = AuditEntry(action=action, actor=actor, purge=purge, channel_id=channel_id, details=details or {}, ids=ids)
+    entry = AuditEntry(
+        action=action,
+        actor=actor,
+        purge=purge,
+        channel_id=channel_id,
+        details=details or {},
+        ids=ids,
+        request_id=get_guid() or "",
+    )
     save_with_next_id(entry)
     return entry
 
@@ -69,12 +78,12 @@ def _record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep
             f"UNION ALL SELECT channel_id, at, true, {', '.join('0' for _ in counts)} "
             f"FROM {entry} WHERE purge_id = %s AND action = %s), marked AS (SELECT *, "
             "max(at) FILTER (WHERE is_entry) OVER (PARTITION BY channel_id) AS recorded_at FROM step) "
-            f"INSERT INTO {entry} (id, action, at, purge_id, channel_id, details) "
-            f"SELECT next_id({shard}), %s, clock_timestamp(), %s, channel_id, "
+            f"INSERT INTO {entry} (id, action, at, request_id, purge_id, channel_id, details) "
+            f"SELECT next_id({shard}), %s, clock_timestamp(), %s, %s, channel_id, "
             f"jsonb_build_object('steps', count(*), {sums}) "
             "FROM marked WHERE NOT is_entry AND at > coalesce(recorded_at, '-infinity') "
             "GROUP BY channel_id ORDER BY channel_id LIMIT %s",
-            [purge.pk, purge.pk, action, action, purge.pk, MAX_CHANNELS_AT_ONCE],
+            [purge.pk, purge.pk, action, action, get_guid() or "", purge.pk, MAX_CHANNELS_AT_ONCE],
         )
         return int(cursor.rowcount) < MAX_CHANNELS_AT_ONCE
 
