@@ -389,6 +389,8 @@ LOGGING = {
         "cassandra": {"level": "CRITICAL"},
         # It logs each id that it makes.
         "django_guid": {"level": "WARNING"},
+        # It logs three lines for each sign-in, which the audit log records.
+        "axes": {"level": "WARNING"},
     },
 }
 
