@@ -53,8 +53,8 @@ class Purge(models.Model):
     enqueued, and the purge waits for its turn.
     turn_at: the beginning of its last turn.
     quarantined_at: when the first of its steps was quarantined; the undo period begins then.
-    reopened_to: the ordinal up to which the cancelled steps of a purge that continues were reopened so far; None: none
-    is left.
+    reopened_to: the ordinal up to which the cancelled or failed steps of a purge that continues were reopened so far;
+    None: none is left.
     is_rewrite: not a purge of its own but the follow-up of one, with an empty manifest. It rewrites a bucket that was
     left over its budget of tombstones.
     """

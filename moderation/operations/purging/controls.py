@@ -15,15 +15,13 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import gettext_noop, ngettext_lazy
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from moderation.domain.packing import unpack_ids
 from moderation.domain.state_labels import STATE_LABELS
-from moderation.domain.states import PURGE_MOVES, PurgeState, StepState
-from moderation.models import Purge, Step
+from moderation.domain.states import PURGE_MOVES, PurgeState
+from moderation.models import Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import purge_for, require
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.in_parts import reopen_next_steps
-from moderation.operations.steps.split import split_step
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import undo_until
 
@@ -85,7 +83,7 @@ def retry_purge(purge_id: int, *, moderator: User) -> Purge:
         action="purge_retry_requested",
         refusal=gettext_noop("This purge cannot be retried in its present state: %(state)s."),
         only=PurgeState.DONE_WITH_FAILURES,
-        prepare=_reopen_failed,
+        prepare=reopen_next_steps,
     )
 
 
@@ -164,13 +162,3 @@ def _change_state(
 
 def _stop_reopening(purge: Purge) -> None:
     Purge.objects.filter(id=purge.pk).update(reopened_to=None)
-
-
-def _reopen_failed(purge: Purge) -> None:
-    purge.steps.filter(state__in=(StepState.FAILED, StepState.HELD)).update(
-        state=StepState.PENDING, failed=0, failed_ids=None, held=0, error="", counted_at=None
-    )
-    counted = purge.steps.filter(state=StepState.COUNTED, failed__gt=0)
-    for step in counted.order_by("ordinal"):
-        split_step(step, unpack_ids(step.failed_ids))
-        Step.objects.filter(purge_id=step.purge_id, ordinal=step.ordinal).update(failed=0, failed_ids=None, error="")

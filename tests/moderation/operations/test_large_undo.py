@@ -18,7 +18,7 @@ from moderation.domain.states import PurgeState, StepState, UndoStepState
 from moderation.models import AuditEntry, Purge, Step, Undo
 from moderation.operations.access.audit import MAX_CHANNELS_AT_ONCE, record_purged
 from moderation.operations.purging.completion import advance_purge
-from moderation.operations.purging.controls import cancel_purge, finish_purge, pause_purge, resume_purge
+from moderation.operations.purging.controls import cancel_purge, finish_purge, pause_purge, resume_purge, retry_purge
 from moderation.operations.purging.opening import open_next_steps
 from moderation.operations.purging.worker import has_due_steps, run_purge
 from moderation.operations.steps import in_parts
@@ -189,6 +189,25 @@ def test_a_cancelled_purge_that_is_finished_is_reopened_in_parts(mona: User, mon
     finish_purge(purge.pk, moderator=mona)
     run_to_end(purge)
     scattered.assert_purged()
+
+
+def test_failed_steps_are_retried_in_parts(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_parts, "MAX_STEPS_AT_ONCE", 5)
+    monkeypatch.setattr(in_parts, "MAX_SPLITS_AT_ONCE", 4)
+    purge = make_large_purge(mona, counted=6, pending=12, state=PurgeState.DONE_WITH_FAILURES)
+    steps, opened = purge.steps, purge.steps.open()
+    steps.filter(state=StepState.COUNTED).update(failed=1, failed_ids=steps.values("ids")[:1])
+    opened.update(state=StepState.FAILED, failed=1, counted_at=ClockTimestamp())
+    sizes = []
+    retry_purge(purge.pk, moderator=mona)
+    sizes.append(opened.count())
+    while open_next_steps(purge.pk):
+        sizes.append(opened.count())
+    # First the six that failed in part, whose failed messages become steps of their own.
+    assert sizes == [4, 8, 13, 18]
+    assert not steps.filter(failed__gt=0).exists()
+    assert not steps.filter(state=StepState.FAILED).exists()
+    assert opened.filter(ordinal__gte=18).count() == 6
 
 
 def test_a_paused_purge_does_not_end_before_all_of_its_steps_were_reopened(
