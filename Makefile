@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SIZE ?= 1000000
 OUT ?= bench.json
-WORKERS ?= 2
+WORKERS ?= 3
 
 # The minimum settings of a production installation. The checks connect to no server.
 PRODUCTION := env BASE_URL=https://chat.example SECRET_KEY="$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(40))')" \
@@ -25,7 +25,7 @@ test-unit: .venv/installed ## Run the tests that need no server (under a minute)
 	@$(BIN)/python -m pytest -m unit --numprocesses $(WORKERS) $(TESTS)
 
 # TESTS="tests/local -x" selects tests; WORKERS=1 runs one test at a time.
-test: .venv/installed ## Run all tests except the slow tier (about ten minutes)
+test: .venv/installed ## Run all tests except the slow tier (under ten minutes)
 	@$(BIN)/python -m tests --workers $(WORKERS) -m "not slow" $(TESTS)
 
 # Raids, memory, mutants, killed and paused workers, the browser at scale, and every property with 500 examples.

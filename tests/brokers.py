@@ -2,11 +2,13 @@
 
 from django.conf import settings
 
+from chatstore.local.layout import TEST_STACK_NAMES
+
 _PURPOSES = ("suite", "beat", "pages", "incident", "faults")
-"""Each has two of Valkey's sixteen numbers, one for each of the suite's two databases."""
+"""Each has three of Valkey's sixteen numbers, one for each database of the suite."""
 
 
 def broker_for(purpose: str) -> str:
     """Return the broker URL for one of `_PURPOSES`."""
-    number = 2 * _PURPOSES.index(purpose) + settings.STACK.valkey_database
+    number = len(TEST_STACK_NAMES) * _PURPOSES.index(purpose) + settings.STACK.valkey_database
     return f"{settings.REDIS_URL.rsplit('/', 1)[0]}/{number}"

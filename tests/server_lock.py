@@ -1,6 +1,6 @@
 """Concurrency of tests on shared servers: all run beside each other, except those marked `alone`.
 
-Those measure wall-clock promises or stop a node, while the other worker waits.
+Those measure wall-clock promises or stop a node, while the other workers wait.
 """
 
 import fcntl

@@ -8,8 +8,8 @@ import os
 
 from chatstore.local.layout import BENCH_STACK_NAME, TEST_STACK_NAMES
 
-# When two workers share the suite, each has its own database, keyspace and broker.
-_WORKERS = dict(zip(("gw0", "gw1"), TEST_STACK_NAMES, strict=True))
+# When workers share the suite, each has its own database, keyspace and broker.
+_WORKERS = {f"gw{number}": name for number, name in enumerate(TEST_STACK_NAMES)}
 _named = _WORKERS.get(os.environ.get("PYTEST_XDIST_WORKER", "")) or os.environ.get("CHATSTORE_STACK")
 os.environ["CHATSTORE_STACK"] = _named if _named in (*TEST_STACK_NAMES, BENCH_STACK_NAME) else TEST_STACK_NAMES[0]
 if "PYTEST_VERSION" in os.environ:

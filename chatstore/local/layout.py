@@ -21,13 +21,14 @@ POSTGRES_APPLICATION = "chatstore_app"
 CASSANDRA_SUPERUSER = "cassandra"
 CASSANDRA_APPLICATION = "chatstore"
 JMX_USER = "chatstore"
-# The suite's stacks: one set of servers with two databases, keyspaces and brokers, so that two tests can run at a time.
-TEST_STACK_NAMES = ("test", "test2")
+# The suite's stacks: one set of servers with three databases, keyspaces and brokers, so that three tests can run at a
+# time.
+TEST_STACK_NAMES = ("test", "test2", "test3")
 # The stack of the benchmarks, whose nodes compile their code as in production.
 BENCH_STACK_NAME = "bench"
 STACK_NAMES = ("run", *TEST_STACK_NAMES, BENCH_STACK_NAME)
 # The set of servers of each stack.
-_SERVERS = {"run": "run", "test": "test", "test2": "test", "bench": "bench"}
+_SERVERS = {"run": "run", **dict.fromkeys(TEST_STACK_NAMES, "test"), "bench": "bench"}
 
 # The servers' well-known ports, roughly, plus a base for each set of servers. None is any server's default, and all are
 # below 32768: from there on Linux assigns ports to outgoing connections, and a killed node could find its own port
@@ -63,8 +64,8 @@ class Ports:
 
 @dataclass(frozen=True)
 class Stack:
-    """Local servers, and the names of the stack's databases on them: `run` for people, `test` and `test2` for the
-    suite, which share their servers, `bench` for the benchmarks.
+    """Local servers, and the names of the stack's databases on them: `run` for people, `test`, `test2` and
+    `test3` for the suite, which share their servers, `bench` for the benchmarks.
     """
 
     name: str
@@ -95,7 +96,7 @@ class Stack:
     @property
     def valkey_database(self) -> int:
         """The number of the stack's database in Valkey."""
-        return 1 if self.name == "test2" else 0
+        return TEST_STACK_NAMES.index(self.name) if self.name in TEST_STACK_NAMES else 0
 
     @property
     def commitlog_sync_period_ms(self) -> int:

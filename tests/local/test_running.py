@@ -22,7 +22,7 @@ import psutil
 import pytest
 from django.conf import settings
 
-from chatstore.local.layout import PROJECT_ROOT, STACK_NAMES, Stack, read_stack
+from chatstore.local.layout import PROJECT_ROOT, STACK_NAMES, TEST_STACK_NAMES, Stack, read_stack
 from devstack.cassandra import prepare_node
 from devstack.postgres import prepare_postgres
 from devstack.problems import Problem
@@ -219,12 +219,13 @@ def test_servers_started_for_a_command_end_with_it_unless_up_keeps_them(local_st
     assert local_stack.find(*STORES) == {}
 
 
-def test_both_databases_of_the_suite_are_on_one_set_of_servers(local_stack: LocalStack) -> None:
+def test_the_databases_of_the_suite_are_on_one_set_of_servers(local_stack: LocalStack) -> None:
     names = ("CASSANDRA", "CASSANDRA_STORAGE", "CASSANDRA_JMX", "CASSANDRA_JMX_2")
     ports = {f"CHATSTORE_TEST_{name}_PORT": str(port) for name, port in zip(names, find_free_ports(4), strict=True)}
-    first, second = (read_stack(local_stack.environ | ports, name=name) for name in ("test", "test2"))
-    assert [launch_of(first, index) for index in (0, 1)] == [launch_of(second, index) for index in (0, 1)]
-    assert first.database != second.database
+    stacks = [read_stack(local_stack.environ | ports, name=name) for name in TEST_STACK_NAMES]
+    first, *others = ([launch_of(stack, index) for index in (0, 1)] for stack in stacks)
+    assert all(launches == first for launches in others)
+    assert len({stack.database for stack in stacks}) == len({stack.valkey_database for stack in stacks}) == len(stacks)
 
 
 def test_only_nodes_of_the_suite_run_without_the_second_compiler(local_stack: LocalStack) -> None:
@@ -236,7 +237,7 @@ def test_only_nodes_of_the_suite_run_without_the_second_compiler(local_stack: Lo
     }
     stacks = [read_stack(local_stack.environ | ports, name=name) for name in STACK_NAMES]
     single = {stack.name: "-XX:TieredStopAtLevel=1" in launch_of(stack, 0)[0] for stack in stacks}
-    assert single == {"run": False, "test": True, "test2": True, "bench": False}
+    assert single == {"run": False, "test": True, "test2": True, "test3": True, "bench": False}
 
 
 def launch_of(stack: Stack, index: int) -> tuple[Sequence[str], str]:

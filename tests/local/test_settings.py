@@ -114,11 +114,12 @@ def test_no_two_stacks_share_names_and_only_those_of_the_suite_share_servers() -
         "s.STACK.ports.web, s.CASSANDRA['port'], s.STACK.folder.name,"
         " s.DATABASES['default']['NAME'], s.CASSANDRA['keyspace'], s.SESSION_COOKIE_NAME, s.REDIS_URL[-2:]"
     )
-    run, test, test2, bench = (read_settings(code, CHATSTORE_STACK=name).stdout.split() for name in STACK_NAMES)
+    run, test, test2, test3, bench = (read_settings(code, CHATSTORE_STACK=name).stdout.split() for name in STACK_NAMES)
     assert run == ["28000", "29042", "run", "chatstore", "chatstore", "chatstore_session", "/0"]
     assert test == ["18000", "19042", "test", "chatstore_test", "chatstore_test", "chatstore_test_session", "/0"]
-    assert test2[:3] == test[:3]
+    assert test3[:3] == test2[:3] == test[:3]
     assert test2[3:] == ["chatstore2_test", "chatstore2_test", "chatstore2_test_session", "/1"]
+    assert test3[3:] == ["chatstore3_test", "chatstore3_test", "chatstore3_test_session", "/2"]
     named_like_it = ["chatstorebench_test", "chatstorebench_test", "chatstorebench_test_session"]
     assert bench == ["13000", "14042", "bench", *named_like_it, "/0"]
 

@@ -19,10 +19,10 @@ def _no_external_servers(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_two_workers_share_it_on_one_set_of_servers() -> None:
-    command = suite.name_command(["-x"], workers=2)
+def test_several_workers_share_it_on_one_set_of_servers() -> None:
+    command = suite.name_command(["-x"], workers=3)
     assert command[3:5] == ["exec", "test"]
-    assert {"--numprocesses=2", "-x"} <= set(command)
+    assert {"--numprocesses=3", "-x"} <= set(command)
 
 
 def test_one_worker_is_one_process() -> None:
@@ -34,7 +34,7 @@ def test_named_servers_have_one_database_so_there_is_one_worker(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("REDIS_URL", "redis://redis.example/0")
-    assert "--numprocesses=2" not in suite.name_command([], workers=2)
+    assert "--numprocesses=3" not in suite.name_command([], workers=3)
     assert capsys.readouterr().out == "Running with one worker: REDIS_URL names a single database.\n"
 
 
@@ -47,6 +47,7 @@ def test_named_servers_have_one_database_so_there_is_one_worker(
         ({"CHATSTORE_STACK": "bench"}, "bench"),
         ({"CHATSTORE_STACK": "test", "PYTEST_XDIST_WORKER": "gw0"}, "test"),
         ({"CHATSTORE_STACK": "test", "PYTEST_XDIST_WORKER": "gw1"}, "test2"),
+        ({"CHATSTORE_STACK": "test", "PYTEST_XDIST_WORKER": "gw2"}, "test3"),
     ],
 )
 def test_a_worker_has_the_servers_of_its_number_and_never_those_of_a_run(environ: dict[str, str], stack: str) -> None:
