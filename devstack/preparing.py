@@ -29,12 +29,14 @@ class SetupStep:
     """A `manage.py` command and the files whose change makes it due again.
 
     `store`: the setting that can name an external server for the step; its state there is not recorded here.
+    `attempts`: how often it is run until it succeeds.
     """
 
     command: tuple[str, ...]
     label: str
     inputs: tuple[str, ...] = ()
     store: str | None = None
+    attempts: int = 1
 
     @property
     def name(self) -> str:
@@ -52,6 +54,8 @@ SYNC_CASSANDRA = SetupStep(
     "Cassandra tables",
     ("chatstore/models/cassandra.py", "requirements.lock"),
     store="CASSANDRA_CONTACT_POINTS",
+    # With a load of twenty, a change of the schema may take longer than the driver's ten seconds.
+    attempts=3,
 )
 COLLECT_STATIC = SetupStep(
     ("collectstatic", "--no-input", "--clear", "--verbosity=0"),
@@ -94,12 +98,17 @@ class Children:
         return child
 
     def _wait(self, stack: Stack, step: SetupStep, child: subprocess.Popen[bytes]) -> int:
-        """Return the exit code; a step that was ended by a signal is run once more.
+        """Return the exit code of the last attempt; a step that was ended by a signal is run once more in any case.
 
         Cassandra's driver crashes in its C code while Python exits, once in hundreds of runs.
         """
         code = child.wait()
-        return self._start(stack, step).wait() if code < 0 else code
+        attempts = max(step.attempts, 2) if code < 0 else step.attempts
+        for _ in range(attempts - 1):
+            if code == 0:
+                break
+            code = self._start(stack, step).wait()
+        return code
 
 
 def prepare_schemas(stack: Stack, *, report: Callable[[str], object] = len) -> None:

@@ -84,6 +84,18 @@ def test_a_failed_step_is_reported_with_its_last_lines_and_stays_due(stack: Stac
     assert is_due(stack, step)
 
 
+def test_a_step_with_several_attempts_is_run_until_it_succeeds(stack: Stack) -> None:
+    attempts = stack.folder / "attempts"
+    code = (
+        f"path = {str(attempts)!r}; open(path, 'a').write('x')\n"
+        "if len(open(path).read()) < 3: raise SystemExit('no agreement about the schema')"
+    )
+    step = SetupStep(("shell", "--no-imports", "-c", code), "a step", attempts=3)
+    prepare(stack, step)
+    assert attempts.read_text() == "xxx"
+    assert not is_due(stack, step)
+
+
 def test_ctrl_c_ends_a_running_step(stack: Stack) -> None:
     began = stack.folder / "began"
     code = f"import pathlib, time; pathlib.Path({str(began)!r}).touch(); time.sleep(60); print('it ended')"
