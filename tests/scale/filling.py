@@ -373,9 +373,10 @@ def _statements(sizes: Sizes) -> Iterator[tuple[str, str]]:
     yield (
         "report cases",
         (
-            "INSERT INTO chatstore_reportcase (channel_id, message_id, author_id, category, report_count, opened_at, "
-            "reported_at, resolved_by_id, resolved_at, resolution, reason) "
-            f"SELECT {FIRST_CHANNEL} + 1 + n % {sizes.channels}, {bucket}::bigint * {per_bucket} + n, "
+            "INSERT INTO chatstore_reportcase (id, channel_id, message_id, author_id, category, report_count, "
+            "opened_at, reported_at, resolved_by_id, resolved_at, resolution, reason) "
+            f"SELECT {next_id('n', sizes.report_cases)}, "
+            f"{FIRST_CHANNEL} + 1 + n % {sizes.channels}, {bucket}::bigint * {per_bucket} + n, "
             f"CASE WHEN n % 10 = 0 THEN {SPAMMER} ELSE {FIRST_USER} + n * 7 % {sizes.chat_users} END, 'spam', 2, "
             f"{at}, {at}, CASE WHEN NOT ({is_open}) THEN (SELECT min(id) FROM auth_user) END, "
             f"CASE WHEN NOT ({is_open}) THEN {at} + interval '1 hour' END, "
@@ -386,8 +387,10 @@ def _statements(sizes: Sizes) -> Iterator[tuple[str, str]]:
     yield (
         "reports",
         (
-            "INSERT INTO chatstore_report (case_id, reporter_id, category, text, reported_at) "
-            f"SELECT id, {FIRST_USER} + id * 3 + reporter, 'spam', '', opened_at "
+            # The ids of two cases are thousands apart.
+            "INSERT INTO chatstore_report (id, case_id, reporter_id, category, text, reported_at) "
+            f"SELECT id + reporter, id, {FIRST_USER} + message_id % {sizes.chat_users} + reporter, 'spam', '', "
+            "opened_at "
             "FROM chatstore_reportcase, generate_series(1, 2) reporter"
         ),
     )
