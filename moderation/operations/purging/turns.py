@@ -31,6 +31,9 @@ TURN_SECONDS = 0.25
 SMALL_MESSAGES = 1_000
 """Purges of up to this many messages are small: selections, single messages, most raids."""
 
+MAX_WAITING = 1_000
+"""Purges that wait of which a page finds out which ones come first."""
+
 SMALL, UNDO, PURGE, REWRITE = RANKS = range(4)
 
 PRECEDENCE = 7 / 8
@@ -63,20 +66,30 @@ def does_another_wait(purge_id: int) -> bool:
 
 
 class TurnWait(NamedTuple):
-    """Wait of a purge or scan for its turn. others: how many other purges, or scans, wait for theirs."""
+    """Wait of a purge or scan for its turn. others: how many other purges, or scans, wait for theirs. first: how many
+    of these get theirs before it, unless they belong to the eighth of the turns that goes to later ranks. Both are None
+    if more than `MAX_WAITING` wait.
+    """
 
     since: dt.datetime
-    others: int
+    others: int | None
+    first: int | None
 
 
-def wait_for_turn(purge: Purge) -> TurnWait | None:
+def wait_for_turn(purge: Purge, now: dt.datetime) -> TurnWait | None:
     """Return since when a purge or its scan waits for its turn; None if it does not wait for one."""
-    if purge.wakeup_expires_at is None or not _waiting().filter(pk=purge.pk).exists():
+    if purge.wakeup_expires_at is None or purge.wakeup_expires_at <= now:
         return None
     is_scan = purge.state == PurgeState.SCANNING
     same = _waiting().filter(state__in=[PurgeState.SCANNING] if is_scan else ACTIVE_PURGES)
+    some = Purge.objects.filter(pk__in=same.order_by().values("pk")[: MAX_WAITING + 1])
+    in_order = list(_in_turn_order(some, *([] if is_scan else [_RANK])).values_list("id", flat=True))
     since = purge.wakeup_expires_at - dt.timedelta(seconds=settings.WAKEUP_EXPIRES_SECONDS)
-    return TurnWait(since, same.exclude(pk=purge.pk).count())
+    if len(in_order) > MAX_WAITING:
+        return TurnWait(since, others=None, first=None)
+    if purge.pk not in in_order:
+        return None
+    return TurnWait(since, others=len(in_order) - 1, first=in_order.index(purge.pk))
 
 
 def does_any_purge_wait() -> bool:
@@ -149,14 +162,18 @@ def _waiting() -> PurgeQuerySet:
 
 
 def _next_in_turn(purges: PurgeQuerySet) -> int | None:
+    return _in_turn_order(purges).values_list("id", flat=True).first()
+
+
+def _in_turn_order(purges: PurgeQuerySet, *before: Case) -> PurgeQuerySet:
+    """Order purges by when their turns come. before: what they are ordered by before that."""
     by_guild, by_moderator = (
         F(name).asc(nulls_first=True) for name in ("last_turn_of_guild", "last_turn_of_moderator")
     )
-    in_order = purges.annotate(
+    return purges.annotate(
         last_turn_of_guild=_last_turn(guild_id=OuterRef("guild_id")),
         last_turn_of_moderator=_last_turn(moderator_id=OuterRef("moderator_id")),
-    ).order_by(by_guild, by_moderator, F("turn_at").asc(nulls_first=True), "id")
-    return in_order.values_list("id", flat=True).first()
+    ).order_by(*before, by_guild, by_moderator, F("turn_at").asc(nulls_first=True), "id")
 
 
 def _last_turn(**of: OuterRef) -> Subquery:

@@ -19,7 +19,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.states import PurgeState, StepKind, StepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.access.visibility import Actor, name_of, visible_purges
-from moderation.operations.purging.turns import TurnWait, wait_for_turn
+from moderation.operations.purging.turns import MAX_WAITING, TurnWait, wait_for_turn
 from moderation.operations.selection.summary import selection_summary
 from moderation.operations.steps.claiming import is_locked_by_others, job_of
 from moderation.operations.steps.open_steps import open_steps
@@ -104,7 +104,7 @@ def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
             reason, blocking_purge = _BEHIND_ANOTHER_JOB, None
         return Wait(reason, blocking_purge, idle_seconds=idle, is_behind_job=True)
     stored_reason = purge.wait_reason
-    turn = wait_for_turn(purge) if stored_reason in ("", WAITING_FOR_WORKER) else None
+    turn = wait_for_turn(purge, now) if stored_reason in ("", WAITING_FOR_WORKER) else None
     if turn is not None and now - turn.since > TURN_WAIT_SHOWN_AFTER and not _has_worker(purge, now):
         return Wait(_describe_turn(turn, now, is_scan=is_scan), idle_seconds=idle)
     if isinstance(stored_reason, Text) and stored_reason.template in _STORED_BEHIND_JOB:
@@ -129,17 +129,21 @@ def _describe_turn(turn: TurnWait, now: dt.datetime, *, is_scan: bool) -> Text:
     time = Duration((now - turn.since).total_seconds())
     if turn.others == 0:
         return _("Waiting for a worker for %(time)s", time=time)
+    if turn.first is None:
+        return _("Waiting for a worker for %(time)s, with more than %(count)s others", time=time, count=MAX_WAITING)
+    if turn.first == 0:
+        return _("Waiting for a worker for %(time)s; it comes next", time=time)
     if is_scan:
         return ngettext_lazy(
-            "Waiting for a worker for %(time)s; %(count)s other preview is waiting too",
-            "Waiting for a worker for %(time)s; %(count)s other previews are waiting too",
-            turn.others,
+            "Waiting for a worker for %(time)s; %(count)s other preview comes first",
+            "Waiting for a worker for %(time)s; %(count)s other previews come first",
+            turn.first,
             time=time,
         )
     return ngettext_lazy(
-        "Waiting for a worker for %(time)s; %(count)s other purge is waiting too",
-        "Waiting for a worker for %(time)s; %(count)s other purges are waiting too",
-        turn.others,
+        "Waiting for a worker for %(time)s; %(count)s other purge comes first",
+        "Waiting for a worker for %(time)s; %(count)s other purges come first",
+        turn.first,
         time=time,
     )
 

@@ -235,27 +235,30 @@ def test_a_purge_without_a_worker_shows_it(mona: User, channel: Channel, sign_in
     assert wait_of(mona, Purge.objects.get(id=purge.id)) is None
 
 
-def test_a_purge_that_waits_for_its_turn_shows_for_how_long_and_how_many_others_do(mona: User) -> None:
+def test_a_purge_that_waits_for_its_turn_shows_for_how_long_and_how_many_others_come_first(mona: User) -> None:
     purges = []
     for _ in range(3):
         channel = make_channel()
         write(channel, old_ids(5))
         purges.append(confirm(mona, preview(mona, everything(channel))))
-    first, *others = purges
+    first, second, third = purges
     Purge.objects.update(wakeup_expires_at=None)
     for purge in purges:
         assert reserve_wakeup(purge.pk)
     assert wait_of(mona, Purge.objects.get(pk=first.pk)) is None
-    Purge.objects.filter(pk=first.pk).update(wakeup_expires_at=F("wakeup_expires_at") - dt.timedelta(seconds=5))
-    assert re.fullmatch(r"Waiting for a worker for \d+ s; 2 other purges are waiting too", wait_at(mona, first).reason)
-    clear_wakeup(others[0].pk)
-    assert wait_at(mona, first).reason.endswith("; 1 other purge is waiting too")
-    clear_wakeup(others[1].pk)
-    assert re.fullmatch(r"Waiting for a worker for \d+ s", wait_at(mona, first).reason)
-    # A worker processes it, although another one is enqueued.
-    claim(first)
-    assert wait_of(mona, Purge.objects.get(pk=first.pk)) is None
+    Purge.objects.update(wakeup_expires_at=F("wakeup_expires_at") - dt.timedelta(seconds=5))
+    assert re.fullmatch(r"Waiting for a worker for \d+ s; it comes next", wait_at(mona, first).reason)
+    assert wait_at(mona, second).reason.endswith(" s; 1 other purge comes first")
+    assert wait_at(mona, third).reason.endswith(" s; 2 other purges come first")
+    # One after the other begins its turn.
     clear_wakeup(first.pk)
+    assert wait_at(mona, third).reason.endswith(" s; 1 other purge comes first")
+    clear_wakeup(second.pk)
+    assert re.fullmatch(r"Waiting for a worker for \d+ s", wait_at(mona, third).reason)
+    # A worker processes it, although another one is enqueued.
+    claim(third)
+    assert wait_of(mona, Purge.objects.get(pk=third.pk)) is None
+    clear_wakeup(third.pk)
 
 
 def test_a_purge_that_waits_for_the_disk_shows_it(mona: User, channel: Channel) -> None:

@@ -9,9 +9,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
+from chatstore.operations.coordination.clock import postgres_now
 from moderation import tasks
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
@@ -20,7 +23,16 @@ from moderation.models import Purge
 from moderation.operations.access.audit import save_with_next_id
 from moderation.operations.purging import turns
 from moderation.operations.purging.scheduling import joinable_purges, reserve_wakeup
-from moderation.operations.purging.turns import PRECEDENCE, SMALL, SMALL_MESSAGES, join_turn, take_scan_turn, take_turn
+from moderation.operations.purging.turns import (
+    PRECEDENCE,
+    SMALL,
+    SMALL_MESSAGES,
+    TurnWait,
+    join_turn,
+    take_scan_turn,
+    take_turn,
+    wait_for_turn,
+)
 from tests.moderation.channels import (
     claim,
     confirm,
@@ -168,6 +180,54 @@ def test_scans_are_chosen_among_scans_only(mona: User) -> None:
     assert take_scan_turn() == scan
     assert take_scan_turn() is None
     assert take_first() == purge
+
+
+def test_a_purge_that_waits_knows_how_many_come_first(mona: User, jamal: User) -> None:
+    busy, other = new_guild(), new_guild()
+    waits = [
+        waiting(mona, guild=busy),
+        waiting(mona, guild=busy),
+        waiting(jamal, guild=busy),
+        waiting(mona, guild=other),
+        waiting(mona, messages=1),
+        waiting(mona, messages=0, is_rewrite=True),
+        waiting(mona, state=PurgeState.UNDOING),
+    ]
+    # They are not counted among the purges.
+    scans = [waiting(mona, guild=busy, messages=0, state=PurgeState.SCANNING) for _ in range(2)]
+    while waits:
+        found = [turn_of(purge_id) for purge_id in waits]
+        assert sorted(turn.first for turn in found if turn.first is not None) == list(range(len(waits)))
+        assert {turn.others for turn in found} == {len(waits) - 1}
+        comes_next = next(purge_id for purge_id, turn in zip(waits, found, strict=True) if turn.first == 0)
+        assert take_first() == comes_next
+        waits.remove(comes_next)
+        assert wait_for_turn(Purge.objects.get(pk=comes_next), postgres_now()) is None
+    assert [turn_of(scan).first for scan in scans] == [0, 1]
+
+
+def turn_of(purge_id: int) -> TurnWait:
+    turn = wait_for_turn(Purge.objects.get(pk=purge_id), postgres_now())
+    assert turn is not None
+    return turn
+
+
+def test_it_is_found_in_one_statement(mona: User) -> None:
+    purge = Purge.objects.get(pk=[waiting(mona) for _ in range(5)][-1])
+    now = postgres_now()
+    with CaptureQueriesContext(connection) as sent:
+        assert wait_for_turn(purge, now) is not None
+    assert len(sent) == 1
+
+
+def test_how_many_come_first_is_unknown_if_very_many_wait(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "MAX_WAITING", 3)
+    purges = [waiting(mona) for _ in range(4)]
+    turn = turn_of(purges[-1])
+    assert (turn.others, turn.first) == (None, None)
+    assert take_first() == purges[0]
+    turn = turn_of(purges[-1])
+    assert (turn.others, turn.first) == (2, 2)
 
 
 def test_a_turn_makes_no_new_version_of_the_purge(mona: User) -> None:
