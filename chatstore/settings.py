@@ -433,6 +433,7 @@ CELERY_BEAT_SCHEDULE = {
 CELERY_TASK_QUEUES: dict[str, dict[str, str]] = {"celery": {}, "previews": {}}
 CELERY_TASK_ROUTES = {
     "moderation.tasks.scan_purge": {"queue": "previews"},
+    "moderation.tasks.join_scan": {"queue": "previews"},
     "chatstore.tasks.work_on_run": {"queue": "maintenance"},
 }
 

@@ -31,11 +31,32 @@ MAX_DEPTH = 3
 @app.task(base=WakeupTask)
 def scan_purge(purge_id: int) -> None:
     """Give a turn to the scan that comes next, which is that of `purge_id` if no other one waits."""
-    next_id = turns.take_scan_turn() or turns.begin_turn(purge_id)
-    turn = turns.Turn(next_id)
-    scan.scan_purge(next_id, ends_turn=turn.ends)
-    if turn.has_ended:
-        enqueue_scan(next_id)
+    _run_scan_turn(turns.take_scan_turn() or turns.begin_turn(purge_id))
+
+
+@app.task(base=WakeupTask)
+def join_scan() -> None:
+    """Give a turn to the scan that comes next; if none waits, join a running one."""
+    active_workers.clear_join(is_scan=True)
+    purge_id = turns.take_scan_turn() or turns.join_scan_turn()
+    if purge_id is not None:
+        _run_scan_turn(purge_id)
+
+
+def _run_scan_turn(purge_id: int) -> None:
+    """Scan for a turn. As long as parts are free, invite idle workers to share the scan."""
+    turn = turns.Turn(purge_id)
+    invitation = Invitation(purge_id, is_scan=True)
+
+    def ends_turn() -> bool:
+        if not turn.ends():
+            invitation.renew()
+        return turn.has_ended
+
+    scan.scan_purge(purge_id, ends_turn=ends_turn, on_shared=invite_scan_worker)
+    if turn.has_ended and scheduling.is_scan_due(purge_id):
+        # While another worker scans, the scan waits for no turn.
+        enqueue_scan(purge_id)
 
 
 @app.task(base=WakeupTask)
@@ -111,20 +132,23 @@ def _enqueue(task: WakeupTask, purge_id: int) -> None:
 
 @dataclass(slots=True)
 class Invitation:
-    """Invitation of an idle worker to a purge, while steps are due that no worker has claimed.
+    """Invitation of an idle worker to a purge or a scan, while steps are due or parts are listed that no worker has.
 
-    One task is enqueued at a time, whatever the number of purges: the worker that receives it chooses the purge, and
-    invites the next one.
+    One task is enqueued at a time, whatever the number of purges or of scans: the worker that receives it chooses
+    among them, and invites the next one.
     """
 
     purge_id: int
+    is_scan: bool = False
     _checked_at: float = -INVITATION_SECONDS
 
     def renew(self) -> None:
         """Enqueue the task if the purge could use another worker; at most once a second."""
         if time.monotonic() - self._checked_at >= INVITATION_SECONDS:
             self._checked_at = time.monotonic()
-            if scheduling.can_be_joined(self.purge_id):
+            if self.is_scan and scheduling.can_scan_be_joined(self.purge_id):
+                invite_scan_worker()
+            elif not self.is_scan and scheduling.can_be_joined(self.purge_id):
                 invite_worker()
 
 
@@ -132,6 +156,12 @@ def invite_worker() -> None:
     """Enqueue a task for an idle worker, unless one is enqueued already."""
     if active_workers.reserve_join(expires_seconds=settings.BEAT_POLL_SECONDS):
         join_purge.apply_async(expires=settings.BEAT_POLL_SECONDS)
+
+
+def invite_scan_worker() -> None:
+    """Enqueue a task for an idle worker to join a scan, unless one is enqueued already."""
+    if active_workers.reserve_join(expires_seconds=settings.BEAT_POLL_SECONDS, is_scan=True):
+        join_scan.apply_async(expires=settings.BEAT_POLL_SECONDS)
 
 
 def enqueue_next(purge_id: int) -> None:
@@ -172,5 +202,7 @@ def poll_due_purges() -> None:
     # Also in case a purge waits whose wake-up was lost with its worker.
     if turns.does_any_purge_wait() or scheduling.joinable_purges().exists():
         invite_worker()
+    if scheduling.joinable_scans().exists():
+        invite_scan_worker()
     for purge_id in execution.due_erasures():
         erase_purge.delay(purge_id)

@@ -1,4 +1,4 @@
-"""Moderation tables in Postgres: purges, steps, undos, holds, erasures, notes, settings, the audit log."""
+"""Moderation tables in Postgres: purges, scans, steps, undos, holds, erasures, notes, settings, the audit log."""
 
 from moderation.models.audit import AuditEntry
 from moderation.models.erasures import Erasure
@@ -8,6 +8,7 @@ from moderation.models.preferences import Preferences
 from moderation.models.purges import ManifestBucket, ManifestSummary, Purge, Undo
 from moderation.models.raids import RaidSettings
 from moderation.models.saved_filters import SavedFilter
+from moderation.models.scan_parts import ScanPart
 from moderation.models.steps import Step, UndoStep
 from moderation.models.sums import PurgeDay, PurgePeriod
 
@@ -24,6 +25,7 @@ __all__ = [
     "PurgePeriod",
     "RaidSettings",
     "SavedFilter",
+    "ScanPart",
     "Step",
     "Undo",
     "UndoStep",

@@ -14,7 +14,6 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from chatstore.domain.buckets import BucketKey
-from chatstore.models.functions import ClockTimestamp
 from chatstore.models.ids import NextId
 from chatstore.models.texts import TemplateTextField
 from moderation.domain.states import ACTIVE_PURGES, EXPIRES_FROM, PurgeState
@@ -35,18 +34,14 @@ class PurgeQuerySet(models.QuerySet["Purge"]):
         """Purges that were confirmed or are being undone, and have not ended."""
         return self.filter(state__in=ACTIVE_PURGES)
 
-    def scans_due(self) -> Self:
-        """Scans that no worker has begun, or whose worker has lost its lease."""
-        free = Q(scan_lease_until__isnull=True) | Q(scan_lease_until__lt=ClockTimestamp())
-        return self.filter(free, state=PurgeState.SCANNING)
-
 
 class Purge(models.Model):
     """One purge: a selection, the manifest it matched, its moderator and its reason.
 
     held_at_scan: number of messages that matched the selection but were held when they were scanned; not part of the
     manifest.
-    scanned_channel_id, scanned_bucket: the last bucket that was frozen by the scan.
+    scan_token, scan_lease_until: claim of the part of the scan's scope that is still to be listed.
+    scanned_channel_id, scanned_bucket: the last bucket that was frozen by the scan or listed in one of its parts.
     version: changes with every update of the purge and whenever steps were counted.
     guild_id: the guild of all its channels; 0 if they are in several, or in none.
     wakeup_expires_at: set when workers were notified and none has started yet; until then no further wake-up task is
@@ -112,7 +107,7 @@ class Purge(models.Model):
 
     @property
     def scanned_to(self) -> BucketKey | None:
-        """The last bucket that was frozen by the scan, in the order of channels and buckets."""
+        """The last bucket that was frozen or listed by the scan, in the order of channels and buckets."""
         if self.scanned_channel_id is None or self.scanned_bucket is None:
             return None
         return self.scanned_channel_id, self.scanned_bucket

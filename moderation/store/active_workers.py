@@ -1,4 +1,4 @@
-"""Processes that execute purges now, and the task by which an idle one joins a purge; both in Redis.
+"""Processes that execute purges now, and the tasks by which idle ones join a purge or a scan; all in Redis.
 
 They share the limit of statements per second. The clock is that of Redis.
 """
@@ -13,7 +13,8 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.store.redis import redis_client
 
 _ACTIVE = "active_workers"
-_JOIN = "worker_invited"
+_JOIN_PURGE = "worker_invited"
+_JOIN_SCAN = "scan_worker_invited"
 
 ACTIVE_SECONDS = 5
 """A process that has not noted itself for so long is not counted: it waits, or is gone."""
@@ -48,18 +49,22 @@ class ActiveProcess:
         return self._count
 
 
-def reserve_join(*, expires_seconds: float) -> bool:
+def reserve_join(*, expires_seconds: float, is_scan: bool = False) -> bool:
     """Return whether to enqueue a task for an idle worker, and reserve it; False while one is enqueued.
 
-    Also False if Redis, which is the broker too, is unavailable.
+    is_scan: the task joins a scan, not a purge. Also False if Redis, which is the broker too, is unavailable.
     """
     try:
-        return bool(redis_client().set(_JOIN, 1, nx=True, px=round(expires_seconds * 1_000)))
+        return bool(redis_client().set(_key(is_scan), 1, nx=True, px=round(expires_seconds * 1_000)))
     except StoreUnavailable:
         return False
 
 
-def clear_join() -> None:
+def clear_join(*, is_scan: bool = False) -> None:
     """Clear the reservation: a worker has received the task."""
     with suppress(StoreUnavailable):
-        redis_client().delete(_JOIN)
+        redis_client().delete(_key(is_scan))
+
+
+def _key(is_scan: bool) -> str:
+    return _JOIN_SCAN if is_scan else _JOIN_PURGE

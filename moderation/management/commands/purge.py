@@ -24,7 +24,7 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.visibility import visible_channels
 from moderation.operations.preview import purge_summary
-from moderation.operations.preview.scan import scan_purge
+from moderation.operations.preview.scan import scan_to_end
 from moderation.operations.purging.lifecycle import confirm_purge, discard_preview, draft_purge
 from moderation.operations.purging.worker import run_to_completion
 from moderation.operations.selection.parsing import Description, Terms, find_channel, parse_selection
@@ -79,7 +79,7 @@ class Command(InertCommand):
         try:
             moderator = find_moderator(options["moderator"])
             purge = draft_purge(moderator=moderator, selection=_selection(options, moderator))
-            scan_purge(purge.id)
+            scan_to_end(purge.id)
             purge.refresh_from_db()
             if purge.state == PurgeState.NOTHING_MATCHED:
                 self._finish(purge, options, NOTHING_MATCHED)

@@ -7,7 +7,6 @@ to count them. Memory is bounded by the rows that are in flight and by those tha
 from __future__ import annotations
 
 import datetime as dt
-import itertools
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,12 +29,6 @@ from moderation.domain.planner import MAX_ROW_DELETES, RECENT_MS, BucketSplit, p
 from moderation.domain.selection import Selection
 from moderation.operations.holds import hold_coverage_in
 from moderation.operations.selection.scope import BucketInScope
-
-GROUP_BUCKETS = 256
-"""Buckets whose holds and tombstones are looked up together."""
-
-FIRST_GROUP_BUCKETS = 16
-"""The same at the beginning of a scan, so that the first counts and matches appear at once."""
 
 READS_AHEAD = 16
 """Buckets whose first pages are in flight."""
@@ -101,37 +94,28 @@ class _MatchedBucket:
 
 
 def scan_buckets(
-    selection: Selection, buckets: Iterable[BucketInScope], *, pick: Pick, renew: Callable[[], None], is_begun: bool
-) -> Iterator[list[ScannedBucket]]:
-    """Yield the scan results of the buckets that have rows, some at a time, in the order of `buckets`.
+    selection: Selection, group: Sequence[BucketInScope], *, pick: Pick, renew: Callable[[], None]
+) -> Iterator[tuple[int, list[ScannedBucket]]]:
+    """Yield (number of buckets read so far, results of those that have rows), some buckets at a time, in their order.
 
-    renew: called for every group, and every `RENEW_SECONDS` while one bucket is read. is_begun: earlier buckets were
-    scanned before. Raises `StoreUnavailable`.
+    group: buckets whose holds and tombstones are looked up together. renew: called at the beginning, and every
+    `RENEW_SECONDS` while one bucket is read. Raises `StoreUnavailable`.
     """
-    remaining, size = iter(buckets), GROUP_BUCKETS if is_begun else FIRST_GROUP_BUCKETS
-    while group := list(itertools.islice(remaining, size)):
-        renew()
-        yield from _scan_group(selection, group, pick, renew)
-        size = GROUP_BUCKETS
-
-
-def _scan_group(
-    selection: Selection, group: Sequence[BucketInScope], pick: Pick, renew: Callable[[], None]
-) -> Iterator[list[ScannedBucket]]:
+    renew()
     began_at = postgres_now()
     known = known_tombstones([(channel_id, bucket) for channel_id, bucket, _ in group])
     coverage = hold_coverage_in({channel_id for channel_id, _, _ in group}, authors=selection.author_ids)
     matched: list[_MatchedBucket] = []
     rows, planned_at = 0, time.monotonic()
-    for reading in _read_ahead(selection, group, known):
+    for number, reading in enumerate(_read_ahead(selection, group, known), start=1):
         found = _match(reading, pick, HeldRows(coverage[reading.key[0]]), renew)
         if found.scanned:
             matched.append(found)
             rows += found.scanned
-        if rows >= PLAN_ROWS or time.monotonic() - planned_at >= PLAN_SECONDS:
-            yield _plan(matched, known, began_at)
+        if number < len(group) and (rows >= PLAN_ROWS or time.monotonic() - planned_at >= PLAN_SECONDS):
+            yield number, _plan(matched, known, began_at)
             matched, rows, planned_at = [], 0, time.monotonic()
-    yield _plan(matched, known, began_at)
+    yield len(group), _plan(matched, known, began_at)
 
 
 def _read_ahead(

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from django.db.models import Max, Sum
+from django.db.models import Sum
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
@@ -216,14 +216,13 @@ def _store(
         locked = lock_purge(purge.pk)
         # It may have been confirmed or changed while the buckets were read.
         check_preview(locked, manifest_hash)
-        ordinal = purge.steps.aggregate(last=Max("ordinal"))["last"] or 0
         for change in changes:
             here = {"channel_id": change.scanned.channel_id, "bucket": change.scanned.bucket}
             purge.steps.filter(**here).delete()
             ManifestBucket.objects.filter(purge=purge, **here).delete()
-            if change.scanned.matched:
-                ordinal = store_buckets(prepare_buckets(purge.pk, [change.scanned], ordinal), ordinal)
             message_ids[str(change.scanned.channel_id)] += map(str, change.message_ids)
+        left = [change.scanned for change in changes if change.scanned.matched]
+        store_buckets(purge.pk, prepare_buckets(purge.pk, left))
         store_changed(purge, chosen, moderator=moderator, action=action, details={"messages": message_ids})
     renew_summary(purge)
     return purge

@@ -30,10 +30,10 @@ MAX_AUTHORS = 50
 MAX_ENDS = 25
 """Numbers of channels, of authors, and of buckets at each end that are listed."""
 
-LAST_CHANNEL = "last_channel"
-"""Key of the channel that a running scan has reached; what has it is not the summary of a frozen manifest."""
+OPEN_CHANNELS = "open_channels"
+"""Key of the channels of which a running scan may find more; what has it is not the summary of a frozen manifest."""
 
-NO_PLACES: dict[str, Any] = {"channel_count": 0, "channels": [], "periods": [], "newest": [], LAST_CHANNEL: None}
+NO_PLACES: dict[str, Any] = {"channel_count": 0, "channels": [], "periods": [], "newest": [], OPEN_CHANNELS: []}
 """What is stored of a scan that has found nothing so far."""
 
 BUCKETS_AT_ONCE = 20_000
@@ -97,7 +97,7 @@ class Summary:
         """Return the summary that Postgres or a scan has computed."""
         return cls(
             **{
-                **{name: part for name, part in value.items() if name != LAST_CHANNEL},
+                **{name: part for name, part in value.items() if name != OPEN_CHANNELS},
                 "channels": [ChannelCount(*row) for row in value["channels"]],
                 "periods": [PeriodCount(*row) for row in value["periods"]],
                 "authors": [(author, count) for author, count in value.get("authors", ())],
@@ -242,6 +242,6 @@ def summary_of(purge: Purge) -> Summary:
     stored = ManifestSummary.objects.filter(purge=purge).values_list("data", flat=True).first()
     if purge.state == PurgeState.SCANNING:
         return Summary.from_json(stored or NO_PLACES)
-    if stored is None or LAST_CHANNEL in stored:
+    if stored is None or OPEN_CHANNELS in stored:
         stored = compute_summary(purge.pk)
     return Summary.from_json(stored)

@@ -1,19 +1,24 @@
 """Scan: finds the messages that a selection matches, freezes them as the manifest, and plans the deletes.
 
-The store is not changed. A scan is claimed by a token with a lease, like a step. The buckets that were frozen and the
-position of the scan are stored together, so that an interrupted scan continues where it was.
+The store is not changed. Workers share a scan by claims (`moderation.operations.preview.scan_parts`). The buckets that
+were frozen and the position of their claim are stored together, so that an interrupted scan continues where it was. The
+worker that finds nothing left to scan, and no part that another one has, freezes the manifest.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from itertools import islice
 
 from django.db import connection
-from django.db.models import Max, Q, Sum
+from django.db.models import Max, Sum
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
 from chatstore.domain.snowflakes import ms_of
 from chatstore.domain.texts import gettext_lazy as _
@@ -25,74 +30,148 @@ from moderation.domain.selection import Selection
 from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import ManifestBucket, Purge, Step
-from moderation.operations.preview.bucket_reads import ScannedBucket, scan_buckets
+from moderation.operations.preview.bucket_reads import Pick, ScannedBucket, scan_buckets
 from moderation.operations.preview.manifest_summary import compute_summary, store_summary
+from moderation.operations.preview.scan_parts import (
+    PARTS_AHEAD,
+    Claim,
+    ClaimAhead,
+    Part,
+    ScanLost,
+    claim_ahead,
+    claim_part,
+    has_free_part,
+    is_shared,
+    split_scope,
+)
 from moderation.operations.preview.scan_places import add_to_places
 from moderation.operations.purging.wait_reasons import waiting_for
-from moderation.operations.selection.scope import buckets_in_scope
+from moderation.operations.selection.scope import BucketInScope, buckets_in_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
-SCAN_LEASE = dt.timedelta(seconds=60)
-"""Renewed whenever buckets are stored, and while a large one is read. If it expires, another worker continues."""
+FIRST_BUCKETS = 16
+"""Buckets that are scanned before any others, so that the first counts and matches appear at once."""
+
+OTHERS_CHECKED_SECONDS = 0.25
+"""Interval at which a command checks whether the workers that share its scan have ended it."""
 
 
-SCAN_RETRY = dt.timedelta(seconds=5)
-"""Delay after the store was unavailable."""
-
-
-class ScanLost(Exception):
-    """Another worker has taken over the scan."""
-
-
-def scan_purge(purge_id: int, *, ends_turn: Callable[[], bool] = lambda: False) -> None:
+def scan_purge(
+    purge_id: int, *, ends_turn: Callable[[], bool] = lambda: False, on_shared: Callable[[], None] = lambda: None
+) -> None:
     """Scan and freeze: *scanning* → *ready* or *nothing_matched*.
 
-    Returns at once if another worker has claimed the scan. ends_turn: called whenever buckets were frozen; if true, the
-    rest is left for another turn.
+    Returns when nothing is left that no other worker has claimed. ends_turn: called whenever buckets were frozen; if
+    true, the rest is left for another turn. on_shared: called when parts were listed that other workers may process.
 
-    Raises `StoreUnavailable`; the scan is retried a few seconds later.
+    Raises `StoreUnavailable`; what was claimed is retried a few seconds later.
     """
-    token = uuid.uuid4()
-    if not _claim_scan(purge_id, token):
-        return
-    ordinal = Step.objects.filter(purge_id=purge_id).aggregate(last=Max("ordinal", default=0))["last"]
-    purge = Purge.objects.select_related("moderator").get(id=purge_id)
-    selection = Selection.from_json(purge.selection)
-    renew = partial(_renew_scan, purge_id, token)
-    pick = selection.matcher(bots=_bots(selection))
+    worker = _ScanWorker(purge_id, ends_turn, on_shared)
+    with suppress(ScanLost):
+        while worker.scan_next():
+            pass
+
+
+def scan_to_end(purge_id: int) -> None:
+    """Scan and freeze, and wait for other workers that share the scan. Raises `StoreUnavailable`."""
+    scan_purge(purge_id)
+    while Purge.objects.filter(id=purge_id, state=PurgeState.SCANNING).exists():
+        time.sleep(OTHERS_CHECKED_SECONDS)
+        scan_purge(purge_id)
+
+
+class _ScanWorker:
+    """A worker at a scan, for one turn."""
+
+    def __init__(self, purge_id: int, ends_turn: Callable[[], bool], on_shared: Callable[[], None]) -> None:
+        self._purge_id, self._ends_turn, self._on_shared = purge_id, ends_turn, on_shared
+        self._token = uuid.uuid4()
+        # The parts that are ahead, and the position that they begin after.
+        self._ahead: Iterator[Part] = iter(())
+        self._ahead_after: BucketKey | None = None
+
+    def scan_next(self) -> bool:
+        """Claim and scan what comes next; return whether to go on."""
+        if claim_ahead(self._purge_id, self._token):
+            claim = ClaimAhead(self._purge_id, self._token)
+            with _retried(claim):
+                return self._scan_ahead(claim)
+        part = claim_part(self._purge_id, self._token)
+        if part is None:
+            return False
+        with _retried(part):
+            return self._scan(part)
+
+    @cached_property
+    def _selection(self) -> Selection:
+        return Selection.from_json(Purge.objects.values_list("selection", flat=True).get(id=self._purge_id))
+
+    @cached_property
+    def _pick(self) -> Pick:
+        return self._selection.matcher(bots=_bots(self._selection))
+
+    def _scan_ahead(self, claim: ClaimAhead) -> bool:
+        """Scan what is ahead or list it in parts; if there is nothing, freeze the manifest unless parts are left."""
+        if not self._read_position(claim):
+            return False
+        parts = list(islice(self._ahead, PARTS_AHEAD))
+        if len(parts) > 1:
+            claim.list_parts(parts)
+            self._ahead_after = _key_of(parts[-1].buckets[-1])
+            self._on_shared()
+            return True
+        if parts and not self._scan_here(claim, parts[0].buckets):
+            return False
+        if is_shared(self._purge_id):
+            claim.release()
+            # If the last one was stored meanwhile, its worker could not claim what is ahead.
+            return has_free_part(self._purge_id) or not is_shared(self._purge_id)
+        _freeze_manifest(self._purge_id, self._token)
+        return False
+
+    def _read_position(self, claim: ClaimAhead) -> bool:
+        """Read where the scan is; at its beginning, scan the first buckets. Return whether to go on."""
+        purge = Purge.objects.select_related("moderator").get(id=self._purge_id)
+        self._selection = Selection.from_json(purge.selection)
+        position = purge.scanned_to
+        if position is not None and position == self._ahead_after:
+            return True
+        buckets = buckets_in_scope(self._selection, purge.moderator, after=position)
+        if position is not None:
+            self._ahead_after = position
+            self._ahead = split_scope(buckets, split=position[0] if is_shared(self._purge_id) else None)
+            return True
+        first = list(islice(buckets, FIRST_BUCKETS))
+        self._ahead = split_scope(buckets)
+        return not first or self._scan_here(claim, first)
+
+    def _scan_here(self, claim: ClaimAhead, buckets: Sequence[BucketInScope]) -> bool:
+        claim.buckets = buckets
+        self._ahead_after = _key_of(buckets[-1])
+        return self._scan(claim)
+
+    def _scan(self, claim: Claim) -> bool:
+        """Scan the claimed buckets and store what is found; return whether the turn goes on."""
+        for read, found in scan_buckets(self._selection, claim.buckets, pick=self._pick, renew=claim.renew):
+            _freeze(claim, read, found)
+            if self._ends_turn():
+                claim.release()
+                return False
+        return True
+
+
+def _key_of(bucket: BucketInScope) -> BucketKey:
+    return bucket.channel_id, bucket.bucket
+
+
+@contextmanager
+def _retried(claim: Claim) -> Iterator[None]:
+    """Leave what was claimed to another attempt if the store is unavailable."""
     try:
-        buckets = buckets_in_scope(selection, purge.moderator, after=purge.scanned_to)
-        for scanned in scan_buckets(selection, buckets, pick=pick, renew=renew, is_begun=purge.scanned_to is not None):
-            ordinal = _freeze(purge_id, token, scanned, ordinal)
-            if ends_turn():
-                _release_scan(purge_id, token)
-                return
-        _freeze_manifest(purge_id, token)
-    except ScanLost:
-        return
+        yield
     except (StoreUnavailable, TooManyTombstones) as unavailable:
-        Purge.objects.filter(id=purge_id, scan_token=token).update(
-            scan_lease_until=ClockTimestamp() + SCAN_RETRY,
-            wait_reason=waiting_for(unavailable),
-        )
+        claim.retry_later(waiting_for(unavailable))
         raise
-
-
-def _claim_scan(purge_id: int, token: uuid.UUID) -> bool:
-    """Claim the scan if no worker has it; return whether it was claimed."""
-    free = Q(scan_lease_until__isnull=True) | Q(scan_lease_until__lt=ClockTimestamp())
-    scans = Purge.objects.filter(free, id=purge_id, state=PurgeState.SCANNING)
-    return scans.update(scan_token=token, scan_lease_until=_lease_end(), wait_reason="") == 1
-
-
-def _release_scan(purge_id: int, token: uuid.UUID) -> None:
-    Purge.objects.filter(id=purge_id, scan_token=token).update(scan_token=None, scan_lease_until=None)
-
-
-def _renew_scan(purge_id: int, token: uuid.UUID) -> None:
-    renewed = Purge.objects.filter(id=purge_id, scan_token=token).schedule(scan_lease_until=_lease_end())
-    if renewed != 1:
-        raise ScanLost
 
 
 def _bots(selection: Selection) -> frozenset[int]:
@@ -101,47 +180,43 @@ def _bots(selection: Selection) -> frozenset[int]:
     return frozenset(ChatUser.objects.filter(is_bot=True).values_list("id", flat=True))
 
 
-def _freeze(purge_id: int, token: uuid.UUID, scanned: Sequence[ScannedBucket], ordinal: int) -> int:
+def _freeze(claim: Claim, read: int, found: Sequence[ScannedBucket]) -> None:
+    """Store what was found in the first buckets of a claim, with its position. Raises `ScanLost`."""
+    purge_id = claim.purge_id
     # Hundreds of buckets take as long to pack and hash as to store: not while the purge is locked.
-    rows = prepare_buckets(purge_id, [bucket for bucket in scanned if bucket.matched], ordinal)
+    rows = prepare_buckets(purge_id, [bucket for bucket in found if bucket.matched])
     with brief_transaction():
         purge = lock_purge(purge_id)
-        if purge.scan_token != token or purge.state != PurgeState.SCANNING:
+        if purge.state != PurgeState.SCANNING:
             raise ScanLost
+        position = claim.advance(purge, read)
         Purge.objects.filter(id=purge_id).update(
-            scanned=purge.scanned + sum(bucket.scanned for bucket in scanned),
-            manifest=purge.manifest + sum(len(bucket.matched) for bucket in scanned),
-            held_at_scan=purge.held_at_scan + sum(bucket.held_at_scan for bucket in scanned),
-            scan_lease_until=_lease_end(),
-            **_position_after(scanned),
+            scanned=purge.scanned + sum(bucket.scanned for bucket in found),
+            manifest=purge.manifest + sum(len(bucket.matched) for bucket in found),
+            held_at_scan=purge.held_at_scan + sum(bucket.held_at_scan for bucket in found),
+            wait_reason="",
+            **position,
         )
-        add_to_places(purge_id, rows[0])
-        return store_buckets(rows, ordinal)
+        add_to_places(purge_id, rows[0], finished=claim.finished_channels(read))
+        store_buckets(purge_id, rows)
 
 
-def _position_after(scanned: Sequence[ScannedBucket]) -> dict[str, int]:
-    return {"scanned_channel_id": scanned[-1].channel_id, "scanned_bucket": scanned[-1].bucket} if scanned else {}
-
-
-def prepare_buckets(
-    purge_id: int, scanned: Sequence[ScannedBucket], ordinal: int
-) -> tuple[list[ManifestBucket], list[Step]]:
-    """Return buckets of the manifest, and their steps with the ordinals after `ordinal`, for `store_buckets`."""
+def prepare_buckets(purge_id: int, scanned: Sequence[ScannedBucket]) -> tuple[list[ManifestBucket], list[Step]]:
+    """Return buckets of the manifest, and their steps without ordinals, for `store_buckets`."""
     steps = [step for bucket in scanned for step in _steps_of(purge_id, bucket)]
-    for number, step in enumerate(steps, ordinal + 1):
-        step.ordinal = number
     return [_manifest_bucket(purge_id, bucket) for bucket in scanned], steps
 
 
-def store_buckets(rows: tuple[list[ManifestBucket], list[Step]], ordinal: int) -> int:
-    """Store buckets and their steps; return the last step's ordinal, or `ordinal` if there is none.
-
-    The caller's transaction locks the purge's row.
-    """
+def store_buckets(purge_id: int, rows: tuple[list[ManifestBucket], list[Step]]) -> None:
+    """Store buckets and their steps, with the next ordinals; the transaction has locked the purge's row."""
     buckets, steps = rows
+    if not steps:
+        return
+    last = Step.objects.filter(purge_id=purge_id).aggregate(last=Max("ordinal", default=0))["last"]
+    for ordinal, step in enumerate(steps, last + 1):
+        step.ordinal = ordinal
     ManifestBucket.objects.bulk_create(buckets)
     Step.objects.bulk_create(steps)
-    return ordinal + len(steps)
 
 
 def _manifest_bucket(purge_id: int, scanned: ScannedBucket) -> ManifestBucket:
@@ -200,12 +275,11 @@ def hash_manifest(purge_id: int) -> bytes | None:
 def _freeze_manifest(purge_id: int, token: uuid.UUID) -> None:
     manifest_hash = hash_manifest(purge_id)
     total: int = Step.objects.filter(purge_id=purge_id).aggregate(total=Sum("count", default=0))["total"]
-    matched = ManifestBucket.objects.filter(purge_id=purge_id).exists()
     # Another worker that has taken over the scan stores its own.
     summary = compute_summary(purge_id)
     with brief_transaction():
         is_own = Purge.objects.filter(id=purge_id, scan_token=token, state=PurgeState.SCANNING).update(
-            state=PurgeState.READY if matched else PurgeState.NOTHING_MATCHED,
+            state=PurgeState.READY if total else PurgeState.NOTHING_MATCHED,
             manifest=total,
             manifest_hash=manifest_hash,
             ready_at=ClockTimestamp(),
@@ -219,7 +293,3 @@ def _freeze_manifest(purge_id: int, token: uuid.UUID) -> None:
 
 def _end_of_hour(message_id: int) -> dt.datetime:
     return dt.datetime.fromtimestamp((ms_of(message_id) + RECENT_MS) / 1_000, tz=dt.UTC)
-
-
-def _lease_end() -> object:
-    return ClockTimestamp() + SCAN_LEASE

@@ -13,7 +13,7 @@ from chatstore.models.users import User
 from moderation.domain.selection import Selection
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
-from moderation.models import Purge
+from moderation.models import Purge, ScanPart
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import purge_for, require
@@ -83,13 +83,14 @@ def confirm_purge(purge_id: int, *, moderator: User, reason: str, manifest_hash:
 def discard_preview(purge_id: int, *, moderator: User) -> None:
     """Discard a preview, also while it is scanned: → *expired*. No effect on a purge in another state.
 
-    The worker that scans it stops at the next bucket, because it has lost the scan.
+    The workers that scan it stop when they store the next buckets, because they have lost the scan.
     """
     require(moderator, "moderation.add_purge")
     with brief_transaction():
         purge = purge_for(moderator, purge_id)
         previews = Purge.objects.filter(id=purge_id, state__in=(PurgeState.SCANNING, PurgeState.READY))
         if previews.update(state=PurgeState.EXPIRED, scan_token=None, scan_lease_until=None, wait_reason=""):
+            ScanPart.objects.filter(purge_id=purge_id).delete()
             record_action("preview_discarded", actor=moderator, purge=purge)
 
 

@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce, Greatest
 from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
 from moderation.domain.states import ACTIVE_PURGES, PurgeState
-from moderation.models import Purge, Step
+from moderation.models import Purge, ScanPart, Step
 from moderation.models.purges import PurgeQuerySet
 from moderation.models.steps import DUE, FREE, LEASED, StepQuerySet, UndoStepQuerySet
 from moderation.operations.steps.claiming import WORKING_STATES, is_locked_by_others
@@ -132,5 +132,27 @@ def _longest_waiting(channels: Q, *, excluding: int) -> list[int]:
 
 
 def due_scans() -> list[int]:
-    """Return scans that no worker has started, or whose worker is gone."""
-    return list(Purge.objects.scans_due().order_by("id").values_list("id", flat=True))
+    """Return scans that no worker processes: none has started, or all are gone. Idle workers join the others."""
+    return list(_scans_due().order_by("id").values_list("id", flat=True))
+
+
+def is_scan_due(purge_id: int) -> bool:
+    """Return whether the purge is still to be scanned and no worker does."""
+    return _scans_due().filter(id=purge_id).exists()
+
+
+def _scans_due() -> PurgeQuerySet:
+    free = Q(scan_lease_until__isnull=True) | Q(scan_lease_until__lt=ClockTimestamp())
+    parts = ScanPart.objects.leased().filter(purge_id=OuterRef("id"))
+    return Purge.objects.filter(free, ~Exists(parts), state=PurgeState.SCANNING)
+
+
+def joinable_scans() -> PurgeQuerySet:
+    """Return scans of which a further worker could claim a part."""
+    parts = ScanPart.objects.free().filter(purge_id=OuterRef("id"))
+    return Purge.objects.filter(Exists(parts), state=PurgeState.SCANNING)
+
+
+def can_scan_be_joined(purge_id: int) -> bool:
+    """Return whether a further worker could claim a part of the scan."""
+    return joinable_scans().filter(id=purge_id).exists()

@@ -4,7 +4,7 @@ A purge waits for its turn while it has a wake-up that no worker has received. A
 worker that receives it chooses among the purges that wait then. First comes small work, then undos, then the other
 purges, then rewrites; within these, turns rotate among the guilds, the moderators of a guild, and the purges of a
 moderator: the one whose last turn is the oldest is next. A worker for which none waits joins a running purge, in the
-same order.
+same order. Scans take turns in the same way, among themselves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from chatstore.models.functions import ClockTimestamp
 from moderation.domain.states import ACTIVE_PURGES, PurgeState
 from moderation.models import Purge
 from moderation.models.purges import PurgeQuerySet
-from moderation.operations.purging.scheduling import joinable_purges
+from moderation.operations.purging.scheduling import joinable_purges, joinable_scans
 
 TURN_SECONDS = 0.25
 """A purge is left for one that waits after this long, once what it has begun is completed."""
@@ -123,6 +123,13 @@ def take_scan_turn() -> int | None:
         if _receive(purge_id):
             return purge_id
     return None
+
+
+def join_scan_turn() -> int | None:
+    """Begin a further worker's turn at the running scan that comes next; return its purge's id, or None if none has
+    parts left."""
+    purge_id = _next_in_turn(joinable_scans())
+    return None if purge_id is None else begin_turn(purge_id)
 
 
 def begin_turn(purge_id: int) -> int:

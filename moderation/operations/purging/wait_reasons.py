@@ -17,7 +17,7 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.coordination.channel_lock import lock_owner
 from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.states import PurgeState, StepKind, StepState
-from moderation.models import AuditEntry, Purge, Step
+from moderation.models import AuditEntry, Purge, ScanPart, Step
 from moderation.operations.access.visibility import Actor, name_of, visible_purges
 from moderation.operations.purging.turns import MAX_WAITING, TurnWait, wait_for_turn
 from moderation.operations.selection.summary import selection_summary
@@ -121,7 +121,8 @@ def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
 def _has_worker(purge: Purge, now: dt.datetime) -> bool:
     """Return whether a worker processes the purge; another one may be enqueued for it all the same."""
     if purge.state == PurgeState.SCANNING:
-        return purge.scan_lease_until is not None and purge.scan_lease_until > now
+        has_lease = purge.scan_lease_until is not None and purge.scan_lease_until > now
+        return has_lease or ScanPart.objects.leased().filter(purge=purge).exists()
     return open_steps(purge).leased().exists()
 
 
@@ -229,7 +230,8 @@ def _on_disk_at(purge: Purge) -> dt.datetime | None:
 
 def _idle_seconds(purge: Purge, now: dt.datetime) -> float | None:
     """Return the seconds since a worker could have processed the purge; None if one did recently or need not yet."""
-    leases = open_steps(purge).claimed().aggregate(until=Max("lease_until"))
+    claimed = purge.scan_parts if purge.state == PurgeState.SCANNING else open_steps(purge).claimed()
+    leases = claimed.aggregate(until=Max("lease_until"))
     last_action = AuditEntry.objects.filter(purge=purge).order_by("-id").values_list("at", flat=True).first()
     times = (purge.wait_until, purge.scan_lease_until, leases["until"], last_action, purge.confirmed_at)
     idle_since = max((time for time in times if time is not None), default=purge.created_at)

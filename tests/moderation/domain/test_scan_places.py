@@ -1,4 +1,4 @@
-"""The places of a scan, to which its buckets are added some at a time, are those of all of its buckets."""
+"""The places of a scan, to which its buckets are added some at a time by several workers, are those of all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from moderation.models import ManifestBucket
-from moderation.operations.preview.manifest_summary import MAX_CHANNELS, MAX_ENDS, NO_PLACES, Summary
+from moderation.operations.preview.manifest_summary import (
+    MAX_CHANNELS,
+    MAX_ENDS,
+    NO_PLACES,
+    OPEN_CHANNELS,
+    Summary,
+)
 from moderation.operations.preview.scan_places import add_buckets
 
 
@@ -31,18 +37,40 @@ def scanned(seed: int) -> list[ManifestBucket]:
     ]
 
 
-def added(buckets: list[ManifestBucket], *, at_once: int) -> Summary:
+def added(buckets: list[ManifestBucket], *, at_once: int, split: set[int], seed: int) -> Summary:
+    """Add the buckets by parts of whole channels, in an order that is drawn; those of the channels `split` singly."""
+    drawn = random.Random(seed)
+    parts: dict[tuple[int, ...], list[ManifestBucket]] = defaultdict(list)
+    for one in buckets:
+        # Between two channels that are split there is a part at least.
+        key = (
+            (one.channel_id, one.bucket) if one.channel_id in split else (-1, one.channel_id // 10, *_below(one, split))
+        )
+        parts[key].append(one)
+    pending = [(part, part[0].channel_id in split) for part in parts.values()]
     places: dict[str, Any] = NO_PLACES
-    for start in range(0, len(buckets), at_once):
-        places = json.loads(json.dumps(add_buckets(places, buckets[start : start + at_once])))
+    while pending:
+        part, is_split = pending.pop(drawn.randrange(len(pending)))
+        new, left = part[:at_once], part[at_once:]
+        if left:
+            pending.append((left, False))
+        end = left[0].channel_id if left else new[-1].channel_id + 1
+        finished = range(0) if is_split else range(new[0].channel_id, end)
+        places = json.loads(json.dumps(add_buckets(places, new, finished=finished)))
+    assert {row[0] for row in places[OPEN_CHANNELS]} == split
     return Summary.from_json(places)
+
+
+def _below(one: ManifestBucket, channels: set[int]) -> list[int]:
+    return sorted(channel for channel in channels if channel < one.channel_id)
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 200])
 @pytest.mark.parametrize("seed", range(5))
-def test_places_are_those_of_all_buckets(seed: int, at_once: int) -> None:
+@pytest.mark.parametrize("split", [set(), {7, 30, 31}], ids=["whole", "split"])
+def test_places_are_those_of_all_buckets(seed: int, at_once: int, split: set[int]) -> None:
     buckets = scanned(seed)
-    summary = added(buckets, at_once=at_once)
+    summary = added(buckets, at_once=at_once, split=split & {one.channel_id for one in buckets}, seed=seed)
     by_channel: dict[int, list[ManifestBucket]] = defaultdict(list)
     for one in buckets:
         by_channel[one.channel_id].append(one)
@@ -72,5 +100,5 @@ def test_places_are_those_of_all_buckets(seed: int, at_once: int) -> None:
 
 
 def test_adding_changes_nothing_that_was_stored_before() -> None:
-    add_buckets(NO_PLACES, scanned(0))
-    assert NO_PLACES["channels"] == NO_PLACES["periods"] == []
+    add_buckets(NO_PLACES, scanned(0), finished=range(0))
+    assert NO_PLACES["channels"] == NO_PLACES["periods"] == NO_PLACES[OPEN_CHANNELS] == []

@@ -77,11 +77,11 @@ def test_a_scan_whose_worker_was_lost_is_continued(
     class LostError(Exception):
         pass
 
-    def lose_the_worker(*args: object) -> int:
+    def lose_the_worker(*args: object) -> None:
         if len(frozen) == 4:
             raise LostError
         frozen.append(args)
-        return store(*args)  # type: ignore[arg-type]
+        store(*args)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
         patched.setattr(scan, "store_buckets", lose_the_worker)
@@ -100,9 +100,9 @@ def test_a_scan_that_is_discarded_stops_at_the_next_bucket(
     frozen: list[object] = []
     store = scan.store_buckets
 
-    def discard_after_two(*args: object) -> int:
+    def discard_after_two(*args: object) -> None:
         frozen.append(args)
-        return store(*args)  # type: ignore[arg-type]
+        store(*args)  # type: ignore[arg-type]
 
     def ends_turn() -> bool:
         if len(frozen) == 2:

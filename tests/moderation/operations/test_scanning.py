@@ -17,10 +17,9 @@ from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.holds import HoldRequest, place_hold
-from moderation.operations.preview.bucket_reads import FIRST_GROUP_BUCKETS
 from moderation.operations.preview.bucket_strip import PurgeMap
 from moderation.operations.preview.manifest_summary import summary_of
-from moderation.operations.preview.scan import scan_purge
+from moderation.operations.preview.scan import FIRST_BUCKETS, scan_purge
 from moderation.operations.purging.lifecycle import draft_purge
 from tests.chatstore.channels import delete_rows
 from tests.moderation.channels import VICTOR, WILMA, choose, make_channel, old_ids, preview, recent_ids, write
@@ -57,7 +56,7 @@ def test_the_first_buckets_are_stored_before_the_others_are_read(mona: User) -> 
     scan_purge(purge.pk, ends_turn=lambda: True)
     purge.refresh_from_db()
     # On a slow machine half a second ends before.
-    assert 0 < purge.manifest <= 2 * FIRST_GROUP_BUCKETS
+    assert 0 < purge.manifest <= 2 * FIRST_BUCKETS
 
 
 def test_an_author_in_named_channels_is_read_only_where_they_posted(mona: User) -> None:
