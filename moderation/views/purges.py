@@ -21,7 +21,7 @@ from moderation.operations.preview.exclusions import exclude_messages, include_m
 from moderation.operations.preview.narrowing import keep_author, keep_channel, keep_other_authors
 from moderation.operations.purging.controls import CONTROLS
 from moderation.operations.purging.lifecycle import confirm_purge, discard_preview
-from moderation.operations.purging.listing import STATE_FILTERS, list_purges
+from moderation.operations.purging.listing import STATE_FILTERS, list_deleted, list_purges
 from moderation.tasks import enqueue_on_commit, enqueue_scan_on_commit
 from moderation.views.polling import render_live
 from moderation.views.purge_page import describe_live, describe_page, poll_version
@@ -34,6 +34,7 @@ _FILTER_LABELS = {
     "running": gettext_lazy("Running"),
     "ready": gettext_lazy("Awaiting confirmation"),
     "done": gettext_lazy("Done"),
+    "failed": gettext_lazy("Failed"),
     "undone": gettext_lazy("Restored"),
     "erased": gettext_lazy("Permanently deleted"),
     "cancelled": gettext_lazy("Cancelled"),
@@ -43,10 +44,14 @@ _FILTER_LABELS = {
 @require_safe
 @permission_required("moderation.view_purge", raise_exception=True)
 def purges(request: HttpRequest) -> HttpResponse:
-    """List purges, newest first; `state`, `by` and `channel` filter."""
+    """List purges, newest first; `state`, `by` and `channel` filter. `view=deleted` lists what is deleted now."""
     state, moderator = request.GET.get("state", ""), request.GET.get("by", "").strip()
     channel_id = read_cursor(request.GET, "channel")
     before = read_cursor(request.GET, "before")
+    if request.GET.get("view") == "deleted":
+        deleted = list_deleted(request.user, moderator=moderator, before=before)
+        context = {"nav": "purges", "page": deleted, "view": "deleted", "by": moderator}
+        return render(request, "moderation/purge/list.html", context)
     listed = list_purges(request.user, state=state, moderator=moderator, channel_id=channel_id, before=before)
     channels = visible_channels(request.user).select_related("guild")
     context = {

@@ -99,6 +99,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("user-bot", "mona", "/users/900000000000000001/")
     yield Shot("purges", "mona", f"/purges/?by={scene.accounts['mona'][0]}")
     yield Shot("purges-none", "mona", "/purges/?by=no-such-user")
+    yield Shot("purges-deleted", "mona", "/purges/?view=deleted")
     yield Shot("find", "mona", f"/find/?q={scene.sample.victor}")
     yield Shot("find-no-message", "mona", f"/find/?q={scene.message + 1}")
     yield Shot("find-nothing", "mona", "/find/?q=nothing-is-called-that")

@@ -7,28 +7,54 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
-from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, WITHOUT_COPIES, PurgeState
-from moderation.models import Hold, ManifestBucket, Purge
-from moderation.operations.access.visibility import Actor, visible_purges
+from chatstore.models import Channel
+from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, EXPIRES_FROM, WITHOUT_COPIES, PurgeState
+from moderation.models import Hold, ManifestBucket, ManifestSummary, Purge, PurgePeriod
+from moderation.operations.access.visibility import Actor, visible_channels, visible_purges
 from moderation.operations.holds import time_held
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 
 PURGES_PER_PAGE = 30
 
+MAX_PLACES = 2
+"""Channels that are named for each purge in the list of what was deleted recently."""
+
 STATE_FILTERS: dict[str, tuple[str, frozenset[PurgeState]]] = {
     "running": ("Running", ACTIVE_PURGES),
     "ready": ("Awaiting confirmation", frozenset({PurgeState.SCANNING, PurgeState.READY})),
     "done": ("Done", frozenset({PurgeState.DONE, PurgeState.DONE_WITH_FAILURES, PurgeState.UNDO_EXPIRED})),
+    "failed": ("Failed", frozenset({PurgeState.DONE_WITH_FAILURES})),
     "undone": ("Restored", frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE})),
     "erased": ("Erased", WITHOUT_COPIES),
     "cancelled": ("Cancelled", frozenset({PurgeState.CANCELLED, PurgeState.EXPIRED})),
 }
 """Filters by state, with their labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedPurge:
+    """A purge whose messages are deleted. count: those that are still deleted.
+
+    places: the largest of its channels, of those that the viewer may see. other_places: number of the others.
+    """
+
+    listed: ListedPurge
+    count: int
+    places: Sequence[Channel]
+    other_places: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedPage:
+    """Page of what was deleted recently. older: exclusive cursor of the next page, or None."""
+
+    purges: Sequence[DeletedPurge]
+    older: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +75,7 @@ def list_purges(
     limit: int = PURGES_PER_PAGE,
 ) -> PurgePage:
     """Return the purges that a user may see. Raises `BadInput` for an unknown state."""
-    purges = _in_state(user, state)
-    if moderator:
-        if "\x00" in moderator:
-            raise BadInput(_("A name cannot contain a NUL character. Remove it."))
-        purges = purges.filter(moderator__username=moderator)
+    purges = _by_moderator(_in_state(user, state), moderator)
     if channel_id is not None:
         # Purges that are still being scanned, or matched nothing, have the channel in their selection only.
         scanned = ManifestBucket.objects.filter(purge_id=OuterRef("pk"), channel_id=channel_id)
@@ -63,6 +85,40 @@ def list_purges(
     found = list(purges[: limit + 1])
     shown = found[:limit]
     return PurgePage(_with_undo_until(describe_purges(user, shown)), older=shown[-1].pk if len(found) > limit else None)
+
+
+def list_deleted(user: Actor, *, moderator: str = "", before: int | None = None) -> DeletedPage:
+    """Return the purges that ended and whose undo period has not, those that began to delete last first.
+
+    before: the last purge of the page before.
+    """
+    began = visible_purges(user).filter(state__in=EXPIRES_FROM, quarantined_at__isnull=False)
+    purges = _by_moderator(began, moderator).defer("manifest_hash").order_by("-quarantined_at", "-id")
+    if before is not None:
+        at = visible_purges(user).filter(pk=before).values_list("quarantined_at", flat=True).first()
+        if at is None:
+            return DeletedPage((), None)
+        purges = purges.filter(Q(quarantined_at__lt=at) | Q(quarantined_at=at, pk__lt=before), quarantined_at__lte=at)
+    found = list(purges[: PURGES_PER_PAGE + 1])
+    shown = found[:PURGES_PER_PAGE]
+    older = shown[-1].pk if len(found) > PURGES_PER_PAGE else None
+    return DeletedPage(_with_places(user, _with_undo_until(describe_purges(user, shown))), older)
+
+
+def _with_places(user: Actor, listed: Sequence[ListedPurge]) -> list[DeletedPurge]:
+    """Add the channels and the numbers of messages that are still deleted, in three statements."""
+    ids = [one.purge.pk for one in listed]
+    summaries = ManifestSummary.objects.filter(pk__in=ids).values_list("pk", "data__channels", "data__channel_count")
+    places = {pk: ([int(row[0]) for row in rows or ()][:MAX_PLACES], int(count or 0)) for pk, rows, count in summaries}
+    channels = visible_channels(user).in_bulk({channel_id for shown, _count in places.values() for channel_id in shown})
+    left = Sum(F("deleted") + F("already_gone") - F("undone"))
+    counts = dict(PurgePeriod.objects.filter(purge_id__in=ids).order_by().values_list("purge_id").annotate(left=left))
+    deleted = []
+    for one in listed:
+        shown, channel_count = places.get(one.purge.pk, ([], 0))
+        here = [channels[channel_id] for channel_id in shown if channel_id in channels]
+        deleted.append(DeletedPurge(one, int(counts.get(one.purge.pk, 0)), here, max(channel_count - len(here), 0)))
+    return deleted
 
 
 def list_newest(
@@ -79,6 +135,13 @@ def list_newest(
     every = {purge.pk: purge for purges in found.values() for purge in purges}
     listed = {one.purge.pk: one for one in _with_undo_until(describe_purges(user, list(every.values())))}
     return {state: [listed[purge.pk] for purge in purges] for state, purges in found.items()}
+
+
+def _by_moderator(purges: QuerySet[Purge], moderator: str) -> QuerySet[Purge]:
+    """Return the purges of the moderator with a user name; all without one. Raises `BadInput`."""
+    if "\x00" in moderator:
+        raise BadInput(_("A name cannot contain a NUL character. Remove it."))
+    return purges.filter(moderator__username=moderator) if moderator else purges
 
 
 def _in_state(user: Actor, state: str) -> QuerySet[Purge]:
