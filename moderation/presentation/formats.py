@@ -169,6 +169,11 @@ def format_short_day(day: dt.date) -> str:
     return date_format(_local_day(day), pgettext("date format", "j M Y"))
 
 
+def format_month(day: dt.date) -> str:
+    """Return a month: "March 2024"."""
+    return date_format(day, pgettext("date format", "F Y"))
+
+
 def format_day_of_month(day: dt.date) -> str:
     """Return a day without its year: "11 March"."""
     return date_format(day, pgettext("date format", "j F"))

@@ -1,6 +1,8 @@
-"""The bucket strip's bars and the rows of its table as HTML: a channel of ten years has 365 of each."""
+"""Bars of strips and the rows of their tables as HTML: a channel of ten years has 365 of each."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from django import template
 from django.utils.safestring import SafeString
@@ -11,7 +13,8 @@ from moderation.presentation import formats
 from moderation.presentation.html import fill, fill_each
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.strip import Bar, Strip
-from moderation.templatetags.chat import thousands
+from moderation.templatetags.chat import thousands, visible
+from moderation.views.purge_times import TimeBar, Times
 
 register = template.Library()
 
@@ -67,6 +70,44 @@ def strip_rows(strip: Strip, channel: Channel | None) -> SafeString:
             )
             for bar in strip.bars
             if bar.count != 0 or bar.highlighted
+        ),
+    )
+
+
+@register.simple_tag
+def time_bars(bars: Sequence[TimeBar], height: int) -> SafeString:
+    """Render the bars of a channel, each a link to a closer view."""
+    last = len(bars) - 1
+    return fill_each(
+        '<a href="{}" tabindex="{}" aria-label="{}">\n<title>{}</title>\n'
+        '<rect class="slot" x="{}%" y="0" width="{}%" height="{}"/>\n'
+        '<rect class="highlighted" x="{}%" y="{}" width="{}%" height="{}"/>\n</a>',
+        (
+            (
+                bar.url, 0 if number == last else -1, bar.title, bar.title,
+                bar.x, bar.width, height,
+                bar.x, bar.y, round(bar.width * 0.86, 3), bar.height,
+            )
+            for number, bar in enumerate(bars)
+        ),
+    )  # fmt: skip
+
+
+@register.simple_tag
+def time_rows(times: Times) -> SafeString:
+    """Render the same numbers as rows of a table."""
+    has_several = len(times.rows) > 1
+    return fill_each(
+        '<tr>\n{}<td>\n<a href="{}">{}</a>\n</td>\n<td class="num">{}</td>\n</tr>',
+        (
+            (
+                fill("<td><bdi>{}</bdi></td>\n", visible(row.channel.full_name)) if has_several else "",
+                bar.url,
+                bar.time,
+                formats.format_number(bar.count),
+            )
+            for row in times.rows
+            for bar in row.bars
         ),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
@@ -15,14 +15,15 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext, ngettext
 
 from chatstore.domain.buckets import bucket_days
-from chatstore.models import ChatUser
+from chatstore.models import Channel, ChatUser
 from moderation.domain.selection import Selection
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, name_of, visible_channels
 from moderation.operations.preview.bucket_strip import PurgeMap
-from moderation.operations.preview.manifest_summary import summary_of
+from moderation.operations.preview.manifest_summary import Summary, summary_of
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
+from moderation.operations.preview.time_strips import MAX_ROWS
 from moderation.operations.purging.controls import available_controls
 from moderation.operations.purging.failures import Failure, failures_of
 from moderation.operations.purging.wait_reasons import wait_of
@@ -38,6 +39,8 @@ from moderation.presentation.formats import format_number
 from moderation.presentation.wording import name_authors
 from moderation.views.purge_erasing import describe_erasing
 from moderation.views.purge_preview import describe_newest_matches, describe_preview
+from moderation.views.purge_receipt import describe_receipt
+from moderation.views.purge_times import Times, describe_times
 
 CHANGING = frozenset(
     {
@@ -97,8 +100,8 @@ class PurgeFacts:
         return count_still_deleted(self._purge)
 
 
-def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
-    """Return the context of the whole page."""
+def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the context of the whole page. query: the zoom of the strips. Raises `BadInput`."""
     facts = PurgeFacts(user, purge)
     context = _describe(user, purge, facts)
     # What a running scan has found so far is no preview.
@@ -108,12 +111,24 @@ def describe_page(user: Actor, purge: Purge) -> dict[str, Any]:
             purge,
             facts.manifest,
             facts.channels,
-            strips=facts.map,
             deleted=facts.deleted,
             by_channel=context["undo"].may_undo,
         )
+        context["times"] = describe_times(purge, facts.manifest, facts.channels, query)
     context["may_confirm"] = purge.state == PurgeState.READY and user.has_perm("moderation.add_purge")
     return context
+
+
+def describe_zoom(user: Actor, purge: Purge, query: Mapping[str, str]) -> Times | None:
+    """Return the strips over time alone. Raises `BadInput`."""
+    manifest = summary_of(purge)
+    return describe_times(purge, manifest, _channels_of(user, manifest), query)
+
+
+def _channels_of(user: Actor, manifest: Summary) -> list[Channel]:
+    """Return the largest channels that the viewer may see."""
+    known = visible_channels(user).in_bulk([one.channel_id for one in manifest.channels[:MAX_ROWS]])
+    return [known[one.channel_id] for one in manifest.channels if one.channel_id in known]
 
 
 def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
@@ -144,6 +159,9 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "summary": summary[:1].upper() + summary[1:],
         "moderator": name_of(purge.moderator),
         "progress": progress_of(purge, facts.totals) if purge.confirmed_at else None,
+        "receipt": describe_receipt(user, purge, manifest=facts.manifest, channels=channels, totals=facts.totals)
+        if purge.confirmed_at
+        else None,
         "wait": wait_of(user, purge),
         "failures": describe_failures(user, purge, is_single=facts.channel_count == 1),
         "seconds": seconds_of(purge) if purge.finished_at else None,

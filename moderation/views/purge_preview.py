@@ -8,7 +8,6 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.utils import timezone
 from django.utils.translation import gettext, ngettext_lazy
 
 from chatstore.domain.buckets import bucket_days
@@ -20,12 +19,10 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.operations.preview.breakdown import deleted_in, restored_authors, share_by_author, share_by_channel
-from moderation.operations.preview.bucket_strip import PurgeMap
 from moderation.operations.preview.manifest_summary import Summary
 from moderation.operations.preview.purge_summary import BucketPreview, bucket_previews
 from moderation.operations.preview.samples import SampleWindow, newest_matches, sample_manifest
 from moderation.presentation.formats import format_number
-from moderation.presentation.strip import Strip
 from moderation.presentation.texts import translate
 from moderation.views.rows import MessageRow, rows_of
 
@@ -34,9 +31,6 @@ if TYPE_CHECKING:
 
 AUTHORS_SHOWN = 12
 BUCKETS_SHOWN = 200
-
-MAX_STRIPS = 4
-"""Up to this many channels have a strip each, besides the one of all channels."""
 
 _PLAN = {
     DeleteStrategy.DROP: ngettext_lazy(
@@ -102,21 +96,12 @@ class SampleGroup:
     rows: Sequence[SampleRow]
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelStrip:
-    """A channel with its own strip."""
-
-    channel: Channel
-    strip: Strip
-
-
 def describe_preview(
     user: Actor,
     purge: Purge,
     manifest: Summary,
     channels: Sequence[Channel],
     *,
-    strips: PurgeMap,
     deleted: int,
     by_channel: bool,
 ) -> dict[str, Any]:
@@ -137,14 +122,10 @@ def describe_preview(
     known = visible_channels(user).select_related("guild").in_bulk(shown)
     context: dict[str, Any] = {
         "preview": manifest,
-        "first_day": timezone.localtime(manifest.first_at).date().isoformat() if manifest.first_at else "",
-        "plan": _describe_plan(manifest.strategies),
+        "plan": describe_plan(manifest.strategies),
         "channel_shares": () if is_single else shares,
         "channel_count": manifest.channel_count,
         "other_channels": manifest.channel_count - len(shares),
-        "channel_strips": [ChannelStrip(channel, strips.draw([channel.pk])) for channel in channels]
-        if not is_single and len(channels) <= MAX_STRIPS
-        else (),
         "authors": authors[:AUTHORS_SHOWN],
         # Otherwise some messages failed, were held or were restored in another way, which is not counted by author.
         "is_exact_by_author": deleted == left_by_author and restored <= {author.user_id for author in authors},
@@ -203,7 +184,7 @@ def _row_of(bucket: BucketPreview, channels: dict[int, Channel]) -> BucketRow:
     )
 
 
-def _describe_plan(strategies: Mapping[DeleteStrategy, tuple[int, int]]) -> list[str]:
+def describe_plan(strategies: Mapping[DeleteStrategy, tuple[int, int]]) -> list[str]:
     """Return how and when messages are deleted, a sentence for each delete strategy in use."""
     return [
         _fill(pattern, strategies[strategy][strategy in (DeleteStrategy.ROWS, DeleteStrategy.LATER)])

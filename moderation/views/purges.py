@@ -24,7 +24,7 @@ from moderation.operations.purging.lifecycle import confirm_purge, discard_previ
 from moderation.operations.purging.listing import STATE_FILTERS, list_deleted, list_purges
 from moderation.tasks import enqueue_on_commit, enqueue_scan_on_commit
 from moderation.views.polling import render_live
-from moderation.views.purge_page import describe_live, describe_page, poll_version
+from moderation.views.purge_page import describe_live, describe_page, describe_zoom, poll_version
 from moderation.views.session import actor_of
 
 _NARROW = {"keep_author": keep_author, "only_author": keep_other_authors, "keep_channel": keep_channel}
@@ -69,8 +69,12 @@ def purges(request: HttpRequest) -> HttpResponse:
 @require_safe
 @permission_required("moderation.view_purge", raise_exception=True)
 def purge(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """Show one purge: its scan, preview, progress and outcome."""
-    return show_purge(request, purge_for(request.user, purge_id))
+    """Show one purge: its scan, preview, progress and outcome. `zoom` and `at` choose the time of its strips."""
+    shown = purge_for(request.user, purge_id)
+    if request.headers.get("HX-Target") == "times":
+        context = {"times": describe_zoom(request.user, shown, request.GET)}
+        return render(request, "moderation/purge/_times.html", context)
+    return show_purge(request, shown)
 
 
 @require_safe
@@ -186,6 +190,6 @@ def _change_preview(request: HttpRequest, purge_id: int, change: Callable[..., P
 
 def show_purge(request: HttpRequest, shown: Purge, *, error_message: str = "") -> HttpResponse:
     """Render the page. error_message: why the requested action was rejected."""
-    context: dict[str, Any] = describe_page(request.user, shown)
+    context: dict[str, Any] = describe_page(request.user, shown, request.GET)
     context["error_message"] = error_message
     return render(request, "moderation/purge/purge.html", context, status=400 if error_message else 200)

@@ -80,6 +80,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("manifest", "mona", f"/purges/{scene.many.pk}/messages/")
     yield Shot("manifest-partly-undone", "mona", f"/purges/{scene.partly.pk}/messages/")
     yield from chain(
+        _ended_shots(scene),
         _report_shots(scene),
         _raid_shots(scene),
         _controlled_shots(scene),
@@ -99,7 +100,6 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("user-bot", "mona", "/users/900000000000000001/")
     yield Shot("purges", "mona", f"/purges/?by={scene.accounts['mona'][0]}")
     yield Shot("purges-none", "mona", "/purges/?by=no-such-user")
-    yield Shot("purges-deleted", "mona", "/purges/?view=deleted")
     yield Shot("find", "mona", f"/find/?q={scene.sample.victor}")
     yield Shot("find-no-message", "mona", f"/find/?q={scene.message + 1}")
     yield Shot("find-nothing", "mona", "/find/?q=nothing-is-called-that")
@@ -114,6 +114,11 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("admin-users", "ada", "/admin/chatstore/chatuser/", whole=False)
     yield Shot("admin-purge", "ada", f"/admin/moderation/purge/{scene.done.pk}/change/")
     yield Shot("admin-audit", "ada", "/admin/moderation/auditentry/", whole=False)
+
+
+def _ended_shots(scene: Scene) -> Iterator[Shot]:
+    yield Shot("purge-zoomed", "mona", f"/purges/{scene.partly.pk}/?zoom=month")
+    yield Shot("purges-deleted", "mona", "/purges/?view=deleted")
 
 
 def _report_shots(scene: Scene) -> Iterator[Shot]:

@@ -54,7 +54,7 @@ class _Counts:
 
 
 class PurgeMap:
-    """Numbers of a purge's messages by bucket, read once, for the strip of all channels and of each.
+    """Numbers of a purge's messages by bucket, read once, for the strip of all channels.
 
     Messages are highlighted while they exist, and empty once deleted. Uses the scan's own counts where available, so
     that the picture is stable while the purge runs. Restored and held messages are not highlighted. With more than
@@ -77,12 +77,11 @@ class PurgeMap:
         for channel_id in channel_ids:
             self._read_channel(channel_id)
 
-    def draw(self, channel_ids: Sequence[int] | None = None) -> Strip:
-        """Return the strip of some of the channels, or of all."""
+    def draw(self) -> Strip:
+        """Return the strip of all channels together."""
         total = _Counts()
-        for channel_id, counts in self._counts.items():
-            if channel_ids is None or channel_id in channel_ids:
-                total.add(counts)
+        for counts in self._counts.values():
+            total.add(counts)
         kept, highlighted = total.kept, total.highlighted
         return draw_strip(
             StripBucket(

@@ -86,6 +86,17 @@ for (const scroller of document.querySelectorAll("[data-strip]")) {
   }
 }
 
+// htmx follows the links of HTML by itself, but not those of SVG.
+document.addEventListener("click", (event) => {
+  const bar = event.target.closest("#times svg a");
+  if (!bar || !window.htmx || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const url = new URL(bar.getAttribute("href"), window.location.href);
+  const swap = { source: "#times", target: "#times", select: "#times", swap: "outerHTML show:none" };
+  const zoomed = window.htmx.ajax("GET", url.pathname + url.search, swap);
+  zoomed.then(() => document.querySelector("#times [aria-current]")?.focus({ preventScroll: true })).catch(() => {});
+});
+
 // Every further response would restart the reload, which on a slow server would never finish.
 let reloading = false;
 document.addEventListener("reloadPage", () => {

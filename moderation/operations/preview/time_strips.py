@@ -1,0 +1,114 @@
+"""Messages of a purge over time, channel by channel, in slots from months down to a minute.
+
+A message id contains its time. The manifest has the number of ids of each bucket, with the first and the last of them;
+only buckets that reach into several slots are unpacked, up to `MAX_IDS` ids. The others are estimated.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chatstore.domain.buckets import BucketKey, bucket_of
+from chatstore.domain.snowflakes import first_id_at, unix_ms
+from moderation.domain.packing import unpack_ids
+from moderation.domain.states import DELETING
+from moderation.domain.zoom import Window, count_in_slots, spread_evenly
+from moderation.models import Purge
+
+MAX_ROWS = 8
+"""Channels that have a row each."""
+
+MAX_IDS = 200_000
+"""Ids that are unpacked for one picture: about 20 ms."""
+
+MAX_BUCKETS = 300
+"""Buckets whose ids are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRow:
+    """Messages of a channel in each slot of the window."""
+
+    channel_id: int
+    counts: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRows:
+    """Rows of the channels. edges: the beginnings of the slots, and the end. is_exact: False if some are estimated."""
+
+    rows: Sequence[TimeRow]
+    edges: Sequence[dt.datetime]
+    is_exact: bool
+
+
+def count_over_time(purge: Purge, window: Window, channel_ids: Sequence[int]) -> TimeRows:
+    """Count the messages that the purge includes in some channels, in each slot of a window."""
+    times = window.edges
+    edges = [first_id_at(unix_ms(time)) for time in times]
+    counts = {channel_id: [0] * (len(edges) - 1) for channel_id in channel_ids}
+    spans: dict[BucketKey, tuple[int, int, int]] = {}
+    entries = purge.manifest_buckets.filter(
+        channel_id__in=channel_ids, bucket__range=(bucket_of(edges[0]), bucket_of(edges[-1])), count__gt=0
+    ).order_by()
+    for channel_id, bucket, count, first, last in entries.values_list(
+        "channel_id", "bucket", "count", "first_id", "last_id"
+    ):
+        if first is not None and last is not None and last >= edges[0] and first < edges[-1]:
+            spans[channel_id, bucket] = count, first, last
+    ids = _read_ids(purge, _choose(spans, edges))
+    is_exact = True
+    for (channel_id, bucket), (count, first, last) in spans.items():
+        here, from_slot, to_slot = counts[channel_id], *_slots_of(first, last, edges)
+        if from_slot == to_slot:
+            here[from_slot] += count
+            continue
+        some = edges[from_slot : to_slot + 2]
+        known = ids.get((channel_id, bucket))
+        is_exact = is_exact and known is not None
+        parts = spread_evenly(count, first, last, some) if known is None else count_in_slots(sorted(known), some)
+        for slot, number in enumerate(parts, from_slot):
+            here[slot] += number
+    return TimeRows([TimeRow(channel_id, counts[channel_id]) for channel_id in channel_ids], times, is_exact)
+
+
+def _choose(spans: dict[BucketKey, tuple[int, int, int]], edges: Sequence[int]) -> list[BucketKey]:
+    """Return the buckets to unpack: those that reach into several slots, the smallest first, up to the limits."""
+    chosen: list[BucketKey] = []
+    total = 0
+    for key, (count, first, last) in sorted(spans.items(), key=lambda item: item[1][0]):
+        from_slot, to_slot = _slots_of(first, last, edges)
+        if from_slot == to_slot:
+            continue
+        total += count
+        if total > MAX_IDS or len(chosen) == MAX_BUCKETS:
+            break
+        chosen.append(key)
+    return chosen
+
+
+def _slots_of(first: int, last: int, edges: Sequence[int]) -> tuple[int, int]:
+    """Return the first and the last slot of some ids that the window overlaps.
+
+    What reaches beyond the window is never in one slot, so that only the part inside is counted.
+    """
+    last_slot = len(edges) - 2
+    from_slot = max(bisect_right(edges, first) - 1, 0)
+    to_slot = min(bisect_right(edges, last) - 1, last_slot)
+    if from_slot == to_slot and (first < edges[0] or last >= edges[-1]):
+        return (from_slot - 1, to_slot) if from_slot else (from_slot, to_slot + 1)
+    return from_slot, to_slot
+
+
+def _read_ids(purge: Purge, keys: Sequence[BucketKey]) -> dict[BucketKey, list[int]]:
+    """Return the ids of some buckets. A bucket may have several steps."""
+    found: defaultdict[BucketKey, list[int]] = defaultdict(list)
+    if keys:
+        steps = purge.steps.in_buckets(keys).filter(kind__in=DELETING).order_by()
+        for channel_id, bucket, packed in steps.values_list("channel_id", "bucket", "ids"):
+            found[channel_id, bucket] += unpack_ids(packed)
+    return found

@@ -1,0 +1,93 @@
+"""Context of the receipt that heads the page of a purge that has ended."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from chatstore.domain.buckets import bucket_days
+from chatstore.models import Channel
+from moderation.models import Purge
+from moderation.operations.access.visibility import Actor
+from moderation.operations.preview.manifest_summary import Summary
+from moderation.operations.preview.purge_summary import FINAL_PURGES
+from moderation.operations.steps.totals import PurgeTotals
+from moderation.views.purge_preview import describe_plan
+
+MAX_PLACES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptLine:
+    """Messages with one outcome. is_warning: they are still in their channel against the moderator's will."""
+
+    label: str
+    count: int
+    is_warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Facts about a purge that has ended.
+
+    places: the largest channels that the viewer may see, each with the day to open it at. lines: the outcomes, which
+    add up to the manifest; those without messages are left out. kept: messages kept in the same periods; None: not
+    counted. plan: how messages were to be deleted, as sentences. audit_url: "" if the viewer may not read the audit
+    log.
+    """
+
+    places: Sequence[tuple[Channel, str]]
+    other_places: int
+    first_at: dt.datetime | None
+    last_at: dt.datetime | None
+    author_count: int
+    kept: int | None
+    lines: Sequence[ReceiptLine]
+    plan: Sequence[str]
+    max_tombstones: int
+    audit_url: str
+
+
+def describe_receipt(
+    user: Actor, purge: Purge, *, manifest: Summary, channels: Sequence[Channel], totals: PurgeTotals
+) -> Receipt | None:
+    """Return the receipt; None before the purge has ended. channels: those that the viewer may see."""
+    if purge.confirmed_at is None or purge.state not in FINAL_PURGES:
+        return None
+    known = {channel.pk: channel for channel in channels}
+    places = [
+        (known[one.channel_id], bucket_days(one.first_bucket)[0].isoformat())
+        for one in manifest.channels
+        if one.channel_id in known
+    ][:MAX_PLACES]
+    return Receipt(
+        places=places,
+        other_places=manifest.channel_count - len(places),
+        first_at=manifest.first_at,
+        last_at=manifest.last_at,
+        author_count=manifest.author_count,
+        kept=manifest.survivors,
+        lines=_list_outcomes(totals),
+        plan=describe_plan(manifest.strategies),
+        max_tombstones=manifest.max_tombstones,
+        audit_url=_audit_url(purge) if user.is_staff and user.has_perm("moderation.view_auditentry") else "",
+    )
+
+
+def _list_outcomes(totals: PurgeTotals) -> list[ReceiptLine]:
+    lines = [
+        ReceiptLine(gettext("Deleted"), totals.deleted),
+        ReceiptLine(gettext("Already gone"), totals.already_gone),
+        ReceiptLine(gettext("Kept by a hold"), totals.held),
+        ReceiptLine(gettext("Failed"), totals.failed, is_warning=True),
+        ReceiptLine(gettext("Not deleted"), totals.left),
+    ]
+    return [line for line in lines if line.count or line is lines[0]]
+
+
+def _audit_url(purge: Purge) -> str:
+    return f"{reverse('admin:moderation_auditentry_changelist')}?q={purge.pk}"

@@ -1,0 +1,228 @@
+"""Context of the strips that show when the messages of a purge were posted, with their zoom."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.models import Channel
+from moderation.domain.zoom import DAY, Window, Zoom, closer, window_at, window_of_all
+from moderation.models import Purge
+from moderation.operations.preview.manifest_summary import Summary
+from moderation.operations.preview.time_strips import MAX_ROWS, TimeRow, count_over_time
+from moderation.presentation.formats import (
+    format_axis_day,
+    format_clock,
+    format_datetime,
+    format_month,
+    format_short_day,
+)
+from moderation.presentation.wording import count_messages
+
+_LABELS = {
+    Zoom.ALL: gettext_lazy("All"),
+    Zoom.YEAR: gettext_lazy("Year"),
+    Zoom.MONTH: gettext_lazy("Month"),
+    Zoom.DAY: gettext_lazy("Day"),
+    Zoom.HOUR: gettext_lazy("Hour"),
+}
+
+HEIGHT = 40
+"""Pixels of the tallest bar."""
+
+_MIN_HEIGHT = 2.0
+_TICKS = 5
+_WIDTH = 100.0
+"""Horizontal positions are percentages, so that a strip is as wide as its card."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A level of the zoom, as a link."""
+
+    name: str
+    label: str
+    url: str
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBar:
+    """A slot with messages, as a link to a closer view of it. x, width: percentages; y, height: pixels."""
+
+    time: str
+    count: int
+    title: str
+    url: str
+    x: float
+    width: float
+    y: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelTimes:
+    """A row: a channel and its bars."""
+
+    channel: Channel
+    bars: Sequence[TimeBar]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A time below the bars. x: percentage."""
+
+    x: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Everything that the template draws.
+
+    title: the window in words. earlier, later: URLs of the windows beside it; "" if the purge has no messages there.
+    most: messages in the fullest slot.
+    """
+
+    rows: Sequence[ChannelTimes]
+    ticks: Sequence[Tick]
+    levels: Sequence[Level]
+    title: str
+    earlier: str
+    later: str
+    most: int
+    total: int
+    other_channels: int
+    is_exact: bool
+    height: int = HEIGHT
+
+
+def describe_times(
+    purge: Purge, manifest: Summary, channels: Sequence[Channel], query: Mapping[str, str]
+) -> Times | None:
+    """Return the strips of the largest channels that the viewer may see; None if there is nothing to show.
+
+    query: `zoom` and `at`, a time in the window, as Unix seconds. Raises `BadInput`.
+    """
+    if manifest.first_at is None or manifest.last_at is None or not channels:
+        return None
+    shown = channels[:MAX_ROWS]
+    everything = window_of_all(manifest.first_at, manifest.last_at)
+    zoom, at = _read_query(query, manifest.last_at)
+    at = min(max(at, manifest.first_at), manifest.last_at)
+    window = everything if zoom is Zoom.ALL else window_at(zoom, timezone.localtime(at))
+    found = count_over_time(purge, window, [channel.pk for channel in shown])
+    most = max((max(row.counts, default=0) for row in found.rows), default=0)
+    into, names = closer(zoom, window), _name_slots(found.rows, found.edges)
+    rows = [
+        ChannelTimes(channel, _draw(row, found.edges, names, most=most, zoom=into), sum(row.counts))
+        for channel, row in zip(shown, found.rows, strict=True)
+    ]
+    if zoom is Zoom.ALL and most:
+        # From here the levels lead to the fullest slot.
+        fullest = max(found.rows, key=lambda row: max(row.counts))
+        at = found.edges[fullest.counts.index(max(fullest.counts))]
+    before, after = window.start - dt.timedelta(seconds=1), window.end
+    return Times(
+        rows=rows,
+        ticks=_ticks(window),
+        levels=[Level(level.value, str(label), _url(level, at), level is zoom) for level, label in _LABELS.items()],
+        title=_title(window),
+        earlier=_url(zoom, before) if zoom is not Zoom.ALL and manifest.first_at < window.start else "",
+        later=_url(zoom, after) if zoom is not Zoom.ALL and manifest.last_at >= window.end else "",
+        most=most,
+        total=sum(row.total for row in rows),
+        other_channels=manifest.channel_count - len(shown),
+        is_exact=found.is_exact,
+    )
+
+
+def _read_query(query: Mapping[str, str], default: dt.datetime) -> tuple[Zoom, dt.datetime]:
+    try:
+        zoom = Zoom(query.get("zoom", Zoom.ALL))
+        at = dt.datetime.fromtimestamp(int(query["at"]), tz=dt.UTC) if "at" in query else default
+    except (ValueError, OverflowError, OSError):
+        raise BadInput(_("This is not a time to zoom to. Use the links of the chart.")) from None
+    return zoom, at
+
+
+def _url(zoom: Zoom, at: dt.datetime) -> str:
+    query = {"zoom": zoom.value} if zoom is Zoom.ALL else {"zoom": zoom.value, "at": str(int(at.timestamp()))}
+    return f"?{urlencode(query)}#times"
+
+
+def _name_slots(rows: Iterable[TimeRow], edges: Sequence[dt.datetime]) -> dict[int, str]:
+    """Return the times of all slots that have messages."""
+    slots = {slot for row in rows for slot, count in enumerate(row.counts) if count}
+    return {slot: _format_span(edges[slot], edges[slot + 1]) for slot in slots}
+
+
+def _draw(
+    row: TimeRow, edges: Sequence[dt.datetime], names: Mapping[int, str], *, most: int, zoom: Zoom
+) -> list[TimeBar]:
+    length = (edges[-1] - edges[0]).total_seconds()
+    bars = []
+    for slot, count in enumerate(row.counts):
+        if not count:
+            continue
+        start, end = edges[slot], edges[slot + 1]
+        height = round(max(HEIGHT * count / most, _MIN_HEIGHT), 1)
+        bars.append(
+            TimeBar(
+                time=names[slot],
+                count=count,
+                title=f"{names[slot]}: {count_messages(count)}",
+                url=_url(zoom, start),
+                x=round((start - edges[0]).total_seconds() / length * _WIDTH, 3),
+                width=round((end - start).total_seconds() / length * _WIDTH, 3),
+                y=round(HEIGHT - height, 1),
+                height=height,
+            )
+        )
+    return bars
+
+
+def _format_span(start: dt.datetime, end: dt.datetime) -> str:
+    is_same_day = timezone.localtime(start).date() == timezone.localtime(end).date()
+    return gettext("%(start)s to %(end)s") % {
+        "start": format_datetime(start),
+        "end": format_clock(end) if is_same_day else format_datetime(end),
+    }
+
+
+def _ticks(window: Window) -> list[Tick]:
+    edges, length = window.edges, window.end - window.start
+    format_tick: Callable[[dt.datetime], str]
+    if length <= 2 * DAY:
+        format_tick = format_clock
+    elif length <= 366 * DAY:
+        format_tick = _format_axis_day
+    else:
+        format_tick = format_short_day
+    times = [edges[(len(edges) - 1) * number // _TICKS] for number in range(_TICKS)]
+    return [Tick(round((time - window.start) / length * _WIDTH, 3), format_tick(time)) for time in times]
+
+
+def _format_axis_day(time: dt.datetime) -> str:
+    return format_axis_day(timezone.localtime(time).date())
+
+
+def _title(window: Window) -> str:
+    middle = timezone.localtime(window.start + (window.end - window.start) / 2)
+    match window.zoom:
+        case Zoom.YEAR:
+            return str(middle.year)
+        case Zoom.MONTH:
+            return format_month(middle.date())
+        case Zoom.DAY:
+            return format_short_day(middle)
+        case Zoom.HOUR | Zoom.ALL:
+            return _format_span(window.start, window.end)

@@ -1,0 +1,161 @@
+"""Strips that show when the messages of a purge were posted: linear, by channel, from years down to minutes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from chatstore.domain.buckets import bucket_of, bucket_window
+from chatstore.domain.snowflakes import make_snowflake, unix_ms
+from chatstore.models import Channel
+from chatstore.models.users import User
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
+from moderation.models import Purge
+from moderation.operations.preview import time_strips
+from tests.moderation.channels import VICTOR, WILMA, by_victor, make_channel, old_ids, preview, purge_now, write
+
+SignIn = Callable[[User], Client]
+
+MINUTE_MS = 60_000
+
+
+def raid_start() -> int:
+    """Return the Unix milliseconds of a full hour in a sealed bucket, in the middle of a day."""
+    begin, _ = bucket_window(bucket_of(old_ids(1)[0]))
+    return unix_ms(begin) + 5 * 86_400_000 + 12 * 3_600_000
+
+
+def raid_ids(minutes: int, per_minute: int, *, worker: int = 0) -> list[int]:
+    start = raid_start()
+    return [
+        make_snowflake(start + minute * MINUTE_MS + n * 500, worker=worker)
+        for minute in range(minutes)
+        for n in range(per_minute)
+    ]
+
+
+def read(client: Client, path: str, **headers: str) -> str:
+    response = client.get(path, headers=headers)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def bars_of(html: str) -> list[list[int]]:
+    """Return the numbers of messages of each bar, strip by strip."""
+    strips = re.findall(r'class="strip time-strip".*?</svg>', html, re.DOTALL)
+    return [[int(n) for n in re.findall(r"<title>[^<]*: (\d+) messages?</title>", strip)] for strip in strips]
+
+
+def current_of(html: str) -> str:
+    (label,) = re.findall(r'id="zoom-(\w+)"[^>]*aria-current="true"', html)
+    return str(label)
+
+
+def test_a_raid_of_five_minutes_is_five_bars(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    write(channel, raid_ids(5, 20))
+    html = read(sign_in(mona), f"/purges/{preview(mona, by_victor(channel)).pk}/")
+    assert bars_of(html) == [[20] * 5]
+    assert current_of(html) == "all"
+
+
+def test_its_links_lead_from_years_to_the_minutes_of_the_raid(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    write(channel, [*old_ids(4, buckets_ago=60), *raid_ids(5, 20)])
+    purge, client = purge_now(mona, by_victor(channel)), sign_in(mona)
+    path, levels = f"/purges/{purge.pk}/", []
+    html = read(client, path)
+    assert max(bars_of(html)[0]) >= 100
+    while (level := current_of(html)) not in levels:
+        levels.append(level)
+        strip = html[html.index("time-strip") :]
+        bars = re.findall(r'<a href="(\?[^"]*)#times"[^>]*>\s*<title>[^<]*: (\d+) message', strip)
+        link = max(bars, key=lambda bar: int(bar[1]))[0]
+        html = read(client, path + link.replace("&amp;", "&"))
+    assert levels == ["all", "year", "month", "day", "hour"]
+    assert bars_of(html) == [[20] * 5]
+
+
+def test_each_channel_has_a_row_up_to_a_limit(mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    channels = [make_channel() for _ in range(3)]
+    for number, channel in enumerate(channels):
+        write(channel, raid_ids(2, 9 - number, worker=number))
+    selection = Selection(channel_ids=tuple(channel.pk for channel in channels), where=Author((VICTOR,)))
+    purge, client = preview(mona, selection), sign_in(mona)
+    assert bars_of(read(client, f"/purges/{purge.pk}/")) == [[9, 9], [8, 8], [7, 7]]
+    monkeypatch.setattr("moderation.views.purge_times.MAX_ROWS", 2)
+    html = read(client, f"/purges/{purge.pk}/")
+    assert bars_of(html) == [[9, 9], [8, 8]]
+    assert "and 1 more channel" in re.sub(r"\s+", " ", html)
+
+
+def test_the_table_has_the_same_numbers(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    write(channel, raid_ids(3, 4))
+    html = read(sign_in(mona), f"/purges/{preview(mona, by_victor(channel)).pk}/")
+    table = html[html.index("time-strip") :]
+    rows = re.findall(r'#times">[^<]* to [^<]*</a>\s*</td>\s*<td class="num">(\d+)</td>', table)
+    assert rows == ["4", "4", "4"]
+
+
+def test_too_many_ids_are_estimated_and_the_page_says_so(
+    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel = make_channel()
+    write(channel, raid_ids(4, 10))
+    purge, client = preview(mona, by_victor(channel)), sign_in(mona)
+    note = "some bars are estimates"
+    assert note not in read(client, f"/purges/{purge.pk}/")
+    monkeypatch.setattr(time_strips, "MAX_IDS", 39)
+    html = read(client, f"/purges/{purge.pk}/")
+    assert note in html
+    assert sum(bars_of(html)[0]) == 40
+
+
+def test_a_request_of_the_script_gets_the_strips_alone(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    write(channel, raid_ids(2, 3))
+    purge = preview(mona, by_victor(channel))
+    at = raid_start() // 1_000
+    html = read(sign_in(mona), f"/purges/{purge.pk}/?zoom=hour&at={at}", **{"HX-Target": "times"})
+    assert html.strip().startswith("<section")
+    assert "<html" not in html
+    assert bars_of(html) == [[3, 3]]
+
+
+@pytest.mark.parametrize("query", ["zoom=century", "zoom=day&at=x", "zoom=day&at=9" + "9" * 30])
+def test_invalid_times_are_refused(mona: User, sign_in: SignIn, query: str) -> None:
+    channel = make_channel()
+    write(channel, raid_ids(1, 2))
+    purge = preview(mona, by_victor(channel))
+    assert sign_in(mona).get(f"/purges/{purge.pk}/?{query}").status_code == 400
+
+
+@pytest.mark.parametrize("at", ["0", "-62135596800", "253402300799"])
+def test_times_far_away_show_the_nearest_messages(mona: User, sign_in: SignIn, at: str) -> None:
+    channel = make_channel()
+    write(channel, raid_ids(1, 2))
+    purge = preview(mona, by_victor(channel))
+    assert bars_of(read(sign_in(mona), f"/purges/{purge.pk}/?zoom=year&at={at}")) == [[2]]
+
+
+def test_many_bars_and_buckets_cost_no_more_queries(
+    mona: User, sign_in: SignIn, django_assert_max_num_queries: Callable[..., object]
+) -> None:
+    def spread(buckets: int) -> Purge:
+        channel: Channel = make_channel()
+        for number in range(buckets):
+            write(channel, old_ids(5, buckets_ago=3 + number), author=WILMA)
+        return preview(mona, Selection(channel_ids=(channel.pk,), where=Author((WILMA,))))
+
+    client = sign_in(mona)
+    for purge in (spread(1), spread(12)):
+        path = f"/purges/{purge.pk}/?zoom=all"
+        read(client, path, **{"HX-Target": "times"})
+        # Session, user, permissions, the purge, its summary, channels, its buckets, the steps of some.
+        with django_assert_max_num_queries(10):  # type: ignore[attr-defined]
+            read(client, path, **{"HX-Target": "times"})
