@@ -58,6 +58,7 @@ urlpatterns: list[URLPattern] = [
     path("delete/", compose.compose_everywhere, name="compose_everywhere"),
     path("delete/filters/<int:filter_id>/delete/", saved_filters.filter_delete, name="filter_delete"),
     path("delete/summary/", compose.compose_summary, name="compose_summary"),
+    path("delete/matches/", compose.compose_matches, name="compose_matches"),
     path("channels/<snowflake:channel_id>/<snowflake:message_id>/", message.message, name="message"),
     path("channels/<snowflake:channel_id>/<snowflake:message_id>/undo/", undo.message_undo, name="message_undo"),
     path("messages/<snowflake:message_id>/", message.message_anywhere, name="message_anywhere"),

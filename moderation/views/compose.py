@@ -23,6 +23,7 @@ from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, channel_for, purge_for
 from moderation.operations.lookup.sidebar import visible_guilds
 from moderation.operations.preview.bucket_strip import map_channel
+from moderation.operations.preview.first_matches import find_first_matches
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import discard_preview, draft_purge
 from moderation.operations.selection.parsing import (
@@ -35,7 +36,9 @@ from moderation.operations.selection.saved_filters import saved_filter_for
 from moderation.operations.selection.summary import summarize_selections
 from moderation.presentation.formats import format_short_day
 from moderation.presentation.strip import Strip
+from moderation.presentation.texts import translate
 from moderation.tasks import enqueue_scan_on_commit
+from moderation.views.rows import rows_of
 from moderation.views.saved_filters import describe_filters, save_typed
 from moderation.views.session import actor_of
 
@@ -64,6 +67,29 @@ def compose_summary(request: HttpRequest) -> HttpResponse:
     return render(
         request, "moderation/compose/_summary.html", _describe_selection(request.user, Composer(request.POST))
     )
+
+
+@require_POST
+@permission_required("moderation.add_purge", raise_exception=True)
+def compose_matches(request: HttpRequest) -> HttpResponse:
+    """Render the first matches of the form's selection; nothing while it is incomplete."""
+    composer = Composer(request.POST)
+    context: dict[str, Any] = {}
+    if not composer.is_empty:
+        try:
+            context = _describe_matches(request.user, _select(request.user, composer))
+        except StoreUnavailable as error:
+            context = {"matches_error": translate(error.text)}
+        except BadInput:
+            # The summary says what has to be fixed.
+            context = {}
+    return render(request, "moderation/compose/_matches.html", context)
+
+
+def _describe_matches(user: Actor, selection: Selection) -> dict[str, Any]:
+    matches = find_first_matches(user, selection)
+    rows = rows_of((message for _, message in matches.newest), matches.users)
+    return {"matches": matches, "match_rows": list(zip(rows, (channel for channel, _ in matches.newest), strict=True))}
 
 
 def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:

@@ -108,7 +108,7 @@ class _ScanWorker:
 
     @cached_property
     def _pick(self) -> Pick:
-        return self._selection.matcher(bots=_bots(self._selection))
+        return self._selection.matcher(bots=bots_of(self._selection))
 
     def _scan_ahead(self, claim: ClaimAhead) -> bool:
         """Scan what is ahead or list it in parts; if there is nothing, freeze the manifest unless parts are left."""
@@ -174,7 +174,8 @@ def _retried(claim: Claim) -> Iterator[None]:
         raise
 
 
-def _bots(selection: Selection) -> frozenset[int]:
+def bots_of(selection: Selection) -> frozenset[int]:
+    """Return the accounts of bots, if the selection has a condition on them."""
     if "webhook_id" not in selection.columns:
         return frozenset()
     return frozenset(ChatUser.objects.filter(is_bot=True).values_list("id", flat=True))

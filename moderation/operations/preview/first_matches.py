@@ -1,0 +1,172 @@
+"""First matches of a selection while it is being typed: the newest buckets of its scope, until a deadline.
+
+Nothing is stored. The preview that follows scans everything.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from django.conf import settings
+from django.utils import timezone
+
+from chatstore.domain.buckets import BucketKey, bucket_of, bucket_window
+from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, Message
+from chatstore.domain.snowflakes import time_of
+from chatstore.models import Channel, ChatUser
+from chatstore.operations.gateway.timeline import name_users
+from chatstore.store import authors, ledger, messages, scans
+from moderation.domain.filters import Row
+from moderation.domain.selection import Selection
+from moderation.operations.access.visibility import Actor, require, visible_channels
+from moderation.operations.preview.scan import bots_of
+
+SECONDS = 0.3
+"""Time for reading: the form asks again whenever it was changed."""
+
+MATCHES_SHOWN = 5
+
+MAX_CHANNELS = 20
+"""Channels that are searched of a selection without authors; a whole guild may have thousands."""
+
+MAX_PLACES = 500
+"""Rows of the author index that are read."""
+
+PAGE_ROWS = 500
+READS_AHEAD = 6
+
+
+@dataclass(frozen=True, slots=True)
+class FirstMatches:
+    """Matches found so far. count: of all that was searched. newest: some of them, newest first.
+
+    is_complete: the whole scope was searched. back_to: otherwise, everything from then on was; None: only a part.
+    """
+
+    count: int
+    newest: Sequence[tuple[Channel, Message]]
+    users: Mapping[int, ChatUser]
+    is_complete: bool
+    back_to: dt.datetime | None
+
+
+def find_first_matches(user: Actor, selection: Selection) -> FirstMatches:
+    """Search the newest buckets of a selection for a moment. Raises `Forbidden`, `StoreUnavailable`."""
+    require(user, "moderation.add_purge")
+    end = time.monotonic() + SECONDS
+    channels, places, is_whole = _list_places(user, selection)
+    found, stopped_at = _search(selection, places, end=end)
+    shown = sorted(found, reverse=True)[:MATCHES_SHOWN]
+    newest = [(channels[message.channel_id], message) for message in _read(shown)]
+    return FirstMatches(
+        count=len(found),
+        newest=newest,
+        users=name_users(message for _, message in newest),
+        is_complete=is_whole and stopped_at is None,
+        back_to=_searched_from(stopped_at, len(channels)) if stopped_at and is_whole else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """Where the deadline ended the search. oldest: the last row that was read in the bucket; None: none was."""
+
+    bucket: int
+    oldest: int | None
+
+
+def _search(
+    selection: Selection, places: Sequence[BucketKey], *, end: float
+) -> tuple[list[tuple[int, int]], _Stop | None]:
+    """Return (message id, channel id) of the matches, and where the search ended; None if everything was searched."""
+    pick = selection.matcher(bots=bots_of(selection))
+    found: list[tuple[int, int]] = []
+    for channel_id, bucket, pages in _open_each(selection, places):
+        oldest = None
+        if time.monotonic() > end:
+            return found, _Stop(bucket, None)
+        for rows in pages:
+            found += [(row[MESSAGE_ID], channel_id) for row in pick(rows)]
+            oldest = rows[-1][MESSAGE_ID] if rows else oldest
+            if time.monotonic() > end and len(rows) == PAGE_ROWS:
+                return found, _Stop(bucket, oldest)
+    return found, None
+
+
+def _searched_from(stop: _Stop, channel_count: int) -> dt.datetime | None:
+    """Return the time from which on all channels were searched; None if that is not even the open bucket's end."""
+    if channel_count == 1 and stop.oldest is not None:
+        return time_of(stop.oldest)
+    end = bucket_window(stop.bucket)[1]
+    return end if end < timezone.now() else None
+
+
+def _list_places(user: Actor, selection: Selection) -> tuple[dict[int, Channel], list[BucketKey], bool]:
+    """Return the channels, their buckets with the newest first, and whether these are all that may have matches."""
+    scope = visible_channels(user).exclude(pk__in=selection.except_channel_ids)
+    if selection.channel_ids:
+        scope = scope.filter(pk__in=selection.channel_ids)
+    elif selection.guild_id is not None:
+        scope = scope.filter(guild_id=selection.guild_id)
+    first, last = bucket_of(selection.first_id), bucket_of(selection.last_id)
+    if selection.author_ids is not None and settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
+        index = authors.buckets_of_authors(selection.author_ids, first=first, last=last)
+        rows = list(islice(index, MAX_PLACES))
+        channels = scope.in_bulk({channel_id for _, channel_id in rows})
+        keys = {(channel_id, bucket) for bucket, channel_id in rows if channel_id in channels}
+        return channels, _newest_first(keys), len(rows) < MAX_PLACES
+    some = list(scope.order_by("-pk")[: MAX_CHANNELS + 1])
+    channels = {channel.pk: channel for channel in some[:MAX_CHANNELS]}
+    keys = {
+        (channel_id, bucket)
+        for channel_id, rows in ledger.read_ledgers(list(channels))
+        for bucket, live in rows
+        if live.clip(selection.first_id, selection.last_id) is not None
+    }
+    return channels, _newest_first(keys), len(some) <= MAX_CHANNELS
+
+
+def _newest_first(keys: set[BucketKey]) -> list[BucketKey]:
+    return sorted(keys, key=lambda key: (-key[1], key[0]))
+
+
+def _open_each(selection: Selection, places: Sequence[BucketKey]) -> Iterator[tuple[int, int, Iterator[list[Row]]]]:
+    """Yield (channel id, bucket, pages newest first), with several first pages in flight."""
+    opened = (
+        (
+            channel_id,
+            bucket,
+            messages.iterate_rows(
+                channel_id,
+                bucket,
+                first=selection.first_id,
+                last=selection.last_id,
+                columns=selection.columns,
+                fetch_size=PAGE_ROWS,
+            ),
+        )
+        for channel_id, bucket in places
+    )
+    ahead = deque(islice(opened, READS_AHEAD))
+    while ahead:
+        yield ahead.popleft()
+        ahead.extend(islice(opened, 1))
+
+
+def _read(found: Sequence[tuple[int, int]]) -> list[Message]:
+    """Return the messages that still exist, newest first."""
+    wanted: dict[BucketKey, list[int]] = {}
+    for message_id, channel_id in found:
+        wanted.setdefault((channel_id, bucket_of(message_id)), []).append(message_id)
+    rows = (
+        messages.to_message(channel_id, row)
+        for (channel_id, _), some in scans.read_rows_with_writetime_in(wanted)
+        for row in some
+        if row[AUTHOR_ID] is not None
+    )
+    return sorted(rows, key=lambda message: message.message_id, reverse=True)

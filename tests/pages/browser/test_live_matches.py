@@ -1,0 +1,61 @@
+"""The composer shows the first matches while the form is filled in."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from chatstore.models import Channel
+from tests.moderation.channels import WILMA, make_channel, old_ids, recent_ids, write
+from tests.pages.browser.test_waiting_pages import in_thread
+from tests.pages.serving import Site, browse_as, create_account
+
+
+def fill_channel() -> Channel:
+    channel = make_channel()
+    write(channel, old_ids(6), content="cheap coins")
+    write(channel, recent_ids(2), author=WILMA, content="good morning")
+    return channel
+
+
+def test_matches_follow_what_is_typed_and_the_newest_request_wins(site: Site) -> None:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        channel = in_thread(fill_channel)
+        page.goto(f"{site.url}/channels/{channel.pk}/delete/")
+        matches = page.get_by_role("region", name="First matches")
+        expect(matches).to_contain_text("The newest matches appear here")
+        words = page.get_by_label("Containing words", exact=True).first
+        page.get_by_text("Words, similar texts, new accounts").click()
+        words.press_sequentially("coins", delay=20)
+        expect(matches).to_contain_text("6 matches")
+        expect(matches.get_by_role("listitem")).to_have_count(5)
+        words.fill("good morning")
+        expect(matches).to_contain_text("2 matches")
+        expect(matches.get_by_role("listitem")).to_have_count(2)
+        words.fill("")
+        expect(matches).to_contain_text("The newest matches appear here")
+
+
+def test_a_form_that_is_filled_in_already_shows_its_matches(site: Site) -> None:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        channel = in_thread(fill_channel)
+        page.goto(f"{site.url}/channels/{channel.pk}/delete/?words=morning")
+        expect(page.get_by_role("region", name="First matches")).to_contain_text("2 matches")
+
+
+def test_a_click_on_a_bar_zooms_without_a_new_page(site: Site) -> None:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        channel = in_thread(fill_channel)
+        page.goto(f"{site.url}/channels/{channel.pk}/delete/?words=coins")
+        page.get_by_role("button", name="Preview", exact=True).click()
+        times = page.get_by_role("region", name="When they were posted")
+        expect(times.get_by_role("link", name="All", exact=True)).to_have_attribute("aria-current", "true")
+        page.evaluate("window.isSamePage = true")
+        times.locator("svg a").first.click()
+        expect(times.get_by_role("link", name="All", exact=True)).not_to_have_attribute("aria-current", "true")
+        times.get_by_role("link", name="Hour", exact=True).click()
+        expect(times.get_by_role("link", name="Hour", exact=True)).to_have_attribute("aria-current", "true")
+        assert page.evaluate("window.isSamePage") is True
+        assert "zoom=hour" in page.url
